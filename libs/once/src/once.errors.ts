@@ -5,7 +5,10 @@ export class OnceSetupError extends LuanestError {
   readonly code = 'ONCE_SETUP';
 }
 
-/** An id, a token, a duration or a result is missing, has a wrong type or is out of range. The call wrote nothing. */
+/**
+ * An argument, or what a function of the app returned (`id`, `subject`, `fingerprint`), is missing, has a wrong type or is out of range.
+ * The call wrote nothing.
+ */
 export class InvalidOnceInputError extends LuanestError {
   readonly code = 'INVALID_ONCE_INPUT';
 }
@@ -61,8 +64,8 @@ export class OnceLostError extends LuanestError {
 }
 
 /**
- * Too few replicas confirmed a write within `replicasTimeoutMs`. During a claim: nothing ran, and the id was released unless
- * Redis failed again. During a confirmation: the work is done, and the id is marked as done on the master, but a failover may
+ * Too few replicas confirmed a write within `replicasTimeoutMs`. During a claim: nothing ran, and the id was released, unless Redis
+ * failed at the release. During a confirmation: the work is done, and the id is marked as done on the master, but a failover may
  * lose this.
  */
 export class OnceNotReplicatedError extends LuanestError {
@@ -81,7 +84,7 @@ export class OnceNotReplicatedError extends LuanestError {
     super(
       `The ${during === 'claim' ? 'claim' : 'confirmation'} reached ${copies} of ${replicas} replicas in time. ` +
         (during === 'claim'
-          ? 'Nothing ran. The claim was released, unless Redis failed again.'
+          ? 'Nothing ran. The claim was released, unless Redis failed at the release.'
           : 'The work is done, and its id is marked as done. If a failover loses this mark, the work can run again.'),
     );
   }

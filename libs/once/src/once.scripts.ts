@@ -44,7 +44,6 @@ export const claimOnce = defineScript({
   },
 });
 
-/** Returns the fencing token of a claim. */
 export function fenceOf({ text }: StoredAnswer): number {
   return Number(text.slice(0, 16));
 }
@@ -118,5 +117,4 @@ export const peekOnce = defineScript({
   }),
 });
 
-/** All scripts of this lib. */
 export const onceScripts = [firstOnce, claimOnce, renewOnce, confirmOnce, releaseOnce, peekOnce];

@@ -51,7 +51,6 @@ export class OnceStore {
     this.keys = registry.keySpace('once');
   }
 
-  /** Returns a new token, which no other call gets. */
   newToken(): string {
     return this.tokens.next();
   }
@@ -59,7 +58,7 @@ export class OnceStore {
   /**
    * Claims an id by its key. Throws synchronously if an argument is invalid.
    *
-   * @throws InvalidOnceInputError before anything is sent; OnceNotReplicatedError after the claim was released; the errors of
+   * @throws InvalidOnceInputError before anything is sent; OnceNotReplicatedError after an attempt to release the claim; the errors of
    * ScriptRegistry.run()
    */
   claim(key: string, claim: FullClaim): Promise<StoredAnswer> {
@@ -135,7 +134,6 @@ export class OnceStore {
     }
   }
 
-  /** Reads the state of an id by its key. */
   peek(key: string): Promise<StoredPeek> {
     return this.registry.run(peekOnce, { keys: { claim: key }, args: {} });
   }

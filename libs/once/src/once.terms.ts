@@ -5,7 +5,6 @@ import type { ClaimTerms, Delivery } from './once.types';
 /** Terms of a claim (lease, retention, delivery, replicas), with all defaults filled in. */
 export type ResolvedTerms = Readonly<Required<ClaimTerms>>;
 
-/** Names of the terms, to find unknown options. */
 export const KNOWN_TERMS: KnownOptions<ClaimTerms> = {
   leaseMs: true,
   maxLeaseMs: true,

@@ -53,7 +53,7 @@ export interface Claim {
   /** Secret that identifies the owner to `renew`, `confirm` and `release`. */
   readonly token: string;
   /**
-   * Fencing token, a number that is higher for each later claim of the id, unless Redis lost the id and its clock is behind. Pass
+   * Fencing token, a number that is higher for each later claim of the id, unless Redis no longer has the id and its clock is behind. Pass
    * it to the system that the work changes: if that system refuses a lower number than it has seen, an earlier owner can change
    * nothing after a later one.
    */
@@ -116,9 +116,7 @@ interface Lost {
 }
 /** Result of a renewal. `leaseEndsAtMs` is the new end of the lease, ms since 1970 by Redis' clock. */
 export type RenewAnswer = { readonly status: 'renewed'; readonly leaseEndsAtMs: number } | Lost;
-/** Result of a confirmation. */
 export type ConfirmAnswer = { readonly status: 'confirmed' } | Lost;
-/** Result of a release. */
 export type ReleaseAnswer = { readonly status: 'released' } | Lost;
 
 /** Result of `OnceService.run`. */

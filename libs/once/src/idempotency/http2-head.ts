@@ -12,7 +12,6 @@ export interface HeldHead {
 
 type Fields = Readonly<Record<string, unknown>> | readonly unknown[] | null | undefined;
 
-/** Returns true for a response over HTTP/2. */
 export function isHttp2(response: ServerResponse): boolean {
   return response.req?.httpVersionMajor === 2;
 }

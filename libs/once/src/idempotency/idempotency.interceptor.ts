@@ -42,7 +42,7 @@ type Request = HttpRequest & { [SEEN]?: ProtectedRequest | 'unprotected' };
 /** Errors of a claim to which `onRedisError` applies: Redis was unavailable or refused, or too few replicas have the claim. */
 const REDIS_ERRORS = [NotSentError, ScriptRefusedError, UnknownOutcomeError, OnceNotReplicatedError];
 
-/** Settings of a handler. `decorated` is true if the handler or its controller has `@Idempotent()`. */
+/** `decorated` is true if the handler or its controller has `@Idempotent()`. */
 interface HandlerSettings {
   readonly settings: ResolvedRouteOptions;
   readonly decorated: boolean;
@@ -82,7 +82,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   ) {
     if (options.idempotency === undefined) {
       throw new InvalidOptionError(
-        '@Idempotent needs a function that returns the id of the user who sent a request. ' +
+        '@Idempotent and IdempotencyInterceptor need a function that returns the id of the user who sent a request. ' +
           'Set OnceModule.forRoot({ idempotency: { subject: (request) => ... } }).',
       );
     }
@@ -117,7 +117,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   }
 
   /**
-   * Lets a message pass, because messages have no idempotency key.
+   * Lets a call that is not an HTTP request pass, because it has no idempotency key.
    *
    * @throws InvalidOptionError if the handler has `@Idempotent()`
    */
@@ -135,8 +135,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
     this.warned.add(handler);
     this.logger.warn(
       `A request to ${context.getClass().name}.${handler.name} has ${(cause as Error).message}, which cannot be ` +
-        'compared with a repeat, so the route refused the request with 415. Let a parser read the body before the ' +
-        'interceptor, or set the option fingerprint of @Idempotent(). Logged once per route.',
+        'compared with a repeat, so the route refused the request with 415. Let a parser read the body, and keep ' +
+        'uploaded files in memory, before the interceptor, or set the option fingerprint. Logged once per route.',
     );
   }
 

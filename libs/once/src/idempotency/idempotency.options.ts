@@ -9,9 +9,9 @@ export type Subject = string | number | bigint | null | undefined;
  * Options of a route with `@Idempotent()`. Each option that is missing has the value of the same option in `idempotency` of
  * OnceModule; the defaults below are the defaults there.
  *
- * With `delivery: 'at-most-once'`, repeats get 409 after a crash between claim and response, and after an error of the handler.
- * With `replicas`, `onRedisError` also applies if too few replicas have the claim in time; and each response waits for the
- * replicas, up to `replicasTimeoutMs`, and is then sent in any case.
+ * With `delivery: 'at-most-once'`, repeats get 409 after a crash between claim and response, and after an error of the handler that
+ * was not stored. With `replicas`, `onRedisError` also applies if too few replicas have the claim in time; and a response that is
+ * stored waits for the replicas, up to `replicasTimeoutMs`, and is then sent in any case.
  */
 export interface IdempotencyRouteOptions extends ClaimTerms {
   /** True: a request without a key is refused with 400. False: the handler runs for it without protection. Default true. */
@@ -77,7 +77,6 @@ const KNOWN_OF_IDEMPOTENCY: KnownOptions<IdempotencyOptions> = {
   onRedisError: true,
   ...KNOWN_OF_ROUTE,
 };
-/** Maximum of `maxResultBytes` and `maxStoredBytes`, bytes. */
 export const MAX_RESULT_BYTES = 64 * 1_024 * 1_024;
 
 /**
@@ -149,7 +148,7 @@ export function resolveIdempotency(
     maxStoredBytes,
   };
   return Object.freeze({
-    subject: checks.fn('subject', subject, "from the request to the user's id or undefined"),
+    subject: checks.fn('subject', subject, 'that returns the id of the user of a request, and undefined for a request without one'),
     header: checks.text(
       'header',
       header,

@@ -10,7 +10,6 @@ import type { ResolvedRouteOptions } from './idempotency.options';
 import { isInPieces, rawOf, tapResponse, type HttpResponse, type ResponseWatcher } from './response-recorder';
 import { encodeResponse, type Headers, type SentResponse } from './stored-response';
 
-/** Parameters of a ProtectedRequest. */
 export interface ProtectedRequestStart {
   /** Idempotency key of the request, as the client sent it. */
   readonly id: string;
@@ -24,8 +23,8 @@ const noop = (): void => undefined;
 type NotStored = OnceEvents['resultDropped']['reason'];
 
 /**
- * One request with its claim. Runs the handler, and confirms the claim with the response, or releases the claim, before the
- * response ends. So unless Redis fails, the client gets no whole response that is not stored yet.
+ * One request with its claim. Runs the handler. Before the response ends, confirms the claim with the response, or releases the claim.
+ * The client gets a whole response earlier only if Redis fails, or if code outside, such as a timeout, replies while the handler runs.
  * See DECISIONS.md: response-stored-as-sent
  */
 export class ProtectedRequest implements ResponseWatcher {
@@ -55,7 +54,8 @@ export class ProtectedRequest implements ResponseWatcher {
   }
 
   /**
-   * Runs the handler for a subscriber. If the subscriber unsubscribes before the first value, the handler runs on to its end.
+   * Runs the handler for a subscriber. If the subscriber unsubscribes before the first value, the handler runs on to its end, unless
+   * it has sent a part of the response.
    */
   run(next: CallHandler, subscriber: Subscriber<unknown>): void {
     const runNumber = ++this.runNumber;

@@ -58,7 +58,7 @@ export function answerRepeat(
     );
   }
   if (answer.status === 'abandoned') {
-    const detail = `A request with this ${header} was started but not finished. A repeat does not run it again.`;
+    const detail = `A request with this ${header} was started, but may not have been finished. A repeat does not run it again.`;
     throw new IdempotencyException('NOT_FINISHED', detail);
   }
   const stored = decodeResponse(answer.text);

@@ -86,11 +86,6 @@ function checked(text: unknown): string {
   );
 }
 
-/**
- * Returns the body and the files of a request as text.
- *
- * @throws IdempotencyException if they cannot be compared with a repeat
- */
 function comparable(request: HttpRequest): string | Promise<string> {
   try {
     return contentOf(request);

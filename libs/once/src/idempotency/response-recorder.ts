@@ -59,12 +59,10 @@ interface Tap extends Methods {
   released: boolean;
 }
 
-/** Returns Node's response of a response of Express or Fastify. */
 export function rawOf(response: HttpResponse): ServerResponse {
   return response.raw ?? (response as unknown as ServerResponse);
 }
 
-/** Sets a header of a response of Express or Fastify. */
 export function setHeader(response: HttpResponse, name: string, value: string): void {
   if (response.header === undefined) rawOf(response).setHeader(name, value);
   else response.header(name, value);
@@ -132,7 +130,7 @@ function tappedWrite(this: Tapped, ...args: unknown[]): boolean {
   return tap.write.apply(this, args);
 }
 
-/** Holds a piece of the body back, and returns true. Returns false if the body is too large to be stored, or over HTTP/1. */
+/** Holds a piece of the body back, and returns true. Returns false over HTTP/1, and if the body is too large or of unknown length. */
 function keepPiece({ held, pieces, watcher }: Tap, [chunk, encoding, callback]: unknown[]): boolean {
   if (held === undefined || !(Number(held.headers['content-length']) <= watcher.maxStoredBytes)) return false;
   pieces.push(Buffer.from(bodyOf(chunk as Chunk, encoding)));

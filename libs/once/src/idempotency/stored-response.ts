@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { StoredResponse } from '../once.types';
 
-/** Value of a header in Node. */
 type HeaderValue = number | string | readonly string[] | undefined;
 /** Headers by their names in lower case. */
 export type Headers = Readonly<Record<string, HeaderValue>>;
@@ -46,10 +45,10 @@ function headersSince(before: Headers, after: Headers): [string, HeaderValue | n
 }
 
 /**
- * Writes a response as text for Redis: a line of JSON with the status and the headers, then the body.
+ * Writes a response as text for Redis: a line of JSON with the status and the headers, then the body, in base64 unless it is UTF-8.
  *
  * @param before headers of the response before the handler ran
- * @returns undefined if the text has more than `maxBytes` bytes
+ * @returns undefined if the line and the body, before base64, have more than `maxBytes` bytes
  */
 export function encodeResponse(sent: SentResponse, before: Headers, maxBytes: number): string | undefined {
   const { body } = sent;

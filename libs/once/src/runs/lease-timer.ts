@@ -29,12 +29,10 @@ export class LeaseTimer {
     private readonly emptied: () => void,
   ) {}
 
-  /** All leases, in no particular order. */
   get leases(): readonly TimedLease[] {
     return this.all;
   }
 
-  /** Adds a lease, and starts the timer. */
   add(lease: TimedLease): void {
     lease.index = this.all.length;
     this.all.push(lease);

@@ -5,7 +5,6 @@ import type { OnceStore } from '../once.store';
 import type { OnceRun } from '../once.types';
 import type { TimedLease } from './lease-timer';
 
-/** Claim that work runs with. */
 export interface HeldClaim {
   readonly key: string;
   readonly token: string;

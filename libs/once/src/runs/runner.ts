@@ -7,11 +7,8 @@ import { events } from '../once.events';
 import type { Claim, ClaimAnswer, Delivery, OnceRun, RunAnswer, RunOptions } from '../once.types';
 import type { Runs } from './runs';
 
-/** Work for Runner.run. */
 export interface Work<T> {
-  /** Id of the work, for `OnceRun.id`. */
   readonly id: string;
-  /** Redis key of the claim. */
   readonly key: string;
   readonly options: RunOptions;
   readonly body: (run: OnceRun) => T | PromiseLike<T>;

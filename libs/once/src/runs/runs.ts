@@ -17,7 +17,7 @@ export interface RunsOptions {
   readonly abortGraceMs: number;
 }
 
-/** All runs of this process. Returns the current run, renews the leases, and waits for the runs when the app shuts down. */
+/** All runs of an OnceModule. Returns the current run, renews the leases, and waits for the runs when the app shuts down. */
 export class Runs {
   private readonly context = new AsyncLocalStorage<OnceRun>();
   /** Timers by `leaseMs`. */
@@ -31,7 +31,6 @@ export class Runs {
     private readonly options: RunsOptions,
   ) {}
 
-  /** Returns the innermost run that the calling code is part of; undefined outside of a run. */
   current(): OnceRun | undefined {
     return this.context.getStore();
   }
