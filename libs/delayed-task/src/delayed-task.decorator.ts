@@ -10,7 +10,6 @@ export interface DelayedTaskOptions extends HandlerOptions {
   readonly enhancers?: boolean;
 }
 
-/** Metadata that one `@DelayedTask()` stores on its method. */
 export interface DelayedTaskMetadata {
   readonly task: string | TaskDefinition;
   readonly options: DelayedTaskOptions;

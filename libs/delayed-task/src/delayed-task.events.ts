@@ -2,7 +2,7 @@ import { eventChannels } from '../../internal/src';
 
 /** Type of each event of this lib, by its key in DELAYED_TASK_CHANNELS: `DelayedTaskEvents['attemptSettled']`, for example. */
 export interface DelayedTaskEvents {
-  /** An attempt ended, and Redis has its outcome. */
+  /** An attempt ended, and Redis replied to its outcome; or the attempt was handed back at shutdown. */
   readonly attemptSettled: {
     readonly queue: string;
     readonly name: string;
@@ -10,9 +10,10 @@ export interface DelayedTaskEvents {
     readonly attempt: number;
     /**
      * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task was dead-lettered. `lost`: another worker
-     * has the task, or the task was cancelled or replaced; nothing was changed. `released`: the task was handed back at shutdown.
-     * `unknown`: the task was handed back, because this process has no handler for its name. `released` and `unknown` do not count
-     * as attempts.
+     * has the task, or the task was cancelled or replaced; nothing was changed. A success without a stored result is `lost`, too, if
+     * the first reply to it was lost. `released`: the task was handed back at shutdown; if Redis failed then, its lease ends by
+     * itself. `unknown`: the task was handed back, because this process has no handler for its name. `released` and `unknown` do not
+     * count as attempts.
      */
     readonly outcome: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
     /** Time from when the attempt was due until it was taken, ms by Redis' clock; never negative. */
@@ -23,10 +24,9 @@ export interface DelayedTaskEvents {
     readonly error?: unknown;
   };
 
-  /** Tasks were dead-lettered, because their leases ended in their last attempt: the worker died or stood still. */
+  /** Tasks were dead-lettered, because their leases ended in their last attempt: the worker died, stood still or could not reach Redis. */
   readonly tasksBuried: {
     readonly queue: string;
-    /** Number of tasks. */
     readonly count: number;
     /** The tasks, each with the number of its last attempt. */
     readonly tasks: readonly { readonly id: string; readonly name: string; readonly attempt: number }[];

@@ -15,10 +15,10 @@ export interface DelayedTaskModuleOptions {
   readonly work?: boolean;
   /**
    * How long a worker leases a task, ms; integer from 100 to 1 day. The worker renews the lease while the handler runs. If the
-   * worker dies, others take the task when the lease ends. Default 30,000.
+   * worker dies, others take the task when the lease ends, or dead-letter it after its last attempt. Default 30,000.
    */
   readonly leaseMs?: number;
-  /** Longest pause between two looks for due tasks while a task may start, ms; integer from 10 to 60,000. Default 1,000. */
+  /** Longest pause between two looks for due tasks while fewer than `concurrency` tasks run, ms; integer from 10 to 60,000. Default 1,000. */
   readonly pollMs?: number;
   /** Most attempts of a task that does not set `attempts`; integer from 1 to 1,000. Default 5. */
   readonly attempts?: number;
@@ -92,12 +92,10 @@ const KNOWN_OF_BACKOFF: KnownOptions<Backoff> = { delayMs: true, factor: true, m
 
 const checks = new Checks('DelayedTaskModule');
 
-/** Checks the option `attempts`. @throws the error of `where` for an invalid value */
 export function checkAttempts(value: unknown, where: Checks): number {
   return where.integer('attempts', value, 1, 1_000);
 }
 
-/** Checks the option `keepResultMs`. @throws the error of `where` for an invalid value */
 export function checkKeep(value: unknown, where: Checks): number {
   return where.integer('keepResultMs', value, 0, MAX_DURATION_MS);
 }

@@ -46,7 +46,8 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Schedules a task. With an `id`, repeat the call after an error: while the task exists, it is not scheduled twice.
+   * Schedules a task. With an `id` and `onConflict: 'keep'`, repeat the call after an error: while the task exists, it is not
+   * scheduled twice.
    *
    * @param task name that selects the handler, 1 to 128 characters, or the definition of the tasks
    * @param payload JSON data of at most `maxPayloadBytes`; undefined is stored as null
@@ -71,7 +72,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
 
   /**
    * Schedules tasks, in steps of up to 100 tasks of a partition and about 4 MiB. Each step is atomic. If a step fails, the tasks of
-   * other steps may be scheduled. If each task has an `id`, repeat the call after an error.
+   * other steps, and after UnknownOutcomeError its own, may be scheduled. If each task has an `id`, repeat the call after an error.
    *
    * @returns one result for each task, in the order of the tasks
    * @throws InvalidTaskError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()

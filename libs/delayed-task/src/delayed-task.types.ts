@@ -80,7 +80,7 @@ export interface ScheduleResult {
 export type CancelResult = 'cancelled' | 'running' | 'dead' | 'unknown';
 
 /**
- * Result of `reschedule`. `running` and `dead`: the task is running or a dead letter, and stays. `unknown`: no task has the id.
+ * Result of `reschedule`. `running` and `dead`: the task is leased to a worker or a dead letter, and stays. `unknown`: no task has the id.
  */
 export type RescheduleResult =
   { readonly status: 'rescheduled'; readonly runAtMs: number } | { readonly status: 'running' | 'dead' | 'unknown' };
@@ -146,8 +146,8 @@ export interface TaskView<Payload = unknown> {
   readonly name: string;
   readonly payload: Payload | undefined;
   /**
-   * When a waiting task is due, when the lease of a running task ends, when a dead letter died, or when a done task ended; ms since
-   * 1970 by Redis' clock.
+   * When a waiting task is due, when the lease of a running task ends, when a task was dead-lettered, or when it was done; ms since
+   * 1970 by Redis' clock. 0 for a damaged task until a sweep repairs it.
    */
   readonly atMs: number;
   /**
@@ -162,7 +162,9 @@ export interface TaskView<Payload = unknown> {
   readonly result: unknown;
 }
 
-/** A dead letter: a task whose last attempt failed, that its handler gave up, or for which no worker had a handler. */
+/**
+ * A dead letter: a task whose last attempt failed or lost its lease, that its handler gave up, or for which no worker had a handler.
+ */
 export interface DeadTask {
   readonly id: string;
   readonly name: string;
@@ -173,7 +175,10 @@ export interface DeadTask {
   readonly attempts: number;
   /** Text of the last error, or the reason of `deadLetter`; at most 1,000 characters. */
   readonly error: string;
-  /** When an attempt first failed, or a worker without a handler first handed the task back; ms since 1970 by Redis' clock. */
+  /**
+   * When an attempt first failed; ms since 1970 by Redis' clock. If none did: when the task was dead-lettered because its lease had
+   * ended, or when a worker without a handler first handed it back.
+   */
   readonly firstFailedAtMs: number;
   /** When the task was dead-lettered, ms since 1970 by Redis' clock. */
   readonly deadAtMs: number;
@@ -212,7 +217,6 @@ export interface QueueStats {
   /** Waiting tasks that are due, and that no worker has taken yet. */
   readonly overdue: number;
   readonly running: number;
-  /** Dead letters. */
   readonly dead: number;
   /** Time since the first overdue task was due, ms; 0 if no task is overdue. It grows while no worker takes tasks. */
   readonly lateMs: number;

@@ -40,12 +40,10 @@ export class Partitions {
     this.layout = space.tag(queue).key('layout');
   }
 
-  /** Returns the partition with an index. */
   at(index: number): Partition {
     return this.all[index] as Partition;
   }
 
-  /** Returns the partition of the task with an id. */
   of(id: string): Partition {
     return this.all[this.all.length === 1 ? 0 : spread(id) % this.all.length] as Partition;
   }

@@ -119,7 +119,6 @@ export const noteLayout = defineScript({
   reply: (partitions: number) => partitions,
 });
 
-/** Scripts that any process of the app runs. */
 export const queueScripts = [
   scheduleTasks,
   cancelTask,

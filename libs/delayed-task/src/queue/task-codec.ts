@@ -30,7 +30,6 @@ export interface TaskRecord {
   readonly keepResultMs: number;
   readonly backoff: ResolvedBackoff;
   readonly name: string;
-  /** Payload as JSON. */
   readonly payload: string;
 }
 
@@ -160,7 +159,6 @@ export class RecordReader {
   }
 }
 
-/** Parses a task's value in the hash `runs`. */
 export function readRun(text: string): RunRecord {
   const [attempt = '0', , , , failed = '0', , ...error] = text.split(' ');
   return { attemptsMade: Number(attempt), firstFailedAtMs: Number(failed), error: error.join(' ') };

@@ -16,12 +16,10 @@ function checkText(what: string, value: unknown, maxChars: number): string {
   return taskInput.refuse(what, value, expected + numeric);
 }
 
-/** Checks the id of a task. @throws InvalidTaskError */
 export function checkId(id: unknown): string {
   return checkText('id', id, 256);
 }
 
-/** Checks the name of tasks. @throws InvalidTaskError */
 export function checkName(name: unknown): string {
   const text = checkText('name', name, 128);
   if (text.trim() === '') taskInput.refuse('name', name, 'text that is not blank');

@@ -40,7 +40,6 @@ interface Chunk {
   readonly fields: string[];
   /** Index of each task in the list that the caller gave. */
   readonly indexes: number[];
-  /** Characters of the records. */
   chars: number;
 }
 

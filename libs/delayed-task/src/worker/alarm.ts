@@ -14,7 +14,6 @@ export class Alarm {
     this.wake?.();
   }
 
-  /** Sleeps for `ms`, or until `ring` is called. */
   async sleep(ms: number): Promise<void> {
     if (this.rung) return;
     await new Promise<void>((resolve) => {

@@ -7,7 +7,6 @@ export class Batches {
   private readonly open = new Map<Partition, Attempt[]>();
   private scheduled = false;
 
-  /** @param send called once with each batch */
   constructor(private readonly send: (partition: Partition, batch: readonly Attempt[]) => void) {}
 
   add(attempt: Attempt): void {

@@ -13,7 +13,6 @@ export class Capacity {
     return new Promise((grant) => this.waiting.push({ most, grant }));
   }
 
-  /** Frees slots. */
   release(slots: number): void {
     this.free += slots;
     const next = this.waiting[0];

@@ -18,7 +18,6 @@ export class Handlers {
 
   constructor(private readonly options: Pick<ResolvedDelayedTaskOptions, 'timeoutMs' | 'queue'>) {}
 
-  /** True if this process has no handler. */
   get empty(): boolean {
     return this.byName.size === 0;
   }
@@ -39,7 +38,6 @@ export class Handlers {
     this.byName.set(name, { run, timeoutMs });
   }
 
-  /** Returns the handler of a name; undefined if this process has none. */
   of(name: string): Handler | undefined {
     return this.byName.get(name);
   }

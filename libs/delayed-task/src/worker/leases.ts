@@ -35,14 +35,14 @@ export class Leases {
     clearInterval(this.timer);
   }
 
-  /** Hands the tasks of attempts back once, if Redis replies. The attempts do not count. Never throws. */
+  /** Tries once to hand the tasks of attempts back. The attempts do not count. Never throws. */
   async release(attempts: readonly Attempt[]): Promise<void> {
     const calls = batches(attempts).map(async ([{ due, leased, runs, waits }, batch]) => {
       const call = { keys: { due, leased, runs, waits }, args: { pairs: pairsOf(batch) } };
       try {
         await this.registry.run(releaseTasks, call);
       } catch (error) {
-        // Other workers take the tasks when their leases end.
+        // The tasks become available to other workers when their leases end.
         this.state.reportError('release', error);
       }
     });

@@ -8,7 +8,6 @@ import type { Runner } from './runner';
 import type { Taken, Taker } from './taker';
 import type { WorkerState } from './worker-state';
 
-/** Parts that the loops of all partitions share. */
 interface LoopContext {
   readonly registry: ScriptRegistry;
   readonly options: ResolvedDelayedTaskOptions;
@@ -21,7 +20,7 @@ interface LoopContext {
 
 /** Most tasks that one take requests. A take is a call that leases due tasks to this worker. */
 const MAX_TAKE = 64;
-/** Fewest tasks that one take requests, if `concurrency` allows it. A take of fewer tasks costs Redis almost as much. */
+/** A take requests up to at least this many tasks, if `concurrency` allows it. A take of fewer tasks costs Redis almost as much. */
 const MIN_TAKE = 16;
 
 /** Pause before a subscription that failed is tried again, ms. */
@@ -72,7 +71,6 @@ export class PartitionLoop {
     this.stopListening?.();
   }
 
-  /** Ends the current or the next sleep. */
   wake(): void {
     this.alarm.ring();
   }

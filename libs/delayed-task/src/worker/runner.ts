@@ -112,7 +112,6 @@ export class Runner {
     this.settlements.fail(attempt, failureOf(error));
   }
 
-  /** Marks the attempt as ended. What its handler does after this has no effect on the task. */
   private end(attempt: Attempt): void {
     attempt.ended = true;
     if (!this.overtimeAttempts.has(attempt)) this.capacity.release(1);

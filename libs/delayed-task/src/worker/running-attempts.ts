@@ -3,7 +3,6 @@ import type { TaskContext } from '../delayed-task.types';
 import type { Partition } from '../queue/partitions';
 import type { TaskRecord } from '../queue/task-codec';
 
-/** Data of a task that was taken. */
 interface AttemptStart {
   readonly id: string;
   readonly attempt: number;
@@ -23,7 +22,7 @@ export class Attempt implements TaskContext {
   readonly runAtMs: number;
   readonly lateMs: number;
   readonly startedAt = performance.now();
-  /** True if the outcome is known or the task was handed back. What the handler does after this has no effect. */
+  /** True once the outcome is decided or the task is handed back. What the handler does after this has no effect on the task. */
   ended = false;
   /** True while a renewal of the lease is in flight. */
   renewing = false;
@@ -120,7 +119,6 @@ export class Attempts {
     if (this.list.length === 0) for (const resolve of this.idle.splice(0)) resolve();
   }
 
-  /** Resolves when no attempt is in flight. */
   async untilIdle(): Promise<void> {
     if (this.list.length > 0) await new Promise<void>((resolve) => this.idle.push(resolve));
   }

@@ -17,8 +17,8 @@ type Outcome = DelayedTaskEvents['attemptSettled']['outcome'];
 const DEFERRED: readonly Outcome[] = ['lost', 'unknown', 'dead'];
 
 /**
- * Sends the outcomes of attempts to Redis: successes without a result in batches, others one by one. Each call is repeated until
- * it succeeds or the worker has stopped.
+ * Sends the outcomes of attempts to Redis: successes without a result, and tasks without a handler, in batches, others one by one.
+ * Each call is repeated until it succeeds or the worker has stopped.
  */
 export class Settlements {
   private readonly done = new Batches((partition, batch) => this.state.track(this.acknowledge(partition, batch)));
@@ -44,7 +44,6 @@ export class Settlements {
     this.unknown.add(attempt);
   }
 
-  /** Settles an attempt as failed or postponed. */
   fail(attempt: Attempt, failure: Failure): void {
     this.state.track(this.sendFailure(attempt, failure));
   }

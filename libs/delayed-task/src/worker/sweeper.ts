@@ -27,7 +27,6 @@ export class Sweeper {
     clearTimeout(this.timer);
   }
 
-  /** Sweeps each partition, with at most 50 calls for each. */
   async sweep(): Promise<void> {
     for (const partition of this.queue.partitions.all) {
       if (this.state.closing) return;

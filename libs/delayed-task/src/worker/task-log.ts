@@ -11,7 +11,6 @@ const MOST_PROBLEMS = 1_000;
 /** Most lines in a second about attempts that are retried. */
 const MOST_FAILURES = 10;
 
-/** Fields of a task that a log line shows. */
 interface LoggedTask {
   readonly name: string;
   readonly id: string;

@@ -32,12 +32,10 @@ export class WorkerState {
     work.then(forget, forget);
   }
 
-  /** Resolves when no tracked work is in flight. */
   async settled(): Promise<void> {
     while (this.inFlight.size > 0) await Promise.allSettled(this.inFlight);
   }
 
-  /** Publishes the error of a call to Redis. */
   reportError(during: Call, error: unknown): void {
     events.callFailed.publish(() => ({ queue: this.queue, during, error }));
   }

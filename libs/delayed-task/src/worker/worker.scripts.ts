@@ -113,7 +113,6 @@ export const sweepTasks = defineScript({
   }),
 });
 
-/** Scripts that only workers run. */
 export const workerScripts = [
   takeTasks,
   acknowledgeTasks,
