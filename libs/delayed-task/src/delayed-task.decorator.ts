@@ -48,7 +48,6 @@ export function DelayedTask(task: string | TaskDefinition, options: DelayedTaskO
   });
 }
 
-/** Returns the metadata of each `@DelayedTask()` of a method; empty if there is none. */
 export function delayedTasksOf(method: object): readonly DelayedTaskMetadata[] {
   return (Reflect.getMetadata(TASKS, method) ?? []) as DelayedTaskMetadata[];
 }

@@ -64,5 +64,4 @@ export const DELAYED_TASK_CHANNELS = Object.freeze({
   queueRepaired: 'luanest:delayed-task:queue.repaired',
 });
 
-/** Publishers of this lib's events. */
 export const events = eventChannels<DelayedTaskEvents>(DELAYED_TASK_CHANNELS);

@@ -57,7 +57,6 @@ export interface DelayedTaskModuleOptions {
   readonly abortGraceMs?: number;
 }
 
-/** A backoff with every default filled in. */
 export type ResolvedBackoff = Required<Backoff>;
 
 /** Options with the defaults filled in; `work` as given. */

@@ -1,4 +1,3 @@
-/** Key under which a definition has the type of its payload, for the compiler only. */
 declare const PAYLOAD: unique symbol;
 
 /**
@@ -32,7 +31,6 @@ export interface TaskSettings {
   readonly keepResultMs?: number;
 }
 
-/** Options of one task. */
 export interface TaskOptions extends DueTime, TaskSettings {
   /** Text of 1 to 256 characters without control characters. Default: a new unique id. */
   readonly id?: string;
@@ -50,7 +48,6 @@ export interface ConflictOptions {
 /** Options of `schedule`. */
 export interface ScheduleOptions extends TaskOptions, ConflictOptions {}
 
-/** A task for `scheduleMany`, by its name. */
 export interface NamedTask extends TaskOptions {
   /** Selects the handler; 1 to 128 characters. */
   readonly name: string;
@@ -58,7 +55,6 @@ export interface NamedTask extends TaskOptions {
   readonly payload?: unknown;
 }
 
-/** A task for `scheduleMany`, by its definition. */
 export interface DefinedTask<Payload> extends TaskOptions {
   readonly task: TaskDefinition<Payload>;
   readonly payload: NoInfer<Payload>;
@@ -113,7 +109,6 @@ export interface TaskContext {
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type TaskHandler<Payload = any> = (payload: Payload, task: TaskContext) => unknown;
 
-/** Options of a handler. */
 export interface HandlerOptions {
   /**
    * How long one attempt may take, ms; integer from 1 to 2^31 - 1. After that the signal fires, and the handler has `abortGraceMs`
@@ -122,7 +117,6 @@ export interface HandlerOptions {
   readonly timeoutMs?: number;
 }
 
-/** Options of `defineTask`. */
 export interface TaskDefinitionOptions extends TaskSettings, HandlerOptions {
   /** Name of the tasks, which selects the handler; 1 to 128 characters. */
   readonly name: string;

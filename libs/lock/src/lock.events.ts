@@ -52,5 +52,4 @@ export const LOCK_CHANNELS = Object.freeze({
   callFailed: 'luanest:lock:call.failed',
 });
 
-/** Publishers of this lib's events. */
 export const events = eventChannels<LockEvents>(LOCK_CHANNELS);

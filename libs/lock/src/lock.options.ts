@@ -56,7 +56,6 @@ export interface LockModuleOptions {
   readonly abortGraceMs?: number;
 }
 
-/** Module options with every default filled in. */
 export type ResolvedLockModuleOptions = Required<LockModuleOptions>;
 
 const KNOWN: KnownOptions<LockModuleOptions> = {

@@ -75,5 +75,4 @@ export const readStatus = defineScript({
   }),
 });
 
-/** All scripts of this lib, which the module registers. */
 export const lockScripts = [acquireLock, waitForLock, leaveQueue, renewLock, releaseLock, forceUnlock, readStatus];

@@ -7,7 +7,6 @@ import type { FullClaim, OnceStore } from './once.store';
 import { KNOWN_TERMS, resolveTerms, type ResolvedTerms } from './once.terms';
 import type { Claim, ClaimAnswer, RunOptions } from './once.types';
 
-/** Resolved options of OnceModule, without the options of HTTP routes. */
 export type ClaimsOptions = Omit<ResolvedOnceModuleOptions, 'idempotency'>;
 
 /** Parameters of a claim for a run, whose lease is renewed up to `maxLeaseMs`. */

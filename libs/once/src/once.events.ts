@@ -44,5 +44,4 @@ export const ONCE_CHANNELS = Object.freeze({
   settlementFailed: 'luanest:once:settlement.failed',
 });
 
-/** Publishes the events of this lib. */
 export const events = eventChannels<OnceEvents>(ONCE_CHANNELS);

@@ -55,7 +55,6 @@ export function encodeResult(result: unknown, maxBytes: number): string {
   return json;
 }
 
-/** Parses a stored result; returns undefined for ''. */
 export function decodeResult(json: string): unknown {
   return json === '' ? undefined : (JSON.parse(json) as unknown);
 }

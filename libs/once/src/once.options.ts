@@ -10,7 +10,6 @@ import type { ClaimTerms } from './once.types';
 
 const checks = new Checks('OnceModule');
 
-/** Injection token of the resolved options. */
 export const ONCE_OPTIONS = Symbol('luanest:once-options');
 
 /**
@@ -27,7 +26,6 @@ export interface OnceModuleOptions extends ClaimTerms {
   readonly idempotency?: IdempotencyOptions;
 }
 
-/** Options with all defaults filled in. */
 export interface ResolvedOnceModuleOptions extends ResolvedTerms {
   readonly maxResultBytes: number;
   readonly drainMs: number;

@@ -29,7 +29,6 @@ export async function peekAt(store: OnceStore, target: string | PeekTarget): Pro
   };
 }
 
-/** Returns the key of a target, and the function that parses its result. */
 function locate(store: OnceStore, target: string | PeekTarget): [key: string, decode: (stored: string) => unknown] {
   if (typeof target === 'string') return [store.keyOf(target), decodeResult];
   const { scope, id, subject, key } = (target ?? {}) as Record<string, unknown>;

@@ -84,7 +84,6 @@ export const releaseOnce = defineScript({
   reply: (status: string) => status as 'released' | 'lost',
 });
 
-/** Reply of the script `peek`. */
 export interface StoredPeek {
   readonly status: 'unknown' | 'in-progress' | 'done' | 'abandoned';
   /** Fencing token of the claim; 0 unless in progress. */

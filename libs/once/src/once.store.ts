@@ -21,7 +21,6 @@ import type { ConfirmAnswer, Delivery, ReleaseAnswer, RenewAnswer } from './once
 /** Number of replicas that a write waits for, and the longest wait. With 0 replicas, the write does not wait. */
 export type Waits = Pick<ResolvedTerms, 'replicas' | 'replicasTimeoutMs'>;
 
-/** Parameters of the script `claim`, with all defaults filled in. */
 export interface FullClaim extends Waits {
   readonly token: string;
   readonly leaseMs: number;

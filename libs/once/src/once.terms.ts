@@ -2,7 +2,6 @@ import type { Checks, KnownOptions } from '../../internal/src';
 import { MAX_DURATION_MS } from './once.input';
 import type { ClaimTerms, Delivery } from './once.types';
 
-/** Terms of a claim (lease, retention, delivery, replicas), with all defaults filled in. */
 export type ResolvedTerms = Readonly<Required<ClaimTerms>>;
 
 export const KNOWN_TERMS: KnownOptions<ClaimTerms> = {
@@ -14,7 +13,6 @@ export const KNOWN_TERMS: KnownOptions<ClaimTerms> = {
   replicasTimeoutMs: true,
 };
 
-/** Default terms of OnceModule. */
 export const DEFAULT_TERMS: ResolvedTerms = Object.freeze({
   leaseMs: 30_000,
   maxLeaseMs: 3_600_000,
@@ -24,7 +22,6 @@ export const DEFAULT_TERMS: ResolvedTerms = Object.freeze({
   replicasTimeoutMs: 1_000,
 });
 
-/** Maximum of `replicasTimeoutMs`, ms: an hour. */
 const MAX_REPLICAS_TIMEOUT_MS = 3_600_000;
 
 const DELIVERIES: readonly Delivery[] = ['at-least-once', 'at-most-once'];

@@ -5,7 +5,6 @@ export interface CivilRule {
   readonly period: Period;
   /** Minutes after civil midnight at which a day starts, 0 to 1,439. */
   readonly dayStartsAtMinutes: number;
-  /** First day of a week, 1 Monday to 7 Sunday. */
   readonly weekStartsOn: number;
 }
 

@@ -34,5 +34,4 @@ export const READ_REWARD_CHANNELS = Object.freeze({
   periodMissed: 'luanest:read-reward:period.missed',
 });
 
-/** Publishes the events of this lib. */
 export const events = eventChannels<ReadRewardEvents>(READ_REWARD_CHANNELS);

@@ -34,7 +34,6 @@ export class RewardKeys {
     return (this.byRule.get(rule) as readonly RuleKeys[])[shard] as RuleKeys;
   }
 
-  /** Returns a key in a shard. @param segments parts of the key after its name, such as rule and user */
   key(shard: number, name: string, ...segments: readonly string[]): string {
     return (this.tags[shard] as TaggedKeys).key(name, ...segments);
   }

@@ -50,7 +50,6 @@ export interface ReadRewardModuleOptions {
   readonly shards?: number;
 }
 
-/** Rule with all defaults filled in. */
 export interface ResolvedRewardRule extends Required<Omit<RewardRule, 'capPoints' | 'dayStartsAt'>> {
   readonly name: string;
   /** Maximum points of a period; 0 without a maximum. */
@@ -60,7 +59,6 @@ export interface ResolvedRewardRule extends Required<Omit<RewardRule, 'capPoints
   readonly lookable: boolean;
 }
 
-/** Options with all defaults filled in. */
 export interface ResolvedReadRewardModuleOptions {
   readonly rules: ReadonlyMap<string, ResolvedRewardRule>;
   readonly operationRetentionMs: number;

@@ -115,7 +115,6 @@ export class ReadRecorder {
     });
   }
 
-  /** Sends a call. Sends it again with other periods if Redis' clock is in none of these periods. */
   private async sendUntilInside(
     read: CheckedRead,
     periods: Periods,
@@ -167,12 +166,10 @@ export function synchronize(clock: RewardClock, rule: ResolvedRewardRule, redisN
   events.periodMissed.publish(() => ({ rule: rule.name, skewMs }));
 }
 
-/** Returns the end of a period, ms since 1970; null for the end of the period `total`. */
 export function endOrNull(endMs: number): number | null {
   return endMs >= END_OF_TIME_MS ? null : endMs;
 }
 
-/** Returns the error of a call that was sent MAX_TRIES times, while Redis' clock was in none of its periods. */
 export function periodMissed(rule: ResolvedRewardRule): PeriodMissedError {
   return new PeriodMissedError(
     `Redis' clock was in none of the periods that were sent for rule "${rule.name}", ${MAX_TRIES} times in a row. ` +

@@ -135,5 +135,4 @@ export const readStatus = defineScript({
   }),
 });
 
-/** All scripts of this lib, which the module registers. */
 export const readRewardScripts = [recordRead, recordFully, lookUp, refundGrant, readStatus] as const;

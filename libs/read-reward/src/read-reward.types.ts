@@ -1,10 +1,5 @@
-/** Status of a recorded read. `duplicate`: the item counts already. `capped`: the item is new, but the period is full. */
 export type RecordStatus = 'rewarded' | 'duplicate' | 'capped';
 
-/**
- * Status of a refund. `expired`: the period of the grant is over, or Redis has no period of the user. `unknown`: the user's period
- * has no such grant; it may have been refunded more than `operationRetentionMs` ago.
- */
 export type RefundStatus = 'refunded' | 'already-refunded' | 'expired' | 'unknown';
 
 /** Read of an item by a user. */

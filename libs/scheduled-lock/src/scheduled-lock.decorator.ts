@@ -12,7 +12,6 @@ const LOCKED_METHODS = 'luanest:scheduled-lock-methods';
 
 type Method = (this: object, ...args: unknown[]) => unknown;
 
-/** Metadata of a decorated method. */
 export interface LockedMethod {
   readonly options: ScheduledLockOptions;
   readonly original: Method;
@@ -75,7 +74,6 @@ export function lockedMethod(method: object): LockedMethod | undefined {
   return Reflect.getMetadata(LOCKED, method) as LockedMethod | undefined;
 }
 
-/** Returns the names of the methods of a prototype that `@ScheduledLock` decorates. */
 export function lockedMethodNames(prototype: object): readonly string[] {
   return (Reflect.getMetadata(LOCKED_METHODS, prototype) ?? []) as string[];
 }

@@ -18,5 +18,4 @@ export interface ScheduledLockEvents {
 /** Names of the `node:diagnostics_channel` channels that jobs publish to. */
 export const SCHEDULED_LOCK_CHANNELS = Object.freeze({ tickEnded: 'luanest:scheduled-lock:tick.ended' });
 
-/** Publishers of this lib's events. */
 export const events = eventChannels<ScheduledLockEvents>(SCHEDULED_LOCK_CHANNELS);

@@ -33,7 +33,6 @@ export interface ScheduledLockModuleOptions {
   readonly retentionMs?: number;
 }
 
-/** Module options with every default filled in. */
 export type ResolvedScheduledLockModuleOptions = Required<ScheduledLockModuleOptions>;
 
 /** Options of a job with every default filled in; `key` has no default. */

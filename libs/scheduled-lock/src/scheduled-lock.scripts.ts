@@ -83,5 +83,4 @@ export const readHistory = defineScript({
     }),
 });
 
-/** All scripts of this lib, which the module registers. */
 export const scheduledLockScripts = [claimRun, renewRun, completeRun, readHistory];

@@ -26,7 +26,6 @@ export type RunNowResult =
       readonly ran: true;
       /** `ran`; `lost` if the lease ended, or shutdown fired the signal, during the run; `redis-error` if the job ran without a lock (`onRedisError: 'run'`). */
       readonly outcome: JobOutcome;
-      /** Return value of the method. */
       readonly value: unknown;
     }
   | {

@@ -25,7 +25,6 @@ interface Position {
   readonly afterId: string;
 }
 
-/** Reads, replays and drops the dead letters of a queue, partition by partition, the oldest first. */
 export class DeadLetters {
   private readonly reader = new RecordReader();
 

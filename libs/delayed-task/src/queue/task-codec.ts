@@ -85,7 +85,6 @@ export function encodeJson(what: string, value: unknown, maxBytes: number): stri
 /** First character of a note that is stored instead of a result; JSON never begins with it. */
 const NOTE = '!';
 
-/** Returns a note that is stored instead of a result that could not be kept. */
 export function encodeNote(text: string): string {
   return `${NOTE}${text}`;
 }

@@ -38,7 +38,6 @@ local function find_ranks(till)
   return from, math.min(from + ARGV[6], count), count
 end
 
--- Returns the ids in `rows` that the filter selects.
 local function choose(rows)
   local ids, chosen = {}, {}
   for i = 1, #rows, 2 do ids[#ids + 1] = rows[i] end

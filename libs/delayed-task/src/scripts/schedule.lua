@@ -28,7 +28,6 @@ local function due_before(id)
   return seen[id] or tonumber(redis.call('ZSCORE', KEYS[1], id)) or 0
 end
 
--- Returns the first reply of the operation.
 local function repeat_answers(first_codes, first_ms)
   for i, id in ipairs(ids) do
     local code, n = tonumber(string.sub(first_codes, i, i)), #reply

@@ -3,7 +3,6 @@ import { DelayedTaskSetupError } from '../delayed-task.errors';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { HandlerOptions, TaskDefinition, TaskHandler } from '../delayed-task.types';
 
-/** The handler of the tasks of one name. */
 export interface Handler {
   readonly run: TaskHandler;
   readonly timeoutMs: number;
@@ -12,7 +11,6 @@ export interface Handler {
 const KNOWN: KnownOptions<HandlerOptions> = { timeoutMs: true };
 const checks = new Checks('DelayedTaskService.process');
 
-/** The handlers of this process, by the name of their tasks. */
 export class Handlers {
   private readonly byName = new Map<string, Handler>();
 

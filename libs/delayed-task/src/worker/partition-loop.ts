@@ -54,7 +54,6 @@ export class PartitionLoop {
     this.most = Math.min(MAX_TAKE, Math.max(Math.min(MIN_TAKE, concurrency), share));
   }
 
-  /** Runs until the worker closes. */
   async run(): Promise<void> {
     const { state, capacity, taker } = this.context;
     for (let failures = 0; !state.closing;) {

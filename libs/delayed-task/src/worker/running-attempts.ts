@@ -24,11 +24,8 @@ export class Attempt implements TaskContext {
   readonly startedAt = performance.now();
   /** True once the outcome is decided or the task is handed back. What the handler does after this has no effect on the task. */
   ended = false;
-  /** True while a renewal of the lease is in flight. */
   renewing = false;
-  /** True from when the handler begins until it ends. */
   running = false;
-  /** True if a renewal found that this worker no longer has the lease. */
   lost = false;
   /** Index in the list of `Attempts`; -1 if not in it. */
   index = -1;
@@ -81,7 +78,6 @@ export class Attempt implements TaskContext {
     return this.controller.signal;
   }
 
-  /** Fires the signal; only the first call has an effect. */
   abort(reason: Error): void {
     if (this.reason) return;
     this.reason = reason;

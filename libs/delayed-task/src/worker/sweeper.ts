@@ -6,7 +6,6 @@ import type { WorkerState } from './worker-state';
 
 /** Number of tasks, of runs and of dead letters that one call looks at, approximately. */
 const COUNT = 64;
-/** Most calls for one partition in one sweep. */
 const MOST_CALLS = 50;
 
 /** Periodically deletes dead letters after their retention, and repairs tasks that are incomplete. */

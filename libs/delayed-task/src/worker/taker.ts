@@ -10,7 +10,6 @@ import { Attempt } from './running-attempts';
 import type { TaskLog } from './task-log';
 import type { WorkerState } from './worker-state';
 
-/** Result of a take. */
 export interface Taken {
   readonly attempts: readonly Attempt[];
   /** Time until the next task is due or the next lease ends, ms from now; Infinity if there is no task. */

@@ -14,7 +14,6 @@ export class WorkerState {
 
   constructor(private readonly queue: string) {}
 
-  /** True when the worker begins no more calls to Redis. */
   get stopped(): boolean {
     return this.isStopped;
   }

@@ -122,7 +122,6 @@ export class Acquirer {
     return queue;
   }
 
-  /** Sends one acquisition to Redis. Returns the lease, or when to try again. */
   private async tryOnce(acquisition: Acquisition, ticket?: Ticket): Promise<TryResult> {
     this.refuseIfClosed();
     const { name, options } = acquisition;

@@ -18,7 +18,6 @@ export class Cancellation {
     return this.reason !== undefined;
   }
 
-  /** Cancels the acquisition with an error. Later calls have no effect. */
   cancel(error: unknown): void {
     if (this.reason) return;
     this.reason = { error };

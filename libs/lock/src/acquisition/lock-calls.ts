@@ -2,7 +2,6 @@ import type { ScriptDefinition, ScriptInput, ScriptRegistry } from 'luanest/scri
 import type { LeasePort } from '../lease/lease';
 import { acquireLock, leaveQueue, releaseLock, renewLock, waitForLock } from '../lock.scripts';
 
-/** Reply of Redis to an acquisition. */
 export interface AcquireReply {
   /** Fence of this acquisition if `leftMs` is 0, otherwise the last fence of the lock. */
   readonly fence: number;

@@ -19,7 +19,6 @@ export class OwnerTokens {
     this.token = this.next();
   }
 
-  /** Returns the token for an acquisition of `name`. */
   tokenFor(name: string): string {
     if (this.names.has(name) || this.names.size === MAX_NAMES) {
       this.names.clear();
@@ -34,7 +33,6 @@ export class OwnerTokens {
   }
 }
 
-/** Returns the holder that a token contains. */
 export function holderOf(token: string): string {
   return token.slice(0, token.lastIndexOf('#'));
 }

@@ -16,10 +16,8 @@ export interface WaitQueueContext {
   /** Longest pause between two tries, ms. */
   readonly pollMs: number;
   readonly releases: ReleaseSubscription;
-  /** Id of this process' ticket in the queue that Redis keeps. */
   readonly ticket: string;
   leave(): void;
-  /** Called when the last caller has left the queue. */
   onEmpty(): void;
 }
 

@@ -2,7 +2,6 @@ import { MAX_TIMER_MS, unlimitedListeners } from '../../../internal/src';
 import { LockLostError } from '../lock.errors';
 import { events, type LockEvents } from '../lock.events';
 
-/** Redis calls of a lease. */
 export interface LeasePort {
   /** Restarts the lease in Redis. Returns false if the lease is lost. Returns or throws within `timeoutMs`. */
   renew(leaseMs: number, timeoutMs: number): Promise<boolean>;

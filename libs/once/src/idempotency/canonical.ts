@@ -111,7 +111,6 @@ function isPlain(value: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** Returns what the value is an instance of, for an error. */
 function nameOf(value: object): string {
   const name: unknown = (value.constructor as { readonly name?: unknown } | undefined)?.name;
   return typeof name === 'string' && name !== '' ? `an instance of ${name}` : 'an instance of an unknown class';

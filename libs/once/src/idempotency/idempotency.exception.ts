@@ -1,6 +1,5 @@
 import { HttpException, type HttpExceptionOptions } from '@nestjs/common';
 
-/** Status and title of each refusal of an idempotent route. */
 const REFUSALS = {
   KEY_MISSING: [400, 'Bad Request'],
   KEY_INVALID: [400, 'Bad Request'],

@@ -2,12 +2,10 @@ import type { OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { exploreMethods, InvalidOptionError } from '../../../internal/src';
 
-/** Metadata key of `@Idempotent()`. */
 export const IDEMPOTENT = 'luanest:idempotent';
 /** Metadata key that Nest's route decorators, such as `@Post()`, set on a method. */
 const ROUTE_PATH = 'path';
 
-/** Makes the error for `@Idempotent()` on a method that is not an HTTP route. */
 export function notHttp(where: string): InvalidOptionError {
   return new InvalidOptionError(
     `@Idempotent on ${where}: The method is not an HTTP route, so no request has a key. Use @Once() for message handlers.`,

@@ -38,7 +38,6 @@ export interface IdempotencyRouteOptions extends ClaimTerms {
   readonly waitMs?: number;
 }
 
-/** Options of a route, with all defaults filled in. */
 export type ResolvedRouteOptions = Readonly<
   Required<Omit<IdempotencyRouteOptions, 'fingerprint'>> & Pick<IdempotencyRouteOptions, 'fingerprint'>
 >;
@@ -59,7 +58,6 @@ export interface IdempotencyOptions extends IdempotencyRouteOptions {
   readonly onRedisError?: 'refuse' | 'run';
 }
 
-/** Option `idempotency`, with all defaults filled in. */
 export type ResolvedIdempotencyOptions = ResolvedRouteOptions &
   Readonly<Required<Omit<IdempotencyOptions, keyof IdempotencyRouteOptions>>>;
 

@@ -16,7 +16,6 @@ export interface HttpResponse {
   send?: unknown;
 }
 
-/** Object that is called before a response ends. */
 export interface ResponseWatcher {
   /** Maximum size of a body that is written in pieces and still stored, bytes; HTTP/2 only. */
   readonly maxStoredBytes: number;
@@ -53,7 +52,6 @@ interface Tap extends Methods {
   readonly pieces: Uint8Array[];
   /** True if a part of the response was sent before the call of `end`. */
   inPieces: boolean;
-  /** True after the first call of `end`. */
   ending: boolean;
   /** True if the watcher has called `send`. */
   released: boolean;

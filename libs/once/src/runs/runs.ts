@@ -11,7 +11,6 @@ import { Run, UnprotectedRun, type HeldClaim } from './run';
 const CHECK_EVERY_MS = 5;
 const SHUTDOWN = 'the app is shutting down';
 
-/** Waits of a shutdown, as in OnceModuleOptions. */
 export interface RunsOptions {
   readonly drainMs: number;
   readonly abortGraceMs: number;
@@ -20,7 +19,6 @@ export interface RunsOptions {
 /** All runs of an OnceModule. Returns the current run, renews the leases, and waits for the runs when the app shuts down. */
 export class Runs {
   private readonly context = new AsyncLocalStorage<OnceRun>();
-  /** Timers by `leaseMs`. */
   private readonly timers = new Map<number, LeaseTimer>();
   /** Calls of `OnceService.run` that have not returned yet, also before their claim. */
   private readonly calls = new Set<Promise<unknown>>();
@@ -54,7 +52,6 @@ export class Runs {
     this.timers.get(run.held.leaseMs)?.remove(run);
   }
 
-  /** Makes a run without a claim, for a request with `onRedisError: 'run'`. */
   unprotected(id: string): OnceRun {
     return new UnprotectedRun(id, this.stopping.signal);
   }

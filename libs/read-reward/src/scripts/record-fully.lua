@@ -59,7 +59,6 @@ local function find_item(member, grant, is_new)
   return known
 end
 
--- Returns true if the ACL user has the permissions for the writes of this call.
 local function may_write(grants)
   permitted = permitted or redis.acl_check_cmd('HSET', KEYS[2], 'f', 'v') and redis.acl_check_cmd('PEXPIREAT', KEYS[1], 1)
     and redis.acl_check_cmd('SADD', KEYS[1], 'm') and redis.acl_check_cmd('UNLINK', KEYS[1])
@@ -74,7 +73,6 @@ local function write_ledger(points, from, number)
   redis.call('PEXPIREAT', KEYS[5], string.format('%.0f', now_ms + ledger_ms))
 end
 
--- Keeps the item for later periods.
 local function write_ever()
   if ever_ms == 0 then return end
   redis.call('SADD', KEYS[3], ARGV[1])

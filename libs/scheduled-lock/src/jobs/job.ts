@@ -1,6 +1,5 @@
 import type { ResolvedJobOptions } from '../scheduled-lock.options';
 
-/** Source of the slots of a `@Cron` job. */
 export interface CronSlots {
   /** Returns true if `fireOnTick()` is known to have made the tick. Must be called once for each tick, at once when the tick begins. */
   firedByHand(): boolean;
@@ -15,7 +14,6 @@ export type JobKind =
   | { readonly type: 'timeout' }
   | { readonly type: 'handler' };
 
-/** A decorated method of one instance. */
 export interface Job {
   readonly options: ResolvedJobOptions;
   readonly kind: JobKind;

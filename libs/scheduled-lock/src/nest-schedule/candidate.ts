@@ -3,7 +3,6 @@ import { lockedMethod, lockedMethodNames, type LockedMethod } from '../scheduled
 import { ScheduledLockInterceptor } from '../scheduled-lock.interceptor';
 import { isScheduled } from './scheduler-metadata';
 
-/** Metadata of one method of a provider or controller. */
 export interface Candidate extends ExploredMethod {
   readonly lock: LockedMethod | undefined;
   /** True if `@ScheduledLock` decorates a method with this name. It may be another method, such as an overridden one. */
@@ -18,7 +17,6 @@ export interface Candidate extends ExploredMethod {
 const INTERCEPTORS = '__interceptors__';
 const HANDLERS = ['path', 'microservices:pattern', 'microservices:handler_type'];
 
-/** Reads the metadata of a method and of its class. */
 export function candidateOf(found: ExploredMethod): Candidate {
   const { prototype, name, method } = found;
   return {

@@ -5,7 +5,6 @@ import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.optio
 import { completeRun, renewRun } from '../scheduled-lock.scripts';
 import type { Claim } from './claims';
 
-/** Outcome and duration of a run, for the history. */
 export interface Ending {
   readonly outcome: 'ran' | 'failed' | 'lost';
   readonly durationMs: number;

@@ -54,7 +54,6 @@ local function find_period(rule, head, now)
   return true, format_integer(from), format_integer(to), format_integer(after), 0, 0, 0
 end
 
--- Returns the number of items that the period still rewards.
 local function count_room(rule, used, sum)
   local room = rule.limit - used
   if rule.cap > 0 then room = math.min(room, math.ceil((rule.cap - sum) / rule.each)) end
