@@ -8,7 +8,6 @@ export interface ScheduledLockEvents {
    * without a lock (`onRedisError: 'run'`), published when it begins. Not published for what comes after shutdown has begun.
    */
   readonly tickEnded: JobRecord & {
-    /** Name of the job. */
     readonly name: string;
     /** The error that the job threw, or why Redis failed. */
     readonly error?: unknown;

@@ -10,7 +10,7 @@ export interface JobRecord {
   readonly outcome: JobOutcome;
   /** Scheduled instant, ms since 1970; 1 for `@Timeout`; 0 for a run by hand, for a handler, and if Redis failed before it was known. */
   readonly slot: number;
-  /** When the outcome was recorded, ms since 1970. */
+  /** When the outcome was recorded, ms since 1970: by Redis' clock, but in events and if it was not saved, by the process' clock. */
   readonly recordedAtMs: number;
   /** How long the job ran under the lock, ms; 0 if it did not. */
   readonly durationMs: number;
@@ -36,7 +36,6 @@ export type RunNowResult =
 
 /** The current run, as `ScheduledLockService.current()` returns it. */
 export interface ScheduledRun {
-  /** Name of the job. */
   readonly name: string;
   /** Scheduled instant, ms since 1970; 1 for `@Timeout`; 0 for a run by hand, for a handler, and if Redis failed before it was known. */
   readonly slot: number;

@@ -3,7 +3,6 @@ export interface TakenTask {
   readonly id: string;
   /** The text that `schedule` stored for the task. RecordReader parses it. */
   readonly record: string;
-  /** Number of this attempt; 1 for the first. */
   readonly attempt: number;
   /** When this attempt was due, ms by Redis' clock. */
   readonly runAtMs: number;
@@ -19,7 +18,6 @@ export interface BuriedTask {
 
 /** Result of a script for a batch of leased tasks. */
 export interface BatchReply {
-  /** Number of tasks that the script handled. */
   readonly done: number;
   /** Ids of the tasks that the script left alone, because they are gone or no longer leased to this worker. */
   readonly lost: readonly string[];

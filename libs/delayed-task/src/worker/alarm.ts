@@ -1,9 +1,8 @@
-/** A sleep that `ring` ends early. If `ring` was called before, the sleep ends at once. */
+/** A sleep that `ring` ends early. If `ring` was called after the last `reset`, the sleep ends at once. */
 export class Alarm {
   private rung = false;
   private wake: (() => void) | undefined;
 
-  /** Forgets earlier calls of `ring`. */
   reset(): void {
     this.rung = false;
   }

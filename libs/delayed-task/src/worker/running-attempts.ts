@@ -29,7 +29,6 @@ export class Attempt implements TaskContext {
   lost = false;
   /** Index in the list of `Attempts`; -1 if not in it. */
   index = -1;
-  /** When the lease ends, by `performance.now()`. */
   leaseEndsAt: number;
   /** When `timeoutMs` is over, by `performance.now()`. Once the attempt has timed out: when `abortGraceMs` is over. */
   timesOutAt = Infinity;

@@ -13,7 +13,7 @@ export interface TickOutcome {
   readonly error?: unknown;
 }
 
-/** Series of consecutive ticks of a job that all failed, or that were all stale. */
+/** Series of consecutive ticks of a job for which Redis failed, or that were stale. */
 interface Streak {
   readonly sinceMs: number;
   ticks: number;
