@@ -84,7 +84,7 @@ export class Settlements {
     if (codes === undefined) return;
     batch.forEach((attempt, i) => {
       const outcome = DEFERRED[codes[i] ?? 0] as Outcome;
-      if (outcome === 'dead') this.log.dead(attempt, error);
+      if (outcome === 'dead') this.log.deadUnknown(attempt, this.options.unknownTaskMs);
       this.settled(attempt, outcome, outcome === 'dead' ? error : undefined);
     });
   }

@@ -58,7 +58,14 @@ export class TaskLog {
     );
   }
 
-  /** Logs that a task is a dead letter. @param error the last error, or a text of this lib */
+  /** Logs that a task without a handler is a dead letter. The attempt that was handed back does not count, so it is not shown. */
+  deadUnknown(task: LoggedTask, longestMs: number): void {
+    this.logger.error(
+      `Queue ${this.queue}: ${named(task)} is a dead letter: no worker had a handler for its name within unknownTaskMs (${longestMs} ms).`,
+    );
+  }
+
+  /** Logs that a task is a dead letter after an attempt. @param error the last error, or a text of this lib */
   dead(task: LoggedTask, error: unknown): void {
     const { attempt, attempts } = task;
     this.logger.error(
@@ -102,7 +109,7 @@ function named({ name, id }: LoggedTask): string {
   return `task ${shown(name)} (id ${JSON.stringify(id).replaceAll(/[\u2028\u2029]/g, ' ')})`;
 }
 
-/** Returns the class of an error. For errors of this lib, returns the text as well, which quotes no payload. */
+/** Returns the class of an error, and for some errors of this lib also the text, which quotes no payload. */
 function kindOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return `a thrown ${typeof error}`;
