@@ -11,7 +11,7 @@ export interface DelayedTaskEvents {
     /**
      * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task was dead-lettered. `lost`: another worker
      * has the task, or the task was cancelled or replaced; nothing was changed. A success without a stored result is `lost`, too, if
-     * the first reply to it was lost. `released`: the task was handed back at shutdown; if Redis failed then, its lease ends by
+     * Redis' first reply to it did not arrive. `released`: the task was handed back at shutdown; if Redis failed then, its lease ends by
      * itself. `unknown`: the task was handed back, because this process has no handler for its name. `released` and `unknown` do not
      * count as attempts.
      */

@@ -18,7 +18,7 @@ export interface DelayedTaskModuleOptions {
    * worker dies, others take the task when the lease ends, or dead-letter it after its last attempt. Default 30,000.
    */
   readonly leaseMs?: number;
-  /** Longest pause between two looks for due tasks while fewer than `concurrency` tasks run, ms; integer from 10 to 60,000. Default 1,000. */
+  /** Longest pause between two checks for due tasks while fewer than `concurrency` tasks run, ms; integer from 10 to 60,000. Default 1,000. */
   readonly pollMs?: number;
   /** Most attempts of a task that does not set `attempts`; integer from 1 to 1,000. Default 5. */
   readonly attempts?: number;
@@ -115,11 +115,6 @@ export function resolveBackoff(value: unknown, where: Checks): ResolvedBackoff {
   });
 }
 
-/**
- * Checks the options and fills in the defaults.
- *
- * @throws InvalidOptionError that names the option, its value and what is allowed
- */
 export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelayedTaskOptions {
   checks.options('', options, KNOWN);
   const { queue = 'default' } = options;

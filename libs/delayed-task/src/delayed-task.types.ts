@@ -76,7 +76,8 @@ export interface ScheduleResult {
 export type CancelResult = 'cancelled' | 'running' | 'dead' | 'unknown';
 
 /**
- * Result of `reschedule`. `running` and `dead`: the task is leased to a worker or a dead letter, and stays. `unknown`: no task has the id.
+ * Result of `reschedule`. `running` and `dead`: the task is leased to a worker or a dead letter, and stays. `unknown`: no task has
+ * the id.
  */
 export type RescheduleResult =
   { readonly status: 'rescheduled'; readonly runAtMs: number } | { readonly status: 'running' | 'dead' | 'unknown' };

@@ -10,7 +10,8 @@ export class LockBusyError extends LuanestError {
 
 /**
  * The lock is not held: it was released, its lease ended, `forceUnlock` took it away, Redis lost it, or the app is shutting down.
- * Also thrown by `fenceOf` for a name that the lock does not include, and by scheduled jobs outside of a run or without a lock.
+ * Also thrown by `fenceOf` for a name that the lock does not include, and by `assertHeld` of
+ * scheduled jobs outside of a run, or in a run without a lock.
  */
 export class LockLostError extends LuanestError {
   readonly code = 'LOCK_LOST';

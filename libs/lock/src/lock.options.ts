@@ -8,8 +8,8 @@ export interface LockOptions {
   /** Longest wait for a lock that others hold or wait for, ms; integer >= 0. Default: the module's; 0 with `onBusy: 'skip'`. */
   readonly waitMs?: number;
   /**
-   * Behaviour if others hold the lock or wait for it. `wait`: wait up to `waitMs`, then throw LockBusyError. `skip`: do not wait; `withLock` returns
-   * undefined without running the work, `acquire` throws LockBusyError. Default `wait`.
+   * Behaviour if others hold the lock or wait for it. `wait`: wait up to `waitMs`, then throw LockBusyError. `skip`: do not wait;
+   * `withLock` returns undefined without running the work, `acquire` throws LockBusyError. Default `wait`.
    */
   readonly onBusy?: 'wait' | 'skip';
   /** True: the lease is renewed at each third of `leaseMs`, and sooner after a failure, until its release or end. Default true. */
@@ -82,11 +82,6 @@ const KNOWN_PER_CALL: KnownOptions<LockOptions> = {
 const moduleChecks = new Checks('LockModule');
 const callChecks = new Checks('LockService');
 
-/**
- * Checks the options and fills in the defaults.
- *
- * @throws InvalidOptionError with the option, its value and what is allowed
- */
 export function resolveOptions(options: LockModuleOptions): ResolvedLockModuleOptions {
   moduleChecks.options('', options, KNOWN);
   const holder = options.holder ?? `${hostname().replaceAll('#', '-')}:${process.pid}`;
@@ -107,7 +102,6 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockModuleOp
 /** Options of an acquisition with every default filled in; `signal` has no default. */
 export type ResolvedLockOptions = Required<Omit<LockOptions, 'signal'>> & Pick<LockOptions, 'signal'>;
 
-/** Checks the options of an acquisition and fills in the defaults. @throws InvalidOptionError with the option, its value and what is allowed */
 export function resolveAcquire(options: LockOptions, defaults: ResolvedLockModuleOptions): ResolvedLockOptions {
   const { signal } = callChecks.options('', options, KNOWN_PER_CALL);
   const onBusy = callChecks.choice('onBusy', options.onBusy ?? 'wait', ['wait', 'skip']);

@@ -54,7 +54,8 @@ type Holder = Record<typeof SERVICE, OnceService | undefined>;
  * @throws InvalidOptionError when the class is loaded: for an unknown option, an invalid value, or if the member is not an
  * instance method
  * @throws InvalidOnceInputError when the method is called: for an invalid result of `id`; OnceInProgressError while another
- * call handles the message, unless `onInProgress` is `skip`; OnceSetupError on an object that Nest did not create; the errors of `OnceService.run`
+ * call handles the message, unless `onInProgress` is `skip`; OnceSetupError on an object that Nest did not create; the errors of
+ * `OnceService.run`
  */
 export function Once(options: OnceHandlerOptions) {
   return methodDecorator('@Once', ({ where, checks, target, method, descriptor }) => {

@@ -21,8 +21,8 @@ export interface OnceEvents {
     /**
      * `too-large`: the result has more bytes than `maxResultBytes`, or the response more than `maxStoredBytes`. `not-json`: JSON
      * cannot represent the result.
-     * `streamed`: the response was sent in pieces, or the client left before it was sent. `abandoned`: code outside, such as a timeout, sent a response before the
-     * handler ended.
+     * `streamed`: the response was sent in pieces, or the client left before it was sent. `abandoned`: code outside, such as a
+     * timeout, sent a response before the handler ended.
      */
     readonly reason: 'too-large' | 'not-json' | 'streamed' | 'abandoned';
   };

@@ -41,11 +41,6 @@ const KNOWN: KnownOptions<OnceModuleOptions> = {
   idempotency: true,
 };
 
-/**
- * Checks the options and fills in the defaults.
- *
- * @throws InvalidOptionError that names the option, its value and what is allowed
- */
 export function resolveOptions(options: OnceModuleOptions): ResolvedOnceModuleOptions {
   checks.options('', options, KNOWN);
   const terms = resolveTerms(options, DEFAULT_TERMS, checks);

@@ -53,8 +53,8 @@ export interface Claim {
   /** Secret that identifies the owner to `renew`, `confirm` and `release`. */
   readonly token: string;
   /**
-   * Fencing token, a number that is higher for each later claim of the id, unless Redis no longer has the id and its clock is behind. Pass
-   * it to the system that the work changes: if that system refuses a lower number than it has seen, an earlier owner can change
+   * Fencing token, a number that is higher for each later claim of the id, unless Redis no longer has the id and its clock is
+   * behind. Pass it to the system that the work changes: if that system refuses a lower number than it has seen, an earlier owner can change
    * nothing after a later one.
    */
   readonly fence: number;

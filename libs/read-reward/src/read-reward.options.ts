@@ -20,7 +20,7 @@ export interface RewardRule {
   readonly dayStartsAt?: string;
   /** First day of a week, 1 Monday to 7 Sunday. Default 1. */
   readonly weekStartsOn?: number;
-  /** `period`: an item is rewarded again in the next period. `ever`: not until `retentionMs` after the user's last grant. Default `period`. */
+  /** `period`: an item is rewarded again in the next period; `ever`: only `retentionMs` after the user's last grant. Default `period`. */
   readonly dedupe?: 'period' | 'ever';
   /**
    * For `period: 'total'` and `dedupe: 'ever'`: how long Redis keeps a user's items after the user's last grant, ms; integer of
@@ -123,11 +123,6 @@ function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
   return Object.freeze({ ...resolved, lookable });
 }
 
-/**
- * Checks the options and fills in the defaults.
- *
- * @throws InvalidOptionError with the option, its value and what is allowed
- */
 export function resolveOptions(options: ReadRewardModuleOptions): ResolvedReadRewardModuleOptions {
   checks.options('', options, KNOWN);
   const { rules, ledger } = options;

@@ -125,7 +125,7 @@ export class ReadRecorder {
     return resultOf(read, periods.bounds, answer, answer.status);
   }
 
-  /** Sends a call again, with the periods around the time that Redis returned, until it is in one of them; up to MAX_TRIES - 1 times. */
+  /** Sends a call again, each time with the periods around the time that Redis returned; up to MAX_TRIES - 1 times. */
   private async sendAgain(
     read: CheckedRead,
     sent: Periods,

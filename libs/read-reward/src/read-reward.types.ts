@@ -15,7 +15,10 @@ export interface RecordRead {
    * even with another item, for `operationRetentionMs`. Default none: only a command that ioredis sends again gets its first result.
    */
   readonly operationId?: string;
-  /** IANA zone of the user. Another zone than that of the user's last grant takes effect when the period of that grant ends. Default: the zone of the rule. */
+  /**
+   * IANA zone of the user. Another zone than that of the user's last grant takes effect when the period of that grant ends.
+   * Default: the zone of the rule.
+   */
   readonly timeZone?: string;
 }
 

@@ -4,8 +4,9 @@ import type { JobRecord } from './scheduled-lock.types';
 /** Type of each event of this lib, by its key in SCHEDULED_LOCK_CHANNELS: `ScheduledLockEvents['tickEnded']`, for example. */
 export interface ScheduledLockEvents {
   /**
-   * A tick of a job, a catch-up, a run by hand or a call of a locked handler ended in this process or was refused. Before a run
-   * without a lock (`onRedisError: 'run'`), published when it begins. Not published for what comes after shutdown has begun.
+   * A tick of a job, a catch-up, a run by hand or a call of a locked handler ended in this process, or did not run here. For a run
+   * without a lock (`onRedisError: 'run'`), it is published when the run begins. It is not published for a catch-up that did not
+   * run, or for what comes after shutdown has begun.
    */
   readonly tickEnded: JobRecord & {
     readonly name: string;

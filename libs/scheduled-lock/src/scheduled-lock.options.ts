@@ -69,11 +69,6 @@ type MsOption = 'leaseMs' | 'lockAtLeastForMs' | 'staleAfterMs' | 'catchUpWithin
 
 const checks = new Checks('ScheduledLockModule');
 
-/**
- * Checks the options and fills in the defaults.
- *
- * @throws InvalidOptionError with the option, its value and what is allowed
- */
 export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedScheduledLockModuleOptions {
   checks.options('', options, KNOWN);
   const { namespace, node = `${hostname()}:${process.pid}` } = options;

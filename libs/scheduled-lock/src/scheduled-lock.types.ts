@@ -1,7 +1,7 @@
 /**
- * Outcome of a tick. `ran`: the job returned. `failed`: the job threw. `lost`: before the job ended or began, its lease ended or
- * shutdown fired its signal. `skipped-held`: the lock was held. `skipped-slot`: this slot or a newer one was claimed before. `stale`: the slot is
- * further from Redis' time than `staleAfterMs`. `redis-error`: Redis failed.
+ * Outcome of a tick. `ran`: the job returned. `failed`: the job threw. `lost`: before the job began or ended, its lease ended, or
+ * shutdown fired its signal. `skipped-held`: the lock was held. `skipped-slot`: this slot or a newer one was claimed before.
+ * `stale`: the slot is further from Redis' time than `staleAfterMs`. `redis-error`: Redis failed.
  */
 export type JobOutcome = 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'lost' | 'failed' | 'redis-error';
 
@@ -10,7 +10,7 @@ export interface JobRecord {
   readonly outcome: JobOutcome;
   /** Scheduled instant, ms since 1970; 1 for `@Timeout`; 0 for a run by hand, for a handler, and if Redis failed before it was known. */
   readonly slot: number;
-  /** When the outcome was recorded, ms since 1970: by Redis' clock, but in events and if it was not saved, by the process' clock. */
+  /** When the outcome was recorded, ms since 1970; by Redis' clock, or by that of the process in events and if Redis did not save it. */
   readonly recordedAtMs: number;
   /** How long the job ran under the lock, ms; 0 if it did not. */
   readonly durationMs: number;
@@ -24,7 +24,10 @@ export interface JobRecord {
 export type RunNowResult =
   | {
       readonly ran: true;
-      /** `ran`; `lost` if the lease ended, or shutdown fired the signal, during the run; `redis-error` if the job ran without a lock (`onRedisError: 'run'`). */
+      /**
+       * `ran`; `lost` if the lease ended, or shutdown fired the signal, during the run; `redis-error` if the job ran without a lock
+       * (`onRedisError: 'run'`).
+       */
       readonly outcome: JobOutcome;
       readonly value: unknown;
     }

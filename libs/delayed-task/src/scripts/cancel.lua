@@ -14,7 +14,7 @@ ARGV[3]  operationMs  int   how long the reply is kept for a replay, ms
 Returns status
   status  'cancelled' | 'running' and 'dead': the task is in this state and stays | 'unknown': there is no such task
 
-O(log n). TTL: the operation's. Clock: Redis. Replay: cancelled again while the operation is kept.
+O(log n). TTL: the operation's. Clock: Redis. Replay: returns cancelled again while the operation is kept.
 ]]
 -- @include clock
 -- @include writes

@@ -17,7 +17,7 @@ Returns {runAtMs, status}
   runAtMs  int  new due time, ms; 0 unless the task was moved
   status   'moved' | 'running' and 'dead': the task is in this state and stays | 'unknown': there is no such task
 
-O(log n). TTL: the operation's. Clock: Redis. Replay: moved again while the operation is kept.
+O(log n). TTL: the operation's. Clock: Redis. Replay: returns moved again while the operation is kept.
 ]]
 -- @include clock
 -- @include writes

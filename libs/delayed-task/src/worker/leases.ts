@@ -42,7 +42,7 @@ export class Leases {
       try {
         await this.registry.run(releaseTasks, call);
       } catch (error) {
-        // The tasks become available to other workers when their leases end.
+        // When their leases end, other workers take the tasks, or dead-letter them after their last attempt.
         this.state.reportError('release', error);
       }
     });

@@ -1,7 +1,10 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { events } from '../lock.events';
 
-/** Subscription to the sharded channel on which scripts wake the callers that wait for one lock. See DECISIONS.md: releases-wake-by-sharded-channel */
+/**
+ * Subscription to the sharded channel on which scripts wake the callers that wait for one lock.
+ * See DECISIONS.md: releases-wake-by-sharded-channel
+ */
 export class ReleaseSubscription {
   private unsubscribe: (() => void) | undefined;
   private opening: Promise<void> | undefined;

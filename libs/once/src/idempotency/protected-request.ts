@@ -24,7 +24,8 @@ type NotStored = OnceEvents['resultDropped']['reason'];
 
 /**
  * One request with its claim. Runs the handler. Before the response ends, confirms the claim with the response, or releases the claim.
- * The client gets a whole response earlier only if Redis fails, or if code outside, such as a timeout, replies while the handler runs.
+ * The client gets a whole response earlier only if Redis fails, if the response is sent in pieces, or if code outside, such as a
+ * timeout, replies while the handler runs.
  * See DECISIONS.md: response-stored-as-sent
  */
 export class ProtectedRequest implements ResponseWatcher {

@@ -14,7 +14,7 @@ ARGV[5]  fingerprint  str       hash of a request's content, which must be the s
 
 Returns answer
   answer  str  'c', the fence in 16 digits, the end of the lease in 13: claimed; the fence is higher than that of an earlier claim,
-               unless the key was lost and the clock went back
+               unless Redis no longer has the key and its clock went back
                'p' and the ms until the lease of the owner ends unless renewed: in progress
                'd' and the result: done
                'a': abandoned; the lease of an at-most-once claim ended without a confirmation

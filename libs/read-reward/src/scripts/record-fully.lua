@@ -26,8 +26,8 @@ Returns {status, points, used, remaining, seq, start, resetsAt, itemId}
   itemId     str   item of the result; a repeated operation id returns the item of its first call
 
 O(1). TTL: items: end of the period; state: end of the next period; ever, answer, ledger: everMs, answerMs, ledgerMs. For
-`total`, items and state: the time in `rule`. A grant sets them, and the first call of an operation id that of answer; otherwise a
-call that is not a replay sets a TTL that is missing. Clock: Redis. Replay:
+`total`, items and state: the time in `rule`. A grant sets them. The first call with an operation id sets that of answer. Other
+calls that are not replays set a TTL that is missing. Clock: Redis. Replay:
 with an operation id the first result while it is kept; otherwise the first result while the grant exists, found by the
 token next to the item.
 ]]

@@ -10,7 +10,6 @@ export interface Candidate extends ExploredMethod {
   readonly scheduled: boolean;
   /** True for a handler of requests, messages or events. */
   readonly handler: boolean;
-  /** True if the method or its class uses `ScheduledLockInterceptor`. */
   readonly intercepted: boolean;
 }
 

@@ -6,7 +6,7 @@ import type { Job, JobKind } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import { claimRun, completeRun, type ClaimReply } from '../scheduled-lock.scripts';
 
-/** Kind of a claim. `tick` claims a slot, `catch-up` claims the slot of a run that died or was lost, `free` takes the lock without a slot. */
+/** Kind of a claim. `tick`: a slot. `catch-up`: the slot of a run that died or was lost. `free`: the lock without a slot. */
 export type Mode = 'tick' | 'catch-up' | 'free';
 
 /** Claim of a run, which Redis granted. */
@@ -25,7 +25,7 @@ export type ClaimResult =
 
 const FIRST_PAUSE_MS = 5;
 
-/** Returns the slot that a tick claims, ms since 1970. 1 for `@Timeout`. 0 for `@Interval`: the script then takes the current period of Redis' time. */
+/** Returns the slot that a tick claims, ms since 1970. 1 for `@Timeout`. 0 for `@Interval`: the script takes the period of Redis' time. */
 function slotNow(kind: JobKind): number | Promise<number> {
   if (kind.type === 'cron') return kind.live.slotNow();
   return kind.type === 'timeout' ? 1 : 0;

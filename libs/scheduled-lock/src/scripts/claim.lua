@@ -5,7 +5,8 @@ KEYS[1]  state        hash       <prefix>:scheduled-lock:{<namespace>:<job>}:sta
 KEYS[2]  history      list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:history
 ARGV[1]  owner        str        token of one run, different for each run
 ARGV[2]  node         str        name of the node, without spaces
-ARGV[3]  mode         str        tick | catch-up | free; catch-up takes the slot of a run that died or was lost; free takes the lock without a slot
+ARGV[3]  mode         str        tick | catch-up | free; catch-up takes the slot of a run that died or was lost; free takes the
+                                 lock without a slot
 ARGV[4]  slot         int        of a tick: scheduled instant, ms since 1970; with a period: 0 for the current period of Redis'
                                  time, or the slot that the first try returned
 ARGV[5]  periodMs     int        length of an interval's period; 0 for other jobs

@@ -8,8 +8,8 @@ local function format_ticket(since, till)
 end
 
 -- Reads a queue. `ended`: ids of tickets that are no longer valid. `mine`: since when the ticket `mine` waits. `others`: number of
--- the other tickets. `ahead`: number of them before `mine`, or all if `mine` is not in the queue. `first`: the oldest of them. `last`: youngest start of all tickets.
--- `till`: latest end of validity.
+-- the other tickets. `ahead`: number of them before `mine`, or all if `mine` is not in the queue. `first`: the oldest of them.
+-- `last`: youngest start of all tickets. `till`: latest end of validity.
 local function read_queue(fields, mine)
   local queue = { ended = {}, others = 0, ahead = 0, last = 0, till = 0, mine = nil, first = nil }
   local before = {}

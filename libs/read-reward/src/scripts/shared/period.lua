@@ -69,4 +69,4 @@ end
 -- a group.
 local permitted = false
 local DENIED = 'DENIED the ACL user of this connection lacks a permission for the keys of read-reward: HSET, HDEL, SADD, SREM, '
-  .. 'SET, UNLINK, XADD or PEXPIREAT, nothing was granted or refunded'
+  .. 'SET, UNLINK, XADD or PEXPIREAT; nothing was granted or refunded'
