@@ -41,7 +41,7 @@ export interface RecordResult {
 /** Points and remaining items of a user under one rule. */
 export interface RewardStatus {
   readonly rule: string;
-  /** Points granted in the user's period. */
+  /** Points that were granted in the user's period and not refunded. */
   readonly points: number;
   /** Number of items that count in the user's period. */
   readonly used: number;

@@ -15,7 +15,7 @@ interface AttemptStart {
   readonly leaseEndsAt: number;
 }
 
-/** One attempt of a task, from the take until Redis has its outcome. */
+/** One attempt of a task that this worker took. */
 export class Attempt implements TaskContext {
   readonly id: string;
   readonly attempt: number;

@@ -7,7 +7,7 @@ ARGV[1]  rule    str       the same as in `record`
 
 Returns {status, points, used, remaining, resetsAt}
   status     int   1 open, 0 Redis' clock is in none of the previous, current and next period
-  points     int   points granted in the period
+  points     int   points granted in the period and not refunded
   used       int   items that count in the period
   remaining  int   items that the period still rewards
   resetsAt   int   end of the user's period, ms after the start of the current period; with status 0 Redis' clock
