@@ -62,8 +62,8 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
   }
 
   /**
-   * Runs a job now, under its lock. The run has no slot, so it replaces no tick. If the job is running already, it does not run a
-   * second time. A tick that comes during this run finds the lock held.
+   * Runs a job now, under its lock. The run counts for no scheduled time, so it does not replace a tick. If the job is running
+   * already, it does not run a second time. A tick that comes during this run finds the lock held.
    *
    * @param name the option `name` of the job; without that option `Class.method`
    * @throws the error of the job; ScheduledLockSetupError for a handler, and for a job that this app does not have
