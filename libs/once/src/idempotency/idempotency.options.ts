@@ -146,7 +146,11 @@ export function resolveIdempotency(
     maxStoredBytes,
   };
   return Object.freeze({
-    subject: checks.fn('subject', subject, 'that returns the id of the user of a request, and undefined for a request without one'),
+    subject: checks.fn(
+      'subject',
+      subject,
+      'that returns the id of the user of a request, and undefined for a request without one',
+    ),
     header: checks.text(
       'header',
       header,
