@@ -32,7 +32,7 @@ export type StreamHandlerMethod = (...args: never[]) => HandlerResult | Promise<
 
 /**
  * `never` if the first parameter of the method is a `StreamMessage` that does not accept the messages of the stream; else
- * `unknown`.
+ * `unknown`. Nothing is checked if the type of the stream's messages is not known.
  */
 type Accepts<M extends StreamHandlerMethod, Message> = unknown extends Message
   ? unknown
@@ -43,8 +43,8 @@ type Accepts<M extends StreamHandlerMethod, Message> = unknown extends Message
     : unknown;
 
 /**
- * Decorator of methods that handle messages. It does not compile on a method with another return type, nor if the first
- * parameter is a `StreamMessage` of another type.
+ * Decorator of methods that handle messages. It does not compile on a method that returns something else than an outcome or
+ * nothing, nor if the first parameter is a `StreamMessage` that does not accept the messages of the stream.
  */
 export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandlerMethod>(
   target: object,
@@ -111,7 +111,7 @@ export function streamConsumerOf(method: object): AnyConsumerOptions | undefined
   return Reflect.getMetadata(CONSUMER, method) as AnyConsumerOptions | undefined;
 }
 
-/** Returns the names of a prototype's decorated methods, including methods that were replaced later. */
+/** Returns the names of a prototype's decorated methods, including inherited ones and those that were replaced later. */
 export function streamConsumerNames(prototype: object): readonly string[] {
   return (Reflect.getMetadata(CONSUMER_METHODS, prototype) ?? []) as string[];
 }

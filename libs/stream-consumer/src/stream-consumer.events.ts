@@ -3,7 +3,7 @@ import type { StreamStats } from './stream-consumer.types';
 
 /** Type of each event of this lib, by its key in STREAM_CONSUMER_CHANNELS: `StreamConsumerEvents['messageRetried']`, for example. */
 export interface StreamConsumerEvents {
-  /** An attempt failed, or its handler asked for a retry. Another attempt follows. */
+  /** An attempt failed, or its handler asked for a retry, and another attempt is due. Published before Redis has stored this. */
   readonly messageRetried: {
     readonly stream: string;
     readonly group: string;
@@ -16,22 +16,22 @@ export interface StreamConsumerEvents {
     readonly error?: unknown;
   };
 
-  /** A message became a dead letter. */
+  /** This process makes a message a dead letter. Published before Redis has stored it. */
   readonly messageDeadLettered: {
     readonly stream: string;
     readonly group: string;
     readonly id: string;
-    /** Attempts that were made. */
+    /** Attempts that counted, at most the option `attempts`. */
     readonly attempts: number;
-    /** Text that is kept with the dead letter: the last error, or the reason that the handler gave. */
+    /** Text that is kept with the dead letter, such as the last error or the reason that the handler gave. */
     readonly reason: string;
-    /** Error of the last attempt; undefined if the handler returned or threw an outcome, or no handler ended the last attempt. */
+    /** Error of the last attempt; undefined if the handler returned or threw an outcome, or was not called because no attempt is left. */
     readonly error?: unknown;
   };
 
   /**
-   * This process lost messages, because its lease was taken over or the group was deleted. The outcomes of their handlers change
-   * nothing.
+   * This process lost messages: its lease was taken over, Redis lost the lease, or the group was deleted. The outcomes of their
+   * handlers are not sent to Redis any more.
    */
   readonly messagesLost: {
     readonly stream: string;
@@ -41,17 +41,17 @@ export interface StreamConsumerEvents {
     readonly reason: string;
   };
 
-  /** This process took over messages of a consumer whose lease has ended. An event counts at most 100. */
+  /** This process took over the messages of a consumer whose lease has ended, at most 100 for each event. */
   readonly sessionTakenOver: {
     readonly stream: string;
     readonly group: string;
     /** Name of that consumer's lease, `<host>:<pid>:<random>`; the name of the consumer if it belongs to another program. */
     readonly session: string;
-    /** Number of messages. */
+    /** Number of messages, 0 to 100. */
     readonly messages: number;
   };
 
-  /** Numbers of a group, published by each of its processes at each check (`watchEveryMs`). */
+  /** Numbers of a group, published by each of its consumers at each check (`watchEveryMs`) that succeeds. */
   readonly groupMeasured: {
     readonly stream: string;
     readonly group: string;
@@ -61,12 +61,12 @@ export interface StreamConsumerEvents {
   /** Numbers of a group, published at each check that finds its oldest unsettled message `stalledAfterMs` old or older. */
   readonly groupStalled: StreamConsumerEvents['groupMeasured'];
 
-  /** A call of a consumer to Redis failed. The consumer makes it again. */
+  /** A call of a consumer to Redis failed. The consumer makes it again, unless it stops or its lease is lost. */
   readonly callFailed: {
     readonly stream: string;
     readonly group: string;
     /**
-     * `take`: reads messages. `settle`: sends outcomes. `renew`: extends the lease. `sweep`: takes over messages. `watch`: checks
+     * `take`: reads messages, or creates the group. `settle`: sends outcomes. `renew`: extends the lease. `sweep`: takes over messages. `watch`: checks
      * the group. `subscribe`: subscribes to wake-ups.
      */
     readonly during: 'take' | 'settle' | 'renew' | 'sweep' | 'watch' | 'subscribe';

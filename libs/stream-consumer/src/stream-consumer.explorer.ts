@@ -20,7 +20,7 @@ export class StreamConsumerExplorer implements OnModuleInit {
     private readonly service: StreamConsumerService,
   ) {}
 
-  /** @throws StreamConsumerSetupError with class and method; InvalidOptionError */
+  /** @throws StreamConsumerSetupError with class and method; InvalidOptionError; InvalidKeyError */
   onModuleInit(): void {
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       // An alias (`useExisting`) names a provider that this loop finds as well.
@@ -40,7 +40,7 @@ export class StreamConsumerExplorer implements OnModuleInit {
       else if (decorated.includes(name)) {
         throw new StreamConsumerSetupError(
           `${where}: another decorator or an override replaced the handler, so no message would reach it. ` +
-            `Put @StreamConsumer() on the replacement.`,
+            `Put @StreamConsumer() above the other decorator, or on the override.`,
         );
       }
     }

@@ -19,7 +19,7 @@ import {
 export interface StreamBackoff {
   /** Pause after the first failed attempt, ms; integer >= 0. Default 1,000. */
   readonly delayMs?: number;
-  /** Factor by which each pause is longer than the one before, number from 1 to 1,000. Default 2. */
+  /** Factor from one pause to the next, number from 1 to 1,000. Default 2. */
   readonly factor?: number;
   /** Longest pause, ms; integer >= 0. Default 60,000. */
   readonly maxDelayMs?: number;
@@ -41,8 +41,8 @@ export interface ConsumerDefaults {
   /** How long a handler may run before its attempt fails, ms; integer >= 1. Checked at least every second. Default 600,000. */
   readonly timeoutMs?: number;
   /**
-   * Longest pause between two reads of an empty partition, ms; integer >= 1. A publish through luanest ends the pause, if the
-   * consumer could subscribe to wake-ups. Default 500.
+   * Longest pause between two reads of an empty partition, ms; integer >= 1. A publish through luanest usually ends the pause
+   * at once. Default 500.
    */
   readonly pollMs?: number;
   /**
@@ -94,8 +94,9 @@ export interface StreamConsumerModuleOptions extends ConsumerDefaults {
   /** How long a consumer that stops waits at most after the signals before it hands messages back, ms; integer >= 0. Default 500. */
   readonly abortGraceMs?: number;
   /**
-   * Average pause between two checks of a group by a consumer, ms; integer >= 10. A check finds new partitions, restores lost
-   * entries of the lib's own keys, deletes messages that all groups have settled, and measures the group. Default 10,000.
+   * Average pause between two checks of a group by a consumer, ms; integer >= 10. A check finds new partitions, recovers
+   * pending messages that nothing would deliver again, deletes messages that all groups have settled, and measures the group.
+   * Default 10,000.
    */
   readonly watchEveryMs?: number;
   /** A group counts as stalled when its oldest unsettled message is this old, ms; integer >= 1. Default 60,000. */

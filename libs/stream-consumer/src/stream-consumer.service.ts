@@ -87,7 +87,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * Publishes messages as the call without `onResult` does, but keeps no results, so memory use does not grow with their number.
    *
    * @param onResult called with each result and the index of its message, in the order in which Redis replies. An error that
-   *   it throws ends the call, and is the cause of the PublishManyError
+   *   it throws ends the call as a failure of that message would
    * @returns the number of messages that were published or refused as `full`
    * @throws as the call without `onResult`; InvalidStreamInputError if `onResult` is not a function
    */
@@ -116,7 +116,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     const group = this.consumers.groupOf(name);
     if (group !== undefined) {
       throw forgetting.error(
-        `Consumers of group ${group} read stream ${name}. Stop these consumers before you forget the stream.`,
+        `Consumers of this process read stream ${name}, for example in group ${group}. Stop them before you forget the stream.`,
       );
     }
     this.catalog.forget(name);
@@ -229,9 +229,9 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
   }
 
   /**
-   * Removes a group that is no longer used, with its dead letters, and deletes the messages that only this group still
-   * needed; on a stream with `keys`, messages are deleted only with `deleteAfter`. Stop its consumers first: a running consumer
-   * creates the group again.
+   * Removes a group that is no longer used, with its dead letters, and deletes the messages that all other groups have settled.
+   * Without other groups, the messages stay. On a stream with `keys`, messages are deleted only with `deleteAfter`, and only if
+   * it does not name this group. Stop the consumers of the group first: a running consumer creates the group again.
    *
    * @returns true if the stream had the group
    * @throws InvalidOptionError or InvalidKeyError for an invalid stream or group; the errors of ScriptRegistry.run()
@@ -245,7 +245,6 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     this.consumers.declare(options, owner, invoke);
   }
 
-  /** Starts the consumers of decorated handlers. */
   async onApplicationBootstrap(): Promise<void> {
     await this.consumers.startDeclared();
   }

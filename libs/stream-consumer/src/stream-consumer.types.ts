@@ -19,7 +19,7 @@ export interface StreamMessage<T = unknown> {
   readonly fields: ReadonlyMap<string, Buffer> | undefined;
   /**
    * Key that the publisher gave; undefined without a key. On a stream with `keys`: the entry's field `key`, percent-encoded if
-   * it is not UTF-8 text or has control characters.
+   * it is not UTF-8 text or has ASCII control characters.
    */
   readonly key: string | undefined;
   /** Operation id that the publisher gave; undefined without an operation id, and on a stream with `keys`. */
@@ -120,7 +120,7 @@ export interface DeadLetterRecord {
   readonly fields: ReadonlyMap<string, Buffer> | undefined;
   readonly key: string | undefined;
   readonly operationId: string | undefined;
-  /** Why the message became a dead letter: the last error, or the reason given to `deadLetter()`; at most 1,000 characters. */
+  /** Why the message became a dead letter, such as the last error or the reason of `deadLetter()`; at most 1,000 characters. */
   readonly error: string;
   /** Attempts that counted, at most the option `attempts`. */
   readonly attempts: number;
@@ -163,8 +163,8 @@ export interface StreamConsumerHandle {
   stats(): Promise<StreamStats>;
   /**
    * Stops the consumer. It reads no more messages and waits at most `drainMs` for running handlers. Then it fires the signals of
-   * the handlers that still run, waits at most `abortGraceMs`, and hands their messages back. What Redis does not confirm within
-   * 2 s waits until the lease ends. A second call returns the same promise.
+   * the handlers that still run, waits at most `abortGraceMs`, and hands their messages back. Messages whose outcome Redis does
+   * not confirm within 2 s can be taken over when the lease has ended. A second call returns the same promise.
    */
   stop(): Promise<void>;
 }

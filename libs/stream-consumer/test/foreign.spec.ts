@@ -309,7 +309,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     expect(() => define(streams, { name, keys: [`${key}2`] })).toThrow(/in use with other options/);
     await expect(streams.publish(name, 1)).rejects.toThrow(InvalidStreamInputError);
     const handle = await streams.consume(group(name, 'g'), () => undefined);
-    expect(() => streams.forgetStream(name)).toThrow(/Stop these consumers before you forget/);
+    expect(() => streams.forgetStream(name)).toThrow(/Stop them before you forget/);
     await handle.stop();
     streams.forgetStream(name);
     define(streams, { name, keys: [`${key}2`] });

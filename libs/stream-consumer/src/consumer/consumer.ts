@@ -55,7 +55,6 @@ export class Consumer implements StreamConsumerHandle {
     return this.runner.size;
   }
 
-  /** The readers, one for each partition. */
   get partitions(): readonly Reader[] {
     return this.readers;
   }
@@ -75,7 +74,6 @@ export class Consumer implements StreamConsumerHandle {
     this.schedule();
   }
 
-  /** Starts to take messages. */
   start(): void {
     if (this.stopping || this.leaseTimer) return;
     const { leaseMs, timeoutMs } = this.options;
@@ -139,7 +137,6 @@ export class Consumer implements StreamConsumerHandle {
     this.schedule();
   }
 
-  /** Renews leases, and ends attempts that run for too long. */
   private renewAndExpire(): void {
     const now = performance.now();
     for (const reader of this.readers) void reader.renew(now);

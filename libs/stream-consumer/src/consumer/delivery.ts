@@ -6,7 +6,6 @@ import type { Held, Origin, Session } from './session';
 import type { Settler } from './settler';
 import type { TakenEntry } from './take-answer';
 
-/** The reader that took a message. */
 interface Taker {
   readonly origin: Origin;
   readonly settler: Settler;
@@ -17,7 +16,7 @@ export class Delivery implements StreamMessage, Held {
   readonly startedAt = performance.now();
   payload: unknown;
   fields: ReadonlyMap<string, Buffer> | undefined;
-  /** True if the message is settled, lost or handed back: the outcome of its handler is ignored from then on. */
+  /** True from the moment from which what the handler returns or throws is ignored. */
   decided = false;
   private controller: AbortController | undefined;
   private abortReason: Error | undefined;
@@ -62,10 +61,8 @@ export class Delivery implements StreamMessage, Held {
     return this.entry.firstSeenMs;
   }
 
-  /**
-   * The AbortController is made at the first use, because most handlers never use it.
-   */
   get signal(): AbortSignal {
+    // Made at the first use, because most handlers never use it.
     if (!this.controller) {
       this.controller = new AbortController();
       unlimitedListeners(this.controller.signal);
@@ -102,7 +99,6 @@ export class Delivery implements StreamMessage, Held {
     }
   }
 
-  /** Fires the signal. A second call does nothing. */
   abort(reason: Error): void {
     if (this.abortReason) return;
     this.abortReason = reason;

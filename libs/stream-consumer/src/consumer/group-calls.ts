@@ -8,9 +8,7 @@ const LOGGED_EVERY_MS = 30_000;
 /** Calls of one partition's reader to Redis. */
 export type GroupCalls = Retries<StreamConsumerEvents['callFailed']['during']>;
 
-/**
- * Returns an object that makes and repeats calls. It publishes each failure, and logs at most one in 30 s.
- */
+/** Returns an object that makes and repeats calls. It publishes each failure, and logs at most one in 30 s. */
 export function groupCalls(stream: string, group: string): GroupCalls {
   const logger = new Logger('StreamConsumer');
   let loggedAt = -Infinity;
@@ -19,7 +17,7 @@ export function groupCalls(stream: string, group: string): GroupCalls {
     if (performance.now() - loggedAt < LOGGED_EVERY_MS) return;
     loggedAt = performance.now();
     logger.warn(
-      `${stream}/${group}: a call to Redis (${during}) failed. It is repeated until it succeeds or the consumer stops. ` +
+      `${stream}/${group}: a call to Redis (${during}) failed. It is repeated until it succeeds, the consumer stops or its lease is lost. ` +
         thrownText(error),
     );
   });

@@ -27,7 +27,6 @@ const FINAL_ERRORS = [InvalidOutcomeError, MalformedPayloadError] as const;
 /** Errors of this lib whose text is logged, because it contains nothing of a payload. */
 const OWN_ERRORS = [HandlerTimeoutError, ...FINAL_ERRORS] as const;
 
-/** A message that becomes a dead letter. */
 interface Burial {
   /** Text that is kept with the dead letter. The text may quote a payload. */
   readonly problem: string;
@@ -53,12 +52,12 @@ export class HandlerRunner {
     private readonly ended: () => void,
   ) {}
 
-  /** Number of handlers that run, also if their message was lost; without handlers that run on after `timeoutMs`. */
+  /** Number of running handlers. Counts those whose message was lost, but not those that run on after `timeoutMs`. */
   get size(): number {
     return this.running.size;
   }
 
-  /** Runs the handler, and settles the message with the outcome. Never throws. */
+  /** Runs the handler unless the message must not be handled now, and settles the message with the outcome. Never throws. */
   start(delivery: Delivery): void {
     delivery.session.held.set(delivery.entry.id, delivery);
     const { attempt } = delivery.entry;
@@ -105,7 +104,6 @@ export class HandlerRunner {
     }
   }
 
-  /** Fires the signals of all messages whose handlers run. */
   abort(): void {
     for (const delivery of this.running) {
       delivery.abort(

@@ -10,8 +10,8 @@ interface MaintainedConsumer extends StreamConsumerHandle {
 }
 
 /**
- * Checks a group periodically: starts to read new partitions, restores lost entries of the lib's own keys, deletes messages that
- * all groups have settled, and publishes the numbers of the group.
+ * Checks a group periodically: starts to read new partitions, recovers pending messages that nothing would deliver again, deletes
+ * messages that all groups have settled, and publishes the numbers of the group.
  */
 export class Maintenance {
   private readonly logger = new Logger('StreamConsumer');

@@ -27,7 +27,7 @@ const SWEPT_A_CALL = 100;
 const CHECKED_A_CALL = 500;
 /** Most calls of one `repair`. The next `repair` continues where the last one ended. */
 const REPAIR_CALLS = 100;
-/** Kept with a message that was taken over as the error of the attempt, unless an earlier attempt has an error. */
+/** Stored as the error of the attempt when a message is taken over, unless an earlier attempt has an error. */
 const DIED = 'The consumer died, lost its lease or shut down during the attempt';
 
 /** Reads one partition for one group: takes entries, renews the lease, and takes over entries of consumers that died. */
@@ -164,7 +164,8 @@ export class Reader {
   }
 
   /**
-   * Gives up a session that another consumer took over, whose lease Redis lost, or whose group was deleted. Begins a new one.
+   * Gives up a session that another consumer took over, whose lease Redis lost, or whose group was deleted. The next take begins a
+   * new one.
    *
    * @param reason clause that follows `This consumer may no longer own message ..., because`
    * @param more messages that the session no longer lists and could not settle

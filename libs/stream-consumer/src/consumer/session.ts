@@ -42,7 +42,7 @@ export class Session {
   lost = false;
   /** True if a take of the session has succeeded. */
   begun = false;
-  /** Time of the last extension of the lease, by `performance.now()`. */
+  /** Time at which the last call that extends the lease was sent, by `performance.now()`; 0 if that call failed. */
   extendedAt = 0;
   /** End of the lease, by `performance.now()`; Infinity before the first take. */
   endsAt = Infinity;
@@ -59,7 +59,7 @@ export class Session {
     this.endsAt = sentAt + leaseMs;
   }
 
-  /** Fires the signals of all messages if the lease has ended by the clock of this process. In Redis it may still be renewed. */
+  /** Fires the signals of all messages if the lease has ended by the clock of this process. In Redis it may not have ended. */
   suspect(now: number): void {
     if (now < this.endsAt) return;
     for (const message of this.held.values()) message.suspect('the lease could not be renewed in time');

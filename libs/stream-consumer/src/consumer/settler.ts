@@ -32,7 +32,6 @@ export function kept(text: string): string {
   return oneLine(text.slice(0, MAX_PROBLEM)).toWellFormed();
 }
 
-/** The reader whose messages are settled. */
 interface Taker {
   readonly keys: GroupKeys;
   readonly session: Session;
@@ -58,7 +57,7 @@ export class Settler {
     message.session.acks.push(message);
   }
 
-  /** Sends the acknowledgements that wait, 128 a call. */
+  /** Sends the acknowledgements that wait, up to 128 a call. */
   flush(): void {
     const { session } = this.reader;
     // At most two calls are in flight. Meanwhile acknowledgements collect for the next call.
@@ -86,7 +85,7 @@ export class Settler {
   /**
    * Puts a message back for another attempt.
    *
-   * @param counted true if the attempt counts; false: the message is as if it had not been taken
+   * @param counted true if the attempt counts; false: the next attempt has the same number
    * @param problem error of the attempt, not empty. If the attempt does not count, a text that is unique in the session
    */
   async retry(message: Held, delayMs: number, counted: boolean, problem: string): Promise<void> {

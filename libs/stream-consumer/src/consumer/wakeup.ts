@@ -70,8 +70,8 @@ export class Wakeup {
   }
 
   /**
-   * Listens on the channel. If that is not possible, the consumer polls. After each message it listens again, because the
-   * registry also calls the listener once when a subscription has ended.
+   * Listens on the channel. If that is not possible, the consumer polls. After each call of the listener, the next `sleep` listens
+   * again, because ScriptRegistry also calls the listener once when a subscription has ended.
    */
   private listen(): void {
     if (this.listening || this.closed) return;

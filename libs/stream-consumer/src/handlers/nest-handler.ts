@@ -16,8 +16,9 @@ function valueOf(type: number, property: unknown, [message]: readonly unknown[])
  * run in a context of type `stream`.
  *
  * The result of the method itself decides. An interceptor may replace the result by an outcome, such as `deadLetter(reason)`; any
- * other change of the result is ignored. An error is a failed attempt, unless it is an outcome, or a filter returns or throws an
- * outcome. A filter that returns anything else changes nothing, because most filters only log the error.
+ * other change of the result is ignored. A thrown value is a failed attempt, unless it is `retryLater()` or `deadLetter()`, or a
+ * filter returns an outcome or throws one of these two. A filter that returns anything else changes nothing, because most filters
+ * only log the error.
  * See DECISIONS.md: method-decides-the-outcome
  *
  * @returns a handler that throws InvalidOutcomeError if an interceptor returns something other than an outcome before the method

@@ -34,7 +34,6 @@ interface IdRange {
 /** Replays or drops dead letters of one partition. @returns the number that were replayed or dropped */
 type Use = (partition: number, entries: readonly string[]) => Promise<number>;
 
-/** Returns the value of a JSON text; for other text, the text itself. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -94,7 +93,10 @@ function rangeOf(filter: DeadLetterFilter): IdRange | undefined {
   };
 }
 
-/** Dead letters of groups. They stay until they are replayed or dropped, their group is removed, or the stream's key expires. */
+/**
+ * Dead letters of groups. They stay until they are replayed or dropped, or their group is removed. If the key of a stream with
+ * `keys` has a TTL, its dead letters get the same.
+ */
 export class DeadLetters {
   constructor(private readonly registry: ScriptRegistry) {}
 
@@ -119,27 +121,18 @@ export class DeadLetters {
     return { items };
   }
 
-  /**
-   * Publishes dead letters again, for their group alone.
-   *
-   * @returns the number of dead letters that were published
-   * @throws InvalidStreamInputError; the errors of ScriptRegistry.run()
-   */
   replay(stream: Stream, group: string, ids: readonly string[]): Promise<number> {
     return this.each(stream, ids, this.replaying(stream, group));
   }
 
-  /** Deletes dead letters. @returns their number @throws InvalidStreamInputError; the errors of ScriptRegistry.run() */
   drop(stream: Stream, group: string, ids: readonly string[]): Promise<number> {
     return this.each(stream, ids, this.dropping(stream, group));
   }
 
-  /** Publishes again all dead letters that the filter selects. @returns their number @throws as `replay` */
   replayAll(stream: Stream, group: string, filter: DeadLetterFilter): Promise<number> {
     return this.all(stream, group, filter, this.replaying(stream, group));
   }
 
-  /** Deletes all dead letters that the filter selects. @returns their number @throws as `drop` */
   dropAll(stream: Stream, group: string, filter: DeadLetterFilter): Promise<number> {
     return this.all(stream, group, filter, this.dropping(stream, group));
   }

@@ -7,8 +7,7 @@ import type { Stream } from './stream-catalog';
 const PURGED_A_CALL = 100;
 
 /**
- * Removes a group of a stream, and deletes the messages that only this group had not settled, unless the stream has `keys`
- * without `deleteAfter`. First it removes the name of the group from the stream's config, so that new partitions do not wait for
+ * Removes a group of a stream, and deletes the messages that all other groups have settled. First it removes the name of the group from the stream's config, so that new partitions do not wait for
  * the group. Then it removes the group from all partitions, including those that are added meanwhile. After a crash, make the
  * call again.
  *

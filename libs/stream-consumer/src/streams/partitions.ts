@@ -35,7 +35,7 @@ export function tagOf(stream: string, partition: number): string {
   }
 }
 
-/** Keys of one group in one partition. The properties have the names by which the scripts know the keys. */
+/** Keys of one partition that the scripts of a group use, by their names in the scripts. */
 export interface GroupKeys {
   readonly stream: string;
   readonly waiters: string;
@@ -71,7 +71,6 @@ export class Partition {
     this.operation = this.tagged.series('operation', ...this.owner);
   }
 
-  /** Returns the keys of a group in this partition. */
   of(group: string): GroupKeys {
     const key = (name: string): string => this.tagged.key(name, group, ...this.owner);
     return {

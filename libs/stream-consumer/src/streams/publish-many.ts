@@ -28,8 +28,9 @@ export interface PublishManyState {
 }
 
 /**
- * A `publishMany` ended at its first failure, which is the `cause`. Each message with an index below `started` that is neither in
- * `unknown` nor in `unpublished` has a result: `published` or `full`.
+ * A `publishMany` ended at its first failure, which is the `cause`: the error of a message, of the source of the messages or of
+ * `onResult`. Each message with an index below `started` that is neither in `unknown` nor in `unpublished` has a result:
+ * `published` or `full`.
  */
 export class PublishManyError extends LuanestError implements PublishManyState {
   readonly code = 'PUBLISH_MANY';
@@ -40,9 +41,10 @@ export class PublishManyError extends LuanestError implements PublishManyState {
   readonly results: readonly (PublishResult | undefined)[];
 
   /**
-   * @param index index of the message that failed first
-   * @param state state of all messages
-   * @param cause error of that message
+   * @param index index of the message that failed first; after an error of the source, of the message that it did not return;
+   *   after an error of `onResult`, of the message whose result it got
+   * @param state outcomes of the messages
+   * @param cause the first failure
    * @param results results that were kept
    */
   constructor(
@@ -55,14 +57,14 @@ export class PublishManyError extends LuanestError implements PublishManyState {
     super(
       `publishMany failed at message ${index}, counted from 0: ${why}. Of the first ${started} messages, ` +
         `${unpublished.length} were not published, and ${unknown.length} may have been published: their indexes are in ` +
-        `\`unpublished\` and \`unknown\`. Publish these again, and all messages from index ${started}. A message that may have been published is added only once if its operationId is the same.`,
+        `\`unpublished\` and \`unknown\`. Publish these again, and all messages from index ${started}. A message that may ` +
+        `have been published is added only once if its operationId is the same.`,
       { cause },
     );
     [this.started, this.unknown, this.unpublished, this.results] = [started, unknown, unpublished, results];
   }
 }
 
-/** Publishes one message. */
 type Publish = (message: PublishMessage) => Promise<PublishResult>;
 type OnResult = (result: PublishResult, index: number) => void;
 
@@ -79,7 +81,6 @@ function isCertain(error: unknown): boolean {
   return error instanceof LuanestError && NOT_PUBLISHED.includes(error.code);
 }
 
-/** Publishes the messages of one source. */
 class PublishRun {
   started = 0;
   private inFlight = 0;

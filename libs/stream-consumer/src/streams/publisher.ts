@@ -9,7 +9,6 @@ import { publishMessage } from './streams.scripts';
 const MAX_TEXT = 256;
 /** Longest time that operation ids that luanest made are remembered, ms. A client must not send a call again later than that. */
 const OWN_TTL_MS = 60_000;
-/** Statuses that the script returns. */
 const FULL = 0;
 const REPLAYED = 2;
 

@@ -21,7 +21,6 @@ export class RegisteredGroups {
     this.write();
   }
 
-  /** Removes a group at once. */
   remove(name: string): void {
     this.seenAt.delete(name);
     this.write();

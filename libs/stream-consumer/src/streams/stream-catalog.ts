@@ -35,7 +35,6 @@ export class Stream {
     this.count = options.partitions;
   }
 
-  /** Returns a partition by its index. */
   partition(index: number): Partition {
     return (this.partitions[index] ??= new Partition(this.space, this.name, index, this.options.keys[index]));
   }
@@ -63,7 +62,7 @@ export class Stream {
   /**
    * Writes the name of a group to the stream's config, and returns all partitions. Groups and partitions come from one reply. So a
    * process that knows a partition, and deletes entries of it, knows each group that is older than the partition. The groups that
-   * Redis has on partition 0 are added, in case that the config was lost. Only returns the partitions of a stream with `keys`.
+   * Redis has on partition 0 are added, in case that the config was lost. For a stream with `keys`, it only returns the partitions.
    *
    * @throws the errors of ScriptRegistry.run()
    */
@@ -113,7 +112,8 @@ export class Stream {
   }
 
   /**
-   * Writes the number of partitions to Redis if it is higher than the number there, and reads that number and all groups.
+   * Stores the number of partitions in Redis unless a higher one is stored, and reads the highest number and the groups that any
+   * process stored. Calls at the same time share one call to Redis.
    *
    * @throws the errors of ScriptRegistry.run()
    */
@@ -194,7 +194,7 @@ export class StreamCatalog {
     const known = this.streams.get(name) ?? (Object.hasOwn(this.options.streams, name) ? this.named(name) : undefined);
     if (known && JSON.stringify(known.options) !== JSON.stringify(options)) {
       throw new InvalidOptionError(
-        `defineStream: Stream ${name} is in use with other options in this process. Define it in one place: call ` +
+        `defineStream: Stream ${name} has other options in this process already. Define it in one place: call ` +
           `defineStream once and pass its value to every call; remove ${name} from streams of StreamConsumerModule.`,
       );
     }

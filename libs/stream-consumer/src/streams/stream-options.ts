@@ -3,8 +3,8 @@ import { Checks, type KnownOptions } from '../../../internal/src';
 /** Options of a stream. Give the same in every process that uses the stream. */
 export interface StreamOptions {
   /**
-   * Whole keys of streams that another program writes, one for each partition, instead of `partitions`: 1 to 1,024 different
-   * keys, each with a hash tag or without braces. luanest never creates these keys. If a key has a TTL, luanest's own keys about
+   * Whole keys of streams that another program creates and writes, one for each partition, instead of `partitions`: 1 to 1,024
+   * different keys, each with a hash tag or without braces. If a key has a TTL, luanest's own keys about
    * its entries get the same. The payload of a message is an object with the fields of the entry. Default: luanest makes the keys.
    */
   readonly keys?: readonly string[];
