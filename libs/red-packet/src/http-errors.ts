@@ -36,8 +36,8 @@ export function refused(error: unknown): never {
     throw new BadRequestException(error.message, { cause: error });
   if (error instanceof ActivityConflictError || error instanceof ActivityIncompleteError)
     throw new ConflictException(error.message, { cause: error });
-  // Clients do not see the message of Redis; it is in the cause. They may repeat every request, because each call returns the
-  // first result again or changes nothing more.
+  // Clients do not see the message of Redis; it is in the cause. They may repeat every request: no packet is granted or refunded
+  // twice.
   if (error instanceof ScriptRefusedError)
     throw new ServiceUnavailableException('Redis refused the request. Send it again later.', { cause: error });
   if (error instanceof NotSentError || error instanceof UnknownOutcomeError)

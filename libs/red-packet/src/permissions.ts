@@ -3,11 +3,11 @@ import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/
 import { checkPermissions } from './activity/activity.scripts';
 import { MissingPermissionError } from './red-packet.errors';
 
-/** Deadline of the check, ms: the app boots without it if Redis is unavailable. */
+/** Deadline of the check, ms. If Redis does not answer until then, the app boots without the check. */
 const DEADLINE_MS = 1_000;
 
 /**
- * Checks that the Redis user may run every command of this lib's scripts. If Redis is unavailable, only logs a warning.
+ * Checks that the Redis user may run every command of this lib's scripts. If Redis does not answer, only logs a warning.
  *
  * @throws MissingPermissionError with the names of the commands that the user may not run; ScriptRefusedError if Redis refuses
  *   the check itself
@@ -19,7 +19,7 @@ export async function requirePermissions(registry: ScriptRegistry, logger: Pick<
     missing = await registry.run(checkPermissions, { keys: { sample }, args: {} }, { deadlineMs: DEADLINE_MS });
   } catch (error) {
     if (!(error instanceof NotSentError || error instanceof UnknownOutcomeError)) throw error;
-    logger.warn('Redis is unavailable, so it is unknown whether the Redis user may run all commands of red-packet.');
+    logger.warn('Redis did not answer, so it is unknown whether the Redis user may run all commands of red-packet.');
     return;
   }
   if (missing.length > 0) {

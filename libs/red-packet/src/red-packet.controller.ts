@@ -68,7 +68,6 @@ export class RedPacketController {
     return answer(() => this.packets.create(readActivity(body)));
   }
 
-  /** Grabs a packet for the user of the request. */
   @Post(':activityId/grab')
   @HttpCode(200)
   @UseGuards(RedPacketGrabGuard)
@@ -79,7 +78,6 @@ export class RedPacketController {
     return this.identified(userId).then((known) => this.packets.grab(activityId, known).catch(refused));
   }
 
-  /** Reads the state and the counters of an activity. */
   @Get(':activityId')
   async status(@Param('activityId') activityId: string): Promise<ActivityStatus> {
     return found(activityId, await answer(() => this.packets.status(activityId)));

@@ -1,21 +1,24 @@
 import { LuanestError } from '../../internal/src';
 
-/** A parameter of an activity, an id, or the limit or cursor of a page is missing or invalid. The call changed no activity. */
+/**
+ * A parameter of an activity, an id, or the limit or cursor of a page is missing or invalid. The call changed no activity, but a
+ * creation may have left a draft.
+ */
 export class InvalidRedPacketInputError extends LuanestError {
   readonly code = 'INVALID_RED_PACKET_INPUT';
 }
 
 /**
  * There is an activity with this id and other parameters, or Redis has keys of an activity with this id but has lost its
- * parameters. The call changed no activity.
+ * parameters. The call changed no activity, but it may have left a draft.
  */
 export class ActivityConflictError extends LuanestError {
   readonly code = 'ACTIVITY_CONFLICT';
 }
 
 /**
- * The activity was not opened or not closed, because its creation is unfinished or Redis has lost its parameters meanwhile. Send
- * the create call again.
+ * The activity was not opened or not closed, because its creation is unfinished or Redis has lost a part of it meanwhile. Send the
+ * create call again.
  */
 export class ActivityIncompleteError extends LuanestError {
   readonly code = 'ACTIVITY_INCOMPLETE';

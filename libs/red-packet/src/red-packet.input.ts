@@ -9,13 +9,11 @@ import type { CreateActivity, Packet, SplitMethod } from './red-packet.types';
 export type CheckedActivity = Required<Omit<CreateActivity, 'amounts' | 'seed'>> &
   Pick<CreateActivity, 'amounts' | 'seed'>;
 
-/** Largest number of packets of an activity. */
 const MAX_PACKETS = 1_000_000;
-/** Largest number of buckets of an activity. */
 const MAX_BUCKETS = 64;
 /**
  * Largest total of an activity with several buckets, cents. Pool entries have sums of all cents that were appended to the pool. A
- * packet that moves is appended again, so these sums exceed the total, and must stay below 2^53.
+ * packet that moves is appended again, so these sums can exceed the total, and must stay below 2^53.
  */
 const MAX_SHARDED_CENTS = 2 ** 46;
 const METHODS: readonly SplitMethod[] = ['double-mean', 'line-cut', 'equal', 'given'];

@@ -6,7 +6,7 @@ import { from, mergeMap, type Observable } from 'rxjs';
 import { optionalProvider } from './optional-provider';
 
 /**
- * Makes admin requests idempotent if the app has OnceModule with the option `idempotency`, as `Idempotent` does. Grabs need no key,
+ * Makes POST requests of admins idempotent if the app has OnceModule with the option `idempotency`, as `Idempotent` does. Grabs need no key,
  * because a repeated grab returns the same packet.
  */
 @Injectable()

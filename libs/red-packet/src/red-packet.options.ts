@@ -14,8 +14,8 @@ export interface RedPacketModuleOptions {
   /** Guard of the admin routes: an instance, or a class that Nest can build. Default: none; then admin routes return 403. */
   readonly adminGuard?: CanActivate | Type<CanActivate>;
   /**
-   * How long Redis keeps an activity after its end, ms; for an activity without `endsAtMs`, after it opens. Integer from 60,000
-   * to 10 years. Redis keeps an activity longer while it owes a payout or a refund. Default 7 days.
+   * How long Redis keeps an activity after its end, ms; for an activity without `endsAtMs`, after grabs begin. Integer from
+   * 60,000 to 10 years. Redis keeps an activity longer while it owes a payout or a refund. Default 7 days.
    */
   readonly retentionMs?: number;
   /**
@@ -37,7 +37,7 @@ export interface RedPacketModuleOptions {
   readonly transferWaitMs?: number;
   /**
    * Called after an activity was closed, at its end or by `close`, with the sum of all its refunds so far. Give this sum back,
-   * less what you have given back before. Called at least once for each activity: again after it has thrown, after a crash, and
+   * less what you have given back before. Called at least once for each closed activity: again after it has thrown, after a crash, and
    * when `conflict` has turned a payout into a refund. After 1,000 failures, about 16 hours, the closing task is dead-lettered.
    * Redis keeps the refund until `onClosed` has resolved, unless you call `forget`. Needs `DelayedTaskModule`. Set it in all
    * processes or in none. Default: none.
@@ -45,8 +45,7 @@ export interface RedPacketModuleOptions {
   readonly onClosed?: (closed: ClosedActivity) => void | Promise<void>;
   /**
    * Returns the name under which other winners see a user in the results; undefined for no name. Called for each row of a page
-   * and for the largest packet.
-   * If it throws, `results` rejects with this error. Ids of users are never shown. Default: no user has a name.
+   * and for the largest packet. If it throws, `results` rejects with this error. Default: no user has a name.
    */
   readonly participantName?: (userId: string, activityId: string) => string | undefined | Promise<string | undefined>;
 }

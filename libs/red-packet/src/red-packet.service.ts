@@ -77,7 +77,6 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     await requirePermissions(this.registry, this.logger);
   }
 
-  /** Stops to remember which activities are sold out. */
   onApplicationShutdown(): void {
     this.soldOutUsers.close();
   }
@@ -130,8 +129,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Closes an activity for good, and refunds the packets that nobody has won. May be called again, also by other processes:
-   * each packet is refunded once. If it rejects, some buckets may be closed, so call it again. A delayed task calls `onClosed`
-   * afterwards. A draft stays a draft. Returns undefined if there is no such activity.
+   * each packet is refunded once. If it rejects, some buckets may be closed, so call it again. If the option `onClosed` is set, a
+   * delayed task calls it afterwards. A draft stays a draft. Returns undefined if there is no such activity.
    */
   async close(activityId: string): Promise<ClosedActivity | undefined> {
     const found = await this.lifecycle.close(checkActivityId(activityId));
@@ -160,7 +159,10 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return this.resultList.page(checkActivityId(activityId), checkUserId(userId), Results.page(page));
   }
 
-  /** Reads the largest packet won so far; of equal packets, the one won first. Returns undefined before the first win, and if there is no such activity. */
+  /**
+   * Reads the largest packet won so far; of equal packets, the one won first. Returns undefined before the first win, and if
+   * there is no such activity.
+   */
   async luckiest(activityId: string): Promise<GrantRecord | undefined> {
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout && this.grants.luckiest(layout);
@@ -168,7 +170,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Reads a page of grants, in no particular order. A page may have more grants than the limit, because Redis returns a small
-   * hash as one page. A grant that exists while all pages are read is on at least one of them, and may be on two. After a
+   * hash as one page. A grant that exists while all pages are read is on at least one of them, and may be on several. After a
    * failover, begin with the first page again.
    * @param page `limit` from 1 to 1,000, default 100; `cursor`: the `nextCursor` of the previous page
    * @throws InvalidRedPacketInputError; the errors of ScriptRegistry.run()
@@ -184,9 +186,10 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Sets the TTL of an activity's keys if it owes nothing: it is closed, or has ended without packets left; all payouts are
-   * settled; and `onClosed` has resolved for all refunds. Until then, the keys have no TTL. `RedPacketPayouts.run` calls this
+   * settled; and `onClosed` has resolved for all refunds. Before that, keys of an opened activity have no TTL. `RedPacketPayouts.run` calls this
    * method. Call it yourself if no process runs payouts. May be called again.
-   * @returns true if the activity owes nothing, or there is no such activity
+   * @returns true if the keys have a TTL, or there is no such activity; false for an activity that owes something, and for a draft
+   *   within its retention
    */
   async settle(activityId: string): Promise<boolean> {
     const state = await this.lifecycle.settle(checkActivityId(activityId));
@@ -198,8 +201,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   /**
    * Sets the TTL of a closed activity's keys, also if it owes payouts or refunds. Use it if you have paid these by other means.
    * May be called again.
-   * @returns true if the keys have a TTL, or there is no such activity; false for a draft within its retention, and for an open
-   *   activity that owes something
+   * @returns true if the keys have a TTL, or there is no such activity; false for a draft within its retention, and for an
+   *   activity that is not closed and owes something
    */
   async forget(activityId: string): Promise<boolean> {
     return (await this.lifecycle.settle(checkActivityId(activityId), true)) !== 'owed';

@@ -1,6 +1,6 @@
 /**
  * Method by which a total is split into packets. `double-mean`: each packet is random, from its minimum to twice the mean of what
- * is left. `line-cut`: a line is cut at random points, so the largest packet is larger on average. `equal`: packets differ by at
+ * is left. `line-cut`: a line is cut at random points, which makes the largest packet larger on average. `equal`: packets differ by at
  * most one cent. `given`: the amounts are those of `amounts`.
  */
 export type SplitMethod = 'double-mean' | 'line-cut' | 'equal' | 'given';
@@ -30,8 +30,8 @@ export interface CreateActivity {
   readonly startsAtMs?: number;
   /**
    * When grabs end, ms since 1970 by Redis' clock; integer up to the year 2100, after `startsAtMs` and in the future. Default:
-   * one hour before the retention ends, or half of the retention before, if that is shorter. The retention begins when the
-   * activity opens.
+   * one hour before the retention ends; with a retention of less than two hours, half-way through it. The retention then begins
+   * when grabs begin.
    */
   readonly endsAtMs?: number;
   /** How often a user may grab without winning; integer from 0 to 1,000,000. Default 0: any number of times. */
@@ -71,8 +71,9 @@ export type NotOpenReason = 'unknown' | 'draft' | 'preheated' | 'paused' | 'ende
  * Result of a grab. `outcome` and `code` have the same meaning; `code` is for clients that expect a number in a string.
  *
  * - `won`: this call has won the packet.
- * - `already-won`: an earlier call of this user has won the packet.
- * - `unconfirmed`: the user has won a packet, but fewer than `replicas` replicas have it. Grab again to confirm and see it.
+ * - `already-won`: the user has won the packet before, or this call was sent twice.
+ * - `unconfirmed`: the user has won a packet, but fewer than `replicas` replicas have confirmed it in time. Grab again to confirm
+ *   and see it.
  * - `sold-out`: no packet is left.
  * - `not-open`: the activity takes no grabs. `reason` is its state.
  * - `try-again`: packets may be left, but none reached the user's bucket within `transferWaitMs`.
@@ -111,13 +112,13 @@ export interface ActivityStatus {
   readonly totalCents: number;
   readonly packets: number;
   readonly buckets: number;
-  /** Packets and cents that nobody has won: in pools, or moving between buckets. */
+  /** Packets and cents that are left: in pools, or moving between buckets. */
   readonly remainingPackets: number;
   readonly remainingCents: number;
   /** Packets and cents that users have won. */
   readonly grantedPackets: number;
   readonly grantedCents: number;
-  /** Packets and cents that were refunded, by `RedPacketService.close` or `.conflict`. */
+  /** Packets and cents that were refunded when the activity was closed, or by `RedPacketService.conflict`. */
   readonly refundedPackets: number;
   readonly refundedCents: number;
   /** Packets and cents that are moving between buckets. */
@@ -125,7 +126,7 @@ export interface ActivityStatus {
   readonly movingCents: number;
   /** Open payouts: neither settled nor dead-lettered. */
   readonly outboxLength: number;
-  /** Dead-lettered payouts. Their winners are not paid until these payouts are replayed. */
+  /** Dead-lettered payouts. No handler pays their winners until these payouts are replayed. */
   readonly deadLetters: number;
   /** Refunded packets for which `onClosed` has not resolved yet; 0 if the activity was created without `onClosed`. */
   readonly unreportedPackets: number;
@@ -135,13 +136,13 @@ export interface ActivityStatus {
   readonly startsAtMs: number;
   /** When grabs end, ms since 1970. */
   readonly endsAtMs: number;
-  /** End of the retention, ms since 1970. Redis forgets the activity then, or up to a day after it was settled if that is later. */
+  /** End of the retention, ms since 1970. Redis keeps the activity longer while it owes something, and up to a day after that. */
   readonly expiresAtMs: number;
   /** True if `expiresAtMs` has passed. */
   readonly overdue: boolean;
   /**
-   * True if all keys of the activity have a TTL. `RedPacketService.settle` sets it when the activity owes nothing any more.
-   * `RedPacketService.forget` also sets it for a closed activity that owes something.
+   * True if `RedPacketService.settle` has set the TTL of all keys, because the activity owes nothing any more, or
+   * `RedPacketService.forget` has set it.
    */
   readonly settled: boolean;
 }
@@ -153,7 +154,7 @@ export interface GrantRecord extends Packet {
 
 /** A page of grants, in no particular order. */
 export interface RecordsPage {
-  /** Grants. A grant that exists while all pages are read is on at least one of them, and may be on two. */
+  /** Grants. A grant that exists while all pages are read is on at least one of them, and may be on several. */
   readonly items: readonly GrantRecord[];
   /** Cursor of the next page; left out on the last page. */
   readonly nextCursor?: string;
@@ -174,7 +175,7 @@ export interface ResultRow extends Packet {
 
 /** A page of the results of an activity, in no particular order. */
 export interface ResultsPage {
-  /** Packets that were won. One that exists while all pages are read is on at least one of them, and may be on two. */
+  /** Packets that were won. One that exists while all pages are read is on at least one of them, and may be on several. */
   readonly items: readonly ResultRow[];
   /** The packet of the user who asks. */
   readonly own: Packet;
@@ -210,6 +211,6 @@ export interface PayoutConflict {
 export interface VoidedGrant {
   /** True if the grant is void, by this call or an earlier one; false if the user has no such grant. */
   readonly voided: boolean;
-  /** Result of a grab for the same user, made after the grant was voided. */
+  /** Result of a grab for the same user, made after that. */
   readonly now: GrabResult;
 }

@@ -138,7 +138,7 @@ function splitEqual({ totalCents, packets }: SplitPlan, draw: DrawInteger): numb
  * Splits a total by a method. The same method, plan and seed give the same packets.
  *
  * @param given the amounts for the method `given`, which returns them as they are
- * @returns cents per packet, in the order of the grabs
+ * @returns cents per packet, in the order of the packets' numbers
  */
 export function splitBy(method: SplitMethod, plan: SplitPlan, seed: string, given: readonly number[] = []): number[] {
   if (method === 'given') return [...given];

@@ -9,7 +9,7 @@ import { splitBy } from '../split';
 import { beginActivity, CHUNK_PACKETS, fillPool, indexActivity, openActivity } from './activity.scripts';
 import type { Closing } from './closing';
 
-/** Index under which a root is stored. A root is the meta hash that says how many buckets a sharded activity has. */
+/** Value of `bucket` in a root: the meta hash that says how many buckets a sharded activity has. */
 const ROOT = -1;
 
 /** Packets of an activity that one bucket gets. */

@@ -51,7 +51,6 @@ export class Lifecycle {
     return this.layouts.fresh(activityId) ?? (await this.read(activityId))?.layout;
   }
 
-  /** Reads the state and the counters of an activity. Returns undefined if there is no such activity. */
   async status(activityId: string): Promise<ActivityStatus | undefined> {
     const found = await this.read(activityId);
     return found && statusOf(activityId, found.readings);
@@ -116,7 +115,7 @@ export class Lifecycle {
 
   /**
    * Notes that `onClosed` has resolved for a refund. If the activity owes nothing else, sets the TTL of its keys. Does nothing if
-   * the refund was noted before, or is empty.
+   * the readings show no refund that is not reported.
    */
   async noteReport({ layout, readings }: Closed): Promise<void> {
     if (unreportedOf(readings) === 0) return;
@@ -133,7 +132,7 @@ export class Lifecycle {
    * reported. The TTL is never removed again.
    *
    * @param giveUp true: also sets the TTL of a closed activity that owes something. Default false.
-   * @returns `settled` if the TTL is set, by this call or an earlier one, and for a draft that expires unopened; `owed`
+   * @returns `settled` if the TTL is set, by this call or an earlier one, and for a draft whose retention is over; `owed`
    *   otherwise; `gone` if there is no such activity
    */
   async settle(activityId: string, giveUp = false): Promise<'settled' | 'owed' | 'gone'> {

@@ -67,7 +67,6 @@ export function isOwing(readings: readonly BucketReading[]): boolean {
  */
 const ORDER = ['draft', 'closed', 'paused', 'ended', 'preheated', 'open'] as const;
 
-/** Returns the state of an activity. */
 function stateOf(readings: readonly BucketReading[]): ActivityState {
   const state = ORDER.find((each) => readings.some((reading) => reading.state === each)) ?? 'draft';
   return state === 'open' && isSoldOut(readings) ? 'sold-out' : state;

@@ -58,11 +58,11 @@ export interface DeepBooks {
   readonly outboxRows: number;
   /** Packets that the ledger has paid; 0 without `ledger`. */
   readonly paid: Amount;
-  /** Number of dead-lettered payouts; 0 without `StreamConsumerModule`. */
+  /** Number of dead-lettered payouts; 0 without a `StreamConsumerModule` on the ScriptRegistry of RedPacketModule. */
   readonly deadLetters: number;
   /**
-   * Packets that the ledger has paid, but whose grants Redis has lost, for example in a failover; the first 100. An audit cannot
-   * detect grants that Redis lost before the ledger paid them.
+   * Packets that the ledger has paid, but of which Redis has no grant to this user, for example because a failover has lost it; the
+   * first 100. An audit cannot detect grants that Redis lost before the ledger paid them.
    */
   readonly rewound: readonly PaidPacket[];
 }

@@ -34,7 +34,7 @@ export class DeepAudit {
   ) {}
 
   /**
-   * Counts all records. Adds packets that the ledger has paid and Redis has lost to `problems`. If nothing changed during the
+   * Counts all records. Adds packets that the ledger has paid without a grant to `problems`. If nothing changed during the
    * count, also adds all differences between the records and the counters.
    */
   async run({ layout, readings }: Read, options: AuditOptions, problems: Problems): Promise<DeepBooks> {
@@ -52,7 +52,7 @@ export class DeepAudit {
       problems.include(count.problems);
     }
     for (const { packetId, userId } of paid.rewound) {
-      problems.add(`the ledger has paid packet ${packetId} to ${JSON.stringify(userId)}, but Redis has no grant of it`);
+      problems.add(`the ledger has paid packet ${packetId} to ${JSON.stringify(userId)}, but this user has no grant of it`);
     }
     return {
       quiet,
@@ -76,7 +76,7 @@ export class DeepAudit {
     return { book, problems, outboxRows, deadLetters, quiet };
   }
 
-  /** Reads the ledger's rows. Returns their sum, and those whose grants Redis has lost. */
+  /** Reads the ledger's rows. Returns their sum, and those of which Redis has no grant; the first 100. */
   private async ledger(layout: Layout, { ledger = [] }: AuditOptions, book: PacketBook) {
     const rewound: PaidPacket[] = [];
     let [packets, cents] = [0, 0];

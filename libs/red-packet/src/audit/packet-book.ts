@@ -89,7 +89,6 @@ export class PacketBook {
     return true;
   }
 
-  /** Notes a dead-lettered payout. */
   noteDeadLetter(row: PaidPacket): void {
     const id = this.idOf(row.packetId, 'the dead letters');
     if (id !== 0) this.marks[id] = (this.marks[id] ?? 0) | DEAD_LETTER;

@@ -6,7 +6,6 @@ export class Problems {
   private readonly kept: string[] = [];
   private count = 0;
 
-  /** Adds a problem. */
   add(problem: string): void {
     this.count += 1;
     if (this.kept.length < MAX_KEPT) this.kept.push(problem);
@@ -17,7 +16,6 @@ export class Problems {
     if (seen !== expected) this.add(`${what}: ${seen}, but ${other}: ${expected}`);
   }
 
-  /** Adds all problems of another list. */
   include({ kept, count }: Problems): void {
     for (const problem of kept) this.add(problem);
     this.count += count - kept.length;

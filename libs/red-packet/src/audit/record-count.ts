@@ -25,7 +25,6 @@ export async function countRecords(registry: ScriptRegistry, layout: Layout, boo
 /** For each source bucket, the number of the last transfer that has arrived in this bucket. */
 type Arrived = ReadonlyMap<number, number>;
 
-/** Reads records page by page. */
 class Pages {
   constructor(private readonly registry: ScriptRegistry) {}
 

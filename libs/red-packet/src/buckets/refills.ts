@@ -3,8 +3,8 @@ import type { Layout } from './layout';
 import type { Transfers } from './transfers';
 
 /**
- * Result of a refill of a bucket. `moved`: the bucket had or got packets, or transfers of other buckets were finished. `sold-out`:
- * no bucket has packets or will get any. `nothing`: packets may be left, but none could be moved now.
+ * Result of a refill of a bucket. `moved`: the bucket had or got packets, or the refill tried to finish transfers of other buckets.
+ * `sold-out`: no bucket has packets or will get any. `nothing`: packets may be left, but none could be moved now.
  */
 type Refilled = 'moved' | 'sold-out' | 'nothing';
 
@@ -34,7 +34,7 @@ export class Refills {
     for (const from of sourcesFor(readings, to)) {
       if ((await this.transfers.move(layout, { from, to })) > 0) return 'moved';
     }
-    // A process that died may have left transfers between other buckets, which hold packets. They are finished here.
+    // A process that died may have left transfers between other buckets, which hold packets.
     return (await this.transfers.finish(layout, readings)) > 0 ? 'moved' : 'nothing';
   }
 }

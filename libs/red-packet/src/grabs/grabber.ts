@@ -10,13 +10,13 @@ import type { SoldOutUsers } from './sold-out-users';
 
 /** Pause before a grab tries again to get packets from other buckets, ms. */
 const PAUSE_MS = 15;
-/** `retryAfterMs` of a win that too few replicas have, ms. */
+/** `retryAfterMs` of a win that too few replicas have confirmed, ms. */
 const UNCONFIRMED_RETRY_MS = 100;
 
 type Settings = Pick<RedPacketServiceOptions, 'replicas' | 'replicasTimeoutMs' | 'transferWaitMs'>;
 /** A reply that may be the last one of a grab. After `sharded`, the grab is sent again, to the user's bucket. */
 type FinalReply = Exclude<BucketReply, { outcome: 'sharded' }>;
-/** A bucket's reply. `confirmed` is true if at least `replicas` replicas have what the call wrote. */
+/** A bucket's reply. `confirmed` is true if at least `replicas` replicas have confirmed what the call wrote. */
 interface CheckedReply {
   readonly reply: BucketReply;
   readonly confirmed: boolean;
@@ -49,7 +49,6 @@ export class Grabber {
     return this.soldOutUsers.has(activityId, userId) ? SOLD_OUT : undefined;
   }
 
-  /** Grabs a packet for a user. @throws the errors of ScriptRegistry.run() */
   grab(activityId: string, userId: string): Promise<GrabResult> {
     const layout = this.layouts.of(activityId);
     const { buckets } = layout;
@@ -77,8 +76,8 @@ export class Grabber {
       if (reply.outcome === 'sharded') {
         layout = this.layouts.remember(layout.activityId, reply.buckets);
       } else if (reply.outcome === 'not-open' && reply.reason === 'unknown' && !single && !rootRead) {
-        // The number of buckets may be that of an earlier activity with this id. So the
-        // grab is sent to the root, which knows the right number. That is done once for each grab.
+        // The number of buckets may be that of an earlier activity with this id. So the grab is sent to the root, which knows the
+        // right number. That is done once for each grab.
         rootRead = true;
         this.layouts.forget(layout.activityId);
         layout = this.layouts.of(layout.activityId);
@@ -117,7 +116,6 @@ export class Grabber {
     return { reply: waited.result, confirmed: waited.replicas >= replicas };
   }
 
-  /** Makes the result for the user from the last reply. */
   private resultOf(layout: Layout, reply: FinalReply, confirmed: boolean): GrabResult {
     switch (reply.outcome) {
       case 'won':

@@ -20,7 +20,7 @@ interface Memory {
 }
 
 /**
- * Remembers for one second that an activity is sold out, with a Bloom filter of its winners. A user who is not in the filter
+ * Remembers for `soldOutMs` that an activity is sold out, with a Bloom filter of its winners. A user who is not in the filter
  * has no packet, and gets "sold out" without a call to Redis. The filter takes a few other users for winners; their grabs go to
  * Redis.
  * See DECISIONS.md: losers-known-by-filter

@@ -16,7 +16,6 @@ export class WinnerFilter {
     this.mask = bits - 1;
   }
 
-  /** Adds a winner. */
   add(userId: string): void {
     const [start, step] = twoHashes(userId);
     for (let i = 0; i < HASHES; i++) {

@@ -28,7 +28,7 @@ export class Debts {
       `${unreportedPackets} refunded packets not reported to onClosed, state ${state}`;
     this.logger.warn(
       problem === 'dead-letters'
-        ? `Activity ${name} has dead-lettered payouts, so their winners are not paid (${counts}). ` +
+        ? `Activity ${name} has dead-lettered payouts, so their winners may not be paid (${counts}). ` +
             'Replay these payouts, or drop those that you paid by other means.'
         : `The retention of activity ${name} is over, but Redis keeps it, because it still owes money (${counts}). ` +
             'Close the activity, and replay or drop its dead-lettered payouts. ' +

@@ -50,10 +50,7 @@ export class Outbox {
     this.stream = defineStream({ name: streamOf(keys), keys, deleteAfter: [PAYOUT_GROUP] });
   }
 
-  /**
-   * Calls `use` with the stream, and makes stream-consumer forget the stream. Otherwise its memory would grow with each activity.
-   * If a consumer of this process reads the stream, it is not forgotten.
-   */
+  /** Calls `use` with the stream, and `forget`. Otherwise the memory of stream-consumer would grow with each activity. */
   async with<T>(use: (streams: StreamConsumerService, stream: AnyStream, group: string) => Promise<T>): Promise<T> {
     const used = use(this.streams, this.stream, PAYOUT_GROUP);
     this.forget();

@@ -20,16 +20,16 @@ import type { Payout, PayoutHandler, PayoutRun } from './payouts.types';
 /** In every tenth search for activities, those whose outboxes are being read are checked too. */
 const CHECK_EVERY = 10;
 /**
- * Shortest time until the next check of a closed activity without open payouts, ms; PAID_REST_MS near the end of its retention.
- * Another process may replay a dead-lettered payout of it.
+ * Pause before the next check of a closed activity without open payouts, ms; PAID_REST_MS near the end of its retention. It is
+ * checked because another process may replay a dead-lettered payout of it.
  */
 const CLOSED_REST_MS = 30_000;
 /**
- * Shortest time until the next check of an activity that is sold out or ended, and has no open payouts, ms. A failover may bring
- * packets back.
+ * Pause before the next check of an activity that is sold out or ended, and has no open payouts, ms. It is checked because a
+ * failover may bring packets back.
  */
 const PAID_REST_MS = 5_000;
-/** Shortest time until the next check of any other activity without open payouts, as a multiple of `discoverMs`. */
+/** Pause before the next check of any other activity without open payouts, as a multiple of `discoverMs`. */
 const IDLE_RESTS = 2;
 
 /** Options of a payout run. Options that are left out have the defaults of StreamConsumerModule. */
@@ -92,7 +92,6 @@ export class PayoutRunner implements PayoutRun {
     return this.stopping;
   }
 
-  /** Starts to search for activities. */
   start(): void {
     this.searching = this.search().finally(() => {
       const pauseMs = this.options.discoverMs * (0.75 + Math.random() / 2);
@@ -191,7 +190,6 @@ export class PayoutRunner implements PayoutRun {
     this.readings.set(activityId, { outbox, keys, expiresAtMs, handle, granted });
   }
 
-  /** Stops reading the outboxes of an activity. */
   private async end(activityId: string): Promise<void> {
     const reading = this.readings.get(activityId);
     if (reading === undefined) return;

@@ -35,8 +35,8 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   ) {}
 
   /**
-   * Calls a handler for the payouts of all activities until the app shuts down, also for payouts that a process left when it
-   * died. The handler may be called more than once for a payout. So it must pay by `idempotencyKey`, or book into a ledger with
+   * Calls a handler for the payouts of all activities until the run is stopped or the app shuts down, also for payouts that a
+   * process left when it died. The handler may be called more than once for a payout. So it must pay by `idempotencyKey`, or book into a ledger with
    * UNIQUE (activityKey, packetId) and UNIQUE (activityKey, userId). Any number of processes may have a run. Start it after the
    * app has booted.
    *
@@ -103,7 +103,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   }
 
   /**
-   * Replays all dead-lettered payouts of an activity, except those that are dead-lettered while the call runs. If it rejects,
+   * Replays all dead-lettered payouts of an activity. Those that are dead-lettered while the call runs may stay. If it rejects,
    * some may be replayed: call it again.
    *
    * @returns how many were replayed
@@ -126,7 +126,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   }
 
   /**
-   * Deletes all dead-lettered payouts of an activity, except those that are dead-lettered while the call runs. If it rejects,
+   * Deletes all dead-lettered payouts of an activity. Those that are dead-lettered while the call runs may stay. If it rejects,
    * some may be deleted: call it again.
    *
    * @returns how many were deleted

@@ -21,13 +21,13 @@ export interface Payout extends GrantRecord {
   /** Number of this attempt, from 1. */
   readonly attempt: number;
   /**
-   * Aborted when another process may get this payout, because the lease ended, the handler took too long or the app shuts down.
+   * Aborted when another process may get this payout, because the lease ended, the handler took too long or the run stops.
    */
   readonly signal: AbortSignal;
 }
 
 /**
- * Pays one payout. When the handler returns, the payout is settled: it is paid, and removed from the outbox. When it throws, the
+ * Pays one payout. When the handler returns nothing, the payout is settled: it counts as paid, and is removed from the outbox. When it throws, the
  * attempt has failed. Return `retryLater({ delayMs })` or `deadLetter(reason)` of `luanest/stream-consumer` for another outcome.
  */
 export type PayoutHandler = (payout: Payout) => HandlerResult | Promise<HandlerResult>;
@@ -78,9 +78,9 @@ export interface PayoutDeadLetter {
   readonly id: string;
   /** The packet and its winner; undefined if the outbox entry is not a payout, because another program wrote it. */
   readonly payout: GrantRecord | undefined;
-  /** The last error, or the reason that the handler gave. */
+  /** Why the payout was dead-lettered, such as the last error or the reason that the handler gave. */
   readonly error: string;
-  /** Attempts that were made. */
+  /** Attempts that counted. */
   readonly attempts: number;
   /** When a process first took the payout, ms since 1970. */
   readonly firstSeenAtMs: number;

@@ -17,7 +17,7 @@ ARGV[8]   endsAtMs     int       when grabs end, ms since the epoch; 0 for an ho
                                  before it, if that is shorter
 ARGV[9]   maxTries     int       grabs without a packet that a user may make; 0 for any number
 ARGV[10]  soldOutMs    int       how long a process may remember that the activity is sold out, ms
-ARGV[11]  retentionMs  int >= 2  how long Redis keeps the activity after its end; without an end, after it opens, ms
+ARGV[11]  retentionMs  int >= 2  how long Redis keeps the activity after its end; without an end, after grabs begin, ms
 ARGV[12]  expiresAtMs  int       end of the retention, as the root has it, ms since the epoch; 0 to compute it
 ARGV[13]  seed         str       32 hex digits; stored only if this call stores the parameters
 ARGV[14]  reports      int       1 if refunds must be reported to onClosed before the keys get a TTL | 0
