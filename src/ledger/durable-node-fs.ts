@@ -13,7 +13,6 @@ type Hook = (module: unknown) => void;
  * See DECISIONS.md: pglite-with-real-fsync
  */
 export class DurableNodeFS extends NodeFS {
-  /** See {@link NodeFS.init}. */
   override async init(pg: PGlite, options: InitOptions): Promise<{ emscriptenOpts: InitOptions }> {
     const { emscriptenOpts } = await super.init(pg, options);
     const hooks: Hook[] = [...((emscriptenOpts.preRun as Hook[] | undefined) ?? []), addFsync];

@@ -31,7 +31,6 @@ export class EmbeddedLedgerOpener implements LedgerOpener {
   /** @param dataDir absolute path of the data folder */
   constructor(private readonly dataDir: string) {}
 
-  /** See {@link LedgerOpener.tryOpen}. */
   async tryOpen(): Promise<OpenLedger | undefined> {
     await makePrivateFolder(this.dataDir);
     const lock = await FileLock.tryExclusive(join(this.dataDir, 'ledger.lock'));
@@ -47,12 +46,10 @@ export class EmbeddedLedgerOpener implements LedgerOpener {
     }
   }
 
-  /** See {@link LedgerOpener.announce}. */
   announce(url: string): Promise<void> {
     return writePrivateFile(this.noticePath, `${JSON.stringify({ url })}\n`);
   }
 
-  /** See {@link LedgerOpener.ownerUrl}. */
   async ownerUrl(): Promise<string | undefined> {
     try {
       const notice = JSON.parse(await readFile(this.noticePath, 'utf8')) as { url?: unknown };
@@ -72,7 +69,6 @@ export class PostgresLedgerOpener implements LedgerOpener {
   /** @param url `postgres://` URL */
   constructor(private readonly url: string) {}
 
-  /** See {@link LedgerOpener.tryOpen}. */
   async tryOpen(): Promise<OpenLedger> {
     const ledger = await openWithSchema(new PostgresDatabase(this.url));
     return { ledger, release: () => ledger.close() };

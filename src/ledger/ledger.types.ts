@@ -19,7 +19,7 @@ export interface ActivityRow {
   readonly refundedCents: number;
   /** Creation of the activity, ms since 1970, by Redis' clock. */
   readonly createdAtMs: number;
-  /** Time at which Redis forgets the activity, ms since 1970, by Redis' clock. */
+  /** End of the activity's retention, ms since 1970, by Redis' clock. */
   readonly expiresAtMs: number;
 }
 
@@ -94,7 +94,6 @@ export interface Ledger {
   totals(activityKey: string): Promise<LedgerTotals>;
   /** Reads the cents that a user was paid, of all activities; 0 for an unknown user. */
   balance(userId: string): Promise<number>;
-  /** Closes the database. */
   close(): Promise<void>;
 }
 

@@ -8,7 +8,7 @@ import type { SqlDatabase, SqlRow, SqlSession, SqlValue } from './sql';
 
 /**
  * The SQL port over an embedded PGlite. The caller must hold the lock of the folder: PGlite does not notice a second process
- * on its folder, and two processes destroy the database.
+ * on its folder, and two processes can destroy the database.
  */
 export class PgliteDatabase implements SqlDatabase {
   private constructor(private readonly db: PGlite) {}
@@ -19,17 +19,14 @@ export class PgliteDatabase implements SqlDatabase {
     return new PgliteDatabase(await openDurably(folder));
   }
 
-  /** See {@link SqlSession.query}. */
   async query(text: string, params: readonly SqlValue[] = []): Promise<readonly SqlRow[]> {
     return (await this.db.query<SqlRow>(text, [...params])).rows;
   }
 
-  /** See {@link SqlSession.script}. */
   async script(text: string): Promise<void> {
     await this.db.exec(text);
   }
 
-  /** See {@link SqlDatabase.transaction}. */
   transaction<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
     return this.db.transaction((transaction) =>
       work({
@@ -39,7 +36,6 @@ export class PgliteDatabase implements SqlDatabase {
     );
   }
 
-  /** See {@link SqlDatabase.close}. */
   close(): Promise<void> {
     return this.db.close();
   }

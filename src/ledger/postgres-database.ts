@@ -12,17 +12,14 @@ export class PostgresDatabase implements SqlDatabase {
     this.pool.on('error', () => undefined);
   }
 
-  /** See {@link SqlSession.query}. */
   async query(text: string, params: readonly SqlValue[] = []): Promise<readonly SqlRow[]> {
     return (await this.pool.query<SqlRow>(text, [...params])).rows;
   }
 
-  /** See {@link SqlSession.script}. */
   async script(text: string): Promise<void> {
     await this.pool.query(text);
   }
 
-  /** See {@link SqlDatabase.transaction}. */
   async transaction<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
     const client = await this.pool.connect();
     let broken: Error | undefined;
@@ -42,7 +39,6 @@ export class PostgresDatabase implements SqlDatabase {
     }
   }
 
-  /** See {@link SqlDatabase.close}. */
   close(): Promise<void> {
     return this.pool.end();
   }

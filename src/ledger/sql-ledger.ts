@@ -30,7 +30,6 @@ import { safeInteger, type SqlDatabase, type SqlRow, type SqlSession } from './s
 export class SqlLedger implements ReadableLedger {
   constructor(private readonly database: SqlDatabase) {}
 
-  /** See {@link Ledger.credit}. */
   async credit(rows: readonly PayoutRow[]): Promise<CreditResult> {
     if (rows.length === 0) return { credited: 0, repeated: 0, conflicts: [] };
     return this.database.transaction(async (session) => {
@@ -46,7 +45,6 @@ export class SqlLedger implements ReadableLedger {
     });
   }
 
-  /** See {@link Ledger.note}. */
   async note({ activityKey, activityId, ...row }: ActivityRow): Promise<void> {
     const { fundedCents, refundedCents, createdAtMs, expiresAtMs } = row;
     await this.database.transaction(async (session) => {
@@ -65,7 +63,6 @@ export class SqlLedger implements ReadableLedger {
     });
   }
 
-  /** See {@link Ledger.totals}. */
   async totals(activityKey: string): Promise<LedgerTotals> {
     const [row] = await this.database.query(TOTALS, [activityKey]);
     return {
@@ -77,7 +74,6 @@ export class SqlLedger implements ReadableLedger {
     };
   }
 
-  /** See {@link ReadableLedger.payouts}. */
   async payouts(activityKey: string, after: string, limit: number): Promise<PaidPage> {
     const rows = await this.database.query(PAYOUTS, [activityKey, after, limit]);
     const payouts = rows.map((row) => ({
@@ -88,13 +84,11 @@ export class SqlLedger implements ReadableLedger {
     return { payouts, next: rows.length < limit ? null : (payouts.at(-1)?.packetId ?? null) };
   }
 
-  /** See {@link Ledger.balance}. */
   async balance(userId: string): Promise<number> {
     const [row] = await this.database.query('SELECT balance_cents FROM luanest.accounts WHERE user_id = $1', [userId]);
     return row === undefined ? 0 : safeInteger(row.balance_cents);
   }
 
-  /** See {@link Ledger.close}. */
   close(): Promise<void> {
     return this.database.close();
   }

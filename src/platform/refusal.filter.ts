@@ -7,7 +7,7 @@ type RedisFailure = NotSentError | ScriptRefusedError | UnknownOutcomeError;
 /**
  * Returns the exception for a refused request, with the body `{ statusCode, code, message }`.
  *
- * @param code name of the refusal, such as `CROWD_RUNNING`. The operator's page finds its own text by this name
+ * @param code name of the refusal, such as `CROWD_RUNNING`. The operator's page finds its Chinese text by this name
  */
 export function refusal(statusCode: number, code: string, message: string, cause?: unknown): HttpException {
   return new HttpException({ statusCode, code, message }, statusCode, { cause });

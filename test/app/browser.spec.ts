@@ -178,7 +178,7 @@ it('shows a packet although the point failed, a grab in flight, and a lost conne
   });
   await page.keyboard.press('Space');
   await page.locator('#grab[aria-busy="true"]:disabled').waitFor();
-  expect(await textOf(page, 'message')).toBe('Your packet is on its way…');
+  expect(await textOf(page, 'message')).toBe('Looking for a packet for you…');
   release();
   await page.locator('dialog[open]').waitFor();
   await page.locator('#left', { hasText: '4 of 5' }).waitFor();

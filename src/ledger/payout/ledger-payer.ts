@@ -27,12 +27,12 @@ export class LedgerPayer {
   ) {}
 
   /**
-   * Books a payout; from its third attempt on, alone. If the ledger refuses it, voids the grant in Redis. Harmless twice.
+   * Books a payout; from its third attempt on, in a transaction of its own. If the ledger refuses it, voids the grant in Redis. Harmless twice.
    *
    * @throws the errors of the ledger and of RedPacketService.conflict(); calling again is safe
    */
   async pay(payout: Payout): Promise<void> {
-    // Alone from the third attempt on, because an invalid payout makes its whole transaction fail.
+    // From the third attempt on, because an invalid payout makes its whole transaction fail.
     const conflict =
       payout.attempt < 3 ? await this.together(payout) : (await this.ledger.credit([payout])).conflicts[0];
     if (conflict === undefined) return;

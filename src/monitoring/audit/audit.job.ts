@@ -6,7 +6,7 @@ import { ScheduledLock } from 'luanest/scheduled-lock';
 import { type Books, BooksService, faultsOf } from './books.service';
 import { CountService } from './count.service';
 
-/** Name of the job in the locks and on the operator's page. */
+/** Name of the job, by which other processes and the operator's page find its history. */
 export const AUDIT_JOB = 'rain-audit';
 
 /** Most packets of a rain whose records the job counts. Larger rains are counted only on request of an operator. */
@@ -26,7 +26,7 @@ const AT_ONCE = 8;
 export class AuditJob {
   private readonly logger = new Logger(AuditJob.name);
   private readonly logged = new Set<string>();
-  /** Books of the newest rain at the previous run in this process, as JSON. */
+  /** Status and ledger totals of the newest rain at the previous run in this process, as JSON. */
   private seen = '';
 
   constructor(

@@ -31,7 +31,6 @@ export interface CountRecord {
 }
 
 // See DECISIONS.md: count-noted-under-its-fence
-/** Stores a count, unless the stored count has a higher fencing token. */
 const noteCount = defineScript({
   name: 'app.note-count',
   keys: ['count'],
@@ -45,7 +44,6 @@ const noteCount = defineScript({
   reply: (noted: number) => noted === 1,
 });
 
-/** Reads the last count as JSON; '' if no count is stored. */
 const readCount = defineScript({
   name: 'app.read-count',
   keys: ['count'],
@@ -69,7 +67,6 @@ export class CountRecords {
     return this.registry.run(noteCount, { keys: this.keys(activityKey), args });
   }
 
-  /** Reads the last count; undefined if no count is stored. */
   async last(activityKey: string): Promise<CountRecord | undefined> {
     const text = await this.registry.run(readCount, { keys: this.keys(activityKey), args: {} });
     return text === '' ? undefined : (JSON.parse(text) as CountRecord);

@@ -44,7 +44,7 @@ export interface LibFigures {
   readonly points: number;
   /**
    * Messages of streams. `retried`: will be handled again. `dead`: dead-lettered. `lost`: another consumer may have them.
-   * `taken-over`: from a consumer that ended.
+   * `taken-over`: from a consumer whose lease has ended.
    */
   readonly streams: Counts;
   /** `lost`: locks that were lost. `errors`: calls of the lock lib that failed. */
@@ -77,7 +77,6 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
   private refusals = 0;
   private points = 0;
 
-  /** Listeners by channel. */
   private readonly listeners: readonly (readonly [string, (event: never) => void])[] = [
     [RATE_LIMIT_CHANNELS.requestRefused, (event: RateLimitEvents['requestRefused']) => this.countRefusal(event)],
     [ONCE_CHANNELS.claimAnswered, ({ status }: OnceEvents['claimAnswered']) => this.once.add(status)],
@@ -104,7 +103,6 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
     return this.refusals;
   }
 
-  /** Returns the counts. */
   figures(): LibFigures {
     return {
       limits: this.limits.counts,

@@ -22,7 +22,7 @@ export interface LiveView extends Books {
   readonly redisNowMs: number;
   /** Packets granted per second since the previous view; 0 in the first view. */
   readonly grantsPerSecond: number;
-  /** Granted packets that the ledger has not booked yet; undefined if the ledger could not be read. */
+  /** Granted packets that the ledger has neither paid nor refused; undefined if the ledger could not be read. */
   readonly payoutsBehind: number | undefined;
   /** Differences between the counters, the ledger and the last count of all records, in words; empty if all agree. */
   readonly faults: readonly string[];
@@ -36,7 +36,6 @@ export interface LiveView extends Books {
   readonly jobs: readonly JobRecord[];
   /** Counts of the queue of delayed tasks, including tasks of the libs. */
   readonly tasks: QueueStats;
-  /** State of the payouts of the rain. */
   readonly payouts: PayoutFigures;
 }
 

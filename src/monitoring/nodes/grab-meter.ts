@@ -36,7 +36,6 @@ export class GrabMeter implements NestInterceptor {
     );
   }
 
-  /** Returns the counts and the latencies. */
   figures(): GrabFigures {
     const sorted = this.latest.slice(0, Math.min(this.grabs, KEPT)).sort();
     const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

@@ -54,7 +54,6 @@ export class NodeReports {
     return { nowMs, reports: all.sort((one, other) => one.node.localeCompare(other.node)) };
   }
 
-  /** Deletes the report of a node. */
   async forget(node: string): Promise<void> {
     await this.registry.run(forgetNode, { keys: this.keys(), args: { node } });
   }

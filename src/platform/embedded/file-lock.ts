@@ -29,14 +29,13 @@ export class FileLock {
   private constructor(
     /** Locked descriptor; a child that inherits it holds the same lock. */
     readonly fd: number,
-    /** The locked file. */
     readonly path: string,
   ) {}
 
   /**
    * Locks the file for this process alone. Returns undefined if another process holds a lock. Creates a missing file.
    *
-   * @throws {FileLockUnavailableError} if neither `flock` nor `perl` could try to lock the file
+   * @throws {FileLockUnavailableError} if `flock`, or `perl` where `flock` is missing, could not try to lock the file
    */
   static tryExclusive(path: string): Promise<FileLock | undefined> {
     return FileLock.acquire(path, 'exclusive');
@@ -46,7 +45,7 @@ export class FileLock {
    * Locks the file; other processes may share the lock. Returns undefined if a process holds an exclusive lock. Creates a
    * missing file.
    *
-   * @throws {FileLockUnavailableError} if neither `flock` nor `perl` could try to lock the file
+   * @throws {FileLockUnavailableError} if `flock`, or `perl` where `flock` is missing, could not try to lock the file
    */
   static tryShared(path: string): Promise<FileLock | undefined> {
     return FileLock.acquire(path, 'shared');
@@ -54,7 +53,7 @@ export class FileLock {
 
   /**
    * Turns a shared lock into an exclusive one. Returns false if other processes share the lock. Then this process may have lost
-   * its shared lock, too, because flock(2) drops the shared lock first. If several processes try at once, at least one succeeds.
+   * its shared lock, too, because flock(2) drops the shared lock first. If all processes that share the lock try at once, one succeeds.
    */
   tryUpgrade(): Promise<boolean> {
     return flock(this.fd, 'exclusive');

@@ -40,7 +40,6 @@ export class EmbeddedRedisError extends Error {
  */
 export class RedisFolder {
   constructor(
-    /** Absolute path. */
     readonly path: string,
     /** Longest wait for a server that loads its data or ends, ms. Default 30,000. */
     private readonly patienceMs = 30_000,

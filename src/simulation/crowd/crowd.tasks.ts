@@ -14,7 +14,7 @@ export class CrowdTasks {
 
   /**
    * Starts a crowd (simulated users); if none can start now, tries again after 1 s. A task may run twice. A second crowd is
-   * harmless: more users tap, but the rain has no more packets to win.
+   * harmless: more users tap, but the rain has the same packets.
    */
   @DelayedTask(CROWD_TASK)
   start(crowd: CrowdOptions): RetryLater | undefined {

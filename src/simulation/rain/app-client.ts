@@ -17,7 +17,6 @@ export class AppClient {
     private readonly adminToken: string,
   ) {}
 
-  /** Makes a guest. */
   async guest(): Promise<{ readonly userId: string; readonly token: string }> {
     return expectOk(
       await this.http.call({ method: 'POST', path: '/guests', token: this.adminToken }),
@@ -41,7 +40,6 @@ export class AppClient {
     );
   }
 
-  /** Sends one tap of a user. */
   async grab(activityId: string, token: string): Promise<TimedGrab> {
     const answer = await this.http.call({ method: 'POST', path: `/red-packets/${activityId}/grab`, token });
     const result = answer.body as GrabResult | undefined;
@@ -50,7 +48,6 @@ export class AppClient {
     return { result: result as GrabResult, tookMs: answer.tookMs };
   }
 
-  /** Reads the status of the activity. */
   async status(activityId: string): Promise<ActivityStatus> {
     return expectOk(await this.http.call({ method: 'GET', path: `/red-packets/${activityId}` }), 'reading the status');
   }

@@ -25,7 +25,7 @@ export class RainRequestError extends Error {
 /** Age of a call from which a failed attempt calls `onWaiting`, ms. */
 const WAITING_AFTER_MS = 2_000;
 
-/** A request. */
+/** A request of the client. */
 export interface Call {
   readonly method: 'GET' | 'POST';
   /** Path, or a whole URL. A function is called again for each attempt. */
@@ -42,7 +42,6 @@ export class HttpClient {
   private readonly agent: Agent;
   /** Calls with a response. */
   answered = 0;
-  /** Repeated attempts. */
   retries = 0;
 
   private readonly bases: readonly string[];
@@ -97,7 +96,6 @@ export class HttpClient {
     this.waiting = true;
   }
 
-  /** Closes the connections. */
   close(): void {
     this.agent.destroy();
   }

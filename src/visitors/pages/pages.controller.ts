@@ -26,7 +26,6 @@ const HEADERS = {
 export class PagesController {
   private readonly files = readPageFiles(join(__dirname, 'public'));
 
-  /** Sends the visitors' page. */
   @Get()
   visitor(@Res() reply: Reply, @Headers('if-none-match') known?: string): void {
     this.send(reply, 'visitor.html', known);
@@ -46,7 +45,6 @@ export class PagesController {
     reply.code(200).headers({ 'content-type': 'application/json' }).send(Buffer.from('{}'));
   }
 
-  /** Sends a script, a style or an image. */
   @Get('assets/:name')
   asset(@Param('name') name: string, @Res() reply: Reply, @Headers('if-none-match') known?: string): void {
     this.send(reply, name, known);

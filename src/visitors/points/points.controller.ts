@@ -40,7 +40,6 @@ export class PointsController {
     private readonly tokens: GuestTokens,
   ) {}
 
-  /** Returns the guest's points. */
   @Get()
   async mine(@Req() request: object): Promise<Points> {
     const [status] = await this.rewards.status(this.guest(request));
@@ -48,7 +47,7 @@ export class PointsController {
     return { points, remaining, resetsAtMs };
   }
 
-  /** Gives a point if the rain is open or sold out, or if the guest has a packet of it. A rain counts once a day. */
+  /** Gives a point if the rain is open or sold out, or if the guest has a packet of it. A rain counts once a day, and at most three count. */
   @Post(':activityId')
   @HttpCode(200)
   @UseGuards(RateLimitGuard)

@@ -40,8 +40,8 @@ export async function read(path) {
 }
 
 /**
- * Sends a POST request, up to three times while no response or a 503 comes. All attempts have the same idempotency key, so if
- * the app has carried out an attempt, it does not carry out another one. @throws {SaidError} as `read`
+ * Sends a POST request, up to three times while no response or a 503 comes. All attempts have the same idempotency key, by which
+ * the idempotent routes of the app do not repeat what they have done. @throws {SaidError} as `read`
  */
 export async function change(path, body = {}) {
   const headers = { 'idempotency-key': newKey() };

@@ -24,7 +24,7 @@ async function follow(activityId, signal, show) {
   return 'ended';
 }
 
-/** Shows a rain until the signal fires. Opens the live view again when it ends or breaks off. */
+/** Shows a rain until the signal fires or the token is refused. Opens the live view again when it ends or breaks off. */
 export async function watchRain(activityId, signal, { show, complain, refused }) {
   while (!signal.aborted) {
     try {
