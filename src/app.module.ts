@@ -58,7 +58,6 @@ interface AppParts {
 /** The red-packet app: grabs from the lib, guests, payouts into the ledger, and pages that show what the libs do. */
 @Module({})
 export class AppModule {
-  /** Wires the app to the parts that it runs on. */
   static forRoot({ config, secrets, redis, host }: AppParts): DynamicModule {
     const tokens = new GuestTokens(secrets.guestSecret);
     const adminToken = new AdminToken(secrets.adminToken);

@@ -56,7 +56,7 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
     }
   }
 
-  /** Runs one round. If Redis or the ledger is unavailable, the next round writes what this round did not. */
+  /** Runs one round. If Redis or the ledger is unavailable, a later round writes what this round did not. */
   private async tick(): Promise<void> {
     const ledger = this.host.current();
     if (ledger === undefined) return;

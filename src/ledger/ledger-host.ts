@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LedgerOpener, OpenLedger } from './ledger-openers';
 import type { ReadableLedger } from './ledger.types';
 
-/** Logger of the host. */
 interface LedgerHostLog {
   log(message: string): void;
   warn(message: string): void;
@@ -33,7 +32,6 @@ export class LedgerHost {
     this.attempts = this.keepTrying();
   }
 
-  /** Returns the ledger; undefined while this process does not have it. */
   current(): ReadableLedger | undefined {
     return this.opened?.ledger;
   }

@@ -28,7 +28,6 @@ export interface LedgerOpener {
 
 /** Opens the embedded ledger, DATA_DIR/ledger, if this process gets the lock of DATA_DIR/ledger.lock. */
 export class EmbeddedLedgerOpener implements LedgerOpener {
-  /** @param dataDir absolute path of the data folder */
   constructor(private readonly dataDir: string) {}
 
   async tryOpen(): Promise<OpenLedger | undefined> {
@@ -66,7 +65,6 @@ export class EmbeddedLedgerOpener implements LedgerOpener {
 
 /** Opens a ledger in a PostgreSQL server, which any number of processes share. */
 export class PostgresLedgerOpener implements LedgerOpener {
-  /** @param url `postgres://` URL */
   constructor(private readonly url: string) {}
 
   async tryOpen(): Promise<OpenLedger> {

@@ -13,9 +13,7 @@ export type PayoutRow = Pick<
 export interface ActivityRow {
   readonly activityKey: string;
   readonly activityId: string;
-  /** Cents that the activity was funded with. */
   readonly fundedCents: number;
-  /** Cents refunded so far. */
   readonly refundedCents: number;
   /** Creation of the activity, ms since 1970, by Redis' clock. */
   readonly createdAtMs: number;
@@ -25,7 +23,6 @@ export interface ActivityRow {
 
 /** A payout that the ledger refused, because it has another payout of the packet or of the user with the same activity key. */
 export interface Conflict {
-  /** The row that was refused. */
   readonly row: PayoutRow;
   /** `packet`: the packet was paid to another user or with another amount. `user`: the user was paid another packet. */
   readonly reason: 'packet' | 'user';
@@ -45,11 +42,8 @@ export interface CreditResult {
 
 /** Entry of one activity key in the view `luanest.books`; integer cents. */
 export interface LedgerBook {
-  /** Cents that the activity was funded with. */
   readonly fundedCents: number;
-  /** Cents paid to users. */
   readonly paidCents: number;
-  /** Cents refunded so far. */
   readonly refundedCents: number;
   /** Cents that are neither paid nor refunded; negative if more was paid and refunded than funded. */
   readonly owedCents: number;
@@ -61,7 +55,6 @@ export interface LedgerTotals {
   readonly rows: number;
   /** Different users paid. */
   readonly users: number;
-  /** Cents paid. */
   readonly cents: number;
   /** Payouts that were refused because they contradict booked ones. */
   readonly conflicts: number;

@@ -5,7 +5,6 @@ import type { SqlDatabase, SqlRow, SqlSession, SqlValue } from './sql';
 export class PostgresDatabase implements SqlDatabase {
   private readonly pool: Pool;
 
-  /** @param url `postgres://` URL */
   constructor(url: string) {
     this.pool = new Pool({ connectionString: url, max: 4, connectionTimeoutMillis: 5_000, query_timeout: 15_000 });
     // Without a listener, an idle connection that breaks would end the process. The pool replaces the connection.

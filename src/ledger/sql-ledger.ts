@@ -94,7 +94,6 @@ export class SqlLedger implements ReadableLedger {
   }
 }
 
-/** Converts a row of the view `luanest.books`. */
 function bookOf(row: SqlRow): LedgerBook {
   return {
     fundedCents: safeInteger(row.funded_cents),

@@ -17,7 +17,6 @@ export interface SqlDatabase extends SqlSession {
    * Runs `work` in one READ COMMITTED transaction: committed when the promise resolves; rolled back when `work` rejects.
    */
   transaction<T>(work: (session: SqlSession) => Promise<T>): Promise<T>;
-  /** Closes all connections; later calls fail. */
   close(): Promise<void>;
 }
 

@@ -7,7 +7,6 @@ const ANSWER_MS = 2_000;
 /** Error replies for a wrong password or user, or for missing permissions, which waiting does not solve. */
 const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM|ERR AUTH|ERR invalid password)/;
 
-/** Logger of the wait. */
 interface WaitLog {
   log(message: string): void;
   warn(message: string): void;

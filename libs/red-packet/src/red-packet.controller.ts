@@ -35,7 +35,6 @@ import type {
   ResultsPage,
 } from './red-packet.types';
 
-/** Fields of the body of POST /red-packets. */
 const FIELDS = [
   'activityId',
   'total',
@@ -135,7 +134,6 @@ export class RedPacketController {
     return { state: found(activityId, await answer(() => this.packets.resume(activityId))) };
   }
 
-  /** Closes an activity and refunds the packets that are left (admin). */
   @Post(':activityId/close')
   @HttpCode(200)
   @UseGuards(RedPacketAdminGuard)

@@ -10,7 +10,6 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Logger of the payer. */
 interface PayerLog {
   warn(message: string): void;
 }

@@ -29,7 +29,6 @@ export class PayoutService implements OnApplicationBootstrap, BeforeApplicationS
     @Inject(ConfigService) private readonly config: AppConfigService,
   ) {}
 
-  /** Starts the payouts as soon as this process has the ledger. */
   onApplicationBootstrap(): void {
     this.host.onOpen((ledger) => {
       if (this.stopped) return;

@@ -12,17 +12,13 @@ export interface CountRecord {
   readonly fence: number;
   /** Duration of the count, ms. */
   readonly tookMs: number;
-  /** True if there are no problems. */
   readonly ok: boolean;
   /** True if nothing changed during the count. Records and counters are compared only then. */
   readonly quiet: boolean;
   /** Differences, in words; the first 20. */
   readonly problems: readonly string[];
-  /** Packets and cents that are granted, by the records. */
   readonly granted: Amount;
-  /** Packets and cents in the pool, by the records. */
   readonly pool: Amount;
-  /** Packets and cents that were refunded, by the records. */
   readonly refunded: Amount;
   /** Payouts in the ledger; undefined if the ledger was not read. */
   readonly paid: Amount | undefined;

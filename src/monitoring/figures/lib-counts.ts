@@ -98,7 +98,6 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
     ],
   ];
 
-  /** Number of requests that limits refused. */
   get refused(): number {
     return this.refusals;
   }

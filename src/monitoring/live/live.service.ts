@@ -30,7 +30,6 @@ export interface LiveView extends Books {
   readonly counted: CountRecord | undefined;
   /** State of the lock under which records are counted, with the process that counts now. */
   readonly counting: LockStatus;
-  /** Reports of the processes of the app. */
   readonly nodes: readonly NodeReport[];
   /** Last ticks of the audit job on all processes, the newest first; at most 30. */
   readonly jobs: readonly JobRecord[];

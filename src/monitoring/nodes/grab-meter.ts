@@ -2,7 +2,6 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { RedPacketController, type GrabResult } from 'luanest/red-packet';
 import { type Observable, tap } from 'rxjs';
 
-/** Number of latencies that are kept. */
 const KEPT = 2_048;
 
 /** Grabs of one process. */

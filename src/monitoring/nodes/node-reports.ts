@@ -23,7 +23,6 @@ const reportNode = defineScript({
   reply: ([nowMs = '0', ...reports]: string[]) => ({ nowMs: Number(nowMs), reports }),
 });
 
-/** Deletes the report of a node that is about to end. */
 const forgetNode = defineScript({
   name: 'app.forget-node',
   keys: ['nodes'],

@@ -22,14 +22,12 @@ export interface NodeReport extends GrabFigures {
   readonly refused: number;
   /** True if the process has the ledger and pays. */
   readonly ledger: boolean;
-  /** Counts of what the libs did in the process. */
   readonly works: LibFigures;
 }
 
 /** Sends a report of this process to Redis every second, and remembers the reports that Redis returns. */
 @Injectable()
 export class NodeService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  /** Name of this process: `<host>:<pid>`. */
   readonly node = `${hostname()}:${process.pid}`;
   private readonly logger = new Logger(NodeService.name);
   private readonly startedAtMs = Date.now();

@@ -4,7 +4,6 @@ import { ConfigError } from './config-error';
 
 /** One environment variable of the schema. */
 export interface Variable<T> {
-  /** Its name in the environment. */
   readonly name: string;
   /** Value if the variable is not set. */
   readonly fallback: T;

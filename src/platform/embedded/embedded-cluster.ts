@@ -56,7 +56,6 @@ export class EmbeddedCluster {
     }
   }
 
-  /** Shuts the servers down. */
   async stop(): Promise<void> {
     await Promise.all(this.watches.map((watch) => watch.stop()));
     await Promise.all(this.endpoints.map((endpoint) => sendInline(endpoint, 'SHUTDOWN', 10_000)));

@@ -19,7 +19,6 @@ interface RedisFolderOptions {
   readonly passwordPath?: string;
   /** True for a server of a Cluster: its bus uses the port that is 10,000 higher. Default false. */
   readonly cluster?: boolean;
-  /** Further lines of the configuration. */
   readonly config?: readonly string[];
 }
 

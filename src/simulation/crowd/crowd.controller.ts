@@ -9,9 +9,7 @@ import { CROWD_TASK } from './crowd.tasks';
 const DAY_MS = 86_400_000;
 const INVALID = 'INVALID_CROWD';
 
-/** Response to an order for a crowd. */
 interface CrowdAnswer {
-  /** True if the crowd has started. */
   readonly started: boolean;
   /** Time at which the start is due, ms since 1970 by Redis' clock; missing if the crowd has started. */
   readonly runAtMs?: number;

@@ -10,7 +10,6 @@ import { NodeService } from '../../monitoring/nodes/node.service';
 
 /** A crowd to start. */
 export interface CrowdOptions {
-  /** Id of the rain on which the users tap. */
   readonly activityId: string;
   /** Users; 1 to 100,000. */
   readonly users: number;

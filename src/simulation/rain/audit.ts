@@ -7,7 +7,6 @@ import type { RainOptions } from './rain-options';
 
 /** Result of a rain. Money in integer cents, durations in ms. */
 export interface Audit {
-  /** True if there are no problems. */
   readonly ok: boolean;
   /** Differences, in words. */
   readonly problems: readonly string[];
@@ -96,7 +95,6 @@ export function percentile(sorted: Float64Array, percent: number): number {
   return Math.round((sorted[rank - 1] ?? 0) * 1_000) / 1_000;
 }
 
-/** Compares the records with the crowd and with each other. */
 function checkGrants(options: RainOptions, records: readonly GrantRecord[], players: readonly Player[]): string[] {
   const byUser = new Map(records.map((record) => [record.userId, record]));
   const packetOf = new Map(players.map((player) => [player.userId, player.packet]));
@@ -123,7 +121,6 @@ function checkGrants(options: RainOptions, records: readonly GrantRecord[], play
   return problems;
 }
 
-/** Compares pool, records and ledger with each other. */
 function checkBooks(options: RainOptions, { status, records, ledger }: Books, grantedCents: number): string[] {
   return [
     ...expectEqual('cents granted and left', grantedCents + status.remainingCents, 'total cents', options.totalCents),

@@ -8,7 +8,6 @@ export interface Answer {
   readonly body: unknown;
   /** Duration of the successful attempt, ms. */
   readonly tookMs: number;
-  /** Origin of the process that responded. */
   readonly origin: string;
 }
 

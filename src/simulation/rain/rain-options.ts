@@ -24,7 +24,7 @@ export interface RainOptions {
   readonly json: boolean;
 }
 
-/** Error for an invalid argument. The message names the argument, its value and what is allowed. */
+/** Error for an invalid argument. The message is for the user of the command. */
 export class RainUsageError extends Error {
   readonly code = 'RAIN_USAGE';
 

@@ -5,7 +5,6 @@ import { formatCents } from './money';
 const BAR_WIDTH = 30;
 const TITLES = { guests: 'Guests arrive', taps: 'Rain' } as const;
 
-/** The part of stderr that the progress needs. */
 interface ProgressStream {
   readonly isTTY?: boolean;
   write(text: string): unknown;

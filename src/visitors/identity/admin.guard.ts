@@ -6,12 +6,10 @@ import { bearerToken } from './bearer';
 export class AdminToken {
   private readonly expected: Buffer;
 
-  /** @param value the token itself */
   constructor(readonly value: string) {
     this.expected = digest(value);
   }
 
-  /** Returns true if the request has this token. */
   isOf(request: unknown): boolean {
     const given = bearerToken(request);
     // Digests have one length, so the comparison does not reveal the length of the token.

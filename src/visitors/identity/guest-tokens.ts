@@ -35,7 +35,6 @@ export class GuestTokens {
     this.jwt = new JwtService({ secret });
   }
 
-  /** Makes a new guest. */
   issue(): Guest {
     const userId = randomUUID();
     return { userId, token: this.sign(userId, 'guest', this.lifetimeMs) };

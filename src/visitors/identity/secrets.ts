@@ -6,7 +6,6 @@ import { readOrCreateSecret } from '../../platform/embedded/private-file';
 export interface Secrets {
   /** Key that signs guest tokens. */
   readonly guestSecret: string;
-  /** Bearer token of the admin routes. */
   readonly adminToken: string;
 }
 

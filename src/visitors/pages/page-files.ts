@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 
-/** A file as it is sent to browsers. */
 interface PageFile {
   readonly type: string;
   readonly body: Buffer;

@@ -4,7 +4,6 @@ import { RateLimit, RateLimitGuard } from 'luanest/rate-limit';
 import { AdminGuard } from '../identity/admin.guard';
 import { readPageFiles } from './page-files';
 
-/** Part of Fastify's reply that the pages use. */
 interface Reply {
   code(status: number): Reply;
   headers(values: Record<string, string>): Reply;

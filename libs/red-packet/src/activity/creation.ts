@@ -12,7 +12,6 @@ import type { Closing } from './closing';
 /** Value of `bucket` in a root: the meta hash that says how many buckets a sharded activity has. */
 const ROOT = -1;
 
-/** Packets of an activity that one bucket gets. */
 interface Share {
   readonly bucket: number;
   readonly totalCents: number;

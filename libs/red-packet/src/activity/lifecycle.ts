@@ -68,9 +68,6 @@ export class Lifecycle {
     return (await this.status(activityId))?.state;
   }
 
-  /**
-   * Closes an activity, also before its end. A draft stays a draft. Returns undefined if there is no such activity.
-   */
   async close(activityId: string): Promise<Closed | undefined> {
     const closed = await this.closeBuckets(activityId, false);
     return closed === 'not-ended' ? undefined : closed;

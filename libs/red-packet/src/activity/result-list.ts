@@ -15,7 +15,6 @@ export class ResultList {
     private readonly options: Pick<RedPacketServiceOptions, 'participantName'>,
   ) {}
 
-  /** Reads a page of results for the user `userId`. Returns undefined if this user has no packet of the activity. */
   async page(activityId: string, userId: string, request: PageRequest): Promise<ResultsPage | undefined> {
     const read = await this.lifecycle.read(activityId);
     const own = read && (await this.results.packetOf(read.layout, userId));

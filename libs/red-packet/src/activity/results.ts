@@ -4,7 +4,6 @@ import { checkBucket, checkCursor, checkLimit } from '../red-packet.input';
 import type { GrantRecord, Packet, RecordsPage } from '../red-packet.types';
 import { readGrant, readLuckiest, readRecords } from './results.scripts';
 
-/** Largest page of grants. */
 const PAGE = 1_000;
 
 /** Which page to read: a bucket of the activity, the cursor of HSCAN in it, and about how many grants. */
@@ -25,7 +24,6 @@ export class Results {
     return { bucket, cursor: at, count };
   }
 
-  /** Reads a user's packet. Returns undefined if the user has none. */
   async packetOf(layout: Layout, userId: string): Promise<Packet | undefined> {
     const { grants } = keysOf(layout, homeOf(layout, userId));
     return (await this.registry.run(readGrant, { keys: { grants }, args: { userId } })).packet;
@@ -44,7 +42,6 @@ export class Results {
     return { items: records, ...(!last && { nextCursor: next === 0 ? cursor : `${cursor}@${next}` }) };
   }
 
-  /** Finds the largest packet; of equal packets, the one that was won first. Returns undefined before the first grant. */
   async luckiest(layout: Layout): Promise<GrantRecord | undefined> {
     const bests = await Promise.all(
       layout.buckets.map(({ meta }) => this.registry.run(readLuckiest, { keys: { meta }, args: {} })),
@@ -67,7 +64,6 @@ export class Results {
   }
 }
 
-/** Returns true if `one` is larger than `other`, or equal and won earlier. */
 function isLuckier(one: GrantRecord, other: GrantRecord): boolean {
   if (one.amountCents !== other.amountCents) return one.amountCents > other.amountCents;
   return one.grantedAtMs < other.grantedAtMs;

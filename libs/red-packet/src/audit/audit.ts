@@ -20,7 +20,6 @@ export class Audit {
     this.deep = new DeepAudit(registry, transfers, streams);
   }
 
-  /** Checks the counters of each bucket. With `deep` or a ledger, also reads and checks all records. */
   async run(activityId: string, read: Read, options: AuditOptions): Promise<AuditReport> {
     const { readings } = read;
     const problems = new Problems();

@@ -13,7 +13,6 @@ import { countRecords } from './record-count';
 
 /** Most counts of all records. If something changed during a count, the records are counted again. */
 const MAX_COUNTS = 3;
-/** Most packets in `DeepBooks.rewound`. */
 const MAX_REWOUND = 100;
 
 /** Result of one count of all records. `quiet` is true if nothing changed meanwhile. */
@@ -101,7 +100,6 @@ export class DeepAudit {
     return count;
   }
 
-  /** Returns true if Redis has a grant of this packet to this user. */
   private async holds(layout: Layout, { userId, packetId }: PaidPacket): Promise<boolean> {
     const { grants } = keysOf(layout, homeOf(layout, userId));
     const { packet, byLedger } = await this.registry.run(readGrant, { keys: { grants }, args: { userId } });
@@ -121,7 +119,6 @@ function isSame(before: readonly BucketReading[], after: readonly BucketReading[
   return JSON.stringify(before) === JSON.stringify(after);
 }
 
-/** Compares the sums of the records with the counters of all buckets. */
 function compareAll(
   book: PacketBook,
   readings: readonly BucketReading[],

@@ -94,7 +94,6 @@ export class PacketBook {
     if (id !== 0) this.marks[id] = (this.marks[id] ?? 0) | DEAD_LETTER;
   }
 
-  /** Counts the packets that have a state, and their cents. */
   count(state: PacketState): Amount {
     const at = STATES.indexOf(state) + 1;
     let [packets, cents] = [0, 0];
@@ -106,7 +105,6 @@ export class PacketBook {
     return { packets, cents };
   }
 
-  /** Adds a problem for each packet that has no record. */
   checkPresence(): void {
     for (let id = 1; id <= this.packets; id++)
       if (this.states[id] === 0)

@@ -1,4 +1,3 @@
-/** Most problems that a list keeps. */
 const MAX_KEPT = 100;
 
 /** List of problems that an audit found. Keeps the first 100 and counts the others, because each of them may be logged. */

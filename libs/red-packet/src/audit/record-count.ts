@@ -69,7 +69,6 @@ class Pages {
     }
   }
 
-  /** Reads the numbers of the transfers that have arrived in a bucket. */
   async arrived(moves: string): Promise<Arrived> {
     const found = new Map<number, number>();
     for await (const [field, value] of this.hash(moves)) {
@@ -79,7 +78,6 @@ class Pages {
     return found;
   }
 
-  /** Reads the payout rows of an outbox. Returns how many there are. */
   async outbox(outbox: string, book: PacketBook): Promise<number> {
     let rows = 0;
     for (let after = '0-0'; ;) {

@@ -29,11 +29,9 @@ const META_FIELDS = [
 export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[number], number>> {
   /** State by Redis' clock. `spread:<n>` is the root of an activity with n buckets. '' if Redis has no such bucket. */
   readonly state: 'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | `spread:${number}` | '';
-  /** Number of packets in the pool. */
   readonly pooled: number;
   /** Cents in the pool, computed from its first and last entry; -1 if one of them is invalid. */
   readonly pooledCents: number;
-  /** Number of packets granted. */
   readonly granted: number;
   /** Cents granted; -1 if the grants hash is lost. */
   readonly grantedCents: number;
@@ -45,7 +43,6 @@ export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[numb
   readonly outgoing: readonly number[];
   /** Id of the last payout row that was written, settled or not. Every grant changes it. '' without an outbox. */
   readonly lastRow: string;
-  /** Number of dead-lettered payouts. */
   readonly deadLetters: number;
   /** True if expiresAtMs has passed by the clock of this bucket's Redis. */
   readonly overdue: boolean;

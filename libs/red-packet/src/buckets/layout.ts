@@ -5,7 +5,6 @@ import { slotOf, spread } from '../../../internal/src';
 /** Consumer group of the payouts in each outbox. */
 export const PAYOUT_GROUP = 'payouts';
 const SLOTS = 16_384;
-/** Most activities whose keys a process remembers. */
 const MOST_KEPT = 1_000;
 /** How long calls use a layout without reading the activity again, ms. */
 const FRESH_MS = 2_000;
@@ -74,7 +73,6 @@ export class Layouts {
     return this.sharded.get(activityId) ?? this.root(activityId);
   }
 
-  /** Returns a layout whose only bucket is the root. */
   root(activityId: string): Layout {
     return kept(this.roots, activityId, () => ({ activityId, buckets: [this.keysUnder(this.space.tag(activityId))] }));
   }
@@ -96,7 +94,6 @@ export class Layouts {
     };
   }
 
-  /** Forgets the number of buckets of an activity, and that it was read. */
   forget(activityId: string): void {
     this.sharded.delete(activityId);
     this.confirmed.delete(activityId);

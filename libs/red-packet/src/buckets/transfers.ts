@@ -3,7 +3,6 @@ import { confirmTransfer, readBucket, receivePackets, sendPackets } from './buck
 import type { BucketReading, SentPackets } from './bucket.scripts';
 import { keysOf, type Layout } from './layout';
 
-/** Largest number of packets of one transfer. */
 const MOST_PACKETS = 500;
 /** How long a bucket sends no packets after a transfer to it, ms. The grabs that waited for the packets can come in this time. */
 export const REST_MS = 50;

@@ -104,7 +104,6 @@ export class Grabber {
     return undefined;
   }
 
-  /** Sends one call to the user's bucket, and waits for the replicas if the options demand it. */
   private async send(layout: Layout, userId: string, mode: number): Promise<CheckedReply> {
     const { replicas, replicasTimeoutMs: timeoutMs } = this.settings;
     const keys = keysOf(layout, homeOf(layout, userId));

@@ -7,14 +7,12 @@ import type { BucketReading } from '../buckets/bucket.scripts';
 import { readRecords } from '../activity/results.scripts';
 import { WinnerFilter } from './winner-filter';
 
-/** Most activities that a process remembers as sold out. */
 const MOST_KEPT = 32;
 const PAGE = 1_000;
 
 interface Memory {
   /** Time at which the memory ends, by `performance.now()`. */
   validUntil: number;
-  /** Version of the grants from which the filter was made: see `versionOf`. */
   version: string;
   winners: WinnerFilter;
 }
@@ -35,7 +33,6 @@ export class SoldOutUsers {
     private readonly transfers: Transfers,
   ) {}
 
-  /** Returns true if this process knows that the activity is sold out and this user has no packet of it. */
   has(activityId: string, userId: string): boolean {
     if (this.memories.size === 0) return false;
     const memory = this.memories.get(activityId);
@@ -54,7 +51,6 @@ export class SoldOutUsers {
       .finally(() => this.reading.delete(activityId));
   }
 
-  /** Forgets all activities, and remembers no more of them from now on. */
   close(): void {
     this.closed = true;
     this.memories.clear();

@@ -18,13 +18,10 @@ interface Swagger {
 
 /** Names of the app's security schemes. */
 interface OpenApiSecurity {
-  /** Scheme of the routes that need a user. */
   readonly user?: string;
-  /** Scheme of the admin routes. */
   readonly admin?: string;
 }
 
-/** Description of a route. */
 interface Route {
   readonly summary: string;
   readonly response: Schema;
@@ -114,7 +111,6 @@ export function describeRoutes(security: OpenApiSecurity = {}): void {
   describe(swagger, RedPacketPayoutsController, PAYOUTS, security);
 }
 
-/** Returns `@nestjs/swagger`; undefined if it cannot be loaded. */
 function load(): Swagger | undefined {
   // The package is optional. An `import`, or a `require` outside of `try`, would fail in apps that do not have it.
   try {

@@ -32,7 +32,6 @@ export function grantOf(fields: unknown): GrantRecord | undefined {
   return { userId: user, packetId: packet, amountCents, grantedAtMs };
 }
 
-/** Converts a dead letter of stream-consumer to a dead-lettered payout. */
 function deadLetterOf({ payload, ...letter }: DeadLetterRecord): PayoutDeadLetter {
   const { id, error, attempts, firstSeenAtMs, deadAtMs } = letter;
   return { id, payout: grantOf(payload), error, attempts, firstSeenAtMs, deadAtMs };
@@ -80,7 +79,6 @@ export class Outbox {
     return { items: items.map(deadLetterOf), ...next };
   }
 
-  /** Reads all dead-lettered payouts, page by page. */
   async *deadLetters(): AsyncGenerator<PayoutDeadLetter> {
     for (let page: PayoutDeadLetterPage | undefined = await this.page(MAX_DEAD_LETTERS); page !== undefined;) {
       yield* page.items;

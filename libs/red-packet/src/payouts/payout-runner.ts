@@ -34,7 +34,6 @@ const IDLE_RESTS = 2;
 
 /** Options of a payout run. Options that are left out have the defaults of StreamConsumerModule. */
 interface ResolvedPayoutOptions {
-  /** Options of the consumers of the outboxes. */
   readonly consumer: Omit<StreamConsumerOptions, 'stream' | 'group'>;
   readonly discoverMs: number;
 }
@@ -44,10 +43,8 @@ interface ResolvedPayoutOptions {
  * meanwhile.
  */
 const CHECKED_AT_ONCE = 16;
-/** States in which no user can win. */
 const WITHOUT_GRANTS: readonly ActivityState[] = ['closed', 'ended', 'sold-out'];
 
-/** An activity whose outboxes this process reads. */
 interface Reading {
   readonly outbox: Outbox;
   /** Keys of the outboxes, separated by spaces. */

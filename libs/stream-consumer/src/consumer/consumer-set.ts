@@ -52,7 +52,6 @@ export class ConsumerSet {
     return consumer;
   }
 
-  /** Makes the consumer of a decorated handler, for `startDeclared`. @throws InvalidOptionError */
   declare(options: AnyConsumerOptions, owner: string, invoke: Invoke): void {
     this.declared.push(this.make(options, owner, invoke));
   }

@@ -29,7 +29,6 @@ export class Consumer implements StreamConsumerHandle {
   private leaseTimer: NodeJS.Timeout | undefined;
   private stopping = false;
   private stopped: Promise<void> | undefined;
-  /** True when `stop` has finished. */
   ended = false;
 
   constructor(
@@ -160,7 +159,6 @@ export class Consumer implements StreamConsumerHandle {
     this.ended = true;
   }
 
-  /** True if no message is being taken, handled or settled. */
   private get idle(): boolean {
     const quiet = this.readers.every(({ settler, calls, busy }) => settler.idle && calls.size === 0 && !busy);
     return quiet && this.runner.size === 0 && this.requested === 0;

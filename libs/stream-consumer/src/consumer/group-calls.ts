@@ -2,7 +2,6 @@ import { Logger } from '@nestjs/common';
 import { Retries, thrownText } from '../../../internal/src';
 import { events, type StreamConsumerEvents } from '../stream-consumer.events';
 
-/** Shortest time between two log lines while Redis fails, ms. */
 const LOGGED_EVERY_MS = 30_000;
 
 /** Calls of one partition's reader to Redis. */

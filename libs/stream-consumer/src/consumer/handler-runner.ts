@@ -17,7 +17,6 @@ const GIVEN_UP = 'the handler returned or threw deadLetter()';
 const NO_ATTEMPT_LEFT =
   'no attempt is left: the consumer of the last one died, shut down or lost its lease, or the option attempts was lowered since';
 
-/** Shortest time between two log lines about failed attempts, ms. */
 const WARNED_EVERY_MS = 10_000;
 /** Pause before a message is taken again while an older handler of its key still runs, ms. */
 const BUSY_KEY_MS = 1_000;
@@ -32,7 +31,6 @@ interface Burial {
   readonly problem: string;
   /** Text for the log, which contains nothing of a payload. */
   readonly logged: string;
-  /** Error of the attempt, for the event. */
   readonly error?: unknown;
 }
 
@@ -90,7 +88,6 @@ export class HandlerRunner {
     );
   }
 
-  /** Fails each attempt whose handler has run for longer than `timeoutMs`. */
   expire(now: number): void {
     const { timeoutMs } = this.options;
     for (const delivery of this.running) {

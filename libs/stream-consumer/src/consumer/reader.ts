@@ -38,7 +38,6 @@ export class Reader {
   readonly settler: Settler;
   readonly wakeup: Wakeup;
   session = new Session();
-  /** True while `take` runs. */
   busy = false;
   private repairFrom = { pending: '0-0', waiting: '-', parked: '' };
   private tidyFrom = { triesAfter: '0', headsAfter: '0' };

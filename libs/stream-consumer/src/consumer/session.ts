@@ -10,7 +10,6 @@ export interface Origin {
   readonly group: string;
   /** `<partition>:`, the first part of each message id. */
   readonly idPrefix: string;
-  /** True if messages of one key are handled one after the other. */
   readonly isOrdered: boolean;
 }
 
@@ -42,7 +41,7 @@ export class Session {
   lost = false;
   /** True if a take of the session has succeeded. */
   begun = false;
-  /** Time at which the last call that extends the lease was sent, by `performance.now()`; 0 if that call failed. */
+  /** Time at which the last call that extends the lease was sent, by `performance.now()`; 0 if there was none or it failed. */
   extendedAt = 0;
   /** End of the lease, by `performance.now()`; Infinity before the first take. */
   endsAt = Infinity;

@@ -13,7 +13,6 @@ const ROWS_A_CALL = 128;
 /** Reason for which a session is lost; completes `This consumer may no longer own message ..., because`. */
 export const LEASE_LOST = 'the lease of this consumer was taken over, or Redis lost it';
 
-/** Longest text that is kept of an error, characters. */
 const MAX_PROBLEM = 1_000;
 
 /** Returns the text of an error that is kept with the message: one line of 1 to 1,000 characters of well-formed text. */
@@ -77,7 +76,6 @@ export class Settler {
     return this.reader.session.acks.length > 8 * ROWS_A_CALL;
   }
 
-  /** True if no acknowledgement waits or is in flight. */
   get idle(): boolean {
     return this.reader.session.acks.length === 0 && this.flushing === 0;
   }
@@ -99,7 +97,6 @@ export class Settler {
     if (alive) this.reader.wakeup.within(delayMs);
   }
 
-  /** Makes a message a dead letter. @param problem error that is kept with the message, not empty */
   async bury(message: Held, problem: string): Promise<void> {
     await this.finish(message.session, [message], problem);
   }

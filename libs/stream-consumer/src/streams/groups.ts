@@ -3,7 +3,6 @@ import type { Partition } from './partitions';
 import { purgeStream, removeGroup } from './streams.scripts';
 import type { Stream } from './stream-catalog';
 
-/** Most messages that one call looks at. */
 const PURGED_A_CALL = 100;
 
 /**

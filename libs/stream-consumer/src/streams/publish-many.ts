@@ -143,7 +143,6 @@ class PublishRun {
     this.wake?.();
   }
 
-  /** Waits until at most `most` messages are in flight. */
   private async until(most: number): Promise<void> {
     if (this.inFlight <= most) return;
     await new Promise<void>((resolve) => {

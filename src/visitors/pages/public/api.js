@@ -1,7 +1,6 @@
 // The operator's requests. The admin token is sent in a header and stored in this tab's storage. It is never in an address.
 import { SaidError } from './operator-words.js';
 
-/** Most attempts at a change. */
 const TRIES = 3;
 /** Pause between two attempts, ms. */
 const AGAIN_MS = 400;

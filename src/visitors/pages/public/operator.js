@@ -48,7 +48,6 @@ function complain(say = () => '', source = undefined) {
   write(at('problem'), say(w));
 }
 
-/** Shows all texts in the chosen language. */
 function speak() {
   speakPage(lang, w);
   write(at('problem'), problem(w));

@@ -14,7 +14,7 @@ export function jobsPanel() {
     const { ran = 0, failed = 0, ...others } = together(nodes, ({ works }) => works.jobs);
     const skipped = Object.values(others).reduce((all, one) => all + one, 0);
     write(note, w.ticks(count(ran), count(skipped), count(failed)));
-    // One process runs a slot. Records of the others, which skipped the slot, are left out.
+    // Records of processes that skipped a slot are left out.
     const told = jobs.filter(({ outcome }) => !outcome.startsWith('skipped')).slice(0, SHOWN);
     list.fill(
       told.map((job) => [
