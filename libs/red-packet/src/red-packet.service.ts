@@ -186,8 +186,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Sets the TTL of an activity's keys if it owes nothing: it is closed, or has ended without packets left; all payouts are
-   * settled; and `onClosed` has resolved for all refunds. Before that, keys of an opened activity have no TTL. `RedPacketPayouts.run` calls this
-   * method. Call it yourself if no process runs payouts. May be called again.
+   * settled; and `onClosed` has resolved for all refunds. Before that, keys of an opened activity have no TTL.
+   * `RedPacketPayouts.run` calls this method. Call it yourself if no process runs payouts. May be called again.
    * @returns true if the keys have a TTL, or there is no such activity; false for an activity that owes something, and for a draft
    *   within its retention
    */

@@ -1,7 +1,7 @@
 /**
  * Method by which a total is split into packets. `double-mean`: each packet is random, from its minimum to twice the mean of what
- * is left. `line-cut`: a line is cut at random points, which makes the largest packet larger on average. `equal`: packets differ by at
- * most one cent. `given`: the amounts are those of `amounts`.
+ * is left. `line-cut`: a line is cut at random points, which makes the largest packet larger on average. `equal`: packets differ by
+ * at most one cent. `given`: the amounts are those of `amounts`.
  */
 export type SplitMethod = 'double-mean' | 'line-cut' | 'equal' | 'given';
 

@@ -13,7 +13,9 @@ export class StreamConsumerSetupError extends LuanestError {
   readonly code = 'STREAM_CONSUMER_SETUP';
 }
 
-/** A handler ran for longer than `timeoutMs`, so its attempt has failed. Also the reason of its `signal`, unless that fired before. */
+/**
+ * A handler ran for longer than `timeoutMs`, so its attempt has failed. Also the reason of its `signal`, unless that fired before.
+ */
 export class HandlerTimeoutError extends LuanestError {
   readonly code = 'HANDLER_TIMEOUT';
 }

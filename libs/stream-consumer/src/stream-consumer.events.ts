@@ -1,7 +1,9 @@
 import { eventChannels } from '../../internal/src';
 import type { StreamStats } from './stream-consumer.types';
 
-/** Type of each event of this lib, by its key in STREAM_CONSUMER_CHANNELS: `StreamConsumerEvents['messageRetried']`, for example. */
+/**
+ * Type of each event of this lib, by its key in STREAM_CONSUMER_CHANNELS: `StreamConsumerEvents['messageRetried']`, for example.
+ */
 export interface StreamConsumerEvents {
   /** An attempt failed, or its handler asked for a retry, and another attempt is due. Published before Redis has stored this. */
   readonly messageRetried: {
@@ -25,7 +27,10 @@ export interface StreamConsumerEvents {
     readonly attempts: number;
     /** Text that is kept with the dead letter, such as the last error or the reason that the handler gave. */
     readonly reason: string;
-    /** Error of the last attempt; undefined if the handler returned or threw an outcome, or was not called because no attempt is left. */
+    /**
+     * Error of the last attempt; undefined if the handler returned or threw an outcome, or was not called because no attempt is
+     * left.
+     */
     readonly error?: unknown;
   };
 
@@ -66,8 +71,8 @@ export interface StreamConsumerEvents {
     readonly stream: string;
     readonly group: string;
     /**
-     * `take`: reads messages, or creates the group. `settle`: sends outcomes. `renew`: extends the lease. `sweep`: takes over messages. `watch`: checks
-     * the group. `subscribe`: subscribes to wake-ups.
+     * `take`: reads messages, or creates the group. `settle`: sends outcomes. `renew`: extends the lease. `sweep`: takes over
+     * messages. `watch`: checks the group. `subscribe`: subscribes to wake-ups.
      */
     readonly during: 'take' | 'settle' | 'renew' | 'sweep' | 'watch' | 'subscribe';
     readonly error: unknown;

@@ -32,7 +32,10 @@ export interface ConsumerDefaults {
    * are not counted. Default 16.
    */
   readonly concurrency?: number;
-  /** Others may take over the messages of a process that has not renewed its lease for this time, ms; integer >= 100. Default 30,000. */
+  /**
+   * Others may take over the messages of a process that has not renewed its lease for this time, ms; integer >= 100. Default
+   * 30,000.
+   */
   readonly leaseMs?: number;
   /** Most attempts that count. When the last one fails, the message becomes a dead letter. Integer from 1 to 10,000. Default 5. */
   readonly attempts?: number;
@@ -89,9 +92,13 @@ export interface StreamConsumerModuleOptions extends ConsumerDefaults {
   readonly maxPayloadBytes?: number;
   /** `operationTtlMs` of a stream that does not set its own. Default 600,000. */
   readonly operationTtlMs?: number;
-  /** How long a consumer that stops waits at most for its handlers before it fires their signals, ms; integer >= 0. Default 10,000. */
+  /**
+   * How long a consumer that stops waits at most for its handlers before it fires their signals, ms; integer >= 0. Default 10,000.
+   */
   readonly drainMs?: number;
-  /** How long a consumer that stops waits at most after the signals before it hands messages back, ms; integer >= 0. Default 500. */
+  /**
+   * How long a consumer that stops waits at most after the signals before it hands messages back, ms; integer >= 0. Default 500.
+   */
   readonly abortGraceMs?: number;
   /**
    * Average pause between two checks of a group by a consumer, ms; integer >= 10. A check finds new partitions, recovers

@@ -26,7 +26,8 @@ export class LedgerPayer {
   ) {}
 
   /**
-   * Books a payout; from its third attempt on, in a transaction of its own. If the ledger refuses it, voids the grant in Redis. Harmless twice.
+   * Books a payout; from its third attempt on, in a transaction of its own. If the ledger refuses it, voids the grant in Redis.
+   * Harmless twice.
    *
    * @throws the errors of the ledger and of RedPacketService.conflict(); calling again is safe
    */

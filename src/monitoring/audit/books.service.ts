@@ -48,7 +48,7 @@ export class BooksService {
       const [now, audit] = await Promise.all([this.packets.status(activityId), this.packets.audit(activityId)]);
       if (now === undefined || audit === undefined) return undefined;
       if (now.activityKey === key) return { status: now, audit, ledger, unbookedMs: this.unbookedMs(now, ledger) };
-      // The id is used again, and the ledger was read for the previous life of the id: read all again.
+      // The id is used again, and the ledger was read for the earlier rain with this id: read all again.
       status = now;
     }
     return undefined;

@@ -52,8 +52,8 @@ export class FileLock {
   }
 
   /**
-   * Turns a shared lock into an exclusive one. Returns false if other processes share the lock. Then this process may have lost
-   * its shared lock, too, because flock(2) drops the shared lock first. If all processes that share the lock try at once, one succeeds.
+   * Turns a shared lock into an exclusive one. Returns false if other processes share the lock. Then this process may have lost its
+   * shared lock, too, because flock(2) drops the shared lock first. If all processes that share the lock try at once, one succeeds.
    */
   tryUpgrade(): Promise<boolean> {
     return flock(this.fd, 'exclusive');

@@ -47,7 +47,10 @@ export class PointsController {
     return { points, remaining, resetsAtMs };
   }
 
-  /** Gives a point if the rain is open or sold out, or if the guest has a packet of it. A rain counts once a day, and at most three count. */
+  /**
+   * Gives a point if the rain is open or sold out, or if the guest has a packet of it. A rain counts once a day, and at most three
+   * count.
+   */
   @Post(':activityId')
   @HttpCode(200)
   @UseGuards(RateLimitGuard)

@@ -159,7 +159,7 @@ export class PayoutRunner implements PayoutRun {
     if (WITHOUT_GRANTS.includes(status.state) && status.outboxLength === 0) {
       await this.end(activityId);
       if (!status.settled && status.state !== 'sold-out') await this.packets.settle(activityId);
-      // A new activity may use this id when Redis has forgotten this one, so the rest ends then.
+      // A new activity may use this id when Redis has forgotten this one, so the pause ends then.
       const restMs = status.state === 'closed' ? Math.min(CLOSED_REST_MS, expiresAtMs - Date.now()) : 0;
       this.resting.set(activityId, performance.now() + Math.max(PAID_REST_MS, restMs));
       return;

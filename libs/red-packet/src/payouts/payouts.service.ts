@@ -36,9 +36,9 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
 
   /**
    * Calls a handler for the payouts of all activities until the run is stopped or the app shuts down, also for payouts that a
-   * process left when it died. The handler may be called more than once for a payout. So it must pay by `idempotencyKey`, or book into a ledger with
-   * UNIQUE (activityKey, packetId) and UNIQUE (activityKey, userId). Any number of processes may have a run. Start it after the
-   * app has booted.
+   * process left when it died. The handler may be called more than once for a payout. So it must pay by `idempotencyKey`, or book
+   * into a ledger with UNIQUE (activityKey, packetId) and UNIQUE (activityKey, userId). Any number of processes may have a run.
+   * Start it after the app has booted.
    *
    * @throws InvalidOptionError for invalid options, if this process has a run already, and if the app does not import
    *   StreamConsumerModule or gives it another ScriptRegistry

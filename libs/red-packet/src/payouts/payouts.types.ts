@@ -27,8 +27,9 @@ export interface Payout extends GrantRecord {
 }
 
 /**
- * Pays one payout. When the handler returns nothing, the payout is settled: it counts as paid, and is removed from the outbox. When it throws, the
- * attempt has failed. Return `retryLater({ delayMs })` or `deadLetter(reason)` of `luanest/stream-consumer` for another outcome.
+ * Pays one payout. When the handler returns nothing, the payout is settled: it counts as paid, and is removed from the outbox. When
+ * it throws, the attempt has failed. Return `retryLater({ delayMs })` or `deadLetter(reason)` of `luanest/stream-consumer` for
+ * another outcome.
  */
 export type PayoutHandler = (payout: Payout) => HandlerResult | Promise<HandlerResult>;
 

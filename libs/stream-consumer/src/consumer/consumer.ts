@@ -76,8 +76,8 @@ export class Consumer implements StreamConsumerHandle {
   start(): void {
     if (this.stopping || this.leaseTimer) return;
     const { leaseMs, timeoutMs } = this.options;
-    // Leases are renewed after a quarter of their time. The timer fires each eighth of it or more often: if one call comes too early
-    // for a renewal, the next call comes long before the lease ends. The timer also ends attempts after `timeoutMs`.
+    // Leases are renewed after a quarter of their time. The timer fires each eighth of it or more often: if one call comes too
+    // early for a renewal, the next call comes long before the lease ends. The timer also ends attempts after `timeoutMs`.
     const everyMs = Math.max(10, Math.min(leaseMs / 8, timeoutMs / 4, 1_000));
     this.leaseTimer = setInterval(() => this.renewAndExpire(), everyMs);
     this.maintenance.start();

@@ -22,7 +22,7 @@ export interface TakeAnswer {
   readonly more: boolean;
   /** Time until the next retry is due, ms; -1 if none waits. */
   readonly dueInMs: number;
-  /** Time until the next lease ends, ms; 0 or less if a session must be taken over. */
+  /** Time until the next lease ends, ms; 0 or less if one has ended. */
   readonly endInMs: number;
   readonly entries: readonly TakenEntry[];
 }

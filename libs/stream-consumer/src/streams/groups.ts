@@ -6,9 +6,9 @@ import type { Stream } from './stream-catalog';
 const PURGED_A_CALL = 100;
 
 /**
- * Removes a group of a stream, and deletes the messages that all other groups have settled. First it removes the name of the group from the stream's config, so that new partitions do not wait for
- * the group. Then it removes the group from all partitions, including those that are added meanwhile. After a crash, make the
- * call again.
+ * Removes a group of a stream, and deletes the messages that all other groups have settled. First it removes the name of the group
+ * from the stream's config, so that new partitions do not wait for the group. Then it removes the group from all partitions,
+ * including those that are added meanwhile. After a crash, make the call again.
  *
  * @returns true if the stream had the group
  * @throws the errors of ScriptRegistry.run()

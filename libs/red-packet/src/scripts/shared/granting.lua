@@ -1,6 +1,6 @@
 -- @include clock
--- Buckets that the grabs of this EVALSHA have read, by the key of their meta hash. Each bucket is read once, because no other command
--- runs in between.
+-- Buckets that the grabs of this EVALSHA have read, by the key of their meta hash. Each bucket is read once, because no other
+-- command runs in between.
 local gates = {}
 
 local function sum_error()
