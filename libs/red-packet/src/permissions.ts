@@ -3,7 +3,7 @@ import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/
 import { checkPermissions } from './activity/activity.scripts';
 import { MissingPermissionError } from './red-packet.errors';
 
-/** Deadline of the check, ms. If Redis does not answer until then, the app boots without the check. */
+/** Deadline of the check, ms. If Redis does not answer in time, the app boots without the check. */
 const DEADLINE_MS = 1_000;
 
 /**

@@ -87,7 +87,9 @@ export function checkActivity(input: CreateActivity): CheckedActivity {
   const packets = check.integer('packets', input.packets, 1, MAX_PACKETS);
   const bounds = checkBounds(input, totalCents, packets);
   const buckets = check.integer('buckets', input.buckets ?? 1, 1, Math.min(MAX_BUCKETS, packets));
-  if (buckets > 1) check.integer('totalCents', totalCents, 1, MAX_SHARDED_CENTS);
+  if (buckets > 1 && totalCents > MAX_SHARDED_CENTS) {
+    refuse('totalCents', totalCents, `at most ${MAX_SHARDED_CENTS}, because there are ${buckets} buckets`);
+  }
   const startsAtMs = check.integer('startsAtMs', input.startsAtMs ?? 0, 0, MAX_TIME_MS);
   const endsAtMs = check.integer('endsAtMs', input.endsAtMs ?? 0, 0, MAX_TIME_MS);
   if (endsAtMs > 0 && endsAtMs <= startsAtMs) {

@@ -26,7 +26,7 @@ export class RedPacketIdempotency implements NestInterceptor {
     );
   }
 
-  /** Returns the interceptor of OnceModule; undefined if the app does not have it. */
+  /** Returns the interceptor of OnceModule; undefined if the app does not have OnceModule with `idempotency`. */
   private async find(): Promise<NestInterceptor | undefined> {
     if (optionalProvider(this.modules, this.moduleRef, OnceService) === undefined) return undefined;
     try {

@@ -143,7 +143,7 @@ export class Creation {
       const problem = opened === 'missing' ? 'Redis has lost its parameters' : 'its pool is not complete';
       throw new ActivityIncompleteError(
         `Activity ${JSON.stringify(activityId)} was not opened, because ${problem}. Send the same create call again. ` +
-          'If that call reports a conflict, choose another id.',
+          'If that call fails too, choose another id.',
       );
     }
     return opened === 'opened';

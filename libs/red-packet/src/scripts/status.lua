@@ -53,7 +53,7 @@ for i = 1, #info, 2 do if info[i] == 'last-generated-id' then last = info[i + 1]
 local outgoing = {}
 for _, field in ipairs(redis.call('HKEYS', KEYS[6])) do outgoing[#outgoing + 1] = string.match(field, '^out:(%d+)$') end
 local unreported = meta[8] and math.max(fields[10] - meta[8], 0) or 0
--- Keys of an open bucket have no TTL. The root of a draft has none either.
+-- From its opening until it is settled, a bucket has no TTL. The root of a draft has none either.
 local forget = meta[6] or meta[1] == 'draft' and meta[7] ~= '-1' and meta[2]
 local function heal(key)
   if forget and redis.call('PTTL', key) == -1 then redis.call('PEXPIREAT', key, forget) end

@@ -112,7 +112,7 @@ async function signIn() {
 
 onSubmit('sign-in', complain, async () => {
   const token = at('token').value.trim();
-  // Admin tokens have only these characters. fetch refuses a header with others.
+  // Admin tokens have only these characters. fetch refuses a header with some others, such as Chinese ones.
   if (!/^[\x21-\x7e]+$/.test(token)) throw new SaidError((words) => words.notAdmin);
   useToken(token);
   await signIn();
