@@ -118,7 +118,7 @@ export interface ActivityStatus {
   /** Packets and cents that users have won. */
   readonly grantedPackets: number;
   readonly grantedCents: number;
-  /** Packets and cents that were refunded when the activity was closed, or by `RedPacketService.conflict`. */
+  /** Packets and cents that were refunded because the activity was closed, or by `RedPacketService.conflict`. */
   readonly refundedPackets: number;
   readonly refundedCents: number;
   /** Packets and cents that are moving between buckets. */

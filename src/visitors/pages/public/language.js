@@ -1,7 +1,7 @@
 // The language of both pages.
 const LANGUAGES = ['en', 'zh'];
 
-/** Returns the language that the visitor chose before, else the browser's: `en` or `zh`. */
+/** Returns the language that the visitor chose before; else `zh` for a browser in Chinese, and `en` for any other. */
 export function language() {
   const chosen = localStorage.getItem('language');
   if (LANGUAGES.includes(chosen)) return chosen;
