@@ -7,7 +7,9 @@ export function parseCents(text: string): number {
   const match = /^(\d{1,15})(?:\.(\d{1,2}))?$/.exec(text);
   const cents = match === null ? 0 : Number(`${match[1]}${(match[2] ?? '').padEnd(2, '0')}`);
   if (Number.isSafeInteger(cents) && cents > 0) return cents;
-  throw new RangeError(`${JSON.stringify(text)} is not an amount of money. Expected one like 10000.00, from 0.01 to 90071992547409.91.`);
+  throw new RangeError(
+    `${JSON.stringify(text)} is not an amount of money. Expected one like 10000.00, from 0.01 to 90071992547409.91.`,
+  );
 }
 
 /** Formats cents with two decimals: 1000000 as `10000.00`. */

@@ -51,7 +51,9 @@ export class DeepAudit {
       problems.include(count.problems);
     }
     for (const { packetId, userId } of paid.rewound) {
-      problems.add(`the ledger has paid packet ${packetId} to ${JSON.stringify(userId)}, but this user has no grant of it`);
+      problems.add(
+        `the ledger has paid packet ${packetId} to ${JSON.stringify(userId)}, but this user has no grant of it`,
+      );
     }
     return {
       quiet,
