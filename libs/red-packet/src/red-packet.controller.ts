@@ -67,6 +67,7 @@ export class RedPacketController {
     return answer(() => this.packets.create(readActivity(body)));
   }
 
+  /** Grabs a packet for the user of the request. */
   @Post(':activityId/grab')
   @HttpCode(200)
   @UseGuards(RedPacketGrabGuard)
@@ -77,6 +78,7 @@ export class RedPacketController {
     return this.identified(userId).then((known) => this.packets.grab(activityId, known).catch(refused));
   }
 
+  /** Reads the state and the counters of an activity. */
   @Get(':activityId')
   async status(@Param('activityId') activityId: string): Promise<ActivityStatus> {
     return found(activityId, await answer(() => this.packets.status(activityId)));
@@ -134,6 +136,7 @@ export class RedPacketController {
     return { state: found(activityId, await answer(() => this.packets.resume(activityId))) };
   }
 
+  /** Closes an activity and refunds the packets that are left (admin). */
   @Post(':activityId/close')
   @HttpCode(200)
   @UseGuards(RedPacketAdminGuard)

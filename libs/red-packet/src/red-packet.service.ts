@@ -77,6 +77,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     await requirePermissions(this.registry, this.logger);
   }
 
+  /** Ends the reads of this process that find out which users won in sold-out activities. */
   onApplicationShutdown(): void {
     this.soldOutUsers.close();
   }

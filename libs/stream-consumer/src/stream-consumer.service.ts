@@ -245,6 +245,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     this.consumers.declare(options, owner, invoke);
   }
 
+  /** Starts the consumers of decorated handlers. */
   async onApplicationBootstrap(): Promise<void> {
     await this.consumers.startDeclared();
   }

@@ -38,6 +38,7 @@ export class RedPacketPayoutsController {
     return { replayed: await answer(() => this.payouts.replay(activityId, readIds(body))) };
   }
 
+  /** Replays all dead-lettered payouts of an activity. */
   @Post(':activityId/payouts/replay-all')
   @HttpCode(200)
   @UseInterceptors(RedPacketIdempotency)

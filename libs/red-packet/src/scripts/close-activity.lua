@@ -25,7 +25,9 @@ if pooled > 0 then
   local cents = sum_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1))
   local granted = tonumber(redis.call('HGET', KEYS[4], '') or '-1')
   if not cents or cents + granted + (meta[3] or 0) ~= tonumber(meta[2]) then
-    return redis.error_reply('BADPOOL a pool entry is invalid, the grants are lost, or pool + granted + refunded differ from heldCents, nothing was changed')
+    return redis.error_reply(
+      'BADPOOL a pool entry is invalid, the grants are lost, or pool + granted + refunded differ from heldCents, nothing was changed'
+    )
   end
   -- Packets that were refunded before are appended to the pool. Then the whole pool becomes the list of refunds in O(1).
   for from = 0, before - 1, 1000 do
