@@ -144,7 +144,7 @@ describe('ScriptRegistryModule', () => {
     await expect(
       boot(redis, ScriptRegistryModule.forRoot({}), ScriptRegistryModule.forRoot({ prefix: 'b' })),
     ).rejects.toThrow(
-      /^ScriptRegistryModule: forRoot\(\) is imported 2 times\. Import it once for the ScriptRegistry "default"/,
+      /^ScriptRegistryModule: forRoot\(\) or forRootAsync\(\) is imported 2 times\. Import it once for the ScriptRegistry "default"/,
     );
     const nothing = ScriptRegistryModule.forRootAsync({ useFactory: () => undefined as never });
     await expect(boot(redis, nothing)).rejects.toThrow(/factory of forRootAsync must return one/);
