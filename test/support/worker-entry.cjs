@@ -1,11 +1,7 @@
-// Runs a TypeScript file, whose path is an argument, in a process of its own and without a build. To start quickly, it keeps what
-// it transpiled (Nest too) in a temporary folder, and loads a package when a name from it is first used.
-const { createHash } = require('node:crypto');
-const { mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
+// Runs a TypeScript file, whose path is an argument, in a process of its own and without a build.
 const Module = require('node:module');
-const { tmpdir } = require('node:os');
 const { join } = require('node:path');
-const { version } = require('@swc/core/package.json');
+require('./transpile.cjs');
 
 const root = join(__dirname, '..', '..');
 const resolve = Module._resolveFilename;
@@ -13,38 +9,5 @@ Module._resolveFilename = function (request, ...rest) {
   const lib = /^luanest\/(.+)$/.exec(request)?.[1];
   return resolve.call(this, lib === undefined ? request : join(root, 'libs', lib, 'src', 'index.ts'), ...rest);
 };
-
-const transpiled = join(tmpdir(), `luanest-workers-${process.getuid?.() ?? ''}`);
-mkdirSync(transpiled, { recursive: true });
-
-function compile(module, filename, syntax) {
-  const source = readFileSync(filename, 'utf8');
-  const options = {
-    jsc: {
-      target: 'es2023',
-      parser: { syntax, decorators: true },
-      transform: { legacyDecorator: true, decoratorMetadata: true },
-    },
-    module: { type: 'commonjs', lazy: true },
-  };
-  const hash = createHash('sha256')
-    .update(JSON.stringify([version, options, source]))
-    .digest('hex');
-  const file = join(transpiled, hash);
-  let code;
-  try {
-    code = readFileSync(file, 'utf8');
-  } catch {
-    ({ code } = require('@swc/core').transformSync(source, { ...options, filename }));
-    // Other processes may read it already.
-    writeFileSync(`${file}.${process.pid}`, code);
-    renameSync(`${file}.${process.pid}`, file);
-  }
-  module._compile(code, filename);
-}
-const js = require.extensions['.js'];
-require.extensions['.ts'] = (module, filename) => compile(module, filename, 'typescript');
-require.extensions['.js'] = (module, filename) =>
-  /[\\/]node_modules[\\/]@nestjs[\\/]/.test(filename) ? compile(module, filename, 'ecmascript') : js(module, filename);
 require('reflect-metadata');
 require(process.argv[2]);

@@ -6,7 +6,7 @@ import { LONG } from '../../support/size';
 import { waitUntil } from '../../support/wait';
 
 /** Node's options of every process that a test starts. At full size they run as users run them. */
-const OPTIONS = LONG ? {} : { NODE_OPTIONS: `--require ${JSON.stringify(join(__dirname, 'quick-wasm.cjs'))}` };
+const OPTIONS = LONG ? {} : { NODE_OPTIONS: `--require ${JSON.stringify(join(__dirname, 'quick-boot.cjs'))}` };
 
 const DIST = join(__dirname, '..', '..', '..', 'dist', 'src');
 

@@ -1,0 +1,41 @@
+// Makes a process that a test starts load TypeScript files and load Nest quickly. Keeps what it transpiled (Nest too) in a temporary
+// folder, and loads a package when a name from it is first used.
+const { createHash } = require('node:crypto');
+const { mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { version } = require('@swc/core/package.json');
+
+const folder = join(tmpdir(), `luanest-workers-${process.getuid?.() ?? ''}`);
+mkdirSync(folder, { recursive: true });
+
+function compile(module, filename, syntax) {
+  const source = readFileSync(filename, 'utf8');
+  const options = {
+    jsc: {
+      target: 'es2023',
+      parser: { syntax, decorators: true },
+      transform: { legacyDecorator: true, decoratorMetadata: true },
+    },
+    module: { type: 'commonjs', lazy: true },
+  };
+  const hash = createHash('sha256')
+    .update(JSON.stringify([version, options, source]))
+    .digest('hex');
+  const file = join(folder, hash);
+  let code;
+  try {
+    code = readFileSync(file, 'utf8');
+  } catch {
+    ({ code } = require('@swc/core').transformSync(source, { ...options, filename }));
+    // Other processes may read it already.
+    writeFileSync(`${file}.${process.pid}`, code);
+    renameSync(`${file}.${process.pid}`, file);
+  }
+  module._compile(code, filename);
+}
+
+const js = require.extensions['.js'];
+require.extensions['.ts'] = (module, filename) => compile(module, filename, 'typescript');
+require.extensions['.js'] = (module, filename) =>
+  /[\\/]node_modules[\\/]@nestjs[\\/]/.test(filename) ? compile(module, filename, 'ecmascript') : js(module, filename);
