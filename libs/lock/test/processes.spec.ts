@@ -137,8 +137,7 @@ describe('locks between processes', () => {
 
   it('holders that were stopped beyond their lease are refused everywhere', async () => {
     // The short lease has a timer of its own when its process stops, the long one not yet.
-    const resources = new SqlResources();
-    await resources.open();
+    const resources = await SqlResources.open();
     await Promise.all([stopBeyond(900, resources), stopBeyond(3_200, resources)]);
     await resources.close();
   }, 180_000);

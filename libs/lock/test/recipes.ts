@@ -1,15 +1,23 @@
 import { PGlite } from '@electric-sql/pglite';
 import type { Cluster, Redis } from 'ioredis';
+import { join } from 'node:path';
+import { makeDataFolder, removeFolder } from '../../../test/app/support/temp-folder';
 
 /** A resource that refuses stale fences: answers whether it took the value. */
 export type Guarded = (value: number, fence: number) => Promise<boolean>;
 
 /** The README's statement, on rows by id. */
 export class SqlResources {
-  private readonly db = new PGlite();
+  private constructor(
+    private readonly folder: string,
+    private readonly db: PGlite,
+  ) {}
 
-  async open(): Promise<void> {
-    await this.db.exec('CREATE TABLE reports (id text PRIMARY KEY, total int, fence bigint NOT NULL)');
+  static async open(): Promise<SqlResources> {
+    const folder = await makeDataFolder();
+    const db = new PGlite(join(folder, 'ledger'));
+    await db.exec('CREATE TABLE reports (id text PRIMARY KEY, total int, fence bigint NOT NULL)');
+    return new SqlResources(folder, db);
   }
 
   at(id: string): Guarded {
@@ -28,8 +36,9 @@ export class SqlResources {
     return (await this.db.query<{ total: number }>('SELECT total FROM reports WHERE id = $1', [id])).rows[0]?.total;
   }
 
-  close(): Promise<void> {
-    return this.db.close();
+  async close(): Promise<void> {
+    await this.db.close();
+    await removeFolder(this.folder);
   }
 }
 
