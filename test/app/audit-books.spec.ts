@@ -1,43 +1,28 @@
 import { Logger } from '@nestjs/common';
-import { Redis } from 'ioredis';
 import type { RedPacketService } from 'luanest/red-packet';
-import { openBench, type Bench } from '../../libs/red-packet/test/support';
 import { BooksKeeper } from '../../src/ledger/books-keeper';
 import type { LedgerHost } from '../../src/ledger/ledger-host';
-import { migrateLedger } from '../../src/ledger/ledger-migrations';
 import type { LedgerReader } from '../../src/ledger/ledger-reader';
-import { PostgresDatabase } from '../../src/ledger/postgres-database';
-import { SqlLedger } from '../../src/ledger/sql-ledger';
+import type { PostgresDatabase } from '../../src/ledger/postgres-database';
+import type { SqlLedger } from '../../src/ledger/sql-ledger';
 import { AuditJob } from '../../src/monitoring/audit/audit.job';
 import { BooksService } from '../../src/monitoring/audit/books.service';
 import type { CountService } from '../../src/monitoring/audit/count.service';
-import { RedisServer } from '../support/redis-server';
-import { PostgresServer } from './support/postgres-server';
+import { type PayoutBench, startPayoutBench } from './support/payout-bench';
 
-let server: RedisServer;
-let postgres: PostgresServer;
+let bench: PayoutBench;
 let database: PostgresDatabase;
 let ledger: SqlLedger;
-let bench: Bench;
 let packets: RedPacketService;
 let activityId = '';
 let activityKey = '';
 let turn = 0;
 
 beforeAll(async () => {
-  [server, postgres] = await Promise.all([RedisServer.start(), PostgresServer.start()]);
-  database = new PostgresDatabase(postgres.url);
-  await migrateLedger(database);
-  ledger = new SqlLedger(database);
-  bench = await openBench(new Redis(server.port));
-  packets = bench.packets;
+  bench = await startPayoutBench();
+  ({ database, ledger, packets } = bench);
 }, 120_000);
-afterAll(async () => {
-  bench.close();
-  await database.close();
-  await postgres.stop();
-  await server.stop();
-});
+afterAll(() => bench.stop());
 
 /** A rain that is closed: two packets were won and paid, eight were refunded, and the ledger has all of it. */
 beforeEach(async () => {

@@ -10,48 +10,35 @@ import {
   type RedPacketService,
 } from 'luanest/red-packet';
 import { faultsOf } from '../../src/monitoring/audit/books.service';
-import { migrateLedger } from '../../src/ledger/ledger-migrations';
 import type { LedgerHost } from '../../src/ledger/ledger-host';
 import { BooksKeeper } from '../../src/ledger/books-keeper';
 import type { Ledger, LedgerTotals } from '../../src/ledger/ledger.types';
-import { PostgresDatabase } from '../../src/ledger/postgres-database';
-import { SqlLedger } from '../../src/ledger/sql-ledger';
+import type { PostgresDatabase } from '../../src/ledger/postgres-database';
+import type { SqlLedger } from '../../src/ledger/sql-ledger';
 import { LedgerPayer } from '../../src/ledger/payout/ledger-payer';
-import { openBench, QUICK, type Bench } from '../../libs/red-packet/test/support';
+import { QUICK } from '../../libs/red-packet/test/support';
 import { note } from '../support/fault-notes';
 import { forkWorker } from '../support/fork-worker';
-import { RedisServer } from '../support/redis-server';
 import { waitUntil } from '../support/wait';
-import { PostgresServer } from './support/postgres-server';
+import { type PayoutBench, startPayoutBench } from './support/payout-bench';
 import { STEPS, type PayoutJob } from './support/payout-worker';
 
 const PACKETS = 150;
 const CENTS = 10_000;
 
-let server: RedisServer;
-let postgres: PostgresServer;
+let bench: PayoutBench;
 let database: PostgresDatabase;
 let ledger: SqlLedger;
-let bench: Bench;
 let packets: RedPacketService;
 let activityId = '';
 let turn = 0;
 const children = new Set<ChildProcess>();
 
 beforeAll(async () => {
-  [server, postgres] = await Promise.all([RedisServer.start(), PostgresServer.start()]);
-  database = new PostgresDatabase(postgres.url);
-  await migrateLedger(database);
-  ledger = new SqlLedger(database);
-  bench = await openBench(new Redis(server.port));
-  packets = bench.packets;
+  bench = await startPayoutBench();
+  ({ database, ledger, packets } = bench);
 }, 120_000);
-afterAll(async () => {
-  bench.close();
-  await database.close();
-  await postgres.stop();
-  await server.stop();
-});
+afterAll(() => bench.stop());
 
 /** Key of the life that the activity leads now. */
 async function activityKey(): Promise<string> {
@@ -76,7 +63,8 @@ afterEach(() => {
 function worker(step: PayoutJob['step']): ChildProcess {
   const child = forkWorker(join(__dirname, 'support/payout-worker.ts'));
   children.add(child);
-  const job: PayoutJob = { redisUrl: server.url, postgresUrl: postgres.url, prefix: bench.prefix, step };
+  const { server, postgres, prefix } = bench;
+  const job: PayoutJob = { redisUrl: server.url, postgresUrl: postgres.url, prefix, step };
   child.send(job);
   return child;
 }
@@ -164,7 +152,7 @@ it('books both lives of an id that is used again after Redis has forgotten it', 
   };
   const first = await live([400, 600]);
   // What the end of the retention does.
-  const client = new Redis(server.port);
+  const client = new Redis(bench.server.port);
   await client.flushall();
   client.disconnect();
   const second = await live([500, 700, 800]);
