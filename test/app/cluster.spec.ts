@@ -7,6 +7,9 @@ import { makeDataFolder, removeFolder } from './support/temp-folder';
 
 jest.setTimeout(180_000);
 
+const USERS = size(600, 3_000);
+const PACKETS = size(480, 800);
+
 let dataDir: string;
 let program: Program | undefined;
 
@@ -38,9 +41,9 @@ it('runs three processes on a Cluster, starts a killed one again, and loses no c
   const urls = addresses().join(',');
   const options = [
     '--users',
-    String(size(1_000, 3_000)),
+    String(USERS),
     '--packets',
-    '800',
+    String(PACKETS),
     '--total',
     '4321.09',
     '--activity',
@@ -54,7 +57,7 @@ it('runs three processes on a Cluster, starts a killed one again, and loses no c
   const ended = await rain.status();
   if (ended !== 0) throw new Error(`${rain.stdout}\n${rain.stderr}\n${started.stderr}\n${started.stdout}`);
   const audit = JSON.parse(rain.stdout) as { retries: number };
-  expect(audit).toMatchObject({ ok: true, winners: 800, grantedCents: 432_109, paidCents: 432_109 });
+  expect(audit).toMatchObject({ ok: true, winners: PACKETS, grantedCents: 432_109, paidCents: 432_109 });
   // It was hit by the death: who tapped at the dead process had to tap again, elsewhere.
   expect(audit.retries).toBeGreaterThan(0);
 
@@ -69,12 +72,12 @@ it('runs three processes on a Cluster, starts a killed one again, and loses no c
       nodes.filter(({ node }) => !isVictim(node)).length === 3 &&
       jobs.every(({ node }) => !isVictim(node)) &&
       counted?.quiet === true &&
-      counted.granted.packets === 800 &&
-      counted.paid?.packets === 800,
+      counted.granted.packets === PACKETS &&
+      counted.paid?.packets === PACKETS,
     60_000,
   );
   expect(whole.faults).toEqual([]);
-  expect(whole.counted).toMatchObject({ ok: true, paid: { packets: 800, cents: 432_109 } });
+  expect(whole.counted).toMatchObject({ ok: true, paid: { packets: PACKETS, cents: 432_109 } });
   expect(whole).toMatchObject({ payoutsBehind: 0, status: { remainingPackets: 0 }, ledger: { cents: 432_109 } });
   const slots = whole.jobs.filter(({ outcome }) => outcome === 'ran').map(({ slot }) => slot);
   expect(new Set(slots).size).toBe(slots.length);
