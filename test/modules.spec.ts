@@ -49,7 +49,9 @@ describe.each(modules.map((row) => [(row[0] as Type).name, ...row] as const))('%
 
   it('refuses a second forRoot', async () => {
     const message = expect.stringMatching(
-      new RegExp(`^${name}: forRoot\\(\\) or forRootAsync\\(\\) is imported 2 times\\. Import it once, in the root module`),
+      new RegExp(
+        `^${name}: forRoot\\(\\) or forRootAsync\\(\\) is imported 2 times\\. Import it once, in the root module`,
+      ),
     ) as string;
     await expect(boot({ imports: [forRoot({}), forRoot({})] })).rejects.toMatchObject({ message });
   });
