@@ -14,7 +14,10 @@ import { ScriptRegistryUse, useScriptRegistry } from './uses/script-registry.js'
 import { StreamConsumerUse, useStreamConsumer } from './uses/stream-consumer.js';
 
 const { CLUSTER_PORT, REDIS_URL = 'redis://127.0.0.1:6379' } = process.env;
-const client = CLUSTER_PORT ? new Cluster([{ host: '127.0.0.1', port: Number(CLUSTER_PORT) }]) : new Redis(REDIS_URL);
+// On a busy machine the default of one second is too short for the first answer of a node, and ioredis prints an error.
+const client = CLUSTER_PORT
+  ? new Cluster([{ host: '127.0.0.1', port: Number(CLUSTER_PORT) }], { slotsRefreshTimeout: 5_000 })
+  : new Redis(REDIS_URL);
 
 /** All libs, with no package that is an optional peer: a client of the app's own, and no HTTP. */
 @Module({
