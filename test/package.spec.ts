@@ -20,7 +20,7 @@ interface Manifest {
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
 const libs = exportedLibs();
 let doorExports: ReturnType<typeof exportsOf> | undefined;
-/** What the doors export: read once, because the compiler takes seconds. */
+/** Exports of all doors, read once, because the compiler takes seconds. */
 const exported = () => (doorExports ??= exportsOf(ROOT, doorsOf(ROOT)));
 
 describe('the doors of the package', () => {

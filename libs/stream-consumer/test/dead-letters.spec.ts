@@ -97,7 +97,9 @@ describe('a stream as a value', () => {
       ({ payload }) => void seen.push(payload.n),
     );
     await eventually(() => expect(seen).toEqual([1]));
-    expect(() => bench.streams.forgetStream(small)).toThrow(/^StreamConsumerService.forgetStream: Consumers of this process read stream small, for example in group g/);
+    expect(() => bench.streams.forgetStream(small)).toThrow(
+      /^StreamConsumerService.forgetStream: Consumers of this process read stream small, for example in group g/,
+    );
     await handle.stop();
     bench.streams.forgetStream(small);
     expect(await bench.streams.publish(defineStream({ name: 'small', maxLength: 5 }), { n: 6 })).toMatchObject({

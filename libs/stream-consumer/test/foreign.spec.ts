@@ -306,7 +306,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     expect(() => define(streams, { name: 'a b', keys: [key] })).toThrow(InvalidOptionError);
     define(streams, { name, keys: [key] });
     define(streams, { name, keys: [key] });
-    expect(() => define(streams, { name, keys: [`${key}2`] })).toThrow(/in use with other options/);
+    expect(() => define(streams, { name, keys: [`${key}2`] })).toThrow(/has other options in this process already/);
     await expect(streams.publish(name, 1)).rejects.toThrow(InvalidStreamInputError);
     const handle = await streams.consume(group(name, 'g'), () => undefined);
     expect(() => streams.forgetStream(name)).toThrow(/Stop them before you forget/);
