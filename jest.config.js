@@ -54,7 +54,7 @@ module.exports = {
   coverageDirectory: '<rootDir>/coverage',
   testTimeout: 90_000,
   // Many tests wait: for leases, processes and failovers. So more workers than the two cores that CI has.
-  maxWorkers: 4,
+  maxWorkers: 6,
   // What suites leave behind in a worker's heap would make its later ones slow.
   workerIdleMemoryLimit: '1GB',
 };
