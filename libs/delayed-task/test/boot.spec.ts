@@ -326,3 +326,30 @@ it('a failed attempt is one log line without the error text; Nest does not log r
   ]);
   expect(filtered).toEqual(['TypeError', 'TypeError']);
 });
+
+it('log lines are one line, and do not show a value that a handler throws', async () => {
+  const lines: string[] = [];
+  const note = (...all: unknown[]): void => void lines.push(String(all[0]));
+  const logger = { log: () => undefined, error: note, warn: note, debug: note };
+  @Injectable()
+  class Handlers {
+    @DelayedTask('text\u2028\u0085', { enhancers: false })
+    text(): void {
+      // eslint-disable-next-line @typescript-eslint/only-throw-error
+      throw 'secret-1\nforged line';
+    }
+    @DelayedTask('class', { enhancers: false })
+    class(): void {
+      throw Object.assign(new Error('secret-2'), { constructor: { name: 'Forged\u2029' } });
+    }
+  }
+  const app = await boot({ providers: [Handlers] }, { attempts: 1 }, uniquePrefix(), logger);
+  const tasks = app.get(DelayedTaskService);
+  const names = ['text\u2028\u0085', 'class'];
+  await tasks.scheduleMany(names.map((name, i) => ({ name, id: `id\u2028\u0085${i}` })));
+  await eventually(() => expect(lines).toHaveLength(2));
+  expect(lines.sort()).toEqual([
+    'Queue default: task "class" (id "id 1") is a dead letter after attempt 1 of 1: Forged .',
+    'Queue default: task "text " (id "id 0") is a dead letter after attempt 1 of 1: a thrown string.',
+  ]);
+});
