@@ -340,7 +340,7 @@ it('log lines are one line, and do not show a value that a handler throws', asyn
     }
     @DelayedTask('class', { enhancers: false })
     class(): void {
-      throw Object.assign(new Error('secret-2'), { constructor: { name: 'Forged\u2029' } });
+      throw Object.assign(new TypeError('secret-2'), { constructor: { name: 'secret-3' } });
     }
   }
   const app = await boot({ providers: [Handlers] }, { attempts: 1 }, uniquePrefix(), logger);
@@ -349,7 +349,7 @@ it('log lines are one line, and do not show a value that a handler throws', asyn
   await tasks.scheduleMany(names.map((name, i) => ({ name, id: `id\u2028\u0085${i}` })));
   await eventually(() => expect(lines).toHaveLength(2));
   expect(lines.sort()).toEqual([
-    'Queue default: task "class" (id "id 1") is a dead letter after attempt 1 of 1: Forged .',
+    'Queue default: task "class" (id "id 1") is a dead letter after attempt 1 of 1: TypeError.',
     'Queue default: task "text " (id "id 0") is a dead letter after attempt 1 of 1: a thrown string.',
   ]);
 });

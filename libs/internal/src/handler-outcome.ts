@@ -1,6 +1,7 @@
 import { isIntegerOf } from './checks';
 import { LuanestError } from './errors';
 import { UNFINISHED } from './outcome-marker';
+import { classNameOf } from './printable';
 
 const MAX_DELAY_MS = 366 * 86_400_000;
 
@@ -31,7 +32,7 @@ export function classOf(value: unknown): string {
   if (value === null) return 'null';
   if (typeof value !== 'object') return value === undefined ? 'undefined' : `a ${typeof value}`;
   try {
-    return `an object of ${value.constructor.name}`;
+    return `an object of ${classNameOf(value)}`;
   } catch {
     return 'an object';
   }

@@ -20,7 +20,7 @@ export { disguise, EXPLORER_PARTS, methodOf, prototypeOf, timesProvided, type Me
 export { evenTags, slotOf, spread } from './hash';
 export { sendJsonAs } from './json-type';
 export { isUnfinished, UNFINISHED } from './outcome-marker';
-export { messageOf, oneLine, shown, thrownText } from './printable';
+export { classNameOf, messageOf, oneLine, shown, thrownKind, thrownText } from './printable';
 export { Retries } from './retries';
 export { rpcException } from './rpc-exception';
 export { ALONE, FREES_MEMORY, SMALL_GROUP } from './script-defaults';

@@ -18,14 +18,14 @@ export function oneLine(text: string): string {
 }
 
 /**
- * Returns a value as text for a message, cut to 80 characters. Objects are printed as `an object`, since they may hold secrets
+ * Returns a value as text for a message: one line, cut to 80 characters. Objects are printed as `an object`, since they may hold secrets
  * or a `toString` that throws. Never throws.
  * See DECISIONS.md: messages-quote-no-objects
  */
 export function shown(value: unknown): string {
   let text: string;
   try {
-    text = textOf(value);
+    text = oneLine(textOf(value));
   } catch {
     // A revoked Proxy throws at any access.
     text = 'something that cannot be shown';
@@ -56,6 +56,28 @@ export function messageOf(thrown: unknown): string {
 export function thrownText(thrown: unknown): string {
   try {
     return isError(thrown) ? String(thrown) : shown(thrown);
+  } catch {
+    return 'an error that cannot be shown';
+  }
+}
+
+/**
+ * Returns the name of an object's class. Does not read the object's own property `constructor`, which may be a part of a payload.
+ *
+ * @throws TypeError for an object without a class; what a Proxy throws
+ */
+export function classNameOf(value: object): string {
+  const { constructor } = Object.getPrototypeOf(value) as object;
+  return constructor.name;
+}
+
+/**
+ * Returns the class of a thrown error, or the type of another thrown value. For logs, because the text of an error may quote what
+ * the app keeps secret. Never throws.
+ */
+export function thrownKind(thrown: unknown): string {
+  try {
+    return isError(thrown) ? classNameOf(thrown) : `a thrown ${typeof thrown}`;
   } catch {
     return 'an error that cannot be shown';
   }

@@ -15,8 +15,8 @@ const unpaid = {
 it.each([0, -3])('winners may not be paid: this is logged once, also with %i packets left', (remainingPackets) => {
   const logger = { log: jest.fn(), warn: jest.fn() };
   const debts = new Debts(logger);
-  debts.check('a', { ...unpaid, remainingPackets });
-  debts.check('a', { ...unpaid, remainingPackets });
-  expect(logger.warn.mock.calls).toEqual([[expect.stringMatching(/^Activity "a" has dead-lettered payouts/)]]);
+  debts.check('a\u2028', { ...unpaid, remainingPackets });
+  debts.check('a\u2028', { ...unpaid, remainingPackets });
+  expect(logger.warn.mock.calls).toEqual([[expect.stringMatching(/^Activity "a " has dead-lettered payouts/)]]);
   expect(logger.log).not.toHaveBeenCalled();
 });

@@ -106,7 +106,7 @@ export class Settlements {
     const call = { keys: { due, leased, tasks, runs, dead, waits }, args };
     const outcome = await this.state.untilAnswered('settle', () => this.registry.run(failTask, call));
     if (outcome === undefined) return;
-    if (outcome === 'dead') this.log.dead(attempt, note ?? error);
+    if (outcome === 'dead') this.log.dead(attempt, note ?? { error });
     else if (outcome === 'retried' && note === undefined) this.log.failed(attempt, error, delayMs);
     this.settled(attempt, outcome, error);
   }

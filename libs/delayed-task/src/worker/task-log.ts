@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { InvalidOutcomeError, shown } from '../../../internal/src';
+import { InvalidOutcomeError, oneLine, shown, thrownKind } from '../../../internal/src';
 import { TaskTimeoutError, TaskTooLargeError } from '../delayed-task.errors';
 
 /** Pause before the same problem with tasks of the same name is logged again, ms. */
@@ -19,8 +19,8 @@ interface LoggedTask {
 }
 
 /**
- * Writes the log lines of a worker. A line shows the class of a handler's error, never its text, which may hold what the app
- * keeps secret.
+ * Writes the log lines of a worker. A line shows the class of what a handler threw, never its text, which may hold what the app
+ * keeps secret. Texts of this lib's own errors are shown.
  */
 export class TaskLog {
   private readonly logger = new Logger('DelayedTask');
@@ -65,12 +65,12 @@ export class TaskLog {
     );
   }
 
-  /** Logs that a task is a dead letter after an attempt. @param error the last error, or a text of this lib */
-  dead(task: LoggedTask, error: unknown): void {
+  /** Logs that a task is a dead letter after an attempt. @param why text of this lib, or `{ error }` with the last error */
+  dead(task: LoggedTask, why: string | { readonly error: unknown }): void {
     const { attempt, attempts } = task;
+    const reason = typeof why === 'string' ? why : kindOf(why.error);
     this.logger.error(
-      `Queue ${this.queue}: ${named(task)} is a dead letter after attempt ${attempt} of ${attempts}: ` +
-        `${typeof error === 'string' ? error : kindOf(error)}.`,
+      `Queue ${this.queue}: ${named(task)} is a dead letter after attempt ${attempt} of ${attempts}: ${reason}.`,
     );
   }
 
@@ -106,17 +106,17 @@ export class TaskLog {
 
 /** Returns a task's name and id for a log line. The id is not shortened, so that a search for the id finds the line. */
 function named({ name, id }: LoggedTask): string {
-  return `task ${shown(name)} (id ${JSON.stringify(id).replaceAll(/[\u2028\u2029]/g, ' ')})`;
+  return `task ${shown(name)} (id ${oneLine(JSON.stringify(id))})`;
 }
 
-/** Returns the class of an error, and for some errors of this lib also the text, which quotes no payload. */
+/** Returns the kind of a thrown value, and for some errors of this lib also the text, which quotes no payload. */
 function kindOf(error: unknown): string {
+  const kind = thrownKind(error);
   try {
-    if (!(error instanceof Error)) return `a thrown ${typeof error}`;
-    const kind = shown(error.constructor.name).slice(1, -1);
     const ours = [TaskTimeoutError, TaskTooLargeError, InvalidOutcomeError].some((type) => error instanceof type);
-    return ours ? `${kind}: ${error.message.replace(/\.$/, '')}` : kind;
+    return ours ? `${kind}: ${(error as Error).message.replace(/\.$/, '')}` : kind;
   } catch {
-    return 'an error that cannot be shown';
+    // A revoked Proxy throws at any access.
+    return kind;
   }
 }

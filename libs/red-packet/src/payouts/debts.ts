@@ -1,4 +1,5 @@
 import type { Logger } from '@nestjs/common';
+import { oneLine } from '../../../internal/src';
 import type { ActivityStatus } from '../red-packet.types';
 
 /** Why payouts stand still. `overdue`: the retention is over, and the activity still owes something. */
@@ -12,7 +13,7 @@ export class Debts {
 
   /** Logs what changed since the last check of an activity. @param status undefined if Redis no longer has the activity */
   check(activityId: string, status: ActivityStatus | undefined): void {
-    const name = JSON.stringify(activityId);
+    const name = oneLine(JSON.stringify(activityId));
     const problem = status === undefined ? undefined : problemOf(status);
     const before = this.warned.get(activityId);
     if (problem === before) return;

@@ -9,6 +9,7 @@ import {
   type StreamConsumerService,
   type StreamMessage,
 } from 'luanest/stream-consumer';
+import { thrownText } from '../../../internal/src';
 import { activityKeyOf } from '../activity-key';
 import type { RedPacketService } from '../red-packet.service';
 import type { ActivityState } from '../red-packet.types';
@@ -134,7 +135,7 @@ export class PayoutRunner implements PayoutRun {
         this.stopping = true;
         return;
       }
-      const problem = String(error);
+      const problem = thrownText(error);
       if (this.problem !== problem)
         this.logger.warn(
           `The search for payouts failed for one or more activities. Until a search works, payouts may be late. ${problem}`,

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { classOf, InvalidOutcomeError } from '../../../internal/src';
+import { classOf, InvalidOutcomeError, thrownKind } from '../../../internal/src';
 import { Failure, isOutcome, outcomeOf, outcomeOfThrown, type Outcome } from '../handlers/outcome';
 import { HandlerTimeoutError, MalformedPayloadError, MessageLostError } from '../stream-consumer.errors';
 import { events } from '../stream-consumer.events';
@@ -233,10 +233,5 @@ function isOneOf(error: unknown, classes: typeof OWN_ERRORS | typeof FINAL_ERROR
 
 /** Returns the text of an error of this lib; the class or type of any other thrown value, whose text may quote a payload. */
 function loggedText(error: unknown): string {
-  if (isOneOf(error, OWN_ERRORS)) return problemOf(error).replace(/\.$/, '');
-  try {
-    return error instanceof Error ? error.constructor.name : `a thrown ${typeof error}`;
-  } catch {
-    return 'an error that cannot be shown';
-  }
+  return isOneOf(error, OWN_ERRORS) ? problemOf(error).replace(/\.$/, '') : thrownKind(error);
 }
