@@ -19,7 +19,7 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { tap, type Observable } from 'rxjs';
+import { catchError, map, of, tap, type Observable } from 'rxjs';
 import {
   deadLetter,
   DelayedTask,
@@ -276,6 +276,50 @@ it('guards, pipes, interceptors and filters run, and the value of a filter does 
   expect(seen.filter((line) => line === 'filter delayed-task torn')).toHaveLength(2);
   expect(seen).not.toContain('not denied');
   expect(seen).not.toContain('not piped');
+});
+
+it('the result after the interceptors counts, but they cannot hide an outcome by wrapping it', async () => {
+  @Injectable()
+  class Wrap implements NestInterceptor {
+    intercept(_: ExecutionContext, next: CallHandler): Observable<unknown> {
+      return next.handle().pipe(map((data: unknown) => ({ data })));
+    }
+  }
+  @Injectable()
+  class Catches implements NestInterceptor {
+    intercept(_: ExecutionContext, next: CallHandler): Observable<unknown> {
+      return next.handle().pipe(catchError(() => of('caught')));
+    }
+  }
+  @Injectable()
+  class Handlers {
+    @UseInterceptors(Wrap)
+    @DelayedTask('wrapped')
+    wrapped(): unknown {
+      return deadLetter('not wanted');
+    }
+    @UseInterceptors(Wrap)
+    @DelayedTask('observed')
+    observed(): unknown {
+      return of('first', deadLetter('not wanted'));
+    }
+    @UseInterceptors(Catches)
+    @DelayedTask('caught')
+    caught(): void {
+      throw new Error('broken');
+    }
+  }
+  const app = await boot({ providers: [Handlers] });
+  const tasks = app.get(DelayedTaskService);
+  const names = ['wrapped', 'observed', 'caught'];
+  await tasks.scheduleMany(names.map((name) => ({ name, id: name, keepResultMs: 60_000 })));
+  await eventually(async () => expect((await tasks.get('caught'))?.result).toBe('caught'));
+  await eventually(async () => expect(await tasks.stats()).toMatchObject({ waiting: 0, running: 0 }));
+  const { items: dead } = await tasks.deadLetters();
+  expect(dead.map(({ id, error }) => [id, error]).sort()).toEqual([
+    ['observed', 'not wanted'],
+    ['wrapped', 'not wanted'],
+  ]);
 });
 
 it('a failed attempt is one log line without the error text; Nest does not log retryLater() and deadLetter() as errors', async () => {

@@ -20,7 +20,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
-import { map, of, tap, type Observable } from 'rxjs';
+import { catchError, concat, map, of, tap, type Observable } from 'rxjs';
 import {
   commit,
   deadLetter,
@@ -57,6 +57,24 @@ class Wrap implements NestInterceptor {
 class Absent implements NestInterceptor {
   intercept(): Observable<unknown> {
     return of(undefined);
+  }
+}
+@Injectable()
+class Catches implements NestInterceptor {
+  intercept(_: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(catchError(() => of('caught')));
+  }
+}
+@Injectable()
+class Commits implements NestInterceptor {
+  intercept(_: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(map(() => commit()));
+  }
+}
+@Injectable()
+class Twice implements NestInterceptor {
+  intercept(_: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return concat(next.handle(), next.handle());
   }
 }
 @Injectable()
@@ -210,29 +228,48 @@ it('an interceptor that wraps results changes nothing, not even a global one', a
   expect(seen).toEqual(['handled']);
 });
 
-it('an interceptor that answers in place of the handler must say so', async () => {
-  class Says implements NestInterceptor {
-    intercept(): Observable<unknown> {
-      return of(commit());
-    }
-  }
+it('an interceptor that catches an error, or does not call the handler, has handled the message', async () => {
   class Jobs {
     @UseInterceptors(Absent)
-    @StreamConsumer({ stream: 'silent', group: 'g', attempts: 1 })
-    silent(): void {
-      seen.push('silent');
+    @StreamConsumer({ stream: 'skipped', group: 'g', attempts: 2 })
+    skipped(): void {
+      seen.push('skipped');
     }
-    @UseInterceptors(Says)
-    @StreamConsumer({ stream: 'said', group: 'g', attempts: 1 })
-    said(): void {
-      seen.push('said');
+    @UseInterceptors(Catches)
+    @StreamConsumer({ stream: 'caught', group: 'g', attempts: 2 })
+    caught(): void {
+      throw new Error('broken');
+    }
+    @UseInterceptors(Catches)
+    @StreamConsumer({ stream: 'piped', group: 'g', attempts: 2 })
+    piped(@StreamPayload(ParseIntPipe) n: number): void {
+      seen.push(`piped ${n}`);
+    }
+    @UseInterceptors(Commits)
+    @StreamConsumer({ stream: 'overruled', group: 'g', attempts: 2 })
+    overruled(): ReturnType<typeof deadLetter> {
+      return deadLetter('no');
+    }
+    // Of two calls, the last one counts.
+    @UseInterceptors(Catches, Twice)
+    @StreamConsumer({ stream: 'twice', group: 'g', attempts: 2 })
+    twice(): ReturnType<typeof deadLetter> {
+      seen.push('twice');
+      if (seen.length > 1) throw new Error('broken');
+      return deadLetter('first call');
+    }
+    @UseInterceptors(Wrap)
+    @StreamConsumer({ stream: 'observed', group: 'g', attempts: 2 })
+    observed(): never {
+      return of('first', deadLetter('observed')) as never;
     }
   }
   const app = await boot({ providers: [Jobs] });
-  for (const stream of ['silent', 'said']) await app.get(StreamConsumerService).publish(stream, 'p');
-  expect(await outcome(app, 'silent')).toMatch(/An interceptor returned before Jobs\.silent/);
-  expect(await outcome(app, 'said')).toBe('committed');
-  expect(seen).toEqual([]);
+  const streams = ['skipped', 'caught', 'piped', 'overruled', 'twice', 'observed'];
+  for (const stream of streams) await app.get(StreamConsumerService).publish(stream, 'p');
+  const outcomes = await Promise.all(streams.map((stream) => outcome(app, stream)));
+  expect(outcomes).toEqual([...Array.from({ length: 5 }, () => 'committed'), 'observed']);
+  expect(seen).toEqual(['twice', 'twice']);
 });
 
 it('a handler that is gone at run time is a failure', async () => {
