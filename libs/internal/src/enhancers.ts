@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExternalContextCreator } from '@nestjs/core';
+import { isObservable, tap } from 'rxjs';
 import { disguise, type Method } from './handlers';
 
 /** Parameters of a method that pipes may change. */
@@ -25,9 +26,12 @@ export interface MethodToEnhance {
 }
 
 export interface EnhancedResult {
-  /** Result after the interceptors. */
+  /** Result after the interceptors. It counts, also if one of them caught an error or did not call the method. */
   readonly result: unknown;
-  /** Result of the method itself; undefined if an interceptor did not call the method. */
+  /**
+   * Result of the method itself: of its last call, and of an Observable the last value. Undefined if there is none: the method was
+   * not called, it threw, or an interceptor did not wait for it.
+   */
   readonly returned: { readonly value: unknown } | undefined;
 }
 
@@ -61,8 +65,13 @@ export function withEnhancers(contexts: ExternalContextCreator, target: MethodTo
   const around = disguise(
     async (...values) => {
       const call = calls.getStore();
+      if (call) call.returned = undefined;
       const value: unknown = await invoke(values, call?.args ?? values);
-      if (call) call.returned = { value };
+      const note = (returned: unknown): void => {
+        if (call) call.returned = { value: returned };
+      };
+      if (isObservable(value)) return value.pipe(tap(note));
+      note(value);
       return value;
     },
     method,

@@ -6,8 +6,8 @@ import { classNameOf } from './printable';
 const MAX_DELAY_MS = 366 * 86_400_000;
 
 /**
- * The options of `retryLater` or the reason of `deadLetter` are invalid, or the handler of a stream's message was not run to its
- * end. If a handler throws this error, it is not tried again: its work is dead-lettered at once.
+ * The options of `retryLater` or the reason of `deadLetter` are invalid, or the method that handles a stream's messages was
+ * replaced by a value that is not a function. The work is not tried again: it is dead-lettered at once.
  */
 export class InvalidOutcomeError extends LuanestError {
   readonly code = 'INVALID_OUTCOME';

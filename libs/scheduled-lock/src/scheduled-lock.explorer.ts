@@ -70,8 +70,9 @@ export class ScheduledLockExplorer implements OnModuleInit {
   }
 
   /**
-   * Returns the job with the guards, interceptors and filters of its method, its class and the app. What a filter returns becomes
-   * the job's result: an error that a filter handles is not a failure of the job. A filter that returns nothing handles no error.
+   * Returns the job with the guards, interceptors and filters of its method, its class and the app. What the interceptors return is
+   * the job's result, and so is what a filter returns: an error that one of them handles is not a failure of the job. A filter
+   * that returns nothing handles no error.
    *
    * @param method also has the metadata of decorators above `@ScheduledLock`
    */

@@ -9,7 +9,8 @@ const BODY = 3;
 
 /**
  * Makes a handler of a method, with the guards, pipes, interceptors and filters of the method, its class and the app. They run
- * in a context of type `delayed-task`. Pipes get the payload only. A filter cannot make a failed attempt a success.
+ * in a context of type `delayed-task`. Pipes get the payload only. The result after the interceptors counts, but `retryLater()` or
+ * `deadLetter()` of the method counts also if an interceptor has wrapped it. A filter cannot make a failed attempt a success.
  */
 export function enhance(contexts: ExternalContextCreator, instance: object, method: Method, name: string): TaskHandler {
   const parameters = { [`${BODY}:0`]: { index: 0, data: undefined, pipes: [] } };
@@ -24,7 +25,8 @@ export function enhance(contexts: ExternalContextCreator, instance: object, meth
   });
   return async (payload: unknown, task: TaskContext) => {
     try {
-      return (await run(payload, task)).result;
+      const { result, returned } = await run(payload, task);
+      return unfinishedOutcome(result) ?? unfinishedOutcome(returned?.value) ?? result;
     } catch (error) {
       // Filters do not get outcomes: Nest logs what no filter catches as an error, and an outcome is not an error.
       if (unfinishedOutcome(error)) throw error;

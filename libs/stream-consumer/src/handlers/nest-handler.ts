@@ -15,14 +15,13 @@ function valueOf(type: number, property: unknown, [message]: readonly unknown[])
  * Makes a handler of a method, with the guards, pipes, interceptors and filters of the method, its class and the app. They
  * run in a context of type `stream`.
  *
- * The result of the method itself decides. An interceptor may replace the result by an outcome, such as `deadLetter(reason)`; any
- * other change of the result is ignored. A thrown value is a failed attempt, unless it is `retryLater()` or `deadLetter()`, or a
- * filter returns an outcome or throws one of these two. A filter that returns anything else changes nothing, because most filters
- * only log the error.
- * See DECISIONS.md: method-decides-the-outcome
+ * If the interceptors return an outcome, it counts; else the result of the method counts. If the method has no result, because an
+ * interceptor caught its error or did not call it, the message is handled. A thrown value that passes the interceptors is a
+ * failed attempt, unless it is `retryLater()` or `deadLetter()`, or a filter returns an outcome or throws one of these two. A
+ * filter that returns anything else changes nothing, because most filters only log the error.
+ * See DECISIONS.md: interceptors-may-handle
  *
- * @returns a handler that throws InvalidOutcomeError if an interceptor returns something other than an outcome before the method
- *   has ended, or if the method is no longer a function
+ * @returns a handler that throws InvalidOutcomeError if the method is no longer a function
  */
 export function enhance(
   contexts: ExternalContextCreator,
@@ -54,12 +53,7 @@ export function enhance(
       if (isOutcome(filtered)) return filtered;
       throw error;
     }
-    if (isOutcome(ran.result)) return ran.result;
-    if (ran.returned) return ran.returned.value;
-    throw new InvalidOutcomeError(
-      `An interceptor returned before ${where} was called, or before it ended. ` +
-        `Return commit(), retryLater({ delayMs }) or deadLetter(reason) from the interceptor.`,
-    );
+    return isOutcome(ran.result) ? ran.result : ran.returned?.value;
   };
   // Logs show the handler by its name.
   return Object.defineProperty(enhanced, 'name', { value: where });

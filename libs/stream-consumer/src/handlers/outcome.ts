@@ -13,8 +13,8 @@ export class Commit {
 const COMMIT = new Commit();
 
 /**
- * Makes the outcome of a message that was handled. A handler may return nothing instead. An interceptor that does not call
- * the handler must return it, and so must a filter that handles an error, if the message is to count as handled.
+ * Makes the outcome of a message that was handled. A handler may return nothing instead. A filter that handles an error must
+ * return it, and so must an interceptor that replaces the handler's `retryLater()` or `deadLetter()`.
  */
 export function commit(): Commit {
   return COMMIT;
