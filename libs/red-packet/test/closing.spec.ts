@@ -8,9 +8,10 @@ import { eventually } from '../../../test/support/wait';
 import { resolveOptions as resolveTasks } from '../../delayed-task/src/delayed-task.options';
 import { delayedTaskScripts } from '../../delayed-task/src/delayed-task.scripts';
 import { openRegistry } from '../../script-registry/test/support';
+import { beginActivity } from '../src/activity/activity.scripts';
 import { resolveOptions } from '../src/red-packet.options';
 import { redPacketScripts } from '../src/red-packet.scripts';
-import { before, figures, openBench, packetOf, quiet, redisNow, servers, type Bench } from './support';
+import { before, beginArgs, figures, openBench, packetOf, quiet, redisNow, servers, type Bench } from './support';
 
 interface Node {
   readonly packets: RedPacketService;
@@ -188,6 +189,28 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     await packets.create(activity);
     await sleep(300);
     expect(reportsOf('slow')).toHaveLength(1);
+  });
+
+  it('finishes a draft of several buckets after its end and closes it, but not after its retention', async () => {
+    const { packets } = await node();
+    // As after a crash behind the first step of a creation.
+    const [late, tooLate] = await before(bench, 300, (endsAtMs, turn) =>
+      Promise.all(
+        Object.entries({ late: 60_000, 'too-late': 2 }).map(async ([name, retentionMs]) => {
+          const activity = { ...figures(`${name}-${turn}`, 4), buckets: 2, endsAtMs };
+          const args = { ...beginArgs(activity, 'a'.repeat(32)), buckets: 2, bucket: -1, endsAtMs, retentionMs, reports: 1 };
+          const begun = await bench.registry.run(beginActivity, { keys: bench.keysOf(activity.activityId), args });
+          expect(begun.status).toBe('begun');
+          return activity;
+        }),
+      ),
+    );
+    if (late === undefined || tooLate === undefined) throw new Error('There are no drafts.');
+    await eventually(async () => expect(await redisNow(bench)).toBeGreaterThan(late.endsAtMs + 2));
+    await expect(packets.create(tooLate)).rejects.toThrow(/^endsAtMs is /);
+    expect(await packets.create(late)).toMatchObject({ created: true });
+    await eventually(() => expect(reportsOf(late.activityId)).toMatchObject([{ closed: true, refundedPackets: 4 }]));
+    expect(await packets.audit(late.activityId, { deep: true })).toMatchObject({ ok: true, state: 'closed' });
   });
 
   it('calls onClosed again, with the sum, when a payout turns into a refund later', async () => {
