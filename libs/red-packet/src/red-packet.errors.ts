@@ -18,7 +18,7 @@ export class ActivityConflictError extends LuanestError {
 
 /**
  * The activity was not opened or not closed, because its creation is unfinished or Redis has lost a part of it meanwhile. Send the
- * create call again.
+ * same create call again, which is possible until the retention ends. If that call fails too, choose another id.
  */
 export class ActivityIncompleteError extends LuanestError {
   readonly code = 'ACTIVITY_INCOMPLETE';

@@ -84,8 +84,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Creates an activity: splits the total into packets, stores them and opens the activity. May be repeated with the same
-   * parameters: that finishes an interrupted creation, or finds the activity open.
-   * @throws InvalidRedPacketInputError for invalid parameters, and for an end that has passed by Redis' clock
+   * parameters: that finishes an interrupted creation, also after the end of the activity, or finds the activity open.
+   * @throws InvalidRedPacketInputError for invalid parameters, and for a new activity whose end has passed by Redis' clock
    * @throws ActivityConflictError if there is an activity with this id and other parameters, or Redis has lost its parameters
    * @throws ActivityIncompleteError if Redis lost packets or parameters during the creation; the errors of ScriptRegistry.run()
    */
@@ -94,8 +94,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Grabs a packet for a user. A user wins at most one packet of an activity. Later grabs return the same packet, unless `conflict`
-   * has voided it.
+   * Grabs a packet for a user. A user wins at most one packet of an activity. Later grabs return it again while Redis has the
+   * activity and `eligibility` accepts the user, unless `conflict` has voided it. With `replicas`, a grab may be `unconfirmed`.
    * @throws InvalidRedPacketInputError for an invalid id; the errors of ScriptRegistry.run() and of `eligibility`
    */
   grab(activityId: string, userId: string): Promise<GrabResult> {

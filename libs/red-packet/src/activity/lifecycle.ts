@@ -97,7 +97,7 @@ export class Lifecycle {
     if (atEnd && statuses.includes('draft')) {
       throw new ActivityIncompleteError(
         `Activity ${JSON.stringify(activityId)} is a draft, so it was not closed. ` +
-          'Send its create call again, which finishes the creation.',
+          'To finish its creation, send the same create call again before its retention ends.',
       );
     }
     let readings = await this.transfers.readAll(layout);

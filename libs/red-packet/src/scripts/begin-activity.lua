@@ -18,14 +18,16 @@ ARGV[8]   endsAtMs     int       when grabs end, ms since the epoch; 0 for an ho
 ARGV[9]   maxTries     int       grabs without a packet that a user may make; 0 for any number
 ARGV[10]  soldOutMs    int       how long a process may remember that the activity is sold out, ms
 ARGV[11]  retentionMs  int >= 2  how long Redis keeps the activity after its end; without an end, after grabs begin, ms
-ARGV[12]  expiresAtMs  int       end of the retention, as the root has it, ms since the epoch; 0 to compute it
+ARGV[12]  expiresAtMs  int       for a bucket with a root: end of the retention, as the root has it, ms since the epoch; 0 to
+                                 compute it
 ARGV[13]  seed         str       32 hex digits; stored only if this call stores the parameters
 ARGV[14]  reports      int       1 if refunds must be reported to onClosed before the keys get a TTL | 0
 
 Returns {status, state, seed, expires, ends}
   status   'begun' | 'found' | 'conflict' | 'orphaned' | 'over'   begun: stored by this call; found: stored before, with the same
            fingerprint; conflict: stored before, with another one; orphaned: not stored, but there is a pool, grants or an outbox;
-           over: not stored, because the end has passed or comes before startsAtMs
+           over: not stored, because the end has passed or comes before startsAtMs. If ARGV[12] is given, the end may have
+           passed, but not the retention
   state    'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>'
   seed     str   the seed that is stored; '' if nothing is stored
   expires  str   end of the retention, ms since the epoch; '0' if nothing is stored
@@ -47,7 +49,9 @@ local opens, ends, expires = math.max(tonumber(ARGV[7]), now_ms), tonumber(ARGV[
 if expires == 0 then expires = math.max(ends, opens) + ARGV[11] end
 -- Without endsAtMs, grabs end before the retention does, so that packets that are left can still be refunded.
 if ends == 0 then ends = expires - math.min(3600000, math.floor(ARGV[11] / 2)) end
-if ends <= opens then return { 'over', 'draft', '', '0', string.format('%.0f', ends) } end
+-- The root was stored before the end. So its buckets may come after it, and the activity can be opened, closed and refunded.
+local latest = ARGV[12] == '0' and opens or tonumber(ARGV[7])
+if ends <= latest or expires <= now_ms then return { 'over', 'draft', '', '0', string.format('%.0f', ends) } end
 -- The fields that a grab reads come first, because Redis searches a small hash from its start.
 redis.call('HSET', KEYS[1], 'state', 'draft', 'startsAtMs', ARGV[7], 'endsAtMs', string.format('%.0f', ends),
   'maxTries', ARGV[9], 'heldCents', ARGV[2], 'bestCents', 0, 'buckets', ARGV[5], 'bucket', ARGV[6],
