@@ -104,6 +104,12 @@ describe('checkConfig', () => {
     expect(() => checkConfig({ [name]: value })).toThrow(new RegExp(`^${name} is .+\\. Expected .+\\.$`));
   });
 
+  it('shows which value of a list is wrong', () => {
+    expect(() => checkConfig({ REDIS_CLUSTER: 'redis://h:1,http://h:2' })).toThrow(
+      /^REDIS_CLUSTER is a list whose value 2 of 2 is a URL that starts with http:\. Expected /,
+    );
+  });
+
   it('shows no secret in a refusal', () => {
     for (const env of [
       { REDIS_URL: 'http://:hunter2@x' },

@@ -64,7 +64,9 @@ describe('parseRainOptions', () => {
 
   it('takes several processes of the app', () => {
     expect(parseRainOptions(['--url', 'http://h:1/,http://i:2']).url).toBe('http://h:1,http://i:2');
-    expect(() => parseRainOptions(['--url', 'http://h:1,'])).toThrow(RainUsageError);
+    for (const url of ['http://h:1,', 'https://h:1', 'http://h:1/path']) {
+      expect(() => parseRainOptions(['--url', url])).toThrow(/Expected http URLs \(not https\) without a path/);
+    }
   });
 
   it.each([

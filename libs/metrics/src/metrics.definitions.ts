@@ -37,7 +37,8 @@ function durations<const A extends readonly string[]>(
 
 /**
  * Definitions of all metrics, with literal types. Values of attributes are words of the libs and names from the app's code
- * (scripts, rules, jobs, tasks, queues, streams). They are never a key, the id of a user or client, or the text of an error.
+ * (registries, scripts, rules, contexts, jobs, tasks, queues, streams, groups). They are never a key, the id of a user or client,
+ * or the text of an error.
  */
 export const TABLE = Object.freeze({
   'luanest.script.group.duration': durations(

@@ -54,7 +54,7 @@ type Holder = Record<typeof SERVICE, OnceService | undefined>;
  * @throws InvalidOptionError when the class is loaded: for an unknown option, an invalid value, or if the member is not an
  * instance method
  * @throws InvalidOnceInputError when the method is called: for an invalid result of `id`; OnceInProgressError while another
- * call handles the message, unless `onInProgress` is `skip`; OnceSetupError on an object that Nest did not create; the errors of
+ * call handles the message, unless `onInProgress` is `skip`; OnceSetupError on an object that has no OnceService; the errors of
  * `OnceService.run`
  */
 export function Once(options: OnceHandlerOptions) {
@@ -72,8 +72,9 @@ export function Once(options: OnceHandlerOptions) {
       const service = this[SERVICE];
       if (service === undefined) {
         throw new OnceSetupError(
-          `@Once on ${where}: The method was called on an object that Nest did not create, so the object has no ` +
-            'OnceService. Let Nest create and inject the object, in a module that can inject OnceService.',
+          `@Once on ${where}: The object has no OnceService: Nest did not create it, or its constructor called the method. ` +
+            'Let Nest create the object, in a module that can inject OnceService, and call the method after the constructor, ' +
+            'such as in onModuleInit().',
         );
       }
       const answer = await service.runMessage(scope, idOf(input, options, args), termsOf(options), () => {

@@ -1,6 +1,9 @@
 import { LuanestError } from '../../internal/src';
 
-/** A method with `@Once()` was called on an object that Nest did not create, so the object has no OnceService. Nothing ran. */
+/**
+ * A method with `@Once()` was called on an object that has no OnceService: Nest did not create it, or its constructor called the
+ * method, before Nest injects the service. Nothing ran.
+ */
 export class OnceSetupError extends LuanestError {
   readonly code = 'ONCE_SETUP';
 }

@@ -135,7 +135,7 @@ describe('@Once()', () => {
     await expect(refused).rejects.toMatchObject({
       code: 'ONCE_SETUP',
       message: expect.stringMatching(
-        /^@Once on Plain\.push: The method was called on an object that Nest did not create/,
+        /^@Once on Plain\.push: The object has no OnceService: Nest did not create it/,
       ) as string,
     });
     expect(app.get(OnceService)).toBeInstanceOf(OnceService);

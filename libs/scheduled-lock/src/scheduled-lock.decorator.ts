@@ -55,8 +55,8 @@ function lockedForm(
     const service = services[host] ?? services[SCHEDULED_LOCK_HOST];
     if (service) return service.call(this, String(key), original, args);
     throw new ScheduledLockSetupError(
-      `${where}: this instance has no ScheduledLockService. Get the instance from an app that imports ScheduledLockModule.forRoot(); ` +
-        'in a unit test, move the work into a method without the decorator and call that method.',
+      `${where}: this instance has no ScheduledLockService. Get the instance from an app that imports ScheduledLockModule.forRoot(), ` +
+        'and do not call the method in its constructor; in a unit test, move the work into a method without the decorator and call that method.',
     );
   };
   // Reflect looks metadata up along prototypes, so the wrapper has the metadata of the decorators below this one as well.

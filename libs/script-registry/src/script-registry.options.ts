@@ -48,7 +48,10 @@ export interface ScriptRegistryModuleOptions {
    * this process is too busy to send calls or to read replies is not counted, but for about 10 ms of each such stall.
    */
   readonly deadlineMs?: number;
-  /** False sends every call alone, with literal `KEYS[n]`, as some managed Clusters require. Default true. */
+  /**
+   * False sends every call alone, in a form that reads KEYS as the script's own Lua does. Managed Clusters that allow only literal
+   * `KEYS[n]` need it. Scripts that loop over KEYS, such as several of rate-limit, do not run there. Default true.
+   */
   readonly grouping?: boolean;
   /** Most groups of calls (each one EVALSHA) of one script and slot that may be in flight; integer >= 1. Default 32. */
   readonly maxGroupsInFlight?: number;

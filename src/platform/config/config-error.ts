@@ -9,8 +9,8 @@ export class ConfigError extends Error {
    */
   constructor(
     readonly variable: string,
-    seen: string,
-    allowed: string,
+    readonly seen: string,
+    readonly allowed: string,
     options?: ErrorOptions,
   ) {
     super(`${variable} is ${seen}. Expected ${allowed}.`, options);

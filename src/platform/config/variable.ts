@@ -57,13 +57,19 @@ export function url(name: string, protocols: readonly string[], example: string)
   return { name, fallback: undefined, parse };
 }
 
-/** List of values with commas between them. @param one variable that checks each value */
+/** List of values with commas between them. Errors have the number of the value. @param one variable that checks each value */
 export function listOf(one: Variable<string | undefined>): Variable<readonly string[] | undefined> {
-  return {
-    name: one.name,
-    fallback: undefined,
-    parse: (text) => text.split(',').map((part) => one.parse(part.trim())),
-  };
+  const { name } = one;
+  const parse = (text: string): string[] =>
+    text.split(',').map((part, i, { length }) => {
+      try {
+        return one.parse(part.trim());
+      } catch (cause) {
+        if (length === 1 || !(cause instanceof ConfigError)) throw cause;
+        throw new ConfigError(name, `a list whose value ${i + 1} of ${length} is ${cause.seen}`, cause.allowed, { cause });
+      }
+    });
+  return { name, fallback: undefined, parse };
 }
 
 /** IP address, or a network such as 10.0.0.0/8. */

@@ -18,7 +18,7 @@ export interface RainOptions {
   readonly seed: number;
   /** Id of the activity to make. Default: a new one. */
   readonly activityId: string;
-  /** Base URL of the app, or several with commas between; undefined: the port of the configuration on this machine. */
+  /** Origin of the app, or several with commas between; undefined: the port of the configuration on this machine. */
   readonly url: string | undefined;
   /** True to print the audit as one line of JSON. */
   readonly json: boolean;
@@ -111,8 +111,10 @@ function activity(value: string | undefined): string {
 function url(value: string | undefined): string | undefined {
   const parsed = value?.split(',').map((one) => (URL.canParse(one) ? new URL(one) : undefined));
   if (parsed === undefined) return undefined;
-  if (parsed.every((one) => one?.protocol === 'http:')) return parsed.map((one) => one?.origin).join(',');
+  if (parsed.every((one) => one?.protocol === 'http:' && one.href === `${one.origin}/`)) {
+    return parsed.map((one) => one?.origin).join(',');
+  }
   throw new RainUsageError(
-    `--url is ${JSON.stringify(value)}. Expected URLs like http://127.0.0.1:3000, with commas between them.`,
+    `--url is ${JSON.stringify(value)}. Expected http URLs (not https) without a path, like http://127.0.0.1:3000, with commas between them.`,
   );
 }

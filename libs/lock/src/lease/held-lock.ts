@@ -1,5 +1,5 @@
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
-import { Checks, unlimitedListeners } from '../../../internal/src';
+import { Checks, shown, unlimitedListeners } from '../../../internal/src';
 import { LockLostError } from '../lock.errors';
 import { events } from '../lock.events';
 import type { Lock } from '../lock.types';
@@ -34,7 +34,7 @@ export class HeldLock implements Lock {
 
   fenceOf(name: string): number {
     const lease = this.leases.find((one) => one.name === name);
-    if (!lease) throw new LockLostError(`The lock of ${this.names.join(', ')} does not include the name ${name}.`);
+    if (!lease) throw new LockLostError(`The lock of ${this.names.join(', ')} does not include the name ${shown(name)}.`);
     return lease.fence;
   }
 

@@ -28,7 +28,8 @@ export interface IdempotencyRouteOptions extends ClaimTerms {
   readonly maxStoredBytes?: number;
   /**
    * Returns a text that is the same for a request and its repeats, and different for a request with other content. Method, URL
-   * and user are always compared, too. Default: the body and the uploaded files are compared; JSON by its values.
+   * and user are always compared, too. Default: the body and the uploaded files are compared; JSON by its values. A request
+   * whose content cannot be compared, such as a body that was not parsed or a file that is not in memory, gets 415.
    */
   readonly fingerprint?: (request: unknown) => string | Promise<string>;
   /**

@@ -47,7 +47,8 @@ export function answerRepeat(
   subscriber: Subscriber<unknown>,
 ): void {
   if (answer.status === 'mismatch') {
-    throw new IdempotencyException('KEY_REUSED', `This ${header} was used with another request. Send a new key.`);
+    const detail = `This ${header} was used with another method, URL or content. If this is not a repeat, send a new key.`;
+    throw new IdempotencyException('KEY_REUSED', detail);
   }
   if (answer.status === 'in-progress') {
     const seconds = Math.max(1, Math.ceil(Number(answer.text) / 1_000));

@@ -68,7 +68,10 @@ export interface RateLimitRule {
      */
     readonly memoryMs?: number;
   };
-  /** True: the rule counts and publishes events, but never refuses. Default false. */
+  /**
+   * True: the rule counts requests and publishes events, but does not refuse. Requests that another rule refuses are not counted.
+   * The rule's `deadlineMs` applies to the request as that of any rule. Default false.
+   */
   readonly shadow?: boolean;
   /**
    * Policy for requests that Redis does not decide in time: `allow`, `deny` or `local`. Of the rules of a request, the strictest

@@ -33,7 +33,7 @@ for i = 2, #ARGV do
   end
   filled = filled + cents
   if filled ~= tonumber(sum) then
-    return redis.error_reply('BADPACKET the sum in ARGV[' .. i .. '] differs from the cents of all packets, nothing was appended')
+    return redis.error_reply('BADPACKET the sum in ARGV[' .. i .. '] differs from the cents of all packets up to it, nothing was appended')
   end
 end
 if length + count > tonumber(meta[2]) or filled > tonumber(meta[3]) then

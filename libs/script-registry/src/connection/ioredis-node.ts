@@ -27,7 +27,7 @@ export function replyOf(reply: unknown): unknown {
  * See DECISIONS.md: commands-bypass-client-queues
  */
 export class IoredisNode implements RedisNode {
-  /** Functions that reject the commands without a reply; empty if the client resends commands. */
+  /** For each command that has no reply yet, the function that rejects its promise. Empty if the client resends commands. */
   private readonly unanswered = new Set<(failure: CommandFailure) => void>();
   private readonly resends: boolean;
   private readonly handlers: [event: string, handler: () => void][] = [];

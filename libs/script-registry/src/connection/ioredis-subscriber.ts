@@ -12,13 +12,14 @@ function channelsOf(client: Redis): readonly string[] {
 }
 
 /**
- * Sends a command, and rejects if ioredis emits `moved` before the reply. It does so if the node replies MOVED to SSUBSCRIBE,
- * and ioredis 5 would then leave the promise pending.
+ * Sends SSUBSCRIBE, and rejects if ioredis emits `moved` before the reply. ioredis emits it, without a channel, if the node replies
+ * MOVED to an SSUBSCRIBE of this connection; version 5 would then leave that promise pending. Version 6 also emits it if the node
+ * ends a subscription. So the command may be rejected because the slot of another channel has moved.
  */
 function rejectedByMove(client: Redis, send: () => Promise<unknown>): Promise<unknown> {
   let moved = (): void => undefined;
   const rejected = new Promise<never>((_, reject) => {
-    moved = () => reject(new CommandFailure('not-sent', 'MOVED The slot of the channel has moved'));
+    moved = () => reject(new CommandFailure('not-sent', 'MOVED A slot of this connection has moved, perhaps not that of the channel'));
     client.once('moved', moved);
   });
   return Promise.race([send(), rejected]).finally(() => client.off('moved', moved));

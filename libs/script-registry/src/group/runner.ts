@@ -75,7 +75,8 @@ export class ScriptRunner {
       open: () => this.openNode(slot) !== undefined,
       send: (calls, inFlight) => this.send(slot, calls, inFlight, wait),
       idle: () => {
-        // There may be one lane for each slot, so idle lanes are removed. A single server has one lane, which stays.
+        // There may be a lane for each slot, and for each `wait` of calls, so idle lanes are removed. Lane 0 stays: on a single
+        // server it has all calls without `wait`.
         if (id !== 0) this.lanes.delete(id);
         context.busy.delete(lane);
         if (context.busy.size === 0) context.idle();

@@ -3,7 +3,7 @@ import { thrownText } from '../../../internal/src';
 import type { Call } from './call';
 import { NotSentError, ScriptFailedError, ScriptRefusedError, UnknownOutcomeError } from '../script-registry.errors';
 
-/** Returns a thrown value as an Error. Never throws. */
+/** Returns a thrown value as an Error. */
 export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(thrownText(error));
 }
