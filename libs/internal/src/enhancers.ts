@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExternalContextCreator } from '@nestjs/core';
 import { isObservable, tap } from 'rxjs';
+import { unfinishedOutcome } from './handler-outcome';
 import { disguise, type Method } from './handlers';
 
 /** Parameters of a method that pipes may change. */
@@ -26,11 +27,11 @@ export interface MethodToEnhance {
 }
 
 export interface EnhancedResult {
-  /** Result after the interceptors. It counts, also if one of them caught an error or did not call the method. */
+  /** Result after the interceptors, which may have caught an error or may not have called the method. */
   readonly result: unknown;
   /**
-   * Result of the method itself: of its last call, and of an Observable the last value. Undefined if there is none: the method was
-   * not called, it threw, or an interceptor did not wait for it.
+   * Result of the last call of the method itself; of an Observable, its last value. `retryLater()` and `deadLetter()` are results
+   * even if they were thrown. Undefined if the method was not called or threw an error, or an interceptor did not wait for it.
    */
   readonly returned: { readonly value: unknown } | undefined;
 }
@@ -66,13 +67,21 @@ export function withEnhancers(contexts: ExternalContextCreator, target: MethodTo
     async (...values) => {
       const call = calls.getStore();
       if (call) call.returned = undefined;
-      const value: unknown = await invoke(values, call?.args ?? values);
-      const note = (returned: unknown): void => {
-        if (call) call.returned = { value: returned };
+      const note = (value: unknown): void => {
+        if (call) call.returned = { value };
       };
-      if (isObservable(value)) return value.pipe(tap(note));
-      note(value);
-      return value;
+      const noteThrown = (thrown: unknown): void => {
+        if (unfinishedOutcome(thrown)) note(thrown);
+      };
+      try {
+        const value: unknown = await invoke(values, call?.args ?? values);
+        if (isObservable(value)) return value.pipe(tap({ next: note, error: noteThrown }));
+        note(value);
+        return value;
+      } catch (thrown) {
+        noteThrown(thrown);
+        throw thrown;
+      }
     },
     method,
     name,

@@ -18,8 +18,8 @@ export function oneLine(text: string): string {
 }
 
 /**
- * Returns a value as text for a message: one line, cut to 80 characters. Objects are printed as `an object`, since they may hold secrets
- * or a `toString` that throws. Never throws.
+ * Returns a value as text for a message: one line, cut to 80 characters. Objects are printed as `an object`, since they may hold
+ * secrets or a `toString` that throws. Never throws.
  * See DECISIONS.md: messages-quote-no-objects
  */
 export function shown(value: unknown): string {

@@ -258,6 +258,12 @@ it('an interceptor that catches an error, or does not call the handler, has hand
       if (seen.length > 1) throw new Error('broken');
       return deadLetter('first call');
     }
+    @UseInterceptors(Catches)
+    @StreamConsumer({ stream: 'thrown', group: 'g', attempts: 2 })
+    thrown(): void {
+      // eslint-disable-next-line @typescript-eslint/only-throw-error
+      throw deadLetter('thrown');
+    }
     @UseInterceptors(Wrap)
     @StreamConsumer({ stream: 'observed', group: 'g', attempts: 2 })
     observed(): never {
@@ -265,10 +271,10 @@ it('an interceptor that catches an error, or does not call the handler, has hand
     }
   }
   const app = await boot({ providers: [Jobs] });
-  const streams = ['skipped', 'caught', 'piped', 'overruled', 'twice', 'observed'];
+  const streams = ['skipped', 'caught', 'piped', 'overruled', 'twice', 'thrown', 'observed'];
   for (const stream of streams) await app.get(StreamConsumerService).publish(stream, 'p');
   const outcomes = await Promise.all(streams.map((stream) => outcome(app, stream)));
-  expect(outcomes).toEqual([...Array.from({ length: 5 }, () => 'committed'), 'observed']);
+  expect(outcomes).toEqual([...Array.from({ length: 5 }, () => 'committed'), 'thrown', 'observed']);
   expect(seen).toEqual(['twice', 'twice']);
 });
 

@@ -10,7 +10,7 @@ const BODY = 3;
 /**
  * Makes a handler of a method, with the guards, pipes, interceptors and filters of the method, its class and the app. They run
  * in a context of type `delayed-task`. Pipes get the payload only. The result after the interceptors counts, but `retryLater()` or
- * `deadLetter()` of the method counts also if an interceptor has wrapped it. A filter cannot make a failed attempt a success.
+ * `deadLetter()` of the method counts even if an interceptor wrapped or caught it. A filter cannot make a failed attempt a success.
  */
 export function enhance(contexts: ExternalContextCreator, instance: object, method: Method, name: string): TaskHandler {
   const parameters = { [`${BODY}:0`]: { index: 0, data: undefined, pipes: [] } };
