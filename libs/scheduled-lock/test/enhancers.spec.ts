@@ -13,7 +13,7 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
-import { tap, type Observable } from 'rxjs';
+import { catchError, of, tap, type Observable } from 'rxjs';
 import { ScheduledLock, ScheduledLockService } from 'luanest/scheduled-lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { boot, closeAll, LATER, STALE_NEVER, tick } from './support';
@@ -89,4 +89,40 @@ it('interceptors, guards and filters run where enhancers are asked for, with con
   expect(await outcome('broken')).toBe('ran');
   await tick(jobs, 'without');
   expect(seen).toEqual(['without']);
+});
+
+it('an error that an interceptor catches is not a failure of the job, and its value is the result', async () => {
+  @Injectable()
+  class Catches implements NestInterceptor {
+    intercept(_: ExecutionContext, next: CallHandler): Observable<unknown> {
+      return next.handle().pipe(catchError(() => of('caught')));
+    }
+  }
+  @Injectable()
+  class Skips implements NestInterceptor {
+    intercept(): Observable<unknown> {
+      return of('skipped');
+    }
+  }
+  @Injectable()
+  class Jobs {
+    @UseInterceptors(Catches)
+    @Cron(LATER)
+    @ScheduledLock({ name: 'caught', enhancers: true, staleAfterMs: STALE_NEVER })
+    caught(): void {
+      throw new Error('torn');
+    }
+    @UseInterceptors(Skips)
+    @Cron(LATER)
+    @ScheduledLock({ name: 'skipped', enhancers: true, staleAfterMs: STALE_NEVER })
+    skipped(): void {
+      throw new Error('torn');
+    }
+  }
+  const { app } = await boot({ imports, providers: [Jobs] }, { prefix: uniquePrefix() });
+  const service = app.get(ScheduledLockService);
+  for (const name of ['caught', 'skipped']) {
+    expect(await tick(app.get(Jobs), name)).toBe(name);
+    expect((await service.history(name))[0]?.outcome).toBe('ran');
+  }
 });
