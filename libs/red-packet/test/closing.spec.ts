@@ -209,7 +209,9 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     await eventually(async () => expect(await redisNow(bench)).toBeGreaterThan(late.endsAtMs + 2));
     await expect(packets.create(tooLate)).rejects.toThrow(/^endsAtMs is /);
     expect(await packets.create(late)).toMatchObject({ created: true });
-    await eventually(() => expect(reportsOf(late.activityId)).toMatchObject([{ closed: true, refundedPackets: 4 }]));
+    await eventually(() => expect(reportsOf(late.activityId)).toMatchObject([{ closed: true, refundedPackets: 4 }]), {
+      timeoutMs: 15_000,
+    });
     expect(await packets.audit(late.activityId, { deep: true })).toMatchObject({ ok: true, state: 'closed' });
   });
 
