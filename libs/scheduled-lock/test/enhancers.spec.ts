@@ -121,7 +121,7 @@ it('an error that an interceptor catches is not a failure of the job, and its va
   }
   const { app } = await boot({ imports, providers: [Jobs] }, { prefix: uniquePrefix() });
   const service = app.get(ScheduledLockService);
-  for (const name of ['caught', 'skipped']) {
+  for (const name of ['caught', 'skipped'] as const) {
     expect(await tick(app.get(Jobs), name)).toBe(name);
     expect((await service.history(name))[0]?.outcome).toBe('ran');
   }
