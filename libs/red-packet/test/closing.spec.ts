@@ -198,7 +198,8 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
       Promise.all(
         Object.entries({ late: 60_000, 'too-late': 2 }).map(async ([name, retentionMs]) => {
           const activity = { ...figures(`${name}-${turn}`, 4), buckets: 2, endsAtMs };
-          const args = { ...beginArgs(activity, 'a'.repeat(32)), buckets: 2, bucket: -1, endsAtMs, retentionMs, reports: 1 };
+          const root = { buckets: 2, bucket: -1, endsAtMs, retentionMs, reports: 1 };
+          const args = { ...beginArgs(activity, 'a'.repeat(32)), ...root };
           const begun = await bench.registry.run(beginActivity, { keys: bench.keysOf(activity.activityId), args });
           expect(begun.status).toBe('begun');
           return activity;

@@ -66,7 +66,8 @@ export function listOf(one: Variable<string | undefined>): Variable<readonly str
         return one.parse(part.trim());
       } catch (cause) {
         if (length === 1 || !(cause instanceof ConfigError)) throw cause;
-        throw new ConfigError(name, `a list whose value ${i + 1} of ${length} is ${cause.seen}`, cause.allowed, { cause });
+        const seen = `a list whose value ${i + 1} of ${length} is ${cause.seen}`;
+        throw new ConfigError(name, seen, cause.allowed, { cause });
       }
     });
   return { name, fallback: undefined, parse };

@@ -34,7 +34,8 @@ export class HeldLock implements Lock {
 
   fenceOf(name: string): number {
     const lease = this.leases.find((one) => one.name === name);
-    if (!lease) throw new LockLostError(`The lock of ${this.names.join(', ')} does not include the name ${shown(name)}.`);
+    if (!lease)
+      throw new LockLostError(`The lock of ${this.names.join(', ')} does not include the name ${shown(name)}.`);
     return lease.fence;
   }
 

@@ -62,7 +62,8 @@ export interface DeepBooks {
   readonly deadLetters: number;
   /**
    * Packets that the ledger has paid, but that Redis did not grant to this user, for example because a failover has lost the grant;
-   * the first 100. A copy that `conflict` took from the ledger is not a grant. An audit cannot detect grants that Redis lost before the ledger paid them.
+   * the first 100. A copy that `conflict` took from the ledger is not a grant. An audit cannot detect grants that Redis lost before
+   * the ledger paid them.
    */
   readonly rewound: readonly PaidPacket[];
 }

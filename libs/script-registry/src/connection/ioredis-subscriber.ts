@@ -19,7 +19,8 @@ function channelsOf(client: Redis): readonly string[] {
 function rejectedByMove(client: Redis, send: () => Promise<unknown>): Promise<unknown> {
   let moved = (): void => undefined;
   const rejected = new Promise<never>((_, reject) => {
-    moved = () => reject(new CommandFailure('not-sent', 'MOVED A slot of this connection has moved, perhaps not that of the channel'));
+    const message = 'MOVED A slot of this connection has moved, perhaps not that of the channel';
+    moved = () => reject(new CommandFailure('not-sent', message));
     client.once('moved', moved);
   });
   return Promise.race([send(), rejected]).finally(() => client.off('moved', moved));
