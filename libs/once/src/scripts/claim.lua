@@ -35,7 +35,11 @@ local text = redis.call('GET', KEYS[1])
 local fence, released = now_us, ''
 if text then
   local _, colon, lengths = string.find(text, '^[cdr][lm]%d+(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d):')
-  if colon ~= 60 then return redis.error_reply('BADCLAIM <prefix>:once:{<id>}:claim has a value that another program wrote, nothing was changed') end
+  if colon ~= 60 then
+    return redis.error_reply(
+      'BADCLAIM <prefix>:once:{<id>}:claim has a value that another program wrote, nothing was changed'
+    )
+  end
   local a, b = tonumber(string.sub(lengths, 1, 4)), tonumber(string.sub(lengths, 5, 8))
   local c, d = tonumber(string.sub(lengths, 9, 12)), tonumber(string.sub(lengths, 13))
   local state, token, from = string.sub(text, 1, 1), string.sub(text, 61, 60 + a), 61 + a + b + c

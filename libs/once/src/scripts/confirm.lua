@@ -14,7 +14,11 @@ O(1). TTL: the retention of the claim, from now on. Clock: Redis. Replay: return
 local text = redis.call('GET', KEYS[1])
 if not text then return 'lost' end
 local _, colon = string.find(text, '^[cdr][lm]%d+:')
-if colon ~= 60 then return redis.error_reply('BADCLAIM <prefix>:once:{<id>}:claim has a value that another program wrote, nothing was changed') end
+if colon ~= 60 then
+  return redis.error_reply(
+    'BADCLAIM <prefix>:once:{<id>}:claim has a value that another program wrote, nothing was changed'
+  )
+end
 if string.sub(text, 61, 60 + string.sub(text, 44, 47)) ~= ARGV[1] then return 'lost' end
 local state = string.sub(text, 1, 1)
 if state == 'd' then return 'confirmed' end

@@ -14,7 +14,11 @@ next owner has claimed the id since.
 local text = redis.call('GET', KEYS[1])
 if not text then return 'lost' end
 local _, colon = string.find(text, '^[cdr][lm]%d+:')
-if colon ~= 60 then return redis.error_reply('BADCLAIM <prefix>:once:{<id>}:claim has a value that another program wrote, nothing was changed') end
+if colon ~= 60 then
+  return redis.error_reply(
+    'BADCLAIM <prefix>:once:{<id>}:claim has a value that another program wrote, nothing was changed'
+  )
+end
 local state, a, b = string.sub(text, 1, 1), string.sub(text, 44, 47) + 0, string.sub(text, 48, 51) + 0
 if string.sub(text, 61, 60 + a) ~= ARGV[1] then
   return string.sub(text, 61 + a, 60 + a + b) == ARGV[1] and 'released' or 'lost'

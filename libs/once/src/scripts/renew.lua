@@ -20,7 +20,11 @@ end
 local text = redis.call('GET', KEYS[1])
 if not text then return { 'lost', '0' } end
 local _, colon = string.find(text, '^[cdr][lm]%d+:')
-if colon ~= 60 then return redis.error_reply('BADCLAIM <prefix>:once:{<id>}:claim has a value that another program wrote, nothing was changed') end
+if colon ~= 60 then
+  return redis.error_reply(
+    'BADCLAIM <prefix>:once:{<id>}:claim has a value that another program wrote, nothing was changed'
+  )
+end
 local a, b, c = string.sub(text, 44, 47) + 0, string.sub(text, 48, 51) + 0, string.sub(text, 52, 55) + 0
 local ends = string.sub(text, 19, 31)
 if string.sub(text, 1, 1) ~= 'c' or tonumber(ends) <= now_ms or string.sub(text, 61, 60 + a) ~= ARGV[1] then
