@@ -160,10 +160,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return this.resultList.page(checkActivityId(activityId), checkUserId(userId), Results.page(page));
   }
 
-  /**
-   * Reads the largest packet won so far; of equal packets, the one won first. Returns undefined before the first win, and if
-   * there is no such activity.
-   */
+  /** Reads the largest packet won so far; of equal ones, the one won first. Returns undefined if no packet was won. */
   async luckiest(activityId: string): Promise<GrantRecord | undefined> {
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout && this.grants.luckiest(layout);

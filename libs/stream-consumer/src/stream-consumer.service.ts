@@ -190,14 +190,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     return this.letters.replay(this.catalog.get(stream), group, ids);
   }
 
-  /**
-   * Deletes dead letters.
-   *
-   * @param ids ids of dead letters, from `deadLetters`
-   * @returns the number of dead letters that were deleted; lower if ioredis sent a call twice
-   * @throws InvalidStreamInputError, InvalidOptionError or InvalidKeyError, before anything is sent; the errors of
-   *   ScriptRegistry.run()
-   */
+  /** Deletes dead letters. Takes and throws what `replay` does. @returns the number of dead letters that were deleted, as there */
   async drop(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
     return this.letters.drop(this.catalog.get(stream), group, ids);
   }
@@ -208,8 +201,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    *
    * @param filter selects dead letters by the time at which they died. Default: all
    * @returns the number of dead letters that were replayed; lower if ioredis sent a call twice
-   * @throws InvalidStreamInputError for an invalid filter, InvalidOptionError or InvalidKeyError for an invalid stream or group;
-   *   the errors of ScriptRegistry.run()
+   * @throws InvalidStreamInputError for an invalid filter; the other errors of `deadLetters`
    */
   async replayAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {
     return this.letters.replayAll(this.catalog.get(stream), group, filter);
@@ -221,8 +213,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    *
    * @param filter selects dead letters by the time at which they died. Default: all
    * @returns the number of dead letters that were deleted; lower if ioredis sent a call twice
-   * @throws InvalidStreamInputError for an invalid filter, InvalidOptionError or InvalidKeyError for an invalid stream or group;
-   *   the errors of ScriptRegistry.run()
+   * @throws InvalidStreamInputError for an invalid filter; the other errors of `deadLetters`
    */
   async dropAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {
     return this.letters.dropAll(this.catalog.get(stream), group, filter);
