@@ -1,7 +1,7 @@
 // DelayedTaskService compared with BullMQ: the same trivial handler, the same tasks, each with its own Redis.
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { median, row, startRedis } from './harness.mjs';
+import { row, startRedis } from './harness.mjs';
 
 const require = createRequire(import.meta.url);
 const { Redis } = require('ioredis');
@@ -176,9 +176,9 @@ export async function run(print) {
         if (round > 0) figures[who].push(figure);
       }
     }
-    const medians = { luanest: median(figures.luanest), bullmq: median(figures.bullmq) };
     const [unit, lowerIsBetter] = UNITS[name];
-    const added = row(name, unit, medians, (figure) => figure, lowerIsBetter);
+    const [ours, theirs] = [{ runs: figures.luanest }, { runs: figures.bullmq }];
+    const added = row(name, unit, { luanest: ours, bullmq: theirs }, (figure) => figure, lowerIsBetter);
     rows.push(added);
     print(`${name}: ${added.luanest} ${unit}, BullMQ ${added.peers.bullmq} (${added.ratio.bullmq.toFixed(2)} x)`);
   }

@@ -15,7 +15,10 @@ async function freePort() {
   return port;
 }
 
-/** Starts a redis-server with Redis' own defaults, no snapshots and `more` options. Returns its port, and a function that stops it. */
+/**
+ * Starts a redis-server with Redis' own defaults, no snapshots and `more` options. Returns its port, its process id, and a
+ * function that stops it.
+ */
 export async function startRedis(more = []) {
   const port = await freePort();
   const dir = mkdtempSync(join(tmpdir(), 'luanest-bench-'));
@@ -33,7 +36,7 @@ export async function startRedis(more = []) {
     rmSync(dir, { recursive: true, force: true });
   };
   process.once('exit', stop);
-  return { port, stop };
+  return { port, pid: child.pid, stop };
 }
 
 /** Starts a Cluster of three masters. Returns their ports, and a function that stops them. */
@@ -108,12 +111,20 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
+const mapValues = (object, convert) =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, convert(value, key)]));
+
+/** The medians of the figures of some runs, and the runs. */
+export function figuresOf(runs) {
+  return { ...mapValues(runs[0], (_, key) => median(runs.map((run) => run[key]))), runs };
+}
+
 /**
  * Runs every contender once in each round, in a changing order, so that a change of the machine's speed affects all contenders.
- * Returns the medians by contender. `prepare` runs before each contender and is not measured.
+ * Returns the medians and the runs by contender. `prepare` runs before each contender and is not measured.
  */
 export async function rounds(count, contenders, prepare) {
-  const results = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
+  const results = mapValues(contenders, () => []);
   for (let round = 0; round < count; round++) {
     const names = Object.keys(contenders);
     for (let i = 0; i < names.length; i++) {
@@ -122,22 +133,55 @@ export async function rounds(count, contenders, prepare) {
       results[name].push(await contenders[name]());
     }
   }
-  return Object.fromEntries(
-    Object.entries(results).map(([name, runs]) => [
-      name,
-      { perSecond: median(runs.map((run) => run.perSecond)), cpuMicros: median(runs.map((run) => run.cpuMicros)) },
-    ]),
-  );
+  return mapValues(results, figuresOf);
 }
 
 const digits = (value) => Number(value.toPrecision(4));
 
-/** Makes a row of results. A ratio above 1 is better for luanest, also if lower values are better. */
+/** The smallest and the largest of some values; undefined for one value. */
+const rangeOf = (values) =>
+  values.length > 1 ? [digits(Math.min(...values)), digits(Math.max(...values))] : undefined;
+
+/**
+ * Makes a row of results. A ratio above 1 is better for luanest, also if lower values are better. With the runs of several
+ * rounds, a ratio is the median of the rounds' ratios, and the row has the smallest and largest value and ratio.
+ */
 export function row(name, unit, figures, pick, lowerIsBetter) {
-  const { luanest, ...others } = Object.fromEntries(
-    Object.entries(figures).map(([who, figure]) => [who, pick(figure)]),
+  const runs = mapValues(figures, (figure) => (figure.runs ?? [figure]).map(pick));
+  const { luanest, ...others } = runs;
+  const ratios = mapValues(others, (values) =>
+    values.map((value, i) => (lowerIsBetter ? value / luanest[i] : luanest[i] / value)),
   );
-  const ratio = (peer) => digits(lowerIsBetter ? peer / luanest : luanest / peer);
-  const map = (convert) => Object.fromEntries(Object.entries(others).map(([who, value]) => [who, convert(value)]));
-  return { case: name, unit, luanest: digits(luanest), peers: map(digits), ratio: map(ratio) };
+  const middle = (values) => digits(median(values));
+  const ranges = luanest.length > 1 && { range: mapValues(runs, rangeOf), ratioRange: mapValues(ratios, rangeOf) };
+  const { peers, ratio } = { peers: mapValues(others, middle), ratio: mapValues(ratios, middle) };
+  return { case: name, unit, luanest: middle(luanest), peers, ratio, ...ranges };
+}
+
+/** Collects rows; `add` also prints them. */
+export function collect(print) {
+  const rows = [];
+  const add = (added) => {
+    rows.push(added);
+    const ratios = Object.entries(added.ratio).map(([peer, ratio]) => `${ratio.toFixed(2)} x ${peer}`);
+    print(`${added.case}: ${added.luanest} ${added.unit}${ratios.length > 0 ? ` (${ratios.join(', ')})` : ''}`);
+  };
+  return { rows, add };
+}
+
+/** Clients with which the same cases are measured: the end of the cases' names, and the package. */
+export const CLIENTS = { '': 'ioredis', '-ioredis5': 'ioredis5' };
+
+/**
+ * Returns what Redis has used since it started: CPU of its main thread, µs; time in scripts that clients sent, µs; commands,
+ * with those that scripts call.
+ */
+export async function redisUsage(admin) {
+  const info = await admin.info('all');
+  const sum = (pattern) => [...info.matchAll(pattern)].reduce((total, [, value]) => total + Number(value), 0);
+  return {
+    cpuMicros: 1e6 * sum(/used_cpu_(?:user|sys)_main_thread:([\d.]+)/g),
+    scriptMicros: sum(/cmdstat_eval(?:sha)?:calls=\d+,usec=(\d+)/g),
+    commands: sum(/total_commands_processed:(\d+)/g),
+  };
 }

@@ -35,7 +35,7 @@ function machine() {
   const gib = Math.round(totalmem() / 2 ** 30);
   return [
     `- ${cpus().length} cores, ${cpu?.model.trim()}, ${gib} GiB of memory, ${type()} ${release()}`,
-    `- Redis ${redis}, Node ${process.versions.node}, ioredis ${versionOf('ioredis', '..')}, NestJS ${versionOf('@nestjs/core', '..')}`,
+    `- Redis ${redis}, Node ${process.versions.node}, ioredis ${versionOf('ioredis', '..')} and ${versionOf('ioredis5', '..')}, NestJS ${versionOf('@nestjs/core', '..')}`,
   ];
 }
 
@@ -44,16 +44,18 @@ function peers() {
   return Object.keys(dependencies).map((name) => `\`${name}\` ${versionOf(name, '.')}`);
 }
 
+/** A median, and the smallest and largest value of all rounds if there were several. */
+const spread = (middle, range) => (range ? `${middle} (${range[0]} to ${range[1]})` : String(middle));
+
 function tableOf({ name, rows, failure }) {
   if (failure) return [`## ${name}`, '', `Not measured: ${failure}.`, ''];
   const lines = [`## ${name}`, '', '| case | luanest | other | ratio |', '| --- | --- | --- | --- |'];
-  for (const row of rows) {
-    const others = Object.keys(row.peers);
-    const figure = (key) => `${key} ${row.peers[key]}`;
-    const ratios = Object.entries(row.ratio).map(([key, ratio]) => `${ratio.toFixed(2)} × ${key}`);
-    lines.push(
-      `| \`${row.case}\` | ${row.luanest} ${row.unit} | ${others.map(figure).join(', ') || '–'} | ${ratios.join(', ') || '–'} |`,
-    );
+  for (const { case: label, unit, luanest, peers, ratio, range, ratioRange } of rows) {
+    const others = Object.entries(peers).map(([key, value]) => `${key} ${spread(value, range?.[key])}`);
+    const fixed = (key) => ratioRange?.[key].map((value) => value.toFixed(2));
+    const ratios = Object.entries(ratio).map(([key, value]) => `${spread(value.toFixed(2), fixed(key))} × ${key}`);
+    const own = spread(`${luanest} ${unit}`, range?.luanest);
+    lines.push(`| \`${label}\` | ${own} | ${others.join(', ') || '–'} | ${ratios.join(', ') || '–'} |`);
   }
   return [...lines, ''];
 }
@@ -77,8 +79,9 @@ async function write(results) {
     '# Results',
     '',
     `Made by \`npm run bench\` on ${new Date().toISOString().slice(0, 10)}. What each case is, and how it is measured, is in`,
-    '[README.md](README.md): medians over rounds in which the contenders take turns. A ratio above 1 favours luanest; for times',
-    'it is inverted. Results of one machine, to be compared within a row.',
+    '[README.md](README.md): medians over rounds in which the contenders take turns, and in brackets the smallest and largest',
+    'value of a round; a ratio is the median of the ratios of the rounds. A ratio above 1 favours luanest; for times it is',
+    'inverted. Results of one machine, to be compared within a row.',
     '',
     ...machine(),
     `- Peers: ${peers().join(', ')}`,
