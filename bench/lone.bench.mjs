@@ -42,7 +42,10 @@ export async function run(print) {
       if (name === 'grab') await stock('lone', PACKETS);
       const contenders = (calls) =>
         Object.fromEntries(
-          Object.entries(callers).map(([who, call]) => [who, () => cost(admin, () => call(next[who]++, 'lone'), calls)]),
+          Object.entries(callers).map(([who, call]) => [
+            who,
+            () => cost(admin, () => call(next[who]++, 'lone'), calls),
+          ]),
         );
       const next = Object.fromEntries(Object.keys(callers).map((who) => [who, 0]));
       // Not measured, because the compiler optimises the code during the first calls, and keys are new.
