@@ -114,7 +114,7 @@ export function median(values) {
 const mapValues = (object, convert) =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, convert(value, key)]));
 
-/** The medians of the figures of some runs, and the runs. */
+/** The medians of what some runs measured, and the runs. */
 export function figuresOf(runs) {
   return { ...mapValues(runs[0], (_, key) => median(runs.map((run) => run[key]))), runs };
 }

@@ -5,7 +5,7 @@ import { openOperations } from './operations.mjs';
 
 const require = createRequire(import.meta.url);
 
-const ROUNDS = 11;
+const ROUNDS = 15;
 const CALLS = 1_000;
 const WARM_UP = 3_000;
 const PACKETS = 20_000;
@@ -39,7 +39,7 @@ export async function run(print) {
     const { operations, stock, close } = await openOperations(Redis, server.port);
     for (const [name, callers] of Object.entries(operations)) {
       await admin.flushall();
-      if (name === 'grab') await stock('lone', PACKETS);
+      if (name === 'grab') for (const fill of Object.values(stock)) await fill('lone', PACKETS);
       const contenders = (calls) =>
         Object.fromEntries(
           Object.entries(callers).map(([who, call]) => [

@@ -28,7 +28,7 @@ const REWARDS = 5;
 /** Long, because the peers have no deadline, and a machine may stall. */
 const DEADLINE_MS = 10_000;
 
-/** What many start with: no state besides the answer, no healing of a lost TTL, no fence, ledger or audit. */
+/** Scripts that many start with. They heal no lost TTL, keep no fence, ledger or audit, and check nothing before they write. */
 const SCRIPTS = {
   limit: `
 local used = redis.call('incr', KEYS[1])
@@ -172,7 +172,7 @@ function peerCalls(client, id) {
  *
  * @param Redis class of the clients
  * @param prefix beginning of all ids, different in each process
- * @returns `operations`: callers by contender, by operation; `stock`: fills what users grab from; `close`
+ * @returns `operations`: callers by contender, by operation; `stock`: functions that fill what users grab from, by contender; `close`
  */
 export async function openOperations(Redis, port, prefix = 'id') {
   const [own, plain, peer] = [1, 2, 3].map(() => new Redis(port, '127.0.0.1'));
@@ -186,12 +186,15 @@ export async function openOperations(Redis, port, prefix = 'id') {
   }
   return {
     operations,
-    stock: async (activityId, packets) => {
-      await app.get(RedPacketService).create({ activityId, totalCents: packets * 100, packets });
-      for (let from = 0; from < packets; from += 10_000) {
-        const chunk = Array.from({ length: 10_000 }, (_, i) => ({ redPacketId: String(from + i), amount: '1.00' }));
-        await plain.rpush('{a}:pool', ...chunk.map((packet) => JSON.stringify(packet)));
-      }
+    stock: {
+      luanest: (activityId, packets) =>
+        app.get(RedPacketService).create({ activityId, totalCents: packets * 100, packets }),
+      plain: async (_, packets) => {
+        for (let from = 0; from < packets; from += 10_000) {
+          const chunk = Array.from({ length: 10_000 }, (_, i) => ({ redPacketId: String(from + i), amount: '1.00' }));
+          await plain.rpush('{a}:pool', ...chunk.map((packet) => JSON.stringify(packet)));
+        }
+      },
     },
     close: async () => {
       await app.close();
