@@ -1,3 +1,4 @@
+import type { RedisNode } from '../connection/port';
 import type { Call } from './call';
 
 /**
@@ -14,10 +15,10 @@ interface LaneTransport {
   maxCalls(): number;
   readonly maxChars: number;
   readonly maxInFlight: number;
-  /** Returns true if a node is connected that can run a group now. */
-  open(): boolean;
+  /** Returns the node that can run a group now; undefined if it is not connected. */
+  open(): RedisNode | undefined;
   /** Sends the calls as one group and settles each of them; never rejects. */
-  send(calls: readonly Call[], inFlight: number): Promise<void>;
+  send(node: RedisNode, calls: readonly Call[], inFlight: number): Promise<void>;
   /** Called when the lane has no calls left. */
   idle(): void;
 }
@@ -54,8 +55,9 @@ export class Lane {
     const { transport } = this;
     while (this.queue.length > 0 && this.inFlight.length < transport.maxInFlight) {
       if (!this.full && this.inFlight.length >= PARTIAL_GROUPS_IN_FLIGHT) return;
-      if (!transport.open()) return;
-      this.dispatch(this.take());
+      const node = transport.open();
+      if (node === undefined) return;
+      this.dispatch(node, this.take());
     }
   }
 
@@ -105,7 +107,7 @@ export class Lane {
     return this.queue.splice(0, count);
   }
 
-  private dispatch(calls: Call[]): void {
+  private dispatch(node: RedisNode, calls: Call[]): void {
     this.inFlight.push(calls);
     this.alone = calls.length === 1;
     const done = (): void => {
@@ -116,7 +118,7 @@ export class Lane {
       else this.checkIdle();
     };
     // send() never rejects. If a bug makes it reject, the error must be seen, and later calls must still be sent.
-    void this.transport.send(calls, this.inFlight.length).then(done, (bug: unknown) => {
+    void this.transport.send(node, calls, this.inFlight.length).then(done, (bug: unknown) => {
       done();
       throw bug;
     });

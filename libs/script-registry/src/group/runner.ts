@@ -72,8 +72,8 @@ export class ScriptRunner {
       maxChars: script.maxChars,
       // WAIT blocks its connection, so a second group would only wait behind the first.
       maxInFlight: wait ? 1 : context.maxGroupsInFlight,
-      open: () => this.openNode(slot) !== undefined,
-      send: (calls, inFlight) => this.send(slot, calls, inFlight, wait),
+      open: () => this.openNode(slot),
+      send: (node, calls, inFlight) => this.send(node, calls, inFlight, wait),
       idle: () => {
         // There may be a lane for each slot, and for each `wait` of calls, so idle lanes are removed. Lane 0 stays: on a single
         // server it has all calls without `wait`.
@@ -97,12 +97,7 @@ export class ScriptRunner {
     return undefined;
   }
 
-  private send(slot: number, calls: readonly Call[], inFlight: number, wait: Wait | undefined): Promise<void> {
-    const node = this.openNode(slot);
-    if (node === undefined) {
-      this.failAll(calls, new CommandFailure('not-sent', 'the connection to its node was lost'));
-      return Promise.resolve();
-    }
+  private send(node: RedisNode, calls: readonly Call[], inFlight: number, wait: Wait | undefined): Promise<void> {
     const { registry } = this.context;
     events.groupSent.publish(() => ({
       registry,
