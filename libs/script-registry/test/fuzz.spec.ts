@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { SCRIPT_REGISTRY_CHANNELS, type ScriptRegistryEvents } from 'luanest/script-registry';
 import { RedisServer } from '../../../test/support/redis-server';
-import { describeProgram, differences, smallest, type Difference, type Stages } from './fuzz/differential';
+import { describeProgram, differences, isPlain, smallest, type Difference, type Stages } from './fuzz/differential';
 import { generate } from './fuzz/generator';
 import { quiet } from './support';
 import { size } from '../../../test/support/size';
@@ -31,6 +31,7 @@ describe('random scripts', () => {
     'give the same replies, errors and keys as EVAL, alone and in groups',
     async () => {
       let inGroups = 0;
+      let plain = 0;
       const count = (event: unknown): void => {
         const { calls } = event as ScriptRegistryEvents['groupSent'];
         if (calls > 1) inGroups += calls;
@@ -39,6 +40,7 @@ describe('random scripts', () => {
       const found: [seed: number, difference: Difference][] = [];
       for (let from = 0; from < SCRIPTS && found.length === 0; from += BATCH) {
         const programs = Array.from({ length: Math.min(BATCH, SCRIPTS - from) }, (_, i) => generate(SEED + from + i));
+        plain += programs.filter(isPlain).length;
         for (const difference of await differences(stages, programs)) {
           found.push([SEED + from + programs.indexOf(difference.program), difference]);
         }
@@ -53,6 +55,9 @@ describe('random scripts', () => {
       }
       // Without groups there would be nothing to compare.
       expect(inGroups).toBeGreaterThan(SCRIPTS * 2);
+      // Both kinds of forms for lone calls were compared.
+      expect(plain).toBeGreaterThan(SCRIPTS / 10);
+      expect(plain).toBeLessThan(SCRIPTS / 2);
     },
     SCRIPTS * 40 + 60_000,
   );

@@ -1,6 +1,6 @@
 import type { AnyScript, ScriptReply } from '../script-definition';
 import type { CommandArg } from '../connection/port';
-import { formsOf, type LoadableScript } from '../lua/forms';
+import { formsOf, type LoadableScript, type LoneScript } from '../lua/forms';
 import { ReplyDecodeError } from '../script-registry.errors';
 import { scriptError } from './settle';
 import type { Call } from './call';
@@ -13,7 +13,7 @@ import { asText, untag } from './reply-text';
  * one for a group of calls. It encodes calls to commands and decodes the replies.
  */
 export class CompiledScript {
-  private readonly singleForm: LoadableScript;
+  private readonly singleForm: LoneScript;
   private readonly groupForm: LoadableScript | undefined;
   readonly maxCalls: number;
   readonly maxChars: number;
@@ -108,12 +108,17 @@ export class CompiledScript {
 
   private settleSingle(raw: unknown, call: Call, fail: (call: Call, error: Error) => void): void {
     let reply = raw as ScriptReply;
-    const atUs = this.definition.timed && Array.isArray(reply) ? Number(reply.pop()) : NaN;
-    if (Array.isArray(reply) && typeof reply[0] !== 'number') {
-      const [mark, value = null] = reply as [string | Buffer, ScriptReply?];
-      if (String(mark) === 'e') return fail(call, scriptError(this, String(value)));
-      reply = String(mark) === 'n' ? null : this.stringNumbers ? untag(value) : value;
-    }
+    let atUs = NaN;
+    const { plain } = this.singleForm;
+    if (Array.isArray(reply)) {
+      if (this.definition.timed) atUs = Number(plain ? reply.shift() : reply.pop());
+      if (!plain && typeof reply[0] !== 'number') {
+        const [mark, value = null] = reply as [string | Buffer, ScriptReply?];
+        if (String(mark) === 'e') return fail(call, scriptError(this, String(value)));
+        reply = String(mark) === 'n' ? null : this.stringNumbers ? untag(value) : value;
+      }
+    } else if (plain && reply !== null && typeof reply !== 'number')
+      return fail(call, scriptError(this, String(reply).slice(1)));
     const problem = call.resolve(reply, atUs);
     if (problem) fail(call, problem);
   }

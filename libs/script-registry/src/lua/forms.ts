@@ -1,10 +1,21 @@
 import { createHash } from 'node:crypto';
 import { offsetLoop, recordLua, sliceLoop, type ScriptShape } from './group-loop';
 import { loneReply, taggedReply } from './lone-reply';
+import { encodeReturns } from './returns';
 import { SourceLines } from './source-lines';
-import { isField, isTimeCall, literalIndex, sourceUse, TIME_CALL_LENGTH } from './source-use';
+import { isField, isTimeCall, literalIndex, readsTimeOnce, sourceUse, TIME_CALL_LENGTH } from './source-use';
 import { isSignificant, tokenize, type LuaToken } from './tokens';
-import { captures, inline, OWN_TIME_LUA, PROBLEM_LUA, SHARED_TIME_LUA, STAMP_LUA, TAG_LUA } from './wrapper';
+import {
+  captures,
+  inline,
+  LONE_STAMP_LUA,
+  LONE_TIME_LUA,
+  OWN_TIME_LUA,
+  PROBLEM_LUA,
+  SHARED_TIME_LUA,
+  STAMP_LUA,
+  TAG_LUA,
+} from './wrapper';
 
 /** Text of a script. Its forms, the Lua bodies that Redis gets, are made from it. */
 export interface ScriptText {
@@ -26,11 +37,17 @@ export interface LoadableScript {
   readonly lines: SourceLines;
 }
 
+/** The form of a call sent alone. */
+export interface LoneScript extends LoadableScript {
+  /** See EncodedReturns. */
+  readonly plain: boolean;
+}
+
 interface Rewriting {
   /** Lua expression for the index of each argument in a group's ARGV. Undefined: KEYS and ARGV are not changed. */
   readonly argIndexes?: readonly string[];
-  /** True: `redis.call('TIME')` becomes `luanest_time()`. */
-  readonly time: boolean;
+  /** Lua expression that replaces `redis.call('TIME')`. Undefined: it is not changed. */
+  readonly time: string | undefined;
   /** True: `redis.call(` becomes `luanest_redis_call(`. */
   readonly calls: boolean;
 }
@@ -61,7 +78,7 @@ function rewrite(source: string, { argIndexes, time, calls }: Rewriting): string
   for (let i = 0; i < code.length; i++) {
     const { kind, text } = code[i] as LuaToken;
     if (kind !== 'name' || isField(code, i)) continue;
-    if (time && isTimeCall(code, i)) replace(i, i + TIME_CALL_LENGTH - 1, 'luanest_time()');
+    if (time !== undefined && isTimeCall(code, i)) replace(i, i + TIME_CALL_LENGTH - 1, time);
     else if (calls && text === 'redis' && code[i + 2]?.text === 'call' && code[i + 3]?.text === '(')
       replace(i, i + 2, 'luanest_redis_call');
     if (!argIndexes || (text !== 'KEYS' && text !== 'ARGV')) continue;
@@ -87,20 +104,20 @@ interface Parts {
   /** Globals that are declared as locals of the same name, which are faster. */
   readonly aliases?: readonly string[];
   readonly shared: string;
-  /** Parameters of the function that holds the source. */
-  readonly parameters: string;
+  /** Parameters of the function that holds the source. Undefined: the source is not in a function. */
+  readonly parameters?: string;
   readonly source: string;
-  readonly finish: string;
-  readonly finishParameters: string;
+  readonly finish?: string;
+  readonly finishParameters?: string;
   /** Lua that runs the calls and returns the reply. */
-  readonly after: readonly string[];
+  readonly after?: readonly string[];
 }
 
 function assemble(parts: Parts): LoadableScript {
-  const { flags, before, aliases, shared, parameters, source, finish, finishParameters, after } = parts;
+  const { flags, before, aliases, shared, parameters, source, finish = '', finishParameters = '', after = [] } = parts;
   const code = [
     shared === '' ? '' : `${shared}\n`,
-    `local function luanest_call(${parameters}) ${source}\nend `,
+    parameters === undefined ? source : `local function luanest_call(${parameters}) ${source}\nend `,
     finish === '' ? '' : `local function luanest_finish(${finishParameters}) ${finish}\nend `,
     after.map(inline).join(' '),
   ].join('');
@@ -111,29 +128,40 @@ function assemble(parts: Parts): LoadableScript {
 }
 
 /**
- * Makes the form of a call sent alone. Comments are removed. The rest of the script's Lua is changed only if the script is
- * `timed`, so that `reply` gets the same time that the script reads.
+ * Makes the form of a call sent alone. Comments are removed, and each `return` is encoded. The rest of the script's Lua is changed
+ * only if the script is `timed`, so that `reply` gets the same time that the script reads.
  */
-function singleForm(script: ScriptText, tagged: boolean): LoadableScript {
-  const { timed, finish, shared, source } = script;
-  const use = sourceUse(shared, source, finish);
-  const text = (lua: string): string => rewrite(lua, { time: timed && use.readsTime, calls: false });
+function singleForm(script: ScriptText, tagged: boolean): LoneScript {
+  const { timed, finish, flags } = script;
+  const use = sourceUse(script.shared, script.source, finish);
+  const once = readsTimeOnce(script.shared, script.source, finish);
+  const time = !timed || !use.readsTime ? undefined : once ? 'luanest_now' : 'luanest_time()';
+  const text = (lua: string): string => rewrite(lua, { time, calls: false });
+  const [shared, source] = [text(script.shared), text(script.source)];
+  const before = timed ? [LONE_STAMP_LUA, ...(time === 'luanest_time()' ? [LONE_TIME_LUA] : [])] : [];
+  // Without a reason to send calls alone, `redis` has its own meaning.
+  const known = { timed, metatables: use.metatables, ownRedis: use.alone === undefined };
+  const encoded = tagged || finish !== '' ? undefined : encodeReturns(shared, source, known);
+  if (encoded !== undefined) {
+    return { ...assemble({ flags, before, shared, source: encoded.source }), plain: encoded.plain };
+  }
   const call = finish === '' ? 'luanest_call()' : 'luanest_finished(luanest_xpcall(luanest_call, luanest_note))';
-  return assemble({
-    flags: script.flags,
-    before: timed ? [SHARED_TIME_LUA, STAMP_LUA] : [],
-    shared: text(shared),
+  const form = assemble({
+    flags,
+    before,
+    shared,
     // A vararg function that does not use `...` gets a local table `arg`, which a plain script does not have.
     parameters: use.varargs ? '...' : '',
-    source: text(source),
+    source,
     finish: text(finish),
-    finishParameters: '',
     after: [
       ...(finish === '' ? [] : [PROBLEM_LUA, FINISHED_LUA]),
       ...(tagged ? [TAG_LUA] : []),
-      tagged ? taggedReply(call, timed) : loneReply(call, timed, use.metatables),
+      `local reply, b, c, d = ${call}`,
+      tagged ? taggedReply(timed) : loneReply(timed, use.metatables),
     ],
   });
+  return { ...form, plain: false };
 }
 
 /**
@@ -159,7 +187,7 @@ export function groupedForm(script: ScriptText, shape: ScriptShape, tagged: bool
   const { shared, source, finish, timed, flags } = script;
   const slices = sliced(source, shape);
   const use = sourceUse(shared, source, finish);
-  const rewriting = { time: use.readsTime, calls: true };
+  const rewriting = { time: use.readsTime ? 'luanest_time()' : undefined, calls: true };
   const common = shape.fixedArgs.some(Boolean);
   const time = timed ? SHARED_TIME_LUA : OWN_TIME_LUA;
   return assemble({
@@ -187,7 +215,7 @@ export function groupedForm(script: ScriptText, shape: ScriptShape, tagged: bool
 
 /** The forms of a script, and how its calls are put into a group. */
 interface ScriptForms {
-  readonly single: LoadableScript;
+  readonly single: LoneScript;
   /** Undefined if calls must be sent alone. */
   readonly group: LoadableScript | undefined;
   /** True if each call of a group gets its own tables KEYS and ARGV. */

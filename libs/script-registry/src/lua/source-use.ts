@@ -27,6 +27,18 @@ export function isTimeCall(tokens: readonly LuaToken[], at: number): boolean {
   });
 }
 
+/**
+ * Returns true if the Lua calls `redis.call('TIME')` at one place only, to assign the result, and not in a function or a loop. Then
+ * no other part of the Lua can see a change of that result.
+ */
+export function readsTimeOnce(...texts: readonly string[]): boolean {
+  const tokens = texts.flatMap((text) => tokenize(text).filter(isSignificant));
+  const calls = tokens.flatMap((_, at) => (isTimeCall(tokens, at) ? [at] : []));
+  const [at = 0] = calls;
+  const repeats = tokens.slice(0, at).some(({ text }) => ['function', 'for', 'while', 'repeat'].includes(text));
+  return calls.length === 1 && textAt(tokens, at - 1) === '=' && !repeats;
+}
+
 /** How the Lua of a script uses KEYS and ARGV, and how a call could affect other calls of its group. */
 export interface SourceUse {
   readonly keyIndexes: readonly number[];
@@ -176,7 +188,7 @@ function inBrackets(tokens: readonly LuaToken[], at: number): boolean {
   return false;
 }
 
-function closingOf(tokens: readonly LuaToken[], open: number): number {
+export function closingOf(tokens: readonly LuaToken[], open: number): number {
   const closing: string[] = [];
   for (let at = open; at < tokens.length; at++) {
     const { kind, text } = tokens[at] as LuaToken;

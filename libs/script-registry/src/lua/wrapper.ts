@@ -110,3 +110,13 @@ export const STAMP_LUA = `local function luanest_stamp()
   local now = luanest_time()
   return now[1] * 1000000 + now[2]
 end`;
+
+/**
+ * Lua that reads Redis' time once for a call sent alone, before the script's own Lua, and keeps it as one number, µs since 1970.
+ * A script may change the table of the time, but not this number.
+ */
+export const LONE_STAMP_LUA = `local luanest_now = redis.call('TIME')
+local luanest_us = luanest_now[1] * 1000000 + luanest_now[2]`;
+
+/** Lua that returns the time of LONE_STAMP_LUA at each `redis.call('TIME')` of the script. */
+export const LONE_TIME_LUA = `local function luanest_time() return { luanest_now[1], luanest_now[2] } end`;

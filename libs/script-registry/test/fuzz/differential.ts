@@ -9,6 +9,7 @@ import {
   type AnyScript,
   type ScriptRegistry,
 } from 'luanest/script-registry';
+import { formsOf } from '../../src/lua/forms';
 import { openRegistry } from '../support';
 import { FINISH, type FuzzCall, type FuzzProgram } from './generator';
 
@@ -110,6 +111,19 @@ interface Prepared {
   readonly script: AnyScript;
   readonly name: string;
   readonly keysOf: (call: FuzzCall) => string[];
+}
+
+/** Returns true if no reply of a lone call of the program has marks. */
+export function isPlain(program: FuzzProgram): boolean {
+  const { timed, finishes } = program;
+  const text = {
+    shared: sharedOf(program),
+    source: sourceOf(program),
+    finish: finishes ? FINISH : '',
+    timed,
+    flags: [],
+  };
+  return formsOf(text, { fixedKeys: 2, fixedArgs: [], lists: true }, false, false).single.plain;
 }
 
 function prepare(program: FuzzProgram): Prepared {

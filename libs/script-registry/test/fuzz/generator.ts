@@ -50,7 +50,15 @@ const TEXTS = ["'x'", "''", "'KEYS[1] -- no comment'", '"7"', '[=[long ARGV[2]]=
 
 /** Writes one random script. */
 class Writer {
-  constructor(private readonly random: Random) {}
+  /**
+   * @param proven true if the text of each `return` should prove what it returns, so that no reply of a lone call has marks
+   * @param several true if a `return` may have several values
+   */
+  constructor(
+    private readonly random: Random,
+    private readonly proven: boolean,
+    private readonly several: boolean,
+  ) {}
 
   number(depth = 0): string {
     const { random } = this;
@@ -127,25 +135,82 @@ class Writer {
     ])();
   }
 
-  /** Several values as the last statement. */
-  results(): string {
-    const first = this.random.chance(0.5) ? this.number() : this.any(1);
-    return `return ${[first, ...Array.from({ length: 1 + this.random.int(3) }, () => this.any(1))].join(', ')}`;
+  /** Calls of `redis.error_reply`, with and without a code and a text that are written out. */
+  errorReply(): string {
+    return this.random.pick([
+      () => "redis.error_reply('MYCODE all is written out')",
+      () => `redis.error_reply('MYCODE ' .. ${this.text(2)})`,
+      () => `redis.error_reply(${this.text(1)})`,
+      () =>
+        `redis.error_reply("${this.random.pick(['READONLY x', 'NOSCRIPT No matching script', 'MOVED 1 x:1', 'ERR', 'e'])}")`,
+      () =>
+        `redis.error_reply(${this.random.pick(["'-CODE x'", "'two\\nlines'", "'MYCODE a\\0b'", "'a', 'b'", '5', '', 'nil'])})`,
+    ])();
   }
 
-  /** The last statement. */
-  result(): string {
+  /** Values whose text proves what they are, and some that look so. */
+  provenValues(): string {
     const { random } = this;
     return random.pick([
-      () => `return ${this.any()}`,
-      () => `return ${this.number()}`,
-      () => `return { 1, ${this.number()}, ${this.number()} }`,
-      () => `return { 1, ${this.number()}, ${this.text()} }`,
-      () => `return { ${this.text()}, ${this.number()} }`,
-      () => `return ${this.table()}`,
-      () => `return { 1, ${random.pick(['nil', 'tonumber(redis.call("GET", KEYS[1] .. ":none") or "")'])}, 3 }`,
-      () => `return ${this.special()}`,
-      () => '',
+      () => random.pick(['0', '1', '-1', '3.7', '-0.5', '0x1F', 'nil', 'false', 'true', '']),
+      () => this.table(),
+      () => `{ 1, ${this.number()}, ${this.text()} }`,
+      () => `{ ${this.number()}; ${this.text()}, -- } a comment, and an 'end\n${this.any(1)} }`,
+      () => `{ ${this.text()} == ${this.text()}, ${this.any(1)} ~= nil, ARGV[2] <= '3', { err = 'NESTED x' } }`,
+      () => `{ ${this.special()}, 2 }`,
+      () => `{ (function() local x = 1 return { err = 'NESTED ' .. x } end)(), ${this.any(1)} }`,
+      () => this.errorReply(),
+    ])();
+  }
+
+  /** Values whose text does not prove what they are. */
+  values(): string {
+    const { random } = this;
+    return random.pick([
+      () => this.any(),
+      () => this.number(),
+      () => this.provenValues(),
+      () => this.special(),
+      () => `{ 1, ${random.pick(['nil', 'tonumber(redis.call("GET", KEYS[1] .. ":none") or "")'])}, 3 }`,
+      () =>
+        `{ ${random.pick(['err', '["err"]', "['e' .. 'rr']"])} = ${random.pick(["'MYCODE x'", '5'])}, ${this.number()} }`,
+      () => `${this.errorReply()}${random.pick(['.err', ' or 1', ' and nil'])}`,
+      () => `${random.pick(['redis.pcall', 'tostring', '(function(x) return x end)'])}(${this.text(1)})`,
+      () => `(pcall(error, ${this.errorReply()}))`,
+      () => `redis.call('SET', ${this.key()}, 'x')`,
+      () => `'${random.pick(['QUEUED', 'e', 'eERR x', 'n', '.'])}'`,
+      () => `redis.status_reply('QUEUED')`,
+      () => `{ '${random.pick(['e', 'n', '.', 'v'])}', ${this.any(1)} }`,
+    ])();
+  }
+
+  /** A `return`, such as at the end of the script. */
+  result(): string {
+    const { random } = this;
+    const end = random.chance(0.1) ? ';' : '';
+    if (this.several && random.chance(0.6)) {
+      const more = Array.from({ length: 1 + random.int(4) }, () => this.any(1));
+      if (random.chance(0.2)) more.push(`(function() return ${this.any(1)}, ${this.any(1)} end)()`);
+      return `return ${[random.chance(0.5) ? this.number() : this.any(1), ...more].join(', ')}${end}`;
+    }
+    return `return ${this.proven ? this.provenValues() : this.values()}${end}`;
+  }
+
+  /** A `return` before the end of the script. */
+  early(): string {
+    const { random } = this;
+    return random.pick([
+      () => `if ARGV[2] ${random.pick(['> "4"', '== "3"', '~= ""'])} then ${this.result()} end`,
+      () =>
+        `if ARGV[2] == '1' then ${this.result()} elseif ARGV[2] == '2' then ${this.result()} else ${this.usual()} end`,
+      () => `for i = 1, 3 do if i == tonumber(ARGV[2]) then ${this.result()} end end`,
+      () => `for k, v in pairs({ ${this.any(1)} }) do ${this.result()} end`,
+      () => `while ARGV[2] == '2' do ${this.result()} end`,
+      () => `repeat if ARGV[2] == '1' then ${this.result()} end until true`,
+      () => `local function inner() ${this.result()} end local ${random.pick(NAMES)} = inner()`,
+      () =>
+        `local inner = { f = function() if ARGV[2] > '3' then ${this.result()} end return { err = 'MYCODE x' } end }`,
+      () => `do local b, reply = 7, 8 if ARGV[2] < '2' then ${this.result()} end end`,
     ])();
   }
 
@@ -230,7 +295,13 @@ class Writer {
 
   /** Reads Redis' time; as an identity, so that each reading of every call must be another one, unless calls share it. */
   time(shares: boolean): string {
-    if (shares) return `local t = redis.call('TIME') local d = #t .. type(t[1]) .. #t[1] t[1] = 'changed'`;
+    if (shares) {
+      return this.random.pick([
+        `local t = redis.call('TIME') local d = #t .. type(t[1]) .. #t[1] t[1] = 'changed'`,
+        `for i = 1, 2 do local t = redis.call('TIME') t[1] = t[1] + i redis.call('HSET', ${this.key()} .. ':h', i, #t) end`,
+        `local function clock() local t = redis.call('TIME') t[2] = nil return #t end local d = clock() + clock()`,
+      ]);
+    }
     return this.random.pick([
       "local t = redis.call('TIME') local us = t[1] * 1000000 + t[2] redis.call('ZADD', KEYS[1] .. ':times', us, string.format('%.0f', us))",
       `for i = 1, 2 do local t = redis.call( "time" ) redis.call('ZADD', KEYS[1] .. ':times', 0, t[1] .. ':' .. t[2]) end`,
@@ -254,20 +325,22 @@ const SHARED = [
 /** Makes the script that belongs to a seed. */
 export function generate(seed: number): FuzzProgram {
   const random = new Random(seed);
-  const writer = new Writer(random);
   const [finishes, timed] = [random.chance(0.1), random.chance(0.25)];
+  const proven = random.chance(0.4);
+  const several = !proven && random.chance(0.3);
+  const writer = new Writer(random, proven, several);
   const body: string[] = NAMES.slice(0, 2).map((name) => `local ${name} = ${writer.any(1)}`);
   if (finishes) body.push('pending[KEYS[1]] = (pending[KEYS[1]] or 0) + 1');
   const statements = 1 + random.int(5);
   for (let i = 0; i < statements; i++) {
     const kind = random.next();
-    if (kind < 0.6) body.push(writer.usual());
+    if (kind < 0.5) body.push(writer.usual());
+    else if (kind < 0.6) body.push(writer.early());
     else if (kind < 0.75) body.push(writer.failing());
     else if (kind < 0.85) body.push(writer.time(timed));
     else if (!finishes) body.push(writer.reaching());
   }
-  const several = random.chance(0.2);
-  body.push(several ? writer.results() : writer.result());
+  if (random.chance(0.9)) body.push(writer.result());
   const shared = [
     ...(finishes ? ['local pending = {}'] : []),
     ...(random.chance(0.25) ? [random.pick(SHARED), ...(random.chance(0.3) ? [random.pick(SHARED)] : [])] : []),
