@@ -30,7 +30,7 @@ export class TaskTimeoutError extends LuanestError {
   readonly code = 'TASK_TIMEOUT';
 }
 
-/** A task was dead-lettered because no worker had a handler for its name within `unknownTaskMs`. */
+/** A task was dead-lettered because workers without a handler for its name handed it back for `unknownTaskMs`. */
 export class UnknownTaskError extends LuanestError {
   readonly code = 'UNKNOWN_TASK';
 }

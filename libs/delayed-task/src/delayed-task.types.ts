@@ -158,7 +158,8 @@ export interface TaskView<Payload = unknown> {
 }
 
 /**
- * A dead letter: a task whose last attempt failed or lost its lease, that its handler gave up, or for which no worker had a handler.
+ * A dead letter: a task whose last attempt failed or lost its lease, that its handler gave up, or that workers without a handler
+ * handed back for `unknownTaskMs`.
  */
 export interface DeadTask {
   readonly id: string;

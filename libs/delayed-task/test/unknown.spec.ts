@@ -100,7 +100,7 @@ describe('a task for whose name a worker has no handler', () => {
     );
     // The attempt was handed back, so the line does not count it.
     expect(errors.mock.calls.map(([line]) => String(line))).toEqual([
-      `Queue default: task "new" (id "a") is a dead letter: no worker had a handler for its name within unknownTaskMs (${DAY} ms).`,
+      `Queue default: task "new" (id "a") is a dead letter: workers without a handler for its name handed it back for unknownTaskMs (${DAY} ms).`,
     ]);
     bench.tasks.process('new', () => undefined);
     expect(await bench.tasks.replay('a')).toBe('replayed');

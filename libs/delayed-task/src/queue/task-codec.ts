@@ -40,7 +40,7 @@ interface RunRecord {
   readonly error: string;
 }
 
-/** Checks the names of the options of `schedule`. @throws InvalidTaskError for an unknown option */
+/** Checks the names of the options of `schedule`. @throws InvalidTaskError for an unknown option, or for a value that is not an object */
 export function checkScheduling(options: ScheduleOptions): ScheduleOptions {
   return taskInput.options('', options, KNOWN);
 }

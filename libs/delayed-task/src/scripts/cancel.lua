@@ -12,7 +12,8 @@ ARGV[2]  from         str   'all': waiting, or the lease has ended | 'running': 
 ARGV[3]  operationMs  int   how long the reply is kept for a replay, ms
 
 Returns status
-  status  'cancelled' | 'running' and 'dead': the task is in this state and stays | 'unknown': there is no such task
+  status  'cancelled' | 'running' and 'dead': the task is in this state and stays | 'unknown': there is no such task; with
+          ARGV[2] 'dead', no such dead letter
 
 O(log n). TTL: the operation's. Clock: Redis. Replay: returns cancelled again while the operation is kept.
 ]]

@@ -1,13 +1,13 @@
 --[[
 defer: hand back tasks for whose name the worker has no handler. They are due again after a pause, and the attempt does not count.
-Tasks for which no worker had a handler for `longestMs` are dead-lettered.
+Tasks that are handed back in this way for `longestMs` are dead-lettered.
 
 KEYS[1]    due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]    leased  zset    <prefix>:delayed-task:{<partition>}:leased
 KEYS[3]    runs    hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[4]    dead    zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[5]    waits   string  <prefix>:delayed-task:{<partition>}:waits
-ARGV[1]    longestMs  int           after this time without a worker that has a handler, a task is dead-lettered, ms
+ARGV[1]    longestMs  int           time from the first to the last hand-back after which a task is dead-lettered, ms
 ARGV[2]    share      int 1..1000   share of the pause to wait, in thousandths. It is random, so that
                                     the workers do not take the task at the same time again and again
 ARGV[3]    error      str           error of the tasks that are dead-lettered
@@ -16,8 +16,8 @@ ARGV[4..]  pairs      list(str)     id, token; 1 to 300 of them
 Returns {code, ...}
   code  0 | 1 | 2   0: the task is no longer leased to the worker, nothing was changed | 1: handed back | 2: dead-lettered
 
-O(n log m). TTL: none; the script sweep deletes old dead letters. Clock: Redis. Replay: the first reply, until the task is
-taken again.
+O(n log m). TTL: none; the script sweep deletes old dead letters. Clock: Redis. Replay: the first reply, until another call
+takes or changes the task.
 ]]
 -- @include clock
 -- @include writes

@@ -17,8 +17,8 @@ ARGV[5]  error    str       kept with the task, unless it is postponed
 Returns status
   status  'retried' | 'dead' | 'lost'   lost: the task is no longer leased to the worker, nothing was changed
 
-O(log n). TTL: none; the script sweep deletes old dead letters. Clock: Redis. Replay: the first reply, until the task is
-taken again.
+O(log n). TTL: none; the script sweep deletes old dead letters. Clock: Redis. Replay: the first reply, until another call
+takes or changes the task.
 ]]
 -- @include clock
 -- @include writes

@@ -11,7 +11,8 @@ Returns {released, id, ...}
   released  int  number of tasks that were handed back
   id        str  id of a task that is gone, or no longer leased to the worker
 
-O(n log m). TTL: none. Clock: Redis. Replay: changes nothing, and counts the tasks again that the first call handed back.
+O(n log m). TTL: none. Clock: Redis. Replay: changes nothing, and counts the tasks again that the first call handed back, until
+another call takes or changes them.
 ]]
 -- @include writes
 -- @include run

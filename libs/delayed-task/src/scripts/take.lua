@@ -26,8 +26,8 @@ Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, l
   name     str  name of that task
   last     int  number of its last attempt
 
-O(limit log n). TTL: leaseMs for `taken`, markMs for `waits`. Clock: Redis. Replay: the tasks of the first call that are
-still leased with the token, and those that it dead-lettered.
+O(limit log n). TTL: leaseMs for `taken`, markMs for `waits`. Clock: Redis. Replay: while `taken` is kept, the tasks
+of the first call that are still leased with the token, and those that it dead-lettered.
 ]]
 -- @include clock
 -- @include writes

@@ -20,7 +20,7 @@ export class Handlers {
     return this.byName.size === 0;
   }
 
-  /** Adds a handler. @throws DelayedTaskSetupError if the name has a handler; InvalidTaskError, InvalidOptionError */
+  /** Adds a handler. @throws DelayedTaskSetupError if it is not a function, or the name has a handler; InvalidOptionError */
   add({ name, timeoutMs: definedMs }: TaskDefinition, run: TaskHandler, options: HandlerOptions): void {
     if (typeof run !== 'function') {
       throw new DelayedTaskSetupError(`The handler of task ${shown(name)} is ${shown(run)}. Expected a function.`);

@@ -72,7 +72,9 @@ export class Settlements {
   }
 
   private async defer({ due, leased, runs, dead, waits }: Partition, batch: readonly Attempt[]): Promise<void> {
-    const error = new UnknownTaskError('No worker had a handler for the name of the task within unknownTaskMs.');
+    const error = new UnknownTaskError(
+      'Workers without a handler for the name of the task handed it back for unknownTaskMs.',
+    );
     const args = {
       longestMs: this.options.unknownTaskMs,
       share: 500 + Math.floor(Math.random() * 501),

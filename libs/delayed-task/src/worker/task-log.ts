@@ -20,7 +20,7 @@ interface LoggedTask {
 
 /**
  * Writes the log lines of a worker. A line shows the class of what a handler threw, never its text, which may hold what the app
- * keeps secret. Texts of this lib's own errors are shown.
+ * keeps secret. Texts of some errors of this lib are shown.
  */
 export class TaskLog {
   private readonly logger = new Logger('DelayedTask');
@@ -36,7 +36,7 @@ export class TaskLog {
     if (!this.isNews(`unknown ${name}`, AGAIN_MS)) return;
     this.logger.warn(
       `Queue ${this.queue}: this process has no handler for tasks named ${shown(name)}. It hands them back for other ` +
-        `processes, and the attempts do not count. A task without a handler for unknownTaskMs (${longestMs} ms) is dead-lettered.`,
+        `processes, and the attempts do not count. A task that is handed back for unknownTaskMs (${longestMs} ms) is dead-lettered.`,
     );
   }
 
@@ -61,7 +61,7 @@ export class TaskLog {
   /** Logs that a task without a handler is a dead letter. The attempt that was handed back does not count, so it is not shown. */
   deadUnknown(task: LoggedTask, longestMs: number): void {
     this.logger.error(
-      `Queue ${this.queue}: ${named(task)} is a dead letter: no worker had a handler for its name within unknownTaskMs (${longestMs} ms).`,
+      `Queue ${this.queue}: ${named(task)} is a dead letter: workers without a handler for its name handed it back for unknownTaskMs (${longestMs} ms).`,
     );
   }
 
