@@ -9,13 +9,13 @@ function load(): ExceptionClass {
     return (require('@nestjs/microservices') as { RpcException: ExceptionClass }).RpcException;
   } catch (cause) {
     throw new Error(
-      '@nestjs/microservices cannot be loaded. Install it, because it is needed to refuse a message of a microservice.',
+      '@nestjs/microservices cannot be loaded. It is needed to refuse a message of a microservice. Install it if it is missing.',
       { cause },
     );
   }
 }
 
-/** Makes the exception that refuses a message of a microservice. @throws Error if `@nestjs/microservices` is not installed */
+/** Makes the exception that refuses a message of a microservice. @throws Error if `@nestjs/microservices` cannot be loaded */
 export function rpcException(body: object): Error {
   return new (loaded ??= load())(body);
 }
