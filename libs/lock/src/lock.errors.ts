@@ -22,7 +22,10 @@ export class ReentrantLockError extends LuanestError {
   readonly code = 'LOCK_REENTRANT';
 }
 
-/** Too few replicas had the lock within `replicasTimeoutMs`, so the lock is released. */
+/**
+ * Too few replicas had the lock within `replicasTimeoutMs`. The lock is released; if that fails, it stays in Redis until its lease
+ * ends.
+ */
 export class LockNotReplicatedError extends LuanestError {
   readonly code = 'LOCK_NOT_REPLICATED';
 }

@@ -58,7 +58,7 @@ describe('locks when a master of the Cluster dies', () => {
     const acquiring = impatient.acquire(name);
     await expect(acquiring).rejects.toThrow(LockNotReplicatedError);
     await expect(acquiring).rejects.toThrow(
-      'reached 0 of 1 replicas within replicasTimeoutMs (50 ms), so it is released.',
+      'reached 0 of 1 replicas within replicasTimeoutMs (50 ms), so it is released, at the latest when its lease ends.',
     );
     const lock = await one.locks.acquire(name, { leaseMs: 15_000 });
     const { signal } = lock;

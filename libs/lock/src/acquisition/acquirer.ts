@@ -149,7 +149,7 @@ export class Acquirer {
     if (copies < replicas) {
       this.runInBackground(calls.release());
       throw new LockNotReplicatedError(
-        `Lock ${name} reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${replicasTimeoutMs} ms), so it is released.`,
+        `Lock ${name} reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${replicasTimeoutMs} ms), so it is released, at the latest when its lease ends.`,
       );
     }
     return this.leaseOf(acquisition, calls, fence, sentAt);
