@@ -163,7 +163,7 @@ export type PeekTarget =
 export type PeekAnswer =
   /**
    * The next claim gets the id. The id was never claimed, was released, is forgotten, or its `at-least-once` claim has ended
-   * without a confirmation.
+   * without a confirmation. In the last case, a request with other content than the first one does not get it.
    */
   | { readonly status: 'unknown' }
   | {

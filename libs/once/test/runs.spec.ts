@@ -50,9 +50,7 @@ describe('the run in progress', () => {
     expect(seen[0]?.id).toBe(id);
     const { fence } = (await bench.stored(id)) ?? {};
     expect(answer).toEqual({ status: 'ran', result: { fence: Number(fence), aborted: false }, confirmed: true });
-    expect(() => seen[0]?.assertHeld()).toThrow(
-      'The run must stop, because its work has already ended, so the run no longer owns its id.',
-    );
+    expect(() => seen[0]?.assertHeld()).toThrow('The run must stop, because its work has already ended.');
   });
 
   it('is a different one for each run at the same time', async () => {

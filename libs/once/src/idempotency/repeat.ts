@@ -64,7 +64,7 @@ export function answerRepeat(
   }
   const stored = decodeResponse(answer.text);
   if (stored === undefined) {
-    const detail = `The request with this ${header} was processed, but its response was not stored and cannot be sent again.`;
+    const detail = `The request with this ${header} has ended, but its response was not stored and cannot be sent again.`;
     throw new IdempotencyException('RESPONSE_NOT_KEPT', detail);
   }
   replayResponse(response, stored, REPLAYED_HEADER);

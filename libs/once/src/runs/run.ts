@@ -61,7 +61,7 @@ export class Run implements OnceRun, TimedLease {
   assertHeld(): void {
     this.watchTime(performance.now());
     if (this.lostBecause !== undefined) throw this.lostBecause;
-    if (this.settling) throw new OnceLostError(this.id, 'its work has already ended, so the run no longer owns its id');
+    if (this.settling) throw new OnceLostError(this.id, 'its work has already ended');
   }
 
   tick(now: number): number {
