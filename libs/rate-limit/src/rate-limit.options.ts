@@ -38,7 +38,7 @@ export interface RateLimitModuleOptions {
   readonly blockCache?: boolean;
   /**
    * Number of hash tags, and so of Cluster slots, that the keys are sharded over; integer from 1 to 1,024. If you change the
-   * number, counters start again at 0. Default: 32 on a Cluster, else 1.
+   * number, most counters start again at 0. Default: 32 on a Cluster, else 1.
    */
   readonly tags?: number;
   /**

@@ -102,7 +102,7 @@ function exceeded({ retryAfterMs, rules }: RateLimitDecision): object {
     title: 'Request cannot be satisfied as assigned quota has been exceeded',
     status: 429,
     detail: never
-      ? `This request can never be allowed: it counts as ${never.cost} hits, and the limit is ${never.capacity}.`
+      ? `This request can never be allowed: it counts as ${never.cost} hits, and at most ${never.capacity} are allowed at once.`
       : `Try again in ${Math.max(1, seconds(retryAfterMs))} s.`,
     'violated-policies': rules.filter(({ allowed, shadow }) => !allowed && !shadow).map(({ name }) => name),
   };

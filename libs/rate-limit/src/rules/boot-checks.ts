@@ -90,8 +90,8 @@ export class BootChecks {
       if (first === undefined || first.rule[option] === rule[option]) continue;
       throw rateLimitOn(where).error(
         `${option} of rule ${shown(name)} is ${shown(rule[option])}, but ${shown(first.rule[option])} in ${first.where}. ` +
-          `Rules with the same name must share one counter, and two values of ${option} would give two counters. Give one of ` +
-          `the rules another name. If this rule should replace the other one, also add @SkipRateLimit(${shown(name)}).`,
+          `Rules with the same name must share one counter, and two values of ${option} would give two counters. Give this ` +
+          `rule another name. If it should replace the other one here, also add @SkipRateLimit(${shown(name)}).`,
       );
     }
   }

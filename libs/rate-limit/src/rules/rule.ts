@@ -75,7 +75,7 @@ export interface RateLimitRule {
   readonly shadow?: boolean;
   /**
    * Policy for requests that Redis does not decide in time: `allow`, `deny` or `local`. Of the rules of a request, the strictest
-   * policy applies: `deny`, then `local`. Default: the module's `onRedisError`.
+   * policy applies: `deny`, except of a shadow rule, then `local`. Default: the module's `onRedisError`.
    */
   readonly onRedisError?: RedisErrorPolicy;
   /**

@@ -46,7 +46,8 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
    * limit
    * @param blockDuration length of a block after a refusal, ms; integer from 0 (no block) to 400 days
    * @param throttlerName name of the throttler; part of the keys in Redis
-   * @returns the hits that count, or limit + 1 for a refused hit, and times in seconds, rounded up
+   * @returns the hits that count, or limit + 1 for a refused hit, and times in seconds, rounded up. 0 hits if nothing counts: the
+   * limit is Infinity, or Redis failed and `onRedisError` is `allow`
    * @throws InvalidRateLimitInputError before anything is counted
    * @throws ServiceUnavailableException if Redis fails and `onRedisError` is `deny`
    */
