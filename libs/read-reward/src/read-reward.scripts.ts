@@ -124,7 +124,7 @@ export const readStatus = defineScript({
   ...statusLua,
   keys: ['items', 'state'],
   args: { rule: common(str) },
-  // The script only sets a TTL that was lost, which needs no memory.
+  // The script only sets a TTL that was lost, which needs hardly any memory.
   flags: FREES_MEMORY,
   reply: ([open, points, used, remaining, end]: [number, number, number, number, number]) => ({
     open: open === 1,

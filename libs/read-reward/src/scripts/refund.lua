@@ -47,7 +47,7 @@ if token == ARGV[4] then return { 'refunded', tonumber(points), tonumber(used) }
 if not from or tonumber(from) > tonumber(ARGV[2]) then return { 'expired', 0, 0 } end
 if tonumber(from) < tonumber(ARGV[2]) or tonumber(ARGV[3]) > tonumber(seq) then return { 'unknown', 0, 0 } end
 local number, granted = string.match(state[2] or '', '^(%d+):(%d+):')
--- The number of a grant is never used again. So a grant of this period that is not in the state was refunded.
+-- The number of a grant is not used again. So a grant of this period that is not in the state was refunded, or lost in a failover.
 if number ~= ARGV[3] then return { token and 'already-refunded' or 'unknown', 0, token and count or 0 } end
 if now_ms >= tonumber(to) then return { 'expired', 0, 0 } end
 permitted = permitted or redis.acl_check_cmd('SREM', KEYS[1], 'm') and redis.acl_check_cmd('HDEL', KEYS[2], 'f')
