@@ -7,7 +7,7 @@ import { MissingPermissionError } from './red-packet.errors';
 const DEADLINE_MS = 1_000;
 
 /**
- * Checks that the Redis user may run every command of this lib's scripts. If Redis does not answer, only logs a warning.
+ * Checks that the Redis user may run every command of this lib's scripts on this lib's keys. If Redis does not answer, only logs a warning.
  *
  * @throws MissingPermissionError with the names of the commands that the user may not run; ScriptRefusedError if Redis refuses
  *   the check itself
@@ -24,8 +24,8 @@ export async function requirePermissions(registry: ScriptRegistry, logger: Pick<
   }
   if (missing.length > 0) {
     throw new MissingPermissionError(
-      `The Redis user may not run ${missing.join(', ')}, which red-packet needs. ` +
-        `Allow the user these commands with ACL SETUSER: +${missing.join(' +').toLowerCase()}.`,
+      `The Redis user may not run ${missing.join(', ')}, which red-packet needs, on keys such as ${sample}. ` +
+        `Allow the user such keys and these commands with ACL SETUSER: +${missing.join(' +').toLowerCase()}.`,
     );
   }
 }

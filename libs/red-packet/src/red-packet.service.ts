@@ -84,7 +84,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Creates an activity: splits the total into packets, stores them and opens the activity. May be repeated with the same
-   * parameters: that finishes an interrupted creation, also after the end of the activity, or finds the activity open.
+   * parameters: that finishes an interrupted creation, until the retention ends, or finds the activity open.
    * @throws InvalidRedPacketInputError for invalid parameters, and for a new activity whose end has passed by Redis' clock
    * @throws ActivityConflictError if there is an activity with this id and other parameters, or Redis has lost its parameters
    * @throws ActivityIncompleteError if Redis lost packets or parameters during the creation; the errors of ScriptRegistry.run()

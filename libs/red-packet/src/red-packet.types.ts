@@ -19,7 +19,10 @@ export interface CreateActivity {
   readonly maxCents?: number;
   /** Method of the split; `given` needs `amounts`. Default `double-mean`, or `given` with `amounts`. */
   readonly split?: SplitMethod;
-  /** Cents of each packet, in the order in which users win them. Number, sum and bounds must agree with the other parameters. */
+  /**
+   * Cents of each packet; with one bucket, in the order in which users win them. Number, sum and bounds must agree with the other
+   * parameters.
+   */
   readonly amounts?: readonly number[];
   /** Seed of the split, 32 lowercase hex digits. The same seed and parameters give the same packets. Default: random. */
   readonly seed?: string;

@@ -136,7 +136,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     return outbox === undefined ? 0 : outbox.with((streams, stream, group) => streams.dropAll(stream, group));
   }
 
-  /** Stops the run of this process, and waits for handlers that are running. */
+  /** Stops the run of this process, see `PayoutRun.stop`. */
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all([...this.runs].map((run) => run.stop()));
   }

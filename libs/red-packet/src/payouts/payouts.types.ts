@@ -55,7 +55,10 @@ export interface PayoutOptions {
 export interface PayoutRun {
   /** Ids of the activities whose payouts are being read now. Open activities without open payouts are not among them. */
   readonly activities: readonly string[];
-  /** Stops the run: waits for handlers that are running, and leaves all other payouts to other processes. May be called twice. */
+  /**
+   * Stops the run: waits for running handlers as `drainMs` and `abortGraceMs` of StreamConsumerModule say, and leaves all other
+   * payouts to other processes. May be called twice.
+   */
   stop(): Promise<void>;
 }
 

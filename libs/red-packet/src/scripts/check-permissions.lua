@@ -1,5 +1,5 @@
 --[[
-check-permissions: list the commands that scripts of red-packet need and that the Redis user may not run.
+check-permissions: list the commands that scripts of red-packet need and that the Redis user may not run on KEYS[1].
 
 KEYS[1]  sample  any   <prefix>:red-packet:{permission-check}:meta   never written
 

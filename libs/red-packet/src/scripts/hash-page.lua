@@ -9,7 +9,8 @@ Returns {cursor, field, value, ...}
   cursor  str   '0' if this is the last page
   field   str   of the grants: id of the user, or '' for the sum of cents; of the others: as send-packets, receive-packets and
                 void-grant write it
-  value   str   of the grants: '<packetId>:<cents>:<ms>'; of the others: as those scripts write it
+  value   str   of the grants: '<packetId>:<cents>:<ms>', with ':l' at its end if void-grant copied it from the ledger; of the
+                others: as those scripts write it
 
 O(count). TTL: untouched. Clock: none. Replay: reads again.
 ]]

@@ -15,7 +15,8 @@ Returns {status, record}
           paused, or `most` is 0
   record  str   '<sequence>|<packetId>:<cents>,...', '' if nothing was sent
 
-O(most). TTL: untouched. Clock: Redis. Replay: returns the record that the first call made.
+O(most). TTL: untouched. Clock: Redis. Replay: until confirm-transfer, returns the record that the first
+call made; after that, may make another one.
 ]]
 -- @include clock
 -- @include cents
@@ -39,7 +40,7 @@ end
 if cents > tonumber(meta[2]) then
   return redis.error_reply('BADMETA heldCents of the meta hash is less than the cents to move, nothing was changed')
 end
--- The number comes from the clock, so it is new even if a failover has lost the last transfers and their numbers.
+-- The number comes from the clock. So unless the clock is behind, it is new even if a failover has lost the last numbers.
 local sequence = math.max(now_us, (marks[2] or 0) + 1)
 local record = format_number(sequence) .. '|' .. table.concat(packets, ',')
 redis.call('HSET', KEYS[3], 'out:' .. ARGV[1], record, 'sequence', format_number(sequence))

@@ -8,7 +8,7 @@ Returns {was, is}
   was  state before this call: 'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>' | ''   '' if there is no bucket
   is   state after this call; all states but 'open' and 'paused' stay as they are
 
-O(1). TTL: untouched. Clock: none. Replay: changes nothing.
+O(1). TTL: untouched. Clock: none. Replay: sets the same state again, also if another call has changed it meanwhile.
 ]]
 local state = redis.call('HGET', KEYS[1], 'state')
 if state ~= 'open' and state ~= 'paused' then return { state or '', state or '' } end
