@@ -27,7 +27,7 @@ export class ScheduledLockInterceptor implements NestInterceptor {
     const run = this.service.handle(instance, method, () => lastValueFrom(next.handle(), { defaultValue: undefined }));
     if (!run)
       throw new ScheduledLockSetupError(
-        `${type.name}.${method}: ScheduledLockInterceptor is used without @ScheduledLock(). Add @ScheduledLock() to the method.`,
+        `${type.name}.${method}: ScheduledLockInterceptor is used without @ScheduledLock(). Add @ScheduledLock() to the method, or remove the interceptor from it.`,
       );
     return from(
       run.then((result) => {

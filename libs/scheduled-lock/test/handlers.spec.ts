@@ -166,7 +166,7 @@ it('on RPC handlers a call that meets another gets an RpcException with the outc
   await expect(firstValueFrom(proxy.send('sum', [4]))).rejects.toMatchObject({
     statusCode: 409,
     outcome: 'skipped-held',
-    message: 'Messages.sum is already running.',
+    message: 'Messages.sum did not run, because its lock is held.',
   });
   gate.open();
   expect(await first).toBe(6);

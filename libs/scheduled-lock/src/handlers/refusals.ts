@@ -11,7 +11,7 @@ import { rpcException } from '../../../internal/src';
 export function refusalFor(type: string, where: string, outcome: string): Error {
   const held = outcome === 'skipped-held';
   const statusCode = held ? HttpStatus.CONFLICT : HttpStatus.SERVICE_UNAVAILABLE;
-  const message = `${where} ${held ? 'is already running' : 'cannot run now'}.`;
+  const message = `${where} did not run${held ? ', because its lock is held' : ''}.`;
   const body = { status: 'error', statusCode, message, outcome };
   return type === 'rpc' ? rpcException(body) : new HttpException(body, statusCode);
 }
