@@ -40,7 +40,7 @@ export class LedgerHost {
   async problem(): Promise<{ readonly message: string; readonly ownerUrl?: string } | undefined> {
     if (this.opened !== undefined) return undefined;
     const ownerUrl = await this.opener.ownerUrl();
-    return { message: this.obstacle ?? 'The ledger is not open yet.', ...(ownerUrl !== undefined && { ownerUrl }) };
+    return { message: this.obstacle ?? 'The ledger is not open.', ...(ownerUrl !== undefined && { ownerUrl }) };
   }
 
   /** Calls `listener` with the ledger as soon as this process has it. Calls at once if the ledger is open. */

@@ -63,7 +63,7 @@ class Tally {
 }
 
 // See DECISIONS.md: counts-from-lib-events
-/** Counts the events that the libs publish on `node:diagnostics_channel`, from the start to the end of the app. */
+/** Counts the events that the libs publish on `node:diagnostics_channel`, from the end of the app's boot to its shutdown. */
 @Injectable()
 export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly limits = new Tally();
