@@ -7,7 +7,7 @@ import { optionalProvider } from './optional-provider';
 
 /**
  * Makes POST requests of admins idempotent if the app has OnceModule with the option `idempotency`, as `Idempotent` does. Grabs
- * need no key, because a repeated grab returns the same packet.
+ * need no key, because a winner who grabs again gets the same packet.
  */
 @Injectable()
 export class RedPacketIdempotency implements NestInterceptor {

@@ -170,8 +170,8 @@ export interface ResultRow extends Packet {
   /** True for the packet of the user who asks. */
   readonly own: boolean;
   /**
-   * True for the largest packet; of equal packets, the one that was won first. False for all packets while a user may still
-   * win.
+   * True for the largest packet; of equal packets, the one that was won first. False for all packets before the activity is
+   * sold out, ended or closed.
    */
   readonly luckiest: boolean;
 }
@@ -182,7 +182,7 @@ export interface ResultsPage {
   readonly items: readonly ResultRow[];
   /** The packet of the user who asks. */
   readonly own: Packet;
-  /** The largest packet; left out while a user may still win. */
+  /** The largest packet; left out before the activity is sold out, ended or closed. */
   readonly luckiest?: ResultRow;
   /** Cursor of the next page; left out on the last page. */
   readonly nextCursor?: string;

@@ -4,7 +4,7 @@ import type { Lifecycle } from './lifecycle';
 import type { PageRequest, Results } from './results';
 import { statusOf } from './status';
 
-/** States in which nobody can win any more, so that the largest packet is known. */
+/** States in which nobody can win any more, except during a close, so that the largest packet is known. */
 const OVER: readonly ActivityState[] = ['sold-out', 'ended', 'closed'];
 
 /** Reads the results of an activity as its winners may see them: packets without ids of users. */

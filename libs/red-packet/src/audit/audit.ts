@@ -10,7 +10,7 @@ import { Problems } from './problem-list';
 
 /**
  * Audits activities: checks that the packets and cents that are left, granted, refunded and moving add up. A deep audit also
- * checks that every packet has exactly one of these states.
+ * checks that every packet has exactly one of these states, or is void.
  */
 export class Audit {
   private readonly deep: DeepAudit;
