@@ -12,7 +12,7 @@ function loadWsException(): ExceptionClass {
     return (require('@nestjs/websockets') as { WsException: ExceptionClass }).WsException;
   } catch (cause) {
     throw new Error(
-      'RateLimitGuard: Cannot load @nestjs/websockets, which is needed to refuse a WebSocket message. Install it.',
+      'RateLimitGuard: Cannot load @nestjs/websockets, which is needed to refuse a WebSocket message. Install it if it is missing.',
       { cause },
     );
   }
