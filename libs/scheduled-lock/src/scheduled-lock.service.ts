@@ -113,7 +113,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
         `@ScheduledLock() on ${instance.constructor.name}.${method}: the method was called before the app was initialised (app.init() or app.listen()), or on an instance that Nest did not create.`,
       );
     }
-    // An override that calls super, or a job that calls itself, already has the lock.
+    // An override that calls super, or a job that calls itself, is part of a run already.
     if (this.ticks.inside(job)) return original.apply(instance, args);
     const work = workOf({ instance, job, original }, args);
     if (job.kind.type === 'handler') return work();
