@@ -38,7 +38,7 @@ export class ConsumerSet {
     private readonly module: ResolvedStreamConsumerModuleOptions,
   ) {}
 
-  /** Makes a consumer and starts it. @throws InvalidOptionError; StreamConsumerClosedError; the errors of ScriptRegistry.run() */
+  /** Makes a consumer and starts it. @throws the errors of `StreamConsumerService.consume` */
   async start(options: AnyConsumerOptions, invoke: Invoke): Promise<Consumer> {
     const consumer = this.make(options, OWNER, invoke);
     try {
