@@ -194,7 +194,10 @@ export interface StoredResponse {
   readonly status: number;
   /** Status message (reason phrase); undefined if it is the usual one of the status. */
   readonly message: string | undefined;
-  /** Headers that the handler changed. Null: the handler removed this header, so a replay removes it, too. */
+  /**
+   * Headers that the handler changed, but not cookies, `date` and headers of one connection. Null: the handler removed this header,
+   * so a replay removes it, too.
+   */
   readonly headers: readonly (readonly [name: string, value: string | string[] | null])[];
   /** Body of the response: text if its bytes are UTF-8, otherwise a Buffer. */
   readonly body: string | Buffer;
