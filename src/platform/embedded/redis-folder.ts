@@ -34,8 +34,8 @@ export class EmbeddedRedisError extends Error {
 
 /**
  * A folder that at most one `redis-server` uses. The server itself holds the lock of the folder, through a file descriptor
- * that it inherits. So the lock ends exactly when the server ends, and no other process has to watch it. (A child that the
- * server forks to rewrite its file also holds the lock. That is right: the child writes to the folder.)
+ * that it inherits. So the lock ends with the server, and no other process has to watch it. (A child that the server forked to
+ * rewrite its file also holds the lock until it ends. That is right: the child writes to the folder.)
  */
 export class RedisFolder {
   constructor(
