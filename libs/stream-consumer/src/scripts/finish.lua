@@ -1,5 +1,6 @@
 --[[
-finish: settle entries as ack does, add entries with an error to the dead letters, and release the next entries of their keys.
+finish: settle entries as ack does, add entries with an error that the stream still has to the dead letters, and release the next
+entries of their keys.
 
 KEYS[1]  stream    stream   <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset     ...:sessions:<group>
