@@ -13,7 +13,7 @@ export const acquireLock = defineScript({
   keys: KEYS,
   args: { owner: str, leaseMs: int, ttlMs: int },
   group: GROUP,
-  reply: ([fence, leftMs]: [number, number]) => ({ fence, leftMs }),
+  reply: ([fence, leftMs]: [string, number]) => ({ fence: Number(fence), leftMs }),
 });
 
 export const waitForLock = defineScript({
@@ -49,7 +49,7 @@ export const releaseLock = defineScript({
   args: { owner: str },
   flags: FREES_MEMORY,
   group: GROUP,
-  reply: ([released]: [number]) => released === 1,
+  reply: (released: number) => released === 1,
 });
 
 export const forceUnlock = defineScript({
