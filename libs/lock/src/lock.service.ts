@@ -50,7 +50,8 @@ export class LockService implements BeforeApplicationShutdown {
    * @throws LockNotReplicatedError, LockClosedError, the errors of ScriptRegistry.run()
    */
   async acquire(names: Names, options: LockOptions = {}): Promise<Lock> {
-    return this.acquireOrThrow(names, resolveAcquire(options, this.options));
+    const resolved = resolveAcquire(options, this.options);
+    return orThrow(await this.acquireAndReport(names, resolved), names, resolved);
   }
 
   /**
@@ -59,7 +60,7 @@ export class LockService implements BeforeApplicationShutdown {
    * @throws the other errors of `acquire`
    */
   async tryAcquire(names: Names, options: Omit<LockOptions, 'waitMs' | 'onBusy'> = {}): Promise<Lock | undefined> {
-    return this.acquireOrSkip(names, resolveAcquire({ ...options, onBusy: 'skip' }, this.options));
+    return orSkip(await this.acquireAndReport(names, resolveAcquire({ ...options, onBusy: 'skip' }, this.options)));
   }
 
   /**
@@ -77,8 +78,8 @@ export class LockService implements BeforeApplicationShutdown {
   withLock<T>(names: Names, options: LockOptions, work: (lock: Lock) => Promise<T> | T): Promise<T>;
   async withLock<T>(names: Names, options: LockOptions, work: (lock: Lock) => Promise<T> | T): Promise<T | undefined> {
     const resolved = resolveAcquire(options, this.options);
-    const skips = resolved.onBusy === 'skip';
-    const lock = await (skips ? this.acquireOrSkip(names, resolved) : this.acquireOrThrow(names, resolved));
+    const result = await this.acquireAndReport(names, resolved);
+    const lock = resolved.onBusy === 'skip' ? orSkip(result) : orThrow(result, names, resolved);
     return lock && this.shutdown.track(lock, () => this.runUnder(lock, work));
   }
 
@@ -133,32 +134,23 @@ export class LockService implements BeforeApplicationShutdown {
     return result;
   }
 
-  private async acquireOrThrow(names: Names, options: ResolvedLockOptions): Promise<Lock> {
-    const result = await this.acquireAndReport(names, options);
-    if (!(result instanceof Busy)) return result;
-    const wanted = [names].flat();
-    const which = wanted.length > 1 ? `Lock ${result.name} (of ${wanted.join(', ')})` : `Lock ${result.name}`;
-    throw new LockBusyError(
-      `${which} was not acquired within waitMs (${options.waitMs} ms). LockService.status() shows whether it is held now.`,
-    );
-  }
-
-  private async acquireOrSkip(names: Names, options: ResolvedLockOptions): Promise<Lock | undefined> {
-    const result = await this.acquireAndReport(names, options);
-    return result instanceof Busy ? undefined : result;
-  }
-
-  private async acquireAndReport(names: Names, options: ResolvedLockOptions): Promise<Lock | Busy> {
+  private acquireAndReport(names: Names, options: ResolvedLockOptions): Promise<Lock | Busy> {
+    if (!events.acquisitionEnded.hasSubscribers) return this.acquireNames(names, options);
     const startedAt = performance.now();
-    let outcome: LockEvents['acquisitionEnded']['outcome'] = 'failed';
-    try {
-      const result = await this.acquireNames(names, options);
-      outcome = result instanceof Busy ? 'busy' : 'acquired';
-      return result;
-    } finally {
+    const ended = (outcome: LockEvents['acquisitionEnded']['outcome']): void => {
       const durationMs = performance.now() - startedAt;
       events.acquisitionEnded.publish(() => ({ names: [names].flat(), outcome, durationMs }));
-    }
+    };
+    return this.acquireNames(names, options).then(
+      (result) => {
+        ended(result instanceof Busy ? 'busy' : 'acquired');
+        return result;
+      },
+      (error: unknown) => {
+        ended('failed');
+        throw error;
+      },
+    );
   }
 
   private async acquireNames(names: Names, options: ResolvedLockOptions): Promise<Lock | Busy> {
@@ -211,6 +203,20 @@ export class LockService implements BeforeApplicationShutdown {
       );
     }
   }
+}
+
+/** @throws LockBusyError if a name was not acquired */
+function orThrow(result: Lock | Busy, names: Names, { waitMs }: ResolvedLockOptions): Lock {
+  if (!(result instanceof Busy)) return result;
+  const wanted = [names].flat();
+  const which = wanted.length > 1 ? `Lock ${result.name} (of ${wanted.join(', ')})` : `Lock ${result.name}`;
+  throw new LockBusyError(
+    `${which} was not acquired within waitMs (${waitMs} ms). LockService.status() shows whether it is held now.`,
+  );
+}
+
+function orSkip(result: Lock | Busy): Lock | undefined {
+  return result instanceof Busy ? undefined : result;
 }
 
 async function within(ms: number, work: Promise<unknown>): Promise<void> {
