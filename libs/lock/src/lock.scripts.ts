@@ -13,7 +13,7 @@ export const acquireLock = defineScript({
   keys: KEYS,
   args: { owner: str, leaseMs: int, ttlMs: int },
   group: GROUP,
-  reply: ([fence, leftMs]: [string, number]) => ({ fence: Number(fence), leftMs }),
+  reply: ([fence, leftMs]: [number, number]) => ({ fence, leftMs }),
 });
 
 export const waitForLock = defineScript({
