@@ -82,17 +82,17 @@ export class Acquirer {
 
   private async acquireOrWait(acquisition: Acquisition, cancellation?: Cancellation): Promise<Lease | undefined> {
     const { waitMs } = acquisition.options;
-    if (!this.queues.has(acquisition.key)) {
+    if (this.queues.size === 0 || !this.queues.has(acquisition.key)) {
       const first = await this.tryOnce(acquisition);
-      if ('lease' in first) return first.lease;
+      if (first.lease) return first.lease;
       if (waitMs === 0) return first.leftMs < 0 ? this.acquireUnlessQueued(acquisition) : undefined;
     }
     return waitMs === 0 ? undefined : this.wait(acquisition, cancellation);
   }
 
   private async acquireUnlessQueued(acquisition: Acquisition): Promise<Lease | undefined> {
-    const result = await this.tryOnce(acquisition, { ticket: NO_TICKET, countsMs: 0, turnMs: TURN_MS });
-    return 'lease' in result ? result.lease : undefined;
+    const { lease } = await this.tryOnce(acquisition, { ticket: NO_TICKET, countsMs: 0, turnMs: TURN_MS });
+    return lease;
   }
 
   private async wait(acquisition: Acquisition, cancellation = new Cancellation()): Promise<Lease | undefined> {
@@ -143,7 +143,7 @@ export class Acquirer {
       this.callsInFlight -= 1;
     }
     const { leftMs, fence, ahead = 0, copies = replicas } = reply;
-    if (leftMs !== 0) return { leftMs, ahead };
+    if (leftMs !== 0) return { lease: undefined, leftMs, ahead };
     if (this.closed) this.runInBackground(calls.release());
     this.refuseIfClosed();
     if (copies < replicas) {
@@ -174,10 +174,10 @@ export class Acquirer {
   private leaseOf({ name, options }: Acquisition, calls: LockCalls, fence: number, sentAt: number): TryResult {
     const { leaseMs, renew } = options;
     const lease = new Lease({ name, fence, leaseMs, sentAt, renew, keeper: this.leases }, calls);
-    if (lease.held) return { lease };
+    if (lease.held) return { lease, leftMs: 0, ahead: 0 };
     // The reply took longer than the lease, so another owner may have the lock by now.
     this.runInBackground(calls.release());
-    return { leftMs: 1, ahead: 0 };
+    return { lease: undefined, leftMs: 1, ahead: 0 };
   }
 
   /** Counts a call as in flight and does not wait for it. Its error is ignored, because a lock or ticket that stays in Redis expires. */

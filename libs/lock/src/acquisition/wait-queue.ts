@@ -9,8 +9,15 @@ export const TURN_MS = 250;
 /** Longest time for which a try waits for the subscription to releases, ms. */
 const SUBSCRIBE_MS = 100;
 
-/** Result of one try: the lease, or the time after which to try again (`leftMs`) and the number of tickets before ours (`ahead`). */
-export type TryResult = { readonly lease: Lease } | { readonly leftMs: number; readonly ahead: number };
+/** Result of one try. */
+export interface TryResult {
+  /** Undefined if the lock was not acquired. */
+  readonly lease: Lease | undefined;
+  /** Time after which to try again, ms. */
+  readonly leftMs: number;
+  /** Number of tickets before ours. */
+  readonly ahead: number;
+}
 
 export interface WaitQueueContext {
   /** Longest pause between two tries, ms. */
@@ -94,7 +101,7 @@ export class WaitQueue {
     this.releasesDuringTry = this.ahead = this.nextTryAt = 0;
     try {
       const result = await tryOnce(this.ticket);
-      if ('lease' in result) {
+      if (result.lease) {
         this.queued = false;
         return result.lease;
       }
