@@ -1,7 +1,7 @@
 --[[
 claim: claim an id for the time of a lease, unless another owner has the id or the id is done.
 
-KEYS[1]  claim        string    <prefix>:once:{<id>}:claim   one text, so that one command reads the claim and one writes it:
+KEYS[1]  claim        string    <prefix>:once:{<id>}:claim   one text, so that one command reads it, or claims a new id:
                                 state, 1 letter: c(laimed) | d(one) | r(eleased); delivery, 1 letter: l(east) | m(ost);
                                 fence, 16 digits; end of the lease, 13; retention, 12; then 4 digits each for the bytes of
                                 four texts: token, token of the last release, operation of the last renewal, fingerprint;
@@ -29,34 +29,35 @@ if not lease or not retention or lease < 1 or retention < 1 or lease >= 1e12 or 
   or lease % 1 ~= 0 or retention % 1 ~= 0 then
   return redis.error_reply('BADTTL leaseMs and retentionMs must be integers from 1 to 999999999999, nothing was changed')
 end
-local text = redis.call('GET', KEYS[1])
 -- The fence begins at Redis' time in us. So even if the key has expired, it is higher than earlier fences, unless the clock went
 -- back.
-local fence, released = now_us, ''
-if text then
-  local _, colon, lengths = string.find(text, '^[cdr][lm]%d+(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d):')
-  if colon ~= 60 then
-    return redis.error_reply(
-      'BADCLAIM <prefix>:once:{<id>}:claim has a value that another program wrote, nothing was changed'
-    )
-  end
-  local a, b = tonumber(string.sub(lengths, 1, 4)), tonumber(string.sub(lengths, 5, 8))
-  local c, d = tonumber(string.sub(lengths, 9, 12)), tonumber(string.sub(lengths, 13))
-  local state, token, from = string.sub(text, 1, 1), string.sub(text, 61, 60 + a), 61 + a + b + c
-  if state ~= 'r' then
-    if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
-    if string.sub(text, from, from + d - 1) ~= ARGV[5] then return 'm' end
-    if state == 'd' then return 'd' .. string.sub(text, from + d) end
-    local left = tonumber(string.sub(text, 19, 31)) - now_ms
-    if left > 0 and token == ARGV[1] then return 'c' .. string.sub(text, 3, 31) end
-    if left > 0 then return 'p' .. left end
-    if string.sub(text, 2, 2) == 'm' then return 'a' end
-  end
-  released = state == 'r' and token or string.sub(text, 61 + a, 60 + a + b)
-  fence = math.max(fence, string.sub(text, 3, 18) + 1)
+local layout, kind = '%s%016d%013d%012d%04d%04d0000%04d:', ARGV[4] == 'at-most-once' and 'cm' or 'cl'
+local ttl = lease > retention and ARGV[2] or ARGV[3]
+local head = string.format(layout, kind, now_us, now_ms + lease, retention, #ARGV[1], 0, #ARGV[5])
+-- SET with NX and GET returns the old value and writes nothing, or returns nothing if it has written the claim. Most ids are
+-- new, so most claims are this one command.
+local text = redis.call('SET', KEYS[1], head .. ARGV[1] .. ARGV[5], 'NX', 'GET', 'PX', ttl)
+if not text then return 'c' .. string.sub(head, 3, 31) end
+local _, colon, lengths = string.find(text, '^[cdr][lm]%d+(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d):')
+if colon ~= 60 then
+  return redis.error_reply(
+    'BADCLAIM <prefix>:once:{<id>}:claim has a value that another program wrote, nothing was changed'
+  )
 end
-local owned = string.format('%016d%013d', fence, now_ms + lease)
-redis.call('SET', KEYS[1], (ARGV[4] == 'at-most-once' and 'cm' or 'cl') .. owned
-  .. string.format('%012d%04d%04d0000%04d:', retention, #ARGV[1], #released, #ARGV[5]) .. ARGV[1] .. released .. ARGV[5],
-  'PX', math.max(lease, retention))
-return 'c' .. owned
+local a, b = tonumber(string.sub(lengths, 1, 4)), tonumber(string.sub(lengths, 5, 8))
+local c, d = tonumber(string.sub(lengths, 9, 12)), tonumber(string.sub(lengths, 13))
+local state, token, from = string.sub(text, 1, 1), string.sub(text, 61, 60 + a), 61 + a + b + c
+if state ~= 'r' then
+  if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+  if string.sub(text, from, from + d - 1) ~= ARGV[5] then return 'm' end
+  if state == 'd' then return 'd' .. string.sub(text, from + d) end
+  local left = tonumber(string.sub(text, 19, 31)) - now_ms
+  if left > 0 and token == ARGV[1] then return 'c' .. string.sub(text, 3, 31) end
+  if left > 0 then return 'p' .. left end
+  if string.sub(text, 2, 2) == 'm' then return 'a' end
+end
+local released = state == 'r' and token or string.sub(text, 61 + a, 60 + a + b)
+local fence = math.max(now_us, string.sub(text, 3, 18) + 1)
+head = string.format(layout, kind, fence, now_ms + lease, retention, #ARGV[1], #released, #ARGV[5])
+redis.call('SET', KEYS[1], head .. ARGV[1] .. released .. ARGV[5], 'PX', ttl)
+return 'c' .. string.sub(head, 3, 31)
