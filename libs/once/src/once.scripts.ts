@@ -1,4 +1,4 @@
-import { defineScript, int, str } from 'luanest/script-registry';
+import { common, defineScript, int, str } from 'luanest/script-registry';
 import { FREES_MEMORY, shown } from '../../internal/src';
 import type { ConfirmAnswer } from './once.types';
 import { claimLua, confirmLua, firstLua, peekLua, releaseLua, renewLua } from './scripts/generated';
@@ -33,7 +33,7 @@ export const claimOnce = defineScript({
   name: 'once.claim',
   ...claimLua,
   keys: ['claim'],
-  args: { token: str, leaseMs: int, retentionMs: int, delivery: str, fingerprint: str },
+  args: { token: str, leaseMs: common(int), retentionMs: common(int), delivery: common(str), fingerprint: str },
   reply: (answer: string): StoredAnswer => {
     const status = STATUS[answer.charAt(0)];
     if (status === undefined)

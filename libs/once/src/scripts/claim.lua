@@ -24,16 +24,21 @@ O(1). TTL: the longer of lease and retention. Clock: Redis. Replay: the same tok
 its owner holds the id.
 ]]
 -- @include clock
-local lease, retention = tonumber(ARGV[2]), tonumber(ARGV[3])
-if not lease or not retention or lease < 1 or retention < 1 or lease >= 1e12 or retention >= 1e12
-  or lease % 1 ~= 0 or retention % 1 ~= 0 then
-  return redis.error_reply('BADTTL leaseMs and retentionMs must be integers from 1 to 999999999999, nothing was changed')
-end
--- The fence begins at Redis' time in us. So even if the key has expired, it is higher than earlier fences, unless the clock went
--- back.
+-- @include head
 local layout, kind = '%s%016d%013d%012d%04d%04d0000%04d:', ARGV[4] == 'at-most-once' and 'cm' or 'cl'
-local ttl = lease > retention and ARGV[2] or ARGV[3]
-local head = string.format(layout, kind, now_us, now_ms + lease, retention, #ARGV[1], 0, #ARGV[5])
+if ARGV[2] ~= head_lease or ARGV[3] ~= head_retention or kind ~= head_kind or #ARGV[1] ~= head_token
+  or #ARGV[5] ~= head_fingerprint then
+  local lease, retention = tonumber(ARGV[2]), tonumber(ARGV[3])
+  if not lease or not retention or lease < 1 or retention < 1 or lease >= 1e12 or retention >= 1e12
+    or lease % 1 ~= 0 or retention % 1 ~= 0 then
+    return redis.error_reply('BADTTL leaseMs and retentionMs must be integers from 1 to 999999999999, nothing was changed')
+  end
+  -- The fence begins at Redis' time in us. So even if the key has expired, it is higher than earlier fences, unless the clock
+  -- went back.
+  head = string.format(layout, kind, now_us, now_ms + lease, retention, #ARGV[1], 0, #ARGV[5])
+  ttl = lease > retention and ARGV[2] or ARGV[3]
+  head_lease, head_retention, head_kind, head_token, head_fingerprint = ARGV[2], ARGV[3], kind, #ARGV[1], #ARGV[5]
+end
 -- SET with NX and GET returns the old value and writes nothing, or returns nothing if it has written the claim. Most ids are
 -- new, so most claims are this one command.
 local text = redis.call('SET', KEYS[1], head .. ARGV[1] .. ARGV[5], 'NX', 'GET', 'PX', ttl)
@@ -58,6 +63,6 @@ if state ~= 'r' then
 end
 local released = state == 'r' and token or string.sub(text, 61 + a, 60 + a + b)
 local fence = math.max(now_us, string.sub(text, 3, 18) + 1)
-head = string.format(layout, kind, fence, now_ms + lease, retention, #ARGV[1], #released, #ARGV[5])
-redis.call('SET', KEYS[1], head .. ARGV[1] .. released .. ARGV[5], 'PX', ttl)
-return 'c' .. string.sub(head, 3, 31)
+local taken = string.format(layout, kind, fence, now_ms + ARGV[2], ARGV[3], #ARGV[1], #released, #ARGV[5])
+redis.call('SET', KEYS[1], taken .. ARGV[1] .. released .. ARGV[5], 'PX', ttl)
+return 'c' .. string.sub(taken, 3, 31)
