@@ -61,11 +61,20 @@ describe('the form of a call sent alone', () => {
     expect(body).toContain('if x then return { 1, x } elseif y then return 0 end do local reply, b, c, d = x if ');
   });
 
+  it.each(["error('x')", "error(f('x', 2) .. 'y')", "error 'x'", "error { err = 'x', 2 }", 't.error(1, 2)'])(
+    'needs no function for %s',
+    (source) => expect(loneForm({ source }).body).not.toContain('luanest_call'),
+  );
+
   it.each([
     ['a script with `finish`', { source: 'return 1', finish: 'x()' }, false],
     ['a client with stringNumbers', { source: 'return 1' }, true],
     ['a return in `shared`', { source: 'return 1', shared: 'if x then return 1 end' }, false],
     ['blocks that do not fit together', { source: 'return 1 end do return 2' }, false],
+    ['an error with a level', { source: "local function f() error('x', 2) end return f()" }, false],
+    ['an error with a level in `shared`', { source: 'return f()', shared: 'function f(...) error(...) end' }, false],
+    ['an error with the values of a call', { source: 'error(f())' }, false],
+    ['an `error` that is passed on', { source: 'return pcall(error, 1)' }, false],
     ['very many locals', { source: Array.from({ length: 121 }, (_, i) => `local v${i} = 1`).join('\n') }, false],
   ])('keeps the source in a function for %s', (_what, text, tagged) => {
     expect(loneForm(text, tagged)).toMatchObject({ body: expect.stringContaining('luanest_call()'), plain: false });
@@ -135,6 +144,27 @@ describe('calls sent alone', () => {
         expect(await client.get(runs)).toBe('1');
       },
     );
+  });
+
+  it.each([
+    ['text with a line break of two characters', "local a = 'x\\\r\n return 7 ' return { a }", ['x\n return 7 ']],
+    ['the table of all globals', 'return _G', []],
+    ['an error with a level', "local function f() error('x', 2) end\nreturn f()", new Error('ERR x')],
+  ])('return as EVAL does: %s', async (what, source, expected) => {
+    const script = define(what.replaceAll(' ', '-'), source);
+    registry.register([script]);
+    const result = registry.run(script, { keys: { runs: key('directed') }, args: { what } });
+    if (expected instanceof Error) await expect(result).rejects.toThrow(`${script.name} failed: ${expected.message}`);
+    else expect(await result).toEqual(expected);
+  });
+
+  it('return true of RESP3 as a value', async () => {
+    const modern = standaloneClient({ protocol: 3, replyMapping: 'resp3' });
+    const script = define('resp3', 'redis.setresp(3) return true');
+    const own = await openRegistry(modern, { prefix: 'lone' }, [script]);
+    expect(await own.run(script, { keys: { runs: key('resp3') }, args: { what: '' } })).toBe(true);
+    own.close();
+    modern.disconnect();
   });
 
   it.each(['QUEUED', 'e', 'eERR x', '.', ''])(

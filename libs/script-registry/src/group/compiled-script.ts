@@ -117,7 +117,7 @@ export class CompiledScript {
         if (String(mark) === 'e') return fail(call, scriptError(this, String(value)));
         reply = String(mark) === 'n' ? null : this.stringNumbers ? untag(value) : value;
       }
-    } else if (plain && reply !== null && typeof reply !== 'number')
+    } else if (plain && (typeof reply === 'string' || Buffer.isBuffer(reply)))
       return fail(call, scriptError(this, String(reply).slice(1)));
     const problem = call.resolve(reply, atUs);
     if (problem) fail(call, problem);

@@ -1,5 +1,5 @@
 import { loneReply } from './lone-reply';
-import { closingOf, textAt } from './source-use';
+import { closingOf, isField, textAt } from './source-use';
 import { isSignificant, tokenize, type LuaToken } from './tokens';
 import { inline } from './wrapper';
 
@@ -66,11 +66,12 @@ export function encodeReturns(shared: string, source: string, known: Known): Enc
   const tokens = tokenize(source);
   const places = tokens.flatMap((token, at) => (isSignificant(token) ? [at] : []));
   const code = places.map((at) => tokens[at] as LuaToken);
-  const outer = read(tokenize(shared).filter(isSignificant), known.ownRedis);
+  const sharedCode = tokenize(shared).filter(isSignificant);
+  const outer = read(sharedCode, known.ownRedis);
   const inner = read(code, known.ownRedis);
   // A `return` in `shared` would end the script before its source.
   if (outer === undefined || inner === undefined || outer.returns.length > 0) return undefined;
-  if (outer.locals + inner.locals > MAX_LOCALS) return undefined;
+  if (outer.locals + inner.locals > MAX_LOCALS || [sharedCode, code].some(raisesAtLevel)) return undefined;
   const { returns } = inner;
   const open = timed && !returns.some(({ last }) => last);
   const plain = !open && returns.every(({ kind }) => kind !== 'unknown' && !(timed && kind === 'scalar'));
@@ -89,6 +90,25 @@ export function encodeReturns(shared: string, source: string, known: Known): Enc
   }
   if (open) texts.push(` return { 'n', false, luanest_us }`);
   return { source: texts.join(''), plain };
+}
+
+/**
+ * Returns true if the Lua may call `error` with a level. Level 2 names the line of the caller, but no line if the caller is
+ * `return f()`, which Lua runs as a tail call. A `return` that is encoded is not a tail call.
+ */
+function raisesAtLevel(code: readonly LuaToken[]): boolean {
+  return code.some(({ kind, text }, at) => {
+    if (kind !== 'name' || text !== 'error' || isField(code, at)) return false;
+    if (code[at + 1]?.kind === 'string' || textAt(code, at + 1) === '{') return false;
+    const close = closingOf(code, at + 1);
+    // The last value may be a call, or `...`, with more values than one.
+    if (textAt(code, at + 1) !== '(' || [')', '.'].includes(textAt(code, close - 1))) return true;
+    for (let i = at + 2; i < close; i++) {
+      if (textAt(code, i) === ',') return true;
+      if (BRACKETS.includes(textAt(code, i))) i = closingOf(code, i);
+    }
+    return false;
+  });
 }
 
 /** Reads Lua outside of its functions. Returns undefined if its blocks do not fit together. */

@@ -97,7 +97,8 @@ export function sourceUse(...texts: readonly string[]): SourceUse {
     if (text.startsWith('luanest_')) reserved ??= text;
     if (isField(tokens, at)) continue;
     alone ??= reasonAt(tokens, at);
-    if (METATABLES.includes(text)) found.metatables = true;
+    // _G itself has a metatable, which refuses unknown fields.
+    if (METATABLES.includes(text) || text === '_G') found.metatables = true;
     if (text === 'redis' && textAt(tokens, at + 1) !== '.') found.ownRedis = false;
     if (isTimeCall(tokens, at)) found.time = true;
     if (text !== 'KEYS' && text !== 'ARGV') continue;

@@ -5,7 +5,8 @@ export interface LuaToken {
 
 const LONG_COMMENT = /--\[(?<c>=*)\[[\s\S]*?\]\k<c>\]/;
 const LONG_STRING = /\[(?<s>=*)\[[\s\S]*?\]\k<s>\]/;
-const SHORT_STRING = /'(?:\\[\s\S]|[^'\\\n])*'|"(?:\\[\s\S]|[^"\\\n])*"/;
+// Lua reads a backslash before CR LF as one escaped line break.
+const SHORT_STRING = /'(?:\\\r\n|\\[\s\S]|[^'\\\n])*'|"(?:\\\r\n|\\[\s\S]|[^"\\\n])*"/;
 const NUMBER = /0[xX][\dA-Fa-f]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?/;
 const PATTERN = new RegExp(
   [

@@ -46,7 +46,17 @@ const SHADOWED = [
   'error',
 ];
 const NUMBERS = ['0', '1', '-1', '7', '3.7', '-0.5', '9007199254740993', '2^53 + 2', '-2^53', '1e15', '0x1F', '2^40'];
-const TEXTS = ["'x'", "''", "'KEYS[1] -- no comment'", '"7"', '[=[long ARGV[2]]=]', "'\\255\\0\\254'", "'a b'", "'10'"];
+const TEXTS = [
+  "'x'",
+  "''",
+  "'KEYS[1] -- no comment'",
+  '"7"',
+  '[=[long ARGV[2]]=]',
+  "'\\255\\0\\254'",
+  "'a b'",
+  "'10'",
+  "'x\\\r\n return ARGV '",
+];
 
 /** Writes one random script. */
 class Writer {
@@ -177,6 +187,8 @@ class Writer {
       () => `${this.errorReply()}${random.pick(['.err', ' or 1', ' and nil'])}`,
       () => `${random.pick(['redis.pcall', 'tostring', '(function(x) return x end)'])}(${this.text(1)})`,
       () => `(pcall(error, ${this.errorReply()}))`,
+      () => `(function(x) if x > '3' then error('two levels', 2) end return x end)(ARGV[2])`,
+      () => '_G',
       () => `redis.call('SET', ${this.key()}, 'x')`,
       () => `'${random.pick(['QUEUED', 'e', 'eERR x', 'n', '.'])}'`,
       () => `redis.status_reply('QUEUED')`,
