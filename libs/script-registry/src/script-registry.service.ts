@@ -65,7 +65,6 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
         this.deadlines.hold();
         this.refreshSoon();
       },
-      idle: () => this.deadlines.rest(),
     };
   }
 

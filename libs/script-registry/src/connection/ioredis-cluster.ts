@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { replyOf, IoredisNode, openDedicated } from './ioredis-node';
+import { IoredisNode, openDedicated, passReply } from './ioredis-node';
 import { openSubscriber } from './ioredis-subscriber';
 import {
   type ChannelEvents,
@@ -7,6 +7,8 @@ import {
   type CommandArg,
   CommandFailure,
   type DedicatedConnection,
+  type OnFailure,
+  type OnReply,
   type RedisConnection,
   type RedisNode,
 } from './port';
@@ -31,16 +33,15 @@ class ClusterNode extends IoredisNode {
     super(client, role);
   }
 
-  override send(name: string, args: CommandArg[]): Promise<unknown> {
-    const answer = super.send(name, args);
+  override run(name: string, args: CommandArg[], done: OnReply, failed: OnFailure): void {
     const { resend } = this;
     // Other commands, such as SCRIPT LOAD, are for this node only.
-    if (resend === undefined || !name.startsWith('EVAL')) return answer;
-    return answer.catch((failure: CommandFailure) => {
-      if (failure.kind !== 'lost' || failure.message !== CLOSED) throw failure;
-      return resend(name, args).catch((again: CommandFailure) => {
-        throw new CommandFailure(again.kind, again.message, true);
-      });
+    if (resend === undefined || !name.startsWith('EVAL')) return super.run(name, args, done, failed);
+    super.run(name, args, done, (failure) => {
+      if (failure.kind !== 'lost' || failure.message !== CLOSED) return failed(failure);
+      resend(name, args).then(done, (again: CommandFailure) =>
+        failed(new CommandFailure(again.kind, again.message, true)),
+      );
     });
   }
 }
@@ -97,7 +98,12 @@ export class IoredisCluster implements RedisConnection {
     const command = commandFor(anyNode, name, args);
     watchRouting(command, this.resends);
     const answer = this.client.sendCommand(command) as Promise<unknown>;
-    return answer.then(replyOf, (error: unknown) => Promise.reject(routedFailureOf(command, error)));
+    return new Promise((resolve, reject) => {
+      answer.then(
+        (reply) => passReply(reply, resolve, reject),
+        (error: unknown) => reject(routedFailureOf(command, error)),
+      );
+    });
   }
 
   refresh(): void {

@@ -1,22 +1,26 @@
 import type { Redis } from 'ioredis';
 import { messageOf } from '../../../internal/src';
-import { CommandFailure, type CommandArg, type DedicatedConnection, type RedisCommand, type RedisNode } from './port';
+import {
+  CommandFailure,
+  type CommandArg,
+  type DedicatedConnection,
+  type OnFailure,
+  type OnReply,
+  type RedisCommand,
+  type RedisNode,
+} from './port';
 import { commandFor, failureOf } from './sent-command';
 
 const QUEUED = Buffer.from('QUEUED');
 
 /**
- * Returns a reply unless it is QUEUED. Redis replies QUEUED if other code has opened a MULTI on the connection. Then it runs
+ * Passes a reply on unless it is QUEUED. Redis replies QUEUED if other code has opened a MULTI on the connection. Then it runs
  * the command at EXEC, or drops it at DISCARD. The Lua that ScriptRegistry sends never returns this word alone.
- *
- * @throws CommandFailure for QUEUED
  */
-export function replyOf(reply: unknown): unknown {
-  if (!Buffer.isBuffer(reply) || !reply.equals(QUEUED)) return reply;
-  throw new CommandFailure(
-    'lost',
-    'Redis replied QUEUED, because a MULTI is open on this connection. Use another client for transactions',
-  );
+export function passReply(reply: unknown, done: OnReply, failed: OnFailure): void {
+  if (!Buffer.isBuffer(reply) || !reply.equals(QUEUED)) return done(reply);
+  const why = 'Redis replied QUEUED, because a MULTI is open on this connection. Use another client for transactions';
+  failed(new CommandFailure('lost', why));
 }
 
 /**
@@ -62,16 +66,23 @@ export class IoredisNode implements RedisNode {
   }
 
   send(name: string, args: CommandArg[]): Promise<unknown> {
-    if (!this.ready) return Promise.reject(new CommandFailure('not-sent', `${this.id} is not connected`));
+    return new Promise((resolve, reject) => this.run(name, args, resolve, reject));
+  }
+
+  run(name: string, args: CommandArg[], done: OnReply, failed: OnFailure): void {
     const command = commandFor(this.client, name, args);
     let answer: Promise<unknown>;
     try {
-      answer = this.client.sendCommand(command) as Promise<unknown>;
+      answer = this.ready
+        ? (this.client.sendCommand(command) as Promise<unknown>)
+        : Promise.reject(new CommandFailure('not-sent', `${this.id} is not connected`));
     } catch (error) {
-      return Promise.reject(failureOf(command, error));
+      answer = Promise.reject(failureOf(command, error));
     }
-    const settled = answer.then(replyOf, (error: unknown) => Promise.reject(failureOf(command, error)));
-    return this.resends ? settled : this.untilClosed(settled);
+    (this.resends ? answer : this.untilClosed(answer)).then(
+      (reply) => passReply(reply, done, failed),
+      (error: unknown) => failed(error instanceof CommandFailure ? error : failureOf(command, error)),
+    );
   }
 
   sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown> {

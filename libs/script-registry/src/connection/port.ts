@@ -43,6 +43,9 @@ export type CommandArg = string | Buffer;
 
 export type RedisCommand = readonly [name: string, args: CommandArg[]];
 
+export type OnReply = (reply: unknown) => void;
+export type OnFailure = (failure: CommandFailure) => void;
+
 export interface RedisNode {
   /** `host:port`, or the socket's path. */
   readonly id: string;
@@ -57,6 +60,13 @@ export interface RedisNode {
    * @throws CommandFailure
    */
   send(name: string, args: CommandArg[]): Promise<unknown>;
+  /**
+   * Same as `send`, without a promise of its own, which every call would pay for.
+   *
+   * @param done called with the reply, after `run` has returned
+   * @param failed called instead of `done` if there is no reply, or an error, after `run` has returned
+   */
+  run(name: string, args: CommandArg[], done: OnReply, failed: OnFailure): void;
   /**
    * Sends the command between two TIME commands, so that the measured time includes neither the network nor Redis' queue.
    *

@@ -36,7 +36,7 @@ export class Deadlines {
   private readonly stalls: Stall[] = [];
   private holding = false;
 
-  /** @param busy lanes that have calls waiting or in flight */
+  /** @param busy lanes that have calls waiting or in flight, or had some lately. Idle ones are released periodically. */
   constructor(
     private readonly busy: ReadonlySet<Lane>,
     private readonly reject: (call: Call) => void,
@@ -53,20 +53,15 @@ export class Deadlines {
     if (expiresAt + this.stalledMs < this.ringsAt) this.ringBy(performance.now());
   }
 
-  /** Keeps the process alive while calls wait for a connection, since a socket may be missing then. */
+  /** Keeps the process alive until no call waits any more, since a socket may be missing while there is no connection. */
   hold(): void {
     this.holding = true;
     this.timer?.ref();
   }
 
-  rest(): void {
-    if (!this.holding) return;
-    this.holding = false;
-    this.timer?.unref();
-  }
-
   close(): void {
     clearTimeout(this.timer);
+    this.holding = false;
     this.timer = undefined;
     this.ringsAt = Infinity;
     this.nextDue = Infinity;
@@ -111,13 +106,15 @@ export class Deadlines {
   }
 
   private expire(now: number): void {
-    if (now >= this.nextDue) {
-      this.nextDue = Infinity;
-      for (const lane of [...this.busy]) {
+    const due = now >= this.nextDue;
+    if (due) this.nextDue = Infinity;
+    for (const lane of [...this.busy]) {
+      if (due) {
         const next = lane.expire(now, this.reject);
         // `nextDue` is read after lane.expire(), because a rejected caller may have made a new call in it.
         this.nextDue = Math.min(this.nextDue, next);
       }
+      if (lane.idle) lane.release();
     }
     if (this.nextDue === Infinity || this.busy.size === 0) this.close();
   }

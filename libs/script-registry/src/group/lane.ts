@@ -1,5 +1,5 @@
 import type { RedisNode } from '../connection/port';
-import type { Call } from './call';
+import type { Call, Wait } from './call';
 
 /**
  * With this many groups in flight, a group that is not full waits for the next reply. With a smaller number, small groups would
@@ -11,16 +11,17 @@ const PARTIAL_GROUPS_IN_FLIGHT = 4;
 /** Most keys and arguments in a group of several calls, so that scripts with lists do not block Redis for longer than others. */
 const MAX_ELEMENTS = 4_096;
 
-interface LaneTransport {
-  maxCalls(): number;
+/** What the lanes of one script have in common. */
+export interface LaneHost {
+  /** Most calls of the next group. */
+  readonly maxCalls: number;
   readonly maxChars: number;
-  readonly maxInFlight: number;
-  /** Returns the node that can run a group now; undefined if it is not connected. */
-  open(): RedisNode | undefined;
-  /** Sends the calls as one group and settles each of them; never rejects. */
-  send(node: RedisNode, calls: readonly Call[], inFlight: number): Promise<void>;
-  /** Called when the lane has no calls left. */
-  idle(): void;
+  /** Returns the node that can run calls of a slot now; undefined if it is not connected. */
+  open(slot: number): RedisNode | undefined;
+  /** Sends the calls as one group, settles each of them, and then calls `lane.ended(calls)`. */
+  send(node: RedisNode, calls: readonly Call[], lane: Lane): void;
+  /** Called when the lane has had no calls for a while. It gets no more calls. */
+  release(lane: Lane): void;
 }
 
 /** Queue of one script and one slot. It has the waiting calls in their order, and the groups in flight. */
@@ -29,15 +30,31 @@ export class Lane {
   private queuedChars = 0;
   private scheduled = false;
   /**
-   * True if the last group had one call. Then the next call is sent at once, if nothing is in flight or waiting.
+   * True if the last group that was sent and the last one that ended had one call. Then the next call is sent at once, if
+   * nothing is in flight or waiting.
    * See DECISIONS.md: lone-call-waits-after-a-crowd
    */
   private alone = true;
-  // An array, because a Set that grows leaves old tables behind, and these keep ended calls in memory for a while.
+  // An array in any order, because a Set that grows leaves old tables behind, and these keep ended calls in memory for a while.
   // See DECISIONS.md: no-set-on-the-hot-path
   private readonly inFlight: (readonly Call[])[] = [];
 
-  constructor(private readonly transport: LaneTransport) {}
+  constructor(
+    private readonly host: LaneHost,
+    /** Key of the lane in its host. */
+    readonly id: number | string,
+    readonly slot: number,
+    readonly wait: Wait | undefined,
+    private readonly maxInFlight: number,
+  ) {}
+
+  get groupsInFlight(): number {
+    return this.inFlight.length;
+  }
+
+  get idle(): boolean {
+    return this.queue.length === 0 && this.inFlight.length === 0;
+  }
 
   /**
    * Adds a call. The call is sent at once if it fills a group, or if nothing is in flight or waiting and the last group had
@@ -45,17 +62,20 @@ export class Lane {
    * groups are in flight. Calls wait while no node is connected, or `maxInFlight` groups are in flight.
    */
   submit(call: Call): void {
+    if (this.alone && this.idle) {
+      const node = this.host.open(this.slot);
+      if (node !== undefined) return this.dispatch(node, [call]);
+    }
     this.queue.push(call);
     this.queuedChars += call.chars;
-    if (this.full || (this.alone && this.inFlight.length === 0 && this.queue.length === 1)) this.pump();
+    if (this.full) this.pump();
     else if (this.inFlight.length < PARTIAL_GROUPS_IN_FLIGHT) this.pumpSoon();
   }
 
   pump(): void {
-    const { transport } = this;
-    while (this.queue.length > 0 && this.inFlight.length < transport.maxInFlight) {
+    while (this.queue.length > 0 && this.inFlight.length < this.maxInFlight) {
       if (!this.full && this.inFlight.length >= PARTIAL_GROUPS_IN_FLIGHT) return;
-      const node = transport.open();
+      const node = this.host.open(this.slot);
       if (node === undefined) return;
       this.dispatch(node, this.take());
     }
@@ -70,7 +90,6 @@ export class Lane {
     this.queuedChars = this.queue.reduce((sum, { chars }) => sum + chars, 0);
     // Callers are rejected last, since a rejected caller may make a new call on this lane.
     for (const call of due) reject(call);
-    this.checkIdle();
     return calls.reduce((next, call) => (late.has(call) ? next : Math.min(next, call.expiresAt)), Infinity);
   }
 
@@ -78,8 +97,23 @@ export class Lane {
     this.expire(Infinity, reject);
   }
 
+  /** Forgets a group, all calls of which are settled, and sends waiting calls. */
+  ended(calls: readonly Call[]): void {
+    const last = this.inFlight.pop() as readonly Call[];
+    if (last !== calls) this.inFlight[this.inFlight.indexOf(calls)] = last;
+    if (calls.length > 1) this.alone = false;
+    // Callers that just got their replies may call again in this tick, so a group that is not full waits for them.
+    if (this.full) this.pump();
+    else if (this.queue.length > 0) this.pumpSoon();
+  }
+
+  /** Removes an idle lane from its host. */
+  release(): void {
+    this.host.release(this);
+  }
+
   private get full(): boolean {
-    return this.queue.length >= this.transport.maxCalls() || this.queuedChars >= this.transport.maxChars;
+    return this.queue.length >= this.host.maxCalls || this.queuedChars >= this.host.maxChars;
   }
 
   /** Calls `pump` in a `setImmediate`: after the I/O callbacks of this turn of the event loop. */
@@ -93,8 +127,7 @@ export class Lane {
   }
 
   private take(): Call[] {
-    const { maxChars } = this.transport;
-    const maxCalls = this.transport.maxCalls();
+    const { maxCalls, maxChars } = this.host;
     let [count, chars, elements] = [0, 0, 0];
     while (count < this.queue.length) {
       const call = this.queue[count] as Call;
@@ -110,21 +143,6 @@ export class Lane {
   private dispatch(node: RedisNode, calls: Call[]): void {
     this.inFlight.push(calls);
     this.alone = calls.length === 1;
-    const done = (): void => {
-      this.inFlight.splice(this.inFlight.indexOf(calls), 1);
-      // Callers that just got their replies may call again in this tick, so a group that is not full waits for them.
-      if (this.full) this.pump();
-      else if (this.queue.length > 0) this.pumpSoon();
-      else this.checkIdle();
-    };
-    // send() never rejects. If a bug makes it reject, the error must be seen, and later calls must still be sent.
-    void this.transport.send(node, calls, this.inFlight.length).then(done, (bug: unknown) => {
-      done();
-      throw bug;
-    });
-  }
-
-  private checkIdle(): void {
-    if (this.queue.length === 0 && this.inFlight.length === 0) this.transport.idle();
+    this.host.send(node, calls, this);
   }
 }

@@ -1,6 +1,9 @@
 import {
+  type CommandArg,
   CommandFailure,
   type DedicatedConnection,
+  type OnFailure,
+  type OnReply,
   type RedisCommand,
   type RedisConnection,
   type RedisNode,
@@ -9,7 +12,7 @@ import { events } from '../script-registry.events';
 import type { ScriptLoader } from '../script-loader';
 import type { Call, Wait } from './call';
 import type { CompiledScript } from './compiled-script';
-import { Lane } from './lane';
+import { Lane, type LaneHost } from './lane';
 import { GroupPace } from './pace';
 import { asError, asksForSingles, callError } from './settle';
 import { slotOf } from '../../../internal/src';
@@ -22,25 +25,26 @@ export interface RunnerContext {
   readonly connection: RedisConnection;
   readonly loader: ScriptLoader;
   readonly maxGroupsInFlight: number;
-  /** Lanes with calls waiting or in flight. */
+  /** Lanes with calls waiting or in flight, and lanes that had some lately. */
   readonly busy: Set<Lane>;
   /** Called when a lane has calls, but no node to send them to. */
   held(): void;
-  /** Called when the last busy lane has become idle. */
-  idle(): void;
 }
+
+type Took = (ms: number | undefined) => void;
 
 /** Target of a group: how to send commands there and how to load missing scripts. */
 interface Route {
   readonly id: string;
   /** @param took called with the command's time in Redis, ms, if it can be measured */
-  send(command: RedisCommand, took?: (ms: number | undefined) => void): Promise<unknown>;
+  send(name: string, args: CommandArg[], done: OnReply, failed: OnFailure, took: Took | undefined): void;
   /** Loads the scripts. @returns true if they are loaded now */
   load(): Promise<boolean>;
 }
 
 /** Runs the calls of one script: queues them in a Lane for each slot, sends groups, and resolves or rejects each call. */
-export class ScriptRunner {
+export class ScriptRunner implements LaneHost {
+  /** Lanes that had calls lately. There may be one for each slot, and for each `wait` of calls. */
   private readonly lanes = new Map<number | string, Lane>();
   private readonly pace: GroupPace;
   private route: (Route & { readonly node: RedisNode }) | undefined;
@@ -52,44 +56,38 @@ export class ScriptRunner {
     this.pace = new GroupPace(script.maxCalls);
   }
 
+  get maxCalls(): number {
+    return this.pace.calls;
+  }
+
+  get maxChars(): number {
+    return this.script.maxChars;
+  }
+
   submit(call: Call): void {
     const slot = this.context.connection.clustered ? slotOf(call.keys[0] ?? '') : 0;
     // One WAIT follows each group, so only calls with the same WAIT can share groups.
     const id = call.wait ? `${slot}:${call.wait.replicas}:${call.wait.timeoutMs}` : slot;
     let lane = this.lanes.get(id);
     if (lane === undefined) {
-      lane = this.makeLane(id, slot, call.wait);
+      // WAIT blocks its connection, so a second group would only wait behind the first.
+      lane = new Lane(this, id, slot, call.wait, call.wait ? 1 : this.context.maxGroupsInFlight);
       this.lanes.set(id, lane);
+      this.context.busy.add(lane);
     }
-    this.context.busy.add(lane);
     lane.submit(call);
   }
 
-  private makeLane(id: number | string, slot: number, wait: Wait | undefined): Lane {
-    const { script, context, pace } = this;
-    const lane: Lane = new Lane({
-      maxCalls: () => pace.calls,
-      maxChars: script.maxChars,
-      // WAIT blocks its connection, so a second group would only wait behind the first.
-      maxInFlight: wait ? 1 : context.maxGroupsInFlight,
-      open: () => this.openNode(slot),
-      send: (node, calls, inFlight) => this.send(node, calls, inFlight, wait),
-      idle: () => {
-        // There may be a lane for each slot, and for each `wait` of calls, so idle lanes are removed. Lane 0 stays: on a single
-        // server it has all calls without `wait`.
-        if (id !== 0) this.lanes.delete(id);
-        context.busy.delete(lane);
-        if (context.busy.size === 0) context.idle();
-      },
-    });
-    return lane;
+  release(lane: Lane): void {
+    this.lanes.delete(lane.id);
+    this.context.busy.delete(lane);
   }
 
   /**
    * Returns the node that can run calls of a slot now. Undefined if it is not connected, or its first load of scripts has not
    * ended. See DECISIONS.md: load-settled-before-calls
    */
-  private openNode(slot: number): RedisNode | undefined {
+  open(slot: number): RedisNode | undefined {
     const { connection, loader } = this.context;
     const node = connection.nodeFor(slot);
     if (node?.ready && loader.settled(node)) return node;
@@ -97,28 +95,29 @@ export class ScriptRunner {
     return undefined;
   }
 
-  private send(node: RedisNode, calls: readonly Call[], inFlight: number, wait: Wait | undefined): Promise<void> {
-    const { registry } = this.context;
+  send(node: RedisNode, calls: readonly Call[], lane: Lane): void {
     events.groupSent.publish(() => ({
-      registry,
+      registry: this.context.registry,
       script: this.script.name,
       node: node.id,
       calls: calls.length,
-      inFlight,
+      inFlight: lane.groupsInFlight,
     }));
-    const ended = wait ? this.sendAndWait(node, calls, wait) : this.attempt(calls, this.routeTo(node), MAX_TRIES);
-    return events.groupEnded.hasSubscribers ? this.withEndEvent(ended, node.id, calls.length) : ended;
+    const ended = events.groupEnded.hasSubscribers
+      ? this.publishingEnd(node.id, calls, lane)
+      : (): void => lane.ended(calls);
+    if (lane.wait) void this.sendAndWait(node, calls, lane.wait).finally(ended);
+    else this.attempt(calls, this.routeTo(node), MAX_TRIES, ended);
   }
 
-  private withEndEvent(ended: Promise<void>, node: string, calls: number): Promise<void> {
+  private publishingEnd(node: string, calls: readonly Call[], lane: Lane): () => void {
     const { registry } = this.context;
+    const group = { registry, script: this.script.name, node, calls: calls.length };
     const sentAt = performance.now();
-    return ended.finally(() =>
-      events.groupEnded.publish(() => {
-        const durationMs = performance.now() - sentAt;
-        return { registry, script: this.script.name, node, calls, durationMs };
-      }),
-    );
+    return () => {
+      events.groupEnded.publish(() => ({ ...group, durationMs: performance.now() - sentAt }));
+      lane.ended(calls);
+    };
   }
 
   /** Returns the route to a node; the same object while the node is the same. */
@@ -128,7 +127,10 @@ export class ScriptRunner {
     this.route = {
       node,
       id: node.id,
-      send: ([name, args], took) => (took ? node.sendMeasured(name, args, took) : node.send(name, args)),
+      send: (name, args, done, failed, took) => {
+        if (took) node.sendMeasured(name, args, took).then(done, failed);
+        else node.run(name, args, done, failed);
+      },
       load: () => loader.load(node).then(() => loader.problem(node) === undefined),
     };
     return this.route;
@@ -138,32 +140,39 @@ export class ScriptRunner {
    * Sends the calls as one command, and again if Redis replies NOSCRIPT, since then nothing ran. The last try is an EVAL.
    *
    * @param tries how often the command may be sent
+   * @param ended called when each call is settled
    */
-  private attempt(calls: readonly Call[], route: Route, tries: number): Promise<void> {
-    const { script } = this;
-    const form = script.formFor(calls.length);
+  private attempt(calls: readonly Call[], route: Route, tries: number, ended: () => void): void {
+    const { script, pace } = this;
+    const size = calls.length;
+    const form = script.formFor(size);
     const last = tries === 1;
     for (const call of calls) call.inFlight = true;
-    const { pace } = this;
-    const size = calls.length;
     // Only commands on the direct route are timed, because on other routes the time includes redirections or WAIT.
     const timed = route === this.route && pace.watches(size);
     const sentAt = timed ? performance.now() : 0;
-    const took = timed && pace.measures(size, sentAt) ? (ms: number | undefined) => pace.measured(size, ms) : undefined;
-    return route.send([last ? 'EVAL' : 'EVALSHA', script.command(last ? form.body : form.sha, calls)], took).then(
-      (raw) => {
-        if (timed) pace.answered(size, performance.now() - sentAt);
-        script.settle(raw, calls, (call, problem) => this.fail(call, problem));
-      },
-      (error: unknown) => {
-        const failure = asFailure(error);
-        for (const call of calls) {
-          call.inFlight = false;
-          call.lost ||= failure.mayHaveRun;
-        }
-        return this.recover(calls, route, failure, tries);
-      },
-    );
+    const took: Took | undefined = timed && pace.measures(size, sentAt) ? (ms) => pace.measured(size, ms) : undefined;
+    const done: OnReply = (raw) => {
+      if (timed) pace.answered(size, performance.now() - sentAt);
+      try {
+        script.settle(raw, calls, this.fail);
+      } finally {
+        ended();
+      }
+    };
+    const failed: OnFailure = (failure) => {
+      for (const call of calls) {
+        call.inFlight = false;
+        call.lost ||= failure.mayHaveRun;
+      }
+      void this.recover(calls, route, failure, tries).finally(ended);
+    };
+    route.send(last ? 'EVAL' : 'EVALSHA', script.command(last ? form.body : form.sha, calls), done, failed, took);
+  }
+
+  /** Same as `attempt`. Resolves when each call is settled. */
+  private tryAgain(calls: readonly Call[], route: Route, tries: number): Promise<void> {
+    return new Promise((ended) => this.attempt(calls, route, tries, ended));
   }
 
   private async recover(calls: readonly Call[], route: Route, failure: CommandFailure, tries: number): Promise<void> {
@@ -172,7 +181,7 @@ export class ScriptRunner {
       const healed = await route.load();
       if (healed) events.scriptsHealed.publish(() => ({ registry, node: route.id, script: this.script.name }));
       const live = calls.filter(({ settled }) => !settled);
-      if (live.length > 0) await this.attempt(live, route, tries - 1);
+      if (live.length > 0) await this.tryAgain(live, route, tries - 1);
     } else if (route.id !== ROUTED && asksForSingles(failure, calls.length)) {
       await this.sendSingly(calls, failure);
     } else this.failAll(calls, failure);
@@ -187,7 +196,7 @@ export class ScriptRunner {
     if (failure.code === 'MOVED') connection.refresh();
     const route: Route = {
       id: ROUTED,
-      send: ([name, args]) => connection.sendRouted(name, args),
+      send: (name, args, done, failed) => void connection.sendRouted(name, args).then(done, failed),
       load: async () => {
         const nodes = connection.nodes().filter(({ ready }) => ready);
         await Promise.all(nodes.map((node) => loader.load(node)));
@@ -196,7 +205,7 @@ export class ScriptRunner {
     };
     // Calls that were rejected at their deadline in the meantime must not run any more.
     const live = calls.filter(({ settled }) => !settled);
-    await Promise.all(live.map((call) => this.attempt([call], route, MAX_TRIES)));
+    await Promise.all(live.map((call) => this.tryAgain([call], route, MAX_TRIES)));
   }
 
   private async sendAndWait(node: RedisNode, calls: readonly Call[], { replicas, timeoutMs }: Wait): Promise<void> {
@@ -208,25 +217,27 @@ export class ScriptRunner {
     }
     const live = calls.filter(({ settled }) => !settled);
     if (live.length === 0) return;
-    const send = async (command: RedisCommand): Promise<unknown> => {
-      const [raw, waited] = await connection.sendAll([command, ['WAIT', [String(replicas), String(timeoutMs)]]]);
-      if (raw instanceof CommandFailure) throw raw;
-      // If WAIT failed, no replica is confirmed; the reply of the script is still valid.
-      for (const call of live) call.replicas = waited instanceof CommandFailure ? 0 : Number(waited);
-      return raw;
+    const wait: RedisCommand = ['WAIT', [String(replicas), String(timeoutMs)]];
+    const send: Route['send'] = (name, args, done, failed) => {
+      void connection.sendAll([[name, args], wait]).then(([raw, waited]) => {
+        if (raw instanceof CommandFailure) return failed(raw);
+        // If WAIT failed, no replica is confirmed; the reply of the script is still valid.
+        for (const call of live) call.replicas = waited instanceof CommandFailure ? 0 : Number(waited);
+        done(raw);
+      });
     };
-    await this.attempt(live, { ...this.routeTo(node), send }, MAX_TRIES);
+    await this.tryAgain(live, { ...this.routeTo(node), send }, MAX_TRIES);
   }
 
   private failAll(calls: readonly Call[], failure: CommandFailure): void {
     for (const call of calls) this.fail(call, callError(this.script, failure, call.lost));
   }
 
-  private fail(call: Call, error: Error): void {
+  private readonly fail = (call: Call, error: Error): void => {
     if (call.reject(error)) {
       events.callFailed.publish(() => ({ registry: this.context.registry, script: this.script.name, error }));
     }
-  }
+  };
 }
 
 /** Converts an error to a CommandFailure. After an error of any other class, it is unknown if the command was sent. */
