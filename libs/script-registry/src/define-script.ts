@@ -1,6 +1,6 @@
 import type { ArgType, ListType } from './arg-types';
 import { shown } from '../../internal/src';
-import { sourceUse } from './lua/source-use';
+import { type SourceUse, sourceUse } from './lua/source-use';
 import type { AnyScript, ArgSpecs, GroupBounds, ScriptDefinition, ScriptSpec } from './script-definition';
 import { InvalidScriptError } from './script-registry.errors';
 
@@ -44,7 +44,7 @@ function checkNames(name: string, kind: 'key' | 'argument', names: readonly stri
   if (passed.size !== names.length) refuse(name, `Two ${kind}s have the same name: ${names.join(', ')}.`);
 }
 
-function checkSource(name: string, source: string, keys: readonly string[], args: ArgSpecs): void {
+function checkSource(name: string, source: string, keys: readonly string[], args: ArgSpecs): SourceUse {
   if (typeof source !== 'string' || source.trim() === '')
     refuse(name, `source is ${shown(source)}. Expected Lua code.`);
   if (source.startsWith('#!')) refuse(name, 'source begins with a #! line. Remove it, and name its flags in `flags`.');
@@ -54,18 +54,28 @@ function checkSource(name: string, source: string, keys: readonly string[], args
   const argList = Object.values(args).some(isList);
   checkIndexes(name, 'KEYS', use.keyIndexes, keyList ? Infinity : keys.length, keys);
   checkIndexes(name, 'ARGV', use.argIndexes, argList ? Infinity : argNames.length, argNames);
+  return use;
 }
 
-function checkShared(name: string, shared: string): void {
-  const { keyIndexes, argIndexes, whole } = sourceUse(shared);
+function checkShared(name: string, shared: string): SourceUse {
+  const use = sourceUse(shared);
+  const { keyIndexes, argIndexes, whole } = use;
   if (whole || keyIndexes.length > 0 || argIndexes.length > 0) {
     refuse(name, '`shared` reads KEYS or ARGV, but it runs once for all calls of a group. Pass them to its functions.');
   }
+  return use;
 }
 
-function checkFinish(name: string, finish: string, source: string, keys: readonly string[], args: ArgSpecs): void {
-  if (finish === '') return;
-  const { keyIndexes, argIndexes, whole } = sourceUse(finish);
+function checkFinish(
+  name: string,
+  finish: string,
+  source: SourceUse,
+  keys: readonly string[],
+  args: ArgSpecs,
+): SourceUse {
+  const use = sourceUse(finish);
+  if (finish === '') return use;
+  const { keyIndexes, argIndexes, whole } = use;
   if (whole || argIndexes.length > 0) {
     refuse(
       name,
@@ -73,13 +83,14 @@ function checkFinish(name: string, finish: string, source: string, keys: readonl
     );
   }
   checkIndexes(name, 'KEYS', keyIndexes, keys.length, keys);
-  if (sourceUse(source).whole || keys.some((key) => key.endsWith('[]')) || Object.values(args).some(isList)) {
+  if (source.whole || keys.some((key) => key.endsWith('[]')) || Object.values(args).some(isList)) {
     refuse(
       name,
       '`finish` is not allowed in a script that takes a list, or that reads KEYS or ARGV other than by literal indexes such ' +
         'as KEYS[1]. Remove `finish`, and do its work in `source`.',
     );
   }
+  return use;
 }
 
 function checkIndexes(
@@ -139,10 +150,9 @@ export function defineScript<
   if (!NAME.test(name))
     refuse(name, 'The name is invalid. Expected <lib>.<verb> in kebab-case, such as "limits.consume".');
   checkParameters(name, keys, args);
-  checkSource(name, source, keys, args);
-  checkShared(name, shared);
-  checkFinish(name, finish, source, keys, args);
-  const { reserved } = sourceUse(shared, source, finish);
+  const use = checkSource(name, source, keys, args);
+  const uses = [checkShared(name, shared), use, checkFinish(name, finish, use, keys, args)];
+  const reserved = uses.find((part) => part.reserved !== undefined)?.reserved;
   if (reserved !== undefined) {
     refuse(
       name,

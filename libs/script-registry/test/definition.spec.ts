@@ -12,7 +12,7 @@ import {
 } from 'luanest/script-registry';
 import { slotOf } from '../../internal/src';
 import { connectIoredis } from '../src/connection/ioredis-connection';
-import { groupedForm } from '../src/lua/forms';
+import { formsOf } from '../src/lua/forms';
 import { sourceUse } from '../src/lua/source-use';
 import { tokenize } from '../src/lua/tokens';
 import { resolveOptions } from '../src/script-registry.options';
@@ -138,7 +138,7 @@ describe('defineScript', () => {
   });
 
   it('leaves fields that are only named like parameters alone', () => {
-    const form = groupedForm(
+    const { group } = formsOf(
       {
         source: 'local x = {} x.KEYS = { 7 } return { x.KEYS[1], KEYS[1] }',
         shared: '',
@@ -147,9 +147,10 @@ describe('defineScript', () => {
         flags: [],
       },
       { fixedKeys: 1, fixedArgs: [], lists: false },
+      true,
       false,
     );
-    expect(form.body).toContain('{ x.KEYS[1], KEYS[luanest_k+1] }');
+    expect(group?.body).toContain('{ x.KEYS[1], KEYS[luanest_k+1] }');
   });
 
   it('cuts any text into tokens that join to the same text', () => {
@@ -185,14 +186,15 @@ describe('defineScript', () => {
 
   it('rewrites literal indexes to offsets, reads TIME once a group, and keeps line numbers and operators', () => {
     const source = `local a = KEYS[1] .. ARGV[ 2 ] -- KEYS[1]\nif a ~= 'KEYS[1]' then return redis.call("TIME") end\nreturn a`;
-    const form = groupedForm(
+    const { group } = formsOf(
       { source, shared: '', finish: '', timed: false, flags: [] },
       { fixedKeys: 1, fixedArgs: [false, false], lists: false },
+      true,
       false,
     );
-    expect(form.body).toContain('local a = KEYS[luanest_k+1] .. ARGV[luanest_a+2]');
-    expect(form.body).toContain(`if a ~= 'KEYS[1]' then return luanest_time() end`);
-    expect(form.body.startsWith('#!lua\n')).toBe(true);
+    expect(group?.body).toContain('local a = KEYS[luanest_k+1] .. ARGV[luanest_a+2]');
+    expect(group?.body).toContain(`if a ~= 'KEYS[1]' then return luanest_time() end`);
+    expect(group?.body.startsWith('#!lua\n')).toBe(true);
   });
 });
 

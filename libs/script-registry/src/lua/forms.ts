@@ -3,7 +3,15 @@ import { offsetLoop, recordLua, sliceLoop, type ScriptShape } from './group-loop
 import { loneReply, taggedReply } from './lone-reply';
 import { encodeReturns } from './returns';
 import { SourceLines } from './source-lines';
-import { isField, isTimeCall, literalIndex, readsTimeOnce, sourceUse, TIME_CALL_LENGTH } from './source-use';
+import {
+  isField,
+  isTimeCall,
+  literalIndex,
+  readsTimeOnce,
+  type SourceUse,
+  sourceUse,
+  TIME_CALL_LENGTH,
+} from './source-use';
 import { isSignificant, tokenize, type LuaToken } from './tokens';
 import {
   captures,
@@ -131,11 +139,10 @@ function assemble(parts: Parts): LoadableScript {
  * Makes the form of a call sent alone. Comments are removed, and each `return` is encoded. The rest of the script's Lua is changed
  * only if the script is `timed`, so that `reply` gets the same time that the script reads.
  */
-function singleForm(script: ScriptText, tagged: boolean): LoneScript {
+function singleForm(script: ScriptText, tagged: boolean, use: SourceUse): LoneScript {
   const { timed, finish, flags } = script;
-  const use = sourceUse(script.shared, script.source, finish);
-  const once = readsTimeOnce(script.shared, script.source, finish);
-  const time = !timed || !use.readsTime ? undefined : once ? 'luanest_now' : 'luanest_time()';
+  const once = (): boolean => readsTimeOnce(script.shared, script.source, finish);
+  const time = !timed || !use.readsTime ? undefined : once() ? 'luanest_now' : 'luanest_time()';
   const text = (lua: string): string => rewrite(lua, { time, calls: false });
   const [shared, source] = [text(script.shared), text(script.source)];
   const before = timed ? [LONE_STAMP_LUA, ...(time === 'luanest_time()' ? [LONE_TIME_LUA] : [])] : [];
@@ -175,18 +182,15 @@ const FINISHED_LUA = `local function luanest_finished(ok, ...)
   return { err = luanest_problem(problem) }
 end`;
 
-/**
- * Returns true if each call of a group gets its own tables KEYS and ARGV; false if the calls read the KEYS and ARGV of the group
- * by offsets.
- */
-function sliced(source: string, shape: ScriptShape): boolean {
-  return shape.lists || sourceUse(source).whole;
-}
-
-export function groupedForm(script: ScriptText, shape: ScriptShape, tagged: boolean): LoadableScript {
+/** @param slices true if each call gets its own tables KEYS and ARGV; false if calls read those of the group by offsets */
+function groupedForm(
+  script: ScriptText,
+  shape: ScriptShape,
+  tagged: boolean,
+  use: SourceUse,
+  slices: boolean,
+): LoadableScript {
   const { shared, source, finish, timed, flags } = script;
-  const slices = sliced(source, shape);
-  const use = sourceUse(shared, source, finish);
   const rewriting = { time: use.readsTime ? 'luanest_time()' : undefined, calls: true };
   const common = shape.fixedArgs.some(Boolean);
   const time = timed ? SHARED_TIME_LUA : OWN_TIME_LUA;
@@ -234,11 +238,13 @@ export function formsOf(script: ScriptText, shape: ScriptShape, groups: boolean,
   let forms = known.get(script);
   if (forms === undefined) {
     const { shared, source, finish } = script;
-    const grouped = groups && sourceUse(shared, source, finish).alone === undefined;
+    const use = sourceUse(shared, source, finish);
+    const slices = shape.lists || sourceUse(source).whole;
+    const grouped = groups && use.alone === undefined;
     forms = {
-      single: singleForm(script, tagged),
-      group: grouped ? groupedForm(script, shape, tagged) : undefined,
-      slices: sliced(source, shape),
+      single: singleForm(script, tagged, use),
+      group: grouped ? groupedForm(script, shape, tagged, use, slices) : undefined,
+      slices,
     };
     known.set(script, forms);
   }

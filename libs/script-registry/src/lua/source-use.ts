@@ -2,7 +2,8 @@ import { isSignificant, tokenize, type LuaToken } from './tokens';
 
 /** Returns true if the name at index `at` is a field of a table, not a global. */
 export function isField(tokens: readonly LuaToken[], at: number): boolean {
-  return ['.', ':'].includes(textAt(tokens, at - 1)) && textAt(tokens, at - 2) !== '.';
+  const before = tokens[at - 1]?.text;
+  return (before === '.' || before === ':') && textAt(tokens, at - 2) !== '.';
 }
 
 /** Returns the number in `NAME[number]` at index `at`, and the index of the closing bracket; undefined for any other use. */
@@ -20,7 +21,7 @@ const TIME_CALL = ['redis', '.', 'call', '(', /^(['"])TIME\1$/i, ')'];
 export const TIME_CALL_LENGTH = TIME_CALL.length;
 
 export function isTimeCall(tokens: readonly LuaToken[], at: number): boolean {
-  if (isField(tokens, at)) return false;
+  if (textAt(tokens, at) !== 'redis' || isField(tokens, at)) return false;
   return TIME_CALL.every((part, offset) => {
     const text = textAt(tokens, at + offset);
     return typeof part === 'string' ? text === part : part.test(text);
