@@ -12,7 +12,9 @@ import {
   defineScript,
   str,
 } from 'luanest/script-registry';
+import { Gate } from '../../../test/support/gate';
 import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
+import { sleep } from '../../../test/support/wait';
 import {
   allCommon,
   append,
@@ -368,4 +370,27 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
     registryIsClustered()
       ? Boolean((client as Cluster).options.redisOptions?.stringNumbers)
       : Boolean((client as Redis).options.stringNumbers);
+});
+
+it('keeps calls for slots that a Cluster client does not know, until the client can follow redirections', async () => {
+  const client = clusterClient({ redisOptions: { stringNumbers: true } });
+  const check = new Gate();
+  const ask = client.cluster.bind(client) as (...args: unknown[]) => unknown;
+  // ioredis is ready after this command, and its nodes are earlier.
+  client.cluster = ((...args: unknown[]) => check.pass().then(() => ask(...args))) as never;
+  const registry = await openRegistry(client, { prefix: uniquePrefix() });
+  const space = registry.keySpace('test');
+  const answers = Promise.allSettled(
+    Array.from({ length: 24 }, (_, i) => {
+      const keys = { log: space.tag(`early-${i}`).key('log') };
+      return registry.run(append, { keys, args: { entry: 'x' } });
+    }),
+  );
+  // Time for the redirections.
+  await sleep(200);
+  expect(client.status).toBe('connect');
+  check.open();
+  expect(await answers).toEqual(Array.from({ length: 24 }, () => ({ status: 'fulfilled', value: 1 })));
+  registry.close();
+  client.disconnect();
 });

@@ -86,8 +86,11 @@ export class IoredisCluster implements RedisConnection {
     if (this.client.slots.length === 0) return undefined;
     const id = this.client.slots[slot]?.[0];
     // A slot has no entry if no master has it, and maybe for a client with stringNumbers. Any master will do then: it runs the
-    // script, or replies with MOVED or CLUSTERDOWN.
-    return id === undefined ? this.nodes().find((node) => node.role === 'master' && node.ready) : this.table().get(id);
+    // script, or replies with MOVED or CLUSTERDOWN. The client follows a MOVED only when it is ready, which is later than its nodes.
+    if (id !== undefined) return this.table().get(id);
+    return this.client.status === 'ready'
+      ? this.nodes().find((node) => node.role === 'master' && node.ready)
+      : undefined;
   }
 
   sendRouted(name: string, args: CommandArg[]): Promise<unknown> {
