@@ -151,7 +151,9 @@ it('says nothing while all goes well, and nothing of payloads, ids and tokens wh
   const ofTasks = (text: string): boolean => text.includes('task "order.expire"');
   expect(texts.filter((text) => ofTasks(text) && text.includes('(id "order-17")'))).toHaveLength(3);
   expect(texts.filter((text) => text.startsWith('error') && !ofTasks(text))).toHaveLength(6);
-  expect(texts.filter((text) => /^(log|debug|verbose)/.test(text))).toEqual([]);
+  // A stream that was reported as stalled may move again.
+  const good = texts.filter((text) => /^(log|debug|verbose)/.test(text));
+  expect(good.filter((text) => !text.startsWith('log orders/mails is no longer stalled.'))).toEqual([]);
   expect(texts.length).toBeLessThan(35);
   expect(texts.filter((text) => /orders\/mails: Work\.mail returned an object of Object/.test(text))).toHaveLength(1);
   expect(texts.filter((text) => text.includes(SECRET))).toEqual([]);

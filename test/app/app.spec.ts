@@ -195,7 +195,7 @@ it('plays a rain whose every cent adds up although the app is killed in the midd
   await program.end('SIGKILL');
   apps = [];
   await start({ PORT: new URL(url).port });
-  expect(await rain.status()).toBe(0);
+  expect([await rain.status(), rain.stderr]).toEqual([0, rain.stderr]);
   const lines = rain.stdout.trimEnd().split('\n');
   expect(lines).toHaveLength(1);
   const audit = JSON.parse(lines[0] as string) as Record<string, number>;
@@ -215,7 +215,7 @@ it('plays the demo to its end', async () => {
   await endAll();
   dataDir = await makeDataFolder();
   const demo = Program.node([built('demo.js'), '--exit', '--json'], { DATA_DIR: dataDir, PORT: 'ignored' });
-  expect(await demo.status()).toBe(0);
+  expect([await demo.status(), demo.stderr]).toEqual([0, demo.stderr]);
   expect(JSON.parse(demo.stdout)).toMatchObject({
     ok: true,
     users: 2_000,

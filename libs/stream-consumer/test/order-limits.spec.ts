@@ -40,7 +40,7 @@ describe('ordered messages of a busy key', () => {
     const gate = new Gate();
     const seen: number[] = [];
     const { stream, heads, tries } = bench.keys('trimmed', 'g');
-    const terms = group('trimmed', 'g', { ordered: true, concurrency: 2 });
+    const terms = group('trimmed', 'g', { ordered: true, concurrency: 2, attempts: 10_000 });
     const handle = await bench.streams.consume<number>(terms, async ({ payload }) => {
       if (payload === -1) await gate.pass();
       if (payload < 100) throw new Error('again');
@@ -51,7 +51,7 @@ describe('ordered messages of a busy key', () => {
       'trimmed',
       Array.from({ length: 100 }, (_, payload) => ({ payload, key: payload % 2 === 0 ? 'held' : 'fails' })),
     );
-    await eventually(async () => expect(await handle.stats()).toMatchObject({ lag: 0, parked: 98 }));
+    await eventually(async () => expect(await handle.stats()).toMatchObject({ lag: 0, parked: 99 }));
     await bench.raw.xtrim(stream, 'MAXLEN', 0);
     expect(await handle.stats()).toMatchObject({ length: 0, lag: 0 });
     await bench.streams.publishMany(

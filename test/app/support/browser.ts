@@ -24,6 +24,7 @@ export class TestBrowser {
   /** A page in a context of its own. */
   async open(url: string, options: PageOptions = {}): Promise<Page> {
     const page = await this.browser.newPage(options);
+    page.setDefaultTimeout(120_000);
     page.on('pageerror', (error) => this.problems.push(error.message));
     page.on('console', (message) => {
       // The browser itself says so of each refused request, expected ones among them.
