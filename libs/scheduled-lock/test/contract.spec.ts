@@ -133,6 +133,30 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     expect((await job.claim('c', 11)).outcome).toBe('skipped-held');
   });
 
+  it('a catch-up whose run never began leaves its slot to the next catch-up, and to no tick', async () => {
+    const job = newJob();
+    const slot = Date.now();
+    const catchUp = (owner: string) => job.claim(owner, 0, { mode: 'catch-up', staleMs: 600_000 });
+    const died = await job.claim('a', slot);
+    await job.expire();
+    const unused = await catchUp('b');
+    expect(unused).toMatchObject({ outcome: 'ran', slot });
+    expect(await job.complete('b', 'redis-error', slot)).toBe(true);
+    expect(await job.complete('b', 'redis-error', slot)).toBe(true);
+    expect((await job.claim('c', slot)).outcome).toBe('skipped-slot');
+    const again = await catchUp('d');
+    expect(again).toMatchObject({ outcome: 'ran', slot });
+    expect([died.fence, unused.fence, again.fence]).toEqual(
+      [died.fence, unused.fence, again.fence].sort((a, b) => a - b),
+    );
+    // A late replay gives back nothing of another run.
+    expect(await job.complete('b', 'redis-error', slot)).toBe(false);
+    expect((await catchUp('e')).outcome).toBe('nothing');
+    expect(await job.complete('d', 'ran', slot)).toBe(true);
+    expect((await catchUp('f')).outcome).toBe('nothing');
+    expect((await job.history()).map(({ outcome }) => outcome)).toEqual(['ran', 'skipped-slot']);
+  });
+
   it('a catch-up takes the last slot when its run died, and only then', async () => {
     const job = newJob();
     const slot = Date.now();
@@ -245,12 +269,17 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
 
   it('behaves like a small model, whatever the order of the calls', async () => {
     type Step =
-      | { do: 'claim'; owner: string; slot: number }
+      | { do: 'claim'; owner: string; slot: number; mode: string }
       | { do: 'renew' | 'ran' | 'lost' | 'redis-error'; owner: string }
       | { do: 'expire' };
     const owner = fc.constantFrom('a', 'b', 'c');
     const step: fc.Arbitrary<Step> = fc.oneof(
-      fc.record({ do: fc.constant('claim' as const), owner, slot: fc.integer({ min: 1, max: 6 }) }),
+      fc.record({
+        do: fc.constant('claim' as const),
+        owner,
+        slot: fc.integer({ min: 1, max: 6 }),
+        mode: fc.constantFrom('tick', 'tick', 'catch-up', 'free'),
+      }),
       fc.record({
         do: fc.constantFrom('renew' as const, 'ran' as const, 'lost' as const, 'redis-error' as const),
         owner,
@@ -260,7 +289,7 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
         const job = newJob();
-        const model = { slot: -1, owner: '', held: false, done: true };
+        const model = { slot: -1, open: false, mode: '', owner: '', held: false, done: true };
         // Tokens are never used for two runs.
         const tokens: Record<string, string> = {};
         let runs = 0;
@@ -270,11 +299,17 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
             model.held = false;
           } else if (one.do === 'claim') {
             const token = `${one.owner}${runs++}`;
-            const expected = one.slot <= model.slot ? 'skipped-slot' : model.held ? 'skipped-held' : 'ran';
-            expect((await job.claim(token, one.slot)).outcome).toBe(expected);
+            const { mode } = one;
+            let expected = 'ran';
+            if (mode === 'tick' && one.slot <= model.slot) expected = 'skipped-slot';
+            else if (mode === 'catch-up' && (!model.open || model.held)) expected = 'nothing';
+            else if (model.held) expected = 'skipped-held';
+            const staleMs = mode === 'catch-up' ? Number.MAX_SAFE_INTEGER : 0;
+            expect((await job.claim(token, one.slot, { mode, staleMs })).outcome).toBe(expected);
             if (expected !== 'ran') continue;
             tokens[one.owner] = token;
-            Object.assign(model, { slot: one.slot, owner: token, held: true, done: false });
+            Object.assign(model, { owner: token, mode, held: true, done: false });
+            if (mode === 'tick') Object.assign(model, { slot: one.slot, open: true });
           } else {
             const token = tokens[one.owner] ?? 'none';
             const mine = model.owner === token;
@@ -287,7 +322,10 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
             if (!held) continue;
             model.held = false;
             model.done = true;
-            if (one.do === 'redis-error') model.slot--;
+            // A catch-up that never ran leaves its slot open, and a run without a slot changes no slot.
+            if (one.do === 'redis-error' && model.mode === 'tick')
+              Object.assign(model, { slot: model.slot - 1, open: false });
+            if (one.do === 'ran' && model.mode !== 'free') model.open = false;
           }
         }
       }),

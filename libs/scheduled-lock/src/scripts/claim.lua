@@ -15,8 +15,8 @@ ARGV[7]  leaseMs      int        1 or more
 ARGV[8]  retentionMs  int        how long slot and fence are kept after the lease
 ARGV[9]  keep         int        entries that the history keeps, 1 or more
 
-Fields of the state: slot: the last slot that was claimed; open: 1 until a run of that slot has completed; of the last run: owner,
-mode, fence, since (start), till (end of its lease), done (1 after it has completed).
+Fields of the state: slot: ticks can claim newer slots only; open: 1 if a catch-up may take that slot when the lease has ended; of
+the last run: owner, mode, fence, since (start), till (end of its lease), done (1 after it has completed).
 
 Returns {outcome, slot, fence, leftMs}
   outcome  ran | skipped-held | skipped-slot | stale | nothing

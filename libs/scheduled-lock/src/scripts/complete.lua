@@ -6,7 +6,8 @@ KEYS[2]  history      list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:his
 ARGV[1]  owner        str        token of the run
 ARGV[2]  node         str        name of the node, without spaces
 ARGV[3]  outcome      str        ran | failed | lost | redis-error; after lost, a catch-up may repeat the slot;
-                                 redis-error: the run never began, so its slot can be claimed again, and the history is not changed
+                                 redis-error: the run never began, so the slot that it claimed can be claimed again, by a tick or,
+                                 if a catch-up had claimed it, by a catch-up; the history is not changed
 ARGV[4]  durationMs   int        how long the job ran
 ARGV[5]  atLeastMs    int        how long the lock is kept after its claim; 0 to free it now
 ARGV[6]  retentionMs  int        how long slot and fence are kept
@@ -29,13 +30,13 @@ local mine = seen[1] == ARGV[1]
 if mine and seen[3] ~= '0' then return 1 end
 local held = mine and tonumber(seen[2]) > now_ms
 local unused = ARGV[3] == 'redis-error'
-local outcome = held and ARGV[3] or 'lost'
+local outcome, mode = held and ARGV[3] or 'lost', seen[5]
 if held then
-  -- A run that was claimed with mode free has no slot, so it changes neither `slot` nor `open`.
-  local has_slot = seen[5] ~= 'free'
   local till = (unused or outcome == 'lost') and 0 or math.max(0, seen[4] + ARGV[5])
-  if unused and has_slot then redis.call('HINCRBY', KEYS[1], 'slot', -1) end
-  if has_slot and outcome ~= 'lost' then
+  -- A free claim took no slot. The slot of a catch-up was open before its claim, and stays so if the run never began.
+  local closes = mode == 'tick' or (mode == 'catch-up' and not unused)
+  if unused and mode == 'tick' then redis.call('HINCRBY', KEYS[1], 'slot', -1) end
+  if closes and outcome ~= 'lost' then
     redis.call('HSET', KEYS[1], 'done', 1, 'till', string.format('%.0f', till), 'open', 0)
   else
     redis.call('HSET', KEYS[1], 'done', 1, 'till', string.format('%.0f', till))
