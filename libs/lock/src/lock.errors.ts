@@ -1,8 +1,8 @@
 import { LuanestError } from '../../internal/src';
 
 /**
- * The lock was not acquired within `waitMs`: others held it or waited for it first, or a lease ended before Redis' reply arrived or
- * before all of several names were acquired.
+ * The lock was not acquired within `waitMs`: others held it or waited for it first, or a lease ended before Redis' reply arrived. Or
+ * it was lost before all of several names were acquired.
  */
 export class LockBusyError extends LuanestError {
   readonly code = 'LOCK_BUSY';

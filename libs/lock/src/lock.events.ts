@@ -8,7 +8,10 @@ export interface LockEvents {
   /** An acquisition of one or several names ended. */
   readonly acquisitionEnded: {
     readonly names: readonly string[];
-    /** `busy`: a name was not acquired within `waitMs`. `failed`: the call threw another error than LockBusyError. */
+    /**
+     * `busy`: a name was not acquired within `waitMs`, or was lost before all names were acquired. `failed`: the call threw another
+     * error than LockBusyError.
+     */
     readonly outcome: 'acquired' | 'busy' | 'failed';
     /** Time from the call until its result or error, ms. */
     readonly durationMs: number;

@@ -22,7 +22,11 @@ import type { Lock, LockStatus } from './lock.types';
 type Names = string | readonly string[];
 
 class Busy {
-  constructor(readonly name: string) {}
+  /** @param lost true if the name was acquired, but lost before all names were acquired */
+  constructor(
+    readonly name: string,
+    readonly lost = false,
+  ) {}
 }
 
 /** Acquires and releases locks by name. Redis grants a name to one holder at a time, for all processes with the same prefix. */
@@ -43,7 +47,8 @@ export class LockService implements BeforeApplicationShutdown {
   /**
    * Acquires a lock on one name, or on several names in sorted order: all of them or none.
    *
-   * @throws LockBusyError if a name was not acquired within `waitMs`, mostly because others held it or waited for it first
+   * @throws LockBusyError if a name was not acquired within `waitMs`, mostly because others held it or waited for it first, or was
+   *   lost before all names were acquired
    * @throws the reason of the option `signal` if that signal fires before the lock is acquired
    * @throws ReentrantLockError inside `withLock` of the same name
    * @throws InvalidCallError, InvalidKeyError or InvalidOptionError for an invalid name or option; nothing was sent
@@ -192,7 +197,7 @@ export class LockService implements BeforeApplicationShutdown {
     const lost = leases.find(({ held }) => !held);
     if (!lost) return new HeldLock(leases as [Lease, ...Lease[]]);
     await within(this.options.redisTimeoutMs, releaseAll());
-    return new Busy(lost.name);
+    return new Busy(lost.name, true);
   }
 
   private refuseReentry(name: string): void {
@@ -205,13 +210,15 @@ export class LockService implements BeforeApplicationShutdown {
   }
 }
 
-/** @throws LockBusyError if a name was not acquired */
-function orThrow(result: Lock | Busy, names: Names, { waitMs }: ResolvedLockOptions): Lock {
+/** @throws LockBusyError if a name was not acquired, or was lost again */
+function orThrow(result: Lock | Busy, names: Names, { waitMs, leaseMs }: ResolvedLockOptions): Lock {
   if (!(result instanceof Busy)) return result;
   const wanted = [names].flat();
   const which = wanted.length > 1 ? `Lock ${result.name} (of ${wanted.join(', ')})` : `Lock ${result.name}`;
   throw new LockBusyError(
-    `${which} was not acquired within waitMs (${waitMs} ms). LockService.status() shows whether it is held now.`,
+    result.lost
+      ? `${which} was acquired, but lost before all names were acquired: its lease (leaseMs: ${leaseMs} ms) ended, or it was removed from Redis.`
+      : `${which} was not acquired within waitMs (${waitMs} ms). LockService.status() shows whether it is held now.`,
   );
 }
 

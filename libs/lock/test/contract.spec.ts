@@ -215,6 +215,20 @@ describe.each(servers)('locks on a %s', (_, client) => {
     await held.release();
   });
 
+  it('report which of several names was lost while the others were awaited', async () => {
+    const held = await other.locks.acquire('lost-b');
+    const waiting = bench.locks.acquire(['lost-b', 'lost-a'], { waitMs: 60_000, leaseMs: 50_000 });
+    await eventually(async () => expect(await other.locks.status('lost-a')).toMatchObject({ held: true }));
+    await bench.locks.forceUnlock('lost-a');
+    await held.release();
+    await expect(waiting).rejects.toMatchObject({
+      code: 'LOCK_BUSY',
+      message:
+        'Lock lost-a (of lost-b, lost-a) was acquired, but lost before all names were acquired: its lease (leaseMs: 50000 ms) ended, or it was removed from Redis.',
+    });
+    expect(await other.locks.status('lost-b')).toMatchObject({ held: false });
+  });
+
   it('refuse values that are not names', async () => {
     for (const names of [3, {}, null, undefined, new Set(['a'])] as never[]) {
       await expect(bench.locks.acquire(names)).rejects.toMatchObject({ code: 'INVALID_CALL' });
