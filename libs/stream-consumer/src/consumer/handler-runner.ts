@@ -179,12 +179,16 @@ export class HandlerRunner {
   }
 
   private bury(delivery: Delivery, { problem, logged, error }: Burial): void {
-    const { stream, group, id } = delivery;
-    const attempts = Math.min(delivery.attempt, this.options.attempts);
+    const { stream, group, id, attempt } = delivery;
+    const attempts = Math.min(attempt, this.options.attempts);
+    // If no attempt was left, this one did not begin.
+    const last = attempt > this.options.attempts ? attempt - 1 : attempt;
     this.decide(delivery);
-    this.logger.error(`${stream}/${group}: message ${id} is dead-lettered after attempt ${attempts}: ${logged}.`);
     events.messageDeadLettered.publish(() => ({ stream, group, id, attempts, reason: problem, error }));
-    void delivery.reader.settler.bury(delivery, problem);
+    void delivery.reader.settler.bury(delivery, problem).then((stored) => {
+      if (stored)
+        this.logger.error(`${stream}/${group}: message ${id} is dead-lettered after attempt ${last}: ${logged}.`);
+    });
   }
 
   /** Logs at most one line in 10 s, because thousands of attempts may fail in a second. Each failure is published as an event. */

@@ -30,7 +30,7 @@ const REPAIR_CALLS = 100;
 /** Stored as the error of the attempt when a message is taken over, unless an earlier attempt has an error. */
 const DIED = 'The consumer died, lost its lease or shut down during the attempt';
 
-/** Reads one partition for one group: takes entries, renews the lease, and takes over entries of consumers that died. */
+/** Reads one partition for one group: takes entries, renews the lease, and takes over entries of consumers whose lease has ended. */
 export class Reader {
   readonly keys: GroupKeys;
   readonly origin: Origin;

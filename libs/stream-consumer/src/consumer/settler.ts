@@ -84,7 +84,7 @@ export class Settler {
    * Puts a message back for another attempt.
    *
    * @param counted true if the attempt counts; false: the next attempt has the same number
-   * @param problem error of the attempt, not empty. If the attempt does not count, a text that is unique in the session
+   * @param problem why the attempt did not succeed, not empty. If the attempt does not count, a text that is unique in the session
    */
   async retry(message: Held, delayMs: number, counted: boolean, problem: string): Promise<void> {
     const { session, entry } = message;
@@ -97,16 +97,17 @@ export class Settler {
     if (alive) this.reader.wakeup.within(delayMs);
   }
 
-  async bury(message: Held, problem: string): Promise<void> {
-    await this.finish(message.session, [message], problem);
+  /** Makes a message a dead letter. @returns false if the session was lost or the consumer stopped before Redis confirmed that */
+  bury(message: Held, problem: string): Promise<boolean> {
+    return this.finish(message.session, [message], problem);
   }
 
-  private async send(session: Session, batch: readonly Held[]): Promise<void> {
+  private async send(session: Session, batch: readonly Held[]): Promise<boolean> {
     if (this.options.ordered) return this.finish(session, batch, '');
     const { stream, sessions, tries } = this.reader.keys;
     const { group } = this.options;
     const ids = batch.map(({ entry }) => entry.id);
-    await this.settle(session, batch, () =>
+    return this.settle(session, batch, () =>
       this.registry.run(acknowledge, {
         keys: { stream, sessions, tries },
         args: { group, session: session.name, needs: this.source.needs, ids },
@@ -118,8 +119,9 @@ export class Settler {
    * Acknowledges messages, and releases the next messages of their keys.
    *
    * @param problem makes them dead letters, unless it is ''
+   * @returns false if the session was lost or the consumer stopped before Redis confirmed that
    */
-  private async finish(session: Session, batch: readonly Held[], problem: string): Promise<void> {
+  private async finish(session: Session, batch: readonly Held[], problem: string): Promise<boolean> {
     const { stream, sessions, due, tries, dead, heads } = this.reader.keys;
     const rows = batch.flatMap(({ entry: { id, key, attempt, firstSeenMs } }) => [
       id,
@@ -130,13 +132,14 @@ export class Settler {
     ]);
     const keys = { stream, sessions, due, tries, dead, heads };
     let released = 0;
-    await this.settle(session, batch, async () => {
+    const alive = await this.settle(session, batch, async () => {
       const args = { group: this.options.group, session: session.name, needs: this.source.needs, rows };
       const answer = await this.registry.run(finish, { keys, args });
       released = answer.released;
       return answer.alive;
     });
     if (released > 0) this.reader.wakeup.ring();
+    return alive;
   }
 
   private async settle(session: Session, batch: readonly Held[], call: () => Promise<boolean>): Promise<boolean> {

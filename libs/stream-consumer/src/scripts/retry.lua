@@ -13,7 +13,8 @@ ARGV[4]  attempt      int     attempt that ended, from 1
 ARGV[5]  counted      int     1 if the attempt counts | 0
 ARGV[6]  firstSeenMs  int     first delivery, ms since 1970
 ARGV[7]  delayMs      int >= 0
-ARGV[8]  problem      str     error of the attempt, not empty. If the attempt does not count, a text that is unique in the session
+ARGV[8]  problem      str     why the attempt did not succeed, not empty. If the attempt does not count, a text that is unique
+                              in the session
 
 Returns {alive}
   alive  1 | 0  0 if the session was lost: nothing was changed
