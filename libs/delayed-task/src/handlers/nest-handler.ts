@@ -28,7 +28,7 @@ export function enhance(contexts: ExternalContextCreator, instance: object, meth
       const { result, returned } = await run(payload, task);
       return unfinishedOutcome(result) ?? unfinishedOutcome(returned?.value) ?? result;
     } catch (error) {
-      // Filters do not get outcomes: Nest logs what no filter catches as an error, and an outcome is not an error.
+      // Filters do not get outcomes: a filter that catches everything would report an outcome as an error.
       if (unfinishedOutcome(error)) throw error;
       // What a filter returns is ignored. What it throws replaces the error.
       // See DECISIONS.md: filters-run-apart
