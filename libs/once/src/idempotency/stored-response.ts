@@ -15,7 +15,10 @@ export interface SentResponse {
   readonly body: string | Uint8Array;
 }
 
-/** Headers that are not stored. They belong to one connection, are computed for each response, or are secrets (cookies). */
+/**
+ * Headers that are not stored, except the content-length of a response to HEAD. They belong to one connection, are computed for each
+ * response, or are secrets (cookies).
+ */
 const NOT_STORED = new Set([
   'connection',
   'content-length',
