@@ -17,14 +17,14 @@ export class Breaker {
     private readonly changed: (state: 'opened' | 'closed') => void,
   ) {}
 
-  /** True while calls are stopped, except one at a time as a test. */
+  /** True while calls are stopped, except test calls. */
   get open(): boolean {
     return this.failures >= this.threshold;
   }
 
   /**
-   * Returns true if a call may be made now. While the breaker is open, it allows one call at a time, `openMs` after the last
-   * failure.
+   * Returns true if a call may be made now. While the breaker is open, it allows a test call `openMs` after the last failure,
+   * and no other until a call has ended.
    */
   enter(): boolean {
     if (!this.open) return true;

@@ -18,7 +18,10 @@ function subjectPart(subject: string): string {
   return HASHED + createHash('sha256').update(Buffer.from(subject, 'utf16le')).digest('hex');
 }
 
-/** Returns an id for a rule and a subject, for maps in this process. The id is unique, and its length has a maximum. */
+/**
+ * Returns an id for a rule and a subject, for maps in this process. Only rules that share counters have the same id for a subject.
+ * The id's length has a maximum.
+ */
 export function memoryId({ algorithm, name, windowMs }: NamedRule, subject: string): string {
   return `${algorithm}:${windowMs}:${name.length}:${name}:${subjectPart(subject)}`;
 }

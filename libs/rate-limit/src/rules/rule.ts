@@ -49,7 +49,10 @@ export interface RateLimitRule {
    * applies. To leave a request out, use `skip`. Default: the client's address.
    */
   readonly subject?: (context: ExecutionContext) => string | undefined | Promise<string | undefined>;
-  /** Number of hits that a request counts as; integer from 0 to 1e9. Default 1. */
+  /**
+   * Number of hits that a request counts as; integer from 0 to 1e9. A cost above `burst`, or above the limit if there is no burst, is
+   * never allowed; boot refuses such a number, unless the limit is 0. Default 1.
+   */
   readonly cost?: PerRequest<number>;
   /** Returns true for requests that the rule does not apply to. Default: the rule applies to all requests. */
   readonly skip?: (context: ExecutionContext) => boolean | Promise<boolean>;
