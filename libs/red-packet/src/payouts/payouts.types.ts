@@ -84,7 +84,7 @@ export interface PayoutDeadLetter {
   readonly payout: GrantRecord | undefined;
   /** Why the payout was dead-lettered, such as the last error or the reason that the handler gave. */
   readonly error: string;
-  /** Attempts that counted. */
+  /** Attempts that counted, at most the option `attempts`. */
   readonly attempts: number;
   /** When a process first took the payout, ms since 1970. */
   readonly firstSeenAtMs: number;
