@@ -154,7 +154,11 @@ export const TABLE = Object.freeze({
     'Attempts that failed or asked for a retry, and were followed by another attempt',
     ...STREAM,
   ),
-  'luanest.stream.dead_letters': counter('{message}', 'Messages dead-lettered', ...STREAM),
+  'luanest.stream.dead_letters': counter(
+    '{message}',
+    'Messages dead-lettered, counted before Redis has stored it',
+    ...STREAM,
+  ),
   'luanest.stream.lost': counter(
     '{message}',
     'Messages that a consumer of this process lost while it handled them',
@@ -162,7 +166,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.stream.taken_over': counter(
     '{message}',
-    'Messages that this process took over from consumers that died or lost their lease',
+    'Messages that this process took over from consumers that died, shut down or lost their lease',
     ...STREAM,
   ),
   'luanest.stream.errors': counter('{call}', 'Calls of consumers to Redis that failed', ...STREAM, DURING, ERROR),
