@@ -15,7 +15,7 @@ Logger.overrideLogger(new AppLogger());
 const APPS = 3;
 const RESTART_MS = 1_000;
 
-/** Runs three processes of the app on one Redis Cluster and one ledger, on this machine. Replaces a process that ends. */
+/** Runs three processes of the app and a Redis Cluster on this machine, with one ledger. Replaces an app process that ends. */
 async function main(): Promise<void> {
   const { port, dataDir } = await loadConfig();
   const cluster = await EmbeddedCluster.start(dataDir, new Logger(EmbeddedCluster.name));

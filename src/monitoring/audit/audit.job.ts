@@ -26,7 +26,7 @@ const AT_ONCE = 8;
 export class AuditJob {
   private readonly logger = new Logger(AuditJob.name);
   private readonly logged = new Set<string>();
-  /** Status and ledger totals of the newest rain at the previous run in this process, as JSON. */
+  /** Status and ledger totals of the newest rain at the last run in this process that read all rains and found one, as JSON. */
   private seen = '';
 
   constructor(
