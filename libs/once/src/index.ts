@@ -1,3 +1,4 @@
+export { CurrentOnceRun } from './idempotency/current-once-run.decorator';
 export { Idempotent } from './idempotency/idempotency.decorator';
 export { IdempotencyException } from './idempotency/idempotency.exception';
 export type { IdempotencyOptions, IdempotencyRouteOptions } from './idempotency/idempotency.options';

@@ -38,9 +38,9 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Returns the run that the calling code is part of. Such code is the work of `run`, a method with `@Once()`, and the handler
-   * of a request with `@Idempotent()`, with the interceptors that run inside of the decorator. Inside nested runs, returns the
-   * innermost run. Outside of a run, returns undefined.
+   * Returns the run that the calling code is part of. Such code is the work of `run` and a method with `@Once()`. Inside nested
+   * runs, returns the innermost run. Outside of a run, returns undefined. The handler of a route with `@Idempotent()` uses
+   * `@CurrentOnceRun()`.
    */
   current(): OnceRun | undefined {
     return this.runs.current();

@@ -68,7 +68,10 @@ export interface Claim {
   release(): Promise<ReleaseAnswer>;
 }
 
-/** Run in progress. The work of `OnceService.run` gets it as argument, and `OnceService.current()` returns it. */
+/**
+ * Run in progress. The work of `OnceService.run` gets it as argument, and `OnceService.current()` returns it. The handler of a
+ * route with `@Idempotent()` gets it with `@CurrentOnceRun()`.
+ */
 export interface OnceRun {
   /**
    * Id that `run` was called with; the id of the message with `@Once()`; the idempotency key of the request with

@@ -1,45 +1,25 @@
 import { connect } from 'node:http2';
 import { once as event } from 'node:events';
 import { text } from 'node:stream/consumers';
-import {
-  Controller,
-  Get,
-  Injectable,
-  Post,
-  UseInterceptors,
-  type CallHandler,
-  type ExecutionContext,
-  type NestInterceptor,
-} from '@nestjs/common';
+import { Controller, Get, Injectable, Post } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { Idempotent, Once, OnceLostError, OnceService, type OnceRun } from 'luanest/once';
-import { from, mergeMap, of, type Observable } from 'rxjs';
+import { CurrentOnceRun, Idempotent, Once, OnceLostError, OnceService, type OnceRun } from 'luanest/once';
+import { mergeMap, of, type Observable } from 'rxjs';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
 import { openHttp, platforms, type HttpApp } from './http-support';
 
-/** Results of `current()`, by the code that called it. */
+/** Runs, by the code that got them. */
 let seen: Record<string, OnceRun | undefined> = {};
 let service: OnceService;
 let gate: Promise<void> = Promise.resolve();
-
-const note = (where: string): void => void (seen[where] = service.current());
-
-class Noting implements NestInterceptor {
-  constructor(private readonly where: string) {}
-
-  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    note(`${this.where}, before`);
-    return from(Promise.resolve()).pipe(mergeMap(() => next.handle()));
-  }
-}
 
 @Injectable()
 class Mailer {
   @Once({ id: (id: string) => id })
   async send(id: string): Promise<string> {
     await Promise.resolve();
-    note('message');
+    seen['message'] = service.current();
     return `sent ${id}`;
   }
 }
@@ -47,40 +27,45 @@ class Mailer {
 @Controller()
 class Routes {
   @Post('order')
-  @UseInterceptors(new Noting('inside'))
   @Idempotent()
-  async order(): Promise<unknown> {
-    note('handler, before');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    note('handler, after');
-    return service.current()?.fence;
+  order(@CurrentOnceRun() run: OnceRun | undefined): unknown {
+    run?.assertHeld();
+    seen['order'] = run;
+    return run?.fence;
+  }
+
+  @Post('optional')
+  @Idempotent({ required: false })
+  optional(@CurrentOnceRun() run: OnceRun | undefined): string {
+    return `${run?.id}`;
   }
 
   @Post('observable')
   @Idempotent()
-  observable(): Observable<string> {
-    return of('a').pipe(mergeMap(() => Promise.resolve(`${service.current()?.id}`)));
+  observable(@CurrentOnceRun() run: OnceRun): Observable<string> {
+    return of('a').pipe(mergeMap(() => Promise.resolve(run.id)));
   }
 
   @Post('nested')
   @Idempotent()
-  async nested(): Promise<string> {
-    const sent = await mailer.send(`mail of ${service.current()?.id}`);
-    note('after the message');
+  async nested(@CurrentOnceRun() run: OnceRun): Promise<string> {
+    seen['before the message'] = service.current();
+    const sent = await mailer.send(`mail of ${run.id}`);
+    seen['after the message'] = service.current();
     return sent;
   }
 
   @Post('endless')
   @Idempotent({ leaseMs: 400, maxLeaseMs: 500 })
-  async endless(): Promise<string> {
-    note('endless');
+  async endless(@CurrentOnceRun() run: OnceRun): Promise<string> {
+    seen['endless'] = run;
     await gate;
     return 'late';
   }
 
   @Get('open')
-  open(): string {
-    return String(service.current()?.id);
+  open(@CurrentOnceRun() run: OnceRun | undefined): string {
+    return `${run?.id}`;
   }
 }
 let mailer: Mailer;
@@ -88,12 +73,17 @@ let mailer: Mailer;
 type Send = (
   method: 'GET' | 'POST',
   path: string,
-  key: string,
+  key?: string,
 ) => Promise<{ status: number; body: string; replayed: boolean }>;
+
+const headersWith = (key?: string): Record<string, string> => ({
+  'x-user': 'ann',
+  ...(key !== undefined && { 'idempotency-key': key }),
+});
 
 async function sendHttp2(url: string, ...[method, path, key]: Parameters<Send>): ReturnType<Send> {
   const session = connect(url);
-  const stream = session.request({ ':method': method, ':path': path, 'idempotency-key': key, 'x-user': 'ann' });
+  const stream = session.request({ ':method': method, ':path': path, ...headersWith(key) });
   stream.end();
   const [headers] = (await event(stream, 'response')) as [Record<string, string | number>];
   const body = await text(stream);
@@ -102,7 +92,7 @@ async function sendHttp2(url: string, ...[method, path, key]: Parameters<Send>):
 }
 
 async function sendHttp1(url: string, ...[method, path, key]: Parameters<Send>): ReturnType<Send> {
-  const answer = await fetch(`${url}${path}`, { method, headers: { 'x-user': 'ann', 'idempotency-key': key } });
+  const answer = await fetch(`${url}${path}`, { method, headers: headersWith(key) });
   return { status: answer.status, body: await answer.text(), replayed: answer.headers.has('idempotency-replayed') };
 }
 
@@ -111,16 +101,14 @@ describe.each([
   ['Fastify over HTTP/2', () => new FastifyAdapter({ http2: true }), sendHttp2] as const,
 ])('a run on %s', (_name, adapter, send) => {
   let http: HttpApp;
-  let post: (path: string, key: string) => ReturnType<Send>;
+  let post: (path: string, key?: string) => ReturnType<Send>;
 
   const start = async (): Promise<void> => {
-    const interceptors = [new Noting('outside')];
     http = await openHttp({
       adapter: adapter(),
       client: standaloneClient(),
       controllers: [Routes],
       providers: [Mailer],
-      interceptors,
     });
     service = http.app.get(OnceService);
     mailer = http.app.get(Mailer);
@@ -133,23 +121,29 @@ describe.each([
   });
   afterAll(() => http.close());
 
-  it('is current() in the handler and in interceptors inside, and nowhere else', async () => {
+  it('is what @CurrentOnceRun() gives to the handler of an idempotent request with a key', async () => {
     const first = await post('/order', 'k1');
-    const run = seen['handler, before'];
-    expect(run).toMatchObject({ id: 'k1', fence: Number(first.body) });
-    expect(run?.fence).toBeGreaterThan(1e15);
-    expect(seen['handler, after']).toBe(run);
-    expect(seen['inside, before']).toBe(run);
-    expect(seen['outside, before']).toBeUndefined();
-    expect((await send(http.url, 'GET', '/open', 'k')).body).toBe('undefined');
+    expect(first.status).toBe(201);
+    expect(seen['order']).toMatchObject({ id: 'k1', fence: Number(first.body) });
+    expect(seen['order']?.fence).toBeGreaterThan(1e15);
+    expect(seen['order']?.signal.aborted).toBe(false);
+    // The response was sent, so the work has ended.
+    expect(() => seen['order']?.assertHeld()).toThrow(OnceLostError);
     expect((await post('/observable', 'k2')).body).toBe('k2');
+    expect((await post('/optional', 'k0')).body).toBe('k0');
     expect(await post('/order', 'k1')).toEqual({ ...first, replayed: true });
   });
 
-  it('is the innermost run if a handler calls an @Once() method', async () => {
+  it('is undefined without a key, and where the route is not idempotent', async () => {
+    expect((await post('/optional')).body).toBe('undefined');
+    expect((await send(http.url, 'GET', '/open', 'k')).body).toBe('undefined');
+  });
+
+  it('is not current(), which has the run of an @Once() method that the handler calls', async () => {
     expect((await post('/nested', 'k3')).body).toBe('sent mail of k3');
+    expect(seen['before the message']).toBeUndefined();
     expect(seen['message']?.id).toBe('mail of k3');
-    expect(seen['after the message']?.id).toBe('k3');
+    expect(seen['after the message']).toBeUndefined();
     expect(await service.peek({ scope: 'Mailer.send', id: 'mail of k3' })).toMatchObject({ result: 'sent mail of k3' });
   });
 

@@ -1,7 +1,7 @@
 import { Controller, Post } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { Redis } from 'ioredis';
-import { Idempotent, OnceNotReplicatedError, OnceService, type OnceRun } from 'luanest/once';
+import { CurrentOnceRun, Idempotent, OnceNotReplicatedError, OnceService, type OnceRun } from 'luanest/once';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
@@ -95,19 +95,16 @@ describe('without the replica', () => {
 
 describe.each(['refuse', 'run'] as const)('an idempotent route with onRedisError %s', (onRedisError) => {
   it('whose claim no replica has', async () => {
-    const seen: (OnceRun | undefined)[] = [];
+    const seen: OnceRun[] = [];
     @Controller()
     class Routes {
-      constructor(private readonly once: OnceService) {}
-
       @Post('orders')
       @Idempotent({ replicas: 2, replicasTimeoutMs: 20 })
-      create(): string {
-        seen.push(this.once.current());
+      create(@CurrentOnceRun() run: OnceRun): string {
+        seen.push(run);
         return 'made';
       }
     }
-    Reflect.defineMetadata('design:paramtypes', [OnceService], Routes);
     const client = quiet(new Redis(master.port));
     const http = await openHttp({
       adapter: new ExpressAdapter(),

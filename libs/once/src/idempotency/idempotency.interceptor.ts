@@ -22,6 +22,7 @@ import {
 import { OnceNotReplicatedError } from '../once.errors';
 import { fenceOf, OnceStore, type FullClaim, type StoredAnswer } from '../once.store';
 import { Runs } from '../runs/runs';
+import { keepRun } from './current-once-run.decorator';
 import { ProtectedRequest } from './protected-request';
 import { hasLeft } from './http2-head';
 import { IdempotencyException } from './idempotency.exception';
@@ -215,8 +216,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
       try {
         answer = await this.store.claim(key, claim);
       } catch (error) {
-        // The claim may have taken effect, or ioredis sends it again later. The release is sent after the claim, and frees the
-        // key.
+        // The claim may have taken effect, or ioredis sends it again later. The release is sent after that, and frees the key.
         if (error instanceof UnknownOutcomeError) void this.store.giveBack(key, token);
         return this.withoutClaim(error, keyed, subscriber);
       }
@@ -225,6 +225,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
         const held = { key, token, fence: fenceOf(answer), claimedAt, leaseMs, maxLeaseMs };
         const protectedRequest = new ProtectedRequest(this.store, this.runs, { id: keyed.key, held, route, response });
         request[SEEN] = protectedRequest;
+        keepRun(request, protectedRequest.claim);
         return protectedRequest.run(next, subscriber);
       }
       const isConnected = !subscriber.closed && !hasLeft(rawOf(response));
@@ -243,6 +244,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
       throw new IdempotencyException('REDIS_UNAVAILABLE', detail, { cause: error });
     }
     request[SEEN] = 'unprotected';
-    this.runs.within(this.runs.unprotected(key), () => subscriber.add(next.handle().subscribe(subscriber)));
+    keepRun(request, this.runs.unprotected(key));
+    subscriber.add(next.handle().subscribe(subscriber));
   }
 }

@@ -29,7 +29,7 @@ type NotStored = OnceEvents['resultDropped']['reason'];
  * See DECISIONS.md: response-stored-as-sent
  */
 export class ProtectedRequest implements ResponseWatcher {
-  private readonly claim: Run;
+  readonly claim: Run;
   private readonly route: ResolvedRouteOptions;
   private readonly raw: ServerResponse;
   private readonly before: Headers;
@@ -62,7 +62,7 @@ export class ProtectedRequest implements ResponseWatcher {
     const runNumber = ++this.runNumber;
     this.state = 'running';
     this.abandoned = false;
-    const source = this.runs.within(this.claim, () => this.subscribe(runNumber, next, subscriber));
+    const source = this.subscribe(runNumber, next, subscriber);
     if (source.closed) return;
     subscriber.add(() => {
       if (runNumber !== this.runNumber || this.state !== 'running' || isInPieces(this.raw)) source.unsubscribe();

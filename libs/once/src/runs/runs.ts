@@ -56,7 +56,12 @@ export class Runs {
     return new UnprotectedRun(id, this.stopping.signal);
   }
 
-  /** Calls `work`. Inside of `work`, and of everything that `work` awaits, `current()` returns the run. */
+  /**
+   * Calls `work`. Inside of `work`, and of everything that `work` awaits, `current()` returns the run.
+   *
+   * On Node 20 and 22, the first call makes every promise of the process cost more. So idempotent routes do without.
+   * See DECISIONS.md: routes-get-their-run-as-parameter
+   */
   within<T>(run: OnceRun, work: () => T): T {
     return this.context.run(run, work);
   }

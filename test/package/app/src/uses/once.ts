@@ -1,12 +1,11 @@
 import { Controller, Module, Post, type INestApplication } from '@nestjs/common';
-import { Idempotent, OnceModule, OnceService, type OnceRun } from 'luanest/once';
+import { CurrentOnceRun, Idempotent, OnceModule, OnceService, type OnceRun } from 'luanest/once';
 
 interface AppRequest {
   readonly headers: Record<string, string>;
 }
 
-let service: OnceService | undefined;
-const runs: (OnceRun | undefined)[] = [];
+const runs: OnceRun[] = [];
 
 @Controller('orders')
 class OrdersController {
@@ -14,8 +13,8 @@ class OrdersController {
 
   @Post()
   @Idempotent({ waitMs: 5_000, maxLeaseMs: 60_000 })
-  create(): { orderId: number } {
-    runs.push(service?.current());
+  create(@CurrentOnceRun() run: OnceRun): { orderId: number } {
+    runs.push(run);
     return { orderId: (this.made += 1) };
   }
 
@@ -41,7 +40,6 @@ async function post(url: string, key: string, digest = ''): Promise<string> {
 
 export async function useOnce(app: INestApplication, url: string): Promise<string> {
   const once = app.get(OnceService);
-  service = once;
   const claim = await once.claim('message-1');
   if (claim.status !== 'claimed') return claim.status;
   await claim.confirm({ sent: true });
@@ -54,7 +52,7 @@ export async function useOnce(app: INestApplication, url: string): Promise<strin
   return [
     `claimed, then ${again.status}`,
     `route answered ${answers.join(', then ')}`,
-    `ran ${runs.map((run) => run?.id).join()}, then ${peeked.status}`,
+    `ran ${runs.map((run) => run.id).join()}, then ${peeked.status}`,
     `${work.status} ${work.status === 'in-progress' ? '' : work.result}`,
     `digests ${digests.join(', then ')}`,
   ].join('; ');
