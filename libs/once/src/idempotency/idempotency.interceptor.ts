@@ -9,16 +9,10 @@ import {
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
-import { Checks, InvalidOptionError } from '../../../internal/src';
+import { InvalidOptionError } from '../../../internal/src';
 import { Observable, type Subscriber } from 'rxjs';
 import { ONCE_OPTIONS, type ResolvedOnceModuleOptions } from '../once.options';
-import {
-  resolveRoute,
-  type IdempotencyRouteOptions,
-  type ResolvedIdempotencyOptions,
-  type ResolvedRouteOptions,
-  type Subject,
-} from './idempotency.options';
+import type { ResolvedIdempotencyOptions, ResolvedRouteOptions, Subject } from './idempotency.options';
 import { OnceNotReplicatedError } from '../once.errors';
 import { fenceOf, OnceStore, type FullClaim, type StoredAnswer } from '../once.store';
 import { Runs } from '../runs/runs';
@@ -31,6 +25,7 @@ import type { HttpRequest } from './request-body';
 import { fingerprintOf, idOf, readKey, subjectOf } from './request-identity';
 import { answerRepeat, RetryPauses } from './repeat';
 import { sendAsProblem } from './problem';
+import { RouteSettings } from './route-settings';
 import { rawOf, type HttpResponse } from './response-recorder';
 
 /**
@@ -43,12 +38,6 @@ type Request = HttpRequest & { [SEEN]?: ProtectedRequest | 'unprotected' };
 /** Errors of a claim to which `onRedisError` applies: Redis was unavailable or refused, or too few replicas have the claim. */
 const REDIS_ERRORS = [NotSentError, ScriptRefusedError, UnknownOutcomeError, OnceNotReplicatedError];
 
-/** `decorated` is true if the handler or its controller has `@Idempotent()`. */
-interface HandlerSettings {
-  readonly settings: ResolvedRouteOptions;
-  readonly decorated: boolean;
-}
-
 /** Request with a valid key, before its claim. */
 interface KeyedRequest {
   readonly request: Request;
@@ -56,6 +45,9 @@ interface KeyedRequest {
   readonly next: CallHandler;
   readonly route: ResolvedRouteOptions;
   readonly key: string;
+  readonly subscriber: Subscriber<unknown>;
+  /** Ends the request with an error. */
+  readonly refuse: (error: unknown) => void;
 }
 
 /**
@@ -68,8 +60,9 @@ interface KeyedRequest {
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
   private readonly settings: ResolvedIdempotencyOptions;
-  /** Settings by controller and then by handler, because controllers that inherit a handler may have different settings. */
-  private readonly routes = new Map<object, Map<object, HandlerSettings>>();
+  /** Name of the header with the key, as Node's `headers` have it. */
+  private readonly headerName: string;
+  private readonly routes: RouteSettings;
   private readonly logger = new Logger('OnceModule');
   /** Handlers for which a refusal with BODY_NOT_COMPARABLE was logged. */
   private readonly warned = new WeakSet<object>();
@@ -88,6 +81,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
       );
     }
     this.settings = options.idempotency;
+    this.routes = new RouteSettings(reflector, this.settings);
+    this.headerName = options.idempotency.header.toLowerCase();
   }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
@@ -97,7 +92,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const seen = request[SEEN];
     if (seen === 'unprotected') return next.handle();
     if (seen !== undefined) return new Observable((subscriber) => seen.run(next, subscriber));
-    const route = this.routeOf(context, request.method);
+    const route = this.routes.of(context, request.method);
     if (route === undefined) return next.handle();
     const response = http.getResponse<HttpResponse>();
     return new Observable((subscriber) => {
@@ -110,7 +105,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
         if (key === undefined) {
           request[SEEN] = 'unprotected';
           subscriber.add(next.handle().subscribe(subscriber));
-        } else this.start({ request, response, next, route, key }, subscriber, refuse);
+        } else this.start({ request, response, next, route, key, subscriber, refuse });
       } catch (error) {
         refuse(error);
       }
@@ -141,28 +136,9 @@ export class IdempotencyInterceptor implements NestInterceptor {
     );
   }
 
-  /** Returns the settings for a request; undefined if this interceptor does not apply to the request. */
-  private routeOf(context: ExecutionContext, method: string): ResolvedRouteOptions | undefined {
-    const [handler, controller] = [context.getHandler(), context.getClass()];
-    let routes = this.routes.get(controller);
-    if (routes === undefined) {
-      routes = new Map<object, HandlerSettings>();
-      this.routes.set(controller, routes);
-    }
-    let route = routes.get(handler);
-    if (route === undefined) {
-      const targets = [handler, controller];
-      const given = this.reflector.getAllAndOverride<IdempotencyRouteOptions | undefined>(IDEMPOTENT, targets);
-      const settings = resolveRoute(given ?? {}, this.settings, new Checks('@Idempotent'));
-      route = { settings, decorated: given !== undefined };
-      routes.set(handler, route);
-    }
-    return route.decorated || method === 'POST' || method === 'PATCH' ? route.settings : undefined;
-  }
-
   private keyOf(request: Request, { required }: ResolvedRouteOptions): string | undefined {
     const { header } = this.settings;
-    const key = readKey(request.headers[header.toLowerCase()]);
+    const key = readKey(request.headers[this.headerName]);
     if (key === null) {
       throw new IdempotencyException(
         'KEY_INVALID',
@@ -178,65 +154,71 @@ export class IdempotencyInterceptor implements NestInterceptor {
     return key;
   }
 
-  private start(keyed: KeyedRequest, subscriber: Subscriber<unknown>, refuse: (error: unknown) => void): void {
+  // The steps from here to `claimed` take callbacks, because async functions would make more promises for each request.
+  private start(keyed: KeyedRequest): void {
     const known = this.settings.subject(keyed.request);
-    // Most `subject` functions are not async. A request costs less if no promise is made for their result.
-    if (typeof known !== 'object' || known === null) this.identify(keyed, known, subscriber, refuse);
-    else known.then((subject) => this.identify(keyed, subject, subscriber, refuse)).catch(refuse);
+    if (typeof known !== 'object' || known === null) this.identify(keyed, known);
+    else known.then((subject) => this.identify(keyed, subject)).catch(keyed.refuse);
   }
 
-  private identify(
-    keyed: KeyedRequest,
-    known: Subject,
-    subscriber: Subscriber<unknown>,
-    refuse: (error: unknown) => void,
-  ): void {
+  private identify(keyed: KeyedRequest, known: Subject): void {
     const subject = subjectOf(known);
     const fingerprint = fingerprintOf(keyed.request, subject, keyed.route.fingerprint);
-    const claim = (text: string): Promise<void> => this.claim(keyed, subject, text, subscriber);
-    if (typeof fingerprint === 'string') claim(fingerprint).catch(refuse);
-    else fingerprint.then(claim).catch(refuse);
+    if (typeof fingerprint === 'string') this.prepareClaim(keyed, subject, fingerprint);
+    else fingerprint.then((text) => this.prepareClaim(keyed, subject, text)).catch(keyed.refuse);
   }
 
-  private async claim(
-    keyed: KeyedRequest,
-    subject: string,
-    fingerprint: string,
-    subscriber: Subscriber<unknown>,
-  ): Promise<void> {
-    const { request, response, route, next } = keyed;
-    const { leaseMs, maxLeaseMs, retentionMs, delivery, replicas, replicasTimeoutMs } = route;
+  private prepareClaim(keyed: KeyedRequest, subject: string, fingerprint: string): void {
+    const { leaseMs, retentionMs, delivery, replicas, replicasTimeoutMs } = keyed.route;
     const token = this.store.newToken();
     const claim: FullClaim = { token, leaseMs, retentionMs, delivery, fingerprint, replicas, replicasTimeoutMs };
-    const key = this.store.keyOf(idOf(subject, keyed.key), 'request');
-    const pauses = new RetryPauses(route.waitMs);
-    for (;;) {
-      const claimedAt = performance.now();
-      let answer: StoredAnswer;
-      try {
-        answer = await this.store.claim(key, claim);
-      } catch (error) {
-        // The claim may have taken effect, or ioredis sends it again later. The release is sent after that, and frees the key.
-        if (error instanceof UnknownOutcomeError) void this.store.giveBack(key, token);
-        return this.withoutClaim(error, keyed, subscriber);
-      }
-      if (answer.status === 'claimed') {
-        if (subscriber.closed) return this.store.giveBack(key, token);
-        const held = { key, token, fence: fenceOf(answer), claimedAt, leaseMs, maxLeaseMs };
-        const protectedRequest = new ProtectedRequest(this.store, this.runs, { id: keyed.key, held, route, response });
-        request[SEEN] = protectedRequest;
-        keepRun(request, protectedRequest.claim);
-        return protectedRequest.run(next, subscriber);
-      }
-      const isConnected = !subscriber.closed && !hasLeft(rawOf(response));
-      if (answer.status !== 'in-progress' || !isConnected || !(await pauses.pause())) {
-        return answerRepeat(answer, this.settings.header, response, subscriber);
-      }
-    }
+    this.claim(keyed, this.store.keyOf(idOf(subject, keyed.key), 'request'), claim);
+  }
+
+  /** Claims the key of a request. @param pauses pauses of a request whose key was in progress before */
+  private claim(keyed: KeyedRequest, key: string, claim: FullClaim, pauses?: RetryPauses): void {
+    const claimedAt = performance.now();
+    this.store
+      .claim(key, claim)
+      .then(
+        (answer) => {
+          if (answer.status === 'claimed') this.claimed(keyed, key, claim, answer, claimedAt);
+          else this.repeat(keyed, key, claim, answer, pauses ?? new RetryPauses(claimedAt + keyed.route.waitMs));
+        },
+        (error: unknown) => {
+          // The claim may have taken effect, or ioredis sends it again later. The release is sent after that, and frees the key.
+          if (error instanceof UnknownOutcomeError) void this.store.giveBack(key, claim.token);
+          this.withoutClaim(error, keyed);
+        },
+      )
+      .catch(keyed.refuse);
+  }
+
+  private claimed(keyed: KeyedRequest, key: string, claim: FullClaim, answer: StoredAnswer, claimedAt: number): void {
+    const { request, response, route, next, subscriber } = keyed;
+    const { token, leaseMs } = claim;
+    if (subscriber.closed) return void this.store.giveBack(key, token);
+    const held = { key, token, fence: fenceOf(answer), claimedAt, leaseMs, maxLeaseMs: route.maxLeaseMs };
+    const protectedRequest = new ProtectedRequest(this.store, this.runs, { id: keyed.key, held, route, response });
+    request[SEEN] = protectedRequest;
+    keepRun(request, protectedRequest.claim);
+    protectedRequest.run(next, subscriber);
+  }
+
+  /** Replies to a repeat. While the first request is in progress, claims the key again after each pause. */
+  private repeat(keyed: KeyedRequest, key: string, claim: FullClaim, answer: StoredAnswer, pauses: RetryPauses): void {
+    const { response, subscriber } = keyed;
+    const reply = (): void => answerRepeat(answer, this.settings.header, response, subscriber);
+    const isConnected = !subscriber.closed && !hasLeft(rawOf(response));
+    if (answer.status !== 'in-progress' || !isConnected) return reply();
+    pauses
+      .pause()
+      .then((paused) => (paused ? this.claim(keyed, key, claim, pauses) : reply()))
+      .catch(keyed.refuse);
   }
 
   /** Applies `onRedisError` to a request whose claim failed: refuses the request, or runs the handler without a claim. */
-  private withoutClaim(error: unknown, { request, next, key }: KeyedRequest, subscriber: Subscriber<unknown>): void {
+  private withoutClaim(error: unknown, { request, next, key, subscriber }: KeyedRequest): void {
     if (!REDIS_ERRORS.some((type) => error instanceof type)) throw error;
     if (this.settings.onRedisError === 'refuse') {
       const detail =

@@ -15,13 +15,10 @@ const LONGEST_PAUSE_MS = 500;
 
 /** Pauses of a repeat between its claims, while the first request is in progress. */
 export class RetryPauses {
-  private readonly until: number;
   private pauseMs = FIRST_PAUSE_MS;
 
-  /** @param waitMs longest time for all pauses together, ms; 0: no pause */
-  constructor(waitMs: number) {
-    this.until = performance.now() + waitMs;
-  }
+  /** @param until end of the last pause, as `performance.now()` returns it */
+  constructor(private readonly until: number) {}
 
   /** Waits until the next claim is due, and returns true. Returns false at once if the time for all pauses is over. */
   async pause(): Promise<boolean> {

@@ -30,12 +30,12 @@ interface UploadedFile {
  * @throws RangeError for a body that is nested too deeply
  */
 export function contentOf(request: HttpRequest): string | Promise<string> {
-  const { body } = request;
-  const files = [request.file, request.files].filter(isObject);
+  const { body, file, files } = request;
+  const hasFiles = isObject(file) || isObject(files);
   const empty =
     body === undefined || body === null || body === '' || (isObject(body) && Object.keys(body).length === 0);
-  if (empty && files.length === 0 && isUnread(request)) throw new NotComparableError('content that no parser has read');
-  if (files.length > 0) return canonical([body, files.map(describe)]);
+  if (empty && !hasFiles && isUnread(request)) throw new NotComparableError('content that no parser has read');
+  if (hasFiles) return canonical([body, [file, files].filter(isObject).map(describe)]);
   return body === undefined ? '' : canonical(body);
 }
 
