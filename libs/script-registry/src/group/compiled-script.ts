@@ -68,13 +68,12 @@ export class CompiledScript {
 
   /** Returns the arguments of the EVALSHA or EVAL that runs these calls. @param head SHA1 hash or body of the form */
   command(head: string, calls: readonly Call[]): CommandArg[] {
-    const command: CommandArg[] = [head, ''];
     if (calls.length === 1) {
       const { keys, args } = calls[0] as Call;
-      command[1] = String(keys.length);
-      pushAll(command, keys);
-      pushAll(command, args);
-    } else if (this.slices) this.pushSlices(command, calls);
+      return [head, String(keys.length), ...keys, ...args];
+    }
+    const command: CommandArg[] = [head, ''];
+    if (this.slices) this.pushSlices(command, calls);
     else this.pushColumns(command, calls);
     return command;
   }
