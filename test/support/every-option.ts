@@ -140,7 +140,7 @@ export const libs: readonly Lib[] = [
         preloadTimeoutMs: 5_000,
         deadlineMs: 1_000,
         grouping: false,
-        maxGroupsInFlight: 2,
+        maxCallsInFlight: 2,
       } satisfies Required<Omit<ScriptRegistryModuleOptions, 'source' | 'url' | 'connection'>>;
     },
     nested: [

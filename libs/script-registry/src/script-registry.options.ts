@@ -53,8 +53,11 @@ export interface ScriptRegistryModuleOptions {
    * `KEYS[n]` need it. Scripts that loop over KEYS, such as several of rate-limit, do not run there. Default true.
    */
   readonly grouping?: boolean;
-  /** Most groups of calls (each one EVALSHA) of one script and slot that may be in flight; integer >= 1. Default 32. */
-  readonly maxGroupsInFlight?: number;
+  /**
+   * With this many calls of one script and slot in flight, further calls wait; integer >= 1. Default 4,096. One group may exceed
+   * it. Calls that wait until their deadline were not sent, while calls in flight may have run.
+   */
+  readonly maxCallsInFlight?: number;
 }
 
 export interface ResolvedScriptRegistryOptions
@@ -73,7 +76,7 @@ const KNOWN: KnownOptions<ScriptRegistryModuleOptions> = {
   preloadTimeoutMs: true,
   deadlineMs: true,
   grouping: true,
-  maxGroupsInFlight: true,
+  maxCallsInFlight: true,
 };
 const KNOWN_OF_SOURCE: KnownOptions<RedisSource> = { module: true, namespace: true };
 
@@ -124,6 +127,6 @@ export function resolveOptions(options: ScriptRegistryModuleOptions): ResolvedSc
     preloadTimeoutMs: checks.integer('preloadTimeoutMs', options.preloadTimeoutMs ?? 10_000, 1),
     deadlineMs: checks.integer('deadlineMs', options.deadlineMs ?? 5_000, 1),
     grouping: checks.flag('grouping', options.grouping ?? true),
-    maxGroupsInFlight: checks.integer('maxGroupsInFlight', options.maxGroupsInFlight ?? 32, 1, Number.MAX_SAFE_INTEGER),
+    maxCallsInFlight: checks.integer('maxCallsInFlight', options.maxCallsInFlight ?? 4_096, 1, Number.MAX_SAFE_INTEGER),
   });
 }

@@ -59,7 +59,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       registry: name,
       connection,
       loader: this.loader,
-      maxGroupsInFlight: options.maxGroupsInFlight,
+      maxCallsInFlight: options.maxCallsInFlight,
       busy: this.busy,
       held: () => {
         this.deadlines.hold();

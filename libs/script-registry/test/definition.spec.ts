@@ -260,7 +260,7 @@ describe('options', () => {
     [{ preload: 'lazy' }, /preload.*'required' or 'best-effort'/],
     [{ prefix: '' }, /prefix/],
     [{ prefix: 'a{' }, /prefix.*braces/],
-    [{ maxGroupsInFlight: 0 }, /maxGroupsInFlight/],
+    [{ maxCallsInFlight: 0 }, /maxCallsInFlight/],
     [{ grouping: 'yes' }, /grouping/],
     [{ dead: 1 }, /^ScriptRegistryModule: There is no option "dead"\. Known: url, /],
     [{ source: { module: 'sentinel' } }, /source\.module/],

@@ -88,7 +88,7 @@ describe('faults between a registry and one server', () => {
   it('a blackhole: calls that left end as unknown outcome at the deadline, the others as not sent', async () => {
     const [registry] = await open();
     const client2 = quiet(new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => 20 }));
-    const small = await openRegistry(client2, { preload: 'required', maxGroupsInFlight: 1 });
+    const small = await openRegistry(client2, { preload: 'required', maxCallsInFlight: 1 });
     closing.push(() => (small.close(), client2.disconnect()));
     proxy.blackhole();
     const started = performance.now();

@@ -104,7 +104,7 @@ it('a reply function may throw anything: each call is REPLY_DECODE, and those be
     },
   });
   const client = standaloneClient();
-  const registry = await openRegistry(client, { maxGroupsInFlight: 1 }, [thrower]);
+  const registry = await openRegistry(client, { maxCallsInFlight: 1 }, [thrower]);
   const run = (which: number): Promise<string> =>
     registry.run(thrower, { keys: { any: uniquePrefix() }, args: { which } });
   try {

@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { setImmediate as turn } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import {
   defineScript,
@@ -146,5 +147,51 @@ describe('how long a group holds Redis', () => {
     let groups: number[] = [];
     for (let round = 0; round < 40 && !groups.includes(128); round++) groups = await burst(registry, spin, 600, 1);
     expect(groups).toContain(128);
+  });
+});
+
+describe('calls that come one after another, each in a turn of its own', () => {
+  let server: RedisServer;
+  const closing: (() => void)[] = [];
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+  });
+  afterEach(() => {
+    for (const close of closing.splice(0)) close();
+  });
+  afterAll(() => server.stop());
+
+  /** Makes so many calls. Returns the number of groups that were in flight after each. */
+  async function arrive(port: number, calls: number, before: readonly number[]): Promise<number[]> {
+    const client = quiet(new Redis(port, '127.0.0.1'));
+    const registry = await openRegistry(client, { preload: 'required', deadlineMs: 30_000 }, scripts);
+    closing.push(() => (registry.close(), client.disconnect()));
+    const run = (spins: number): Promise<unknown> => registry.run(own, { keys: { any: 'k' }, args: { spins } });
+    for (const spins of before) await run(spins);
+    const inFlight: number[] = [];
+    const listener = (message: unknown): void => {
+      inFlight.push((message as ScriptRegistryEvents['groupSent']).inFlight);
+    };
+    subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
+    const replies: Promise<unknown>[] = [];
+    for (let i = 0; i < calls; i++) {
+      replies.push(run(before.at(-1) as number));
+      await turn();
+    }
+    unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
+    await Promise.all(replies);
+    return inFlight;
+  }
+
+  it('do not wait for a reply on a slow link', async () => {
+    const proxy = await FaultProxy.start({ targetPort: server.port, latencyMs: 100 });
+    closing.push(() => void proxy.stop());
+    expect(await arrive(proxy.port, 10, [1])).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  });
+
+  it('wait for a reply while Redis is busy, so that groups fill', async () => {
+    const inFlight = await arrive(server.port, 10, [1, 1, 1, 10_000_000]);
+    expect(Math.max(...inFlight)).toBe(4);
   });
 });

@@ -1,20 +1,20 @@
 import type { RedisNode } from '../connection/port';
 import type { Call, Wait } from './call';
+import type { GroupPace } from './pace';
 
 /**
- * With this many groups in flight, a group that is not full waits for the next reply. With a smaller number, small groups would
- * wait for each other's round trip. With a larger number, many groups of one call would be sent.
+ * While Redis or this process is busy, a group that is not full waits for the next reply if this many groups are in flight. With a
+ * smaller number, small groups would wait for each other's round trip.
  * See DECISIONS.md: group-leaves-at-once-when-idle
  */
-const PARTIAL_GROUPS_IN_FLIGHT = 4;
+const CROWDED_GROUPS_IN_FLIGHT = 4;
 
 /** Most keys and arguments in a group of several calls, so that scripts with lists do not block Redis for longer than others. */
 const MAX_ELEMENTS = 4_096;
 
-/** What the lanes of one script have in common. */
+/** Limits and actions that the lanes of one script share. */
 export interface LaneHost {
-  /** Most calls of the next group. */
-  readonly maxCalls: number;
+  readonly pace: GroupPace;
   readonly maxChars: number;
   /** Returns the node that can run calls of a slot now; undefined if it is not connected. */
   open(slot: number): RedisNode | undefined;
@@ -35,7 +35,8 @@ export class Lane {
    * See DECISIONS.md: lone-call-waits-after-a-crowd
    */
   private alone = true;
-  // An array in any order, because a Set that grows leaves old tables behind, and these keep ended calls in memory for a while.
+  private callsInFlight = 0;
+  // An array, because a Set that grows leaves old tables behind, and these keep ended calls in memory for a while.
   // See DECISIONS.md: no-set-on-the-hot-path
   private readonly inFlight: (readonly Call[])[] = [];
 
@@ -58,8 +59,9 @@ export class Lane {
 
   /**
    * Adds a call. The call is sent at once if it fills a group, or if nothing is in flight or waiting and the last group had
-   * one call. Otherwise it is sent with the other calls of the same turn of the event loop, or after the next reply if four
-   * groups are in flight. Calls wait while no node is connected, or `maxInFlight` groups are in flight.
+   * one call. Otherwise it is sent with the other calls of the same turn of the event loop, or after the next reply while
+   * Redis or this process is busy. Calls wait while no node is connected, or `maxInFlight` calls are in flight.
+   * See DECISIONS.md: group-leaves-at-once-when-idle
    */
   submit(call: Call): void {
     if (this.alone && this.idle) {
@@ -69,12 +71,12 @@ export class Lane {
     this.queue.push(call);
     this.queuedChars += call.chars;
     if (this.full) this.pump();
-    else if (this.inFlight.length < PARTIAL_GROUPS_IN_FLIGHT) this.pumpSoon();
+    else if (!this.waits) this.pumpSoon();
   }
 
   pump(): void {
-    while (this.queue.length > 0 && this.inFlight.length < this.maxInFlight) {
-      if (!this.full && this.inFlight.length >= PARTIAL_GROUPS_IN_FLIGHT) return;
+    while (this.queue.length > 0 && this.callsInFlight < this.maxInFlight) {
+      if (this.waits && !this.full) return;
       const node = this.host.open(this.slot);
       if (node === undefined) return;
       this.dispatch(node, this.take());
@@ -99,8 +101,10 @@ export class Lane {
 
   /** Forgets a group, all calls of which are settled, and sends waiting calls. */
   ended(calls: readonly Call[]): void {
-    const last = this.inFlight.pop() as readonly Call[];
-    if (last !== calls) this.inFlight[this.inFlight.indexOf(calls)] = last;
+    // Replies mostly come in the order of the groups.
+    if (this.inFlight[0] === calls) this.inFlight.shift();
+    else this.inFlight.splice(this.inFlight.indexOf(calls), 1);
+    this.callsInFlight -= calls.length;
     if (calls.length > 1) this.alone = false;
     // Callers that just got their replies may call again in this tick, so a group that is not full waits for them.
     if (this.full) this.pump();
@@ -113,7 +117,12 @@ export class Lane {
   }
 
   private get full(): boolean {
-    return this.queue.length >= this.host.maxCalls || this.queuedChars >= this.host.maxChars;
+    return this.queue.length >= this.host.pace.calls || this.queuedChars >= this.host.maxChars;
+  }
+
+  /** True if a group that is not full waits for the next reply. */
+  private get waits(): boolean {
+    return this.inFlight.length >= CROWDED_GROUPS_IN_FLIGHT && this.host.pace.crowded;
   }
 
   /** Calls `pump` in a `setImmediate`: after the I/O callbacks of this turn of the event loop. */
@@ -127,12 +136,12 @@ export class Lane {
   }
 
   private take(): Call[] {
-    const { maxCalls, maxChars } = this.host;
+    const { pace, maxChars } = this.host;
     let [count, chars, elements] = [0, 0, 0];
     while (count < this.queue.length) {
       const call = this.queue[count] as Call;
       elements += call.keys.length + call.args.length;
-      if (count === maxCalls || (count > 0 && (chars + call.chars > maxChars || elements > MAX_ELEMENTS))) break;
+      if (count === pace.calls || (count > 0 && (chars + call.chars > maxChars || elements > MAX_ELEMENTS))) break;
       chars += call.chars;
       count += 1;
     }
@@ -142,6 +151,7 @@ export class Lane {
 
   private dispatch(node: RedisNode, calls: Call[]): void {
     this.inFlight.push(calls);
+    this.callsInFlight += calls.length;
     this.alone = calls.length === 1;
     this.host.send(node, calls, this);
   }

@@ -9,6 +9,12 @@ const GROWTH = 4;
 
 const MEASURE_EVERY_MS = 100;
 
+/** How many times longer than the fastest reply a reply takes if Redis or this process is busy. */
+const CROWDED = 2;
+
+/** Time after which the fastest reply is forgotten, ms, because the link may have changed. */
+const FASTEST_FOR_MS = 10_000;
+
 /**
  * Size of the groups of one script, chosen so that a group should not block Redis for longer than `GROUP_MS`.
  *
@@ -23,6 +29,9 @@ export class GroupPace {
   /** True if a reply came later than `GROUP_MS` since the last measurement in Redis. */
   private late = false;
   private measuredAt = -Infinity;
+  private latestMs = Infinity;
+  private fastestMs = 0;
+  private fastestAt = -Infinity;
 
   constructor(private readonly maxCalls: number) {
     this.limit = Math.min(maxCalls, FIRST_CALLS);
@@ -33,9 +42,12 @@ export class GroupPace {
     return this.limit;
   }
 
-  /** Returns true if a command with this number of calls should be timed. */
-  watches(calls: number): boolean {
-    return calls > 1 || this.limit < this.maxCalls;
+  /**
+   * True if the latest reply took much longer than the link needs, or before the first reply. Then Redis or this process is busy,
+   * and larger groups help. On a long link alone they do not.
+   */
+  get crowded(): boolean {
+    return this.latestMs > CROWDED * this.fastestMs;
   }
 
   /** Returns true if the next command, with this number of calls, should be measured in Redis. @param now by `performance.now()` */
@@ -45,8 +57,14 @@ export class GroupPace {
     return true;
   }
 
-  /** Records the time from sending a command to its reply, ms. */
-  answered(calls: number, ms: number): void {
+  /** Records when a command was sent and when its reply came, by `performance.now()`, ms. */
+  answered(calls: number, sentAt: number, now: number): void {
+    const ms = now - sentAt;
+    this.latestMs = ms;
+    if (ms <= this.fastestMs || now - this.fastestAt > FASTEST_FOR_MS) {
+      this.fastestMs = ms;
+      this.fastestAt = now;
+    }
     if (ms > GROUP_MS) this.late = true;
     else if (this.limit < this.maxCalls) {
       this.perCallMs = Math.min(this.perCallMs, ms / calls);

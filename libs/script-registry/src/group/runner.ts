@@ -24,7 +24,7 @@ export interface RunnerContext {
   readonly registry: string;
   readonly connection: RedisConnection;
   readonly loader: ScriptLoader;
-  readonly maxGroupsInFlight: number;
+  readonly maxCallsInFlight: number;
   /** Lanes with calls waiting or in flight, and lanes that had some lately. */
   readonly busy: Set<Lane>;
   /** Called when a lane has calls, but no node to send them to. */
@@ -46,7 +46,7 @@ interface Route {
 export class ScriptRunner implements LaneHost {
   /** Lanes that had calls lately. There may be one for each slot, and for each `wait` of calls. */
   private readonly lanes = new Map<number | string, Lane>();
-  private readonly pace: GroupPace;
+  readonly pace: GroupPace;
   private route: (Route & { readonly node: RedisNode }) | undefined;
 
   constructor(
@@ -54,10 +54,6 @@ export class ScriptRunner implements LaneHost {
     private readonly context: RunnerContext,
   ) {
     this.pace = new GroupPace(script.maxCalls);
-  }
-
-  get maxCalls(): number {
-    return this.pace.calls;
   }
 
   get maxChars(): number {
@@ -71,7 +67,7 @@ export class ScriptRunner implements LaneHost {
     let lane = this.lanes.get(id);
     if (lane === undefined) {
       // WAIT blocks its connection, so a second group would only wait behind the first.
-      lane = new Lane(this, id, slot, call.wait, call.wait ? 1 : this.context.maxGroupsInFlight);
+      lane = new Lane(this, id, slot, call.wait, call.wait ? 1 : this.context.maxCallsInFlight);
       this.lanes.set(id, lane);
       this.context.busy.add(lane);
     }
@@ -149,11 +145,11 @@ export class ScriptRunner implements LaneHost {
     const last = tries === 1;
     for (const call of calls) call.inFlight = true;
     // Only commands on the direct route are timed, because on other routes the time includes redirections or WAIT.
-    const timed = route === this.route && pace.watches(size);
+    const timed = route === this.route;
     const sentAt = timed ? performance.now() : 0;
     const took: Took | undefined = timed && pace.measures(size, sentAt) ? (ms) => pace.measured(size, ms) : undefined;
     const done: OnReply = (raw) => {
-      if (timed) pace.answered(size, performance.now() - sentAt);
+      if (timed) pace.answered(size, sentAt, performance.now());
       try {
         script.settle(raw, calls, this.fail);
       } finally {
