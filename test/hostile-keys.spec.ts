@@ -57,8 +57,7 @@ const makers: Readonly<Record<string, Maker>> = {
     ]),
   'read-reward': (a, b) =>
     ['rule', 'rule-1', 'r'].flatMap((rule) => [
-      [['items', rule, a], rewards.of(rule, 0).items(a)] as const,
-      [['state', rule, a], rewards.of(rule, 0).state(a)] as const,
+      [['state', rule, a], rewards.state(rule, 0, a)] as const,
       [['ever', rule, a], rewards.key(0, 'ever', rule, a)] as const,
       [['answer', rule, a, b], rewards.key(0, 'answer', rule, a, b)] as const,
       [['receipt', rule, a, '1', '2'], rewards.key(0, 'receipt', rule, a, '1', '2')] as const,

@@ -4,14 +4,20 @@ import { InvalidReadRewardInputError } from './read-reward.errors';
 import type { ResolvedRewardRule } from './read-reward.options';
 
 const MAX_CALENDARS = 1_024;
+/** Numbers of items are below this one, so `record` packs them with another number: a limit is at most 1,000,000. */
+export const MAX_USED = 2 ** 20;
 
 /** Periods around an instant, and their form as script arguments. See DECISIONS.md: period-is-kept-with-the-user */
 export interface Periods {
   readonly bounds: Bounds;
   /** Settings of the rule and bounds of the periods, as the argument `rule` of the scripts. */
   readonly rule: string;
-  /** End of the current period, ms since 1970, as text. */
-  readonly end: string;
+  /** Start and end of the current period, end of the next one and points of an item, as the argument `current` of the scripts. */
+  readonly current: string;
+  /** Length of the next period, ms. */
+  readonly gapMs: number;
+  /** `gapMs` and the limit of items, as the argument `settings` of the script `record`. */
+  readonly settings: number;
   /** Number that identifies rule, zone and period in `CappedUsersHint`. */
   readonly mark: number;
 }
@@ -20,17 +26,14 @@ export interface Periods {
 class RulePeriods {
   private last: Periods | undefined;
   private readonly calendar: CivilCalendar;
-  private readonly settings: string;
 
   /** @throws RangeError for a zone that Intl does not know */
   constructor(
-    rule: ResolvedRewardRule,
+    private readonly rule: ResolvedRewardRule,
     timeZone: string,
     private readonly seed: number,
   ) {
     this.calendar = new CivilCalendar(rule, timeZone);
-    const totalMs = rule.period === 'total' ? rule.retentionMs : 0;
-    this.settings = [rule.limit, rule.pointsPerItem, rule.capPoints, totalMs].join(':');
   }
 
   around(instantMs: number): Periods {
@@ -40,7 +43,17 @@ class RulePeriods {
 
   private describe(bounds: Bounds): Periods {
     const mark = Math.imul((bounds[2] / 1_000) ^ Math.imul(this.seed, 0x85ebca6b), 0xc2b2ae35);
-    return { bounds, rule: `${this.settings}:${bounds.join(':')}`, end: String(bounds[2]), mark };
+    const { limit, pointsPerItem, capPoints, period, retentionMs } = this.rule;
+    const [, start, end, after] = bounds;
+    const gapMs = after - end;
+    return {
+      bounds,
+      rule: [limit, pointsPerItem, capPoints, period === 'total' ? retentionMs : 0, ...bounds].join(':'),
+      current: `${start}:${end}:${after}:${pointsPerItem}:`,
+      gapMs,
+      settings: gapMs * MAX_USED + limit,
+      mark,
+    };
   }
 }
 

@@ -55,8 +55,8 @@ export interface ResolvedRewardRule extends Required<Omit<RewardRule, 'capPoints
   /** Maximum points of a period; 0 without a maximum. */
   readonly capPoints: number;
   readonly dayStartsAtMinutes: number;
-  /** True if the number of items in the set shows that a period is full, so that the script `look` can be used. */
-  readonly lookable: boolean;
+  /** True if the scripts `record` and `look` know the rule: civil periods, no limit of points, items that count in one period. */
+  readonly isPlain: boolean;
 }
 
 export interface ResolvedReadRewardModuleOptions {
@@ -114,13 +114,13 @@ function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
     dedupe: at.choice('dedupe', rule.dedupe ?? 'period', ['period', 'ever']),
     retentionMs: at.integer('retentionMs', rule.retentionMs ?? 365 * DAY_MS, 60_000, MAX_MS),
   };
-  const lookable = resolved.period !== 'total' && resolved.dedupe === 'period' && resolved.capPoints === 0;
+  const isPlain = resolved.period !== 'total' && resolved.dedupe === 'period' && resolved.capPoints === 0;
   try {
     new CivilCalendar(resolved, resolved.timeZone);
   } catch {
     return at.refuse('timeZone', rule.timeZone, 'a zone of the IANA database, such as "Asia/Shanghai"');
   }
-  return Object.freeze({ ...resolved, lookable });
+  return Object.freeze({ ...resolved, isPlain });
 }
 
 export function resolveOptions(options: ReadRewardModuleOptions): ResolvedReadRewardModuleOptions {

@@ -1,18 +1,20 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
 import { spread } from '../../internal/src';
 import { END_OF_TIME_MS, type Bounds } from './civil-calendar';
-import type { Periods, RewardClock } from './periods';
+import { MAX_USED, type Periods, type RewardClock } from './periods';
 import { PeriodMissedError } from './read-reward.errors';
 import { events } from './read-reward.events';
 import { CappedUsersHint } from './capped-users-hint';
 import { grantIdOf } from './grant-id';
-import type { RewardKeys, RuleKeys } from './read-reward.keys';
+import type { RewardKeys } from './read-reward.keys';
 import type { ResolvedReadRewardModuleOptions, ResolvedRewardRule } from './read-reward.options';
-import { lookUp, readRecorded, recordFully, recordRead, type Recorded } from './read-reward.scripts';
+import { lookUp, recordFully, recordRead, STATUSES, type Recorded } from './read-reward.scripts';
 import type { RecordResult, RecordStatus } from './read-reward.types';
 
 /** How often a call is sent at most, each time with other periods, while Redis' clock is in none of the periods. */
 export const MAX_TRIES = 4;
+
+const [REWARDED, DUPLICATE, CAPPED] = [1, 2, 3];
 
 interface CheckedRead {
   readonly rule: ResolvedRewardRule;
@@ -41,62 +43,57 @@ export class ReadRecorder {
     const periods = this.clock.around(rule, read.timeZone);
     const hash = spread(userId);
     const shard = this.keys.shardOf(hash);
-    const keys = this.keys.of(rule.name, shard);
-    if (operationId !== undefined || rule.dedupe === 'ever' || this.options.ledgerMs > 0) {
+    const state = this.keys.state(rule.name, shard, userId);
+    if (operationId !== undefined || !rule.isPlain || this.options.ledgerMs > 0) {
       const token = operationId === undefined ? this.token() : `o${operationId}`;
-      return this.sendUntilInside(read, periods, (now) => this.sendFully(read, shard, keys, now, token));
+      return this.sendUntilInside(read, periods, (now) => this.sendFully(read, shard, state, now, token));
     }
-    if (rule.lookable && this.cappedUsers.has(hash, periods.mark)) return this.look(read, hash, keys, periods);
-    return this.decide(read, hash, keys, periods);
+    if (this.cappedUsers.has(hash, periods.mark)) return this.look(read, hash, shard, state, periods);
+    return this.decide(read, hash, shard, state, periods);
   }
 
   /** Records a read of a user whose period was full at the last call. Mostly one command, which writes nothing, is enough. */
-  private look(read: CheckedRead, hash: number, keys: RuleKeys, periods: Periods): Promise<RecordResult> {
-    const { rule, userId, itemId } = read;
-    return this.registry
-      .run(lookUp, {
-        keys: { items: keys.items(userId) },
-        args: { itemId, end: periods.end },
-      })
-      .then((found) => {
-        const used = found >> 1;
-        const known = (found & 1) === 1;
-        if (found < 0 || (used < rule.limit && !known)) {
-          this.cappedUsers.note(hash, periods.mark, false);
-          return this.decide(read, hash, keys, periods);
-        }
-        const status = known ? 'duplicate' : 'capped';
-        const remaining = used < rule.limit ? rule.limit - used : 0;
-        publishRecorded(rule, status, 0);
-        return { status, points: 0, used, remaining, resetsAtMs: periods.bounds[2], grantId: null };
-      });
-  }
-
-  private decide(read: CheckedRead, hash: number, keys: RuleKeys, periods: Periods): Promise<RecordResult> {
-    const { rule, userId, itemId } = read;
-    const [items, state, token] = [keys.items(userId), keys.state(userId), this.token()];
-    const send = (now: Periods) =>
-      this.registry.run(recordRead, { keys: { items, state }, args: { itemId, token, rule: now.rule } });
-    return send(periods).then((raw) => {
-      const answer = readRecorded(raw, rule, periods.bounds);
-      if (answer.status === 'outside') {
-        return this.sendAgain(read, periods, answer, async (now) => readRecorded(await send(now), rule, now.bounds));
+  private look(read: CheckedRead, hash: number, shard: number, state: string, periods: Periods): Promise<RecordResult> {
+    const { rule, itemId } = read;
+    const { current, gapMs: gap } = periods;
+    return this.registry.run(lookUp, { keys: { state }, args: { itemId, current, gap } }).then((found) => {
+      const [used, known] = [found >> 1, (found & 1) === 1];
+      if (found < 0 || (used < rule.limit && !known)) {
+        this.cappedUsers.note(hash, periods.mark, false);
+        return this.decide(read, hash, shard, state, periods);
       }
-      const { used, start } = answer;
-      if (rule.lookable && start === 0) this.cappedUsers.note(hash, periods.mark, used > 0 && used >= rule.limit);
-      return resultOf(read, periods.bounds, answer, answer.status);
+      return resultInCurrent(read, periods.bounds, known ? DUPLICATE : CAPPED, used, 0);
     });
   }
 
-  private sendFully(read: CheckedRead, shard: number, keys: RuleKeys, now: Periods, token: string): Promise<Recorded> {
+  private decide(
+    read: CheckedRead,
+    hash: number,
+    shard: number,
+    state: string,
+    periods: Periods,
+  ): Promise<RecordResult> {
+    const { rule, itemId } = read;
+    const { current, settings } = periods;
+    const token = this.token();
+    const args = { itemId, grant: `${rule.pointsPerItem}::${token}`, settings, current };
+    return this.registry.run(recordRead, { keys: { state }, args }).then((result) => {
+      if (result === 0)
+        return this.sendUntilInside(read, periods, (now) => this.sendFully(read, shard, state, now, token));
+      const [status, counts] = [result % 4, Math.floor(result / 4)];
+      const used = counts % MAX_USED;
+      this.cappedUsers.note(hash, periods.mark, used > 0 && used >= rule.limit);
+      return resultInCurrent(read, periods.bounds, status, used, Math.floor(counts / MAX_USED));
+    });
+  }
+
+  private sendFully(read: CheckedRead, shard: number, state: string, now: Periods, token: string): Promise<Recorded> {
     const { rule, userId, itemId, operationId } = read;
     const { ledgerMs, operationRetentionMs } = this.options;
     const ever = rule.dedupe === 'ever';
     // For a key that this call does not use, it passes the key of the state again, so that no unused key is checked against an ACL.
-    const state = keys.state(userId);
     return this.registry.run(recordFully, {
       keys: {
-        items: keys.items(userId),
         state,
         ever: ever ? this.keys.key(shard, 'ever', rule.name, userId) : state,
         answer: operationId === undefined ? state : this.keys.key(shard, 'answer', rule.name, userId, operationId),
@@ -145,14 +142,35 @@ export class ReadRecorder {
 }
 
 function resultOf(
-  { rule, userId, itemId }: CheckedRead,
+  { rule, userId }: CheckedRead,
   bounds: Bounds,
-  { points, used, remaining, seq, start, end, itemId: first }: Recorded,
+  { points, used, remaining, seq, start, end, itemId }: Recorded,
   status: RecordStatus,
 ): RecordResult {
   publishRecorded(rule, status, points);
-  const grantId = seq === 0 ? null : grantIdOf(rule.name, bounds[1] + start, seq, userId, first ?? itemId);
+  const grantId = seq === 0 ? null : grantIdOf(rule.name, bounds[1] + start, seq, userId, itemId);
   return { status, points, used, remaining, resetsAtMs: endOrNull(bounds[1] + end), grantId };
+}
+
+/** Returns the result of a read in the current period of a plain rule. @param refunds refunded grants of the period; 0 without a grant */
+function resultInCurrent(
+  { rule, userId, itemId }: CheckedRead,
+  bounds: Bounds,
+  code: number,
+  used: number,
+  refunds: number,
+): RecordResult {
+  const status = STATUSES[code] as RecordStatus;
+  const points = code === REWARDED ? rule.pointsPerItem : 0;
+  publishRecorded(rule, status, points);
+  return {
+    status,
+    points,
+    used,
+    remaining: used < rule.limit ? rule.limit - used : 0,
+    resetsAtMs: bounds[2],
+    grantId: code === REWARDED ? grantIdOf(rule.name, bounds[1], used + refunds, userId, itemId) : null,
+  };
 }
 
 function publishRecorded(rule: ResolvedRewardRule, status: RecordStatus, points: number): void {

@@ -1,12 +1,12 @@
 import { common, defineScript, int, str } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../internal/src';
 import { lookLua, recordFullyLua, recordLua, refundLua, statusLua } from './scripts/generated';
-import type { Bounds } from './civil-calendar';
 import type { RecordStatus, RefundStatus } from './read-reward.types';
 
-const STATUSES = ['outside', 'rewarded', 'duplicate', 'capped'] as const;
+/** Statuses by their number in replies. */
+export const STATUSES = ['outside', 'rewarded', 'duplicate', 'capped'] as const;
 
-/** Reply of the scripts `record` and `record-fully`. */
+/** Reply of the script `record-fully`. */
 export interface Recorded {
   /** `outside`: Redis' clock is in none of the periods that were sent, and nothing was granted. */
   readonly status: RecordStatus | 'outside';
@@ -19,66 +19,33 @@ export interface Recorded {
   readonly start: number;
   /** End of the user's period, ms after the start of the current period of the rule; with `outside` the time of Redis' clock instead. */
   readonly end: number;
-  /** Item of the first call with this operation id; undefined for the item of this call. */
-  readonly itemId: string | undefined;
+  /** Item of the result: that of the first call with this operation id. */
+  readonly itemId: string;
 }
 
-type Raw = readonly [number, number, number, number, number, number, number, string?];
+type Raw = readonly [number, number, number, number, number, number, number, string];
 
-function recorded(raw: Raw): Recorded {
-  return {
-    status: STATUSES[raw[0]] as Recorded['status'],
-    points: raw[1],
-    used: raw[2],
-    remaining: raw[3],
-    seq: raw[4],
-    start: raw[5],
-    end: raw[6],
-    itemId: raw[7],
-  };
+function recorded([status, points, used, remaining, seq, start, end, itemId]: Raw): Recorded {
+  return { status: STATUSES[status] as Recorded['status'], points, used, remaining, seq, start, end, itemId };
 }
-
-/** Decodes a reply of one integer, which a rule without `capPoints` gets in its current period. The other fields follow from the rule. */
-function decodeShort(answer: number, { limit, pointsPerItem }: ShortReplySettings, bounds: Bounds): Recorded {
-  const [status, counts] = [answer % 4, Math.floor(answer / 4)];
-  const used = counts % 2 ** 20;
-  const rewarded = status === 1;
-  return {
-    status: STATUSES[status] as Recorded['status'],
-    points: rewarded ? pointsPerItem : 0,
-    used,
-    remaining: used < limit ? limit - used : 0,
-    seq: rewarded ? used + Math.floor(counts / 2 ** 20) : 0,
-    start: 0,
-    end: bounds[2] - bounds[1],
-    itemId: undefined,
-  };
-}
-
-interface ShortReplySettings {
-  readonly limit: number;
-  readonly pointsPerItem: number;
-}
-
-/** Decodes a reply of the script `record`. @param bounds bounds of the periods that were sent */
-export function readRecorded(answer: RawAnswer, settings: ShortReplySettings, bounds: Bounds): Recorded {
-  return typeof answer === 'number' ? decodeShort(answer, settings, bounds) : recorded(answer);
-}
-
-type RawAnswer = number | Raw;
 
 export const recordRead = defineScript({
   name: 'read-reward.record',
   ...recordLua,
-  keys: ['items', 'state'],
-  args: { itemId: str, token: str, rule: common(str) },
-  reply: (answer: RawAnswer) => answer,
+  keys: ['state'],
+  args: {
+    itemId: str,
+    grant: str,
+    settings: common(int),
+    current: common(str),
+  },
+  reply: (result: number) => result,
 });
 
 export const recordFully = defineScript({
   name: 'read-reward.record-fully',
   ...recordFullyLua,
-  keys: ['items', 'state', 'ever', 'answer', 'ledger'],
+  keys: ['state', 'ever', 'answer', 'ledger'],
   args: {
     itemId: str,
     token: str,
@@ -95,8 +62,8 @@ export const recordFully = defineScript({
 export const lookUp = defineScript({
   name: 'read-reward.look',
   ...lookLua,
-  keys: ['items'],
-  args: { itemId: str, end: common(str) },
+  keys: ['state'],
+  args: { itemId: str, current: common(str), gap: common(int) },
   flags: ['no-writes'],
   reply: (found: number) => found,
 });
@@ -104,7 +71,7 @@ export const lookUp = defineScript({
 export const refundGrant = defineScript({
   name: 'read-reward.refund',
   ...refundLua,
-  keys: ['items', 'state', 'ever', 'receipt', 'ledger'],
+  keys: ['state', 'ever', 'receipt', 'ledger'],
   args: {
     itemId: str,
     start: int,
@@ -122,7 +89,7 @@ export const refundGrant = defineScript({
 export const readStatus = defineScript({
   name: 'read-reward.status',
   ...statusLua,
-  keys: ['items', 'state'],
+  keys: ['state'],
   args: { rule: common(str) },
   // The script only sets a TTL that was lost, which needs hardly any memory.
   flags: FREES_MEMORY,

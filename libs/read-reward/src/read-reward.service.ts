@@ -74,7 +74,6 @@ export class ReadRewardService {
     const key = (kind: string, ...more: string[]) => this.keys.key(shard, kind, name, userId, ...more);
     const result = await this.registry.run(refundGrant, {
       keys: {
-        items: key('items'),
         state: key('state'),
         ever: key('ever'),
         receipt: key('receipt', String(startsAtMs), String(seq)),
@@ -105,11 +104,10 @@ export class ReadRewardService {
   }
 
   private async statusOf(rule: ResolvedRewardRule, userId: string, timeZone?: string): Promise<RewardStatus> {
-    const keys = this.keys.of(rule.name, this.keys.shardOf(spread(userId)));
-    const call = { items: keys.items(userId), state: keys.state(userId) };
+    const state = this.keys.state(rule.name, this.keys.shardOf(spread(userId)), userId);
     for (let left = MAX_TRIES; left > 0; left--) {
       const { bounds, rule: settings } = this.clock.around(rule, timeZone);
-      const answer = await this.registry.run(readStatus, { keys: call, args: { rule: settings } });
+      const answer = await this.registry.run(readStatus, { keys: { state }, args: { rule: settings } });
       const { open, points, used, remaining } = answer;
       const at = bounds[1] + answer.end;
       if (open) return { rule: rule.name, points, used, remaining, resetsAtMs: endOrNull(at) };

@@ -89,6 +89,25 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
     expect(await few.record(read('changed', 'c'))).toMatchObject({ status: 'capped', used: 2, remaining: 0 });
   });
 
+  it('applies changed points at once: each grant keeps its own', async () => {
+    const [five, two] = [5, 2].map((pointsPerItem) => bench.service({ read: { limit: 9, pointsPerItem } }));
+    if (five === undefined || two === undefined) throw new Error('unreachable');
+    const before = await five.record(read('points', 'a'));
+    expect(await two.record(read('points', 'b'))).toMatchObject({
+      status: 'rewarded',
+      points: 2,
+      used: 2,
+      remaining: 7,
+    });
+    expect(await two.record(read('points', 'c'))).toMatchObject({ status: 'rewarded', points: 2, used: 3 });
+    expect(await two.record(read('points', 'a'))).toMatchObject({ status: 'duplicate', used: 3 });
+    expect((await five.status('points'))[0]).toMatchObject({ points: 9, used: 3 });
+    expect(await two.refund(before.grantId as string)).toEqual({ status: 'refunded', points: 5, used: 2 });
+    expect((await two.status('points'))[0]).toMatchObject({ points: 4, used: 2 });
+    expect(await five.record(read('points', 'a'))).toMatchObject({ status: 'rewarded', points: 5, used: 3 });
+    expect((await two.status('points'))[0]).toMatchObject({ points: 9, used: 3 });
+  });
+
   it('keeps items in later periods with dedupe ever, and has no resetsAtMs with period total', async () => {
     const rewards = bench.service({ ever: { limit: 9, dedupe: 'ever' }, total: { limit: 1, period: 'total' } });
     expect(await rewards.record(read('e', 'a', 'ever'))).toMatchObject({ status: 'rewarded' });
@@ -118,7 +137,7 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
 
   it('gives every key a TTL', async () => {
     const keys = await keysOf(bench.raw, bench.prefix);
-    for (const kind of ['items', 'state', 'ever', 'answer', 'receipt', 'ledger']) {
+    for (const kind of ['state', 'ever', 'answer', 'receipt', 'ledger']) {
       expect(keys.some((key) => key.includes(`:${kind}`))).toBe(true);
     }
     const ttls = await Promise.all(keys.map((key) => bench.raw.pttl(key)));
@@ -146,18 +165,32 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
 
   it('refuses bad durations and keys of a wrong type in the scripts, before the first write', async () => {
     const tag = bench.registry.keySpace('read-reward').tag('wrong');
-    const [items, state, ever, answer, ledger] = ['items', 'state', 'ever', 'answer', 'ledger'].map((name) =>
-      tag.key(name),
-    ) as [string, string, string, string, string];
-    const keys = { items, state, ever, answer, ledger };
+    const [state, ever, answer, ledger] = ['state', 'ever', 'answer', 'ledger'].map((name) => tag.key(name)) as [
+      string,
+      string,
+      string,
+      string,
+    ];
+    const keys = { state, ever, answer, ledger };
     const now = Date.now();
-    const bounds = [-2, -1, 1, 2, 3].map((n) => now + n * 1_000_000).join(':');
+    const instants = [-2, -1, 1, 2, 3].map((n) => now + n * 1_000_000);
+    const bounds = instants.join(':');
+    const [, start, end, after] = instants;
+    const lean = {
+      itemId: 'a',
+      grant: '1::t',
+      settings: 1_000_000 * 2 ** 20 + 1,
+      current: `${start}:${end}:${after}:1:`,
+    };
     const figures = { itemId: 'a', token: 't', everMs: 1_000, answerMs: 1_000, ledgerMs: 1_000 };
     const args = { ...figures, rule: `1:1:0:0:${bounds}`, name: 'r', userId: 'u' };
     for (const rule of ['', `1:0:0:0:${bounds}`, `1:1:0:20.5:${bounds}`, `1:1:0:-1:${bounds}`, '1:1:0:0:5:4:3:2:1']) {
       await expect(bench.registry.run(recordFully, { keys, args: { ...args, rule } })).rejects.toThrow(/BADRULE/);
-      const lean = { keys: { items, state }, args: { itemId: 'a', token: 't', rule } };
-      await expect(bench.registry.run(recordRead, lean)).rejects.toThrow(/BADRULE/);
+    }
+    const all = `${start}:${end}:${after}`;
+    const periods = ['', 'x', `${start}:${end}:`, `${all}:`, `${all}:1`, `${all}:0:`, `${end}:${start}:${after}:1:`];
+    for (const current of [...periods, '5:4:3:1:', `${start}:${end}:${end}:1:`]) {
+      expect(await bench.registry.run(recordRead, { keys, args: { ...lean, current } })).toBe(0);
     }
     for (const field of ['everMs', 'answerMs', 'ledgerMs'] as const) {
       for (const value of [20.5, -1, NaN, 2 ** 53]) {
@@ -176,16 +209,32 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
       userId: 'u',
     };
     for (const answerMs of [20.5, 0, -1, NaN, 2 ** 53]) {
-      const call = { keys: { items, state, ever, receipt: answer, ledger }, args: { ...refund, answerMs } };
+      const call = { keys: { state, ever, receipt: answer, ledger }, args: { ...refund, answerMs } };
       await expect(bench.registry.run(refundGrant, call)).rejects.toThrow();
     }
-    expect(await bench.raw.exists(items, state, ever, answer, ledger)).toBe(0);
+    expect(await bench.raw.exists(state, ever, answer, ledger)).toBe(0);
     for (const key of Object.values(keys)) {
       await bench.raw.zadd(key, 1, 'x');
       await expect(bench.registry.run(recordFully, { keys, args })).rejects.toMatchObject({ code: 'SCRIPT_FAILED' });
+      if (key === state)
+        await expect(bench.registry.run(recordRead, { keys, args: lean })).rejects.toMatchObject({
+          code: 'SCRIPT_FAILED',
+        });
       await bench.raw.del(key);
-      expect(await bench.raw.exists(items, state, ever, answer, ledger)).toBe(0);
+      expect(await bench.raw.exists(state, ever, answer, ledger)).toBe(0);
     }
+    // The state of a period that has begun: a period that is cut short must not pass for it.
+    expect(await bench.registry.run(recordRead, { keys, args: lean })).toBe(1 * 4 + 1);
+    const before = await bench.raw.hgetall(state);
+    for (const current of ['', `${start}`, `${start}:${end}:`, `${all}:`, `${all}:1:0:`, `${all}:2:`]) {
+      const cut = { ...lean, grant: '1::u', itemId: 'b', settings: 1_000_000 * 2 ** 20 + 9, current };
+      await bench.registry.run(recordRead, { keys, args: cut }).then(
+        (result) => expect([current, result]).toEqual([current, 0]),
+        (error: unknown) => expect(error).toMatchObject({ code: 'SCRIPT_FAILED' }),
+      );
+      expect(await bench.raw.hgetall(state)).toEqual(before);
+    }
+    await bench.raw.del(state);
   });
 
   it('publishes what happened, without users and items', async () => {

@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { FaultProxy } from '../../../test/support/fault-proxy';
 import { RedisServer } from '../../../test/support/redis-server';
-import { openBench, quiet, type Bench } from './support';
+import { recordFully, recordRead } from '../src/read-reward.scripts';
+import { DAY_MS, openBench, quiet, type Bench } from './support';
 
 describe('a reply that is lost, with the defaults of ioredis', () => {
   let server: RedisServer;
@@ -40,6 +41,39 @@ describe('a reply that is lost, with the defaults of ioredis', () => {
     expect(answer).toMatchObject({ status: 'rewarded', used: 1, remaining: 4, grantId: expect.any(String) });
     expect(await rows()).toBe(before + 1);
     expect((await open().status(name)).find((status) => status.rule === rule)).toMatchObject({ used: 1 });
+  });
+
+  it('of a record without a ledger: the first answer, also from the script that follows when a TTL was lost', async () => {
+    const service = bench.service({ plain: { limit: 5, pointsPerItem: 2 } }, { shards: 1 });
+    const record = (itemId: string) => service.record({ rule: 'plain', userId: 'u', itemId });
+    const refunded = await record('a');
+    await service.refund(refunded.grantId as string);
+    const first = { status: 'rewarded', points: 2, used: 1, remaining: 4 };
+    const answer = await cutting(() => record('b'));
+    expect(answer).toMatchObject(first);
+    expect(answer.grantId).toMatch(/:2:u:b$/);
+    expect(await record('b')).toMatchObject({ status: 'duplicate', used: 1 });
+
+    const key = bench.registry.keySpace('read-reward').tag('s0').key('state', 'plain', 'u');
+    const grant = (await bench.raw.hget(key, 'b')) as string;
+    const [head = ''] = await bench.raw.hmget(key, '');
+    const args = { itemId: 'b', grant: grant.split(':').slice(2).join(':'), settings: DAY_MS * 2 ** 20 + 5 };
+    const current = `${head?.split(':').slice(0, 4).join(':')}:`;
+    const resend = () => bench.registry.run(recordRead, { keys: { state: key }, args: { ...args, current } });
+    expect(await resend()).toBe((1 * 2 ** 20 + 1) * 4 + 1);
+    await bench.raw.persist(key);
+    expect(await resend()).toBe(0);
+    const [, , token = ''] = args.grant.split(':');
+    const [from = 0, to = 0, after = 0] = (head ?? '').split(':').map(Number);
+    const rule = ['5:2:0:0', from - DAY_MS, from, to, after, after + DAY_MS].join(':');
+    const none = { everMs: 0, answerMs: 0, ledgerMs: 0, name: '', userId: '' };
+    const again = await bench.registry.run(recordFully, {
+      keys: { state: key, ever: key, answer: key, ledger: key },
+      args: { itemId: 'b', token, rule, ...none },
+    });
+    expect(again).toMatchObject({ ...first, seq: 2, itemId: 'b' });
+    expect(await record('c')).toMatchObject({ status: 'rewarded', used: 2 });
+    expect(await bench.raw.pexpiretime(key)).toBe(after);
   });
 
   it('of a whole group of records: everyone is rewarded once', async () => {

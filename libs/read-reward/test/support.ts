@@ -59,16 +59,20 @@ export async function openBench(
   };
 }
 
-/** Reads a clock that a test sets, a hash next to each user's state, in place of Redis' own. */
-const TEST_CLOCK = `time = redis.call('HMGET', KEYS[2] .. ':clock', 's', 'us')
-now_us = time[1] * 1000000 + time[2]
-now_ms = (now_us - now_us % 1000) / 1000
+/** A clock that a test sets, a hash next to each user's state, in place of Redis' own. */
+const TEST_CLOCK = `local test_time = redis.call('HMGET', KEYS[1] .. ':clock', 's', 'us')
+local test_ms = test_time[1] * 1000 + (test_time[2] - test_time[2] % 1000) / 1000
+local function test_pttl(key)
+  local expires = redis.call('PEXPIRETIME', key)
+  return expires < 0 and expires or math.max(expires - test_ms, 0)
+end
 `;
 
 /** The scripts byte for byte, but with the clock of the test. What that clock would have expired is deleted when it is set. */
 const timed = readRewardScripts.map((script) => {
   const { source: own, shared } = script as AnyScript;
-  const source = /^local now_ms\b/m.test(shared) ? TEST_CLOCK + own : own;
+  const reads = /^local (time|now_ms)\b/m.test(shared) ? 'now_ms = test_ms\n' : '';
+  const source = TEST_CLOCK + reads + own.replace("redis.call('PTTL', KEYS[1])", 'test_pttl(KEYS[1])');
   return defineScript({ ...(script as never as Parameters<typeof defineScript>[0]), source });
 }) as readonly AnyScript[];
 
@@ -90,9 +94,8 @@ export async function openTimed(
       const key = registry.keySpace('read-reward').tag('s0').key('state', rule, userId);
       await bench.raw.hset(`${key}:clock`, { s: Math.floor(ms / 1_000), us: (ms % 1_000) * 1_000 });
       await bench.raw.pexpire(`${key}:clock`, 3_600_000);
-      const items = registry.keySpace('read-reward').tag('s0').key('items', rule, userId);
-      const expires = await bench.raw.pexpiretime(items);
-      if (expires > 0 && expires <= ms) await bench.raw.del(items);
+      const expires = await bench.raw.pexpiretime(key);
+      if (expires > 0 && expires <= ms) await bench.raw.del(key);
     },
   };
 }

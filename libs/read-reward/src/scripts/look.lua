@@ -1,17 +1,20 @@
 --[[
 look: read if an item counts and how many items count, for a user whose period was full at the last call. Changes nothing.
 
-KEYS[1]  items   set  <prefix>:read-reward:{<shard>}:items:<rule>:<user>
-ARGV[1]  itemId  str  1 to 256 characters
-ARGV[2]  end     str  end of the current period, ms since 1970; a set of items expires at the end of its period
+KEYS[1]  state    hash  <prefix>:read-reward:{<shard>}:state:<rule>:<user>
+ARGV[1]  itemId   str   1 to 256 characters
+ARGV[2]  current  str   the same as in `record`
+ARGV[3]  gap      int   the same as in `record`
 
 Returns found
-  found  int  2 * used + 1 for an item that counts, 2 * used for an item that does not; -1 when the set does not expire at
-              `end`, so this script cannot decide, and the caller must use `record`
+  found  int  2 * used + 1 for an item that counts, 2 * used for an item that does not; -1 when this script cannot decide, and the
+              caller must use `record`: the user has no state of the current period, or it has no TTL
 
-O(1). TTL: untouched. Clock: Redis. Replay: reads again.
+O(1). TTL: untouched. Clock: Redis, by the time that is left until the state expires. Replay: reads again.
 ]]
--- @include number
-local known, used = redis.call('SISMEMBER', KEYS[1], ARGV[1]), redis.call('SCARD', KEYS[1])
-if redis.call('PEXPIRETIME', KEYS[1]) ~= parse_number(ARGV[2]) then return -1 end
-return 2 * used + known
+local state = redis.call('HMGET', KEYS[1], '', ARGV[1])
+local head = state[1]
+if not head or string.find(head, ARGV[2], 1, true) ~= 1 then return -1 end
+if redis.call('PTTL', KEYS[1]) - ARGV[3] <= 0 then return -1 end
+local seq, refunds = string.match(head, '^-?%d+:(%d+):(%d+)$', #ARGV[2] + 1)
+return 2 * (seq - refunds) + (state[2] and 1 or 0)

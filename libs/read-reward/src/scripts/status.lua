@@ -1,9 +1,8 @@
 --[[
 status: read the points and the remaining items of a user's period. Changes only a TTL that is missing.
 
-KEYS[1]  items   set       <prefix>:read-reward:{<shard>}:items:<rule>:<user>
-KEYS[2]  state   hash      <prefix>:read-reward:{<shard>}:state:<rule>:<user>
-ARGV[1]  rule    str       the same as in `record`
+KEYS[1]  state   hash      <prefix>:read-reward:{<shard>}:state:<rule>:<user>
+ARGV[1]  rule    str       the same as in `record-fully`
 
 Returns {status, points, used, remaining, resetsAt}
   status     int   1 open, 0 Redis' clock is in none of the previous, current and next period
@@ -18,10 +17,9 @@ O(1). TTL: set if it is missing. Clock: Redis. Replay: reads again.
 -- @include period
 local rule, wrong = parse_rule(ARGV[1])
 if not rule then return wrong end
-local used, head = redis.call('SCARD', KEYS[1]), redis.call('HGET', KEYS[2], '')
+local head = redis.call('HGET', KEYS[1], '')
 if now_ms < rule.b0 or now_ms >= rule.b3 then return { OUTSIDE, 0, 0, 0, now_ms - rule.b1 } end
-local fresh, _, to, expires, sum, _, count = find_period(rule, head, now_ms)
-keep_ttl(KEYS[1], rule.total_ms > 0 and expires or to)
-keep_ttl(KEYS[2], expires)
-used = fresh and 0 or math.max(used, count)
+local _, _, to, expires, sum, seq, refunds = find_period(rule, head, now_ms)
+keep_ttl(KEYS[1], expires)
+local used = seq - refunds
 return { 1, sum, used, count_room(rule, used, sum), to - rule.b1 }

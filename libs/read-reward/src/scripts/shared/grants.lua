@@ -1,11 +1,13 @@
 -- @include period
 -- Returns the first result of this call if it was sent before: the state keeps the token and the result of the call that got the
--- grant, for each item.
+-- grant, for each item. A grant of `record` has no room: it is what the limit leaves.
 local function first_answer(rule, head, grant, token)
-  local number, points, used, room, by = string.match(grant or '', '^(%d+):(%d+):(%d+):(%d+):(.*)$')
+  local seq, refunds, points, room, by = string.match(grant or '', '^(%d+):(%d+):(%d+):(%d*):(.*)$')
   if by ~= token then return nil end
   local from, to = string.match(head or '', '^(%d+):(%d+):')
-  return { REWARDED, tonumber(points), tonumber(used), tonumber(room), tonumber(number), from - rule.b1, to - rule.b1 }
+  local used = seq - refunds
+  local left = tonumber(room) or math.max(rule.limit - used, 0)
+  return { REWARDED, tonumber(points), used, left, tonumber(seq), from - rule.b1, to - rule.b1 }
 end
 
 local function next_points(rule, sum)
@@ -17,10 +19,12 @@ local function expiry_after(rule, expires)
   return rule.total_ms > 0 and string.format('%.0f', now_ms + rule.total_ms) or expires
 end
 
--- Format the texts of the state: the head, which describes the user's period, and the grant of one item.
-local function format_head(from, to, expires, sum, seq, count)
-  return from .. ':' .. to .. ':' .. expires .. ':' .. format_integer(sum) .. ':' .. format_integer(seq) .. ':' .. format_integer(count)
+-- Format the texts of the state: the head, which describes the user's period, and the grant of one item. `refunds` is the number of
+-- refunded grants of the period, so seq - refunds items count.
+local function format_head(each, from, to, expires, sum, seq, refunds)
+  local extra = sum - each * (seq - refunds)
+  return table.concat({ from, to, expires, each, format_integer(extra), format_integer(seq), format_integer(refunds) }, ':')
 end
-local function format_grant(seq, points, used, room, token)
-  return format_integer(seq) .. ':' .. format_integer(points) .. ':' .. format_integer(used) .. ':' .. format_integer(room) .. ':' .. token
+local function format_grant(seq, points, refunds, room, token)
+  return table.concat({ format_integer(seq), format_integer(refunds), format_integer(points), format_integer(room), token }, ':')
 end

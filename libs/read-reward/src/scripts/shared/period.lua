@@ -6,8 +6,7 @@ local function parse_rule(text)
   local limit, each, cap, total_ms, b0, b1, b2, b3, b4 =
     string.match(text, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
   local rule = { limit = tonumber(limit), each = tonumber(each), cap = tonumber(cap), total_ms = tonumber(total_ms),
-    from = b1, to = b2, after = b3, b0 = tonumber(b0), b1 = tonumber(b1), b2 = tonumber(b2), b3 = tonumber(b3), b4 = tonumber(b4) }
-  if limit then rule.current = b1 .. ':' .. b2 .. ':' end
+    to = b2, after = b3, b0 = tonumber(b0), b1 = tonumber(b1), b2 = tonumber(b2), b3 = tonumber(b3), b4 = tonumber(b4) }
   if not limit or rule.each < 1 or not (rule.b0 < rule.b1 and rule.b1 < rule.b2 and rule.b2 < rule.b3 and rule.b3 < rule.b4) then
     return nil, redis.error_reply('BADRULE the rule is not nine integers with points from 1 and ascending periods, nothing was changed')
   end
@@ -27,18 +26,13 @@ local function format_integer(n)
 end
 
 -- Returns the user's period, from the head of the state: true if the period begins now; its start, its end and the expiry of the
--- state, all three as text; its points, the number of its last grant, and its number of items.
+-- state, all three as text; its points, the number of its last grant, and its number of refunded grants. The head has the points
+-- of an item and what the points of the period are more than those of its items, because mostly only the number of grants changes.
 local function find_period(rule, head, now)
-  if now >= rule.b1 and now < rule.b2 then
-    if not head and rule.total_ms == 0 then return true, rule.from, rule.to, rule.after, 0, 0, 0 end
-    if head and string.sub(head, 1, #rule.current) == rule.current then
-      local expires, sum, seq, count = string.match(head, '^(%d+):(%d+):(%d+):(%d+)$', #rule.current + 1)
-      if expires then return false, rule.from, rule.to, expires, tonumber(sum), tonumber(seq), tonumber(count) end
-    end
-  end
-  local from, to, expires, sum, seq, count = string.match(head or '', '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
+  local from, to, expires, each, extra, seq, refunds =
+    string.match(head or '', '^(%d+):(%d+):(%d+):(%d+):(-?%d+):(%d+):(%d+)$')
   local last, after = tonumber(to) or 0, rule.b3
-  if now < last then return false, from, to, expires, tonumber(sum), tonumber(seq), tonumber(count) end
+  if now < last then return false, from, to, expires, extra + each * (seq - refunds), tonumber(seq), tonumber(refunds) end
   -- `total` has one period for each user, which begins with the first grant. A user whose state expired gets a period with a new
   -- start, so that no grant has the id of an earlier grant.
   if rule.total_ms > 0 then return true, format_integer(now), rule.to, rule.after, 0, 0, 0 end
