@@ -66,8 +66,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   ): Promise<ScheduleResult> {
     const given = { ...checkScheduling(options), payload };
     const one = typeof task === 'string' ? { ...given, name: task } : { ...given, task };
-    const [result] = await this.queue.schedule([one], options);
-    return result as ScheduleResult;
+    return this.queue.scheduleOne(one, options);
   }
 
   /**

@@ -60,11 +60,10 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(answer.status).toBe('scheduled');
     expect((await direct.tasks.get('a'))?.atMs).toBe(answer.runAtMs);
     expect(answer.runAtMs).toBeLessThan(now + HOUR + 5_000);
-    const replaced = await cutting(() =>
-      lossy.tasks.schedule('t', 2, { id: 'a', onConflict: 'replace', delayMs: HOUR }),
-    );
-    expect(replaced.status).toBe('replaced');
-    expect((await cutting(() => lossy.tasks.schedule('t', 3, { id: 'a' }))).status).toBe('kept');
+    const again = (payload: number, onConflict: 'keep' | 'replace') =>
+      cutting(() => lossy.tasks.scheduleMany([{ name: 't', payload, id: 'a', delayMs: HOUR }], { onConflict }));
+    expect(await again(2, 'replace')).toMatchObject([{ status: 'replaced' }]);
+    expect(await again(3, 'keep')).toMatchObject([{ status: 'kept' }]);
     expect((await direct.tasks.get('a'))?.payload).toBe(2);
   });
 
@@ -78,6 +77,17 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     );
     expect(answer.status).toBe('scheduled');
     expect(await inventory(direct)).toEqual({ due: [], leased: [], dead: [], problems: [] });
+  });
+
+  it('of schedule for an id that exists: the outcome of the script that follows', async () => {
+    await direct.tasks.schedule('t', 1, { id: 'a', delayMs: HOUR });
+    const follows = (): Promise<void> => Promise.resolve();
+    const kept = await cutting(() => lossy.tasks.schedule('t', 2, { id: 'a', runAtMs: 5 }), follows);
+    expect(kept).toMatchObject({ status: 'kept', runAtMs: (await direct.tasks.get('a'))?.atMs });
+    expect((await direct.tasks.get('a'))?.payload).toBe(1);
+    const instant = await cutting(() => lossy.tasks.schedule('t', 3, { id: 'b', runAtMs: 0 }));
+    expect(instant).toEqual({ id: 'b', status: 'scheduled', runAtMs: 0 });
+    expect(await direct.tasks.get('b')).toMatchObject({ payload: 3, atMs: 0, state: 'waiting' });
   });
 
   it('of scheduleMany: each task exists once', async () => {

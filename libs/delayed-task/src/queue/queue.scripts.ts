@@ -1,4 +1,4 @@
-import { defineScript, int, list, str } from 'luanest/script-registry';
+import { common, defineScript, int, list, str } from 'luanest/script-registry';
 import { ALONE, FREES_MEMORY } from '../../../internal/src';
 import {
   cancelLua,
@@ -8,6 +8,7 @@ import {
   layoutLua,
   rescheduleLua,
   scheduleLua,
+  scheduleOneLua,
   statsLua,
 } from '../scripts/generated';
 import type { DeadRow } from './rows';
@@ -32,6 +33,15 @@ export const scheduleTasks = defineScript({
     }
     return answers;
   },
+});
+
+export const scheduleTask = defineScript({
+  name: 'delayed-task.schedule-one',
+  ...scheduleOneLua,
+  keys: ['due', 'tasks', 'waits', 'operation'],
+  args: { id: str, when: str, record: str, operationMs: common(int) },
+  group: { maxCalls: 64, maxChars: 16_384 },
+  reply: (runAtMs: number) => runAtMs,
 });
 
 export const cancelTask = defineScript({
@@ -121,6 +131,7 @@ export const noteLayout = defineScript({
 
 export const queueScripts = [
   scheduleTasks,
+  scheduleTask,
   cancelTask,
   rescheduleTask,
   getTask,

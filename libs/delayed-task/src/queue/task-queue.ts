@@ -12,7 +12,15 @@ import type {
   TaskDefinition,
   TaskView,
 } from '../delayed-task.types';
-import { cancelTask, countTasks, getTask, noteLayout, rescheduleTask, scheduleTasks } from './queue.scripts';
+import {
+  cancelTask,
+  countTasks,
+  getTask,
+  noteLayout,
+  rescheduleTask,
+  scheduleTask,
+  scheduleTasks,
+} from './queue.scripts';
 import { type Partition, Partitions } from './partitions';
 import { readResult, readRun, RecordReader, RecordWriter, whenOf } from './task-codec';
 import { checkId, taskInput } from './task-input';
@@ -56,6 +64,27 @@ export class TaskQueue {
   ) {
     this.partitions = new Partitions(registry.keySpace('delayed-task'), options.queue, options.partitions);
     this.writer = new RecordWriter(options);
+  }
+
+  /**
+   * Schedules a task. A new id, as most are, needs one command; an id that exists needs a second one.
+   *
+   * @throws InvalidTaskError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
+   */
+  async scheduleOne(task: NewTask, { onConflict = 'keep' }: ConflictOptions): Promise<ScheduleResult> {
+    taskInput.choice('onConflict', onConflict, CONFLICTS);
+    const id = task.id === undefined ? this.tokens.next() : checkId(task.id);
+    const partition = this.partitions.of(id);
+    const [when, record] = [whenOf(task), this.writer.write(task)];
+    const { due, tasks, waits } = partition;
+    const operation = partition.operation(this.tokens.next());
+    const runAtMs = await this.registry.run(scheduleTask, {
+      keys: { due, tasks, waits, operation },
+      args: { id, when, record, operationMs: OPERATION_MS },
+    });
+    if (runAtMs >= 0) return { id, status: 'scheduled', runAtMs };
+    const [answer] = await this.send(partition, onConflict, [id, when, record]);
+    return { id, ...(answer as Omit<ScheduleResult, 'id'>) };
   }
 
   /**

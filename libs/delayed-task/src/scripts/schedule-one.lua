@@ -1,0 +1,42 @@
+--[[
+schedule-one: add one task to a partition, unless the id exists. Wake the partition's workers if the task is due before the time that
+they wait for. If the id exists, the caller must use `schedule`.
+
+KEYS[1]  due        zset    <prefix>:delayed-task:{<partition>}:due      id -> ms when it is due
+KEYS[2]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record, and when it was first due
+KEYS[3]  waits      string  <prefix>:delayed-task:{<partition>}:waits    due time for which workers wait; also the channel
+KEYS[4]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
+ARGV[1]  id           str
+ARGV[2]  when         str   'd<ms>' for a delay or 'a<ms>' for an instant
+ARGV[3]  record       str
+ARGV[4]  operationMs  int   how long the reply is kept for a replay, ms
+
+Returns runAtMs
+  runAtMs  int  when the task is due, ms; -1 if the id exists, and nothing was changed
+
+O(log m). TTL: none for the task; operationMs for the operation. Clock: Redis. Replay: while the operation is kept, schedules nothing
+again; returns the first reply.
+]]
+local first = redis.call('GET', KEYS[4])
+if first then return tonumber(first) or -1 end
+if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 1 then return -1 end
+local mark = redis.call('GET', KEYS[3])
+local kind, due = string.match(ARGV[2], '^([da])(%d+)$')
+if not kind then return redis.error_reply('BADTASK ARGV[2] is neither "d<ms>" nor "a<ms>"; nothing was scheduled') end
+if kind == 'd' then
+  local time = redis.call('TIME')
+  due = string.format('%.0f', time[1] * 1000 + (time[2] - time[2] % 1000) / 1000 + due)
+end
+-- Redis does not roll back the first write when it refuses a later one. If it refuses the first one, ZADD, nothing was changed.
+if not redis.acl_check_cmd('HSET', KEYS[2], 'f', 'v') or not redis.acl_check_cmd('SET', KEYS[4], 'v') then
+  return redis.error_reply('NOTALLOWED the Redis user needs permission for ZADD, HSET and SET; nothing was changed')
+end
+redis.call('ZADD', KEYS[1], due, ARGV[1])
+-- The record ends with the due time, so that a sweep can restore a task whose entry in `due` is lost.
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[3] .. '\n' .. due)
+redis.call('SET', KEYS[4], due, 'PX', ARGV[4])
+if mark and due - (tonumber(mark) or 0) < 0 then
+  redis.call('SET', KEYS[3], due, 'KEEPTTL')
+  redis.pcall('SPUBLISH', KEYS[3], 'due')
+end
+return due + 0
