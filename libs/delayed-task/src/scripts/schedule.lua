@@ -22,7 +22,24 @@ nothing again; returns the first reply, but with the present due time of a kept 
 -- @include clock
 -- @include writes
 -- @include due
-local ids, known, seen, codes, adds, records, reply = {}, nil, {}, {}, {}, {}, {}
+local ids, dues, known, seen, codes, adds, records, reply = {}, {}, nil, {}, {}, {}, {}, {}
+local count, added, earliest = 0, 0, nil
+
+-- Reads the ids and due times. Returns an error if a task is invalid.
+local function read_tasks()
+  for i = 3, #ARGV, 3 do
+    if not ARGV[i + 2] then return redis.error_reply('BADTASK the last task is incomplete; nothing was scheduled') end
+    local due = parse_due(ARGV[i + 1], now_ms)
+    if not due then
+      return redis.error_reply('BADTASK ARGV[' .. i + 1 .. '] is neither "d<ms>" nor "a<ms>"; nothing was scheduled')
+    end
+    count = count + 1
+    ids[count], dues[count] = ARGV[i], due
+  end
+  if count < 1 or count > 300 then
+    return redis.error_reply('BADTASK the call has ' .. count .. ' tasks instead of 1 to 300; nothing was scheduled')
+  end
+end
 
 local function due_before(id)
   return seen[id] or tonumber(redis.call('ZSCORE', KEYS[1], id)) or 0
@@ -36,39 +53,33 @@ local function repeat_answers(first_codes, first_ms)
   return reply
 end
 
--- Decides whether to add, replace or keep the task `id`, the i-th one, and notes the writes. Returns `code` and `runAtMs` of the
--- reply.
-local function decide(i, id)
-  local is_there = known[i] or seen[id]
-  local code = not is_there and 1 or ARGV[1] == 'replace' and 2 or 3
-  codes[i] = code
-  if code > 2 then return code, due_before(id) end
-  local due, n = parse_due(ARGV[3 * i + 1], now_ms), #adds
-  seen[id] = due
-  adds[n + 1], adds[n + 2] = due, id
-  -- The record ends with the due time, so that a sweep can restore a task whose entry in `due` is lost.
-  records[n + 1], records[n + 2] = id, ARGV[3 * i + 2] .. string.format('\n%.0f', due)
-  return code, due
+-- Decides for each task whether to add, replace or keep it, and notes the writes and the reply.
+local function decide(on_conflict)
+  for i = 1, count do
+    local id, due = ids[i], dues[i]
+    local code = (known[i] or seen[id]) and on_conflict or 1
+    if code > 2 then
+      due = due_before(id)
+    else
+      local text = string.format('%.0f', due)
+      adds[added + 1], adds[added + 2] = text, id
+      -- The record ends with the due time, so that a sweep can restore a task whose entry in `due` is lost.
+      records[added + 1], records[added + 2] = id, ARGV[3 * i + 2] .. '\n' .. text
+      seen[id], added = due, added + 2
+      if not earliest or due < earliest then earliest = due end
+    end
+    codes[i], reply[2 * i - 1], reply[2 * i] = code, code, due
+  end
 end
 
 local function wake_workers(mark)
-  local earliest = adds[1]
-  for i = 3, #adds, 2 do earliest = math.min(earliest, adds[i]) end
   if not mark or earliest >= (tonumber(mark) or 0) then return end
   redis.call('SET', KEYS[6], earliest, 'KEEPTTL')
   redis.pcall('SPUBLISH', KEYS[6], 'due')
 end
 
-for i = 3, #ARGV, 3 do
-  ids[#ids + 1] = ARGV[i]
-  if not ARGV[i + 2] then return redis.error_reply('BADTASK the last task is incomplete; nothing was scheduled') end
-  if not parse_due(ARGV[i + 1], 0) then
-    return redis.error_reply('BADTASK ARGV[' .. i + 1 .. '] is neither "d<ms>" nor "a<ms>"; nothing was scheduled')
-  end
-end
-if #ids < 1 or #ids > 300 then
-  return redis.error_reply('BADTASK the call has ' .. #ids .. ' tasks instead of 1 to 300; nothing was scheduled')
-end
+local wrong = read_tasks()
+if wrong then return wrong end
 known = redis.call('HMGET', KEYS[3], unpack(ids))
 local mark, first = redis.call('GET', KEYS[6]), redis.call('GET', KEYS[7])
 redis.call('ZCARD', KEYS[1])
@@ -77,7 +88,7 @@ redis.call('HLEN', KEYS[4])
 redis.call('ZCARD', KEYS[5])
 local first_ms, first_codes = string.match(first or '', '^(%d+):(%d+)$')
 if first_codes then return repeat_answers(first_codes, tonumber(first_ms)) end
-for i, id in ipairs(ids) do reply[#reply + 1], reply[#reply + 2] = decide(i, id) end
+decide(ARGV[1] == 'replace' and 2 or 3)
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 for i, code in ipairs(codes) do
   if code == 2 then
@@ -87,7 +98,7 @@ for i, code in ipairs(codes) do
   end
 end
 redis.call('SET', KEYS[7], string.format('%.0f:', now_ms) .. table.concat(codes), 'PX', ARGV[2])
-if #adds == 0 then return reply end
+if added == 0 then return reply end
 redis.call('ZADD', KEYS[1], unpack(adds))
 redis.call('HSET', KEYS[3], unpack(records))
 wake_workers(mark)
