@@ -19,8 +19,10 @@ first call.
 ]]
 local first = redis.call('GET', KEYS[3])
 if first then return { 2, first } end
-local length = redis.call('XLEN', KEYS[1])
-if ARGV[5] ~= '0' and length >= tonumber(ARGV[5]) then return { 0, tostring(length) } end
+if ARGV[5] ~= '0' then
+  local length = redis.call('XLEN', KEYS[1])
+  if length >= tonumber(ARGV[5]) then return { 0, tostring(length) } end
+end
 local id
 if ARGV[2] == '' and ARGV[3] == '' then
   id = redis.call('XADD', KEYS[1], '*', 'payload', ARGV[1])
