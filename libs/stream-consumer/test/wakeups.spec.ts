@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Redis } from 'ioredis';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
@@ -40,6 +41,28 @@ describe('waking', () => {
       // Polling would take half a minute.
       expect(await handled('wakes', times)).toBeLessThan(5_000);
     }
+  });
+
+  it('idle consumers of a process poll together, so that their takes share groups', async () => {
+    const sizes: number[] = [];
+    const note = (message: unknown): void => {
+      const { script, calls } = message as { script: string; calls: number };
+      if (script === 'stream-consumer.take') sizes.push(calls);
+    };
+    const consumers = await Promise.all(
+      Array.from({ length: 24 }, (_, i) =>
+        bench.streams.consume(group(`together-${i}`, 'g', { pollMs: 400 }), () => undefined),
+      ),
+    );
+    for (let i = 0; i < 24; i++) await asleep(`together-${i}`);
+    subscribe('luanest:script-registry:group.sent', note);
+    try {
+      await eventually(() => expect(sizes.length).toBeGreaterThan(20));
+    } finally {
+      unsubscribe('luanest:script-registry:group.sent', note);
+      await Promise.all(consumers.map((consumer) => consumer.stop()));
+    }
+    expect(sizes.reduce((sum, calls) => sum + calls, 0) / sizes.length).toBeGreaterThan(1.8);
   });
 
   it('a wake-up that is lost on purpose is made good by the net within its interval', async () => {

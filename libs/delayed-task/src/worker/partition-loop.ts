@@ -111,7 +111,7 @@ export class PartitionLoop {
     const { state, options } = this.context;
     if (state.closing || waitMs <= 0) return;
     // The pause is random, so that processes poll at different times.
-    const pollMs = options.pollMs * (0.5 + Math.random() / 2);
+    const pollMs = options.pollMs * (0.8 + Math.random() * 0.2);
     await this.alarm.sleep(Math.min(waitMs, pollMs));
   }
 

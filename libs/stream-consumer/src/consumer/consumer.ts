@@ -120,7 +120,7 @@ export class Consumer implements StreamConsumerHandle {
       free -= count;
       void this.take(ready[ready.length - left] as Reader, count);
     }
-    if (next < Infinity) this.takeTimer = setTimeout(() => this.schedule(), Math.max(1, next - now));
+    if (next < Infinity) this.takeTimer = setTimeout(() => this.schedule(), Math.max(1, Math.ceil(next - now)));
   }
 
   private async take(reader: Reader, count: number): Promise<void> {

@@ -57,10 +57,19 @@ export class Wakeup {
   sleep(dueInMs: number, endInMs: number): void {
     this.listen();
     if (this.rings !== this.ringsAtTake) return;
-    const pollMs = this.pollMs * (0.5 + Math.random() / 2);
+    const now = performance.now();
     const due = dueInMs < 0 ? Infinity : dueInMs;
-    const at = performance.now() + Math.max(1, Math.min(pollMs, due, Math.max(endInMs, 0) + 20));
+    const at = Math.min(this.nextPoll(now), now + Math.max(1, Math.min(due, Math.max(endInMs, 0) + 20)));
     this.at = Math.min(at, this.dueAt);
+  }
+
+  /**
+   * Returns the time of the next poll. All readers of a process poll at multiples of an eighth of `pollMs`, so that their takes
+   * share groups. The pause is random, so that they do not all poll at the same time.
+   */
+  private nextPoll(now: number): number {
+    const latest = now + this.pollMs * (0.8 + Math.random() * 0.2);
+    return latest - (latest % (this.pollMs / 8));
   }
 
   close(): void {
