@@ -12,9 +12,13 @@ Returns found
 
 O(1). TTL: untouched. Clock: Redis, by the time that is left until the state expires. Replay: reads again.
 ]]
+-- @include last-head
 local state = redis.call('HMGET', KEYS[1], '', ARGV[1])
-local head = state[1]
-if not head or string.find(head, ARGV[2], 1, true) ~= 1 then return -1 end
-if redis.call('PTTL', KEYS[1]) - ARGV[3] <= 0 then return -1 end
-local seq, refunds = string.match(head, '^-?%d+:(%d+):(%d+)$', #ARGV[2] + 1)
-return 2 * (seq - refunds) + (state[2] and 1 or 0)
+if not state[1] then return -1 end
+if state[1] ~= last_head or ARGV[2] ~= last_current then
+  local is_current = string.find(state[1], ARGV[2], 1, true) == 1
+  local seq, refunds = string.match(state[1], '^-?%d+:(%d+):(%d+)$', #ARGV[2] + 1)
+  last_head, last_current, last_used = state[1], ARGV[2], is_current and seq and seq - refunds
+end
+if not last_used or redis.call('PTTL', KEYS[1]) - ARGV[3] <= 0 then return -1 end
+return 2 * last_used + (state[2] and 1 or 0)
