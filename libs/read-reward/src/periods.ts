@@ -16,7 +16,7 @@ export interface Periods {
   readonly current: string;
   /** Length of the next period, ms. */
   readonly gapMs: number;
-  /** `gapMs` and the limit of items, as the argument `settings` of the script `record`. */
+  /** `gapMs` and the rule's `maxItems`, as the argument `settings` of the script `record`. */
   readonly settings: number;
   /** Number that identifies rule, zone and period in `CappedUsersHint`. */
   readonly mark: number;
@@ -43,7 +43,7 @@ class RulePeriods {
 
   private describe(bounds: Bounds): Periods {
     const mark = Math.imul((bounds[2] / 1_000) ^ Math.imul(this.seed, 0x85ebca6b), 0xc2b2ae35);
-    const { limit, pointsPerItem, capPoints, period, retentionMs } = this.rule;
+    const { limit, pointsPerItem, capPoints, period, retentionMs, maxItems } = this.rule;
     const [, start, end, after] = bounds;
     const gapMs = after - end;
     return {
@@ -51,7 +51,7 @@ class RulePeriods {
       rule: [limit, pointsPerItem, capPoints, period === 'total' ? retentionMs : 0, ...bounds].join(':'),
       current: `${start}:${end}:${after}:${pointsPerItem}:`,
       gapMs,
-      settings: gapMs * MAX_USED + limit,
+      settings: gapMs * MAX_USED + maxItems,
       mark,
     };
   }

@@ -55,8 +55,10 @@ export interface ResolvedRewardRule extends Required<Omit<RewardRule, 'capPoints
   /** Maximum points of a period; 0 without a maximum. */
   readonly capPoints: number;
   readonly dayStartsAtMinutes: number;
-  /** True if the scripts `record` and `look` know the rule: civil periods, no limit of points, items that count in one period. */
+  /** True if the scripts `record` and `look` know the rule: civil periods, items that count in one period and get the same points. */
   readonly isPlain: boolean;
+  /** Items that a period rewards if all get the same points: `limit`, or fewer with `capPoints`. */
+  readonly maxItems: number;
 }
 
 export interface ResolvedReadRewardModuleOptions {
@@ -114,13 +116,15 @@ function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
     dedupe: at.choice('dedupe', rule.dedupe ?? 'period', ['period', 'ever']),
     retentionMs: at.integer('retentionMs', rule.retentionMs ?? 365 * DAY_MS, 60_000, MAX_MS),
   };
-  const isPlain = resolved.period !== 'total' && resolved.dedupe === 'period' && resolved.capPoints === 0;
+  const { limit, pointsPerItem, capPoints } = resolved;
+  const isPlain = resolved.period !== 'total' && resolved.dedupe === 'period' && capPoints % pointsPerItem === 0;
+  const maxItems = capPoints === 0 ? limit : Math.min(limit, Math.floor(capPoints / pointsPerItem));
   try {
     new CivilCalendar(resolved, resolved.timeZone);
   } catch {
     return at.refuse('timeZone', rule.timeZone, 'a zone of the IANA database, such as "Asia/Shanghai"');
   }
-  return Object.freeze({ ...resolved, isPlain });
+  return Object.freeze({ ...resolved, isPlain, maxItems });
 }
 
 export function resolveOptions(options: ReadRewardModuleOptions): ResolvedReadRewardModuleOptions {

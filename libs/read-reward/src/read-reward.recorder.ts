@@ -58,7 +58,7 @@ export class ReadRecorder {
     const { current, gapMs: gap } = periods;
     return this.registry.run(lookUp, { keys: { state }, args: { itemId, current, gap } }).then((found) => {
       const [used, known] = [found >> 1, (found & 1) === 1];
-      if (found < 0 || (used < rule.limit && !known)) {
+      if (found < 0 || (used < rule.maxItems && !known)) {
         this.cappedUsers.note(hash, periods.mark, false);
         return this.decide(read, hash, shard, state, periods);
       }
@@ -82,7 +82,7 @@ export class ReadRecorder {
         return this.sendUntilInside(read, periods, (now) => this.sendFully(read, shard, state, now, token));
       const [status, counts] = [result % 4, Math.floor(result / 4)];
       const used = counts % MAX_USED;
-      this.cappedUsers.note(hash, periods.mark, used > 0 && used >= rule.limit);
+      this.cappedUsers.note(hash, periods.mark, used > 0 && used >= rule.maxItems);
       return resultInCurrent(read, periods.bounds, status, used, Math.floor(counts / MAX_USED));
     });
   }
@@ -167,7 +167,7 @@ function resultInCurrent(
     status,
     points,
     used,
-    remaining: used < rule.limit ? rule.limit - used : 0,
+    remaining: used < rule.maxItems ? rule.maxItems - used : 0,
     resetsAtMs: bounds[2],
     grantId: code === REWARDED ? grantIdOf(rule.name, bounds[1], used + refunds, userId, itemId) : null,
   };

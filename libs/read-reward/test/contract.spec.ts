@@ -108,6 +108,24 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
     expect((await two.status('points'))[0]).toMatchObject({ points: 9, used: 3 });
   });
 
+  it('applies changed points under a cap of points, also for users whose period was full', async () => {
+    const [five, two] = [5, 2].map((pointsPerItem) =>
+      bench.service({ read: { limit: 9, pointsPerItem, capPoints: 10 } }),
+    );
+    if (five === undefined || two === undefined) throw new Error('unreachable');
+    const record = async (service: typeof two, itemId: string) => {
+      const { status, points, used, remaining } = await service.record(read('capped-points', itemId));
+      return [status, points, used, remaining];
+    };
+    expect(await record(five, 'a')).toEqual(['rewarded', 5, 1, 1]);
+    expect(await record(two, 'b')).toEqual(['rewarded', 2, 2, 2]);
+    expect(await record(two, 'c')).toEqual(['rewarded', 2, 3, 1]);
+    expect(await record(two, 'd')).toEqual(['rewarded', 1, 4, 0]);
+    for (const service of [two, five, two]) expect(await record(service, 'e')).toEqual(['capped', 0, 4, 0]);
+    expect(await record(two, 'd')).toEqual(['duplicate', 0, 4, 0]);
+    expect((await two.status('capped-points'))[0]).toMatchObject({ points: 10, used: 4, remaining: 0 });
+  });
+
   it('keeps items in later periods with dedupe ever, and has no resetsAtMs with period total', async () => {
     const rewards = bench.service({ ever: { limit: 9, dedupe: 'ever' }, total: { limit: 1, period: 'total' } });
     expect(await rewards.record(read('e', 'a', 'ever'))).toMatchObject({ status: 'rewarded' });

@@ -8,7 +8,7 @@ ARGV[3]  gap      int   the same as in `record`
 
 Returns found
   found  int  2 * used + 1 for an item that counts, 2 * used for an item that does not; -1 when this script cannot decide, and the
-              caller must use `record`: the user has no state of the current period, or it has no TTL
+              caller must use `record`: the user has no state of the current period and its points, or it has no TTL
 
 O(1). TTL: untouched. Clock: Redis, by the time that is left until the state expires. Replay: reads again.
 ]]
@@ -17,7 +17,7 @@ local state = redis.call('HMGET', KEYS[1], '', ARGV[1])
 if not state[1] then return -1 end
 if state[1] ~= last_head or ARGV[2] ~= last_current then
   local is_current = string.find(state[1], ARGV[2], 1, true) == 1
-  local seq, refunds = string.match(state[1], '^-?%d+:(%d+):(%d+)$', #ARGV[2] + 1)
+  local seq, refunds = string.match(state[1], '^0:(%d+):(%d+)$', #ARGV[2] + 1)
   last_head, last_current, last_used = state[1], ARGV[2], is_current and seq and seq - refunds
 end
 if not last_used or redis.call('PTTL', KEYS[1]) - ARGV[3] <= 0 then return -1 end

@@ -1,6 +1,6 @@
 --[[
-record: count an item that a user read and grant its points, if the item is new and the period has room. For rules without a limit
-of points, whose items count in one civil period. Where this script cannot decide, `record-fully` must.
+record: count an item that a user read and grant its points, if the item is new and the period has room. For rules whose items count
+in one civil period and get the same points. Where this script cannot decide, `record-fully` must.
 
 KEYS[1]  state     hash  <prefix>:read-reward:{<shard>}:state:<rule>:<user>
 ARGV[1]  itemId    str   1 to 256 characters
@@ -23,9 +23,10 @@ local head, grant = state[1], state[2]
 local left_ms, settings = head and redis.call('PTTL', KEYS[1]), ARGV[3] + 0
 -- Until the period ends, more is left of the state than the length of the next period.
 local has_begun = head and left_ms * 1048576 > settings and string.find(head, ARGV[4], 1, true) == 1
-local extra, seq, refunds, expires = '0', 0, '0', nil
+local seq, refunds, expires = 0, '0', nil
 if has_begun then
-  extra, seq, refunds = string.match(head, '^(-?%d+):(%d+):(%d+)$', #ARGV[4] + 1)
+  seq, refunds = string.match(head, '^0:(%d+):(%d+)$', #ARGV[4] + 1)
+  if not seq then return 0 end
   if grant then
     local number, before, kept = string.match(grant, '^(%d+):(%d+):(.*)$')
     if kept == ARGV[2] then return (before * 1048576 + number - before) * 4 + 1 end
@@ -53,6 +54,6 @@ if not has_begun then
   if head then redis.call('UNLINK', KEYS[1]) end
 end
 local number = seq + 1 .. ''
-redis.call('HSET', KEYS[1], '', ARGV[4] .. extra .. ':' .. number .. ':' .. refunds, ARGV[1], number .. ':' .. refunds .. ':' .. ARGV[2])
+redis.call('HSET', KEYS[1], '', ARGV[4] .. '0:' .. number .. ':' .. refunds, ARGV[1], number .. ':' .. refunds .. ':' .. ARGV[2])
 if not has_begun then redis.call('PEXPIREAT', KEYS[1], expires) end
 return (refunds * 1048576 + used + 1) * 4 + 1

@@ -1,12 +1,12 @@
 -- @include period
 -- Returns the first result of this call if it was sent before: the state keeps the token and the result of the call that got the
--- grant, for each item. A grant of `record` has no room: it is what the limit leaves.
+-- grant, for each item. A grant of `record` has no room, because all its items get the same points.
 local function first_answer(rule, head, grant, token)
   local seq, refunds, points, room, by = string.match(grant or '', '^(%d+):(%d+):(%d+):(%d*):(.*)$')
   if by ~= token then return nil end
   local from, to = string.match(head or '', '^(%d+):(%d+):')
   local used = seq - refunds
-  local left = tonumber(room) or math.max(rule.limit - used, 0)
+  local left = tonumber(room) or count_room(rule, used, points * used)
   return { REWARDED, tonumber(points), used, left, tonumber(seq), from - rule.b1, to - rule.b1 }
 end
 

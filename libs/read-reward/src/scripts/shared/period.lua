@@ -19,7 +19,8 @@ local texts = {}
 local function format_integer(n)
   local text = texts[n]
   if not text then
-    text = string.format('%.0f', n)
+    -- Exact below 10^14: a time, or a number of items or points.
+    text = n .. ''
     texts[n] = text
   end
   return text
