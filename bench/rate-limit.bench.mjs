@@ -111,6 +111,15 @@ const ROUTES = {
   'express throttler': ['express', 'throttler', 1],
 };
 
+const cpuMicrosOf = async (app) => (await (await globalThis.fetch(`${app}/usage`)).json()).cpuMicros;
+
+/** Returns requests per second of the route of an app, and the CPU time of the app's process per request. */
+async function measureRoute(app, seconds) {
+  const before = await cpuMicrosOf(app);
+  const perSecond = await requestsPerSecond(`${app}/`, { seconds });
+  return { perSecond, cpuMicros: ((await cpuMicrosOf(app)) - before) / (perSecond * seconds) };
+}
+
 async function benchRoutes(add) {
   const server = await startRedis();
   const apps = {};
@@ -122,10 +131,7 @@ async function benchRoutes(add) {
     Object.fromEntries(
       Object.entries(apps).map(([name, { port }]) => [
         name,
-        async () => ({
-          perSecond: await requestsPerSecond(`http://127.0.0.1:${port}/`, { seconds }),
-          cpuMicros: 0,
-        }),
+        () => measureRoute(`http://127.0.0.1:${port}`, seconds),
       ]),
     );
   await rounds(1, contenders(2), async () => {});
@@ -134,6 +140,8 @@ async function benchRoutes(add) {
     const picked = Object.fromEntries(Object.entries(peers).map(([peer, app]) => [peer, figures[app]]));
     add(row(name, 'requests/s', { luanest: figures[ours], ...picked }, (figure) => figure.perSecond, false));
   };
+  const noGuard = { luanest: figures['fastify luanest'], 'no guard': figures['fastify none'] };
+  add(row('fastify-route-cpu', 'µs CPU of the app/request', noGuard, (figure) => figure.cpuMicros, true));
   const throttler = 'throttler with nest-lab';
   route('fastify-64', 'fastify luanest', { [throttler]: 'fastify throttler' });
   route('fastify-64-unguarded', 'fastify luanest', { 'no guard': 'fastify none' });

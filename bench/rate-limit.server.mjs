@@ -1,4 +1,5 @@
-// A server with one route that returns a small object, and the guard that --guard names. Prints its port. Ends with its input.
+// A server with one route that returns a small object, and the guard that --guard names. A second route, without a guard, returns
+// the CPU time of the process. Prints its port. Ends with its input.
 import 'reflect-metadata';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
@@ -35,6 +36,15 @@ class RouteController {
 Controller()(RouteController);
 Get()(RouteController.prototype, 'read', Object.getOwnPropertyDescriptor(RouteController.prototype, 'read'));
 
+class UsageController {
+  usage() {
+    const { user, system } = process.cpuUsage();
+    return { cpuMicros: user + system };
+  }
+}
+Controller('usage')(UsageController);
+Get()(UsageController.prototype, 'usage', Object.getOwnPropertyDescriptor(UsageController.prototype, 'usage'));
+
 const guards = {
   none: () => [],
   luanest: () => {
@@ -56,7 +66,7 @@ const guards = {
 };
 
 class App {}
-Module({ imports: guards[values.guard](), controllers: [RouteController] })(App);
+Module({ imports: guards[values.guard](), controllers: [RouteController, UsageController] })(App);
 const adapter = values.platform === 'fastify' ? new FastifyAdapter() : new ExpressAdapter();
 const app = await NestFactory.create(App, adapter, { logger: false });
 await app.listen(0, '127.0.0.1');
