@@ -53,7 +53,13 @@ local function luanest_keep(reply, b, c, d)
     if luanest_marks then luanest_marks[luanest_n] = '.' end
     return
   end
-  if luanest_type(reply) ~= 'table' or ${SPECIAL} then
+  local kind = luanest_type(reply)
+  if kind == 'number' and luanest_arity == 0 and not luanest_marks then
+    luanest_at = luanest_at + 1
+    luanest_out[luanest_at] = ${tagged ? 'luanest_tag(reply)' : 'reply'}
+    return
+  end
+  if kind ~= 'table' or ${SPECIAL} then
     luanest_arity = luanest_arity or 0
     return luanest_record(true, reply)
   end
