@@ -129,10 +129,7 @@ async function benchRoutes(add) {
   }
   const contenders = (seconds) =>
     Object.fromEntries(
-      Object.entries(apps).map(([name, { port }]) => [
-        name,
-        () => measureRoute(`http://127.0.0.1:${port}`, seconds),
-      ]),
+      Object.entries(apps).map(([name, { port }]) => [name, () => measureRoute(`http://127.0.0.1:${port}`, seconds)]),
     );
   await rounds(1, contenders(2), async () => {});
   const figures = await rounds(HTTP_ROUNDS, contenders(3), async () => {});

@@ -1,21 +1,19 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
-import type { Verdict, Verdicts } from './limiter/limiter.port';
 import {
   blockLua,
   consumeFixedWindowLua,
   consumeFixedWindowsLua,
   consumeLua,
+  readWindowsLua,
   refundLua,
   resetLua,
 } from './scripts/generated';
 
-function verdictsOf([allowed = 0, ...flat]: number[], atUs: number): Verdicts {
-  const rules: Verdict[] = [];
-  for (let i = 0; i < flat.length; i += 4) {
-    const [verdict, used, resetMs, nextMs] = flat.slice(i, i + 4) as [number, number, number, number];
-    rules.push({ verdict, used, resetMs, retryMs: verdict === 0 ? 0 : nextMs, nextMs, atUs });
-  }
-  return { allowed: allowed === 1, rules };
+export interface Consumed {
+  /** First 1 if the request is allowed, else 0; then per rule four integers, as consume.lua says. */
+  readonly decisions: readonly number[];
+  /** Time of the decision by Redis' clock, us since 1970. */
+  readonly atUs: number;
 }
 
 export const consume = defineScript({
@@ -23,46 +21,46 @@ export const consume = defineScript({
   ...consumeLua,
   keys: ['keys[]'],
   args: { charge: int, rules: list(str) },
-  reply: verdictsOf,
+  reply: (decisions: readonly number[], atUs): Consumed => ({ decisions, atUs }),
   timed: true,
 });
 
-/** Charges one rule with a fixed window and without `blockMs`. */
+/** Charges one rule with a fixed window and without `blockMs`. The reply is a number if the request is allowed. */
 export const consumeFixedWindow = defineScript({
   name: 'rate-limit.consume-fixed-window',
   ...consumeFixedWindowLua,
   keys: ['counter'],
   args: { limit: int, windowMs: int, cost: int },
-  reply: (raw: readonly [number, number], atUs): Verdicts => {
-    const [used, resetMs] = [raw[0], raw[1]];
-    return used >= 0
-      ? { allowed: true, rules: [{ verdict: 0, used, resetMs, retryMs: 0, nextMs: resetMs, atUs }] }
-      : { allowed: false, rules: [{ verdict: 1, used: -1 - used, resetMs, retryMs: resetMs, nextMs: resetMs, atUs }] };
-  },
-  timed: true,
+  reply: (raw: number | readonly [used: number, resetMs: number]) => raw,
 });
 
-export interface FixedWindows {
-  /** Per counter two numbers: hits in the window, including the hits of this request, also if it is refused; ms to its end. */
-  readonly windows: readonly number[];
-  readonly atUs: number;
-}
-
-/** Charges several rules with fixed windows and without `blockMs`, or none. The caller computes the verdicts from the reply. */
+/**
+ * Charges several rules with fixed windows and without `blockMs`, or none. Per counter the reply has two numbers: hits in the
+ * window, including the hits of this request, also if it is refused; ms to its end.
+ */
 export const consumeFixedWindows = defineScript({
   name: 'rate-limit.consume-fixed-windows',
   ...consumeFixedWindowsLua,
   keys: ['counters[]'],
   args: { parameters: str },
-  reply: (windows: readonly number[], atUs): FixedWindows => ({ windows, atUs }),
-  timed: true,
+  reply: (windows: readonly number[]) => windows,
+});
+
+/** Reads when fixed windows end. Per counter the reply has two numbers: the end of the window, ms since 1970; ms to its end. */
+export const readWindows = defineScript({
+  name: 'rate-limit.read-windows',
+  ...readWindowsLua,
+  keys: ['counters[]'],
+  args: {},
+  reply: (windows: readonly number[]) => windows,
+  flags: ['no-writes'],
 });
 
 export const refund = defineScript({
   name: 'rate-limit.refund',
   ...refundLua,
   keys: ['states[]'],
-  args: { chargedUs: int, rules: list(str) },
+  args: { rules: list(str) },
   reply: (given: number[]) => given,
 });
 
@@ -70,7 +68,7 @@ export const reset = defineScript({
   name: 'rate-limit.reset',
   ...resetLua,
   keys: ['state', 'penalty'],
-  args: {},
+  args: { windowMs: int },
   reply: ([deleted = 0]: number[]) => deleted,
 });
 
@@ -82,4 +80,4 @@ export const block = defineScript({
   reply: ([strikes = 0]: number[]) => strikes,
 });
 
-export const rateLimitScripts = [consume, consumeFixedWindow, consumeFixedWindows, refund, reset, block];
+export const rateLimitScripts = [consume, consumeFixedWindow, consumeFixedWindows, readWindows, refund, reset, block];

@@ -9,7 +9,7 @@ describe('cached refusals', () => {
   let now = 1_000;
   const rule = ruleOf({ name: 'r', limit: 5, ...minute });
   const check = { rule, subject: 's', limit: 5, cost: 2 };
-  const verdict = { verdict: 1, used: 5, resetMs: 900, retryMs: 900, nextMs: 900, atUs: 1 };
+  const verdict = { verdict: 1, used: 5, resetMs: 900, retryMs: 900, nextMs: 900, at: 1 };
   beforeEach(() => {
     now = 1_000;
   });

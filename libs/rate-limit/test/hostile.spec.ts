@@ -175,7 +175,7 @@ describe('hostile subjects', () => {
 
   it('have cache entries of bounded size that differ from those of other rules', () => {
     const cache = new BlockCache(10, 1_000, () => 0);
-    const verdict = { verdict: 1, used: 1, resetMs: 500, retryMs: 500, nextMs: 500, atUs: 0 };
+    const verdict = { verdict: 1, used: 1, resetMs: 500, retryMs: 500, nextMs: 500, at: 0 };
     const check = (name: string, subject: string) => ({
       rule: named(resolveRule({ limit: 1, windowMs: 1 }), name),
       subject,

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Limiter } from '../src/limiter/limiter.port';
+import type { Limiter, Verdict } from '../src/limiter/limiter.port';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
 import type { RedisLimiter } from '../src/limiter/redis-limiter';
 import { ruleOf, standalone, TestClock } from './support';
@@ -21,6 +21,7 @@ afterAll(() => done.close());
 interface Charge {
   readonly atUs: number;
   readonly cost: number;
+  readonly verdict: Verdict;
   kept: boolean;
 }
 
@@ -59,10 +60,10 @@ async function play(
     const charge = live[pick % Math.max(1, live.length)];
     if (refund && charge) {
       charge.kept = false;
-      await limiterOf.refund([{ check: check(charge.cost), chargedUs: charge.atUs }], 10_000);
+      await limiterOf.refund([{ check: check(charge.cost), verdict: charge.verdict }], 10_000);
     } else {
-      await limiterOf.consume([check(cost)], true, budget());
-      charges.push({ atUs: nowUs, cost, kept: true });
+      const { rules } = await limiterOf.consume([check(cost)], true, budget());
+      charges.push({ atUs: nowUs, cost, verdict: rules[0] as Verdict, kept: true });
     }
   }
   const { rules } = await limiterOf.consume([check(0)], false, budget());

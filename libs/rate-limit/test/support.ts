@@ -115,7 +115,27 @@ export async function keysUnder({ client, prefix }: Pick<Bench, 'client' | 'pref
   return found.flat();
 }
 
-/** Clock that a test sets and the scripts read: their `TIME` is replaced by a list in Redis. */
+/** Lua for `shared`: the test's clock, and the commands that count time from now, by that clock. */
+const clockLua = (key: string): string =>
+  `local test_time = redis.call('LRANGE', '${key}', 0, 1)
+local test_ms = test_time[1] * 1000 + math.floor(test_time[2] / 1000)
+local function test_call(command, key, ...)
+  if command == 'PTTL' then
+    local ends_ms = redis.call('PEXPIRETIME', key)
+    return ends_ms < 0 and ends_ms or math.max(0, ends_ms - test_ms)
+  end
+  if command == 'PEXPIRE' then return redis.call('PEXPIREAT', key, test_ms + (...)) end
+  local value, _, ms = ...
+  return redis.call('SET', key, value, 'PXAT', test_ms + ms)
+end
+`;
+/** Calls of these commands that `test_call` replaces: PTTL, PEXPIRE, and SET with PX. */
+const BY_CLOCK = /redis\.call\((?='(?:PTTL|PEXPIRE)'|'SET', [^)]*'PX',)/g;
+
+/**
+ * Clock that a test sets and the scripts read: their `TIME` is replaced by a list in Redis, and commands that count time from now
+ * by commands that count from the time in that list.
+ */
 export class TestClock {
   private readonly variants = new Map<AnyScript, AnyScript>();
   /** A day ahead of Redis' own clock, so that Redis itself expires nothing. */
@@ -126,27 +146,36 @@ export class TestClock {
     private readonly key: string,
   ) {
     for (const script of rateLimitScripts as readonly AnyScript[]) {
-      const shared = script.shared.replace("redis.call('TIME')", `redis.call('LRANGE', '${key}', 0, 1)`);
+      const byClock = (lua: string): string => lua.replace(BY_CLOCK, 'test_call(');
+      const source = byClock(script.source);
+      const shared = byClock(script.shared).replace("redis.call('TIME')", 'test_time');
+      const before = source === script.source && shared === script.shared ? '' : clockLua(this.key);
       // The registry stamps timed replies by Redis' clock, so the stamp is replaced too.
       const reply = (raw: never): unknown => script.reply(raw, this.nowUs);
-      this.variants.set(script, Object.freeze({ ...script, shared, reply }));
+      this.variants.set(script, Object.freeze({ ...script, source, shared: before + shared, reply, timed: false }));
     }
+  }
+
+  /** Monotonic time of this clock, ms. */
+  get nowMs(): number {
+    return this.nowUs / 1_000;
   }
 
   /** Opens a limiter whose scripts use this clock and are otherwise unchanged. */
   static async open(
     client: Redis,
-  ): Promise<{ clock: TestClock; limiter: RedisLimiter; prefix: string; close(): void }> {
+  ): Promise<{ client: Redis; clock: TestClock; limiter: RedisLimiter; prefix: string; close(): void }> {
     const prefix = uniquePrefix();
     const clock = new TestClock(client, `${prefix}:clock`);
     const registry = await openRegistry(client, prefix, [...clock.variants.values()]);
-    const run = (script: AnyScript, ...rest: [never, never]): unknown =>
-      registry.run(clock.variants.get(script) ?? script, ...rest);
+    // `startedAtMs` is by this clock, and the registry has its own.
+    const run = (script: AnyScript, input: never): unknown =>
+      registry.run(clock.variants.get(script) ?? script, input, { deadlineMs: 10_000 });
     const seam = { clustered: false, keySpace: (lib: string) => registry.keySpace(lib), run };
     await clock.set(clock.nowUs);
     return {
-      ...{ clock, prefix },
-      limiter: new RedisLimiter(seam as unknown as ScriptRegistry, 1),
+      ...{ client, clock, prefix },
+      limiter: new RedisLimiter(seam as unknown as ScriptRegistry, 1, () => clock.nowMs),
       close() {
         registry.close();
         client.disconnect();

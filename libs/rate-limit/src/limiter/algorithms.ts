@@ -55,12 +55,12 @@ export interface Look extends Times {
 interface Algorithm {
   /** Evaluates a check and charges nothing. */
   look(state: State | undefined, input: AlgorithmInput): Look;
-  /** Returns the refunded hits, and the state without these hits; the state may be undefined if no hits are left. */
-  refund(
-    state: State | undefined,
-    input: AlgorithmInput,
-    chargedUs: number,
-  ): { state: State | undefined; given: number };
+  /**
+   * Returns the refunded hits, and the state without these hits; the state may be undefined if no hits are left.
+   *
+   * @param charge identifies the charge, see `chargeOf`
+   */
+  refund(state: State | undefined, input: AlgorithmInput, charge: number): { state: State | undefined; given: number };
 }
 
 const fixedWindow: Algorithm = {
@@ -78,9 +78,9 @@ const fixedWindow: Algorithm = {
       charge: () => ({ state: { kind: 'fixed-window', count: count + cost, endsMs }, ...timesOf(count + cost) }),
     };
   },
-  refund(state, { windowMs, cost, nowUs }, chargedUs) {
+  refund(state, { cost, nowUs }, chargedUntilMs) {
     if (state?.kind !== 'fixed-window' || state.endsMs <= Math.floor(nowUs / 1_000)) return { state, given: 0 };
-    if (chargedUs < (state.endsMs - windowMs) * 1_000) return { state, given: 0 };
+    if (state.endsMs !== chargedUntilMs) return { state, given: 0 };
     const given = Math.min(cost, state.count);
     return { given, state: given === state.count ? undefined : { ...state, count: state.count - given } };
   },

@@ -76,7 +76,7 @@ export class Decision implements RateLimitDecision {
     return decision.#checks.flatMap((check, i) => {
       const verdict = decision.#verdicts[i];
       const charged = verdict?.verdict === 0 && check.cost > 0 && wanted(check);
-      return charged ? [{ check, chargedUs: verdict.atUs }] : [];
+      return charged ? [{ check, verdict }] : [];
     });
   }
 }

@@ -11,6 +11,12 @@ export interface Check {
   readonly cost: number;
 }
 
+/** Two readings of this process's monotonic clock, ms: a decision was made between them. */
+export interface Span {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 /** Outcome of one check. */
 export interface Verdict {
   /** 0 allowed, 1 over the limit, 2 blocked. */
@@ -26,8 +32,8 @@ export interface Verdict {
   readonly retryMs: number;
   /** Time until the number of allowed hits rises, ms; 0 if no hit counts. If this check refuses, the same as `retryMs`. */
   readonly nextMs: number;
-  /** Time of the decision by the clock of the limiter (Redis or this process), us since 1970. */
-  readonly atUs: number;
+  /** Time of the decision by the clock of the limiter (Redis or this process), us since 1970. A Span if no clock was read. */
+  readonly at: number | Span;
 }
 
 /** Outcome of all checks of one request. */
@@ -41,8 +47,8 @@ export interface Verdicts {
 /** Hits of one check that were charged and may be refunded. */
 export interface ChargedHits {
   readonly check: Check;
-  /** `atUs` of the verdict that charged the hits. */
-  readonly chargedUs: number;
+  /** Verdict that charged the hits. */
+  readonly verdict: Verdict;
 }
 
 /** Time limit of one decision, for all of its calls to Redis together. */

@@ -1,5 +1,6 @@
 import type { NamedRule } from '../rules/rule';
 import { memoryId } from './keys';
+import { chargeOf } from './charges';
 import { ALGORITHMS, type AlgorithmInput, type Look, type State } from './algorithms';
 import {
   capacityOf,
@@ -66,10 +67,12 @@ export class MemoryLimiter implements Limiter {
 
   refund(charged: readonly ChargedHits[]): Promise<number[]> {
     const nowUs = this.nowUs();
-    const given = charged.map(({ check, chargedUs }) => {
+    const given = charged.map((hits) => {
+      const { check } = hits;
       const entry = this.entries.get(memoryId(check.rule, check.subject));
-      if (entry === undefined) return 0;
-      const refunded = ALGORITHMS[check.rule.algorithm].refund(entry.state, inputOf(check, nowUs), chargedUs);
+      const charge = chargeOf(hits);
+      if (entry === undefined || charge === undefined) return 0;
+      const refunded = ALGORITHMS[check.rule.algorithm].refund(entry.state, inputOf(check, nowUs), charge);
       entry.state = refunded.state;
       return refunded.given;
     });
@@ -110,7 +113,7 @@ export class MemoryLimiter implements Limiter {
       resetMs: Math.max(fresh ? 0 : look.resetMs, blockedMs),
       retryMs,
       nextMs: retryMs > 0 ? retryMs : look.nextMs,
-      atUs,
+      at: atUs,
     };
     return { check, entry, look, verdict };
   }

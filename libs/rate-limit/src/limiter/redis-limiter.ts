@@ -4,11 +4,12 @@ import {
   consume,
   consumeFixedWindow,
   consumeFixedWindows,
+  readWindows,
   refund,
   reset,
-  type FixedWindows,
 } from '../rate-limit.scripts';
 import type { NamedRule } from '../rules/rule';
+import { chargeOf, endOfCharged } from './charges';
 import { LimiterKeys } from './keys';
 import {
   capacityOf,
@@ -19,6 +20,7 @@ import {
   type Verdict,
   type Verdicts,
 } from './limiter.port';
+import { verdictOfWindow, verdictsOf, verdictsOfWindows } from './verdicts';
 
 const CLUSTER_TAGS = 32;
 
@@ -26,10 +28,14 @@ const CLUSTER_TAGS = 32;
 export class RedisLimiter implements Limiter {
   private readonly keys: LimiterKeys;
 
-  /** @param tags number of hash tags over which the keys are sharded, at least 1. Default: 32 on a Cluster, else 1 */
+  /**
+   * @param tags number of hash tags over which the keys are sharded, at least 1. Default: 32 on a Cluster, else 1
+   * @param now monotonic clock, ms; the clock of `Budget.startedAtMs`
+   */
   constructor(
     private readonly registry: ScriptRegistry,
     tags: number = registry.clustered ? CLUSTER_TAGS : 1,
+    private readonly now: () => number = () => performance.now(),
   ) {
     this.keys = new LimiterKeys(registry.keySpace('rate-limit'), tags);
   }
@@ -50,18 +56,21 @@ export class RedisLimiter implements Limiter {
 
   async refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]> {
     const given = new Array<number>(charged.length).fill(0);
-    const groups = groupBy(charged, ({ check, chargedUs }) => `${this.keys.tagOf(check.subject)}:${chargedUs}`);
+    const groups = groupBy(charged, ({ check }) => String(this.keys.tagOf(check.subject)));
     await Promise.all(
       groups.map(async (group) => {
-        const states = group.map(({ item: { check } }) => this.keys.state(check.rule, check.subject));
-        const rules = group.flatMap(({ item: { check } }) => [textOf(check), String(check.cost)]);
-        const { chargedUs } = (group[0] as { item: ChargedHits }).item;
-        const refunded = await this.registry.run(
-          refund,
-          { keys: { states }, args: { chargedUs, rules } },
-          { deadlineMs },
-        );
-        for (const [n, { at }] of group.entries()) given[at] = refunded[n] ?? 0;
+        const charges = await this.chargesOf(group, deadlineMs);
+        const found = group.filter((_, n) => charges[n] !== undefined);
+        if (found.length === 0) return;
+        const states = found.map(({ item: { check } }) => this.keys.state(check.rule, check.subject));
+        const texts = charges.filter((charge) => charge !== undefined).map(String);
+        const rules = found.flatMap(({ item: { check } }, n) => [
+          textOf(check),
+          String(check.cost),
+          texts[n] as string,
+        ]);
+        const refunded = await this.registry.run(refund, { keys: { states }, args: { rules } }, { deadlineMs });
+        for (const [n, { at }] of found.entries()) given[at] = refunded[n] ?? 0;
       }),
     );
     return given;
@@ -69,7 +78,8 @@ export class RedisLimiter implements Limiter {
 
   async reset(rule: NamedRule, subject: string, deadlineMs: number): Promise<boolean> {
     const keys = { state: this.keys.state(rule, subject), penalty: this.keys.penalty(rule, subject) };
-    return (await this.registry.run(reset, { keys, args: {} }, { deadlineMs })) > 0;
+    const windowMs = rule.algorithm === 'fixed-window' ? rule.windowMs : 0;
+    return (await this.registry.run(reset, { keys, args: { windowMs } }, { deadlineMs })) > 0;
   }
 
   async block(rule: NamedRule, subject: string, blockMs: number, deadlineMs: number): Promise<void> {
@@ -78,19 +88,40 @@ export class RedisLimiter implements Limiter {
     await this.registry.run(block, { keys, args }, { deadlineMs });
   }
 
+  /**
+   * Returns what identifies charged hits, as `chargeOf` does. The scripts for fixed windows read no clock, so that each charge
+   * costs less. For their hits, which are seldom refunded, the present windows are read first.
+   * See DECISIONS.md: refunds-read-the-window-first
+   */
+  private async chargesOf(group: readonly Item<ChargedHits>[], deadlineMs: number): Promise<(number | undefined)[]> {
+    const charges = group.map(({ item }) => chargeOf(item));
+    const unknown = group.flatMap(({ item }, at) => (charges[at] === undefined ? [{ item, at }] : []));
+    if (unknown.length === 0) return charges;
+    const counters = unknown.map(({ item: { check } }) => this.keys.state(check.rule, check.subject));
+    const fromMs = this.now();
+    const windows = await this.registry.run(readWindows, { keys: { counters }, args: {} }, { deadlineMs });
+    const reading = { fromMs, toMs: this.now() };
+    for (const [n, { item, at }] of unknown.entries()) {
+      const present = { endsAtMs: windows[2 * n] as number, leftMs: windows[2 * n + 1] as number };
+      charges[at] = endOfCharged(item, present, reading);
+    }
+    return charges;
+  }
+
   private consumeFixedWindow(check: Check, budget: Budget): Promise<Verdicts> {
     const { rule, subject, limit, cost } = check;
     const input = { keys: { counter: this.keys.state(rule, subject) }, args: { limit, windowMs: rule.windowMs, cost } };
-    return this.registry
-      .run(consumeFixedWindow, input, budget)
-      .catch((error: unknown) => this.runAfter(error, [check], budget));
+    return this.registry.run(consumeFixedWindow, input, budget).then(
+      (reply) => verdictOfWindow(check, reply, { fromMs: budget.startedAtMs, toMs: this.now() }),
+      (error: unknown) => this.runAfter(error, [check], budget),
+    );
   }
 
   private consumeFixedWindows(checks: readonly Check[], budget: Budget): Promise<Verdicts> {
     const counters = checks.map(({ rule, subject }) => this.keys.state(rule, subject));
-    const parameters = checks.map(({ rule, limit, cost }) => `${limit} ${rule.windowMs} ${cost}`).join(' ');
+    const parameters = `[${checks.map(({ rule, limit, cost }) => `${limit},${rule.windowMs},"${cost}"`).join()}]`;
     return this.registry.run(consumeFixedWindows, { keys: { counters }, args: { parameters } }, budget).then(
-      (reply) => verdictsOfWindows(checks, reply),
+      (windows) => verdictsOfWindows(checks, windows, { fromMs: budget.startedAtMs, toMs: this.now() }),
       (error: unknown) => this.runAfter(error, checks, budget),
     );
   }
@@ -112,7 +143,7 @@ export class RedisLimiter implements Limiter {
       rules.push(textOf(check), String(check.cost));
     }
     const args = { charge: charge ? 1 : 0, rules };
-    return this.registry.run(consume, { keys: { keys }, args }, budget);
+    return this.registry.run(consume, { keys: { keys }, args }, budget).then(verdictsOf);
   }
 
   /**
@@ -141,7 +172,7 @@ export class RedisLimiter implements Limiter {
         const verdict = reply?.rules[i];
         if (verdict === undefined) continue;
         const reserved = charge && reply?.allowed === true && verdict.verdict === 0 && check.cost > 0;
-        if (reserved && !allowed) charged.push({ check, chargedUs: verdict.atUs });
+        if (reserved && !allowed) charged.push({ check, verdict });
         rules[at] = reserved && !allowed ? withoutCharge(verdict, check.cost) : verdict;
       }
     }
@@ -163,20 +194,10 @@ function withoutCharge(verdict: Verdict, cost: number): Verdict {
  * See DECISIONS.md: short-scripts-for-fixed-windows
  */
 function isPlain({ rule, limit, cost }: Check): boolean {
-  return rule.algorithm === 'fixed-window' && rule.blockMs === 0 && !rule.shadow && cost > 0 && cost <= limit;
-}
-
-/** Computes the verdicts from a reply of `consumeFixedWindows`, which charged all checks or none of them. */
-function verdictsOfWindows(checks: readonly Check[], { windows, atUs }: FixedWindows): Verdicts {
-  const allowed = checks.every(({ limit }, i) => (windows[2 * i] as number) <= limit);
-  const rules = checks.map(({ limit, cost }, i): Verdict => {
-    const [withOwn, leftMs] = [windows[2 * i] as number, windows[2 * i + 1] as number];
-    const over = withOwn > limit;
-    const used = allowed ? withOwn : withOwn - cost;
-    const resetMs = used > 0 ? leftMs : 0;
-    return { verdict: over ? 1 : 0, used, resetMs, retryMs: over ? leftMs : 0, nextMs: over ? leftMs : resetMs, atUs };
-  });
-  return { allowed, rules };
+  if (rule.algorithm !== 'fixed-window' || rule.blockMs !== 0 || rule.shadow || cost === 0 || cost > limit)
+    return false;
+  // `consume-fixed-window` replies with the hits and the time in one number.
+  return (limit + 1) * (rule.windowMs + 1) <= Number.MAX_SAFE_INTEGER;
 }
 
 /** Returns the parameters of a rule as text, in the format that consume.lua describes. */
@@ -192,8 +213,14 @@ function penaltyOf({ blockMs, blockEscalation }: NamedRule): string {
   return [blockMs, factor, maxMs, memoryMs].join(':');
 }
 
-function groupBy<T>(items: readonly T[], idOf: (item: T) => string): { item: T; at: number }[][] {
-  const groups = new Map<string, { item: T; at: number }[]>();
+/** An item of an array, and its index there. */
+interface Item<T> {
+  readonly item: T;
+  readonly at: number;
+}
+
+function groupBy<T>(items: readonly T[], idOf: (item: T) => string): Item<T>[][] {
+  const groups = new Map<string, Item<T>[]>();
   for (const [at, item] of items.entries()) {
     const id = idOf(item);
     const group = groups.get(id);

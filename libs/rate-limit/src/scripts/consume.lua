@@ -57,7 +57,7 @@ for n = 1, #KEYS / 2 do
     reply[at + 2], reply[at + 3] =
       rule.algorithm.charge(rule, key, cost, charges[at + 1], charges[at + 2], charges[at + 3])
   else
-    keep_ttl(key, now_ms + reply[at + 2])
+    keep_ttl(key, now_ms + (values[2 * n - 1] == RESET .. '0' and rule.window_ms or reply[at + 2]))
   end
 end
 return reply

@@ -2,14 +2,16 @@
 refund: refund the hits that one decision charged, as far as they still count.
 
 KEYS[1..]  states  per rule  string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
-ARGV[1]   chargedUs  int        time of the decision by Redis' clock, us since 1970
-ARGV[2..]  rules      list(str)  per rule two: its parameters as for `consume`, then the charged hits, int >= 1
+ARGV[1..]  rules   list(str)  per rule three: its parameters as for `consume`; the charged hits, int >= 1; what identifies the
+                   charge: for fixed-window the end of its window, ms since 1970, else the time of the decision by Redis' clock,
+                   us since 1970
 
 Returns {given}
   given  flat, per rule: refunded hits, int 0 to the charged hits; fewer if some of them no longer count
 
-O(N), sliding-log O(log hits). TTL: until the key counts nothing; of sliding-log unchanged. Clock: Redis. Replay: refunds as
-many other hits of the subject, if there are any; sliding-log only hits of the same us and cost.
+O(N), sliding-log O(log hits). TTL: until the key counts nothing; of fixed-window and sliding-log unchanged. Clock: Redis.
+Replay: refunds as many other hits of the subject, if there are any; fixed-window only hits of the same window, sliding-log only
+hits of the same us and cost.
 Loops over KEYS, so it cannot run on a managed Cluster that allows only literal KEYS[n].
 ]]
 -- @include fixed-window
@@ -18,9 +20,9 @@ Loops over KEYS, so it cannot run on a managed Cluster that allows only literal 
 -- @include token-bucket
 local given = {}
 for n = 1, #KEYS do
-  local rule, cost = parse_rule(ARGV[2 * n]), tonumber(ARGV[2 * n + 1])
+  local rule, cost = parse_rule(ARGV[3 * n - 2]), tonumber(ARGV[3 * n - 1])
   -- MGET returns nil for the sorted set of sliding-log, where GET would fail.
   local value = redis.call('MGET', KEYS[n])[1] or ''
-  given[n] = rule.algorithm.refund(rule, KEYS[n], value, cost, tonumber(ARGV[1]))
+  given[n] = rule.algorithm.refund(rule, KEYS[n], value, cost, tonumber(ARGV[3 * n]))
 end
 return given

@@ -2,12 +2,18 @@
 reset: delete the counter of a subject (the counted client or user) under a rule, its block, and the memory of earlier
 blocks.
 
-KEYS[1]  state    string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
-KEYS[2]  penalty  string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>
+KEYS[1]  state     string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
+KEYS[2]  penalty   string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>
+ARGV[1]  windowMs  int >= 0       of fixed-window its window, ms; else 0
 
 Returns {deleted}
   deleted  0..2  number of deleted keys
 
-O(1), sliding-log O(hits). TTL: none. Clock: none. Replay: also deletes hits that were counted since the first call.
+A deleted counter of fixed-window is replaced by `reset:0`, see fixed-window.lua.
+O(1), sliding-log O(hits). TTL: of `reset:0` windowMs. Clock: Redis. Replay: also deletes hits that were counted since the first
+call.
 ]]
-return { redis.call('DEL', KEYS[1], KEYS[2]) }
+if redis.call('MGET', KEYS[1])[1] == 'reset:0' then return { redis.call('DEL', KEYS[2]) } end
+local counted = redis.call('DEL', KEYS[1])
+if counted == 1 and ARGV[1] ~= '0' then redis.call('SET', KEYS[1], 'reset:0', 'PX', ARGV[1]) end
+return { counted + redis.call('DEL', KEYS[2]) }

@@ -3,7 +3,8 @@
 --   the ms until the number of allowed hits rises (0 if no hit counts), and up to three values for `charge`.
 -- charge(rule, key, cost, ...): writes the state with `cost` more hits. Returns the ms until no hit counts, and the ms until
 --   the number of allowed hits rises.
--- refund(rule, key, value, cost, charged_us): writes the state without the refunded hits. Returns the refunded hits.
+-- refund(rule, key, value, cost, charge): writes the state without the refunded hits. `charge` identifies the charge, see
+--   refund.lua. Returns the refunded hits.
 local algorithms = {}
 
 -- Longest block, and longest memory of blocks: 400 days.
