@@ -46,7 +46,9 @@ export function exchangeAdapter(
   return {
     address(context) {
       const { request } = exchangeOf(context);
-      return typeof request?.ip === 'string' && request.ip !== '' ? request.ip : request?.socket?.remoteAddress;
+      // The platforms compute `ip` at each access.
+      const ip = request?.ip;
+      return typeof ip === 'string' && ip !== '' ? ip : request?.socket?.remoteAddress;
     },
     setHeaders(context, headers) {
       const { response } = exchangeOf(context);

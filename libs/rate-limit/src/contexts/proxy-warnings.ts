@@ -34,7 +34,8 @@ export class ProxyWarnings {
   private settingChecked = false;
 
   inspect(request: ProxiedRequest): void {
-    if (typeof request.ip === 'string' && request.ip.includes(':') && hasPort(request.ip)) this.warn('port');
+    const { ip } = request;
+    if (typeof ip === 'string' && ip.includes(':') && hasPort(ip)) this.warn('port');
     if (request.headers?.['x-forwarded-for'] === undefined) return;
     // All requests have the same setting, so only the first request with X-Forwarded-For is checked.
     if (this.settingChecked) return;

@@ -28,7 +28,21 @@ function policyText({ name, limit, windowMs, capacity }: RateLimitPolicy): strin
   return `${quoted(name)};q=${capacity};w=${periodOf(limit, windowMs, capacity)}`;
 }
 
+/** Texts of a rule in the headers, which are the same for most requests. */
+interface PolicyTexts {
+  readonly limit: number;
+  readonly windowMs: number;
+  readonly capacity: number;
+  /** Name of the rule in quotation marks. */
+  readonly name: string;
+  /** Item of the header `RateLimit-Policy`. */
+  readonly policy: string;
+}
+
 export class HttpResponses {
+  /** By the name of the rule. The guard has a fixed number of rules. */
+  private readonly texts = new Map<string, PolicyTexts>();
+
   constructor(private readonly options: ResolvedResponseOptions) {}
 
   /** Returns the headers of the response to an allowed or refused request. By default shadow rules are left out. */
@@ -46,13 +60,16 @@ export class HttpResponses {
       if (rule.shadow) continue;
       if (tightest === undefined || isTighter(rule, tightest)) tightest = rule;
       const next = rule.nextMs === Infinity ? '' : `;t=${seconds(rule.nextMs)}`;
-      limits += `${limits === '' ? '' : ', '}${quoted(rule.name)};r=${rule.remaining}${next}`;
+      limits += `${limits === '' ? '' : ', '}${this.textsOf(rule).name};r=${rule.remaining}${next}`;
     }
-    const policies = decision.policies.map(policyText).join(', ');
     if (tightest) {
       headers['X-RateLimit-Limit'] = String(tightest.capacity);
       headers['X-RateLimit-Remaining'] = String(tightest.remaining);
       if (tightest.nextMs !== Infinity) headers['X-RateLimit-Reset'] = String(seconds(tightest.nextMs));
+    }
+    let policies = '';
+    for (const policy of decision.policies) {
+      policies += `${policies === '' ? '' : ', '}${this.textsOf(policy).policy}`;
     }
     if (policies !== '') {
       headers['RateLimit-Policy'] = policies;
@@ -62,6 +79,15 @@ export class HttpResponses {
       headers['Retry-After'] = String(Math.max(1, seconds(decision.retryAfterMs)));
     }
     return headers;
+  }
+
+  private textsOf(policy: RateLimitPolicy): PolicyTexts {
+    const { name, limit, windowMs, capacity } = policy;
+    const known = this.texts.get(name);
+    if (known?.limit === limit && known.windowMs === windowMs && known.capacity === capacity) return known;
+    const texts = { limit, windowMs, capacity, name: quoted(name), policy: policyText(policy) };
+    this.texts.set(name, texts);
+    return texts;
   }
 
   /** Returns the status and the body of a refusal. `problem` is true if the body is RFC 9457 problem details. */
