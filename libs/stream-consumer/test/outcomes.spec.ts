@@ -131,7 +131,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
       attempts.push(attempt);
       if (attempts.length > 1) return undefined;
       // As the end of its lease and a takeover would.
-      for (const name of await bench.raw.zrange(sessions, 0, -1)) await bench.raw.zadd(sessions, '0', name);
+      for (const name of await bench.raw.zrange(sessions, '0', '-1')) await bench.raw.zadd(sessions, '0', name);
       return deadLetter('no use');
     });
     await bench.streams.publish('lost', 1);
@@ -150,7 +150,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
     );
     await bench.streams.publish('lowered', 1);
     const id = await eventually(async () => {
-      const [member, score] = await bench.raw.zrange(due, 0, -1, 'WITHSCORES');
+      const [member, score] = await bench.raw.zrange(due, '0', '-1', 'WITHSCORES');
       expect(Number(score)).toBeGreaterThan(Date.now() + 1_800_000);
       return member ?? '';
     });
