@@ -10,9 +10,10 @@ Returns {windows}
 O(N). TTL: unchanged. Clock: Redis. Replay: harmless, nothing is written.
 Loops over KEYS, so it cannot run on a managed Cluster that allows only literal KEYS[n].
 ]]
-local counts, windows = redis.call('MGET', unpack(KEYS)), {}
+local windows = {}
 for n = 1, #KEYS do
-  local integer = string.find(counts[n] or '', '^%d+$')
+  -- MGET returns nil for a key of another type, where GET would fail.
+  local integer = string.find(redis.call('MGET', KEYS[n])[1] or '', '^%d+$')
   windows[2 * n - 1] = integer and redis.call('PEXPIRETIME', KEYS[n]) or -2
   windows[2 * n] = integer and redis.call('PTTL', KEYS[n]) or -2
 end
