@@ -1,22 +1,22 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { ActivityIndex } from './activity/activity-index';
 import { Creation } from './activity/creation';
 import { Lifecycle } from './activity/lifecycle';
 import { unreportedOf } from './activity/status';
 import { Closing } from './activity/closing';
 import { ResultList } from './activity/result-list';
 import { Results } from './activity/results';
+import { Wakes } from './activity/wakes';
 import { Audit } from './audit/audit';
 import type { AuditOptions, AuditReport } from './audit/audit.types';
 import { homeOf, Layouts } from './buckets/layout';
-import { Refills } from './buckets/refills';
 import { Transfers } from './buckets/transfers';
 import { Grabber } from './grabs/grabber';
 import { SoldOutUsers } from './grabs/sold-out-users';
 import { requirePermissions } from './permissions';
 import { checkActivity, checkActivityId, checkPacket, checkPacketId, checkUserId } from './red-packet.input';
 import type { RedPacketHelpers, RedPacketServiceOptions } from './red-packet.options';
-import { listActivities, unlistActivity } from './activity/activity.scripts';
 import type {
   ActivityState,
   ActivityStatus,
@@ -49,23 +49,24 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   private readonly grants: Results;
   private readonly resultList: ResultList;
   private readonly auditor: Audit;
-  /** Key of the list of all activities. No activity has a key with this name, not even one with the id `activities`. */
-  private readonly indexKey: string;
+  /** By these a payout run finds activities. @internal */
+  readonly index: ActivityIndex;
+  readonly wakes: Wakes;
 
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: RedPacketServiceOptions,
     { streams, tasks, registryName = '' }: RedPacketHelpers = {},
   ) {
-    const space = registry.keySpace('red-packet');
-    this.indexKey = space.tag('activities').key('index');
-    this.layouts = new Layouts(space, registry.keySpace('stream-consumer'));
+    this.layouts = new Layouts(registry.keySpace('red-packet'), registry.keySpace('stream-consumer'));
+    this.index = new ActivityIndex(registry, this.layouts);
+    this.wakes = new Wakes(this.index);
     const transfers = new Transfers(registry);
     this.soldOutUsers = new SoldOutUsers(registry, transfers);
-    this.grabber = new Grabber(registry, this.layouts, new Refills(transfers), this.soldOutUsers, options);
+    this.grabber = new Grabber(registry, this.layouts, transfers, this.soldOutUsers, this.wakes, options);
     this.lifecycle = new Lifecycle(registry, this.layouts, transfers);
     this.closing = new Closing(this.lifecycle, tasks, options, registryName);
-    this.creation = new Creation(registry, this.layouts, this.indexKey, options, this.closing);
+    this.creation = new Creation(registry, this.layouts, this.index, options, this.closing);
     this.grants = new Results(registry);
     this.resultList = new ResultList(this.lifecycle, this.grants, options);
     this.auditor = new Audit(registry, transfers, streams);
@@ -77,9 +78,10 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     await requirePermissions(this.registry, this.logger);
   }
 
-  /** Ends the reads of this process that find out which users won in sold-out activities. */
+  /** Ends the reads of this process that find out who won in sold-out activities, and wakes payout runs a last time. */
   onApplicationShutdown(): void {
     this.soldOutUsers.close();
+    this.wakes.close();
   }
 
   /**
@@ -191,8 +193,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    */
   async settle(activityId: string): Promise<boolean> {
     const state = await this.lifecycle.settle(checkActivityId(activityId));
-    if (state === 'gone')
-      await this.registry.run(unlistActivity, { keys: { index: this.indexKey }, args: { activityId } });
+    if (state === 'gone') await this.index.remove(activityId);
     return state !== 'owed';
   }
 
@@ -208,7 +209,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /** Lists the ids of all activities, including drafts. Some of them may have expired already. */
   activities(): Promise<string[]> {
-    return this.registry.run(listActivities, { keys: { index: this.indexKey }, args: {} });
+    return this.index.all();
   }
 
   /** Returns the keys of an activity's streams of payouts, one for each bucket. Empty if there is no such activity. */

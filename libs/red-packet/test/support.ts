@@ -42,6 +42,7 @@ export interface Bench {
   /** The client as one of a standalone server: keys of one activity share a slot, so its commands do on a Cluster too. */
   readonly raw: Redis;
   readonly indexKey: string;
+  readonly wokenKey: string;
   keysOf(activityId: string): ActivityKeys;
   /** Keys of each bucket. */
   bucketsOf(activityId: string, buckets: number): readonly Record<keyof BucketKeys, string>[];
@@ -85,6 +86,7 @@ export async function openBench(
     streams,
     raw: client as Redis,
     indexKey: space.tag('activities').key('index'),
+    wokenKey: space.tag('activities').key('woken'),
     keysOf(activityId) {
       const tag = space.tag(activityId);
       return { meta: tag.key('meta'), pool: tag.key('pool'), grants: tag.key('grants'), outbox: tag.key('outbox') };

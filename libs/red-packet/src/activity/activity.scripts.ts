@@ -6,13 +6,10 @@ import {
   checkPermissionsLua,
   closeActivityLua,
   fillPoolLua,
-  indexActivityLua,
-  listActivitiesLua,
   noteReportLua,
   openActivityLua,
   setPauseLua,
   settleBucketLua,
-  unlistActivityLua,
   voidGrantLua,
 } from '../scripts/generated';
 
@@ -106,33 +103,6 @@ export const voidGrant = defineScript({
   reply: ([status]: string[]) => status as 'void' | 'void-before' | 'none',
 });
 
-export const indexActivity = defineScript({
-  name: 'red-packet.index-activity',
-  ...indexActivityLua,
-  keys: ['index'],
-  args: { activityId: str, retentionMs: int, fromMs: int },
-  reply: (entries: number) => entries,
-});
-
-export const listActivities = defineScript({
-  name: 'red-packet.list-activities',
-  ...listActivitiesLua,
-  keys: ['index'],
-  args: {},
-  flags: FREES_MEMORY,
-  group: ALONE,
-  reply: (ids: string[]) => ids,
-});
-
-export const unlistActivity = defineScript({
-  name: 'red-packet.unlist-activity',
-  ...unlistActivityLua,
-  keys: ['index'],
-  args: { activityId: str },
-  flags: FREES_MEMORY,
-  reply: (dropped: number) => dropped === 1,
-});
-
 export const settleBucket = defineScript({
   name: 'red-packet.settle-bucket',
   ...settleBucketLua,
@@ -160,9 +130,6 @@ export const activityScripts = [
   closeBucket,
   noteReport,
   voidGrant,
-  indexActivity,
-  listActivities,
-  unlistActivity,
   settleBucket,
   checkPermissions,
 ];

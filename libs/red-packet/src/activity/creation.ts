@@ -6,7 +6,8 @@ import { refuse, type CheckedActivity } from '../red-packet.input';
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { CreatedActivity } from '../red-packet.types';
 import { splitBy } from '../split';
-import { beginActivity, CHUNK_PACKETS, fillPool, indexActivity, openActivity } from './activity.scripts';
+import { beginActivity, CHUNK_PACKETS, fillPool, openActivity } from './activity.scripts';
+import type { ActivityIndex } from './activity-index';
 import type { Closing } from './closing';
 
 /** Value of `bucket` in a root: the meta hash that says how many buckets a sharded activity has. */
@@ -28,7 +29,7 @@ export class Creation {
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly layouts: Layouts,
-    private readonly indexKey: string,
+    private readonly index: ActivityIndex,
     private readonly settings: Pick<RedPacketServiceOptions, 'retentionMs' | 'soldOutMs' | 'onClosed'>,
     private readonly closing: Closing,
   ) {}
@@ -41,8 +42,7 @@ export class Creation {
     const { retentionMs } = this.settings;
     // The id is listed before the activity exists. A crash after this line leaves an unused id in the list. The other order
     // could leave an activity that payout runs do not find.
-    const args = { activityId, retentionMs, fromMs: Math.max(startsAtMs, endsAtMs) };
-    await this.registry.run(indexActivity, { keys: { index: this.indexKey }, args });
+    await this.index.add(activityId, retentionMs, Math.max(startsAtMs, endsAtMs));
     const fingerprint = fingerprintOf(activity);
     const root = keysOf(this.layouts.root(activityId), 0);
     const seed = activity.seed ?? randomBytes(16).toString('hex');

@@ -1,8 +1,10 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ScriptRegistry } from 'luanest/script-registry';
+import { UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
+import type { Wakes } from '../activity/wakes';
 import { homeOf, keysOf, type BucketKeys, type Layout, type Layouts } from '../buckets/layout';
-import type { Refills } from '../buckets/refills';
+import { Refills } from '../buckets/refills';
+import type { Transfers } from '../buckets/transfers';
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { GrabResult, NotOpenReason } from '../red-packet.types';
 import { GRAB_MODE, grabPacket, type BucketReply } from './grab.scripts';
@@ -33,13 +35,18 @@ const UNCONFIRMED: GrabResult = Object.freeze({
 
 /** Sends a grab to the user's bucket, and sends it again until there is a result for the user. */
 export class Grabber {
+  private readonly refills: Refills;
+
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly layouts: Layouts,
-    private readonly refills: Refills,
+    transfers: Transfers,
     private readonly soldOutUsers: SoldOutUsers,
+    private readonly wakes: Wakes,
     private readonly settings: Settings,
-  ) {}
+  ) {
+    this.refills = new Refills(transfers);
+  }
 
   /**
    * Returns `sold-out` if this process knows that the activity is sold out and the user has no packet of it; else undefined. Does
@@ -55,11 +62,13 @@ export class Grabber {
     // Speed: in the usual case (one bucket, no replicas to wait for) the lines below make only one promise for each grab.
     if (buckets.length > 1 || this.settings.replicas > 0) return this.repeat(layout, userId);
     const input = { keys: buckets[0] as BucketKeys, args: { userId, mode: 0 } };
-    return this.registry.run(grabPacket, input).then((reply) => {
-      if (reply.outcome === 'won' || reply.outcome === 'already-won') return reply;
-      if (reply.outcome === 'sharded') return this.repeat(this.layouts.remember(activityId, reply.buckets), userId);
-      return this.resultOf(layout, reply, true);
-    });
+    return this.registry.run(grabPacket, input).then(
+      (reply) => {
+        if (reply.outcome === 'sharded') return this.repeat(this.layouts.remember(activityId, reply.buckets), userId);
+        return this.resultOf(layout, reply, true);
+      },
+      (error: unknown) => this.failed(activityId, error),
+    );
   }
 
   /**
@@ -107,18 +116,31 @@ export class Grabber {
   private async send(layout: Layout, userId: string, mode: number): Promise<CheckedReply> {
     const { replicas, replicasTimeoutMs: timeoutMs } = this.settings;
     const keys = keysOf(layout, homeOf(layout, userId));
-    if (replicas === 0) {
-      return { reply: await this.registry.run(grabPacket, { keys, args: { userId, mode } }), confirmed: true };
+    try {
+      if (replicas === 0) {
+        return { reply: await this.registry.run(grabPacket, { keys, args: { userId, mode } }), confirmed: true };
+      }
+      const input = { keys, args: { userId, mode: mode + GRAB_MODE.confirmed } };
+      const waited = await this.registry.runAndWait(grabPacket, input, { replicas, timeoutMs });
+      return { reply: waited.result, confirmed: waited.replicas >= replicas };
+    } catch (error) {
+      return this.failed(layout.activityId, error);
     }
-    const input = { keys, args: { userId, mode: mode + GRAB_MODE.confirmed } };
-    const waited = await this.registry.runAndWait(grabPacket, input, { replicas, timeoutMs });
-    return { reply: waited.result, confirmed: waited.replicas >= replicas };
+  }
+
+  /** Throws the error of a call. The call may have granted a packet, whose winner must be paid. */
+  private failed(activityId: string, error: unknown): never {
+    if (error instanceof UnknownOutcomeError) this.wakes.wake(activityId);
+    throw error;
   }
 
   private resultOf(layout: Layout, reply: FinalReply, confirmed: boolean): GrabResult {
     switch (reply.outcome) {
       case 'won':
+        this.wakes.wake(layout.activityId);
+        return confirmed ? reply : UNCONFIRMED;
       case 'already-won':
+        this.wakes.wakeAfter(layout.activityId, reply.packet.grantedAtMs);
         return confirmed ? reply : UNCONFIRMED;
       case 'none-left':
         this.soldOutUsers.remember(layout);

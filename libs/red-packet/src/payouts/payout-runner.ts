@@ -14,36 +14,34 @@ import { activityKeyOf } from '../activity-key';
 import type { RedPacketService } from '../red-packet.service';
 import type { ActivityState } from '../red-packet.types';
 import { PAYOUT_GROUP } from '../buckets/layout';
+import { ActivityFinder } from './activity-finder';
+import { CheckQueue } from './check-queue';
 import { Debts } from './debts';
+import { Loop } from './loop';
 import { grantOf, Outbox } from './outbox';
 import type { Payout, PayoutHandler, PayoutRun } from './payouts.types';
 
-/** In every tenth search for activities, those whose outboxes are being read are checked too. */
-const CHECK_EVERY = 10;
+/** In every second search, the activities whose outboxes are being read are checked. */
+const CHECK_EVERY = 2;
+/**
+ * For how long nothing must have been won before the outboxes of an open activity are no longer read, ms. Longer than the pause
+ * between two wakes of one process, so that winners in this pause are paid without a wake.
+ */
+const QUIET_MS = 2_000;
 /**
  * Pause before the next check of a closed activity without open payouts, ms; PAID_REST_MS near the end of its retention. It is
- * checked because another process may replay a dead-lettered payout of it.
+ * checked because it may be settled later.
  */
 const CLOSED_REST_MS = 30_000;
-/**
- * Pause before the next check of an activity that is sold out or ended, and has no open payouts, ms. It is checked because a
- * failover may bring packets back.
- */
+/** Pause before the next check of an activity that has ended or is gone, and has no open payouts, ms. */
 const PAID_REST_MS = 5_000;
-/** Pause before the next check of any other activity without open payouts, as a multiple of `discoverMs`. */
-const IDLE_RESTS = 2;
 
 /** Options of a payout run. Options that are left out have the defaults of StreamConsumerModule. */
 interface ResolvedPayoutOptions {
-  readonly consumer: Omit<StreamConsumerOptions, 'stream' | 'group'>;
+  readonly consumer: Omit<StreamConsumerOptions, 'stream' | 'group'> & { readonly pollMs: number };
   readonly discoverMs: number;
 }
 
-/**
- * Number of activities that are checked at the same time. If some are on an unavailable master, the others are checked
- * meanwhile.
- */
-const CHECKED_AT_ONCE = 16;
 const WITHOUT_GRANTS: readonly ActivityState[] = ['closed', 'ended', 'sold-out'];
 
 interface Reading {
@@ -55,6 +53,8 @@ interface Reading {
   readonly handle: StreamConsumerHandle;
   /** Packets that were granted at the last check. */
   granted: number;
+  /** When a check last found that packets were granted, by `performance.now()`. */
+  grantedAt: number;
 }
 
 /** Finds activities, and reads the outboxes of those that have open payouts. */
@@ -62,24 +62,35 @@ export class PayoutRunner implements PayoutRun {
   private readonly logger = new Logger('RedPacketPayouts');
   private readonly debts = new Debts(this.logger);
   private readonly readings = new Map<string, Reading>();
-  /** Open activities whose outboxes are not being read, because they have no open payouts. */
-  private readonly idle = new Set<string>();
-  /** Activities without open payouts, and when to check them again, by `performance.now()`. */
-  private readonly resting = new Map<string, number>();
-  /** Ids that a later activity uses, as a payout row has shown. The next search checks these activities. */
-  private readonly replaced = new Set<string>();
+  /** Activities to check in the next search: their last check failed, or a payout row has shown that a later activity uses the id. */
+  private readonly again = new Set<string>();
+  private readonly checks = new CheckQueue((activityId) => this.tries(() => this.check(activityId), activityId));
+  private readonly finder: ActivityFinder;
+  private readonly loops: readonly Loop[];
   private searches = 0;
-  private timer: NodeJS.Timeout | undefined;
-  private searching = Promise.resolve();
+  private failures = 0;
   private stopping = false;
   private problem = '';
 
   constructor(
-    private readonly packets: Pick<RedPacketService, 'activities' | 'status' | 'outboxes' | 'settle'>,
+    private readonly packets: Pick<RedPacketService, 'index' | 'status' | 'outboxes' | 'settle'>,
     private readonly streams: StreamConsumerService,
     private readonly handler: PayoutHandler,
     private readonly options: ResolvedPayoutOptions,
-  ) {}
+  ) {
+    const { discoverMs, consumer } = options;
+    this.finder = new ActivityFinder(packets.index, (activityId) => this.found(activityId));
+    this.loops = [
+      new Loop(
+        () => this.tries(() => this.finder.poll()),
+        () => consumer.pollMs * (0.5 + Math.random() / 2),
+      ),
+      new Loop(
+        () => this.search(),
+        () => discoverMs * (0.75 + Math.random() / 2),
+      ),
+    ];
+  }
 
   get activities(): readonly string[] {
     return [...this.readings.keys()];
@@ -91,50 +102,48 @@ export class PayoutRunner implements PayoutRun {
   }
 
   start(): void {
-    this.searching = this.search().finally(() => {
-      const pauseMs = this.options.discoverMs * (0.75 + Math.random() / 2);
-      if (!this.stopping) this.timer = setTimeout(() => this.start(), pauseMs);
-    });
+    for (const loop of this.loops) loop.start();
   }
 
   async stop(): Promise<void> {
     this.stopping = true;
-    clearTimeout(this.timer);
-    await this.searching;
+    this.finder.stop();
+    await Promise.all(this.loops.map((loop) => loop.stop()));
+    await this.checks.stop();
     await Promise.all([...this.readings.keys()].map((activityId) => this.end(activityId)));
   }
 
-  /** Makes the next search check an activity, because its payouts may be open again. */
-  wake(activityId: string): void {
-    this.resting.delete(activityId);
+  private async search(): Promise<void> {
+    const { failures } = this;
+    for (const activityId of this.again) this.checks.add(activityId);
+    this.again.clear();
+    // The index may be lost, so activities that are being read are checked without it.
+    if (this.searches++ % CHECK_EVERY === 0) for (const activityId of this.readings.keys()) this.checks.add(activityId);
+    await this.tries(() => this.finder.search());
+    if (this.problem === '' || this.failures > failures || !this.checks.isEmpty) return;
+    this.logger.log('The search for payouts works again.');
+    this.problem = '';
   }
 
-  private async search(): Promise<void> {
+  private found(activityId: string): void {
+    // Activities that are being read are checked by every second search. A check that is running may have read the status before
+    // the packet was won.
+    if (!this.readings.has(activityId) || this.checks.isRunning(activityId)) this.checks.add(activityId);
+  }
+
+  /** Does some work of the run. Logs a failure. @param activityId the activity to check again after a failure */
+  private async tries(work: () => Promise<void>, activityId?: string): Promise<void> {
+    if (this.stopping) return;
     try {
-      const known = new Set(await this.packets.activities());
-      for (const activityId of this.resting.keys()) if (!known.has(activityId)) this.resting.delete(activityId);
-      // The index may be lost, so activities that this process has found are checked without it.
-      for (const activityId of [...this.readings.keys(), ...this.idle]) known.add(activityId);
-      const checksAll = this.searches++ % CHECK_EVERY === 0;
-      const now = performance.now();
-      const due = [...known].filter(
-        (id) => (this.resting.get(id) ?? 0) <= now && (checksAll || !this.readings.has(id) || this.replaced.has(id)),
-      );
-      let failure: { readonly error: unknown } | undefined;
-      const workers = Array.from({ length: CHECKED_AT_ONCE }, async () => {
-        for (let id = due.pop(); id !== undefined && !this.stopping; id = due.pop()) {
-          await this.check(id).catch((error: unknown) => (failure ??= { error }));
-        }
-      });
-      await Promise.all(workers);
-      if (failure) throw failure.error;
-      if (this.problem !== '') this.logger.log('The search for payouts works again.');
-      this.problem = '';
+      await work();
     } catch (error) {
       if (error instanceof StreamConsumerClosedError) {
         this.stopping = true;
+        void Promise.all(this.loops.map((loop) => loop.stop()));
         return;
       }
+      this.failures += 1;
+      if (activityId !== undefined) this.again.add(activityId);
       const problem = thrownText(error);
       if (this.problem !== problem)
         this.logger.warn(
@@ -147,12 +156,11 @@ export class PayoutRunner implements PayoutRun {
   /** Starts or stops reading the outboxes of an activity, as its state demands, and settles it if it owes nothing. */
   private async check(activityId: string): Promise<void> {
     const status = await this.packets.status(activityId);
-    this.replaced.delete(activityId);
     this.debts.check(activityId, status);
-    this.idle.delete(activityId);
     if (status === undefined || (status.state === 'draft' && status.overdue)) {
       await this.end(activityId);
       await this.packets.settle(activityId);
+      this.finder.rest(activityId, PAID_REST_MS);
       return;
     }
     if (status.state === 'draft') return;
@@ -162,19 +170,16 @@ export class PayoutRunner implements PayoutRun {
       if (!status.settled && status.state !== 'sold-out') await this.packets.settle(activityId);
       // A new activity may use this id when Redis has forgotten this one, so the pause ends then.
       const restMs = status.state === 'closed' ? Math.min(CLOSED_REST_MS, expiresAtMs - Date.now()) : 0;
-      this.resting.set(activityId, performance.now() + Math.max(PAID_REST_MS, restMs));
+      this.finder.rest(activityId, Math.max(PAID_REST_MS, restMs));
       return;
     }
     const reading = this.readings.get(activityId);
-    if (status.outboxLength === 0 && (reading === undefined || reading.granted === granted)) {
-      // Nothing was won since the last check. A check costs Redis less than the polls of a consumer.
-      // See DECISIONS.md: outboxes-are-streams
+    if (reading && reading.granted !== granted) [reading.granted, reading.grantedAt] = [granted, performance.now()];
+    if (status.outboxLength === 0 && !(reading && performance.now() - reading.grantedAt < QUIET_MS)) {
+      // Nothing was won for some time. The next winner wakes the activity.
       await this.end(activityId);
-      this.idle.add(activityId);
-      this.resting.set(activityId, performance.now() + IDLE_RESTS * this.options.discoverMs);
       return;
     }
-    if (reading) reading.granted = granted;
     const outboxes = await this.packets.outboxes(activityId);
     const keys = outboxes.join(' ');
     if (outboxes.length === 0 || (reading?.keys === keys && reading.expiresAtMs === expiresAtMs)) return;
@@ -185,7 +190,7 @@ export class PayoutRunner implements PayoutRun {
       { ...this.options.consumer, stream: outbox.stream, group: PAYOUT_GROUP },
       (message) => this.pay(activityId, expiresAtMs, message),
     );
-    this.readings.set(activityId, { outbox, keys, expiresAtMs, handle, granted });
+    this.readings.set(activityId, { outbox, keys, expiresAtMs, handle, granted, grantedAt: performance.now() });
   }
 
   private async end(activityId: string): Promise<void> {
@@ -201,7 +206,7 @@ export class PayoutRunner implements PayoutRun {
     if (grant === undefined) return deadLetter('This entry is not a payout: no grab wrote it to the outbox.');
     const { userId, packetId, amountCents, grantedAtMs } = grant;
     if (grantedAtMs >= expiresAtMs) {
-      this.replaced.add(activityId);
+      this.again.add(activityId);
       return retryLater({ delayMs: this.options.discoverMs });
     }
     const activityKey = activityKeyOf(activityId, expiresAtMs);

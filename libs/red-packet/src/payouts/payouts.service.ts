@@ -48,7 +48,8 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     checks.fn('handler', handler, 'of a payout');
     const { discoverMs = 1_000, ...given } = checks.options('', options, KNOWN);
     checks.integer('discoverMs', discoverMs, 10, 60_000);
-    const consumer = { ...DEFAULTS, ...given };
+    const { pollMs = DEFAULTS.pollMs, attempts = DEFAULTS.attempts } = given;
+    const consumer = { ...given, pollMs, attempts };
     streams.checkOptions({ ...consumer, stream: 'red-packet', group: 'payouts' });
     for (const run of this.runs) {
       if (run.stopped) this.runs.delete(run);
@@ -141,7 +142,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     await Promise.all([...this.runs].map((run) => run.stop()));
   }
 
-  /** Replays payouts, and makes the next search of this process check the activity. */
+  /** Replays payouts, and wakes the activity, so that payout runs read them soon. */
   private async replayed(
     activityId: string,
     replay: Parameters<typeof Outbox.prototype.with<number>>[0],
@@ -149,7 +150,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     const outbox = await this.outboxOf(activityId);
     if (outbox === undefined) return 0;
     const count = await outbox.with(replay);
-    for (const run of this.runs) run.wake(activityId);
+    this.packets.wakes.wake(activityId);
     return count;
   }
 

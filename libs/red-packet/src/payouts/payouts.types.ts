@@ -45,9 +45,12 @@ export interface PayoutOptions {
   readonly backoff?: StreamBackoff;
   /** How long a handler may run before the attempt fails, ms; integer >= 1. */
   readonly timeoutMs?: number;
-  /** Longest pause between two reads of an empty outbox, ms; integer >= 1. Default 250. */
+  /** Longest pause between two reads of an empty outbox, or of the list of winners, ms; integer >= 1. Default 250. */
   readonly pollMs?: number;
-  /** Mean pause between two searches for activities to pay, ms; integer from 10 to 60,000. Default 1,000. */
+  /**
+   * Mean pause between two searches for payouts of winners that are not in the list, and for activities that are over, ms; integer
+   * from 10 to 60,000. Each search looks at up to 32 activities. Default 1,000.
+   */
   readonly discoverMs?: number;
 }
 

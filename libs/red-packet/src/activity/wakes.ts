@@ -1,0 +1,74 @@
+import { performance } from 'node:perf_hooks';
+import type { ActivityIndex } from './activity-index';
+
+/** Shortest time between two wakes of one activity by one process, ms. */
+const SAME_MS = 1_000;
+/** Shortest time between two calls, ms. */
+const CALL_MS = 50;
+/** Most activities in one call. wake-activities.lua takes no more. */
+const MOST = 1_000;
+/** For how long after a win a repeat of the grab wakes the activity too, ms. */
+const REPEATED_MS = 60_000;
+
+// See DECISIONS.md: winners-wake-payout-runs
+/**
+ * Wakes activities in which packets were won: puts them into a list in Redis that payout runs read. Sends the first wake at once,
+ * and then at most one a second for each activity. A call that failed is repeated, with later ones.
+ */
+export class Wakes {
+  /** Activities to wake. */
+  private readonly due = new Set<string>();
+  /** When an activity that was woken may be woken again, by `performance.now()`. Oldest first. */
+  private readonly restsUntil = new Map<string, number>();
+  private timer: NodeJS.Timeout | undefined;
+  private closed = false;
+
+  constructor(private readonly index: Pick<ActivityIndex, 'wake'>) {}
+
+  wake(activityId: string): void {
+    this.due.add(activityId);
+    if (this.timer === undefined && !this.closed) this.send();
+  }
+
+  /**
+   * Wakes an activity if one of its packets was won within the last minute. The process that won it may have died, or its reply may
+   * have been lost, before that process woke the activity.
+   */
+  wakeAfter(activityId: string, grantedAtMs: number): void {
+    if (Date.now() - grantedAtMs < REPEATED_MS) this.wake(activityId);
+  }
+
+  /** Sends what waits. Later wakes are ignored. */
+  close(): void {
+    this.restsUntil.clear();
+    clearTimeout(this.timer);
+    this.send();
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+
+  private send(): void {
+    const now = performance.now();
+    for (const [activityId, until] of this.restsUntil) {
+      if (until > now) break;
+      this.restsUntil.delete(activityId);
+    }
+    const ids: string[] = [];
+    for (const activityId of this.due) {
+      if (ids.length === MOST) break;
+      if (!this.restsUntil.has(activityId)) ids.push(activityId);
+    }
+    for (const activityId of ids) {
+      this.due.delete(activityId);
+      this.restsUntil.set(activityId, now + SAME_MS);
+    }
+    this.timer = undefined;
+    if (this.due.size > 0 || ids.length > 0) this.timer = setTimeout(() => this.send(), CALL_MS).unref();
+    if (ids.length === 0) return;
+    // No caller waits for this. A run that is not woken finds the activity by its search, but later.
+    this.index.wake(ids).catch(() => {
+      for (const activityId of ids) this.wake(activityId);
+    });
+  }
+}

@@ -1,0 +1,121 @@
+import { performance } from 'node:perf_hooks';
+import type { ActivityIndex } from '../activity/activity-index';
+import type { Look } from '../activity/index.scripts';
+
+/** Most activities that one search looks at, after the first one. */
+const LOOKS = 32;
+/** Activities that are looked at in parallel when a search looks at all of them. */
+const LOOKS_AT_ONCE = 128;
+/** Woken activities that one call lists. */
+const WOKEN = 1_000;
+/** After a time without a poll, ms, woken activities may have left the list, which keeps them for about a minute. */
+const POLL_GAP_MS = 30_000;
+
+// See DECISIONS.md: winners-wake-payout-runs
+/**
+ * Finds activities that a payout run must check. `poll` finds those that were woken, because a packet was won. `search` looks at
+ * the activities of the index in turn, and finds those that were not woken, and those that may be settled.
+ */
+export class ActivityFinder {
+  /** Score up to which the list of woken activities was read. The first poll only reads the current highest score. */
+  private after = Number.MAX_SAFE_INTEGER;
+  private polledAt = performance.now();
+  /** True if wakes may have been missed. Then the next search looks at all activities. */
+  private missed = true;
+  private cursor = '0';
+  /** Ids of a page of the index that were not looked at yet. */
+  private page: string[] = [];
+  /** Activities that need not be checked because of their state alone, and until when, by `performance.now()`. */
+  private readonly resting = new Map<string, number>();
+  private stopped = false;
+
+  /** @param found called with each activity to check */
+  constructor(
+    private readonly index: Pick<ActivityIndex, 'page' | 'look' | 'wokenAfter'>,
+    private readonly found: (activityId: string) => void,
+  ) {}
+
+  /** Finds the activities that were woken since the last poll. @throws the errors of ScriptRegistry.run() */
+  async poll(): Promise<void> {
+    try {
+      for (let count = WOKEN; count === WOKEN;) {
+        const { lost, last, ids } = await this.index.wokenAfter(this.after, WOKEN);
+        if (lost || performance.now() - this.polledAt > POLL_GAP_MS) this.missed = true;
+        this.polledAt = performance.now();
+        this.after = last;
+        for (const activityId of ids) this.found(activityId);
+        count = ids.length;
+      }
+    } catch (error) {
+      // Redis may have lost wakes, for example in a failover.
+      this.missed = true;
+      throw error;
+    }
+  }
+
+  /**
+   * Looks at the next activities of the index; at all of them if wakes may have been missed.
+   *
+   * @throws the errors of ScriptRegistry.run()
+   */
+  async search(): Promise<void> {
+    const all = this.missed;
+    if (all) [this.missed, this.cursor, this.page] = [false, '0', []];
+    let left = all ? Infinity : LOOKS;
+    let failure: { readonly error: unknown } | undefined;
+    for (let more = true; more && left > 0 && !this.stopped;) {
+      if (this.page.length === 0) await this.readPage();
+      const ids = this.page.splice(0, Math.min(left, LOOKS_AT_ONCE));
+      left -= ids.length;
+      const looks = ids.map((id) => this.look(id).catch((error: unknown) => (failure ??= { error })));
+      await Promise.all(looks);
+      more = this.page.length > 0 || this.cursor !== '0';
+    }
+    if (failure === undefined) return;
+    this.missed = true;
+    throw failure.error;
+  }
+
+  /** Until the time is over, `search` finds an activity only if it has open payouts. */
+  rest(activityId: string, ms: number): void {
+    this.resting.set(activityId, performance.now() + ms);
+  }
+
+  /** Makes a search that is running end early. */
+  stop(): void {
+    this.stopped = true;
+  }
+
+  private async readPage(): Promise<void> {
+    try {
+      const { cursor, ids } = await this.index.page(this.cursor, LOOKS_AT_ONCE);
+      [this.cursor, this.page] = [cursor, [...ids]];
+    } catch (error) {
+      this.missed = true;
+      throw error;
+    }
+    if (this.cursor !== '0') return;
+    const now = performance.now();
+    for (const [activityId, until] of this.resting) if (until <= now) this.resting.delete(activityId);
+  }
+
+  private async look(activityId: string): Promise<void> {
+    const looks = await this.index.look(activityId);
+    const open = looks.some((look) => look.open > 0);
+    const rests = (this.resting.get(activityId) ?? 0) > performance.now();
+    if (open || (!rests && mayHaveChanged(looks))) this.found(activityId);
+  }
+}
+
+/**
+ * Returns true if an activity without open payouts must be checked, because it may be over, or Redis may have forgotten it. The clock
+ * of this process decides when to check; what the check does depends on Redis' clock.
+ */
+function mayHaveChanged(looks: readonly Look[]): boolean {
+  const now = Date.now();
+  if (looks.every(({ settled }) => settled)) return false;
+  return looks.some(({ state, endsAtMs, expiresAtMs }) => {
+    if (state === 'draft') return now >= expiresAtMs;
+    return (state !== 'open' && state !== 'paused') || now >= endsAtMs;
+  });
+}

@@ -1,0 +1,23 @@
+--[[
+wake-activities: list activities as woken, because packets were won in them, so that payout runs pay the winners soon.
+
+KEYS[1]    woken        zset       <prefix>:red-packet:{activities}:woken   activity id -> score, about the ms at which it was woken
+ARGV[1..]  activityIds  list(str)  1 to 1,000 activities
+
+Returns 1
+
+Each id gets a higher score than any id before, also if Redis' clock is set back. So a run that remembers the highest score that it
+has read misses no id. Ids that were woken more than a minute before are removed.
+
+O(ids * log n). TTL: one day. Clock: Redis. Replay: wakes the activities once more.
+]]
+-- @include clock
+local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2] or '0'
+local score, added = math.max(now_ms, last + 1), {}
+for i, id in ipairs(ARGV) do
+  added[2 * i - 1], added[2 * i] = string.format('%.0f', score + i), id
+end
+redis.call('ZADD', KEYS[1], unpack(added))
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', score - 60000))
+redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', now_ms + 86400000))
+return 1
