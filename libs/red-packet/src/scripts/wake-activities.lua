@@ -4,7 +4,8 @@ wake-activities: list activities as woken, because packets were won in them, so 
 KEYS[1]    woken        zset       <prefix>:red-packet:{activities}:woken   activity id -> score, about the ms at which it was woken
 ARGV[1..]  activityIds  list(str)  1 to 1,000 activities
 
-Returns 1
+Returns woken
+  woken  int   number of activities in the call
 
 Each id gets a higher score than any id before, also if Redis' clock is set back. So a run that remembers the highest score that it
 has read misses no id. Ids that were woken more than a minute before are removed.
@@ -20,4 +21,4 @@ end
 redis.call('ZADD', KEYS[1], unpack(added))
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', score - 60000))
 redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', now_ms + 86400000))
-return 1
+return #ARGV

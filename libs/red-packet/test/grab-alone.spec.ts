@@ -1,0 +1,124 @@
+import { standaloneClient } from '../../script-registry/test/support';
+import { grabAlone, grabPacket } from '../src/grabs/grab.scripts';
+import { figures, openBench, type Bench } from './support';
+
+/** Numbers from 0 to below 1 that are the same in each run of the test. */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+describe('grab-alone does what grab does', () => {
+  let bench: Bench;
+  beforeAll(async () => {
+    // Without grouping each call of `grab` is sent alone too, so both scripts see the same states.
+    bench = await openBench(standaloneClient(), { grouping: false });
+  });
+  afterAll(() => bench.close());
+
+  /** Everything that Redis has of an activity, without times and ids of rows. */
+  async function stateOf(activityId: string): Promise<unknown> {
+    const { raw } = bench;
+    const [bucket] = bench.bucketsOf(activityId, 1);
+    const keys = Object.entries(bucket ?? {}).slice(0, 8);
+    const read = keys.map(async ([name, key]) => {
+      const type = await raw.type(key);
+      const value =
+        type === 'hash'
+          ? Object.entries(await raw.hgetall(key)).sort()
+          : type === 'list'
+            ? await raw.lrange(key, 0, -1)
+            : type === 'stream'
+              ? (await raw.xrange(key, '-', '+')).map(([, fields]) => fields)
+              : type === 'string'
+                ? await raw.get(key)
+                : undefined;
+      return [name, type, await raw.pttl(key), value];
+    });
+    const text = JSON.stringify(await Promise.all(read));
+    return JSON.parse(
+      text
+        .replaceAll(/\b1[67]\d{11}\b/g, 'ms')
+        .replaceAll(/[0-9a-f]{32}/g, 'hash')
+        .replaceAll(activityId, 'id'),
+    ) as unknown;
+  }
+
+  async function grab(script: typeof grabPacket, activityId: string, userId: string, mode: number): Promise<unknown> {
+    const [bucket] = bench.bucketsOf(activityId, 1);
+    const { meta = '', pool = '', grants = '', outbox = '', tries = '' } = bucket ?? {};
+    const input = { keys: { meta, pool, grants, outbox, tries }, args: { userId, mode } };
+    try {
+      return JSON.parse(JSON.stringify(await bench.registry.run(script, input)).replaceAll(/\b1[67]\d{11}\b/g, '0'));
+    } catch (error) {
+      return {
+        redisCode: (error as { redisCode?: string }).redisCode,
+        message: (error as Error).message.split(':')[1],
+      };
+    }
+  }
+
+  /** Changes that other scripts, operators and faults make, by name. */
+  const damages: Record<string, (keys: Record<string, string>) => Promise<unknown>> = {
+    none: () => Promise.resolve(),
+    'no meta': ({ meta = '' }) => bench.raw.del(meta),
+    'no pool': ({ pool = '' }) => bench.raw.del(pool),
+    'no grants': ({ grants = '' }) => bench.raw.del(grants),
+    'no outbox': ({ outbox = '' }) => bench.raw.del(outbox),
+    'meta of another type': ({ meta = '' }) => bench.raw.set(meta, 'x'),
+    'pool of another type': ({ pool = '' }) => bench.raw.set(pool, 'x'),
+    'grants of another type': ({ grants = '' }) => bench.raw.set(grants, 'x'),
+    'outbox of another type': ({ outbox = '' }) => bench.raw.set(outbox, 'x'),
+    'bad grant': ({ grants = '' }) => bench.raw.hset(grants, 'u1', 'what?'),
+    paused: ({ meta = '' }) => bench.raw.hset(meta, 'state', 'paused'),
+    closed: ({ meta = '' }) => bench.raw.hset(meta, 'state', 'closed'),
+    root: ({ meta = '' }) => bench.raw.hset(meta, 'state', 'spread:4'),
+    'a bucket of four': ({ meta = '' }) => bench.raw.hset(meta, 'buckets', '4'),
+    ended: ({ meta = '' }) => bench.raw.hset(meta, 'endsAtMs', '1'),
+    ...Object.fromEntries(
+      ['startsAtMs', 'endsAtMs', 'maxTries', 'heldCents', 'bestCents'].flatMap((field) =>
+        ['', 'x', 'nan', '-1', '0', '1e3', '300'].map((text) => [
+          `${field} of ${JSON.stringify(text)}`,
+          ({ meta = '' }: Record<string, string>) => bench.raw.hset(meta, field, text),
+        ]),
+      ),
+    ),
+    ...Object.fromEntries(
+      ['', 'x', '5', '5:0:0', '5:007:7', '5:1:2:3', '5:1:1\n', '5:99999999999999999:1', '5:501:501', '5:7:7'].map(
+        (head) => [
+          `head of ${JSON.stringify(head)}`,
+          ({ pool = '' }: Record<string, string>) => bench.raw.lpush(pool, head),
+        ],
+      ),
+    ),
+    ...Object.fromEntries(
+      ['', 'x', '-1', '1.5', '007', '1e3', '99999999999999999', '9007199254740993', '0', '12'].map((text) => [
+        `granted of ${JSON.stringify(text)}`,
+        ({ grants = '' }: Record<string, string>) => bench.raw.hset(grants, '', text),
+      ]),
+    ),
+  };
+
+  it.each(Object.keys(damages))('also with %s', async (name) => {
+    const random = randomOf(name.length * 7_919 + 1);
+    const ids = [`one ${name}`, `two ${name}`] as const;
+    const maxTries = random() < 0.5 ? 0 : 2;
+    for (const activityId of ids) {
+      await bench.packets.create({ ...figures(activityId, 6), seed: 'f'.repeat(32), maxTries });
+    }
+    const steps = Array.from({ length: 24 }, () => ({
+      userId: `u${Math.floor(random() * 9)}`,
+      mode: random() < 0.2 ? 2 : 0,
+    }));
+    for (const [i, { userId, mode }] of steps.entries()) {
+      if (i === 4) for (const id of ids) await damages[name]?.(bench.bucketsOf(id, 1)[0] ?? {});
+      const expected = await grab(grabPacket, ids[0], userId, mode);
+      const got = await grab(grabAlone as unknown as typeof grabPacket, ids[1], userId, mode);
+      expect(JSON.parse(JSON.stringify(got).replace('grab-alone', 'grab'))).toEqual(expected);
+      expect(await stateOf(ids[1])).toEqual(await stateOf(ids[0]));
+    }
+  });
+});
