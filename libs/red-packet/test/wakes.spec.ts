@@ -21,12 +21,12 @@ function payTo(bench: Bench, paid: string[], options: object) {
 
 describe.each(servers)('a payout run finds winners on %s', (_name, connect) => {
   let bench: Bench;
-  beforeAll(() => Logger.overrideLogger(new ConsoleLogger({ logLevels: [] })));
+  beforeAll(() => void Logger.overrideLogger(new ConsoleLogger({ logLevels: [] })));
   beforeEach(async () => {
     bench = await openBench(connect());
   });
   afterEach(() => bench.close());
-  afterAll(() => Logger.overrideLogger(new ConsoleLogger()));
+  afterAll(() => void Logger.overrideLogger(new ConsoleLogger()));
 
   it.each([1, 4])('by wakes, without a search (%i buckets)', async (buckets) => {
     for (const id of ['a', 'b', 'c']) await bench.packets.create({ ...figures(id, 9), buckets });
@@ -112,7 +112,7 @@ describe.each(servers)('a payout run finds winners on %s', (_name, connect) => {
     await eventually(() => expect(paid).toEqual(['broken a']));
     await bench.raw.del(bench.wokenKey);
     // The wake that failed is sent again.
-    await eventually(async () => expect(await bench.raw.zrange(bench.wokenKey, 0, -1)).toEqual(['broken']));
+    await eventually(async () => expect(await bench.raw.zrange(bench.wokenKey, '0', '-1')).toEqual(['broken']));
     await bench.packets.grab('broken', 'b');
     await eventually(() => expect(paid).toEqual(['broken a', 'broken b']));
     await run.stop();
@@ -123,7 +123,7 @@ describe.each(servers)('a payout run finds winners on %s', (_name, connect) => {
     const far = Date.now() + 3_600_000;
     await bench.raw.zadd(bench.wokenKey, far, 'ahead', far - 60_001, 'old', far - 59_000, 'young');
     await index.wake(['x', 'y']);
-    expect(await bench.raw.zrange(bench.wokenKey, 0, -1)).toEqual(['young', 'ahead', 'x', 'y']);
+    expect(await bench.raw.zrange(bench.wokenKey, '0', '-1')).toEqual(['young', 'ahead', 'x', 'y']);
     expect(await bench.raw.pttl(bench.wokenKey)).toBeGreaterThan(86_000_000);
     const first = await index.wokenAfter(far, 1);
     expect(first).toMatchObject({ lost: false, ids: ['x'] });
@@ -148,7 +148,7 @@ describe('what open activities cost while nobody grabs', () => {
         Number(/total_commands_processed:(\d+)/.exec(await bench.raw.info('stats'))?.[1]);
       const run = bench.payouts.run(() => undefined);
       await bench.packets.grab('group-7', 'u');
-      expect(await bench.raw.zrange(bench.wokenKey, 0, -1)).toEqual(['group-7']);
+      expect(await bench.raw.zrange(bench.wokenKey, '0', '-1')).toEqual(['group-7']);
       // The run ends the reading when nothing more was won.
       await eventually(() => expect(run.activities).toEqual(['group-7']));
       await eventually(() => expect(run.activities).toEqual([]), { timeoutMs: 20_000 });

@@ -8,6 +8,8 @@ const LOOKS = 32;
 const LOOKS_AT_ONCE = 128;
 /** Woken activities that one call lists. */
 const WOKEN = 1_000;
+/** A score above all others. A poll with it lists nothing, and notes the highest score and that wakes may have been missed. */
+const UNREAD = Number.MAX_SAFE_INTEGER;
 /** After a time without a poll, ms, woken activities may have left the list, which keeps them for about a minute. */
 const POLL_GAP_MS = 30_000;
 
@@ -17,8 +19,8 @@ const POLL_GAP_MS = 30_000;
  * the activities of the index in turn, and finds those that were not woken, and those that may be settled.
  */
 export class ActivityFinder {
-  /** Score up to which the list of woken activities was read. The first poll only reads the current highest score. */
-  private after = Number.MAX_SAFE_INTEGER;
+  /** Score up to which the list of woken activities was read. */
+  private after = UNREAD;
   private polledAt = performance.now();
   /** True if wakes may have been missed. Then the next search looks at all activities. */
   private missed = true;
@@ -47,8 +49,8 @@ export class ActivityFinder {
         count = ids.length;
       }
     } catch (error) {
-      // Redis may have lost wakes, for example in a failover.
-      this.missed = true;
+      // Redis may have lost wakes, for example in a failover. So the next poll that succeeds starts again.
+      this.after = UNREAD;
       throw error;
     }
   }

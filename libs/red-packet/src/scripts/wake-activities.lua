@@ -14,11 +14,8 @@ O(ids * log n). TTL: one day. Clock: Redis. Replay: wakes the activities once mo
 ]]
 -- @include clock
 local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2] or '0'
-local score, added = math.max(now_ms, last + 1), {}
-for i, id in ipairs(ARGV) do
-  added[2 * i - 1], added[2 * i] = string.format('%.0f', score + i), id
-end
-redis.call('ZADD', KEYS[1], unpack(added))
+local score = math.max(now_ms, last + 1)
+for i, id in ipairs(ARGV) do redis.call('ZADD', KEYS[1], string.format('%.0f', score + i), id) end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', score - 60000))
 redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', now_ms + 86400000))
 return #ARGV
