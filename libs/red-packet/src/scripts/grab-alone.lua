@@ -1,5 +1,5 @@
 --[[
-grab-alone: do what grab does, for calls that are not sent in a group. It needs fewer commands and no functions.
+grab-alone: do what grab does, for calls that are not sent in a group, with fewer commands and less Lua.
 
 KEYS[1]  meta    hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  pool    list(str) <prefix>:red-packet:{<activity>}:pool
