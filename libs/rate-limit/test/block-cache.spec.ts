@@ -92,6 +92,14 @@ describe('a service with cached refusals', () => {
     expect(await bench.service.consume(rule, 's')).toMatchObject({ allowed: true, source: 'redis' });
   });
 
+  it('drops a refusal that another request cached while the refund ran', async () => {
+    const rule = { name: 'refunded', limit: 1, ...minute };
+    const decision = await bench.service.consume(rule, 'fay');
+    const [refunded, between] = await Promise.all([bench.service.refund(decision), bench.service.consume(rule, 'fay')]);
+    expect([refunded, between.allowed]).toEqual([1, false]);
+    expect(await bench.service.consume(rule, 'fay')).toMatchObject({ allowed: true, source: 'redis' });
+  });
+
   it('refuses if the refusal of one of several rules is cached', async () => {
     const [small, large] = [
       { name: 'small', limit: 1, ...minute },

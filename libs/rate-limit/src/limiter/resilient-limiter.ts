@@ -82,12 +82,16 @@ export class ResilientLimiter {
   async refund(decision: RateLimitDecision, wanted?: (check: Check) => boolean): Promise<number> {
     const charged = Decision.takeCharged(decision, wanted);
     if (charged.length === 0) return 0;
-    for (const { check } of charged) this.cache?.remove(check);
-    const given =
-      decision.source === 'local'
-        ? await this.local.refund(charged)
-        : await this.limiter.refund(charged, this.adminDeadlineMs);
-    return given.reduce((sum, hits) => sum + hits, 0);
+    try {
+      const given =
+        decision.source === 'local'
+          ? await this.local.refund(charged)
+          : await this.limiter.refund(charged, this.adminDeadlineMs);
+      return given.reduce((sum, hits) => sum + hits, 0);
+    } finally {
+      // A cached refusal is removed after the refund, because another request may have cached one while the refund ran.
+      for (const { check } of charged) this.cache?.remove(check);
+    }
   }
 
   /** Resets a subject in Redis and in this process, as `Limiter.reset` says. @throws the errors of ScriptRegistry.run() */
