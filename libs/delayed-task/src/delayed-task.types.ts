@@ -146,7 +146,8 @@ export interface TaskView<Payload = unknown> {
    */
   readonly atMs: number;
   /**
-   * Attempts made so far, including the running one. Not counted: attempts that were handed back, and `countsAsAttempt: false`.
+   * Attempts since the task was scheduled or last replayed, including the running one. Not counted: attempts that were handed
+   * back, and `countsAsAttempt: false`.
    */
   readonly attemptsMade: number;
   /** Most attempts of the task. */
@@ -165,7 +166,7 @@ export interface DeadTask {
   readonly id: string;
   readonly name: string;
   readonly payload: unknown;
-  /** Attempts made. Not counted: attempts that were handed back, and `countsAsAttempt: false`. */
+  /** Attempts since the task was scheduled or last replayed. Not counted: attempts that were handed back, and `countsAsAttempt: false`. */
   readonly attemptsMade: number;
   /** Most attempts of the task. */
   readonly attempts: number;

@@ -68,7 +68,8 @@ export interface ModuleDefinition<Options extends object, Extras extends object,
   readonly parts: (extras: Extras, options: InjectionToken<Resolved>) => Parts;
 }
 
-const IMPORT_ONCE = 'Import it once, in the root module: every other module can then inject what it provides';
+const IMPORT_ONCE =
+  'Import it once, in the root module, without isGlobal: false. Every other module can then inject what it provides';
 
 /**
  * Makes the base class of a module with `forRoot` and `forRootAsync`. Options are checked and resolved once, when the app

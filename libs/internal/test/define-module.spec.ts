@@ -57,8 +57,8 @@ describe('a module of defineLuanestModule', () => {
     const booting = boot(CounterModule.forRoot({ limit: 1 }), CounterModule.forRoot({ limit: 2 }));
     await expect(booting).rejects.toThrow(
       new InvalidOptionError(
-        'CounterModule: forRoot() or forRootAsync() is imported 2 times. Import it once, in the root module: every other ' +
-          'module can then inject what it provides.',
+        'CounterModule: forRoot() or forRootAsync() is imported 2 times. Import it once, in the root module, without ' +
+          'isGlobal: false. Every other module can then inject what it provides.',
       ),
     );
     expect(resolved).toBe(0);

@@ -59,7 +59,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.script.call.errors': counter(
     '{call}',
-    'Calls of scripts that were made and then rejected',
+    'Calls of scripts that were accepted and then rejected, sent or not',
     ...SCRIPT,
     ERROR,
   ),

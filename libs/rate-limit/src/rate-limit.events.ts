@@ -14,7 +14,7 @@ export interface RateLimitEvents {
     /** Origin of the decision. */
     readonly source: RateLimitDecision['source'];
     /**
-     * Time until the request may be allowed, ms. Infinity if its cost exceeds a rule's capacity. 0 if the request is allowed, or
+     * Time until the request may be allowed, ms. Infinity if its cost exceeds the capacity of a rule that refuses it. 0 if the request is allowed, or
      * was refused by the policy `deny` because Redis failed.
      */
     readonly retryAfterMs: number;

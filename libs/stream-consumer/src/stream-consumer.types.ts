@@ -85,7 +85,7 @@ export type PublishResult =
       readonly length: number;
     };
 
-/** Numbers of a group of a stream, summed over all partitions. They cover the consumers of all processes. */
+/** Numbers of a group of a stream, over all partitions. They cover the consumers of all processes. */
 export interface StreamStats {
   /** Messages in the stream. A message is deleted when all groups have settled it. On a stream with `keys`: all entries. */
   readonly length: number;

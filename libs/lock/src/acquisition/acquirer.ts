@@ -136,7 +136,7 @@ export class Acquirer {
     try {
       reply = await calls.acquire({ leaseMs, replicas, replicasTimeoutMs, deadlineMs, ticket });
     } catch (error) {
-      // The call may have run. Then Redis has the lock for this owner, and there is no lease that would release it.
+      // The call may have run. Then Redis may have the lock for this owner, and there is no lease that would release it.
       if (error instanceof UnknownOutcomeError) this.runInBackground(calls.release());
       throw error;
     } finally {

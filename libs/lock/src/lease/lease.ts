@@ -143,7 +143,7 @@ export class Lease {
   /** Fires the signal. Does not stop the renewal, because the work under the lease may need a moment to end. */
   revoke(reason: string): void {
     if (this.lossError || this.releasing) return;
-    this.lossError = new LockLostError(`Lock ${this.name} (fence ${this.fence}) was lost: ${reason}.`);
+    this.lossError = new LockLostError(`Lock ${this.name} (fence ${this.fence}) may no longer be used: ${reason}.`);
     events.lockLost.publish(() => ({ ...this.summary, reason }));
     this.controller?.abort(this.lossError);
   }

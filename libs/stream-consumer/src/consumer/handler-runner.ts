@@ -114,7 +114,6 @@ export class HandlerRunner {
   /** Hands back all messages whose handlers still run. Their attempts do not count. */
   handBack(): void {
     for (const delivery of this.running) {
-      delivery.abort(new MessageLostError(`Message ${delivery.id} is handed back, because the consumer stops.`));
       if (!delivery.decided) this.putBack(delivery);
     }
   }
@@ -131,8 +130,8 @@ export class HandlerRunner {
       this.hasWarnedOfResult = true;
       const { stream, group } = this.options;
       this.logger.warn(
-        `${stream}/${group}: ${this.invoke.name || 'the handler'} returned ${classOf(result)}, which is ignored. The ` +
-          `message counts as handled. Return nothing, commit(), retryLater({ delayMs }) or deadLetter(reason). Logged once.`,
+        `${stream}/${group}: ${this.invoke.name || 'the handler'} returned ${classOf(result)}, which is treated ` +
+          `as if it had returned nothing. Return nothing, commit(), retryLater({ delayMs }) or deadLetter(reason). Logged once.`,
       );
     }
     return outcomeOf(result);
