@@ -171,4 +171,15 @@ describe('when Redis is slow or unavailable', () => {
     expect(await service.consume({ name: 'poor', limit: 1, ...minute }, 's')).toMatchObject({ reason: 'redis-error' });
     expect(String(failures[0]?.error)).toMatch(/user executing the script can't run this command/);
   });
+
+  it('a Redis user without a command of the fixed window: the policy decides, and no hit is charged by two scripts', async () => {
+    await admin.acl('SETUSER', 'older', 'on', '>pw', '~*', '&*', '+@all', '-pttl');
+    const { service } = await open({ deadlineMs: 10_000, onRedisError: 'deny' }, { username: 'older', password: 'pw' });
+    const rule = { name: 'older', limit: 4, ...minute };
+    expect(await service.consume(rule, 's')).toMatchObject({ allowed: true });
+    expect(await service.consume(rule, 's')).toMatchObject({ reason: 'redis-error' });
+    expect(String(failures.at(-1)?.error)).toMatch(/user executing the script can't run this command/);
+    const [counter = ''] = await admin.keys('*:fixed-window:older:*');
+    expect(await admin.get(counter)).toBe('2');
+  });
 });

@@ -24,6 +24,9 @@ import { verdictOfWindow, verdictsOf, verdictsOfWindows } from './verdicts';
 
 const CLUSTER_TAGS = 32;
 
+/** Errors of INCRBY on a value that is not an integer, or is too large. */
+const NOT_A_COUNTER = /NOCOUNTER|WRONGTYPE|not an integer|would overflow/;
+
 /** Counts hits in Redis, by Redis' clock. */
 export class RedisLimiter implements Limiter {
   private readonly keys: LimiterKeys;
@@ -127,11 +130,11 @@ export class RedisLimiter implements Limiter {
   }
 
   /**
-   * Decides with the script `consume` if a script for fixed windows failed in Redis. Such a script fails, and charges nothing,
-   * on a counter that is not an integer, such as the text that `block` writes. Other errors are thrown again.
+   * Decides with the script `consume` if a script for fixed windows failed because a counter is not an integer, such as the text
+   * that `block` writes. Then it has charged nothing. Other errors are thrown again, since they may have come after a charge.
    */
   private runAfter(error: unknown, checks: readonly Check[], budget: Budget): Promise<Verdicts> {
-    if (error instanceof ScriptFailedError) return this.run(checks, true, budget);
+    if (error instanceof ScriptFailedError && NOT_A_COUNTER.test(error.message)) return this.run(checks, true, budget);
     throw error;
   }
 
