@@ -15,6 +15,7 @@ import {
 import { isSignificant, tokenize, type LuaToken } from './tokens';
 import {
   captures,
+  FINISHED_LUA,
   inline,
   LONE_STAMP_LUA,
   LONE_TIME_LUA,
@@ -170,17 +171,6 @@ function singleForm(script: ScriptText, tagged: boolean, use: SourceUse): LoneSc
   });
   return { ...form, plain: false };
 }
-
-/**
- * Lua that runs `finish` after a call sent alone, also if the call raises an error, as in a group.
- * See DECISIONS.md: finish-runs-after-the-group
- */
-const FINISHED_LUA = `local function luanest_finished(ok, ...)
-  luanest_finish()
-  if ok then return ... end
-  local problem = ...
-  return { err = luanest_problem(problem) }
-end`;
 
 /** @param slices true if each call gets its own tables KEYS and ARGV; false if calls read those of the group by offsets */
 function groupedForm(

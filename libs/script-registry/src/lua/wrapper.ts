@@ -120,3 +120,14 @@ local luanest_us = luanest_now[1] * 1000000 + luanest_now[2]`;
 
 /** Lua that returns the time of LONE_STAMP_LUA at each `redis.call('TIME')` of the script. */
 export const LONE_TIME_LUA = `local function luanest_time() return { luanest_now[1], luanest_now[2] } end`;
+
+/**
+ * Lua that runs `finish` after a call sent alone, also if the call raises an error, as in a group.
+ * See DECISIONS.md: finish-runs-after-the-group
+ */
+export const FINISHED_LUA = `local function luanest_finished(ok, ...)
+  luanest_finish()
+  if ok then return ... end
+  local problem = ...
+  return { err = luanest_problem(problem) }
+end`;
