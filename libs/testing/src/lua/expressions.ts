@@ -1,0 +1,284 @@
+import { declared } from './compiler';
+import { Scope } from './scope';
+import { compileBlock } from './statements';
+import type { TokenStream } from './token-stream';
+
+/** A compiled expression. */
+export interface Expression {
+  /** JavaScript that computes one value, or a LuaResult if `several` is true. */
+  readonly code: string;
+  /** True for calls and ..., which may have any number of values. */
+  readonly several?: boolean;
+  /** True if the value is always a boolean of JavaScript. */
+  readonly isBoolean?: boolean;
+  /** How errors name the value: "local 'x'", "global 'x'", "field 'x'"; empty if it has no name. */
+  readonly name?: string;
+  /** How to assign to it; undefined for what is not a variable. */
+  readonly assign?: (value: string) => string;
+  readonly isCall?: boolean;
+}
+
+const UNARY_PRIORITY = 8;
+/** Left and right priority of binary operators. */
+const PRIORITIES: Readonly<Record<string, readonly [number, number]>> = {
+  or: [1, 1],
+  and: [2, 2],
+  '<': [3, 3],
+  '>': [3, 3],
+  '<=': [3, 3],
+  '>=': [3, 3],
+  '~=': [3, 3],
+  '==': [3, 3],
+  '..': [5, 4],
+  '+': [6, 6],
+  '-': [6, 6],
+  '*': [7, 7],
+  '/': [7, 7],
+  '%': [7, 7],
+  '^': [10, 9],
+};
+const ARITHMETIC: Readonly<Record<string, string>> = {
+  '+': 'add',
+  '-': 'subtract',
+  '*': 'multiply',
+  '/': 'divide',
+  '%': 'modulo',
+  '^': 'power',
+};
+
+/** Compiles an expression whose operators bind tighter than `limit`. */
+export function compileExpression(tokens: TokenStream, scope: Scope, limit = 0): Expression {
+  let left = compileUnary(tokens, scope);
+  for (;;) {
+    const { kind, line } = tokens.current;
+    const priority = PRIORITIES[kind];
+    if (priority === undefined || priority[0] <= limit) return left;
+    tokens.next();
+    left = binary(kind, left, compileExpression(tokens, scope, priority[1]), scope, line);
+  }
+}
+
+function compileUnary(tokens: TokenStream, scope: Scope): Expression {
+  const { kind, line } = tokens.current;
+  if (kind !== 'not' && kind !== '-' && kind !== '#') return compileSimple(tokens, scope);
+  tokens.next();
+  const operand = compileExpression(tokens, scope, UNARY_PRIORITY);
+  if (kind === 'not') return { code: `!${condition(operand)}`, isBoolean: true };
+  const operation = kind === '-' ? 'negate' : 'length';
+  return { code: `$o.${operation}(${single(operand)}, ${nameOf(operand)}, ${line})` };
+}
+
+function binary(operator: string, left: Expression, right: Expression, scope: Scope, line: number): Expression {
+  const [a, b] = [single(left), single(right)];
+  if (operator === 'and' || operator === 'or') {
+    if (left.isBoolean === true && right.isBoolean === true) {
+      return { code: `(${a} ${operator === 'and' ? '&&' : '||'} ${b})`, isBoolean: true };
+    }
+    const kept = scope.temporary();
+    return { code: `($t(${kept} = ${a}) ? ${operator === 'and' ? `${b} : ${kept}` : `${kept} : ${b}`})` };
+  }
+  if (operator === '==' || operator === '~=') {
+    return { code: `${operator === '~=' ? '!' : ''}$o.equal(${a}, ${b})`, isBoolean: true };
+  }
+  if (operator === '<' || operator === '<=') {
+    return { code: `$o.${operator === '<' ? 'less' : 'lessOrEqual'}(${a}, ${b}, ${line})`, isBoolean: true };
+  }
+  if (operator === '>' || operator === '>=') {
+    const [first, second] = [scope.temporary(), scope.temporary()];
+    const compare = `$o.${operator === '>' ? 'less' : 'lessOrEqual'}(${second}, ${first}, ${line})`;
+    return { code: `(${first} = ${a}, ${second} = ${b}, ${compare})`, isBoolean: true };
+  }
+  const name = left.name === undefined ? nameOf(right) : nameOf(left);
+  const operation = operator === '..' ? 'concat' : ARITHMETIC[operator];
+  return { code: `$o.${operation}(${a}, ${b}, ${name}, ${line})` };
+}
+
+function compileSimple(tokens: TokenStream, scope: Scope): Expression {
+  const { kind, text, number } = tokens.current;
+  switch (kind) {
+    case 'number':
+      tokens.next();
+      return { code: String(number) };
+    case 'string':
+      tokens.next();
+      return { code: JSON.stringify(text) };
+    case 'nil':
+      tokens.next();
+      return { code: 'undefined' };
+    case 'true':
+    case 'false':
+      tokens.next();
+      return { code: kind, isBoolean: true };
+    case '...':
+      if (!scope.hasVarargs) throw tokens.wrong("cannot use '...' outside a vararg function");
+      tokens.next();
+      return { code: 'varargs', several: true };
+    case '{':
+      return compileTable(tokens, scope);
+    case 'function':
+      tokens.next();
+      return { code: compileFunction(tokens, scope, false) };
+    default:
+      return compileSuffixed(tokens, scope);
+  }
+}
+
+/** Compiles a variable or call: a name or expression in parentheses with fields, indexes and arguments after it. */
+export function compileSuffixed(tokens: TokenStream, scope: Scope): Expression {
+  let expression = compilePrimary(tokens, scope);
+  for (;;) {
+    const { kind, line } = tokens.current;
+    if (kind === '.') {
+      tokens.next();
+      const { text } = tokens.expect('name');
+      expression = indexed(expression, JSON.stringify(text), `field '${text}'`, line);
+    } else if (kind === '[') {
+      tokens.next();
+      const key = compileExpression(tokens, scope);
+      tokens.expect(']');
+      expression = indexed(expression, single(key), /^"/.test(key.code) ? `field '${JSON.parse(key.code)}'` : "field '?'", line);
+    } else if (kind === ':') {
+      tokens.next();
+      const { text } = tokens.expect('name');
+      const object = scope.temporary();
+      const method = `$o.index(${object} = ${single(expression)}, ${JSON.stringify(text)}, ${nameOf(expression)}, ${line})`;
+      expression = called(method, `method '${text}'`, [object, ...compileArguments(tokens, scope)], line);
+    } else if (kind === '(' || kind === 'string' || kind === '{') {
+      if (kind === '(' && line !== tokens.lastLine) {
+        throw tokens.wrong('ambiguous syntax (function call x new statement)');
+      }
+      expression = called(single(expression), expression.name ?? '', compileArguments(tokens, scope), line);
+    } else {
+      return expression;
+    }
+  }
+}
+
+function compilePrimary(tokens: TokenStream, scope: Scope): Expression {
+  const { kind, line } = tokens.current;
+  if (kind === 'name') {
+    const { text } = tokens.next();
+    const found = scope.find(text);
+    const key = JSON.stringify(text);
+    if (found === undefined) {
+      return {
+        code: `$g(${key}, ${line})`,
+        name: `global '${text}'`,
+        assign: (value) => `$G(${key}, ${value}, ${line})`,
+      };
+    }
+    return { code: found.compiled, name: `${found.kind} '${text}'`, assign: (value) => `${found.compiled} = ${value}` };
+  }
+  if (kind !== '(') throw tokens.wrong('unexpected symbol');
+  tokens.next();
+  const inner = compileExpression(tokens, scope);
+  tokens.expectEnd(')', '(', line);
+  return { code: `(${single(inner)})`, isBoolean: inner.isBoolean === true };
+}
+
+function indexed(object: Expression, key: string, name: string, line: number): Expression {
+  const owner = single(object);
+  return {
+    code: `$o.index(${owner}, ${key}, ${nameOf(object)}, ${line})`,
+    name,
+    assign: (value) => `$o.setIndex(${owner}, ${key}, ${value}, ${nameOf(object)}, ${line})`,
+  };
+}
+
+function called(callee: string, name: string, args: readonly string[], line: number): Expression {
+  const code = `$o.callee(${callee}, ${JSON.stringify(name)}, ${line})`;
+  return { code: `$o.at(${code}, ${line})(${args.join(', ')})`, several: true, isCall: true };
+}
+
+/** Compiles the arguments of a call. The last one gives all its values. */
+function compileArguments(tokens: TokenStream, scope: Scope): string[] {
+  const { kind, line, text } = tokens.current;
+  if (kind === 'string') {
+    tokens.next();
+    return [JSON.stringify(text)];
+  }
+  if (kind === '{') return [compileTable(tokens, scope).code];
+  tokens.expect('(');
+  if (tokens.accept(')')) return [];
+  const list = compileList(tokens, scope);
+  tokens.expectEnd(')', '(', line);
+  return listCode(list);
+}
+
+export function compileList(tokens: TokenStream, scope: Scope): Expression[] {
+  const list = [compileExpression(tokens, scope)];
+  while (tokens.accept(',')) list.push(compileExpression(tokens, scope));
+  return list;
+}
+
+/** Returns the values of a list of expressions as elements of an array in JavaScript. */
+export function listCode(list: readonly Expression[]): string[] {
+  return list.map((expression, index) => {
+    if (index < list.length - 1 || expression.several !== true) return single(expression);
+    return expression.code === 'varargs' ? '...varargs' : `...$s(${expression.code})`;
+  });
+}
+
+/** Compiles parameters and body of a function. @param isMethod true if it has the parameter `self` */
+export function compileFunction(tokens: TokenStream, outer: Scope, isMethod: boolean): string {
+  const { line } = tokens.current;
+  tokens.expect('(');
+  const names = isMethod ? ['self'] : [];
+  let hasVarargs = false;
+  while (tokens.current.kind !== ')') {
+    if (tokens.accept('...')) {
+      hasVarargs = true;
+      break;
+    }
+    names.push(tokens.expect('name').text);
+    if (!tokens.accept(',')) break;
+  }
+  tokens.expect(')');
+  const scope = new Scope(outer, hasVarargs);
+  const parameters = names.map((name) => scope.declare(name));
+  if (hasVarargs) parameters.push('...varargs');
+  const body = compileBlock(tokens, scope);
+  tokens.expectEnd('end', 'function', line);
+  return `((${parameters.join(', ')}) => {\n${declared(scope)}${body}\nreturn $n;\n})`;
+}
+
+function compileTable(tokens: TokenStream, scope: Scope): Expression {
+  const { line } = tokens.expect('{');
+  const list: Expression[] = [];
+  const pairs: string[] = [];
+  while (tokens.current.kind !== '}') {
+    if (tokens.current.kind === 'name' && tokens.following.kind === '=') {
+      const { text } = tokens.next();
+      tokens.next();
+      pairs.push(JSON.stringify(text), single(compileExpression(tokens, scope)));
+    } else if (tokens.accept('[')) {
+      const key = single(compileExpression(tokens, scope));
+      tokens.expect(']');
+      tokens.expect('=');
+      pairs.push(key, single(compileExpression(tokens, scope)));
+    } else {
+      list.push(compileExpression(tokens, scope));
+      if (tokens.current.kind !== '}' && list.at(-1)?.several === true) {
+        list.push({ code: single(list.pop() as Expression) });
+      }
+    }
+    if (!tokens.accept(',') && !tokens.accept(';')) break;
+  }
+  tokens.expectEnd('}', '{', line);
+  return { code: `$o.table([${listCode(list).join(', ')}], [${pairs.join(', ')}], ${line})` };
+}
+
+/** Returns JavaScript for exactly one value. */
+export function single({ code, several }: Expression): string {
+  if (several !== true) return code;
+  return code === 'varargs' ? 'varargs[0]' : `$1(${code})`;
+}
+
+/** Returns JavaScript for true or false, by the truth of Lua. */
+export function condition(expression: Expression): string {
+  return expression.isBoolean === true ? `(${single(expression)})` : `$t(${single(expression)})`;
+}
+
+function nameOf({ name = '' }: Expression): string {
+  return JSON.stringify(name);
+}

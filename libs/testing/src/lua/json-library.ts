@@ -1,0 +1,104 @@
+import { library, type Arguments } from './arguments';
+import { formatGeneral } from './numbers';
+import { raise } from './position';
+import { LuaTable, typeOf, type LuaValue } from './values';
+
+const DEEPEST = 1000;
+/** What decode() makes of null: a value that equals itself only. */
+const NULL: LuaValue = Object.assign(() => undefined, {});
+
+/** cjson of Redis with its usual settings: sparse arrays are refused, empty tables are objects. */
+export function createJsonLibrary(): LuaTable {
+  return library(
+    {
+      decode: (args) => decode(args),
+      encode: (args) => {
+        if (args.values.length !== 1) throw args.invalid(1, 'expected 1 argument');
+        return encode(args.values[0], 0);
+      },
+    },
+    { null: NULL, _NAME: 'cjson', _VERSION: '2.1.0' },
+  );
+}
+
+function encode(value: LuaValue, depth: number): string {
+  if (value === undefined || value === NULL) return 'null';
+  if (typeof value === 'boolean') return String(value);
+  if (typeof value === 'string') return encodeText(value);
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw raise('Cannot serialise number: must not be NaN or Inf');
+    return formatGeneral(value, 14, false);
+  }
+  if (!(value instanceof LuaTable)) throw raise(`Cannot serialise ${typeOf(value)}: type not supported`);
+  if (depth >= DEEPEST) throw raise(`Cannot serialise, excessive depth (${depth + 1})`);
+  const length = arrayLength(value);
+  if (length > 0) {
+    const items = Array.from({ length }, (_, index) => encode(value.get(index + 1), depth + 1));
+    return `[${items.join(',')}]`;
+  }
+  const members: string[] = [];
+  for (let entry = value.next(undefined); entry !== undefined; entry = value.next(entry[0])) {
+    const [key, member] = entry;
+    if (typeof key !== 'string' && typeof key !== 'number') {
+      throw raise('Cannot serialise table: table key must be a number or string');
+    }
+    const name = typeof key === 'string' ? encodeText(key) : `"${formatGeneral(key, 14, false)}"`;
+    members.push(`${name}:${encode(member, depth + 1)}`);
+  }
+  return `{${members.join(',')}}`;
+}
+
+/** Returns the length of a table whose keys are all positive integers; 0 if it is no array. */
+function arrayLength(table: LuaTable): number {
+  let [most, count] = [0, 0];
+  for (let entry = table.next(undefined); entry !== undefined; entry = table.next(entry[0])) {
+    const [key] = entry;
+    if (typeof key !== 'number' || key < 1 || !Number.isInteger(key)) return 0;
+    most = Math.max(most, key);
+    count++;
+  }
+  if (most > 10 && most > count * 2) throw raise('Cannot serialise table: excessively sparse array');
+  return most;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '/': '\\/',
+  '\b': '\\b',
+  '\t': '\\t',
+  '\n': '\\n',
+  '\f': '\\f',
+  '\r': '\\r',
+};
+
+function encodeText(text: string): string {
+  // eslint-disable-next-line no-control-regex -- control characters are what is escaped
+  const escaped = text.replace(/["\\/\0-\x1f\x7f]/g, (char) => {
+    return ESCAPES[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+  return `"${escaped}"`;
+}
+
+function decode(args: Arguments): LuaValue {
+  const bytes = args.text(1);
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(bytes, 'latin1').toString('utf8'));
+  } catch {
+    throw raise('Expected value but found invalid token at character 1');
+  }
+  return fromJson(value);
+}
+
+function fromJson(value: unknown): LuaValue {
+  if (value === null) return NULL;
+  if (typeof value === 'string') return Buffer.from(value, 'utf8').toString('latin1');
+  if (Array.isArray(value)) return new LuaTable(value.map(fromJson));
+  if (typeof value !== 'object') return value as LuaValue;
+  const table = new LuaTable();
+  for (const [key, member] of Object.entries(value)) {
+    table.set(Buffer.from(key, 'utf8').toString('latin1'), fromJson(member));
+  }
+  return table;
+}

@@ -1,0 +1,128 @@
+import { library, type Arguments } from './arguments';
+import { LuaTable } from './values';
+
+const MULTIPLIER = 0x5deece66dn;
+const INCREMENT = 0xbn;
+const MASK = (1n << 48n) - 1n;
+const HIGHEST = 0x7fffffff;
+
+/** The random numbers of Redis: the same after each start of a script. */
+export class RandomNumbers {
+  private state = 0n;
+
+  constructor() {
+    this.seed(0);
+  }
+
+  seed(value: number): void {
+    this.state = (BigInt.asUintN(32, BigInt(Math.trunc(value))) << 16n) | 0x330en;
+  }
+
+  /** Returns a number from 0 to below 1. */
+  next(): number {
+    this.state = (this.state * MULTIPLIER + INCREMENT) & MASK;
+    return (Number(this.state >> 17n) % HIGHEST) / HIGHEST;
+  }
+}
+
+export function createMathLibrary(random: RandomNumbers): LuaTable {
+  const one = (calculate: (value: number) => number) => (args: Arguments) => calculate(args.number(1));
+  const most = (choose: (...values: number[]) => number) => (args: Arguments) =>
+    choose(...args.values.map((_, index) => args.number(index + 1)), args.number(1));
+  return library(
+    {
+      abs: one(Math.abs),
+      acos: one(Math.acos),
+      asin: one(Math.asin),
+      atan: one(Math.atan),
+      atan2: (args) => Math.atan2(args.number(1), args.number(2)),
+      ceil: one(Math.ceil),
+      cos: one(Math.cos),
+      cosh: one(Math.cosh),
+      deg: one((value) => (value * 180) / Math.PI),
+      exp: one(Math.exp),
+      floor: one(Math.floor),
+      fmod: (args) => args.number(1) % args.number(2),
+      frexp: (args) => split(args.number(1)),
+      ldexp: (args) => args.number(1) * 2 ** args.integer(2),
+      log: one(Math.log),
+      log10: one(Math.log10),
+      max: most(Math.max),
+      min: most(Math.min),
+      mod: (args) => args.number(1) % args.number(2),
+      modf: (args) => {
+        const value = args.number(1);
+        const whole = Math.trunc(value);
+        return [whole, Number.isFinite(value) ? value - whole : 0];
+      },
+      pow: (args) => args.number(1) ** args.number(2),
+      rad: one((value) => (value * Math.PI) / 180),
+      random: (args) => {
+        const part = random.next();
+        if (args.values.length === 0) return part;
+        const [from, to] = args.values.length === 1 ? [1, args.integer(1)] : [args.integer(1), args.integer(2)];
+        if (from > to) throw args.invalid(args.values.length, 'interval is empty');
+        return Math.floor(part * (to - from + 1)) + from;
+      },
+      randomseed: (args) => {
+        random.seed(args.integer(1));
+        return [];
+      },
+      sin: one(Math.sin),
+      sinh: one(Math.sinh),
+      sqrt: one(Math.sqrt),
+      tan: one(Math.tan),
+      tanh: one(Math.tanh),
+    },
+    { huge: Infinity, pi: Math.PI },
+  );
+}
+
+/** Returns a mantissa from 0.5 to below 1 and the power of 2. */
+function split(value: number): [number, number] {
+  if (value === 0 || !Number.isFinite(value)) return [value, 0];
+  let exponent = Math.max(-1023, Math.floor(Math.log2(Math.abs(value))) + 1);
+  let mantissa = value * 2 ** -exponent;
+  while (Math.abs(mantissa) < 0.5) {
+    mantissa *= 2;
+    exponent--;
+  }
+  while (Math.abs(mantissa) >= 1) {
+    mantissa /= 2;
+    exponent++;
+  }
+  return [mantissa, exponent];
+}
+
+export function createBitLibrary(): LuaTable {
+  const all = (combine: (a: number, b: number) => number) => (args: Arguments) =>
+    args.values.slice(1).reduce((sum: number, _, index) => combine(sum, bits(args.number(index + 2))), bits(args.number(1)));
+  const shift = (move: (value: number, by: number) => number) => (args: Arguments) =>
+    move(bits(args.number(1)), bits(args.number(2)) & 31) | 0;
+  return library({
+    arshift: shift((value, by) => value >> by),
+    band: all((a, b) => a & b),
+    bnot: (args) => ~bits(args.number(1)),
+    bor: all((a, b) => a | b),
+    bswap: (args) => Buffer.from(new Int32Array([bits(args.number(1))]).buffer).swap32().readInt32LE(),
+    bxor: all((a, b) => a ^ b),
+    lshift: shift((value, by) => value << by),
+    rol: shift((value, by) => (value << by) | (value >>> (32 - by))),
+    ror: shift((value, by) => (value >>> by) | (value << (32 - by))),
+    rshift: shift((value, by) => value >>> by),
+    tobit: (args) => bits(args.number(1)),
+    tohex: (args) => {
+      const digits = bits(args.integer(2, 8));
+      const text = (bits(args.number(1)) >>> 0).toString(16).padStart(8, '0').slice(-Math.min(8, Math.abs(digits)));
+      return digits < 0 ? text.toUpperCase() : text;
+    },
+  });
+}
+
+/** The low 32 bits of a number, which is rounded to the nearest integer. */
+function bits(value: number): number {
+  const floor = Math.floor(value);
+  const rest = value - floor;
+  const rounded = rest > 0.5 || (rest === 0.5 && floor % 2 !== 0) ? floor + 1 : floor;
+  return Number(BigInt.asIntN(32, BigInt(Number.isFinite(rounded) ? rounded : 0)));
+}

@@ -1,0 +1,94 @@
+const NUMERAL = /^[ \t\n\v\f\r]*(?<sign>[-+]?)(?:(?<hex>0[xX](?:[\dA-Fa-f]+\.?[\dA-Fa-f]*|\.[\dA-Fa-f]+)(?:[pP][-+]?\d+)?)|(?<decimal>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|(?<inf>inf(?:inity)?)|(?<nan>nan(?:\(\w*\))?))[ \t\n\v\f\r]*$/i;
+
+/** Returns the number that a text stands for, as C's strtod() reads it; undefined if it is none. */
+export function parseNumber(text: string): number | undefined {
+  const groups = NUMERAL.exec(text)?.groups;
+  if (groups === undefined) return undefined;
+  const { sign, hex, decimal, inf } = groups;
+  const size = decimal !== undefined ? Number(decimal) : hex !== undefined ? parseHex(hex) : inf ? Infinity : Number.NaN;
+  return sign === '-' ? -size : size;
+}
+
+function parseHex(text: string): number {
+  const [mantissa = '', exponent = '0'] = text.slice(2).toLowerCase().split('p');
+  const [whole = '', part = ''] = mantissa.split('.');
+  const digits = Number(`0x${whole}${part}` === '0x' ? 0 : `0x${whole}${part}`);
+  return digits * 2 ** (Number(exponent) - 4 * part.length);
+}
+
+/** Returns the text that Lua makes of a number: %.14g. */
+export function formatNumber(value: number): string {
+  if (Number.isInteger(value) && Math.abs(value) < 1e14) return Object.is(value, -0) ? '-0' : String(value);
+  return formatGeneral(value, 14, false);
+}
+
+/** %g of C. @param precision number of significant digits @param keepZeros as with the flag # */
+export function formatGeneral(value: number, precision: number, keepZeros: boolean): string {
+  if (!Number.isFinite(value)) return formatInfinite(value);
+  const digits = Math.max(1, precision);
+  if (value === 0) return Object.is(value, -0) ? '-0' : '0';
+  const exponential = exactExponential(value, digits);
+  const exponent = Number(exponential.slice(exponential.indexOf('e') + 1));
+  if (exponent < -4 || exponent >= digits) {
+    const [mantissa = ''] = exponential.split('e');
+    return `${keepZeros ? mantissa : withoutZeros(mantissa)}${formatExponent(exponent)}`;
+  }
+  const fixed = formatFixed(value, digits - 1 - exponent);
+  return keepZeros ? fixed : withoutZeros(fixed);
+}
+
+/** %e of C. */
+export function formatScientific(value: number, precision: number): string {
+  if (!Number.isFinite(value)) return formatInfinite(value);
+  const exponential = exactExponential(value, precision + 1);
+  const at = exponential.indexOf('e');
+  return `${Object.is(value, -0) ? '-' : ''}${exponential.slice(0, at)}${formatExponent(Number(exponential.slice(at + 1)))}`;
+}
+
+/** %f of C. All digits are exact, also those of numbers from 1e21. */
+export function formatFixed(value: number, precision: number): string {
+  if (!Number.isFinite(value)) return formatInfinite(value);
+  const sign = value < 0 || Object.is(value, -0) ? '-' : '';
+  const size = Math.abs(value);
+  if (size >= 1e21) return `${sign}${BigInt(size)}${precision > 0 ? `.${'0'.repeat(precision)}` : ''}`;
+  return sign + roundedFixed(size, precision);
+}
+
+function roundedFixed(size: number, precision: number): string {
+  if (precision <= 100) return halfToEven(size, precision);
+  return size.toFixed(100) + '0'.repeat(precision - 100);
+}
+
+/** C rounds an exact half to the even digit, toFixed() rounds it up. */
+function halfToEven(size: number, precision: number): string {
+  const text = size.toFixed(precision);
+  const exact = exactDecimal(size);
+  const [, part = ''] = exact.split('.');
+  const rest = part.slice(precision);
+  if (!/^50*$/.test(rest)) return text;
+  const kept = exact.slice(0, exact.length - rest.length).replace(/\.$/, '');
+  return Number(kept.at(-1)) % 2 === 0 ? kept : text;
+}
+
+function exactExponential(value: number, digits: number): string {
+  const text = value.toExponential(Math.min(digits - 1, 100));
+  return text;
+}
+
+/** Returns all digits of a number from 0 to below 1e21. */
+function exactDecimal(size: number): string {
+  return size.toFixed(100).replace(/0+$/, '').replace(/\.$/, '');
+}
+
+function withoutZeros(text: string): string {
+  return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
+}
+
+function formatExponent(exponent: number): string {
+  return `e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`;
+}
+
+function formatInfinite(value: number): string {
+  if (Number.isNaN(value)) return '-nan';
+  return value < 0 ? '-inf' : 'inf';
+}

@@ -1,0 +1,184 @@
+import { formatNumber, parseNumber } from './numbers';
+import { position } from './position';
+import { first, isTrue, LuaError, LuaTable, typeOf, type LuaFunction, type LuaResult, type LuaValue } from './values';
+
+/**
+ * What compiled Lua calls for its operators. `name` says what an operand is ("local 'x'", or '' for a value without a name),
+ * as in the messages of Lua; `line` is the line of the script.
+ */
+export const operators = {
+  index(object: LuaValue, key: LuaValue, name: string, line: number): LuaValue {
+    if (object instanceof LuaTable) {
+      const value = object.get(key);
+      if (value !== undefined || object.metatable === undefined) return value;
+      return viaMetatable(object, key, line);
+    }
+    if (typeof object === 'string') return operators.strings.get(key);
+    throw fault(line, `attempt to index ${described(object, name)}`);
+  },
+
+  /** Table of string functions, which every text has as its metatable's index. */
+  strings: new LuaTable(),
+
+  setIndex(object: LuaValue, key: LuaValue, value: LuaValue, name: string, line: number): void {
+    if (!(object instanceof LuaTable)) throw fault(line, `attempt to index ${described(object, name)}`);
+    if (object.readOnly) throw fault(line, 'Attempt to modify a readonly table');
+    const handler = object.metatable === undefined ? undefined : object.metatable.get('__newindex');
+    if (handler !== undefined && object.get(key) === undefined) {
+      if (typeof handler === 'function') handler(object, key, value);
+      else operators.setIndex(handler, key, value, '', line);
+      return;
+    }
+    if (key === undefined) throw fault(line, 'table index is nil');
+    if (Number.isNaN(key)) throw fault(line, 'table index is NaN');
+    object.set(key, value);
+  },
+
+  /** Notes the line of a call, which errors of library functions have, and returns what is called. */
+  at(called: LuaFunction, line: number): LuaFunction {
+    position.line = line;
+    return called;
+  },
+
+  /** Returns what a call expression calls. */
+  callee(value: LuaValue, name: string, line: number): LuaFunction {
+    if (typeof value === 'function') return value;
+    const handler = metamethod(value, '__call');
+    if (typeof handler === 'function') return (...args) => handler(value, ...args);
+    throw fault(line, `attempt to call ${described(value, name)}`);
+  },
+
+  add: (a: LuaValue, b: LuaValue, name: string, line: number): LuaValue =>
+    typeof a === 'number' && typeof b === 'number' ? a + b : arithmetic('+', a, b, name, line),
+  subtract: (a: LuaValue, b: LuaValue, name: string, line: number): LuaValue =>
+    typeof a === 'number' && typeof b === 'number' ? a - b : arithmetic('-', a, b, name, line),
+  multiply: (a: LuaValue, b: LuaValue, name: string, line: number): LuaValue =>
+    typeof a === 'number' && typeof b === 'number' ? a * b : arithmetic('*', a, b, name, line),
+  divide: (a: LuaValue, b: LuaValue, name: string, line: number): LuaValue =>
+    typeof a === 'number' && typeof b === 'number' ? a / b : arithmetic('/', a, b, name, line),
+  modulo: (a: LuaValue, b: LuaValue, name: string, line: number): LuaValue => arithmetic('%', a, b, name, line),
+  power: (a: LuaValue, b: LuaValue, name: string, line: number): LuaValue => arithmetic('^', a, b, name, line),
+
+  negate(a: LuaValue, name: string, line: number): LuaValue {
+    const number = toNumber(a);
+    if (number !== undefined) return -number;
+    const handler = metamethod(a, '__unm');
+    if (typeof handler === 'function') return first(handler(a, a));
+    throw fault(line, `attempt to perform arithmetic on ${described(a, name)}`);
+  },
+
+  length(a: LuaValue, name: string, line: number): LuaValue {
+    if (a instanceof LuaTable || typeof a === 'string') return a.length;
+    throw fault(line, `attempt to get length of ${described(a, name)}`);
+  },
+
+  concat(a: LuaValue, b: LuaValue, name: string, line: number): LuaValue {
+    if (typeof a === 'string' && typeof b === 'string') return a + b;
+    const left = textOf(a);
+    const right = textOf(b);
+    if (left !== undefined && right !== undefined) return left + right;
+    const handler = metamethod(a, '__concat') ?? metamethod(b, '__concat');
+    if (typeof handler === 'function') return first(handler(a, b));
+    throw fault(line, `attempt to concatenate ${described(left === undefined ? a : b, name)}`);
+  },
+
+  equal(a: LuaValue, b: LuaValue): boolean {
+    if (a === b) return true;
+    if (!(a instanceof LuaTable) || !(b instanceof LuaTable)) return false;
+    const handler = a.metatable?.get('__eq');
+    return typeof handler === 'function' && handler === b.metatable?.get('__eq') && isTrue(first(handler(a, b)));
+  },
+
+  less(a: LuaValue, b: LuaValue, line: number): boolean {
+    if (typeof a === 'number' && typeof b === 'number') return a < b;
+    if (typeof a === 'string' && typeof b === 'string') return a < b;
+    return compared('__lt', a, b, line);
+  },
+
+  lessOrEqual(a: LuaValue, b: LuaValue, line: number): boolean {
+    if (typeof a === 'number' && typeof b === 'number') return a <= b;
+    if (typeof a === 'string' && typeof b === 'string') return a <= b;
+    return compared('__le', a, b, line);
+  },
+
+  /** Returns a number that a numeric for loop begins with, ends at or steps by. */
+  forNumber(value: LuaValue, part: string, line: number): number {
+    const number = toNumber(value);
+    if (number === undefined) throw fault(line, `'for' ${part} must be a number`);
+    return number;
+  },
+
+  /** Returns a table: list values at 1, 2, ..., then pairs of key and value. */
+  table(list: LuaValue[], pairs: readonly LuaValue[], line: number): LuaTable {
+    const table = new LuaTable(list);
+    for (let at = 0; at < pairs.length; at += 2) {
+      const key = pairs[at];
+      if (key === undefined) throw fault(line, 'table index is nil');
+      if (Number.isNaN(key)) throw fault(line, 'table index is NaN');
+      table.set(key, pairs[at + 1]);
+    }
+    return table;
+  },
+};
+
+/** Returns an error with the line of the script before its text, as Lua's own faults have. */
+export function fault(line: number, text: string): LuaError {
+  const error = new LuaError(`user_script:${line}: ${text}`);
+  error.line = line;
+  return error;
+}
+
+/** Returns a number, or the number that a text stands for; undefined if it is neither. */
+export function toNumber(value: LuaValue): number | undefined {
+  if (typeof value === 'number') return value;
+  return typeof value === 'string' ? parseNumber(value) : undefined;
+}
+
+/** Returns a text, or the text of a number; undefined if it is neither. */
+export function textOf(value: LuaValue): string | undefined {
+  if (typeof value === 'string') return value;
+  return typeof value === 'number' ? formatNumber(value) : undefined;
+}
+
+export function metamethod(value: LuaValue, name: string): LuaValue {
+  return value instanceof LuaTable ? value.metatable?.get(name) : undefined;
+}
+
+const CALCULATIONS: Readonly<Record<string, { event: string; calculate: (a: number, b: number) => number }>> = {
+  '+': { event: '__add', calculate: (a, b) => a + b },
+  '-': { event: '__sub', calculate: (a, b) => a - b },
+  '*': { event: '__mul', calculate: (a, b) => a * b },
+  '/': { event: '__div', calculate: (a, b) => a / b },
+  '%': { event: '__mod', calculate: (a, b) => a - Math.floor(a / b) * b },
+  '^': { event: '__pow', calculate: Math.pow },
+};
+
+function arithmetic(operator: string, a: LuaValue, b: LuaValue, name: string, line: number): LuaValue {
+  const { event = '', calculate } = CALCULATIONS[operator] ?? {};
+  const left = toNumber(a);
+  const right = toNumber(b);
+  if (left !== undefined && right !== undefined && calculate !== undefined) return calculate(left, right);
+  const handler = metamethod(a, event) ?? metamethod(b, event);
+  if (typeof handler === 'function') return first(handler(a, b));
+  throw fault(line, `attempt to perform arithmetic on ${described(left === undefined ? a : b, name)}`);
+}
+
+function compared(event: string, a: LuaValue, b: LuaValue, line: number): boolean {
+  const handler = metamethod(a, event);
+  if (typeof handler === 'function' && handler === metamethod(b, event)) return isTrue(first(handler(a, b)));
+  const [left, right] = [typeOf(a), typeOf(b)];
+  const kinds = left === right ? `two ${left} values` : `${left} with ${right}`;
+  throw fault(line, `attempt to compare ${kinds}`);
+}
+
+function viaMetatable(object: LuaTable, key: LuaValue, line: number): LuaValue {
+  const handler = object.metatable?.get('__index');
+  if (handler === undefined) return undefined;
+  if (typeof handler === 'function') return first(handler(object, key) as LuaResult);
+  return operators.index(handler, key, '', line);
+}
+
+function described(value: LuaValue, name: string): string {
+  const kind = `a ${typeOf(value)} value`;
+  return name === '' ? kind : `${name} (${kind})`;
+}

@@ -1,0 +1,132 @@
+import { library, type Arguments } from './arguments';
+import { textOf } from './operators';
+import { findPattern, isPlain, matchAt, type PatternMatch } from './patterns';
+import { raise } from './position';
+import { formatText } from './string-format';
+import { first, isTrue, LuaTable, typeOf, type LuaResult, type LuaValue } from './values';
+
+/** Longest text that rep() makes: Redis has no limit, but a script that needs more is a mistake. */
+const MOST_BYTES = 512 * 1024 * 1024;
+
+export function createStringLibrary(): LuaTable {
+  return library({
+    byte: (args) => {
+      const text = args.text(1);
+      const from = indexOf(args.integer(2, 1), text.length);
+      const to = indexOf(args.integer(3, from), text.length);
+      return [...text.slice(Math.max(from, 1) - 1, Math.max(to, 0))].map((char) => char.charCodeAt(0));
+    },
+    char: (args) =>
+      args.values
+        .map((_, index) => {
+          const code = args.integer(index + 1);
+          if (code < 0 || code > 255) throw args.invalid(index + 1, 'invalid value');
+          return String.fromCharCode(code);
+        })
+        .join(''),
+    find: (args) => find(args, true),
+    format: (args) => formatText(args.text(1), args.values.slice(1)),
+    gmatch: (args) => {
+      const [text, pattern] = [args.text(1), args.text(2)];
+      let from = 0;
+      return () => {
+        for (; from <= text.length; from++) {
+          const found = matchAt(text, pattern, from, 0);
+          if (found === undefined) continue;
+          from = found.end === found.start ? found.end + 1 : found.end;
+          return capturesOf(text, found);
+        }
+        return undefined;
+      };
+    },
+    gsub,
+    len: (args) => args.text(1).length,
+    lower: (args) => args.text(1).replace(/[A-Z]+/g, (part) => part.toLowerCase()),
+    match: (args) => find(args, false),
+    rep: (args) => {
+      const [text, count] = [args.text(1), Math.max(0, args.integer(2))];
+      if (text.length * count > MOST_BYTES) throw raise('resulting string too large');
+      return text.repeat(count);
+    },
+    reverse: (args) => [...args.text(1)].reverse().join(''),
+    sub: (args) => {
+      const text = args.text(1);
+      const from = indexOf(args.integer(2), text.length);
+      const to = indexOf(args.integer(3, -1), text.length);
+      return text.slice(Math.max(from, 1) - 1, Math.max(to, 0));
+    },
+    upper: (args) => args.text(1).replace(/[a-z]+/g, (part) => part.toUpperCase()),
+  });
+}
+
+/** An index that counts from the end if it is negative; 0 if it is before the begin. */
+function indexOf(index: number, length: number): number {
+  return index >= 0 ? index : Math.max(0, length + index + 1);
+}
+
+function find(args: Arguments, withPlace: boolean): LuaResult {
+  const [text, pattern] = [args.text(1), args.text(2)];
+  const from = Math.max(0, indexOf(args.integer(3, 1), text.length) - 1);
+  if (withPlace && from > text.length) return undefined;
+  if (withPlace && (isTrue(args.values[3]) || isPlain(pattern))) {
+    const at = text.indexOf(pattern, from);
+    return at < 0 ? undefined : [at + 1, at + pattern.length];
+  }
+  const found = findPattern(text, pattern, Math.min(from, text.length));
+  if (found === undefined) return undefined;
+  return withPlace ? [found.start + 1, found.end, ...found.captures] : capturesOf(text, found);
+}
+
+/** Returns the captures of a match; the whole match if the pattern has none. */
+function capturesOf(text: string, { start, end, captures }: PatternMatch): readonly LuaValue[] {
+  return captures.length > 0 ? captures : [text.slice(start, end)];
+}
+
+function gsub(args: Arguments): LuaResult {
+  const [text, pattern] = [args.text(1), args.text(2)];
+  const replacement = args.values[2];
+  if (!['string', 'number', 'table', 'function'].includes(typeOf(replacement))) {
+    throw args.invalid(3, 'string/function/table expected');
+  }
+  const most = args.integer(4, text.length + 1);
+  const anchored = pattern.startsWith('^');
+  let [at, count, result] = [0, 0, ''];
+  while (count < most) {
+    const found = matchAt(text, pattern, at, anchored ? 1 : 0);
+    if (found !== undefined) {
+      count++;
+      result += replaced(text, found, replacement);
+    }
+    if (found !== undefined && found.end > at) {
+      at = found.end;
+    } else if (at < text.length) {
+      result += text.charAt(at++);
+    } else {
+      at++;
+    }
+    if (anchored || at > text.length) break;
+  }
+  return [result + text.slice(at), count];
+}
+
+function replaced(text: string, match: PatternMatch, replacement: LuaValue): string {
+  const whole = text.slice(match.start, match.end);
+  const captures = capturesOf(text, match);
+  let value: LuaValue;
+  if (typeof replacement === 'function') value = first(replacement(...captures));
+  else if (replacement instanceof LuaTable) value = replacement.get(captures[0]);
+  else value = expanded(textOf(replacement) ?? '', whole, captures, match.captures.length);
+  if (!isTrue(value)) return whole;
+  const result = textOf(value);
+  if (result === undefined) throw raise(`invalid replacement value (a ${typeOf(value)})`);
+  return result;
+}
+
+function expanded(template: string, whole: string, captures: readonly LuaValue[], count: number): string {
+  return template.replace(/%([\s\S]?)/g, (_, char: string) => {
+    if (!/\d/.test(char)) return char;
+    if (char === '0') return whole;
+    if (Number(char) > Math.max(1, count)) throw raise('invalid capture index');
+    return textOf(captures[Number(char) - 1]) ?? '';
+  });
+}
