@@ -1,13 +1,11 @@
 import { textOf, toNumber } from './operators';
-import { raise } from './position';
-import { LuaTable, typeOf, type LuaFunction, type LuaValue } from './values';
+import { position, raise, raiseAt } from './position';
+import { LuaTable } from './table';
+import { typeOf, type LuaFunction, type LuaValue } from './values';
 
 /** Checks arguments of one library function, and raises Lua's own errors for wrong ones. */
 export class Arguments {
-  constructor(
-    private readonly name: string,
-    readonly values: readonly LuaValue[],
-  ) {}
+  constructor(readonly values: readonly LuaValue[]) {}
 
   text(number: number): string {
     const text = textOf(this.values[number - 1]);
@@ -24,7 +22,7 @@ export class Arguments {
   /** Returns a number as C converts it to an integer. */
   integer(number: number, otherwise?: number): number {
     if (otherwise !== undefined && this.values[number - 1] === undefined) return otherwise;
-    return Math.trunc(this.number(number)) || 0;
+    return integerOf(this.number(number));
   }
 
   table(number: number): LuaTable {
@@ -39,13 +37,26 @@ export class Arguments {
     return value;
   }
 
+  /** Returns a table that may be changed. */
+  ownTable(number: number): LuaTable {
+    const table = this.table(number);
+    // Without a position, since it is not the script's own code that would change it.
+    if (table.readOnly) throw raiseAt(0, 'Attempt to modify a readonly table');
+    return table;
+  }
+
   any(number: number): LuaValue {
-    if (this.values.length < number) throw raise(`bad argument #${number} to '${this.name}' (value expected)`);
+    if (this.values.length < number) throw this.invalid(number, 'value expected');
     return this.values[number - 1];
   }
 
+  /** Returns Lua's error of a wrong argument, with the name by which the script called the function. */
   invalid(number: number, text: string): Error {
-    return raise(`bad argument #${number} to '${this.name}' (${text})`);
+    const [, kind, name = '?'] = /^(\w+) '(.*)'$/.exec(position.name) ?? [];
+    if (kind !== 'method') return raise(`bad argument #${number} to '${name}' (${text})`);
+    return raise(
+      number === 1 ? `calling '${name}' on bad self (${text})` : `bad argument #${number - 1} to '${name}' (${text})`,
+    );
   }
 
   private wrong(number: number, expected: string): Error {
@@ -55,8 +66,8 @@ export class Arguments {
 }
 
 /** Returns a function of Lua that is given its checked arguments. */
-export function libraryFunction(name: string, run: (args: Arguments) => ReturnType<LuaFunction>): LuaFunction {
-  return (...values) => run(new Arguments(name, values));
+export function libraryFunction(run: (args: Arguments) => ReturnType<LuaFunction>): LuaFunction {
+  return (...values) => run(new Arguments(values));
 }
 
 /** Returns a table of functions that scripts cannot change. */
@@ -65,8 +76,13 @@ export function library(
   values: Readonly<Record<string, LuaValue>> = {},
 ): LuaTable {
   const table = new LuaTable();
-  for (const [name, run] of Object.entries(functions)) table.set(name, libraryFunction(name, run));
+  for (const [name, run] of Object.entries(functions)) table.set(name, libraryFunction(run));
   for (const [name, value] of Object.entries(values)) table.set(name, value);
   table.readOnly = true;
   return table;
+}
+
+/** A number as C converts it to an integer on x86: the lowest one if it is out of range. */
+function integerOf(value: number): number {
+  return Math.abs(value) < 2 ** 63 ? Math.trunc(value) || 0 : -(2 ** 63);
 }

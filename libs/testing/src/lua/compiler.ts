@@ -12,10 +12,11 @@ export function compile(source: string): string {
   const tokens = new TokenStream(source.replace(/^#[^\n]*/, ''));
   const scope = new Scope(undefined, true);
   const body = compileBlock(tokens, scope);
-  if (tokens.current.kind !== 'end') throw tokens.wrong("'<eof>' expected");
+  if (!tokens.atEnd) throw tokens.wrong("'<eof>' expected");
   return `'use strict';
 const { operators: $o, position: $p, nothing: $n, first: $1, spread: $s, isTrue: $t, global: $g, setGlobal: $G } = lua;
 const varargs = [];
+const $c = 0;
 ${declared(scope)}${body}
 return $n;`;
 }

@@ -15,7 +15,8 @@ export interface Expression {
   readonly name?: string;
   /** How to assign to it; undefined for what is not a variable. */
   readonly assign?: (value: string) => string;
-  readonly isCall?: boolean;
+  /** How a return statement calls it; undefined for what is not a call. */
+  readonly tail?: string;
 }
 
 const UNARY_PRIORITY = 8;
@@ -88,9 +89,8 @@ function binary(operator: string, left: Expression, right: Expression, scope: Sc
     const compare = `$o.${operator === '>' ? 'less' : 'lessOrEqual'}(${second}, ${first}, ${line})`;
     return { code: `(${first} = ${a}, ${second} = ${b}, ${compare})`, isBoolean: true };
   }
-  const name = left.name === undefined ? nameOf(right) : nameOf(left);
   const operation = operator === '..' ? 'concat' : ARITHMETIC[operator];
-  return { code: `$o.${operation}(${a}, ${b}, ${name}, ${line})` };
+  return { code: `$o.${operation}(${a}, ${b}, ${nameOf(left)}, ${nameOf(right)}, ${line})` };
 }
 
 function compileSimple(tokens: TokenStream, scope: Scope): Expression {
@@ -136,7 +136,12 @@ export function compileSuffixed(tokens: TokenStream, scope: Scope): Expression {
       tokens.next();
       const key = compileExpression(tokens, scope);
       tokens.expect(']');
-      expression = indexed(expression, single(key), /^"/.test(key.code) ? `field '${JSON.parse(key.code)}'` : "field '?'", line);
+      expression = indexed(
+        expression,
+        single(key),
+        /^"/.test(key.code) ? `field '${JSON.parse(key.code)}'` : "field '?'",
+        line,
+      );
     } else if (kind === ':') {
       tokens.next();
       const { text } = tokens.expect('name');
@@ -173,7 +178,7 @@ function compilePrimary(tokens: TokenStream, scope: Scope): Expression {
   tokens.next();
   const inner = compileExpression(tokens, scope);
   tokens.expectEnd(')', '(', line);
-  return { code: `(${single(inner)})`, isBoolean: inner.isBoolean === true };
+  return { code: `(${single(inner)})`, isBoolean: inner.isBoolean === true, name: inner.name };
 }
 
 function indexed(object: Expression, key: string, name: string, line: number): Expression {
@@ -186,8 +191,8 @@ function indexed(object: Expression, key: string, name: string, line: number): E
 }
 
 function called(callee: string, name: string, args: readonly string[], line: number): Expression {
-  const code = `$o.callee(${callee}, ${JSON.stringify(name)}, ${line})`;
-  return { code: `$o.at(${code}, ${line})(${args.join(', ')})`, several: true, isCall: true };
+  const list = [callee, JSON.stringify(name), line, '$c', ...args].join(', ');
+  return { code: `$o.call(${list})`, tail: `$o.tailCall(${list})`, several: true };
 }
 
 /** Compiles the arguments of a call. The last one gives all its values. */
@@ -239,7 +244,7 @@ export function compileFunction(tokens: TokenStream, outer: Scope, isMethod: boo
   if (hasVarargs) parameters.push('...varargs');
   const body = compileBlock(tokens, scope);
   tokens.expectEnd('end', 'function', line);
-  return `((${parameters.join(', ')}) => {\n${declared(scope)}${body}\nreturn $n;\n})`;
+  return `((${parameters.join(', ')}) => {\nconst $c = $p.calledFrom;\n${declared(scope)}${body}\nreturn $n;\n})`;
 }
 
 function compileTable(tokens: TokenStream, scope: Scope): Expression {
@@ -265,7 +270,8 @@ function compileTable(tokens: TokenStream, scope: Scope): Expression {
     if (!tokens.accept(',') && !tokens.accept(';')) break;
   }
   tokens.expectEnd('}', '{', line);
-  return { code: `$o.table([${listCode(list).join(', ')}], [${pairs.join(', ')}], ${line})` };
+  const known = list.length - (list.at(-1)?.several === true ? 1 : 0);
+  return { code: `$o.table([${listCode(list).join(', ')}], ${known}, [${pairs.join(', ')}], ${line})` };
 }
 
 /** Returns JavaScript for exactly one value. */

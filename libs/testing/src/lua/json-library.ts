@@ -1,7 +1,8 @@
 import { library, type Arguments } from './arguments';
 import { formatGeneral } from './numbers';
 import { raise } from './position';
-import { LuaTable, typeOf, type LuaValue } from './values';
+import { LuaTable } from './table';
+import { typeOf, type LuaValue } from './values';
 
 const DEEPEST = 1000;
 /** What decode() makes of null: a value that equals itself only. */
@@ -94,7 +95,7 @@ function decode(args: Arguments): LuaValue {
 function fromJson(value: unknown): LuaValue {
   if (value === null) return NULL;
   if (typeof value === 'string') return Buffer.from(value, 'utf8').toString('latin1');
-  if (Array.isArray(value)) return new LuaTable(value.map(fromJson));
+  if (Array.isArray(value)) return LuaTable.from(value.map(fromJson));
   if (typeof value !== 'object') return value as LuaValue;
   const table = new LuaTable();
   for (const [key, member] of Object.entries(value)) {

@@ -1,5 +1,5 @@
 import { library, type Arguments } from './arguments';
-import { LuaTable } from './values';
+import type { LuaTable } from './table';
 
 const MULTIPLIER = 0x5deece66dn;
 const INCREMENT = 0xbn;
@@ -96,7 +96,9 @@ function split(value: number): [number, number] {
 
 export function createBitLibrary(): LuaTable {
   const all = (combine: (a: number, b: number) => number) => (args: Arguments) =>
-    args.values.slice(1).reduce((sum: number, _, index) => combine(sum, bits(args.number(index + 2))), bits(args.number(1)));
+    args.values
+      .slice(1)
+      .reduce((sum: number, _, index) => combine(sum, bits(args.number(index + 2))), bits(args.number(1)));
   const shift = (move: (value: number, by: number) => number) => (args: Arguments) =>
     move(bits(args.number(1)), bits(args.number(2)) & 31) | 0;
   return library({
@@ -104,7 +106,10 @@ export function createBitLibrary(): LuaTable {
     band: all((a, b) => a & b),
     bnot: (args) => ~bits(args.number(1)),
     bor: all((a, b) => a | b),
-    bswap: (args) => Buffer.from(new Int32Array([bits(args.number(1))]).buffer).swap32().readInt32LE(),
+    bswap: (args) =>
+      Buffer.from(new Int32Array([bits(args.number(1))]).buffer)
+        .swap32()
+        .readInt32LE(),
     bxor: all((a, b) => a ^ b),
     lshift: shift((value, by) => value << by),
     rol: shift((value, by) => (value << by) | (value >>> (32 - by))),
@@ -113,7 +118,10 @@ export function createBitLibrary(): LuaTable {
     tobit: (args) => bits(args.number(1)),
     tohex: (args) => {
       const digits = bits(args.integer(2, 8));
-      const text = (bits(args.number(1)) >>> 0).toString(16).padStart(8, '0').slice(-Math.min(8, Math.abs(digits)));
+      const text = (bits(args.number(1)) >>> 0)
+        .toString(16)
+        .padStart(8, '0')
+        .slice(-Math.min(8, Math.abs(digits)));
       return digits < 0 ? text.toUpperCase() : text;
     },
   });

@@ -1,11 +1,13 @@
-const NUMERAL = /^[ \t\n\v\f\r]*(?<sign>[-+]?)(?:(?<hex>0[xX](?:[\dA-Fa-f]+\.?[\dA-Fa-f]*|\.[\dA-Fa-f]+)(?:[pP][-+]?\d+)?)|(?<decimal>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|(?<inf>inf(?:inity)?)|(?<nan>nan(?:\(\w*\))?))[ \t\n\v\f\r]*$/i;
+const NUMERAL =
+  /^[ \t\n\v\f\r]*(?<sign>[-+]?)(?:(?<hex>0[xX](?:[\dA-Fa-f]+\.?[\dA-Fa-f]*|\.[\dA-Fa-f]+)(?:[pP][-+]?\d+)?)|(?<decimal>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|(?<inf>inf(?:inity)?)|(?<nan>nan(?:\(\w*\))?))[ \t\n\v\f\r]*$/i;
 
 /** Returns the number that a text stands for, as C's strtod() reads it; undefined if it is none. */
 export function parseNumber(text: string): number | undefined {
   const groups = NUMERAL.exec(text)?.groups;
   if (groups === undefined) return undefined;
   const { sign, hex, decimal, inf } = groups;
-  const size = decimal !== undefined ? Number(decimal) : hex !== undefined ? parseHex(hex) : inf ? Infinity : Number.NaN;
+  const size =
+    decimal !== undefined ? Number(decimal) : hex !== undefined ? parseHex(hex) : inf ? Infinity : Number.NaN;
   return sign === '-' ? -size : size;
 }
 
@@ -70,9 +72,17 @@ function halfToEven(size: number, precision: number): string {
   return Number(kept.at(-1)) % 2 === 0 ? kept : text;
 }
 
+/** C rounds an exact half to the even digit, toExponential() rounds it up. */
 function exactExponential(value: number, digits: number): string {
   const text = value.toExponential(Math.min(digits - 1, 100));
-  return text;
+  if (digits >= 25) return text;
+  // A half is exact only if the digits after it end: a double between 1 and 2^53 has at most 53 of them.
+  const exact = value.toExponential(100);
+  const [mantissa = '', exponent = ''] = exact.split('e');
+  const kept = mantissa.slice(0, mantissa.indexOf('.') + digits).replace(/\.$/, '');
+  const rest = mantissa.slice(mantissa.indexOf('.') + digits);
+  const isHalf = /^50*$/.test(rest) && Number(kept.at(-1)) % 2 === 0;
+  return isHalf ? `${kept}e${exponent}` : text;
 }
 
 /** Returns all digits of a number from 0 to below 1e21. */

@@ -1,6 +1,7 @@
 import { formatNumber, parseNumber } from './numbers';
 import { position } from './position';
-import { first, isTrue, LuaError, LuaTable, typeOf, type LuaFunction, type LuaResult, type LuaValue } from './values';
+import { LuaTable } from './table';
+import { first, isTrue, LuaError, typeOf, type LuaFunction, type LuaResult, type LuaValue } from './values';
 
 /**
  * What compiled Lua calls for its operators. `name` says what an operand is ("local 'x'", or '' for a value without a name),
@@ -34,30 +35,38 @@ export const operators = {
     object.set(key, value);
   },
 
-  /** Notes the line of a call, which errors of library functions have, and returns what is called. */
-  at(called: LuaFunction, line: number): LuaFunction {
+  /** Calls what a call expression calls. @param outer line at which the calling function was called */
+  call(value: LuaValue, name: string, line: number, outer: number, ...args: LuaValue[]): LuaResult {
+    const called = typeof value === 'function' ? value : callable(value, name, line);
     position.line = line;
-    return called;
+    position.name = name;
+    position.calledFrom = line;
+    position.outer = outer;
+    return called(...args);
   },
 
-  /** Returns what a call expression calls. */
-  callee(value: LuaValue, name: string, line: number): LuaFunction {
-    if (typeof value === 'function') return value;
-    const handler = metamethod(value, '__call');
-    if (typeof handler === 'function') return (...args) => handler(value, ...args);
-    throw fault(line, `attempt to call ${described(value, name)}`);
+  /** The same in a return statement: the calling function ends before what it calls begins. */
+  tailCall(value: LuaValue, name: string, line: number, outer: number, ...args: LuaValue[]): LuaResult {
+    const called = typeof value === 'function' ? value : callable(value, name, line);
+    position.line = line;
+    position.name = name;
+    position.calledFrom = 0;
+    position.outer = outer;
+    return called(...args);
   },
 
-  add: (a: LuaValue, b: LuaValue, name: string, line: number): LuaValue =>
-    typeof a === 'number' && typeof b === 'number' ? a + b : arithmetic('+', a, b, name, line),
-  subtract: (a: LuaValue, b: LuaValue, name: string, line: number): LuaValue =>
-    typeof a === 'number' && typeof b === 'number' ? a - b : arithmetic('-', a, b, name, line),
-  multiply: (a: LuaValue, b: LuaValue, name: string, line: number): LuaValue =>
-    typeof a === 'number' && typeof b === 'number' ? a * b : arithmetic('*', a, b, name, line),
-  divide: (a: LuaValue, b: LuaValue, name: string, line: number): LuaValue =>
-    typeof a === 'number' && typeof b === 'number' ? a / b : arithmetic('/', a, b, name, line),
-  modulo: (a: LuaValue, b: LuaValue, name: string, line: number): LuaValue => arithmetic('%', a, b, name, line),
-  power: (a: LuaValue, b: LuaValue, name: string, line: number): LuaValue => arithmetic('^', a, b, name, line),
+  add: (a: LuaValue, b: LuaValue, left: string, right: string, line: number): LuaValue =>
+    typeof a === 'number' && typeof b === 'number' ? a + b : arithmetic('+', a, b, left, right, line),
+  subtract: (a: LuaValue, b: LuaValue, left: string, right: string, line: number): LuaValue =>
+    typeof a === 'number' && typeof b === 'number' ? a - b : arithmetic('-', a, b, left, right, line),
+  multiply: (a: LuaValue, b: LuaValue, left: string, right: string, line: number): LuaValue =>
+    typeof a === 'number' && typeof b === 'number' ? a * b : arithmetic('*', a, b, left, right, line),
+  divide: (a: LuaValue, b: LuaValue, left: string, right: string, line: number): LuaValue =>
+    typeof a === 'number' && typeof b === 'number' ? a / b : arithmetic('/', a, b, left, right, line),
+  modulo: (a: LuaValue, b: LuaValue, left: string, right: string, line: number): LuaValue =>
+    arithmetic('%', a, b, left, right, line),
+  power: (a: LuaValue, b: LuaValue, left: string, right: string, line: number): LuaValue =>
+    arithmetic('^', a, b, left, right, line),
 
   negate(a: LuaValue, name: string, line: number): LuaValue {
     const number = toNumber(a);
@@ -72,14 +81,15 @@ export const operators = {
     throw fault(line, `attempt to get length of ${described(a, name)}`);
   },
 
-  concat(a: LuaValue, b: LuaValue, name: string, line: number): LuaValue {
+  concat(a: LuaValue, b: LuaValue, leftName: string, rightName: string, line: number): LuaValue {
     if (typeof a === 'string' && typeof b === 'string') return a + b;
     const left = textOf(a);
     const right = textOf(b);
     if (left !== undefined && right !== undefined) return left + right;
     const handler = metamethod(a, '__concat') ?? metamethod(b, '__concat');
     if (typeof handler === 'function') return first(handler(a, b));
-    throw fault(line, `attempt to concatenate ${described(left === undefined ? a : b, name)}`);
+    const wrong = left === undefined ? described(a, leftName) : described(b, rightName);
+    throw fault(line, `attempt to concatenate ${wrong}`);
   },
 
   equal(a: LuaValue, b: LuaValue): boolean {
@@ -101,30 +111,57 @@ export const operators = {
     return compared('__le', a, b, line);
   },
 
-  /** Returns a number that a numeric for loop begins with, ends at or steps by. */
-  forNumber(value: LuaValue, part: string, line: number): number {
-    const number = toNumber(value);
-    if (number === undefined) throw fault(line, `'for' ${part} must be a number`);
-    return number;
+  /** Returns the numbers that a numeric for loop begins with, ends at and steps by. */
+  forNumbers(values: readonly LuaValue[], line: number): readonly number[] {
+    return FOR_PARTS.map((part, index) => {
+      const number = toNumber(values[index]);
+      if (number === undefined) throw fault(line, `'for' ${part} must be a number`);
+      return number;
+    });
   },
 
-  /** Returns a table: list values at 1, 2, ..., then pairs of key and value. */
-  table(list: LuaValue[], pairs: readonly LuaValue[], line: number): LuaTable {
-    const table = new LuaTable(list);
+  /**
+   * Returns the table of a table constructor.
+   *
+   * @param list values at 1, 2, ... @param known how many values the list has besides those of a call or ... at its end
+   * @param pairs keys and values, one after the other
+   */
+  table(list: readonly LuaValue[], known: number, pairs: readonly LuaValue[], line: number): LuaTable {
+    const table = new LuaTable(roundedSize(known), roundedSize(pairs.length / 2));
     for (let at = 0; at < pairs.length; at += 2) {
       const key = pairs[at];
       if (key === undefined) throw fault(line, 'table index is nil');
       if (Number.isNaN(key)) throw fault(line, 'table index is NaN');
       table.set(key, pairs[at + 1]);
     }
+    table.reserve(list.length);
+    for (const [index, value] of list.entries()) table.set(index + 1, value);
     return table;
   },
 };
 
-/** Returns an error with the line of the script before its text, as Lua's own faults have. */
+const FOR_PARTS = ['initial value', 'limit', 'step'];
+
+/** Lua notes the sizes of a constructor in one byte, with 3 bits for the digits. */
+function roundedSize(size: number): number {
+  let [digits, exponent] = [size, 0];
+  while (digits >= 16) {
+    digits = Math.floor((digits + 1) / 2);
+    exponent++;
+  }
+  return digits * 2 ** exponent;
+}
+
+function callable(value: LuaValue, name: string, line: number): LuaFunction {
+  const handler = metamethod(value, '__call');
+  if (typeof handler === 'function') return (...args) => handler(value, ...args);
+  throw fault(line, `attempt to call ${described(value, name)}`);
+}
+
+/** Returns an error with the line of the script before its text, as Lua's own faults have. A library function has line 0. */
 export function fault(line: number, text: string): LuaError {
-  const error = new LuaError(`user_script:${line}: ${text}`);
-  error.line = line;
+  const error = new LuaError(line === 0 ? text : `user_script:${line}: ${text}`);
+  error.line = line === 0 ? position.line : line;
   return error;
 }
 
@@ -153,14 +190,22 @@ const CALCULATIONS: Readonly<Record<string, { event: string; calculate: (a: numb
   '^': { event: '__pow', calculate: Math.pow },
 };
 
-function arithmetic(operator: string, a: LuaValue, b: LuaValue, name: string, line: number): LuaValue {
+function arithmetic(
+  operator: string,
+  a: LuaValue,
+  b: LuaValue,
+  leftName: string,
+  rightName: string,
+  line: number,
+): LuaValue {
   const { event = '', calculate } = CALCULATIONS[operator] ?? {};
   const left = toNumber(a);
   const right = toNumber(b);
   if (left !== undefined && right !== undefined && calculate !== undefined) return calculate(left, right);
   const handler = metamethod(a, event) ?? metamethod(b, event);
   if (typeof handler === 'function') return first(handler(a, b));
-  throw fault(line, `attempt to perform arithmetic on ${described(left === undefined ? a : b, name)}`);
+  const wrong = left === undefined ? described(a, leftName) : described(b, rightName);
+  throw fault(line, `attempt to perform arithmetic on ${wrong}`);
 }
 
 function compared(event: string, a: LuaValue, b: LuaValue, line: number): boolean {

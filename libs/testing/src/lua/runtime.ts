@@ -1,11 +1,13 @@
+import { asLuaError, baseFunctions } from './base-library';
 import { compile } from './compiler';
 import { createJsonLibrary } from './json-library';
-import { asLuaError, baseFunctions, createTableLibrary } from './libraries';
 import { createBitLibrary, createMathLibrary, RandomNumbers } from './math-library';
 import { fault, operators } from './operators';
 import { position } from './position';
 import { createStringLibrary } from './string-library';
-import { first, isTrue, LuaTable, NOTHING, spread, type LuaFunction, type LuaResult, type LuaValue } from './values';
+import { LuaTable } from './table';
+import { createTableLibrary } from './table-library';
+import { first, isTrue, NOTHING, spread, type LuaFunction, type LuaResult, type LuaValue } from './values';
 
 type Compiled = (lua: object) => LuaResult;
 
@@ -17,7 +19,7 @@ export class LuaRuntime {
   private readonly globals: Map<string, LuaValue>;
   private readonly environment: object;
 
-  /** @param redis table `redis` with call() and pcall() @param startedAtMs what os.clock() begins at */
+  /** @param redis table `redis` with call() and pcall() */
   constructor(redis: LuaTable) {
     const globals = new LuaTable();
     this.globals = new Map<string, LuaValue>([
@@ -56,8 +58,8 @@ export class LuaRuntime {
   /** Runs a compiled script. @returns its first value @throws LuaError */
   run(compiled: Compiled, keys: readonly string[], args: readonly string[]): LuaValue {
     this.random.seed(0);
-    this.globals.set('KEYS', new LuaTable([...keys]));
-    this.globals.set('ARGV', new LuaTable([...args]));
+    this.globals.set('KEYS', LuaTable.from(keys));
+    this.globals.set('ARGV', LuaTable.from(args));
     try {
       return first(compiled(this.environment));
     } catch (error) {

@@ -2,13 +2,18 @@
 export class Scope {
   private readonly blocks: Map<string, string>[] = [new Map()];
   readonly temporaries: string[] = [];
-  private static count = 0;
+  /** How many loops the current statement is in. */
+  loops = 0;
+
+  private readonly names: { count: number };
 
   /** @param outer scope of the function around it @param hasVarargs true if ... is allowed */
   constructor(
     readonly outer: Scope | undefined,
     readonly hasVarargs: boolean,
-  ) {}
+  ) {
+    this.names = outer?.names ?? { count: 0 };
+  }
 
   enter(): void {
     this.blocks.push(new Map());
@@ -20,14 +25,19 @@ export class Scope {
 
   /** Declares a local, and returns its name in compiled code. */
   declare(name: string): string {
-    const compiled = `${name}$${++Scope.count}`;
+    const compiled = this.unique(name);
     this.blocks.at(-1)?.set(name, compiled);
     return compiled;
   }
 
+  /** Returns a name that compiled code has not used yet. */
+  unique(name: string): string {
+    return `${name}$${++this.names.count}`;
+  }
+
   /** Returns a new variable of the function for a value between two steps. */
   temporary(): string {
-    const name = `t$${++Scope.count}`;
+    const name = this.unique('t');
     this.temporaries.push(name);
     return name;
   }

@@ -11,8 +11,6 @@ import {
 import type { Scope } from './scope';
 import type { TokenStream } from './token-stream';
 
-const BLOCK_ENDS = new Set(['end', 'else', 'elseif', 'until']);
-
 /** Compiles statements up to the end of their block. Its locals are in their own scope. */
 export function compileBlock(tokens: TokenStream, scope: Scope): string {
   scope.enter();
@@ -23,18 +21,21 @@ export function compileBlock(tokens: TokenStream, scope: Scope): string {
 
 function compileStatements(tokens: TokenStream, scope: Scope): string {
   const lines: string[] = [];
-  while (tokens.current.kind !== 'end' || tokens.current.text !== '<eof>') {
+  while (!tokens.atBlockEnd) {
     const { kind } = tokens.current;
-    if (BLOCK_ENDS.has(kind)) break;
     lines.push(compileStatement(tokens, scope));
     tokens.accept(';');
-    if (kind === 'return' || kind === 'break') {
-      const after = tokens.current;
-      if (!BLOCK_ENDS.has(after.kind)) throw tokens.wrong("'<eof>' expected");
-      break;
-    }
+    if (kind === 'return' || kind === 'break') break;
   }
   return lines.join('\n');
+}
+
+/** Compiles the body of a loop, in which `break` is allowed. */
+function compileLoop(tokens: TokenStream, scope: Scope, compileBody: () => string): string {
+  scope.loops++;
+  const body = compileBody();
+  scope.loops--;
+  return body;
 }
 
 function compileStatement(tokens: TokenStream, scope: Scope): string {
@@ -46,7 +47,7 @@ function compileStatement(tokens: TokenStream, scope: Scope): string {
       tokens.next();
       const test = condition(compileExpression(tokens, scope));
       tokens.expect('do');
-      const body = compileBlock(tokens, scope);
+      const body = compileLoop(tokens, scope, () => compileBlock(tokens, scope));
       tokens.expectEnd('end', 'while', line);
       return `while (${test}) {\n${body}\n}`;
     }
@@ -61,7 +62,7 @@ function compileStatement(tokens: TokenStream, scope: Scope): string {
     case 'repeat': {
       tokens.next();
       scope.enter();
-      const body = compileStatements(tokens, scope);
+      const body = compileLoop(tokens, scope, () => compileStatements(tokens, scope));
       tokens.expectEnd('until', 'repeat', line);
       const test = condition(compileExpression(tokens, scope));
       scope.leave();
@@ -76,6 +77,7 @@ function compileStatement(tokens: TokenStream, scope: Scope): string {
       return compileReturn(tokens, scope);
     case 'break':
       tokens.next();
+      if (scope.loops === 0) throw tokens.wrong('no loop to break');
       return 'break;';
     default:
       return compileCallOrAssignment(tokens, scope);
@@ -106,45 +108,53 @@ function compileIf(tokens: TokenStream, scope: Scope): string {
 
 function compileFor(tokens: TokenStream, scope: Scope): string {
   const { line } = tokens.next();
-  const names = [tokens.expect('name').text];
-  if (tokens.accept('=')) {
-    const from = single(compileExpression(tokens, scope));
-    tokens.expect(',');
-    const to = single(compileExpression(tokens, scope));
-    const step = tokens.accept(',') ? single(compileExpression(tokens, scope)) : '1';
-    tokens.expect('do');
-    const [at, end, by] = [scope.temporary(), scope.temporary(), scope.temporary()];
-    scope.enter();
-    const variable = scope.declare(names[0] as string);
-    const body = compileBlock(tokens, scope);
-    scope.leave();
-    tokens.expectEnd('end', 'for', line);
-    const part = (code: string, name: string) => `$o.forNumber(${code}, '${name}', ${line})`;
-    // The counters are constants of a block, since a function of the script may run the same loop again while it runs.
-    return `{
-const ${at}c = ${part(from, 'initial value')}, ${end}c = ${part(to, 'limit')}, ${by}c = ${part(step, 'step')};
-for (let ${at}i = ${at}c; ${by}c > 0 ? ${at}i <= ${end}c : ${at}i >= ${end}c; ${at}i += ${by}c) {
-let ${variable} = ${at}i;
+  const { text } = tokens.expect('name');
+  const { kind } = tokens.current;
+  if (kind === '=') return compileNumericFor(tokens, scope, text, line);
+  if (kind === ',' || kind === 'in') return compileGenericFor(tokens, scope, text, line);
+  throw tokens.wrong("'=' or 'in' expected");
+}
+
+function compileNumericFor(tokens: TokenStream, scope: Scope, name: string, line: number): string {
+  tokens.next();
+  const parts = [single(compileExpression(tokens, scope))];
+  tokens.expect(',');
+  parts.push(single(compileExpression(tokens, scope)));
+  parts.push(tokens.accept(',') ? single(compileExpression(tokens, scope)) : '1');
+  tokens.expect('do');
+  const [at, end, step] = [scope.unique('at'), scope.unique('end'), scope.unique('step')];
+  scope.enter();
+  const variable = scope.declare(name);
+  const body = compileLoop(tokens, scope, () => compileBlock(tokens, scope));
+  scope.leave();
+  tokens.expectEnd('end', 'for', line);
+  return `{
+let [${at}, ${end}, ${step}] = $o.forNumbers([${parts.join(', ')}], ${line});
+for (; ${step} > 0 ? ${at} <= ${end} : ${at} >= ${end}; ${at} += ${step}) {
+let ${variable} = ${at};
 ${body}
 }
 }`;
-  }
+}
+
+function compileGenericFor(tokens: TokenStream, scope: Scope, name: string, line: number): string {
+  const names = [name];
   while (tokens.accept(',')) names.push(tokens.expect('name').text);
   tokens.expect('in');
   const list = listCode(compileList(tokens, scope)).join(', ');
   tokens.expect('do');
-  const id = scope.temporary();
+  const [step, state, key] = [scope.unique('step'), scope.unique('state'), scope.unique('key')];
   scope.enter();
-  const variables = names.map((name) => scope.declare(name));
-  const body = compileBlock(tokens, scope);
+  const variables = names.map((one) => scope.declare(one));
+  const body = compileLoop(tokens, scope, () => compileBlock(tokens, scope));
   scope.leave();
   tokens.expectEnd('end', 'for', line);
   return `{
-let [${id}f, ${id}s, ${id}k] = [${list}];
+let [${step}, ${state}, ${key}] = [${list}];
 for (;;) {
-let [${variables.join(', ')}] = $s($o.at($o.callee(${id}f, '', ${line}), ${line})(${id}s, ${id}k));
+let [${variables.join(', ')}] = $s($o.call(${step}, '', ${line}, $c, ${state}, ${key}));
 if (${variables[0]} === undefined) break;
-${id}k = ${variables[0]};
+${key} = ${variables[0]};
 ${body}
 }
 }`;
@@ -155,6 +165,7 @@ function compileNamedFunction(tokens: TokenStream, scope: Scope): string {
   const { text, line } = tokens.expect('name');
   const found = scope.find(text);
   let owner = found === undefined ? `$g(${JSON.stringify(text)}, ${line})` : found.compiled;
+  let name = found === undefined ? `global '${text}'` : `${found.kind} '${text}'`;
   const fields: string[] = [];
   let isMethod = false;
   while (!isMethod && (tokens.current.kind === '.' || tokens.current.kind === ':')) {
@@ -166,8 +177,11 @@ function compileNamedFunction(tokens: TokenStream, scope: Scope): string {
   if (last === undefined) {
     return found === undefined ? `$G(${JSON.stringify(text)}, ${code}, ${line});` : `${found.compiled} = ${code};`;
   }
-  for (const field of fields) owner = `$o.index(${owner}, ${JSON.stringify(field)}, '', ${line})`;
-  return `$o.setIndex(${owner}, ${JSON.stringify(last)}, ${code}, '', ${line});`;
+  for (const field of fields) {
+    owner = `$o.index(${owner}, ${JSON.stringify(field)}, ${JSON.stringify(name)}, ${line})`;
+    name = `field '${field}'`;
+  }
+  return `$o.setIndex(${owner}, ${JSON.stringify(last)}, ${code}, ${JSON.stringify(name)}, ${line});`;
 }
 
 function compileLocalFunction(tokens: TokenStream, scope: Scope): string {
@@ -190,30 +204,32 @@ function compileLocal(tokens: TokenStream, scope: Scope): string {
 
 function compileReturn(tokens: TokenStream, scope: Scope): string {
   tokens.next();
-  if (BLOCK_ENDS.has(tokens.current.kind) || tokens.current.kind === ';') return 'return $n;';
+  if (tokens.atBlockEnd || tokens.current.kind === ';') return 'return $n;';
   const list = compileList(tokens, scope);
   const [only] = list;
-  if (list.length === 1 && only !== undefined) return `return ${only.code};`;
+  if (list.length === 1 && only !== undefined) return `return ${only.tail ?? only.code};`;
   return `return [${listCode(list).join(', ')}];`;
 }
 
 function compileCallOrAssignment(tokens: TokenStream, scope: Scope): string {
   const first = compileSuffixed(tokens, scope);
-  if (tokens.current.kind !== '=' && tokens.current.kind !== ',') {
-    if (first.isCall !== true) throw tokens.wrong("'=' expected");
-    return `${first.code};`;
-  }
+  if (first.tail !== undefined) return `${first.code};`;
   const targets: Expression[] = [first];
-  while (tokens.accept(',')) targets.push(compileSuffixed(tokens, scope));
+  const assigns = [assignTo(tokens, first)];
+  while (tokens.accept(',')) {
+    targets.push(compileSuffixed(tokens, scope));
+    assigns.push(assignTo(tokens, targets.at(-1) as Expression));
+  }
   tokens.expect('=');
   const values = compileList(tokens, scope);
-  const assign = (target: Expression, value: string): string => {
-    if (target.assign === undefined) throw tokens.wrong('syntax error');
-    return `${target.assign(value)};`;
-  };
   const only = values.length === 1 ? values[0] : undefined;
-  if (targets.length === 1 && only !== undefined) return assign(first, single(only));
-  const list = scope.temporary();
-  const assignments = targets.map((target, index) => assign(target, `${list}v[${index}]`));
-  return `{\nconst ${list}v = [${listCode(values).join(', ')}];\n${assignments.reverse().join('\n')}\n}`;
+  if (targets.length === 1 && only !== undefined) return `${assigns[0]?.(single(only))};`;
+  const list = scope.unique('list');
+  const assignments = assigns.map((assign, index) => `${assign(`${list}[${index}]`)};`);
+  return `{\nconst ${list} = [${listCode(values).join(', ')}];\n${assignments.reverse().join('\n')}\n}`;
+}
+
+function assignTo(tokens: TokenStream, { assign }: Expression): (value: string) => string {
+  if (assign === undefined) throw tokens.wrong('syntax error');
+  return assign;
 }

@@ -1,46 +1,44 @@
+import type { Arguments } from './arguments';
 import { formatFixed, formatGeneral, formatScientific } from './numbers';
-import { textOf, toNumber } from './operators';
 import { raise } from './position';
-import { typeOf, type LuaValue } from './values';
 
 const DIRECTIVE = /%(?:%|(?<flags>[-+ #0]*)(?<width>\d*)(?:(?<point>\.)(?<precision>\d*))?(?<letter>[\s\S]?))/g;
 
-/** string.format() of Lua 5.1. */
-export function formatText(format: string, values: readonly LuaValue[]): string {
-  let index = 0;
-  return format.replace(DIRECTIVE, (directive, ...groups) => {
+/** string.format() of Lua 5.1. @param args the format, then what is formatted */
+export function formatText(args: Arguments): string {
+  let number = 1;
+  return args.text(1).replace(DIRECTIVE, (directive, ...groups) => {
     if (directive === '%%') return '%';
     const spec = groups.at(-1) as Record<string, string | undefined>;
     const { flags = '', width = '', point, precision = '', letter = '' } = spec;
-    if (/(?<flag>.).*\k<flag>.*\k<flag>/.test(flags) || flags.length > 5) throw raise('invalid format (repeated flags)');
+    if (flags.length > 5) throw raise('invalid format (repeated flags)');
     if (width.length > 2 || precision.length > 2) throw raise('invalid format (width or precision too long)');
-    const value = values[index++];
+    if (++number > args.values.length) throw args.invalid(number, 'no value');
     const digits = point === undefined ? undefined : Number(precision);
-    return padded(converted(letter, value, index, values.length, flags, digits), letter, flags, Number(width), digits);
+    return padded(converted(letter, args, number, flags, digits), letter, flags, Number(width), digits);
   });
 }
 
 function converted(
   letter: string,
-  value: LuaValue,
-  index: number,
-  given: number,
+  args: Arguments,
+  number: number,
   flags: string,
   precision: number | undefined,
 ): string {
   switch (letter) {
     case 'c':
-      return String.fromCharCode(numberAt(value, index, given) & 255);
+      return String.fromCharCode(args.number(number) & 255);
     case 'd':
     case 'i':
-      return signed(withDigits(String(integerOf(numberAt(value, index, given))), precision), flags);
+      return signed(withDigits(String(integerOf(args.number(number))), precision), flags);
     case 'u':
-      return withDigits(String(BigInt.asUintN(64, integerOf(numberAt(value, index, given)))), precision);
+      return withDigits(String(unsigned(args.number(number))), precision);
     case 'o':
-      return withDigits(unsigned(value, index, given).toString(8), precision);
+      return withDigits(unsigned(args.number(number)).toString(8), precision);
     case 'x':
     case 'X': {
-      const text = withDigits(unsigned(value, index, given).toString(16), precision);
+      const text = withDigits(unsigned(args.number(number)).toString(16), precision);
       const prefixed = flags.includes('#') && text !== '0' ? `0x${text}` : text;
       return letter === 'X' ? prefixed.toUpperCase() : prefixed;
     }
@@ -49,13 +47,13 @@ function converted(
     case 'f':
     case 'g':
     case 'G': {
-      const text = signed(floating(letter.toLowerCase(), numberAt(value, index, given), flags, precision ?? 6), flags);
+      const text = signed(floating(letter.toLowerCase(), args.number(number), flags, precision ?? 6), flags);
       return letter === 'E' || letter === 'G' ? text.toUpperCase() : text;
     }
     case 'q':
-      return quoted(stringAt(value, index, given));
+      return quoted(args.text(number));
     case 's': {
-      const text = stringAt(value, index, given);
+      const text = args.text(number);
       return precision === undefined ? text : text.slice(0, precision);
     }
     default:
@@ -72,7 +70,8 @@ function padded(text: string, letter: string, flags: string, width: number, prec
   if (text.length >= width || letter === 'q') return text;
   if (flags.includes('-')) return text.padEnd(width);
   const isInteger = 'diouxX'.includes(letter);
-  if (!flags.includes('0') || 'cs'.includes(letter) || (isInteger && precision !== undefined)) return text.padStart(width);
+  if (!flags.includes('0') || 'cs'.includes(letter) || (isInteger && precision !== undefined))
+    return text.padStart(width);
   if (/inf|nan/i.test(text)) return text.padStart(width);
   const [lead = ''] = /^[-+ ]?(?:0[xX])?/.exec(text) ?? [];
   return lead + text.slice(lead.length).padStart(width - lead.length, '0');
@@ -91,8 +90,8 @@ function signed(text: string, flags: string): string {
   return flags.includes(' ') ? ` ${text}` : text;
 }
 
-function unsigned(value: LuaValue, index: number, given: number): bigint {
-  return BigInt.asUintN(64, integerOf(numberAt(value, index, given)));
+function unsigned(value: number): bigint {
+  return BigInt.asUintN(64, integerOf(value));
 }
 
 /** A number as C converts it to a 64-bit integer; one out of range becomes the smallest. */
@@ -107,21 +106,4 @@ function quoted(text: string): string {
     return char === '\0' ? '\\000' : `\\${char}`;
   });
   return `"${escaped}"`;
-}
-
-function numberAt(value: LuaValue, index: number, given: number): number {
-  const number = toNumber(value);
-  if (number === undefined) throw badArgument(value, index, given, 'number');
-  return number;
-}
-
-function stringAt(value: LuaValue, index: number, given: number): string {
-  const text = textOf(value);
-  if (text === undefined) throw badArgument(value, index, given, 'string');
-  return text;
-}
-
-function badArgument(value: LuaValue, index: number, given: number, expected: string): Error {
-  const got = index > given ? 'no value' : typeOf(value);
-  return raise(`bad argument #${index + 1} to 'format' (${expected} expected, got ${got})`);
 }

@@ -1,9 +1,10 @@
 import { library, type Arguments } from './arguments';
 import { textOf } from './operators';
 import { findPattern, isPlain, matchAt, type PatternMatch } from './patterns';
-import { raise } from './position';
+import { callBack, raise } from './position';
+import { LuaTable } from './table';
 import { formatText } from './string-format';
-import { first, isTrue, LuaTable, typeOf, type LuaResult, type LuaValue } from './values';
+import { first, isTrue, typeOf, type LuaResult, type LuaValue } from './values';
 
 /** Longest text that rep() makes: Redis has no limit, but a script that needs more is a mistake. */
 const MOST_BYTES = 512 * 1024 * 1024;
@@ -25,7 +26,7 @@ export function createStringLibrary(): LuaTable {
         })
         .join(''),
     find: (args) => find(args, true),
-    format: (args) => formatText(args.text(1), args.values.slice(1)),
+    format: formatText,
     gmatch: (args) => {
       const [text, pattern] = [args.text(1), args.text(2)];
       let from = 0;
@@ -66,13 +67,12 @@ function indexOf(index: number, length: number): number {
 
 function find(args: Arguments, withPlace: boolean): LuaResult {
   const [text, pattern] = [args.text(1), args.text(2)];
-  const from = Math.max(0, indexOf(args.integer(3, 1), text.length) - 1);
-  if (withPlace && from > text.length) return undefined;
+  const from = Math.min(Math.max(0, indexOf(args.integer(3, 1), text.length) - 1), text.length);
   if (withPlace && (isTrue(args.values[3]) || isPlain(pattern))) {
     const at = text.indexOf(pattern, from);
     return at < 0 ? undefined : [at + 1, at + pattern.length];
   }
-  const found = findPattern(text, pattern, Math.min(from, text.length));
+  const found = findPattern(text, pattern, from);
   if (found === undefined) return undefined;
   return withPlace ? [found.start + 1, found.end, ...found.captures] : capturesOf(text, found);
 }
@@ -113,7 +113,7 @@ function replaced(text: string, match: PatternMatch, replacement: LuaValue): str
   const whole = text.slice(match.start, match.end);
   const captures = capturesOf(text, match);
   let value: LuaValue;
-  if (typeof replacement === 'function') value = first(replacement(...captures));
+  if (typeof replacement === 'function') value = first(callBack(replacement, ...captures));
   else if (replacement instanceof LuaTable) value = replacement.get(captures[0]);
   else value = expanded(textOf(replacement) ?? '', whole, captures, match.captures.length);
   if (!isTrue(value)) return whole;
@@ -124,6 +124,8 @@ function replaced(text: string, match: PatternMatch, replacement: LuaValue): str
 
 function expanded(template: string, whole: string, captures: readonly LuaValue[], count: number): string {
   return template.replace(/%([\s\S]?)/g, (_, char: string) => {
+    // C sees the zero at the end of the text.
+    if (char === '') return '\0';
     if (!/\d/.test(char)) return char;
     if (char === '0') return whole;
     if (Number(char) > Math.max(1, count)) throw raise('invalid capture index');

@@ -8,12 +8,11 @@ export class TokenStream {
 
   constructor(source: string) {
     this.tokens = lex(source);
+    this.check();
   }
 
   get current(): Token {
-    const token = this.tokens[Math.min(this.at, this.tokens.length - 1)];
-    if (token === undefined) throw new LuaError('no tokens');
-    return token;
+    return this.tokens[Math.min(this.at, this.tokens.length - 1)] as Token;
   }
 
   get following(): Token {
@@ -25,35 +24,52 @@ export class TokenStream {
     return this.tokens[this.at - 1]?.line ?? 1;
   }
 
+  /** True at the end of the source and at the end of a block. */
+  get atBlockEnd(): boolean {
+    const { kind } = this.current;
+    return kind === 'end' || kind === 'else' || kind === 'elseif' || kind === 'until';
+  }
+
+  get atEnd(): boolean {
+    return this.at >= this.tokens.length - 1;
+  }
+
   next(): Token {
     const token = this.current;
     this.at++;
+    this.check();
     return token;
   }
 
   /** Takes the current token if it is of a kind. */
   accept(kind: string): boolean {
-    if (this.current.kind !== kind) return false;
-    this.at++;
+    if (!this.is(kind)) return false;
+    this.next();
     return true;
   }
 
   expect(kind: string): Token {
-    if (this.current.kind !== kind) throw this.wrong(`'${kind}' expected`);
+    if (!this.is(kind)) throw this.wrong(`'${kind === 'name' ? '<name>' : kind}' expected`);
     return this.next();
   }
 
   /** Takes the token that ends a block which began at `line`. */
   expectEnd(kind: string, opened: string, line: number): void {
-    if (this.current.kind === kind) {
-      this.at++;
-      return;
-    }
+    if (this.accept(kind)) return;
     const at = line === this.current.line ? '' : ` (to close '${opened}' at line ${line})`;
     throw this.wrong(`'${kind}' expected${at}`);
   }
 
   wrong(text: string): LuaError {
-    return new LuaError(`user_script:${this.current.line}: ${text} near '${this.current.text}'`);
+    return new LuaError(`user_script:${this.current.line}: ${text} near '${this.current.near}'`);
+  }
+
+  /** Returns true if the current token is of a kind. The end of the source is not the keyword `end`. */
+  private is(kind: string): boolean {
+    return this.current.kind === kind && !(kind === 'end' && this.atEnd);
+  }
+
+  private check(): void {
+    if (this.current.kind === 'wrong') throw this.wrong(this.current.text);
   }
 }

@@ -1,0 +1,158 @@
+import { libraryFunction, type Arguments } from './arguments';
+import { formatNumber } from './numbers';
+import { fault, metamethod, textOf, toNumber } from './operators';
+import { callBack, position, raise, raiseAt, raiseValue } from './position';
+import { LuaTable } from './table';
+import { first, isTrue, LuaError, spread, typeOf, type LuaFunction, type LuaResult, type LuaValue } from './values';
+
+let addresses = 0;
+const known = new WeakMap<object, string>();
+
+/** Returns the text of any value, as tostring() does. */
+export function toText(value: LuaValue): string {
+  const handler = metamethod(value, '__tostring');
+  if (typeof handler === 'function') return textOf(first(callBack(handler, value))) ?? '';
+  if (value === undefined) return 'nil';
+  if (typeof value === 'object' || typeof value === 'function') {
+    let address = known.get(value);
+    if (address === undefined) {
+      address = (0x5500_0000_0000 + 16 * ++addresses).toString(16);
+      known.set(value, address);
+    }
+    return `${typeOf(value)}: 0x${address}`;
+  }
+  return typeof value === 'number' ? formatNumber(value) : String(value);
+}
+
+const NEXT = libraryFunction((args) => args.table(1).next(args.values[1]) ?? undefined);
+const IPAIRS_STEP = libraryFunction((args) => {
+  const index = args.integer(2) + 1;
+  const value = args.table(1).get(index);
+  return value === undefined ? undefined : [index, value];
+});
+
+const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
+  assert: (args) => {
+    if (isTrue(args.any(1))) return args.values;
+    throw raise(args.values[1] === undefined ? 'assertion failed!' : args.text(2));
+  },
+  error: (args) => {
+    const [value] = args.values;
+    const level = args.integer(2, 1);
+    const text = textOf(value);
+    if (text === undefined || level <= 0) throw raiseValue(value);
+    throw raiseAt(level === 1 ? position.line : level === 2 ? position.outer : 0, text);
+  },
+  getmetatable: (args) => {
+    const table = args.any(1);
+    if (!(table instanceof LuaTable)) return undefined;
+    return table.metatable?.get('__metatable') ?? table.metatable;
+  },
+  ipairs: (args) => [IPAIRS_STEP, args.table(1), 0],
+  pairs: (args) => [NEXT, args.table(1), undefined],
+  pcall: (args) => {
+    args.any(1);
+    const [called, ...values] = args.values;
+    return protectedCall(called, values, (raised) => {
+      // Redis returns the text of an error that is a table.
+      const text = raised instanceof LuaTable ? raised.get('err') : undefined;
+      return text === undefined ? raised : text;
+    });
+  },
+  rawequal: (args) => {
+    args.any(2);
+    return args.any(1) === args.any(2);
+  },
+  rawget: (args) => {
+    args.any(2);
+    return args.table(1).get(args.values[1]);
+  },
+  rawset: (args) => {
+    const table = args.table(1);
+    const [key, value] = [args.any(2), args.any(3)];
+    args.ownTable(1);
+    if (key === undefined) throw raiseAt(0, 'table index is nil');
+    if (Number.isNaN(key)) throw raiseAt(0, 'table index is NaN');
+    table.set(key, value);
+    return table;
+  },
+  select: (args) => {
+    const count = args.values.length;
+    if (args.values[0] === '#') return count - 1;
+    const index = args.integer(1);
+    if (index > count) return [];
+    const from = index < 0 ? count + index : index;
+    if (from < 1) throw args.invalid(1, 'index out of range');
+    return args.values.slice(from);
+  },
+  setmetatable: (args) => {
+    const table = args.table(1);
+    const metatable = args.values[1];
+    const isGiven = args.values.length >= 2 && (metatable === undefined || metatable instanceof LuaTable);
+    if (!isGiven) throw args.invalid(2, 'nil or table expected');
+    if (table.metatable?.get('__metatable') !== undefined) throw raise('cannot change a protected metatable');
+    args.ownTable(1).metatable = metatable;
+    return table;
+  },
+  tonumber: (args) => {
+    const base = args.integer(2, 10);
+    const value = args.any(1);
+    return base === 10 ? toNumber(value) : inBase(args.text(1), base, args);
+  },
+  tostring: (args) => toText(args.any(1)),
+  type: (args) => typeOf(args.any(1)),
+  unpack: (args) => {
+    const table = args.table(1);
+    const [from, to] = [args.integer(2, 1), args.integer(3, table.length)];
+    if (from > to) return [];
+    if (to - from >= 8000) throw raise('too many results to unpack');
+    return Array.from({ length: to - from + 1 }, (_, index) => table.get(from + index));
+  },
+  xpcall: (args) => {
+    const handler = args.any(2);
+    return protectedCall(args.values[0], [], (value) =>
+      typeof handler === 'function' ? first(callBack(handler, value)) : value,
+    );
+  },
+};
+
+/** Functions without a table of their own. */
+export function baseFunctions(): Readonly<Record<string, LuaValue>> {
+  const entries = Object.entries(FUNCTIONS).map(([name, run]) => [name, libraryFunction(run)] as const);
+  return { ...Object.fromEntries(entries), next: NEXT };
+}
+
+/** Returns true and the results of a call, or false and what `handle` makes of what the call raised. */
+function protectedCall(value: LuaValue, args: readonly LuaValue[], handle: (value: LuaValue) => LuaValue): LuaResult {
+  try {
+    return [true, ...spread(callBack(functionOf(value), ...args))];
+  } catch (error) {
+    return [false, handle(asLuaError(error).value)];
+  }
+}
+
+function functionOf(value: LuaValue): LuaFunction {
+  if (typeof value === 'function') return value;
+  const handler = metamethod(value, '__call');
+  if (typeof handler === 'function') return (...args) => handler(value, ...args);
+  return () => {
+    throw raiseAt(0, `attempt to call a ${typeOf(value)} value`);
+  };
+}
+
+/** Returns an error of Lua. A stack of JavaScript that is full is one; any other error is a defect of the interpreter. */
+export function asLuaError(error: unknown): LuaError {
+  if (error instanceof LuaError) return error;
+  if (error instanceof RangeError && error.message.includes('call stack'))
+    return fault(position.line, 'stack overflow');
+  throw error;
+}
+
+function inBase(text: string, base: number, args: Arguments): LuaValue {
+  if (base < 2 || base > 36) throw args.invalid(2, 'base out of range');
+  const [, sign = '', digits = ''] = /^\s*([-+]?)(\w+)\s*$/.exec(base === 16 ? text.replace(/0x/i, '') : text) ?? [];
+  const allowed = '0123456789abcdefghijklmnopqrstuvwxyz'.slice(0, base);
+  if (digits === '' || ![...digits.toLowerCase()].every((digit) => allowed.includes(digit))) return undefined;
+  const size = Number.parseInt(digits, base);
+  return sign === '-' ? 2 ** 64 - size : size;
+}

@@ -1,0 +1,147 @@
+import { TableNodes } from './table-nodes';
+import { LuaError, type LuaValue } from './values';
+
+/**
+ * A table of Lua: an array for the keys 1, 2, 3, ... and nodes for all other keys.
+ *
+ * The sizes of both, and when they change, are those of Lua 5.1. They decide what # returns for a list with holes, and the
+ * order of pairs().
+ */
+export class LuaTable {
+  metatable: LuaTable | undefined;
+  /** True for the tables of libraries, which scripts cannot change. */
+  readOnly = false;
+  private array: LuaValue[];
+  private nodes: TableNodes;
+
+  /** @param arraySize how many keys from 1 the array has room for @param nodeCount how many other keys there is room for */
+  constructor(arraySize = 0, nodeCount = 0) {
+    this.array = emptyArray(arraySize);
+    this.nodes = new TableNodes(nodeCount);
+  }
+
+  /** Returns a table with values at 1, 2, 3, ..., which were set one after the other. */
+  static from(values: readonly LuaValue[]): LuaTable {
+    const table = new LuaTable();
+    let size = 1;
+    while (size < values.length) size *= 2;
+    if (values.length > 0) table.resize(size, 0);
+    for (const [index, value] of values.entries()) table.array[index] = value;
+    return table;
+  }
+
+  /** Length as # returns it: an index with a value of which the next index has none. */
+  get length(): number {
+    const { array } = this;
+    if (array.length === 0 || array[array.length - 1] !== undefined) {
+      return this.nodes.size === 0 ? array.length : this.searchBeyond(array.length);
+    }
+    return this.search(0, array.length);
+  }
+
+  get(key: LuaValue): LuaValue {
+    return typeof key === 'number' && this.isInArray(key) ? this.array[key - 1] : this.nodes.get(key);
+  }
+
+  /** Sets a value. A key of nil or NaN is the caller's error and is to be refused before. */
+  set(key: LuaValue, value: LuaValue): void {
+    if (typeof key === 'number' && this.isInArray(key)) {
+      this.array[key - 1] = value;
+      return;
+    }
+    if (this.nodes.replace(key, value) || this.nodes.insert(key, value)) return;
+    this.rehash(key);
+    this.set(key, value);
+  }
+
+  /** Makes room in the array, as a list at the end of a table constructor does. */
+  reserve(arraySize: number): void {
+    if (arraySize > this.array.length) this.resize(arraySize, this.nodes.size);
+  }
+
+  /** Returns the key after `key` and its value; undefined at the end. @param key undefined for the first */
+  next(key: LuaValue): [LuaValue, LuaValue] | undefined {
+    for (let index = this.indexAfter(key); index < this.array.length + this.nodes.size; index++) {
+      if (index < this.array.length) {
+        const value = this.array[index];
+        if (value !== undefined) return [index + 1, value];
+      } else {
+        const entry = this.nodes.at(index - this.array.length);
+        if (entry !== undefined) return entry;
+      }
+    }
+    return undefined;
+  }
+
+  private indexAfter(key: LuaValue): number {
+    if (key === undefined) return 0;
+    if (typeof key === 'number' && this.isInArray(key)) return key;
+    const index = this.nodes.indexOf(key);
+    if (index === undefined) throw new LuaError("invalid key to 'next'");
+    return this.array.length + index + 1;
+  }
+
+  private isInArray(key: number): boolean {
+    return key >= 1 && key <= this.array.length && Number.isInteger(key);
+  }
+
+  /** Finds a border between an index with a value (or 0) and one without. */
+  private search(from: number, to: number): number {
+    let [low, high] = [from, to];
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2);
+      if (this.get(middle) === undefined) high = middle;
+      else low = middle;
+    }
+    return low;
+  }
+
+  private searchBeyond(from: number): number {
+    let [low, high] = [from, from + 1];
+    while (this.get(high) !== undefined) {
+      low = high;
+      high *= 2;
+    }
+    return this.search(low, high);
+  }
+
+  /** Chooses sizes in which at least half of the array is used, and moves all values. */
+  private rehash(added: LuaValue): void {
+    const counts: number[] = [];
+    let total = 1;
+    const count = (key: LuaValue): void => {
+      if (typeof key !== 'number' || key < 1 || key > 2 ** 26 || !Number.isInteger(key)) return;
+      const slice = Math.ceil(Math.log2(key));
+      counts[slice] = (counts[slice] ?? 0) + 1;
+    };
+    count(added);
+    for (let entry = this.next(undefined); entry !== undefined; entry = this.next(entry[0])) {
+      count(entry[0]);
+      total++;
+    }
+    let [sum, arraySize, inArray] = [0, 0, 0];
+    for (const [slice, keys = 0] of counts.entries()) {
+      sum += keys;
+      if (keys > 0 && sum > 2 ** slice / 2) [arraySize, inArray] = [2 ** slice, sum];
+    }
+    this.resize(arraySize, total - inArray);
+  }
+
+  private resize(arraySize: number, nodeCount: number): void {
+    const { array, nodes } = this;
+    this.array = emptyArray(arraySize);
+    this.nodes = new TableNodes(nodeCount);
+    for (const [index, value] of array.entries()) {
+      if (index < arraySize) this.array[index] = value;
+      else if (value !== undefined) this.set(index + 1, value);
+    }
+    for (let index = nodes.size - 1; index >= 0; index--) {
+      const entry = nodes.at(index);
+      if (entry !== undefined) this.set(...entry);
+    }
+  }
+}
+
+function emptyArray(size: number): LuaValue[] {
+  return Array.from({ length: size }, () => undefined);
+}
