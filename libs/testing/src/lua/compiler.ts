@@ -9,7 +9,7 @@ import { TokenStream } from './token-stream';
  * @throws LuaError if the source is not Lua 5.1
  */
 export function compile(source: string): string {
-  const tokens = new TokenStream(source.replace(/^#[^\n]*/, ''));
+  const tokens = new TokenStream(source);
   const scope = new Scope(undefined, true);
   const body = compileBlock(tokens, scope);
   if (!tokens.atEnd) throw tokens.wrong("'<eof>' expected");

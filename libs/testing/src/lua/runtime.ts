@@ -9,7 +9,7 @@ import { LuaTable } from './table';
 import { createTableLibrary } from './table-library';
 import { first, isTrue, NOTHING, spread, type LuaFunction, type LuaResult, type LuaValue } from './values';
 
-type Compiled = (lua: object) => LuaResult;
+export type CompiledScript = (lua: object) => LuaResult;
 
 operators.strings = createStringLibrary();
 
@@ -50,13 +50,13 @@ export class LuaRuntime {
   }
 
   /** Compiles a script. @throws LuaError */
-  compile(source: string): Compiled {
+  compile(source: string): CompiledScript {
     // eslint-disable-next-line @typescript-eslint/no-implied-eval -- this is the compiler of Lua
-    return new Function('lua', compile(source)) as Compiled;
+    return new Function('lua', compile(source)) as CompiledScript;
   }
 
   /** Runs a compiled script. @returns its first value @throws LuaError */
-  run(compiled: Compiled, keys: readonly string[], args: readonly string[]): LuaValue {
+  run(compiled: CompiledScript, keys: readonly string[], args: readonly string[]): LuaValue {
     this.random.seed(0);
     this.globals.set('KEYS', LuaTable.from(keys));
     this.globals.set('ARGV', LuaTable.from(args));

@@ -1,0 +1,63 @@
+import type { Keyspace } from '../keyspace';
+import { RedisError, type Reply } from '../reply';
+import type { Server } from '../server';
+import type { Session } from '../session';
+
+/** What a command runs on. */
+export interface Context {
+  readonly db: Keyspace;
+  readonly server: Server;
+  /** The connection that sent the command, or the script that calls it. */
+  readonly session: Session;
+}
+
+export type Run = (context: Context, args: readonly string[]) => Reply;
+
+export interface Command {
+  /** Number of arguments with the command's name; negative for at least as many. */
+  readonly arity: number;
+  /** True if read-only scripts may not call it. */
+  readonly writes: boolean;
+  /** False if no script may call it. */
+  readonly inScripts: boolean;
+  readonly run: Run;
+}
+
+export type CommandTable = Readonly<Record<string, Command | Subcommands>>;
+
+/** A command whose first argument names the command. */
+export interface Subcommands {
+  readonly subcommands: Readonly<Record<string, Command>>;
+}
+
+export function reads(arity: number, run: Run): Command {
+  return { arity, run, writes: false, inScripts: true };
+}
+
+export function writes(arity: number, run: Run): Command {
+  return { arity, run, writes: true, inScripts: true };
+}
+
+/** A command that scripts cannot call. */
+export function notInScripts(command: Command): Command {
+  return { ...command, inScripts: false };
+}
+
+/** Returns true if a command may be called with this number of words. */
+export function hasArity({ arity }: Command, words: number): boolean {
+  return arity < 0 ? words >= -arity : words === arity;
+}
+
+export function wrongNumber(name: string): RedisError {
+  return new RedisError(`ERR wrong number of arguments for '${name}' command`);
+}
+
+/** Returns an argument that the arity of the command guarantees. */
+export function at(args: readonly string[], index: number): string {
+  return args[index] as string;
+}
+
+/** Returns true if an argument is a word, in any case. */
+export function isWord(arg: string | undefined, word: string): boolean {
+  return arg !== undefined && arg.length === word.length && arg.toUpperCase() === word;
+}

@@ -1,0 +1,121 @@
+import { parseNumber } from '../../lua/numbers';
+import { integer } from '../numbers';
+import { Double, refuse, Rows, SYNTAX_ERROR, type Reply } from '../reply';
+import { SortedSet, type Scored } from '../sorted-set';
+import { at, isWord, type Context } from './command';
+
+/** Indexes of a part of a sorted set: from (inclusive) and to (exclusive). */
+export type RangeOf = (set: SortedSet) => readonly [from: number, to: number];
+
+interface Bound {
+  readonly value: number;
+  readonly isExclusive: boolean;
+}
+
+function scoreBound(text: string): Bound {
+  const isExclusive = text.startsWith('(');
+  const number = isExclusive ? text.slice(1) : text;
+  const value = number === '' ? 0 : /\s$/.test(number) ? undefined : parseNumber(number);
+  if (value === undefined || Number.isNaN(value)) refuse('ERR min or max is not a float');
+  return { value, isExclusive };
+}
+
+/** Returns the members with scores between two bounds, such as "(1" and "+inf". @throws RedisError */
+export function byScore(min: string, max: string): RangeOf {
+  const [low, high] = [scoreBound(min), scoreBound(max)];
+  return (set) => [
+    set.findIndex(({ score }) => (low.isExclusive ? score > low.value : score >= low.value)),
+    set.findIndex(({ score }) => (high.isExclusive ? score >= high.value : score > high.value)),
+  ];
+}
+
+/** Returns a function that is true for members after a bound, such as "[a", "(a", "-" or "+". */
+function textBound(text: string, isStart: boolean): (member: string) => boolean {
+  if (text === '-') return () => true;
+  if (text === '+') return () => false;
+  const rest = text.slice(1);
+  if (text.startsWith('[')) return isStart ? (member) => member >= rest : (member) => member > rest;
+  if (text.startsWith('(')) return isStart ? (member) => member > rest : (member) => member >= rest;
+  refuse('ERR min or max not valid string range item');
+}
+
+export function byText(min: string, max: string): RangeOf {
+  const [from, to] = [textBound(min, true), textBound(max, false)];
+  return (set) => [set.findIndex(({ member }) => from(member)), set.findIndex(({ member }) => to(member))];
+}
+
+export function byRank(start: number, stop: number): RangeOf {
+  return ({ size }) => {
+    const from = Math.max(0, start < 0 ? size + start : start);
+    const to = Math.min(stop < 0 ? size + stop : stop, size - 1) + 1;
+    return [from, to];
+  };
+}
+
+interface RangeOptions {
+  by: 'rank' | 'score' | 'text' | undefined;
+  reverse: boolean | undefined;
+  limit: readonly [offset: number, count: number] | undefined;
+  withScores: boolean;
+}
+
+function readOptions(args: readonly string[], options: RangeOptions): void {
+  for (let index = 0; index < args.length; index++) {
+    const arg = args[index];
+    if (isWord(arg, 'WITHSCORES')) options.withScores = true;
+    else if (isWord(arg, 'LIMIT') && index + 2 < args.length) {
+      options.limit = [integer(at(args, index + 1)), integer(at(args, index + 2))];
+      index += 2;
+    } else if (isWord(arg, 'REV') && options.reverse === undefined) options.reverse = true;
+    else if (isWord(arg, 'BYSCORE') && options.by === undefined) options.by = 'score';
+    else if (isWord(arg, 'BYLEX') && options.by === undefined) options.by = 'text';
+    else refuse(SYNTAX_ERROR);
+  }
+}
+
+/** Replies to ZRANGE and the like. @param by undefined if BYSCORE and BYLEX are allowed @param reverse undefined for REV */
+export function range(
+  { db }: Context,
+  args: readonly string[],
+  by?: RangeOptions['by'],
+  reverse?: boolean,
+): Reply {
+  const options: RangeOptions = { by, reverse, limit: undefined, withScores: false };
+  readOptions(args.slice(3), options);
+  const kind = options.by ?? 'rank';
+  const isReverse = options.reverse === true;
+  if (options.limit !== undefined && options.limit[1] !== -1 && kind === 'rank') {
+    refuse('ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX');
+  }
+  if (options.withScores && kind === 'text') {
+    refuse('ERR syntax error, WITHSCORES not supported in combination with BYLEX');
+  }
+  const [first, second] = [at(args, 1), at(args, 2)];
+  const [min, max] = isReverse && kind !== 'rank' ? [second, first] : [first, second];
+  const select = kind === 'rank' ? byRank(integer(min), integer(max)) : (kind === 'score' ? byScore : byText)(min, max);
+  const set = db.read(at(args, 0), SortedSet) ?? SortedSet.empty();
+  return rows(chosen(set, select, isReverse, kind === 'rank', options.limit), options.withScores);
+}
+
+function chosen(
+  set: SortedSet,
+  select: RangeOf,
+  isReverse: boolean,
+  isRank: boolean,
+  limit: RangeOptions['limit'],
+): readonly Scored[] {
+  const [from, to] = select(set);
+  // Ranks count from the end in reverse.
+  const part = isReverse && isRank ? set.all.toReversed().slice(from, to) : set.all.slice(from, to);
+  const ordered = isReverse && !isRank ? part.reverse() : part;
+  if (limit === undefined || isRank) return ordered;
+  const [offset, count] = limit;
+  if (offset < 0) return [];
+  return count < 0 ? ordered.slice(offset) : ordered.slice(offset, offset + count);
+}
+
+/** Replies with members, and their scores: in RESP3 each with its score, in RESP2 one after the other. */
+export function rows(scored: readonly Scored[], withScores: boolean): Reply {
+  if (!withScores) return scored.map(({ member }) => member);
+  return new Rows(scored.map(({ member, score }) => [member, new Double(score)]));
+}

@@ -1,0 +1,72 @@
+import { Duplex } from 'node:stream';
+import { RedisError, type Reply } from '../reply';
+import { encode, RequestReader } from '../resp';
+import type { Server } from '../server';
+import type { Session } from '../session';
+
+/** The client's end of a connection to a server in this process. A client uses it as it uses a socket. */
+export class MemorySocket extends Duplex {
+  private readonly reader = new RequestReader();
+  private readonly session: Session;
+  private isQuitting = false;
+
+  constructor(private readonly server: Server) {
+    super({ allowHalfOpen: false });
+    this.session = server.open(
+      (reply) => this.reply(reply),
+      () => (this.isQuitting = true),
+    );
+  }
+
+  /** Settings of sockets, which have no meaning here. */
+  setNoDelay(): this {
+    return this;
+  }
+
+  setKeepAlive(): this {
+    return this;
+  }
+
+  setTimeout(): this {
+    return this;
+  }
+
+  override _read(): void {
+    // Replies are pushed when they are made.
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    // Later, as over a network: a client notes what it has sent after it has written it. A promise works with fake timers, too.
+    void Promise.resolve().then(() => {
+      for (const words of this.reader.read(chunk.toString('latin1'))) {
+        if (!this.isQuitting) this.reply(this.execute(words));
+      }
+      if (this.isQuitting) this.push(null);
+      done();
+    });
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.push(null);
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.server.forget(this.session);
+    done(error);
+  }
+
+  private execute(words: readonly string[]): Reply {
+    try {
+      return this.server.execute(this.session, words);
+    } catch (error) {
+      // A defect of the server: the client gets it as a reply, and the connection goes on.
+      return new RedisError(`ERR the in-memory server failed: ${error instanceof Error ? error.stack : String(error)}`);
+    }
+  }
+
+  private reply(reply: Reply): void {
+    const text = encode(reply, this.session.protocol);
+    if (text !== '' && !this.destroyed) this.push(Buffer.from(text, 'latin1'));
+  }
+}

@@ -1,0 +1,90 @@
+/** What a command replies with. A string is a bulk string with one character for each byte. */
+export type Reply =
+  | string
+  | number
+  | bigint
+  | null
+  | Status
+  | Double
+  | Pairs
+  | Members
+  | Rows
+  | StreamRows
+  | RedisError
+  | NullArray
+  | Push
+  | NoReply
+  | readonly Reply[];
+
+/** A simple string, such as OK. */
+export class Status {
+  constructor(readonly text: string) {}
+}
+
+export const OK = new Status('OK');
+
+/** A number that is a text in RESP2. */
+export class Double {
+  constructor(readonly value: number) {}
+}
+
+/** A map: a flat array in RESP2. */
+export class Pairs {
+  readonly kind = 'pairs';
+
+  constructor(readonly pairs: readonly (readonly [Reply, Reply])[]) {}
+}
+
+/** A set: an array in RESP2. */
+export class Members {
+  readonly kind = 'members';
+
+  constructor(readonly items: readonly Reply[]) {}
+}
+
+/** An array of arrays in RESP3: a flat array in RESP2. */
+export class Rows {
+  readonly kind = 'rows';
+
+  constructor(readonly rows: readonly (readonly Reply[])[]) {}
+}
+
+/** What XREAD returns for each stream: a map in RESP3, an array of arrays in RESP2. */
+export class StreamRows {
+  readonly kind = 'stream rows';
+
+  constructor(readonly rows: readonly (readonly [Reply, Reply])[]) {}
+}
+
+/** A message of a channel: an array in RESP2. */
+export class Push {
+  readonly kind = 'push';
+
+  constructor(readonly items: readonly Reply[]) {}
+}
+
+/** Nothing: the command has sent its replies itself. */
+export class NoReply {
+  readonly kind = 'no reply';
+}
+
+export const NO_REPLY = new NoReply();
+
+/** Null instead of an array. */
+export class NullArray {
+  readonly kind = 'null array';
+}
+
+export const NULL_ARRAY = new NullArray();
+
+/** An error that a command replies with. Its message begins with a code, such as ERR. */
+export class RedisError extends Error {}
+
+export const SYNTAX_ERROR = 'ERR syntax error';
+export const NOT_AN_INTEGER = 'ERR value is not an integer or out of range';
+export const NOT_A_FLOAT = 'ERR value is not a valid float';
+export const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value';
+
+export function refuse(message: string): never {
+  throw new RedisError(message);
+}

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import { library, type Arguments } from '../../lua/arguments';
+import { toText } from '../../lua/base-library';
+import { raiseValue } from '../../lua/position';
+import { LuaTable } from '../../lua/table';
+import { NOTHING, type LuaResult, type LuaValue } from '../../lua/values';
+import { hasArity } from '../commands/command';
+import { VERSION } from '../commands/connection';
+import { lookUp } from '../commands/find-command';
+import { scoreText } from '../numbers';
+import { RedisError, type Reply } from '../reply';
+import { errorTable, luaOfReply, tableOf } from './lua-replies';
+
+/** Runs a command for a script. */
+export type CallCommand = (words: readonly string[]) => Reply;
+
+/** Returns the table `redis` of scripts. */
+export function createRedisLibrary(call: CallCommand): LuaTable {
+  const run = (args: Arguments): { reply: LuaValue; failed: boolean } => {
+    const words = args.values.map(wordOf);
+    if (words.length === 0) return failure('Please specify at least one argument for this redis lib call');
+    if (words.includes(undefined)) return failure('Lua redis lib command arguments must be strings or integers');
+    const reply = call(words as string[]);
+    return { reply: luaOfReply(reply), failed: reply instanceof RedisError };
+  };
+  return library(
+    {
+      acl_check_cmd: (args) => checkCommand(args),
+      breakpoint: () => false,
+      call: (args) => {
+        const { reply, failed } = run(args);
+        if (failed) throw raiseValue(reply);
+        return reply;
+      },
+      debug: () => NOTHING,
+      error_reply: (args) => {
+        const text = onlyText(args);
+        if (text === undefined) return tableOf('err', 'ERR wrong number or type of arguments');
+        // A text of one word is the message without a code.
+        if (text.startsWith('-')) return tableOf('err', text.slice(1));
+        return tableOf('err', text.includes(' ') ? text : `ERR ${text}`);
+      },
+      log: (args) => {
+        if (args.values.length < 2) throw raiseValue(errorTable('ERR redis.log() requires two arguments or more.'));
+        return NOTHING;
+      },
+      pcall: (args) => run(args).reply,
+      replicate_commands: () => true,
+      set_repl: () => NOTHING,
+      setresp: (args) => {
+        if (args.values[0] === 2) return NOTHING;
+        const problem = args.values[0] === 3 ? 'the in-memory server supports RESP2 in scripts only' : 'RESP version must be 2 or 3.';
+        throw raiseValue(errorTable(`ERR ${problem}`));
+      },
+      sha1hex: (args) => {
+        if (args.values.length !== 1) throw raiseValue(errorTable('ERR wrong number of arguments'));
+        return createHash('sha1').update(toText(args.values[0]), 'latin1').digest('hex');
+      },
+      status_reply: (args) => {
+        const text = onlyText(args);
+        return text === undefined ? tableOf('err', 'ERR wrong number or type of arguments') : tableOf('ok', text);
+      },
+    },
+    {
+      LOG_DEBUG: 0,
+      LOG_VERBOSE: 1,
+      LOG_NOTICE: 2,
+      LOG_WARNING: 3,
+      REPL_ALL: 3,
+      REPL_AOF: 1,
+      REPL_NONE: 0,
+      REPL_REPLICA: 2,
+      REPL_SLAVE: 2,
+      REDIS_VERSION: VERSION,
+      REDIS_VERSION_NUM: 0x07000f,
+    },
+  );
+}
+
+function failure(message: string): { reply: LuaValue; failed: boolean } {
+  return { reply: errorTable(`ERR ${message}`), failed: true };
+}
+
+function wordOf(value: LuaValue): string | undefined {
+  if (typeof value === 'string') return value;
+  return typeof value === 'number' ? scoreText(value) : undefined;
+}
+
+function onlyText(args: Arguments): string | undefined {
+  const [text] = args.values;
+  return args.values.length === 1 && typeof text === 'string' ? text : undefined;
+}
+
+/** The user may do everything: the command must exist only. */
+function checkCommand(args: Arguments): LuaResult {
+  const words = args.values.map(wordOf);
+  if (words.length === 0) {
+    throw raiseValue(errorTable('ERR Please specify at least one argument for this redis lib call'));
+  }
+  if (words.includes(undefined)) {
+    throw raiseValue(errorTable('ERR redis.acl_check_cmd() require strings or integers arguments'));
+  }
+  const found = lookUp(words as string[]);
+  const isValid = typeof found !== 'string' && hasArity(found.command, words.length);
+  if (!isValid) throw raiseValue(errorTable('ERR Invalid command passed to redis.acl_check_cmd()'));
+  return true;
+}

@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import { toText } from '../../lua/base-library';
+import { LuaRuntime, type CompiledScript } from '../../lua/runtime';
+import { LuaTable } from '../../lua/table';
+import { LuaError } from '../../lua/values';
+import { hasArity } from '../commands/command';
+import { lookUp } from '../commands/find-command';
+import { RedisError, refuse, type Reply } from '../reply';
+import type { Server } from '../server';
+import { Session } from '../session';
+import { replyOfLua } from './lua-replies';
+import { createRedisLibrary } from './redis-library';
+import { readShebang } from './shebang';
+
+interface Script {
+  readonly compiled: CompiledScript;
+  /** False if the script begins with #!lua: then its flags say what it may do. */
+  readonly hasShebang: boolean;
+  readonly readOnly: boolean;
+}
+
+/** The scripts of a server. */
+export class ScriptEngine {
+  private readonly scripts = new Map<string, Script>();
+  private readonly runtime: LuaRuntime;
+  private readonly session = new Session(0, () => undefined, () => undefined);
+  private isReadOnly = false;
+
+  constructor(private readonly server: Server) {
+    this.runtime = new LuaRuntime(createRedisLibrary((words) => this.call(words)));
+  }
+
+  has(sha: string): boolean {
+    return this.scripts.has(sha.toLowerCase());
+  }
+
+  flush(): void {
+    this.scripts.clear();
+  }
+
+  /** Compiles a script unless it is known. @returns its SHA1 @throws RedisError */
+  load(source: string): string {
+    const sha = createHash('sha1').update(source, 'latin1').digest('hex');
+    if (this.scripts.has(sha)) return sha;
+    const { exists, flags, code } = readShebang(source);
+    try {
+      const compiled = this.runtime.compile(code);
+      this.scripts.set(sha, { compiled, hasShebang: exists, readOnly: flags.has('no-writes') });
+    } catch (error) {
+      if (!(error instanceof LuaError)) throw error;
+      refuse(`ERR Error compiling script (new function): ${error.message}`);
+    }
+    return sha;
+  }
+
+  /** Runs a script. @param readOnly true if it may not write @throws RedisError */
+  run(sha: string, keys: readonly string[], args: readonly string[], readOnly: boolean): Reply {
+    const script = this.scripts.get(sha);
+    if (script === undefined) refuse('NOSCRIPT No matching script. Please use EVAL.');
+    if (readOnly && script.hasShebang && !script.readOnly) {
+      refuse('ERR Can not execute a script with write flag using *_ro command.');
+    }
+    this.isReadOnly = readOnly || script.readOnly;
+    try {
+      return this.server.db.freezeExpiry(() => replyOfLua(this.runtime.run(script.compiled, keys, args)));
+    } catch (error) {
+      if (!(error instanceof LuaError)) throw error;
+      refuse(`${messageOf(error)} script: ${sha}, on @user_script:${error.line}.`);
+    }
+  }
+
+  private call(words: readonly string[]): Reply {
+    try {
+      const found = lookUp(words);
+      if (typeof found === 'string') return new RedisError('ERR Unknown Redis command called from script');
+      const { command, args } = found;
+      if (!hasArity(command, words.length)) {
+        return new RedisError('ERR Wrong number of args calling Redis command from script');
+      }
+      if (!command.inScripts) return new RedisError('ERR This Redis command is not allowed from script');
+      if (command.writes && this.isReadOnly) {
+        return new RedisError('ERR Write commands are not allowed from read-only scripts.');
+      }
+      return command.run(this.server.contextOf(this.session), args);
+    } catch (error) {
+      if (error instanceof RedisError) return error;
+      throw error;
+    }
+  }
+}
+
+function messageOf({ value }: LuaError): string {
+  if (!(value instanceof LuaTable)) return `ERR ${toText(value)}`;
+  const text = value.get('err');
+  return typeof text === 'string' ? text : 'ERR unknown error';
+}

@@ -1,0 +1,65 @@
+import type { Context } from './commands/command';
+import { findCommand } from './commands/find-command';
+import { Channels } from './channels';
+import type { Clock } from './clock';
+import { Keyspace } from './keyspace';
+import { RedisError, Status, type Reply } from './reply';
+import { ScriptEngine } from './scripting/script-engine';
+import { Session } from './session';
+
+const QUEUED = new Status('QUEUED');
+const NOT_QUEUED = new Set(['exec', 'discard', 'multi', 'watch', 'quit', 'reset']);
+const WHILE_SUBSCRIBED = new Set(
+  'subscribe unsubscribe psubscribe punsubscribe ssubscribe sunsubscribe ping quit reset'.split(' '),
+);
+
+/** A Redis server in this process: keys, scripts, channels, and the commands on them. */
+export class Server {
+  readonly db: Keyspace;
+  readonly scripts: ScriptEngine;
+  readonly channels = new Channels();
+  readonly sessions = new Set<Session>();
+  private lastId = 0;
+
+  constructor(readonly clock: Clock) {
+    this.db = new Keyspace(clock);
+    this.scripts = new ScriptEngine(this);
+  }
+
+  /** Opens a connection. @param send sends messages of channels @param close ends the connection after the reply */
+  open(send: (reply: Reply) => void, close: () => void): Session {
+    const session = new Session(++this.lastId, send, close);
+    this.sessions.add(session);
+    return session;
+  }
+
+  forget(session: Session): void {
+    this.sessions.delete(session);
+    this.channels.forget(session);
+  }
+
+  /** Runs a command. @param words the command and its arguments, one character for each byte */
+  execute(session: Session, words: readonly string[]): Reply {
+    try {
+      const found = findCommand(words);
+      if (session.protocol === 2 && session.isSubscribed && !WHILE_SUBSCRIBED.has(found.name)) {
+        throw new RedisError(
+          `ERR Can't execute '${found.name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
+        );
+      }
+      if (session.queue !== undefined && !NOT_QUEUED.has(found.name)) {
+        session.queue.push([...words]);
+        return QUEUED;
+      }
+      return found.command.run(this.contextOf(session), found.args);
+    } catch (error) {
+      if (!(error instanceof RedisError)) throw error;
+      if (session.queue !== undefined) session.queueIsWrong = true;
+      return error;
+    }
+  }
+
+  contextOf(session: Session): Context {
+    return { db: this.db, server: this, session };
+  }
+}
