@@ -78,7 +78,16 @@ export class NullArray {
 export const NULL_ARRAY = new NullArray();
 
 /** An error that a command replies with. Its message begins with a code, such as ERR. */
-export class RedisError extends Error {}
+export class RedisError extends Error {
+  constructor(message: string) {
+    super(message.replace(/^[\r\n]+|[\r\n]+$/g, '').replace(/[\r\n]/g, ' '));
+  }
+}
+
+/** Returns a text up to its first zero byte, as C writes it into errors. */
+export function shownText(text: string): string {
+  return text.split('\0', 1)[0] ?? '';
+}
 
 export const SYNTAX_ERROR = 'ERR syntax error';
 export const NOT_AN_INTEGER = 'ERR value is not an integer or out of range';

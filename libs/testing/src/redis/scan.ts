@@ -1,7 +1,8 @@
 import { integer } from './numbers';
-import { refuse, SYNTAX_ERROR, type Reply } from './reply';
+import { refuse, SYNTAX_ERROR } from './reply';
 
-const CURSOR = /^\s*\+?\d+$/;
+/** What C reads as a number: nothing is 0, and a negative number is a very large one. */
+const CURSOR = /^(?:[-+]?\d+)?$/;
 
 /**
  * Replies to SCAN, HSCAN and the like. Elements come in the order of a hash of their names, and the cursor is the hash with
@@ -25,10 +26,6 @@ export function scan<Element>(
   return { cursor: String(rest[count]?.hash ?? 0), page, matches: options.matches };
 }
 
-export function scanReply(cursor: string, items: readonly Reply[]): Reply {
-  return [cursor, items];
-}
-
 interface ScanOptions {
   readonly cursor: number;
   readonly count: number;
@@ -36,9 +33,14 @@ interface ScanOptions {
   readonly type: string | undefined;
 }
 
-export function scanOptions(args: readonly string[], allowsType = false): ScanOptions {
-  const [cursor = ''] = args;
+/** Reads the first argument. Redis checks it before the key, and other arguments only if the key exists. @throws RedisError */
+export function readCursor([cursor = '']: readonly string[]): number {
   if (!CURSOR.test(cursor)) refuse('ERR invalid cursor');
+  return cursor.startsWith('-') ? Infinity : Number(cursor);
+}
+
+export function scanOptions(args: readonly string[], allowsType = false): ScanOptions {
+  const cursor = readCursor(args);
   let count = 10;
   let type: string | undefined;
   let matches = (_name: string): boolean => true;
@@ -57,7 +59,7 @@ export function scanOptions(args: readonly string[], allowsType = false): ScanOp
       refuse(SYNTAX_ERROR);
     }
   }
-  return { cursor: Number(cursor), count, matches, type };
+  return { cursor, count, matches, type };
 }
 
 /** Returns a pattern of Redis (*, ?, [a-c], [^a], \x) as an expression of JavaScript. */

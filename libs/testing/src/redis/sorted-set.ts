@@ -40,8 +40,10 @@ export class SortedSet {
 
   set(member: string, score: number): void {
     this.delete(member);
-    this.scores.set(member, score);
-    this.order.splice(this.indexOf({ member, score }), 0, { member, score });
+    // Redis keeps integers as integers, of which 0 has no sign.
+    const scored = { member, score: score === 0 ? 0 : score };
+    this.scores.set(member, scored.score);
+    this.order.splice(this.indexOf(scored), 0, scored);
   }
 
   delete(member: string): boolean {

@@ -1,7 +1,7 @@
 import { NO_REPLY, Push, type Reply } from '../reply';
 import { globPattern } from '../scan';
 import type { ChannelKind } from '../session';
-import { at, notInScripts, reads, type Command, type CommandTable, type Context } from './command';
+import { at, notInScripts, reads, writes, type Command, type CommandTable, type Context } from './command';
 
 function countOf({ session }: Context, kind: ChannelKind): number {
   return kind === 'shards' ? session.shards.size : session.channels.size + session.patterns.size;
@@ -46,7 +46,7 @@ function count(kind: ChannelKind): Command {
 
 export const channelCommands: CommandTable = {
   psubscribe: subscribe('psubscribe', 'patterns'),
-  publish: reads(3, ({ server }, args) => server.channels.publish(at(args, 0), at(args, 1))),
+  publish: writes(3, ({ server }, args) => server.channels.publish(at(args, 0), at(args, 1))),
   pubsub: {
     subcommands: {
       channels: list('channels'),
@@ -57,7 +57,7 @@ export const channelCommands: CommandTable = {
     },
   },
   punsubscribe: unsubscribe('punsubscribe', 'patterns'),
-  spublish: reads(3, ({ server }, args) => server.channels.publishToShard(at(args, 0), at(args, 1))),
+  spublish: writes(3, ({ server }, args) => server.channels.publishToShard(at(args, 0), at(args, 1))),
   ssubscribe: subscribe('ssubscribe', 'shards'),
   subscribe: subscribe('subscribe', 'channels'),
   sunsubscribe: unsubscribe('sunsubscribe', 'shards'),

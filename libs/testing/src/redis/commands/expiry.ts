@@ -1,6 +1,6 @@
 import type { Keyspace } from '../keyspace';
 import { bigInteger, LEAST_INTEGER, MOST_INTEGER } from '../numbers';
-import { refuse, type Reply } from '../reply';
+import { refuse, shownText, type Reply } from '../reply';
 import { at, reads, writes, type Command, type CommandTable, type Context } from './command';
 
 function invalid(name: string): never {
@@ -27,7 +27,7 @@ interface Conditions {
 function conditions(args: readonly string[]): Conditions {
   const words = args.slice(2).map((arg) => arg.toLowerCase());
   const unknown = words.findIndex((word) => !['nx', 'xx', 'gt', 'lt'].includes(word));
-  if (unknown >= 0) refuse(`ERR Unsupported option ${args[unknown + 2]}`);
+  if (unknown >= 0) refuse(`ERR Unsupported option ${shownText(at(args, unknown + 2))}`);
   const [nx, xx, gt, lt] = ['nx', 'xx', 'gt', 'lt'].map((word) => words.includes(word)) as [
     boolean,
     boolean,
@@ -62,7 +62,7 @@ function expire(name: string, unitMs: bigint, isRelative: boolean): Command {
 }
 
 /** TTL and the like. */
-function remaining(convert: (expiresAtMs: number, nowMs: number) => number): Command {
+function remaining(convert: (expiresAtMs: number, nowMs: number) => number | bigint): Command {
   return reads(2, ({ db }, args): Reply => {
     const expiresAtMs = db.expiryOf(at(args, 0));
     if (expiresAtMs === undefined) return -2;
@@ -81,7 +81,8 @@ export const expiryCommands: CommandTable = {
   }),
   pexpire: expire('pexpire', 1n, true),
   pexpireat: expire('pexpireat', 1n, false),
-  pexpiretime: remaining((at) => at),
+  // A time beyond 2^53 is not exact, except the last one.
+  pexpiretime: remaining((at) => (at >= 2 ** 63 ? MOST_INTEGER : at)),
   pttl: remaining((at, now) => Math.max(0, at - now)),
   ttl: remaining((at, now) => Math.floor((Math.max(0, at - now) + 500) / 1000)),
 };

@@ -1,5 +1,5 @@
 import { commands } from '.';
-import { RedisError } from '../reply';
+import { RedisError, shownText } from '../reply';
 import { hasArity, wrongNumber, type Command } from './command';
 
 export interface Found {
@@ -15,7 +15,7 @@ export function findCommand(words: readonly string[]): Found {
   if (found === 'unknown') throw unknownCommand(words);
   if (found === 'unknown subcommand') {
     const [name = '', subcommand = ''] = words;
-    throw new RedisError(`ERR unknown subcommand '${subcommand.slice(0, 128)}'. Try ${name.toUpperCase()} HELP.`);
+    throw new RedisError(`ERR unknown subcommand '${shownText(subcommand).slice(0, 128)}'. Try ${name.toUpperCase()} HELP.`);
   }
   if (!hasArity(found.command, words.length)) throw wrongNumber(found.name);
   return found;
@@ -38,7 +38,7 @@ function unknownCommand([name = '', ...args]: readonly string[]): RedisError {
   let shown = '';
   for (const arg of args) {
     if (shown.length >= 128) break;
-    shown += `'${arg.slice(0, 128 - shown.length)}' `;
+    shown += `'${shownText(arg).slice(0, 128 - shown.length)}' `;
   }
-  return new RedisError(`ERR unknown command '${name.slice(0, 128)}', with args beginning with: ${shown}`);
+  return new RedisError(`ERR unknown command '${shownText(name).slice(0, 128)}', with args beginning with: ${shown}`);
 }

@@ -1,6 +1,6 @@
 import { bigInteger, replyInteger } from '../numbers';
 import { OK, Pairs, type Reply } from '../reply';
-import { scan } from '../scan';
+import { readCursor, scan } from '../scan';
 import { HashValue } from '../values';
 import { at, reads, writes, wrongNumber, type CommandTable, type Context } from './command';
 import { addDecimals } from './decimals';
@@ -59,7 +59,9 @@ export const hashCommands: CommandTable = {
     return OK;
   }),
   hscan: reads(-3, (context, [key = '', ...options]) => {
+    readCursor(options);
     const entries = [...fieldsOf(context, [key])];
+    if (entries.length === 0) return ['0', []];
     const isSmall =
       entries.length <= MOST_IN_ONE_PIECE &&
       entries.every(([name, value]) => name.length <= LONGEST_IN_ONE_PIECE && value.length <= LONGEST_IN_ONE_PIECE);

@@ -29,8 +29,8 @@ function copyKey({ db }: Context, from: string, to: string): void {
 export const keyCommands: CommandTable = {
   copy: writes(-3, (context, args) => {
     const [from, to] = [at(args, 0), at(args, 1)];
-    const replaces = isWord(args[2], 'REPLACE');
-    if (args.length > (replaces ? 3 : 2)) refuse(SYNTAX_ERROR);
+    const replaces = args.length > 2;
+    if (args.slice(2).some((arg) => !isWord(arg, 'REPLACE'))) refuse(SYNTAX_ERROR);
     if (from === to) refuse('ERR source and destination objects are the same');
     if (context.db.get(from) === undefined || (context.db.get(to) !== undefined && !replaces)) return 0;
     copyKey(context, from, to);

@@ -1,6 +1,6 @@
 import { parseInteger, positive } from '../numbers';
 import { Members, refuse, SYNTAX_ERROR, type Reply } from '../reply';
-import { scan } from '../scan';
+import { readCursor, scan } from '../scan';
 import { SetValue } from '../values';
 import { at, reads, writes, type Command, type CommandTable, type Context } from './command';
 
@@ -85,7 +85,9 @@ export const setCommands: CommandTable = {
     return count;
   }),
   sscan: reads(-3, (context, [key = '', ...options]) => {
+    readCursor(options);
     const members = membersOf(context, key);
+    if (members.size === 0) return ['0', []];
     const { cursor, page, matches } = scan(sorted(members), (member) => member, options, isIntegers(members));
     return [cursor, page.filter((member) => matches(member))];
   }),

@@ -5,7 +5,7 @@ import { SortedSet, type Scored } from '../sorted-set';
 import { at, isWord, type Context } from './command';
 
 /** Indexes of a part of a sorted set: from (inclusive) and to (exclusive). */
-export type RangeOf = (set: SortedSet) => readonly [from: number, to: number];
+export type RangeOf = (set: SortedSet, isReverse?: boolean) => readonly [from: number, to: number];
 
 interface Bound {
   readonly value: number;
@@ -39,9 +39,24 @@ function textBound(text: string, isStart: boolean): (member: string) => boolean 
   refuse('ERR min or max not valid string range item');
 }
 
+/**
+ * Returns the members between two bounds, such as "[a" and "+". It is meant for members with equal scores. For others it finds
+ * what Redis finds in a small set. @throws RedisError
+ */
 export function byText(min: string, max: string): RangeOf {
-  const [from, to] = [textBound(min, true), textBound(max, false)];
-  return (set) => [set.findIndex(({ member }) => from(member)), set.findIndex(({ member }) => to(member))];
+  const [isFrom, isAfter] = [textBound(min, true), textBound(max, false)];
+  return ({ all }, isReverse = false) => {
+    const [first, last] = [all[0], all.at(-1)];
+    if (first === undefined || last === undefined || !isFrom(last.member) || isAfter(first.member)) return [0, 0];
+    if (isReverse) {
+      const to = all.findLastIndex(({ member }) => !isAfter(member)) + 1;
+      const before = all.slice(0, to).findLastIndex(({ member }) => !isFrom(member));
+      return [before + 1, to];
+    }
+    const from = all.findIndex(({ member }) => isFrom(member));
+    const count = all.slice(from).findIndex(({ member }) => isAfter(member));
+    return [from, count < 0 ? all.length : from + count];
+  };
 }
 
 export function byRank(start: number, stop: number): RangeOf {
@@ -104,7 +119,7 @@ function chosen(
   isRank: boolean,
   limit: RangeOptions['limit'],
 ): readonly Scored[] {
-  const [from, to] = select(set);
+  const [from, to] = select(set, isReverse);
   // Ranks count from the end in reverse.
   const part = isReverse && isRank ? set.all.toReversed().slice(from, to) : set.all.slice(from, to);
   const ordered = isReverse && !isRank ? part.reverse() : part;

@@ -1,8 +1,8 @@
 import { float, integer, positive, scoreText } from '../numbers';
 import { Double, refuse, Rows, SYNTAX_ERROR, type Reply } from '../reply';
-import { scan } from '../scan';
+import { readCursor, scan } from '../scan';
 import { SortedSet } from '../sorted-set';
-import { at, reads, writes, wrongNumber, type Command, type CommandTable, type Context } from './command';
+import { at, reads, writes, type Command, type CommandTable, type Context } from './command';
 import { byRank, byScore, byText, range, type RangeOf } from './sorted-set-ranges';
 
 const MOST_IN_ONE_PIECE = 128;
@@ -93,9 +93,9 @@ function removeRange(rangeOf: (min: string, max: string) => RangeOf): Command {
   });
 }
 
-function pop(name: string, isLast: boolean): Command {
+function pop(isLast: boolean): Command {
   return writes(-2, ({ db }, args) => {
-    if (args.length > 2) throw wrongNumber(name);
+    if (args.length > 2) refuse(SYNTAX_ERROR);
     const most = args[1] === undefined ? 1 : positive(args[1]);
     const set = db.change(at(args, 0), SortedSet) ?? SortedSet.empty();
     const popped = (isLast ? set.all.toReversed() : set.all).slice(0, most);
@@ -133,8 +133,8 @@ export const sortedSetCommands: CommandTable = {
     const set = setOf(context, key);
     return members.map((member) => scoreOf(set, member));
   }),
-  zpopmax: pop('zpopmax', true),
-  zpopmin: pop('zpopmin', false),
+  zpopmax: pop(true),
+  zpopmin: pop(false),
   zrange: reads(-4, (context, args) => range(context, args)),
   zrangebylex: reads(-4, (context, args) => range(context, args, 'text', false)),
   zrangebyscore: reads(-4, (context, args) => range(context, args, 'score', false)),
@@ -153,7 +153,9 @@ export const sortedSetCommands: CommandTable = {
   zrevrangebyscore: reads(-4, (context, args) => range(context, args, 'score', true)),
   zrevrank: rank(true),
   zscan: reads(-3, (context, [key = '', ...options]) => {
+    readCursor(options);
     const { all } = setOf(context, key);
+    if (all.length === 0) return ['0', []];
     const isSmall = all.length <= MOST_IN_ONE_PIECE && all.every(({ member }) => member.length <= LONGEST_IN_ONE_PIECE);
     const { cursor, page, matches } = scan(all, ({ member }) => member, options, isSmall);
     const found = page.filter(({ member }) => matches(member));

@@ -32,7 +32,11 @@ interface GroupOptions {
   entriesRead: bigint | undefined;
 }
 
-function readOptions(subcommand: string, args: readonly string[]): GroupOptions {
+function wrongOptions(name: string, subcommand: string): never {
+  refuse(`ERR unknown subcommand or wrong number of arguments for '${subcommand}'. Try ${name} HELP.`);
+}
+
+function readOptions(subcommand: 'CREATE' | 'SETID', args: readonly string[]): GroupOptions {
   const options: GroupOptions = { makesStream: false, entriesRead: undefined };
   for (let index = 3; index < args.length; index++) {
     if (subcommand === 'CREATE' && isWord(args[index], 'MKSTREAM')) options.makesStream = true;
@@ -41,7 +45,7 @@ function readOptions(subcommand: string, args: readonly string[]): GroupOptions 
       if (value < -1) refuse('ERR value for ENTRIESREAD must be positive or -1');
       options.entriesRead = value === -1 ? undefined : BigInt(value);
     } else {
-      refuse(`ERR unknown subcommand or wrong number of arguments for '${subcommand}'. Try XGROUP HELP.`);
+      wrongOptions('XGROUP', subcommand);
     }
   }
   return options;
@@ -51,6 +55,7 @@ function create(context: Context, args: readonly string[]): Reply {
   const [key, name, text] = [at(args, 0), at(args, 1), at(args, 2)];
   const { makesStream, entriesRead } = readOptions('CREATE', args);
   const known = makesStream ? context.db.change(key, Stream) : existing(context, key);
+  if (args.length > 6) wrongOptions('XGROUP', 'CREATE');
   const id = text === '$' ? (known?.lastId ?? LOWEST_ID) : parseId(text);
   const stream = known ?? context.db.add(key, new Stream());
   if (stream.groups.has(name)) refuse('BUSYGROUP Consumer Group name already exists');
@@ -62,6 +67,7 @@ function setId(context: Context, args: readonly string[]): Reply {
   const [key, name, text] = [at(args, 0), at(args, 1), at(args, 2)];
   const { entriesRead } = readOptions('SETID', args);
   const group = existingGroup(context, key, name);
+  if (args.length > 5) wrongOptions('XGROUP', 'SETID');
   group.lastId = text === '$' ? existing(context, key).lastId : parseId(text);
   group.entriesRead = entriesRead;
   return OK;
@@ -76,7 +82,8 @@ function optionalInteger(value: bigint | undefined): Reply {
 }
 
 const describeStream = info((stream, _context, args) => {
-  if (args.length > 1) refuse('ERR the in-memory server does not support XINFO STREAM with options');
+  if (args.length > 1 && !isWord(args[1], 'FULL')) wrongOptions('XINFO', 'STREAM');
+  if (args.length > 1) refuse('ERR the in-memory server does not support XINFO STREAM FULL');
   const [first, last] = [stream.entries[0], stream.entries.at(-1)];
   return new Pairs([
     ['length', stream.size],

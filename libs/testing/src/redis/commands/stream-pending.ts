@@ -1,5 +1,5 @@
 import { bigInteger, integer, replyInteger } from '../numbers';
-import { refuse, SYNTAX_ERROR, type Reply } from '../reply';
+import { NULL_ARRAY, refuse, shownText, SYNTAX_ERROR, type Reply } from '../reply';
 import type { Consumer, ConsumerGroup, PendingEntry } from '../streams/consumer-group';
 import { Stream } from '../streams/stream';
 import { idText, LOWEST_ID, parseBound, parseId, tryParseId, type StreamId } from '../streams/stream-id';
@@ -40,7 +40,7 @@ function pending({ db }: Context, args: readonly string[]): Reply {
 function summary(group: ConsumerGroup): Reply {
   const { pendingEntries } = group;
   const [first, last] = [pendingEntries[0], pendingEntries.at(-1)];
-  if (first === undefined || last === undefined) return [0, null, null, null];
+  if (first === undefined || last === undefined) return [0, null, null, NULL_ARRAY];
   const counts = [...group.consumers.values()]
     .map((consumer) => [consumer.name, group.pendingOf(consumer).length] as const)
     .filter(([, size]) => size > 0)
@@ -76,13 +76,13 @@ function readClaim(args: readonly string[], nowMs: number): ClaimOptions {
     if (word === 'FORCE') options.force = true;
     else if (word === 'JUSTID') options.justId = true;
     else {
-      if (value === undefined) refuse(`ERR Unrecognized XCLAIM option '${rest[index]}'`);
+      if (value === undefined) refuse(`ERR Unrecognized XCLAIM option '${shownText(at(rest, index))}'`);
       const invalid = `ERR Invalid ${word} option argument for XCLAIM`;
       if (word === 'IDLE') options.deliveredAtMs = nowMs - integer(value, invalid);
       else if (word === 'TIME') options.deliveredAtMs = integer(value, invalid);
       else if (word === 'RETRYCOUNT') options.deliveries = bigInteger(value, invalid);
       else if (word === 'LASTID') options.lastId = parseId(value);
-      else refuse(`ERR Unrecognized XCLAIM option '${rest[index]}'`);
+      else refuse(`ERR Unrecognized XCLAIM option '${shownText(at(rest, index))}'`);
       index++;
     }
   }
@@ -100,7 +100,6 @@ function claim({ db }: Context, args: readonly string[]): Reply {
   if (options.lastId > group.lastId) group.lastId = options.lastId;
   const given = options.deliveredAtMs ?? now;
   const deliveredAtMs = given < 0 || given > now ? now : given;
-  const consumer = seen(group, at(args, 2), now);
   const replies: Reply[] = [];
   for (const id of options.ids) {
     const held = group.findPending(id);
@@ -114,7 +113,7 @@ function claim({ db }: Context, args: readonly string[]): Reply {
     const before = held?.deliveries ?? 1n;
     const isSet = options.deliveries !== undefined && options.deliveries >= 0n;
     const deliveries = isSet ? (options.deliveries as bigint) : before + (options.justId ? 0n : 1n);
-    group.setPending({ id, consumer, deliveredAtMs, deliveries });
+    group.setPending({ id, consumer: seen(group, at(args, 2), now), deliveredAtMs, deliveries });
     replies.push(options.justId ? idText(id) : entryReply(entry));
   }
   return replies;
@@ -142,13 +141,14 @@ function autoClaim({ db }: Context, args: readonly string[]): Reply {
   const stream = db.change(key, Stream);
   const group = stream?.groups.get(name);
   if (stream === undefined || group === undefined) return noGroup(key, name);
-  return claimIdle({ stream, group, consumer: seen(group, at(args, 2), db.nowMs) }, from, minIdle, count, justId, db.nowMs);
+  return claimIdle({ stream, group, consumer: at(args, 2) }, from, minIdle, count, justId, db.nowMs);
 }
 
 interface Claimant {
   readonly stream: Stream;
   readonly group: ConsumerGroup;
-  readonly consumer: Consumer;
+  /** Made when it claims its first entry. */
+  readonly consumer: string;
 }
 
 function claimIdle(
@@ -170,7 +170,7 @@ function claimIdle(
       group.removePending(id);
       deleted.push(idText(id));
     } else if (minIdle === 0 || now - deliveredAtMs >= minIdle) {
-      group.setPending({ id, consumer, deliveredAtMs: now, deliveries: deliveries + (justId ? 0n : 1n) });
+      group.setPending({ id, consumer: seen(group, consumer, now), deliveredAtMs: now, deliveries: deliveries + (justId ? 0n : 1n) });
       claimed.push(justId ? idText(id) : entryReply(entry));
     }
   }

@@ -46,7 +46,7 @@ function readOptions(name: string, args: readonly string[]): ReadOptions {
     } else refuse(SYNTAX_ERROR);
   }
   if (options.streams.length % 2 !== 0) {
-    refuse(`ERR Unbalanced '${name}' list of streams: for each stream key an ID or '$' must be specified.`);
+    refuse("ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.");
   }
   if (options.streams.length === 0) refuse(SYNTAX_ERROR);
   if (name === 'xreadgroup' && options.group === undefined) refuse('ERR Missing GROUP option for XREADGROUP');

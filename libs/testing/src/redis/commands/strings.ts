@@ -24,12 +24,17 @@ function setOptions(args: readonly string[]): SetOptions {
     else if (word === 'XX' && options.nx !== true) options.xx = true;
     else if (word === 'GET') options.get = true;
     else if (word === 'KEEPTTL' && options.expiry === undefined) options.keepTtl = true;
-    else if (/^(?:EX|PX|EXAT|PXAT)$/.test(word) && options.keepTtl !== true && !options.expiry && next !== undefined) {
+    else if (/^(?:EX|PX|EXAT|PXAT)$/.test(word) && options.keepTtl !== true && isFirst(options.expiry, word) && next !== undefined) {
       options.expiry = [word, next];
       index++;
     } else refuse(SYNTAX_ERROR);
   }
   return options;
+}
+
+/** Returns true unless a TTL was given in another unit. */
+function isFirst(expiry: readonly [unit: string, value: string] | undefined, unit: string): boolean {
+  return expiry === undefined || expiry[0] === unit;
 }
 
 function set({ db }: Context, args: readonly string[]): Reply {
@@ -64,14 +69,21 @@ function increase({ db }: Context, key: string, by: bigint): Reply {
 }
 
 function getEx({ db }: Context, args: readonly string[]): Reply {
-  const [key, option, value] = [at(args, 0), args[1]?.toUpperCase(), args[2]];
-  const isExpiry = /^(?:EX|PX|EXAT|PXAT)$/.test(option ?? '');
-  const isPersist = option === 'PERSIST';
-  if (option !== undefined && !(isPersist && args.length === 2) && !(isExpiry && args.length === 3)) refuse(SYNTAX_ERROR);
+  const key = at(args, 0);
+  let [isPersist, expiry]: [boolean, readonly [string, string] | undefined] = [false, undefined];
+  for (let index = 1; index < args.length; index++) {
+    const word = at(args, index).toUpperCase();
+    const next = args[index + 1];
+    if (word === 'PERSIST' && expiry === undefined) isPersist = true;
+    else if (/^(?:EX|PX|EXAT|PXAT)$/.test(word) && !isPersist && isFirst(expiry, word) && next !== undefined) {
+      expiry = [word, next];
+      index++;
+    } else refuse(SYNTAX_ERROR);
+  }
   const text = db.readString(key);
   if (text === undefined) return null;
-  if (isPersist) db.expireAt(key, undefined);
-  if (isExpiry) db.expireAt(key, expiryOption(db, 'getex', option as string, value as string));
+  const expiresAtMs = expiry === undefined ? undefined : expiryOption(db, 'getex', ...expiry);
+  if (isPersist || expiry !== undefined) db.expireAt(key, expiresAtMs);
   return text;
 }
 
