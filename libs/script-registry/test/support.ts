@@ -9,6 +9,7 @@ import {
   type AnyScript,
   type ScriptRegistryModuleOptions,
 } from 'luanest/script-registry';
+import { MemoryRedis } from '../../testing/src/redis/memory-redis';
 import { connectIoredis } from '../src/connection/ioredis-connection';
 import { resolveOptions } from '../src/script-registry.options';
 import { sharedClusterNodes, sharedRedisUrl } from '../../../test/support/shared-servers';
@@ -187,8 +188,11 @@ export async function openRegistry(
   return registry;
 }
 
+/** The in-memory server of this test file, if LUANEST_TEST_SERVER=memory. Suites must have the same results on both. */
+const memory = process.env.LUANEST_TEST_SERVER === 'memory' ? new MemoryRedis() : undefined;
+
 export function standaloneClient(options: RedisOptions = {}): Redis {
-  return quiet(new Redis(sharedRedisUrl(), options));
+  return quiet(memory?.client(options) ?? new Redis(sharedRedisUrl(), options));
 }
 
 export function clusterClient(options: ClusterOptions = {}): Cluster {

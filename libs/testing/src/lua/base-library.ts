@@ -56,7 +56,7 @@ const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
     return protectedCall(called, values, (raised) => {
       // Redis returns the text of an error that is a table.
       const text = raised instanceof LuaTable ? raised.get('err') : undefined;
-      return text === undefined ? raised : text;
+      return text ?? raised;
     });
   },
   rawequal: (args) => {

@@ -4,7 +4,7 @@ import { TokenStream } from './token-stream';
 
 /**
  * Compiles the source of a script, of which each character is one byte, to the body of a JavaScript function with the
- * parameter `lua` (see LuaRuntime). The function returns what the script returns.
+ * parameters `lua` (see LuaRuntime) and `varargs`, an array. The function returns what the script returns.
  *
  * @throws LuaError if the source is not Lua 5.1
  */
@@ -15,7 +15,6 @@ export function compile(source: string): string {
   if (!tokens.atEnd) throw tokens.wrong("'<eof>' expected");
   return `'use strict';
 const { operators: $o, position: $p, nothing: $n, first: $1, spread: $s, isTrue: $t, global: $g, setGlobal: $G } = lua;
-const varargs = [];
 const $c = 0;
 ${declared(scope)}${body}
 return $n;`;

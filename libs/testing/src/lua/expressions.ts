@@ -1,6 +1,7 @@
 import { declared } from './compiler';
 import { Scope } from './scope';
 import { compileBlock } from './statements';
+import { compileTable } from './table-constructors';
 import type { TokenStream } from './token-stream';
 
 /** A compiled expression. */
@@ -245,33 +246,6 @@ export function compileFunction(tokens: TokenStream, outer: Scope, isMethod: boo
   const body = compileBlock(tokens, scope);
   tokens.expectEnd('end', 'function', line);
   return `((${parameters.join(', ')}) => {\nconst $c = $p.calledFrom;\n${declared(scope)}${body}\nreturn $n;\n})`;
-}
-
-function compileTable(tokens: TokenStream, scope: Scope): Expression {
-  const { line } = tokens.expect('{');
-  const list: Expression[] = [];
-  const pairs: string[] = [];
-  while (tokens.current.kind !== '}') {
-    if (tokens.current.kind === 'name' && tokens.following.kind === '=') {
-      const { text } = tokens.next();
-      tokens.next();
-      pairs.push(JSON.stringify(text), single(compileExpression(tokens, scope)));
-    } else if (tokens.accept('[')) {
-      const key = single(compileExpression(tokens, scope));
-      tokens.expect(']');
-      tokens.expect('=');
-      pairs.push(key, single(compileExpression(tokens, scope)));
-    } else {
-      list.push(compileExpression(tokens, scope));
-      if (tokens.current.kind !== '}' && list.at(-1)?.several === true) {
-        list.push({ code: single(list.pop() as Expression) });
-      }
-    }
-    if (!tokens.accept(',') && !tokens.accept(';')) break;
-  }
-  tokens.expectEnd('}', '{', line);
-  const known = list.length - (list.at(-1)?.several === true ? 1 : 0);
-  return { code: `$o.table([${listCode(list).join(', ')}], ${known}, [${pairs.join(', ')}], ${line})` };
 }
 
 /** Returns JavaScript for exactly one value. */

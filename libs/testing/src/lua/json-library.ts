@@ -1,4 +1,5 @@
-import { library, type Arguments } from './arguments';
+import { library } from './arguments';
+import { decodeJson } from './json-decoder';
 import { formatGeneral } from './numbers';
 import { raise } from './position';
 import { LuaTable } from './table';
@@ -12,7 +13,10 @@ const NULL: LuaValue = Object.assign(() => undefined, {});
 export function createJsonLibrary(): LuaTable {
   return library(
     {
-      decode: (args) => decode(args),
+      decode: (args) => {
+        if (args.values.length !== 1) throw args.invalid(1, 'expected 1 argument');
+        return decodeJson(args.text(1), NULL);
+      },
       encode: (args) => {
         if (args.values.length !== 1) throw args.invalid(1, 'expected 1 argument');
         return encode(args.values[0], 0);
@@ -31,7 +35,7 @@ function encode(value: LuaValue, depth: number): string {
     return formatGeneral(value, 14, false);
   }
   if (!(value instanceof LuaTable)) throw raise(`Cannot serialise ${typeOf(value)}: type not supported`);
-  if (depth >= DEEPEST) throw raise(`Cannot serialise, excessive depth (${depth + 1})`);
+  if (depth >= DEEPEST) throw raise(`Cannot serialise, excessive nesting (${depth + 1})`);
   const length = arrayLength(value);
   if (length > 0) {
     const items = Array.from({ length }, (_, index) => encode(value.get(index + 1), depth + 1));
@@ -41,7 +45,7 @@ function encode(value: LuaValue, depth: number): string {
   for (let entry = value.next(undefined); entry !== undefined; entry = value.next(entry[0])) {
     const [key, member] = entry;
     if (typeof key !== 'string' && typeof key !== 'number') {
-      throw raise('Cannot serialise table: table key must be a number or string');
+      throw raise(`Cannot serialise ${typeOf(key)}: table key must be a number or string`);
     }
     const name = typeof key === 'string' ? encodeText(key) : `"${formatGeneral(key, 14, false)}"`;
     members.push(`${name}:${encode(member, depth + 1)}`);
@@ -79,27 +83,4 @@ function encodeText(text: string): string {
     return ESCAPES[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
   return `"${escaped}"`;
-}
-
-function decode(args: Arguments): LuaValue {
-  const bytes = args.text(1);
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(bytes, 'latin1').toString('utf8'));
-  } catch {
-    throw raise('Expected value but found invalid token at character 1');
-  }
-  return fromJson(value);
-}
-
-function fromJson(value: unknown): LuaValue {
-  if (value === null) return NULL;
-  if (typeof value === 'string') return Buffer.from(value, 'utf8').toString('latin1');
-  if (Array.isArray(value)) return LuaTable.from(value.map(fromJson));
-  if (typeof value !== 'object') return value as LuaValue;
-  const table = new LuaTable();
-  for (const [key, member] of Object.entries(value)) {
-    table.set(Buffer.from(key, 'utf8').toString('latin1'), fromJson(member));
-  }
-  return table;
 }

@@ -25,6 +25,14 @@ export class RandomNumbers {
   }
 }
 
+/** A function of two numbers. C checks the second one first. */
+function ofTwo(calculate: (a: number, b: number) => number): (args: Arguments) => number {
+  return (args) => {
+    const second = args.number(2);
+    return calculate(args.number(1), second);
+  };
+}
+
 export function createMathLibrary(random: RandomNumbers): LuaTable {
   const one = (calculate: (value: number) => number) => (args: Arguments) => calculate(args.number(1));
   const most = (choose: (...values: number[]) => number) => (args: Arguments) =>
@@ -35,27 +43,27 @@ export function createMathLibrary(random: RandomNumbers): LuaTable {
       acos: one(Math.acos),
       asin: one(Math.asin),
       atan: one(Math.atan),
-      atan2: (args) => Math.atan2(args.number(1), args.number(2)),
+      atan2: ofTwo(Math.atan2),
       ceil: one(Math.ceil),
       cos: one(Math.cos),
       cosh: one(Math.cosh),
       deg: one((value) => (value * 180) / Math.PI),
       exp: one(Math.exp),
       floor: one(Math.floor),
-      fmod: (args) => args.number(1) % args.number(2),
+      fmod: ofTwo((a, b) => a % b),
       frexp: (args) => split(args.number(1)),
-      ldexp: (args) => args.number(1) * 2 ** args.integer(2),
+      ldexp: ofTwo((a, b) => a * 2 ** Math.trunc(b)),
       log: one(Math.log),
       log10: one(Math.log10),
       max: most(Math.max),
       min: most(Math.min),
-      mod: (args) => args.number(1) % args.number(2),
+      mod: ofTwo((a, b) => a % b),
       modf: (args) => {
         const value = args.number(1);
         const whole = Math.trunc(value);
         return [whole, Number.isFinite(value) ? value - whole : 0];
       },
-      pow: (args) => args.number(1) ** args.number(2),
+      pow: ofTwo((a, b) => a ** b),
       rad: one((value) => (value * Math.PI) / 180),
       random: (args) => {
         const part = random.next();
@@ -127,10 +135,11 @@ export function createBitLibrary(): LuaTable {
   });
 }
 
-/** The low 32 bits of a number, which is rounded to the nearest integer. */
+const bytes = new DataView(new ArrayBuffer(8));
+
+/** The low 32 bits of a number, which is rounded to the nearest integer. A number beyond 2^51 gives what it gives in C. */
 function bits(value: number): number {
-  const floor = Math.floor(value);
-  const rest = value - floor;
-  const rounded = rest > 0.5 || (rest === 0.5 && floor % 2 !== 0) ? floor + 1 : floor;
-  return Number(BigInt.asIntN(32, BigInt(Number.isFinite(rounded) ? rounded : 0)));
+  // Adding 2^52 + 2^51 moves the integer into the low bits of the double.
+  bytes.setFloat64(0, value + 6755399441055744);
+  return bytes.getInt32(4);
 }

@@ -120,20 +120,20 @@ export const operators = {
     });
   },
 
-  /**
-   * Returns the table of a table constructor.
-   *
-   * @param list values at 1, 2, ... @param known how many values the list has besides those of a call or ... at its end
-   * @param pairs keys and values, one after the other
-   */
-  table(list: readonly LuaValue[], known: number, pairs: readonly LuaValue[], line: number): LuaTable {
-    const table = new LuaTable(roundedSize(known), roundedSize(pairs.length / 2));
-    for (let at = 0; at < pairs.length; at += 2) {
-      const key = pairs[at];
-      if (key === undefined) throw fault(line, 'table index is nil');
-      if (Number.isNaN(key)) throw fault(line, 'table index is NaN');
-      table.set(key, pairs[at + 1]);
-    }
+  /** Returns a new table with room for a list and for pairs. */
+  newTable(items: number, pairs: number): LuaTable {
+    return new LuaTable(roundedSize(items), roundedSize(pairs));
+  },
+
+  /** Sets a pair of a table constructor. */
+  setPair(table: LuaTable, key: LuaValue, value: LuaValue, line: number): void {
+    if (key === undefined) throw fault(line, 'table index is nil');
+    if (Number.isNaN(key)) throw fault(line, 'table index is NaN');
+    table.set(key, value);
+  },
+
+  /** Sets the list of a table constructor. */
+  fill(table: LuaTable, list: readonly LuaValue[]): LuaTable {
     table.reserve(list.length);
     for (const [index, value] of list.entries()) table.set(index + 1, value);
     return table;
@@ -219,7 +219,7 @@ function compared(event: string, a: LuaValue, b: LuaValue, line: number): boolea
 function viaMetatable(object: LuaTable, key: LuaValue, line: number): LuaValue {
   const handler = object.metatable?.get('__index');
   if (handler === undefined) return undefined;
-  if (typeof handler === 'function') return first(handler(object, key) as LuaResult);
+  if (typeof handler === 'function') return first(handler(object, key));
   return operators.index(handler, key, '', line);
 }
 

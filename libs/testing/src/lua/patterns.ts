@@ -7,6 +7,7 @@ export interface PatternMatch {
   readonly end: number;
   /** Texts, or 1-based positions of empty captures. The whole match is not one of them. */
   readonly captures: readonly LuaValue[];
+  readonly captureCount: number;
 }
 
 interface Capture {
@@ -19,6 +20,7 @@ const SPECIALS = /[\^$*+?.([%-]/;
 const MOST_CAPTURES = 32;
 const CLASSES: Readonly<Record<string, RegExp>> = {
   a: /[A-Za-z]/,
+  // eslint-disable-next-line no-control-regex -- control characters are what it is
   c: /[\0-\x1f\x7f]/,
   d: /\d/,
   l: /[a-z]/,
@@ -49,7 +51,16 @@ export function findPattern(text: string, pattern: string, from: number): Patter
 export function matchAt(text: string, pattern: string, start: number, patternAt: number): PatternMatch | undefined {
   const matcher = new Matcher(text, pattern);
   const end = matcher.match(start, patternAt);
-  return end === undefined ? undefined : { start, end, captures: matcher.captured() };
+  if (end === undefined) return undefined;
+  return {
+    start,
+    end,
+    // Read only when it is needed: a capture that is not closed is an error only then.
+    get captures() {
+      return matcher.captured();
+    },
+    captureCount: matcher.captureCount,
+  };
 }
 
 class Matcher {
@@ -60,6 +71,10 @@ class Matcher {
     private readonly text: string,
     private readonly pattern: string,
   ) {}
+
+  get captureCount(): number {
+    return this.captures.length;
+  }
 
   captured(): LuaValue[] {
     return this.captures.map(({ start, length }) => {

@@ -1,15 +1,16 @@
 import { asLuaError, baseFunctions } from './base-library';
+import { library, libraryFunction } from './arguments';
 import { compile } from './compiler';
 import { createJsonLibrary } from './json-library';
 import { createBitLibrary, createMathLibrary, RandomNumbers } from './math-library';
 import { fault, operators } from './operators';
-import { position } from './position';
+import { position, raise } from './position';
 import { createStringLibrary } from './string-library';
 import { LuaTable } from './table';
 import { createTableLibrary } from './table-library';
-import { first, isTrue, NOTHING, spread, type LuaFunction, type LuaResult, type LuaValue } from './values';
+import { first, isTrue, NOTHING, spread, type LuaResult, type LuaValue } from './values';
 
-export type CompiledScript = (lua: object) => LuaResult;
+export type CompiledScript = (lua: object, varargs: readonly LuaValue[]) => LuaResult;
 
 operators.strings = createStringLibrary();
 
@@ -17,11 +18,11 @@ operators.strings = createStringLibrary();
 export class LuaRuntime {
   private readonly random = new RandomNumbers();
   private readonly globals: Map<string, LuaValue>;
+  private readonly globalTable = new LuaTable();
   private readonly environment: object;
 
   /** @param redis table `redis` with call() and pcall() */
   constructor(redis: LuaTable) {
-    const globals = new LuaTable();
     this.globals = new Map<string, LuaValue>([
       ...Object.entries(baseFunctions()),
       ['string', operators.strings],
@@ -31,10 +32,12 @@ export class LuaRuntime {
       ['cjson', createJsonLibrary()],
       ['redis', redis],
       ['_VERSION', 'Lua 5.1'],
-      ['_G', globals],
+      ['_G', this.globalTable],
+      ...missingLibraries(),
+      ['loadstring', libraryFunction((args) => this.loadString(args.text(1)))],
     ]);
-    for (const [name, value] of this.globals) globals.set(name, value);
-    globals.readOnly = true;
+    for (const [name, value] of this.globals) this.globalTable.set(name, value);
+    this.globalTable.readOnly = true;
     this.environment = {
       operators,
       position,
@@ -52,19 +55,35 @@ export class LuaRuntime {
   /** Compiles a script. @throws LuaError */
   compile(source: string): CompiledScript {
     // eslint-disable-next-line @typescript-eslint/no-implied-eval -- this is the compiler of Lua
-    return new Function('lua', compile(source)) as CompiledScript;
+    return new Function('lua', 'varargs', compile(source)) as CompiledScript;
   }
 
   /** Runs a compiled script. @returns its first value @throws LuaError */
   run(compiled: CompiledScript, keys: readonly string[], args: readonly string[]): LuaValue {
     this.random.seed(0);
-    this.globals.set('KEYS', LuaTable.from(keys));
-    this.globals.set('ARGV', LuaTable.from(args));
+    this.setGlobal('KEYS', LuaTable.from(keys));
+    this.setGlobal('ARGV', LuaTable.from(args));
     try {
-      return first(compiled(this.environment));
+      return first(compiled(this.environment, NOTHING));
     } catch (error) {
       throw asLuaError(error);
     }
+  }
+
+  private loadString(source: string): LuaResult {
+    try {
+      const compiled = this.compile(source);
+      return (...args) => compiled(this.environment, args);
+    } catch (error) {
+      // Its name is its first line.
+      const text = asLuaError(error).message.replace(/^user_script:/, `[string "${source.split('\n', 1)[0]}"]:`);
+      return [undefined, text];
+    }
+  }
+
+  private setGlobal(name: string, value: LuaValue): void {
+    this.globals.set(name, value);
+    this.globalTable.set(name, value);
   }
 
   private global(name: string, line: number): LuaValue {
@@ -74,4 +93,17 @@ export class LuaRuntime {
   }
 }
 
-export type { LuaFunction };
+/** Libraries of Redis that the in-memory server does not have: their functions raise an error that says so. */
+function missingLibraries(): [string, LuaValue][] {
+  const missing: Readonly<Record<string, string>> = {
+    coroutine: 'create resume running status wrap yield',
+    cmsgpack: 'pack unpack unpack_one unpack_limit',
+    struct: 'pack size unpack',
+  };
+  return Object.entries(missing).map(([name, functions]) => {
+    const raiseMissing = (): never => {
+      throw raise(`the in-memory server does not support ${name}`);
+    };
+    return [name, library(Object.fromEntries(functions.split(' ').map((one) => [one, raiseMissing])))];
+  });
+}

@@ -1,6 +1,6 @@
 /** Names of locals of one function, with the names that compiled code gives them. */
 export class Scope {
-  private readonly blocks: Map<string, string>[] = [new Map()];
+  private readonly blocks = [new Map<string, string>()];
   readonly temporaries: string[] = [];
   /** How many loops the current statement is in. */
   loops = 0;

@@ -15,7 +15,9 @@ export function formatText(args: Arguments): string {
     if (width.length > 2 || precision.length > 2) throw raise('invalid format (width or precision too long)');
     if (++number > args.values.length) throw args.invalid(number, 'no value');
     const digits = point === undefined ? undefined : Number(precision);
-    return padded(converted(letter, args, number, flags, digits), letter, flags, Number(width), digits);
+    const text = padded(converted(letter, args, number, flags, digits), letter, flags, Number(width), digits);
+    // C ends the text at a zero byte.
+    return letter === 'c' ? (text.split('\0', 1)[0] ?? '') : text;
   });
 }
 

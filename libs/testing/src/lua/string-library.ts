@@ -1,5 +1,5 @@
 import { library, type Arguments } from './arguments';
-import { textOf } from './operators';
+import { operators, textOf } from './operators';
 import { findPattern, isPlain, matchAt, type PatternMatch } from './patterns';
 import { callBack, raise } from './position';
 import { LuaTable } from './table';
@@ -27,19 +27,8 @@ export function createStringLibrary(): LuaTable {
         .join(''),
     find: (args) => find(args, true),
     format: formatText,
-    gmatch: (args) => {
-      const [text, pattern] = [args.text(1), args.text(2)];
-      let from = 0;
-      return () => {
-        for (; from <= text.length; from++) {
-          const found = matchAt(text, pattern, from, 0);
-          if (found === undefined) continue;
-          from = found.end === found.start ? found.end + 1 : found.end;
-          return capturesOf(text, found);
-        }
-        return undefined;
-      };
-    },
+    gmatch,
+    gfind: (args) => gmatch(args),
     gsub,
     len: (args) => args.text(1).length,
     lower: (args) => args.text(1).replace(/[A-Z]+/g, (part) => part.toLowerCase()),
@@ -60,6 +49,20 @@ export function createStringLibrary(): LuaTable {
   });
 }
 
+function gmatch(args: Arguments): LuaResult {
+  const [text, pattern] = [args.text(1), args.text(2)];
+  let from = 0;
+  return () => {
+    for (; from <= text.length; from++) {
+      const found = matchAt(text, pattern, from, 0);
+      if (found === undefined) continue;
+      from = found.end === found.start ? found.end + 1 : found.end;
+      return capturesOf(text, found);
+    }
+    return undefined;
+  };
+}
+
 /** An index that counts from the end if it is negative; 0 if it is before the begin. */
 function indexOf(index: number, length: number): number {
   return index >= 0 ? index : Math.max(0, length + index + 1);
@@ -78,8 +81,8 @@ function find(args: Arguments, withPlace: boolean): LuaResult {
 }
 
 /** Returns the captures of a match; the whole match if the pattern has none. */
-function capturesOf(text: string, { start, end, captures }: PatternMatch): readonly LuaValue[] {
-  return captures.length > 0 ? captures : [text.slice(start, end)];
+function capturesOf(text: string, match: PatternMatch): readonly LuaValue[] {
+  return match.captureCount > 0 ? match.captures : [text.slice(match.start, match.end)];
 }
 
 function gsub(args: Arguments): LuaResult {
@@ -111,24 +114,23 @@ function gsub(args: Arguments): LuaResult {
 
 function replaced(text: string, match: PatternMatch, replacement: LuaValue): string {
   const whole = text.slice(match.start, match.end);
-  const captures = capturesOf(text, match);
   let value: LuaValue;
-  if (typeof replacement === 'function') value = first(callBack(replacement, ...captures));
-  else if (replacement instanceof LuaTable) value = replacement.get(captures[0]);
-  else value = expanded(textOf(replacement) ?? '', whole, captures, match.captures.length);
+  if (typeof replacement === 'function') value = first(callBack(replacement, ...capturesOf(text, match)));
+  else if (replacement instanceof LuaTable) value = operators.index(replacement, capturesOf(text, match)[0], '', 0);
+  else value = expanded(textOf(replacement) ?? '', whole, () => capturesOf(text, match), match.captureCount);
   if (!isTrue(value)) return whole;
   const result = textOf(value);
   if (result === undefined) throw raise(`invalid replacement value (a ${typeOf(value)})`);
   return result;
 }
 
-function expanded(template: string, whole: string, captures: readonly LuaValue[], count: number): string {
+function expanded(template: string, whole: string, captures: () => readonly LuaValue[], count: number): string {
   return template.replace(/%([\s\S]?)/g, (_, char: string) => {
     // C sees the zero at the end of the text.
     if (char === '') return '\0';
     if (!/\d/.test(char)) return char;
     if (char === '0') return whole;
     if (Number(char) > Math.max(1, count)) throw raise('invalid capture index');
-    return textOf(captures[Number(char) - 1]) ?? '';
+    return textOf(captures()[Number(char) - 1]) ?? '';
   });
 }

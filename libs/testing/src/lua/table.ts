@@ -1,5 +1,6 @@
+import { raiseAt } from './position';
 import { TableNodes } from './table-nodes';
-import { LuaError, type LuaValue } from './values';
+import type { LuaValue } from './values';
 
 /**
  * A table of Lua: an array for the keys 1, 2, 3, ... and nodes for all other keys.
@@ -77,7 +78,7 @@ export class LuaTable {
     if (key === undefined) return 0;
     if (typeof key === 'number' && this.isInArray(key)) return key;
     const index = this.nodes.indexOf(key);
-    if (index === undefined) throw new LuaError("invalid key to 'next'");
+    if (index === undefined) throw raiseAt(0, "invalid key to 'next'");
     return this.array.length + index + 1;
   }
 

@@ -33,7 +33,8 @@ export class Channels {
   publish(channel: string, message: string): number {
     let count = this.send('channels', channel, ['message', channel, message]);
     for (const pattern of this.listeners.patterns.keys()) {
-      if (globPattern(pattern).test(channel)) count += this.send('patterns', pattern, ['pmessage', pattern, channel, message]);
+      if (globPattern(pattern).test(channel))
+        count += this.send('patterns', pattern, ['pmessage', pattern, channel, message]);
     }
     return count;
   }

@@ -112,7 +112,8 @@ export class Keyspace {
 
   removeIfEmpty(key: string): void {
     const value = this.entries.get(key)?.value;
-    if (value !== undefined && typeof value !== 'string' && value.type !== 'stream' && value.size === 0) this.delete(key);
+    if (value !== undefined && typeof value !== 'string' && value.type !== 'stream' && value.size === 0)
+      this.delete(key);
   }
 
   /** Returns when a key expires, ms since 1970; null if it has no TTL; undefined if it does not exist. */

@@ -44,4 +44,3 @@ export class MemoryRedis {
     this.server.db.restore(snapshot);
   }
 }
-

@@ -30,7 +30,7 @@ export function positive(text: string, error = 'ERR value is out of range, must 
 
 /** Returns a number other than NaN. @throws RedisError */
 export function float(text: string, error = NOT_A_FLOAT): number {
-  const value = /^\s|\s$/.test(text) ? undefined : parseNumber(text);
+  const value = /^\s|\s$|\0/.test(text) ? undefined : parseNumber(text);
   if (value === undefined || Number.isNaN(value)) refuse(error);
   // What is too large or too small for a double is an error, unless it is written as 0 or as inf.
   const isOutOfRange = (value === 0 || !Number.isFinite(value)) && !/^[-+]?(?:inf|0x|[0.]+(?:e|$))/i.test(text);

@@ -15,7 +15,9 @@ export function findCommand(words: readonly string[]): Found {
   if (found === 'unknown') throw unknownCommand(words);
   if (found === 'unknown subcommand') {
     const [name = '', subcommand = ''] = words;
-    throw new RedisError(`ERR unknown subcommand '${shownText(subcommand).slice(0, 128)}'. Try ${name.toUpperCase()} HELP.`);
+    throw new RedisError(
+      `ERR unknown subcommand '${shownText(subcommand).slice(0, 128)}'. Try ${name.toUpperCase()} HELP.`,
+    );
   }
   if (!hasArity(found.command, words.length)) throw wrongNumber(found.name);
   return found;

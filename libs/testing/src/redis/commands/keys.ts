@@ -14,7 +14,8 @@ function countKeys({ db }: Context, keys: readonly string[]): Reply {
 }
 
 function flush({ db }: Context, args: readonly string[]): Reply {
-  if (args.length > 1 || (args.length === 1 && !isWord(args[0], 'ASYNC') && !isWord(args[0], 'SYNC'))) refuse(SYNTAX_ERROR);
+  if (args.length > 1 || (args.length === 1 && !isWord(args[0], 'ASYNC') && !isWord(args[0], 'SYNC')))
+    refuse(SYNTAX_ERROR);
   db.clear();
   return OK;
 }

@@ -35,4 +35,3 @@ export const scriptCommands: CommandTable = {
     },
   },
 };
-

@@ -89,12 +89,7 @@ function readOptions(args: readonly string[], options: RangeOptions): void {
 }
 
 /** Replies to ZRANGE and the like. @param by undefined if BYSCORE and BYLEX are allowed @param reverse undefined for REV */
-export function range(
-  { db }: Context,
-  args: readonly string[],
-  by?: RangeOptions['by'],
-  reverse?: boolean,
-): Reply {
+export function range({ db }: Context, args: readonly string[], by?: RangeOptions['by'], reverse?: boolean): Reply {
   const options: RangeOptions = { by, reverse, limit: undefined, withScores: false };
   readOptions(args.slice(3), options);
   const kind = options.by ?? 'rank';

@@ -170,7 +170,12 @@ function claimIdle(
       group.removePending(id);
       deleted.push(idText(id));
     } else if (minIdle === 0 || now - deliveredAtMs >= minIdle) {
-      group.setPending({ id, consumer: seen(group, consumer, now), deliveredAtMs: now, deliveries: deliveries + (justId ? 0n : 1n) });
+      group.setPending({
+        id,
+        consumer: seen(group, consumer, now),
+        deliveredAtMs: now,
+        deliveries: deliveries + (justId ? 0n : 1n),
+      });
       claimed.push(justId ? idText(id) : entryReply(entry));
     }
   }

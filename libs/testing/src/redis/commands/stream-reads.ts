@@ -128,7 +128,7 @@ function readHistory(
   const held = group.pendingRange(start + 1n, HIGHEST_ID).filter((entry) => entry.consumer === consumer);
   return held.slice(0, most).map((pending): Reply => {
     const entry = stream.find(pending.id);
-    if (entry === undefined) return [idText(pending.id), null];
+    if (entry === undefined) return [idText(pending.id), NULL_ARRAY];
     group.setPending({ ...pending, deliveredAtMs: nowMs, deliveries: pending.deliveries + 1n });
     return entryReply(entry);
   });

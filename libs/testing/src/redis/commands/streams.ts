@@ -1,7 +1,17 @@
 import { integer } from '../numbers';
 import { NULL_ARRAY, OK, refuse, SYNTAX_ERROR, type Reply } from '../reply';
 import { Stream, type StreamEntry } from '../streams/stream';
-import { HIGHEST_ID, idOf, idText, LOWEST_ID, msOf, parseBound, parseId, sequenceOf, type StreamId } from '../streams/stream-id';
+import {
+  HIGHEST_ID,
+  idOf,
+  idText,
+  LOWEST_ID,
+  msOf,
+  parseBound,
+  parseId,
+  sequenceOf,
+  type StreamId,
+} from '../streams/stream-id';
 import { at, isWord, reads, writes, wrongNumber, type Command, type CommandTable, type Context } from './command';
 
 const TOO_SMALL = 'ERR The ID specified in XADD is equal or smaller than the target stream top item';
@@ -84,7 +94,9 @@ function readNewId(text: string): (lastId: StreamId, nowMs: number) => StreamId 
   const ms = msOf(parseId(`${text.slice(0, -2)}-0`));
   return (lastId) => {
     if (msOf(lastId) !== ms) return idOf(ms, 0n);
-    return sequenceOf(lastId) === sequenceOf(HIGHEST_ID) ? refuse('ERR Elements are too large to be stored') : lastId + 1n;
+    return sequenceOf(lastId) === sequenceOf(HIGHEST_ID)
+      ? refuse('ERR Elements are too large to be stored')
+      : lastId + 1n;
   };
 }
 

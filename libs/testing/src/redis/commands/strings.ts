@@ -24,7 +24,12 @@ function setOptions(args: readonly string[]): SetOptions {
     else if (word === 'XX' && options.nx !== true) options.xx = true;
     else if (word === 'GET') options.get = true;
     else if (word === 'KEEPTTL' && options.expiry === undefined) options.keepTtl = true;
-    else if (/^(?:EX|PX|EXAT|PXAT)$/.test(word) && options.keepTtl !== true && isFirst(options.expiry, word) && next !== undefined) {
+    else if (
+      /^(?:EX|PX|EXAT|PXAT)$/.test(word) &&
+      options.keepTtl !== true &&
+      isFirst(options.expiry, word) &&
+      next !== undefined
+    ) {
       options.expiry = [word, next];
       index++;
     } else refuse(SYNTAX_ERROR);

@@ -33,4 +33,3 @@ export const transactionCommands: CommandTable = {
   unwatch: notInScripts(reads(1, () => OK)),
   watch: notInScripts(reads(-2, () => refuse('ERR the in-memory server does not support WATCH'))),
 };
-

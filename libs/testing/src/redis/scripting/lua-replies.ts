@@ -1,16 +1,7 @@
 import { LuaTable } from '../../lua/table';
 import type { LuaValue } from '../../lua/values';
 import { scoreText } from '../numbers';
-import {
-  Double,
-  Members,
-  NoReply,
-  NullArray,
-  Pairs,
-  RedisError,
-  Status,
-  type Reply,
-} from '../reply';
+import { Double, Members, NoReply, NullArray, Pairs, RedisError, shownText, Status, type Reply } from '../reply';
 import { flat } from '../resp';
 
 /** Returns what redis.call() returns for a reply. Errors are tables, too. */
@@ -50,15 +41,17 @@ function replyOfTable(table: LuaTable): Reply {
     return typeof value === 'string' ? value : undefined;
   };
   const [error, status, big] = [text('err'), text('ok'), text('big_number')];
-  if (error !== undefined) return new RedisError(error);
-  if (status !== undefined) return new Status(status);
+  if (error !== undefined) return new RedisError(shownText(error));
+  if (status !== undefined) return new Status(shownText(status));
   const double = table.get('double');
   if (typeof double === 'number') return new Double(double);
   const [map, set, verbatim] = [table.get('map'), table.get('set'), table.get('verbatim_string')];
-  if (map instanceof LuaTable) return new Pairs(entriesOf(map).map(([key, value]) => [replyOfLua(key), replyOfLua(value)]));
+  if (map instanceof LuaTable)
+    return new Pairs(entriesOf(map).map(([key, value]) => [replyOfLua(key), replyOfLua(value)]));
   if (set instanceof LuaTable) return new Members(entriesOf(set).map(([key]) => replyOfLua(key)));
   if (big !== undefined) return big.replace(/[\r\n]/g, ' ');
-  if (verbatim instanceof LuaTable && typeof verbatim.get('string') === 'string') return verbatim.get('string') as string;
+  if (verbatim instanceof LuaTable && typeof verbatim.get('string') === 'string')
+    return verbatim.get('string') as string;
   const items: Reply[] = [];
   for (let index = 1, item = table.get(1); item !== undefined; item = table.get(++index)) items.push(replyOfLua(item));
   return items;

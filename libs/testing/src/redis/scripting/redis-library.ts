@@ -49,7 +49,8 @@ export function createRedisLibrary(call: CallCommand): LuaTable {
       set_repl: () => NOTHING,
       setresp: (args) => {
         if (args.values[0] === 2) return NOTHING;
-        const problem = args.values[0] === 3 ? 'the in-memory server supports RESP2 in scripts only' : 'RESP version must be 2 or 3.';
+        const problem =
+          args.values[0] === 3 ? 'the in-memory server supports RESP2 in scripts only' : 'RESP version must be 2 or 3.';
         throw raiseValue(errorTable(`ERR ${problem}`));
       },
       sha1hex: (args) => {

@@ -5,7 +5,7 @@ import { LuaTable } from '../../lua/table';
 import { LuaError } from '../../lua/values';
 import { hasArity } from '../commands/command';
 import { lookUp } from '../commands/find-command';
-import { RedisError, refuse, type Reply } from '../reply';
+import { RedisError, refuse, shownText, type Reply } from '../reply';
 import type { Server } from '../server';
 import { Session } from '../session';
 import { replyOfLua } from './lua-replies';
@@ -23,7 +23,11 @@ interface Script {
 export class ScriptEngine {
   private readonly scripts = new Map<string, Script>();
   private readonly runtime: LuaRuntime;
-  private readonly session = new Session(0, () => undefined, () => undefined);
+  private readonly session = new Session(
+    0,
+    () => undefined,
+    () => undefined,
+  );
   private isReadOnly = false;
 
   constructor(private readonly server: Server) {
@@ -65,7 +69,7 @@ export class ScriptEngine {
       return this.server.db.freezeExpiry(() => replyOfLua(this.runtime.run(script.compiled, keys, args)));
     } catch (error) {
       if (!(error instanceof LuaError)) throw error;
-      refuse(`${messageOf(error)} script: ${sha}, on @user_script:${error.line}.`);
+      refuse(`${shownText(messageOf(error))} script: ${sha}, on @user_script:${error.line}.`);
     }
   }
 

@@ -30,7 +30,10 @@ export class ConsumerGroup {
     const copy = new ConsumerGroup(this.lastId, this.entriesRead);
     const consumers = new Map([...this.consumers.values()].map((one) => [one, { ...one }]));
     for (const consumer of consumers.values()) copy.consumers.set(consumer.name, consumer);
-    copy.pending = this.pending.map((entry) => ({ ...entry, consumer: consumers.get(entry.consumer) ?? entry.consumer }));
+    copy.pending = this.pending.map((entry) => ({
+      ...entry,
+      consumer: consumers.get(entry.consumer) ?? entry.consumer,
+    }));
     return copy;
   }
 

@@ -74,7 +74,7 @@ export class Stream {
 
   /** Returns true if an entry from `id` on may have been removed. */
   hasTombstones(id: StreamId): boolean {
-    return this.entries.length > 0 && this.maxDeletedId !== LOWEST_ID && id <= this.maxDeletedId;
+    return this.entries.length > 0 && this.firstId <= this.maxDeletedId && id <= this.maxDeletedId;
   }
 
   /** Returns how many entries were ever added up to an id; undefined if that is not known. */

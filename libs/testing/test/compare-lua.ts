@@ -1,0 +1,38 @@
+import { processClock } from '../src/redis/clock';
+import { encode } from '../src/redis/resp';
+import { Server } from '../src/redis/server';
+import type { Difference } from './compare-servers';
+import { Random } from './random';
+import { RandomLua } from './random-lua';
+import type { RawRedis } from './raw-redis';
+
+const BATCH = 100;
+/** Addresses of tables and functions differ. */
+const ADDRESS = /0x[\da-f]{6,}/g;
+
+/** Runs random Lua programs on a Redis server and on the one in memory. @returns where the replies differ */
+export async function compareLua(real: RawRedis, programs: number, seed: number): Promise<Difference[]> {
+  const lua = new RandomLua(new Random(seed));
+  const memory = new Server(processClock);
+  const session = memory.open(
+    () => undefined,
+    () => undefined,
+  );
+  const differences: Difference[] = [];
+  for (let count = 0; count < programs; count += BATCH) {
+    const batch = Array.from({ length: BATCH }, () => ['EVAL', Buffer.from(lua.program()).toString('latin1'), '0']);
+    const replies = batch.map((words) => encode(memory.execute(session, words), 2));
+    const expected = await real.send(batch);
+    for (const [index, command] of batch.entries()) {
+      const [ours, theirs] = [replies[index] ?? '', expected[index] ?? ''];
+      if (comparable(ours) !== comparable(theirs)) differences.push({ command, memory: ours, real: theirs });
+    }
+    memory.scripts.flush();
+    await real.send([['SCRIPT', 'FLUSH']]);
+  }
+  return differences;
+}
+
+function comparable(reply: string): string {
+  return reply.includes('0x') ? reply.replace(ADDRESS, '?').replace(/\$\d+/g, '$?') : reply;
+}
