@@ -2,7 +2,8 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { ScriptRegistry, type AnyScript } from 'luanest/script-registry';
 import { connectIoredis } from '../../script-registry/src/connection/ioredis-connection';
 import { resolveOptions as resolveRegistryOptions } from '../../script-registry/src/script-registry.options';
-import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
+import { standaloneClient } from '../../script-registry/test/support';
+import { sharedClusterNodes, uniquePrefix } from '../../../test/support/shared-servers';
 import type { Limiter } from '../src/limiter/limiter.port';
 import { RedisLimiter } from '../src/limiter/redis-limiter';
 import { ResilientLimiter, type Clocks } from '../src/limiter/resilient-limiter';
@@ -18,7 +19,7 @@ export const servers: [name: string, connect: () => Redis | Cluster][] = [
 ];
 
 export function standalone(options: RedisOptions = {}, port?: number): Redis {
-  return quiet(port === undefined ? new Redis(sharedRedisUrl(), options) : new Redis(port, options));
+  return port === undefined ? standaloneClient(options) : quiet(new Redis(port, options));
 }
 
 export function quiet<T extends Redis | Cluster>(client: T): T {

@@ -113,6 +113,8 @@ return {show(a), show(b), show(c), show(t)}`;
   private readonly statements: readonly (() => string)[] = [
     () => `${this.name()} = ${this.expression()}`,
     () => `${this.name()}, ${this.name()} = ${this.expression()}, ${this.expression()}`,
+    () => `t[#t + 1], t[#t + 2] = ${this.expression()}, ${this.expression()}`,
+    () => `a, t[a] = ${this.expression()}, ${this.expression()}`,
     // A key without an address, which would decide the order of pairs().
     () => `t[${this.scalar()}] = ${this.expression()}`,
     () => `t.${this.name()} = ${this.expression()}`,

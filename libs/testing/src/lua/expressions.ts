@@ -16,6 +16,12 @@ export interface Expression {
   readonly name?: string;
   /** How to assign to it; undefined for what is not a variable. */
   readonly assign?: (value: string) => string;
+  /** Table and key of a field, which an assignment to several variables computes before it assigns the first one. */
+  readonly field?: {
+    readonly owner: string;
+    readonly key: string;
+    readonly set: (owner: string, key: string, value: string) => string;
+  };
   /** How a return statement calls it; undefined for what is not a call. */
   readonly tail?: string;
 }
@@ -184,10 +190,13 @@ function compilePrimary(tokens: TokenStream, scope: Scope): Expression {
 
 function indexed(object: Expression, key: string, name: string, line: number): Expression {
   const owner = single(object);
+  const set = (table: string, field: string, value: string): string =>
+    `$o.setIndex(${table}, ${field}, ${value}, ${nameOf(object)}, ${line})`;
   return {
     code: `$o.index(${owner}, ${key}, ${nameOf(object)}, ${line})`,
     name,
-    assign: (value) => `$o.setIndex(${owner}, ${key}, ${value}, ${nameOf(object)}, ${line})`,
+    assign: (value) => set(owner, key, value),
+    field: { owner, key, set },
   };
 }
 

@@ -214,22 +214,31 @@ function compileReturn(tokens: TokenStream, scope: Scope): string {
 function compileCallOrAssignment(tokens: TokenStream, scope: Scope): string {
   const first = compileSuffixed(tokens, scope);
   if (first.tail !== undefined) return `${first.code};`;
-  const targets: Expression[] = [first];
-  const assigns = [assignTo(tokens, first)];
-  while (tokens.accept(',')) {
-    targets.push(compileSuffixed(tokens, scope));
-    assigns.push(assignTo(tokens, targets.at(-1) as Expression));
-  }
+  const targets = [checkedTarget(tokens, first)];
+  while (tokens.accept(',')) targets.push(checkedTarget(tokens, compileSuffixed(tokens, scope)));
   tokens.expect('=');
   const values = compileList(tokens, scope);
   const only = values.length === 1 ? values[0] : undefined;
-  if (targets.length === 1 && only !== undefined) return `${assigns[0]?.(single(only))};`;
-  const list = scope.unique('list');
-  const assignments = assigns.map((assign, index) => `${assign(`${list}[${index}]`)};`);
-  return `{\nconst ${list} = [${listCode(values).join(', ')}];\n${assignments.reverse().join('\n')}\n}`;
+  if (targets.length === 1 && only !== undefined) return `${first.assign?.(single(only))};`;
+  return compileAssignments(targets, values, scope);
 }
 
-function assignTo(tokens: TokenStream, { assign }: Expression): (value: string) => string {
-  if (assign === undefined) throw tokens.wrong('syntax error');
-  return assign;
+/** Compiles an assignment to several variables: tables and keys are computed first, then all values. */
+function compileAssignments(targets: readonly Expression[], values: readonly Expression[], scope: Scope): string {
+  const list = scope.unique('list');
+  const prepared: string[] = [];
+  const assignments = targets.map(({ field, assign }, index) => {
+    const value = `${list}[${index}]`;
+    if (field === undefined) return `${assign?.(value)};`;
+    const [owner, key] = [scope.unique('owner'), scope.unique('key')];
+    prepared.push(`const ${owner} = ${field.owner}, ${key} = ${field.key};`);
+    return `${field.set(owner, key, value)};`;
+  });
+  prepared.push(`const ${list} = [${listCode(values).join(', ')}];`);
+  return `{\n${[...prepared, ...assignments.reverse()].join('\n')}\n}`;
+}
+
+function checkedTarget(tokens: TokenStream, target: Expression): Expression {
+  if (target.assign === undefined) throw tokens.wrong('syntax error');
+  return target;
 }

@@ -1,4 +1,4 @@
-import { ConsumerGroup } from './consumer-group';
+import { type ConsumerGroup } from './consumer-group';
 import { LOWEST_ID, lowerBound, type StreamId } from './stream-id';
 
 export interface StreamEntry {
