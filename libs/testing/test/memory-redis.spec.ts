@@ -66,7 +66,7 @@ it('expires keys by a clock that is set', async () => {
   await expect(client.get('a')).resolves.toBe('1');
   clock.advance(1);
   await expect(client.get('a')).resolves.toBeNull();
-  await expect(client.time()).resolves.toEqual([1_800_000_000, 101_000]);
+  await expect(client.call('TIME')).resolves.toEqual(['1800000000', '101000']);
   await expect(client.xadd('s', '*', 'f', 'v')).resolves.toBe(`${NOW + 101}-0`);
   client.disconnect();
 });

@@ -1,4 +1,5 @@
 import { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers';
 import { RedisError, type Reply } from '../reply';
 import { encode, RequestReader } from '../resp';
 import type { Server } from '../server';
@@ -36,8 +37,9 @@ export class MemorySocket extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    // Later, as over a network: a client notes what it has sent after it has written it. A promise works with fake timers, too.
-    void Promise.resolve().then(() => {
+    // Later, as over a network: a client notes what it has sent after it has written it, and timers run between two calls.
+    // Fake timers do not replace the function of node:timers.
+    setImmediate(() => {
       for (const words of this.reader.read(chunk.toString('latin1'))) {
         if (!this.isQuitting) this.reply(this.execute(words));
       }
