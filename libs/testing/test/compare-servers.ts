@@ -1,6 +1,7 @@
 import { processClock } from '../src/redis/clock';
 import { encode } from '../src/redis/resp';
 import { Server } from '../src/redis/server';
+import { dumpCommands } from './dump-commands';
 import { Random } from './random';
 import { RandomCommands } from './random-commands';
 import type { RawRedis } from './raw-redis';
@@ -31,7 +32,7 @@ export async function compareServers(
   let count = 0;
   while (count < commands) {
     const maker = new RandomCommands(random);
-    const batch = [['FLUSHALL'], ...Array.from({ length: BATCH }, () => maker.next()), ...RandomCommands.dump()];
+    const batch = [['FLUSHALL'], ...Array.from({ length: BATCH }, () => maker.next()), ...dumpCommands()];
     const memory = new Server(processClock);
     const session = memory.open(
       () => undefined,

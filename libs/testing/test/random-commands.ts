@@ -1,57 +1,8 @@
-import type { Random } from './random';
-
-const KEYS = ['str', 'str2', 'hash', 'list', 'list2', 'set', 'set2', 'zset', 'stream', 'stream2', 'none'] as const;
-const VALUES = [
-  '',
-  'a',
-  'b',
-  'c',
-  '1',
-  '-5',
-  '10',
-  '3.5',
-  'x y',
-  '\r\n',
-  '\0\xff',
-  'é',
-  'abc',
-  '007',
-  '9223372036854775807',
-];
-const FIELDS = ['', 'f', 'g', 'h', '1', '2', '-7', '\xff'];
-const INTEGERS = ['0', '1', '-1', '2', '3', '-3', '5', '10', '100', '-100', '1.5', 'x', '', ' 1', '+1', '01', '-0'];
-const HUGE = ['9223372036854775807', '-9223372036854775808', '9223372036854775808', '99999999999999999999', '1e3'];
-const FLOATS = [
-  '0',
-  '1',
-  '-1',
-  '1.5',
-  '2',
-  '3',
-  '0.1',
-  'inf',
-  '-inf',
-  '+inf',
-  'nan',
-  '1e3',
-  '-0',
-  '0x10',
-  'x',
-  '',
-  ' 1',
-  '1 ',
-];
-const BOUNDS = ['-inf', '+inf', '0', '1', '(1', '2', '(2', '1.5', '(x', 'x', '(', ''];
-const TEXT_BOUNDS = ['-', '+', '[a', '(a', '[b', '(c', '[', 'a', ''];
-const GROUPS = ['g1', 'g2', 'nogroup'];
-const CONSUMERS = ['c1', 'c2', 'C3'];
-/** Far ahead, so that the two clocks need not agree. */
-const TIMES = ['4102444800000', '4102444800001', '5102444800000', '1', '0', '-1', 'x', '9223372036854775807'];
+import { BOUNDS, RandomArguments, TEXT_BOUNDS, TIMES } from './random-arguments';
+import { streamMakers } from './random-stream-commands';
 
 /** Makes commands on a few keys, with values that are often wrong. */
-export class RandomCommands {
-  constructor(private readonly random: Random) {}
-
+export class RandomCommands extends RandomArguments {
   next(): string[] {
     const make = this.random.pick(this.makers);
     const words = make();
@@ -168,152 +119,14 @@ export class RandomCommands {
       this.random.pick(TEXT_BOUNDS),
       ...this.rangeOptions(),
     ],
-    ...this.streamMakers(),
-    ...this.streamMakers(),
+    ...streamMakers(this),
+    ...streamMakers(this),
     () => [this.pick('SPUBLISH PUBLISH'), 'channel', this.value()],
     () => [this.pick('ECHO PING'), this.value()],
     () => [this.pick('NOPE XGROUP XINFO SCRIPT'), this.value(), this.value()],
     () => ['SELECT', this.pick('0 x')],
     () => ['WAIT', '0', '0'],
   ];
-
-  private streamMakers(): (() => string[])[] {
-    return [
-      () => [
-        'XADD',
-        this.key('stream'),
-        ...this.some(['NOMKSTREAM', 'MAXLEN 3', 'MAXLEN = 2', 'MINID 3', 'MAXLEN x', 'LIMIT 1']),
-        this.newId(),
-        'f',
-        this.value(),
-        ...(this.random.chance(0.1) ? ['odd'] : []),
-      ],
-      () => ['XADD', this.key('stream'), this.pick('1-* 3-* 5-* 7-* 9-* 20-* 30-*'), 'f', this.value()],
-      () => ['XLEN', this.key('stream')],
-      () => ['XDEL', this.key('stream'), ...this.random.list(1, 2, () => this.id())],
-      () => [
-        this.pick('XRANGE XREVRANGE'),
-        this.key('stream'),
-        this.bound(),
-        this.bound(),
-        ...this.some(['COUNT 1', 'COUNT 0', 'COUNT -1', 'COUNT x']),
-      ],
-      () => [
-        'XTRIM',
-        this.key('stream'),
-        ...this.random.pick([
-          ['MAXLEN', '2'],
-          ['MINID', '4'],
-          ['MAXLEN', '=', '3'],
-          ['MAXLEN', '-1'],
-          ['MAXLEN'],
-          ['QQ', '1'],
-        ]),
-      ],
-      () => [
-        'XGROUP',
-        'CREATE',
-        this.key('stream'),
-        this.group(),
-        this.pick('$ 0 3 5-1 x'),
-        ...this.some(['MKSTREAM', 'ENTRIESREAD 2', 'ENTRIESREAD -2', 'QQ']),
-      ],
-      () => [
-        'XGROUP',
-        'SETID',
-        this.key('stream'),
-        this.group(),
-        this.pick('$ 0 3 5-1 x'),
-        ...this.some(['ENTRIESREAD 2']),
-      ],
-      () => ['XGROUP', this.pick('CREATECONSUMER DELCONSUMER'), this.key('stream'), this.group(), this.consumer()],
-      () => (this.random.chance(0.2) ? ['XGROUP', 'DESTROY', this.key('stream'), this.group()] : ['PING']),
-      () => [
-        'XREADGROUP',
-        'GROUP',
-        this.group(),
-        this.consumer(),
-        ...this.some(['COUNT 1', 'COUNT 2', 'NOACK', 'COUNT 0', 'QQ']),
-        'STREAMS',
-        this.key('stream'),
-        this.pick('> > > > 0 3 $ x'),
-      ],
-      () => [
-        'XREADGROUP',
-        'GROUP',
-        this.group(),
-        this.consumer(),
-        'STREAMS',
-        this.key('stream'),
-        this.key('stream2'),
-        '>',
-        '>',
-      ],
-      () => [
-        'XREAD',
-        ...this.some(['COUNT 1', 'COUNT 2', 'NOACK']),
-        'STREAMS',
-        this.key('stream'),
-        this.pick('0 3 $ > x'),
-      ],
-      () => ['XACK', this.key('stream'), this.group(), ...this.random.list(1, 3, () => this.id())],
-      () => ['XPENDING', this.key('stream'), this.group()],
-      () => [
-        'XPENDING',
-        this.key('stream'),
-        this.group(),
-        ...this.some(['IDLE 0', 'IDLE 99999999', 'IDLE x']),
-        this.bound(),
-        this.bound(),
-        this.pick('10 1 0 -1 x'),
-        ...(this.random.chance(0.4) ? [this.consumer()] : []),
-      ],
-      () => [
-        'XCLAIM',
-        this.key('stream'),
-        this.group(),
-        this.consumer(),
-        this.pick('0 0 99999999 -1 x'),
-        ...this.random.list(1, 2, () => this.id()),
-        ...this.some(['JUSTID', 'FORCE', 'RETRYCOUNT 7', 'IDLE 0', 'TIME 1', 'LASTID 9', 'QQ', 'IDLE x']),
-      ],
-      () => [
-        'XAUTOCLAIM',
-        this.key('stream'),
-        this.group(),
-        this.consumer(),
-        this.pick('0 0 99999999 x'),
-        this.bound(),
-        ...this.some(['COUNT 1', 'COUNT 2', 'JUSTID', 'COUNT 0', 'QQ']),
-      ],
-      () => ['XINFO', this.pick('STREAM GROUPS'), this.key('stream')],
-      () => ['XINFO', 'CONSUMERS', this.key('stream'), this.group()],
-    ];
-  }
-
-  /** Returns commands that show all there is. */
-  static dump(): string[][] {
-    return [
-      ['DBSIZE'],
-      ['KEYS', '*'],
-      ...KEYS.flatMap((key) => [
-        ['TYPE', key],
-        ['PEXPIRETIME', key],
-        ['GET', key],
-        ['HGETALL', key],
-        ['LRANGE', key, '0', '-1'],
-        ['SMEMBERS', key],
-        ['ZRANGE', key, '0', '-1', 'WITHSCORES'],
-        ['XRANGE', key, '-', '+'],
-        ['XINFO', 'STREAM', key],
-        ['XINFO', 'GROUPS', key],
-        ...GROUPS.flatMap((group) => [
-          ['XINFO', 'CONSUMERS', key, group],
-          ['XPENDING', key, group, '-', '+', '100'],
-        ]),
-      ]),
-    ];
-  }
 
   /** A script that calls the command. */
   private inScript(words: readonly string[]): string[] {
@@ -336,65 +149,5 @@ export class RandomCommands {
 
   private rangeOptions(): string[] {
     return this.some(['WITHSCORES', 'LIMIT 0 2', 'LIMIT 1 -1', 'LIMIT -1 1', 'REV', 'LIMIT 0 x', 'QQ']);
-  }
-
-  /** Picks a few options. An option may have several words. */
-  private some(options: readonly string[]): string[] {
-    return this.random
-      .list(0, this.random.pick([0, 0, 1, 1, 2]), () => this.random.pick(options))
-      .flatMap((one) => one.split(' '));
-  }
-
-  private pick(words: string): string {
-    return this.random.pick(words.split(' '));
-  }
-
-  private key(key: string): string {
-    return this.random.chance(0.93) ? key : this.random.pick(KEYS);
-  }
-
-  private anyKey(): string {
-    return this.random.pick(KEYS);
-  }
-
-  private value(): string {
-    return this.random.pick(VALUES);
-  }
-
-  private field(): string {
-    return this.random.pick(FIELDS);
-  }
-
-  private integer(): string {
-    return this.random.pick(this.random.chance(0.1) ? HUGE : INTEGERS);
-  }
-
-  private float(): string {
-    return this.random.pick(this.random.chance(0.1) ? HUGE : FLOATS);
-  }
-
-  private id(): string {
-    return this.random.chance(0.95)
-      ? `${this.random.below(12)}-${this.random.below(3)}`
-      : this.pick('x 1-x - + $ 5 007');
-  }
-
-  private newId(): string {
-    const known = `${this.random.below(12)}-${this.random.below(3)}`;
-    return this.random.chance(0.95)
-      ? known
-      : this.pick('0-0 x 5 18446744073709551615-18446744073709551615 18446744073709551616 -');
-  }
-
-  private bound(): string {
-    return this.random.chance(0.4) ? this.pick('- +') : `${this.pick('( ( [').replace('[', '')}${this.id()}`;
-  }
-
-  private group(): string {
-    return this.random.chance(0.95) ? this.random.pick(['g1', 'g1', 'g2']) : 'nogroup';
-  }
-
-  private consumer(): string {
-    return this.random.pick(CONSUMERS);
   }
 }

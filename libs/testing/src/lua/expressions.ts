@@ -1,6 +1,5 @@
-import { declared } from './compiler';
-import { Scope } from './scope';
-import { compileBlock } from './statements';
+import { compileFunction } from './functions';
+import type { Scope } from './scope';
 import { compileTable } from './table-constructors';
 import type { TokenStream } from './token-stream';
 
@@ -232,29 +231,6 @@ export function listCode(list: readonly Expression[]): string[] {
     if (index < list.length - 1 || expression.several !== true) return single(expression);
     return expression.code === 'varargs' ? '...varargs' : `...$s(${expression.code})`;
   });
-}
-
-/** Compiles parameters and body of a function. @param isMethod true if it has the parameter `self` */
-export function compileFunction(tokens: TokenStream, outer: Scope, isMethod: boolean): string {
-  const { line } = tokens.current;
-  tokens.expect('(');
-  const names = isMethod ? ['self'] : [];
-  let hasVarargs = false;
-  while (tokens.current.kind !== ')') {
-    if (tokens.accept('...')) {
-      hasVarargs = true;
-      break;
-    }
-    names.push(tokens.expect('name').text);
-    if (!tokens.accept(',')) break;
-  }
-  tokens.expect(')');
-  const scope = new Scope(outer, hasVarargs);
-  const parameters = names.map((name) => scope.declare(name));
-  if (hasVarargs) parameters.push('...varargs');
-  const body = compileBlock(tokens, scope);
-  tokens.expectEnd('end', 'function', line);
-  return `((${parameters.join(', ')}) => {\nconst $c = $p.calledFrom;\n${declared(scope)}${body}\nreturn $n;\n})`;
 }
 
 /** Returns JavaScript for exactly one value. */

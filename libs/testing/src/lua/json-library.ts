@@ -59,7 +59,8 @@ function arrayLength(table: LuaTable): number {
   for (let entry = table.next(undefined); entry !== undefined; entry = table.next(entry[0])) {
     const [key] = entry;
     if (typeof key !== 'number' || key < 1 || !Number.isInteger(key)) return 0;
-    most = Math.max(most, key);
+    // cjson keeps the largest key in 32 bits: one that is too large becomes the lowest number.
+    if (key > most) most = key < 2 ** 31 ? key : -(2 ** 31);
     count++;
   }
   if (most > 10 && most > count * 2) throw raise('Cannot serialise table: excessively sparse array');

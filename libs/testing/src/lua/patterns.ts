@@ -1,3 +1,4 @@
+import { inClass } from './character-classes';
 import { raise } from './position';
 import type { LuaValue } from './values';
 
@@ -18,20 +19,6 @@ interface Capture {
 
 const SPECIALS = /[\^$*+?.([%-]/;
 const MOST_CAPTURES = 32;
-const CLASSES: Readonly<Record<string, RegExp>> = {
-  a: /[A-Za-z]/,
-  // eslint-disable-next-line no-control-regex -- control characters are what it is
-  c: /[\0-\x1f\x7f]/,
-  d: /\d/,
-  l: /[a-z]/,
-  p: /[!-/:-@[-`{-~]/,
-  s: /[ \t\n\v\f\r]/,
-  u: /[A-Z]/,
-  w: /[A-Za-z\d]/,
-  x: /[\dA-Fa-f]/,
-  z: /\0/,
-};
-
 /** Returns true if a pattern is plain text. */
 export function isPlain(pattern: string): boolean {
   return !SPECIALS.test(pattern);
@@ -254,10 +241,4 @@ class Matcher {
     }
     return negated;
   }
-}
-
-function inClass(char: string, name: string): boolean {
-  const pattern = CLASSES[name.toLowerCase()];
-  if (pattern === undefined) return name === char;
-  return pattern.test(char) !== /[A-Z]/.test(name);
 }

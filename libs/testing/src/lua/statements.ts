@@ -1,6 +1,5 @@
 import {
   compileExpression,
-  compileFunction,
   compileList,
   compileSuffixed,
   condition,
@@ -8,6 +7,7 @@ import {
   single,
   type Expression,
 } from './expressions';
+import { compileFunction } from './functions';
 import type { Scope } from './scope';
 import type { TokenStream } from './token-stream';
 

@@ -27,6 +27,11 @@ function copyKey({ db }: Context, from: string, to: string): void {
   db.set(to, copyOfValue(value), db.expiryOf(from) ?? undefined);
 }
 
+function plain(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return String(value);
+  return value instanceof Map || value instanceof Set ? [...(value as Iterable<unknown>)] : value;
+}
+
 export const keyCommands: CommandTable = {
   copy: writes(-3, (context, args) => {
     const [from, to] = [at(args, 0), at(args, 1)];
@@ -39,6 +44,11 @@ export const keyCommands: CommandTable = {
   }),
   dbsize: reads(1, ({ db }) => db.keys().length),
   del: writes(-2, deleteKeys),
+  // Equal for equal values, so that states can be compared. It is not the format of Redis, and there is no RESTORE.
+  dump: reads(2, ({ db }, args) => {
+    const value = db.get(at(args, 0));
+    return value === undefined ? null : JSON.stringify([typeOfValue(value), value], plain);
+  }),
   exists: reads(-2, countKeys),
   flushall: writes(-1, flush),
   flushdb: writes(-1, flush),

@@ -1,0 +1,20 @@
+const CLASSES: Readonly<Record<string, RegExp>> = {
+  a: /[A-Za-z]/,
+  // eslint-disable-next-line no-control-regex -- control characters are what it is
+  c: /[\0-\x1f\x7f]/,
+  d: /\d/,
+  l: /[a-z]/,
+  p: /[!-/:-@[-`{-~]/,
+  s: /[ \t\n\v\f\r]/,
+  u: /[A-Z]/,
+  w: /[A-Za-z\d]/,
+  x: /[\dA-Fa-f]/,
+  z: /\0/,
+};
+
+/** Returns true if a character is in a class such as %a or, for a letter in upper case, is not. Another name stands for itself. */
+export function inClass(char: string, name: string): boolean {
+  const pattern = CLASSES[name.toLowerCase()];
+  if (pattern === undefined) return name === char;
+  return pattern.test(char) !== /[A-Z]/.test(name);
+}

@@ -1,0 +1,27 @@
+import { declared } from './compiler';
+import { Scope } from './scope';
+import { compileBlock } from './statements';
+import type { TokenStream } from './token-stream';
+
+/** Compiles parameters and body of a function. @param isMethod true if it has the parameter `self` */
+export function compileFunction(tokens: TokenStream, outer: Scope, isMethod: boolean): string {
+  const { line } = tokens.current;
+  tokens.expect('(');
+  const names = isMethod ? ['self'] : [];
+  let hasVarargs = false;
+  while (tokens.current.kind !== ')') {
+    if (tokens.accept('...')) {
+      hasVarargs = true;
+      break;
+    }
+    names.push(tokens.expect('name').text);
+    if (!tokens.accept(',')) break;
+  }
+  tokens.expect(')');
+  const scope = new Scope(outer, hasVarargs);
+  const parameters = names.map((name) => scope.declare(name));
+  if (hasVarargs) parameters.push('...varargs');
+  const body = compileBlock(tokens, scope);
+  tokens.expectEnd('end', 'function', line);
+  return `((${parameters.join(', ')}) => {\nconst $c = $p.calledFrom;\n${declared(scope)}${body}\nreturn $n;\n})`;
+}
