@@ -145,7 +145,7 @@ class Lexer {
   }
 
   private add(kind: string, text: string, near: string, number = Number.NaN): void {
-    this.tokens.push({ kind, text, near: near.split('\0', 1)[0] ?? '', number, line: this.line });
+    this.tokens.push({ kind, text, near, number, line: this.line });
   }
 }
 

@@ -61,7 +61,9 @@ export class TokenStream {
   }
 
   wrong(text: string): LuaError {
-    return new LuaError(`user_script:${this.current.line}: ${text} near '${this.current.near}'`);
+    const { line, near } = this.current;
+    // C ends the text at a zero byte.
+    return new LuaError(`user_script:${line}: ${text} near '${near.split('\0', 1)[0]}'`);
   }
 
   /** Returns true if the current token is of a kind. The end of the source is not the keyword `end`. */
