@@ -1,6 +1,16 @@
+import { compileExpression } from './expressions';
+import { compileFunction } from './functions';
+import { declared, Scope, type Grammar } from './scope';
 import { compileBlock } from './statements';
-import { Scope } from './scope';
+import { compileTable } from './table-constructors';
 import { TokenStream } from './token-stream';
+
+const GRAMMAR: Grammar = {
+  block: compileBlock,
+  expression: compileExpression,
+  functionBody: compileFunction,
+  table: compileTable,
+};
 
 /**
  * Compiles the source of a script, of which each character is one byte, to the body of a JavaScript function with the
@@ -10,7 +20,7 @@ import { TokenStream } from './token-stream';
  */
 export function compile(source: string): string {
   const tokens = new TokenStream(source);
-  const scope = new Scope(undefined, true);
+  const scope = new Scope(GRAMMAR, undefined, true);
   const body = compileBlock(tokens, scope);
   if (!tokens.atEnd) throw tokens.wrong("'<eof>' expected");
   return `'use strict';
@@ -18,9 +28,4 @@ const { operators: $o, position: $p, nothing: $n, first: $1, spread: $s, isTrue:
 const $c = 0;
 ${declared(scope)}${body}
 return $n;`;
-}
-
-/** Returns the declaration of the temporary variables of a function. */
-export function declared({ temporaries }: Scope): string {
-  return temporaries.length === 0 ? '' : `let ${temporaries.join(', ')};\n`;
 }

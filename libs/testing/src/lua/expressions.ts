@@ -1,29 +1,6 @@
-import { compileFunction } from './functions';
+import { condition, listCode, nameOf, single, type Expression } from './expression-code';
 import type { Scope } from './scope';
-import { compileTable } from './table-constructors';
 import type { TokenStream } from './token-stream';
-
-/** A compiled expression. */
-export interface Expression {
-  /** JavaScript that computes one value, or a LuaResult if `several` is true. */
-  readonly code: string;
-  /** True for calls and ..., which may have any number of values. */
-  readonly several?: boolean;
-  /** True if the value is always a boolean of JavaScript. */
-  readonly isBoolean?: boolean;
-  /** How errors name the value: "local 'x'", "global 'x'", "field 'x'"; empty if it has no name. */
-  readonly name?: string;
-  /** How to assign to it; undefined for what is not a variable. */
-  readonly assign?: (value: string) => string;
-  /** Table and key of a field, which an assignment to several variables computes before it assigns the first one. */
-  readonly field?: {
-    readonly owner: string;
-    readonly key: string;
-    readonly set: (owner: string, key: string, value: string) => string;
-  };
-  /** How a return statement calls it; undefined for what is not a call. */
-  readonly tail?: string;
-}
 
 const UNARY_PRIORITY = 8;
 /** Left and right priority of binary operators. */
@@ -120,10 +97,10 @@ function compileSimple(tokens: TokenStream, scope: Scope): Expression {
       tokens.next();
       return { code: 'varargs', several: true };
     case '{':
-      return compileTable(tokens, scope);
+      return scope.grammar.table(tokens, scope);
     case 'function':
       tokens.next();
-      return { code: compileFunction(tokens, scope, false) };
+      return { code: scope.grammar.functionBody(tokens, scope, false) };
     default:
       return compileSuffixed(tokens, scope);
   }
@@ -211,7 +188,7 @@ function compileArguments(tokens: TokenStream, scope: Scope): string[] {
     tokens.next();
     return [JSON.stringify(text)];
   }
-  if (kind === '{') return [compileTable(tokens, scope).code];
+  if (kind === '{') return [scope.grammar.table(tokens, scope).code];
   tokens.expect('(');
   if (tokens.accept(')')) return [];
   const list = compileList(tokens, scope);
@@ -223,27 +200,4 @@ export function compileList(tokens: TokenStream, scope: Scope): Expression[] {
   const list = [compileExpression(tokens, scope)];
   while (tokens.accept(',')) list.push(compileExpression(tokens, scope));
   return list;
-}
-
-/** Returns the values of a list of expressions as elements of an array in JavaScript. */
-export function listCode(list: readonly Expression[]): string[] {
-  return list.map((expression, index) => {
-    if (index < list.length - 1 || expression.several !== true) return single(expression);
-    return expression.code === 'varargs' ? '...varargs' : `...$s(${expression.code})`;
-  });
-}
-
-/** Returns JavaScript for exactly one value. */
-export function single({ code, several }: Expression): string {
-  if (several !== true) return code;
-  return code === 'varargs' ? 'varargs[0]' : `$1(${code})`;
-}
-
-/** Returns JavaScript for true or false, by the truth of Lua. */
-export function condition(expression: Expression): string {
-  return expression.isBoolean === true ? `(${single(expression)})` : `$t(${single(expression)})`;
-}
-
-function nameOf({ name = '' }: Expression): string {
-  return JSON.stringify(name);
 }

@@ -1,6 +1,4 @@
-import { declared } from './compiler';
-import { Scope } from './scope';
-import { compileBlock } from './statements';
+import { Scope, declared } from './scope';
 import type { TokenStream } from './token-stream';
 
 /** Compiles parameters and body of a function. @param isMethod true if it has the parameter `self` */
@@ -18,10 +16,10 @@ export function compileFunction(tokens: TokenStream, outer: Scope, isMethod: boo
     if (!tokens.accept(',')) break;
   }
   tokens.expect(')');
-  const scope = new Scope(outer, hasVarargs);
+  const scope = new Scope(outer.grammar, outer, hasVarargs);
   const parameters = names.map((name) => scope.declare(name));
   if (hasVarargs) parameters.push('...varargs');
-  const body = compileBlock(tokens, scope);
+  const body = scope.grammar.block(tokens, scope);
   tokens.expectEnd('end', 'function', line);
   return `((${parameters.join(', ')}) => {\nconst $c = $p.calledFrom;\n${declared(scope)}${body}\nreturn $n;\n})`;
 }

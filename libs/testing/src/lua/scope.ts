@@ -1,3 +1,14 @@
+import type { Expression } from './expression-code';
+import type { TokenStream } from './token-stream';
+
+/** The parts of the compiler that need each other. The compiler puts them together. */
+export interface Grammar {
+  block(this: void, tokens: TokenStream, scope: Scope): string;
+  expression(this: void, tokens: TokenStream, scope: Scope): Expression;
+  functionBody(this: void, tokens: TokenStream, outer: Scope, isMethod: boolean): string;
+  table(this: void, tokens: TokenStream, scope: Scope): Expression;
+}
+
 /** Names of locals of one function, with the names that compiled code gives them. */
 export class Scope {
   private readonly blocks = [new Map<string, string>()];
@@ -9,6 +20,7 @@ export class Scope {
 
   /** @param outer scope of the function around it @param hasVarargs true if ... is allowed */
   constructor(
+    readonly grammar: Grammar,
     readonly outer: Scope | undefined,
     readonly hasVarargs: boolean,
   ) {
@@ -51,4 +63,9 @@ export class Scope {
     const found = this.outer?.find(name);
     return found === undefined ? undefined : { compiled: found.compiled, kind: 'upvalue' };
   }
+}
+
+/** Returns the declaration of the temporary variables of a function. */
+export function declared({ temporaries }: Scope): string {
+  return temporaries.length === 0 ? '' : `let ${temporaries.join(', ')};\n`;
 }

@@ -1,12 +1,5 @@
-import {
-  compileExpression,
-  compileList,
-  compileSuffixed,
-  condition,
-  listCode,
-  single,
-  type Expression,
-} from './expressions';
+import { condition, listCode, single, type Expression } from './expression-code';
+import { compileExpression, compileList, compileSuffixed } from './expressions';
 import { compileFunction } from './functions';
 import type { Scope } from './scope';
 import type { TokenStream } from './token-stream';

@@ -56,7 +56,9 @@ function converted(
       return quoted(args.text(number));
     case 's': {
       const text = args.text(number);
-      return precision === undefined ? text : text.slice(0, precision);
+      // C formats up to the first zero byte. Lua leaves a long text as it is.
+      if (precision === undefined && text.length >= 100) return text;
+      return (text.split('\0', 1)[0] ?? '').slice(0, precision);
     }
     default:
       throw raise(`invalid option '%${letter}' to 'format'`);

@@ -1,4 +1,4 @@
-import { compileExpression, listCode, single, type Expression } from './expressions';
+import { listCode, single, type Expression } from './expression-code';
 import type { Scope } from './scope';
 import type { TokenStream } from './token-stream';
 
@@ -26,7 +26,7 @@ export function compileTable(tokens: TokenStream, scope: Scope): Expression {
 function compileField(tokens: TokenStream, scope: Scope, table: string): Field {
   const { line } = tokens.current;
   const pair = (key: string): Field => {
-    return { pair: `$o.setPair(${table}, ${key}, ${single(compileExpression(tokens, scope))}, ${line})` };
+    return { pair: `$o.setPair(${table}, ${key}, ${single(scope.grammar.expression(tokens, scope))}, ${line})` };
   };
   if (tokens.current.kind === 'name' && tokens.following.kind === '=') {
     const { text } = tokens.next();
@@ -34,12 +34,12 @@ function compileField(tokens: TokenStream, scope: Scope, table: string): Field {
     return pair(JSON.stringify(text));
   }
   if (tokens.accept('[')) {
-    const key = single(compileExpression(tokens, scope));
+    const key = single(scope.grammar.expression(tokens, scope));
     tokens.expect(']');
     tokens.expect('=');
     return pair(key);
   }
-  const item = compileExpression(tokens, scope);
+  const item = scope.grammar.expression(tokens, scope);
   // Only a call or ... at the end gives all its values.
   const isLast = tokens.current.kind === '}' || (/[,;]/.test(tokens.current.kind) && tokens.following.kind === '}');
   return { item: isLast ? item : { code: single(item) } };

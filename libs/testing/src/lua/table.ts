@@ -1,6 +1,6 @@
 import { raiseAt } from './position';
 import { TableNodes } from './table-nodes';
-import type { LuaValue } from './values';
+import type { AnyTable, LuaValue } from './values';
 
 /**
  * A table of Lua: an array for the keys 1, 2, 3, ... and nodes for all other keys.
@@ -8,7 +8,8 @@ import type { LuaValue } from './values';
  * The sizes of both, and when they change, are those of Lua 5.1. They decide what # returns for a list with holes, and the
  * order of pairs().
  */
-export class LuaTable {
+export class LuaTable implements AnyTable {
+  readonly isTable = true;
   metatable: LuaTable | undefined;
   /** True for the tables of libraries, which scripts cannot change. */
   readOnly = false;

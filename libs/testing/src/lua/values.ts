@@ -1,7 +1,10 @@
-import type { LuaTable } from './table';
+/** A table. Its only class is LuaTable. */
+export interface AnyTable {
+  readonly isTable: true;
+}
 
 /** A value of Lua. nil is undefined. A string has one character for each byte. Several values are an array of JavaScript. */
-export type LuaValue = undefined | boolean | number | string | LuaTable | LuaFunction;
+export type LuaValue = undefined | boolean | number | string | AnyTable | LuaFunction;
 /** What a function of Lua returns: one value as it is, none or several as an array. */
 export type LuaResult = LuaValue | readonly LuaValue[];
 export type LuaFunction = (...args: LuaValue[]) => LuaResult;

@@ -23,7 +23,7 @@ export class Server {
 
   constructor(readonly clock: Clock) {
     this.db = new Keyspace(clock);
-    this.scripts = new ScriptEngine(this);
+    this.scripts = new ScriptEngine(this.db, (session) => this.contextOf(session));
   }
 
   /** Opens a connection. @param send sends messages of channels @param close ends the connection after the reply */

@@ -1,12 +1,25 @@
+import type { Channels } from '../channels';
 import type { Keyspace } from '../keyspace';
 import { RedisError, type Reply } from '../reply';
-import type { Server } from '../server';
 import type { Session } from '../session';
+
+/** What commands use of the server. */
+export interface CommandServer {
+  readonly channels: Channels;
+  readonly sessions: ReadonlySet<Session>;
+  readonly scripts: {
+    has(sha: string): boolean;
+    load(source: string): string;
+    run(sha: string, keys: readonly string[], args: readonly string[], readOnly: boolean): Reply;
+    flush(): void;
+  };
+  execute(session: Session, words: readonly string[]): Reply;
+}
 
 /** What a command runs on. */
 export interface Context {
   readonly db: Keyspace;
-  readonly server: Server;
+  readonly server: CommandServer;
   /** The connection that sent the command, or the script that calls it. */
   readonly session: Session;
 }

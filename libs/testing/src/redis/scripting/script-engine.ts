@@ -3,10 +3,10 @@ import { toText } from '../../lua/base-library';
 import { LuaRuntime, type CompiledScript } from '../../lua/runtime';
 import { LuaTable } from '../../lua/table';
 import { LuaError } from '../../lua/values';
-import { hasArity } from '../commands/command';
+import { hasArity, type Context } from '../commands/command';
 import { lookUp } from '../commands/find-command';
+import type { Keyspace } from '../keyspace';
 import { RedisError, refuse, shownText, type Reply } from '../reply';
-import type { Server } from '../server';
 import { Session } from '../session';
 import { replyOfLua } from './lua-replies';
 import { createRedisLibrary } from './redis-library';
@@ -34,7 +34,11 @@ export class ScriptEngine {
   );
   private isReadOnly = false;
 
-  constructor(private readonly server: Server) {
+  /** @param db what scripts read and write @param contextOf what commands run on for a session */
+  constructor(
+    private readonly db: Keyspace,
+    private readonly contextOf: (session: Session) => Context,
+  ) {
     this.runtime = new LuaRuntime(createRedisLibrary((words) => this.call(words)));
   }
 
@@ -77,7 +81,7 @@ export class ScriptEngine {
     }
     this.isReadOnly = readOnly || script.readOnly;
     try {
-      return this.server.db.freezeExpiry(() => replyOfLua(this.runtime.run(script.compiled, keys, args)));
+      return this.db.freezeExpiry(() => replyOfLua(this.runtime.run(script.compiled, keys, args)));
     } catch (error) {
       if (!(error instanceof LuaError)) throw error;
       refuse(`${shownText(messageOf(error))} script: ${sha}, on @user_script:${error.line}.`);
@@ -96,7 +100,7 @@ export class ScriptEngine {
       if (command.writes && this.isReadOnly) {
         return new RedisError('ERR Write commands are not allowed from read-only scripts.');
       }
-      return command.run(this.server.contextOf(this.session), args);
+      return command.run(this.contextOf(this.session), args);
     } catch (error) {
       if (error instanceof RedisError) return error;
       throw error;
