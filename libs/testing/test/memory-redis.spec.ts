@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type Redis } from 'ioredis';
+import { ReplyError } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { ManualClock } from '../src/redis/clock';
 import { MemoryRedis } from '../src/redis/memory-redis';
@@ -71,45 +71,36 @@ it('expires keys by a clock that is set', async () => {
   client.disconnect();
 });
 
-describe('snapshot', () => {
-  it('returns all keys to what they were, as often as wanted', async () => {
-    const memory = new MemoryRedis({ clock: new ManualClock(NOW) });
-    const client: Redis = memory.client();
-    await client.hset('h', 'a', '1');
-    await client.rpush('l', '1', '2');
-    await client.xadd('s', '1-1', 'f', 'v');
-    await client.xgroup('CREATE', 's', 'g', '0');
-    const state = async (): Promise<unknown> => [
-      (await client.keys('*')).sort(),
-      await client.hgetall('h'),
-      await client.pttl('h'),
-      await client.lrange('l', 0, -1),
-      await client.xrange('s', '-', '+'),
-      await client.xpending('s', 'g'),
-      await client.xinfo('GROUPS', 's'),
+describe('run', () => {
+  it('returns at once what a client returns', async () => {
+    const clock = new ManualClock(NOW);
+    const memory = new MemoryRedis({ clock });
+    const client = new MemoryRedis({ clock }).client({ protocol: 2 } as object);
+    const commands: [string, (string | number | Buffer)[]][] = [
+      ['SET', ['a', 'ä€', 'PX', 100]],
+      ['GET', ['a']],
+      ['GET', ['none']],
+      ['HSET', ['h', 'f', Buffer.from('v')]],
+      ['HMGET', ['h', 'f', 'g']],
+      ['ZADD', ['z', 1.5, 'm']],
+      ['ZSCORE', ['z', 'm']],
+      ['XADD', ['s', '1-1', 'f', 'v']],
+      ['XREAD', ['STREAMS', 's', '1-1']],
+      ['XRANGE', ['s', '-', '+']],
+      ['EVAL', ["return {1, false, 'x', {ARGV[1]}, redis.call('TIME')}", 1, 'a', 'é']],
+      ['MULTI', []],
+      ['INCR', ['a']],
+      ['EXEC', []],
     ];
-    const before = await state();
-    const snapshot = memory.snapshot();
-    for (let round = 0; round < 3; round++) {
-      await client.hset('h', 'a', '2', 'b', '3');
-      await client.pexpire('h', 1000);
-      await client.del('l');
-      await client.xreadgroup('GROUP', 'g', 'c', 'STREAMS', 's', '>');
-      await client.xadd('s', '2-1', 'f', 'w');
-      await client.set('new', '1');
-      expect(await state()).not.toEqual(before);
-      memory.restore(snapshot);
-      expect(await state()).toEqual(before);
+    for (const [command, args] of commands) {
+      const direct = memory.run(command, args);
+      expect(direct).toEqual(await client.call(command, ...args));
     }
+    expect(memory.runBuffer('HMGET', ['h', 'f', 'g'])).toEqual([Buffer.from('v'), null]);
+    const error: unknown = await client.call('INCR', 'h').catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ReplyError);
+    expect(() => memory.run('INCR', ['h'])).toThrow(ReplyError as ErrorConstructor);
+    expect(() => memory.run('INCR', ['h'])).toThrow((error as Error).message);
     client.disconnect();
-  });
-
-  it('refuses a snapshot that is later than one that was restored', () => {
-    const memory = new MemoryRedis();
-    const first = memory.snapshot();
-    const second = memory.snapshot();
-    memory.restore(second);
-    memory.restore(first);
-    expect(() => memory.restore(second)).toThrow(RangeError);
   });
 });

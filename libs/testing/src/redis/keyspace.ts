@@ -1,19 +1,20 @@
+import { canonicalText } from './canonical';
 import type { Clock } from './clock';
+import { Digest } from './digest';
+import { History, type KeysState } from './history';
+import { RandomIndexes } from './random-indexes';
 import { refuse, WRONG_TYPE } from './reply';
 import { HashValue, ListValue, SetValue, copyOfValue, type Value } from './values';
 import { SortedSet } from './sorted-set';
 
-interface Entry {
+export interface Entry {
   value: Value;
   /** ms since 1970; undefined for a key without TTL. */
   expiresAtMs: number | undefined;
-  /** Number of snapshots that were taken before the entry was made: an entry older than a snapshot is copied before it changes. */
-  readonly generation: number;
-}
-
-/** A state of a keyspace to which it can return. */
-export interface Snapshot {
-  readonly generation: number;
+  /** The epoch in which the entry was made. A snapshot may have an entry of an earlier epoch: it is copied before it changes. */
+  readonly epoch: number;
+  /** Undefined after a change. */
+  digest: Digest | undefined;
 }
 
 /** A class of values. */
@@ -24,8 +25,11 @@ interface TypeOf<Type extends Value> {
 /** The keys of a database. */
 export class Keyspace {
   private readonly entries = new Map<string, Entry>();
-  /** For each snapshot, the entries that have changed since, as they were. */
-  private readonly undo: Map<string, Entry | undefined>[] = [];
+  private readonly history = new History(this.entries);
+  /** Chooses for RANDOMKEY, SPOP and SRANDMEMBER. */
+  readonly random = new RandomIndexes();
+  /** Number of snapshots that were taken or restored. */
+  private epoch = 0;
   private expiryMs: number | undefined;
 
   constructor(private readonly clock: Clock) {}
@@ -95,8 +99,8 @@ export class Keyspace {
 
   /** Sets a key. @param expiresAtMs ms since 1970; undefined for no TTL */
   set(key: string, value: Value, expiresAtMs?: number): void {
-    this.remember(key);
-    this.entries.set(key, { value, expiresAtMs, generation: this.undo.length });
+    this.history.remember(key);
+    this.entries.set(key, { value, expiresAtMs, epoch: this.epoch, digest: undefined });
   }
 
   /** Sets the value of a key, and keeps its TTL. */
@@ -106,7 +110,7 @@ export class Keyspace {
 
   delete(key: string): boolean {
     if (this.find(key) === undefined) return false;
-    this.remember(key);
+    this.history.remember(key);
     return this.entries.delete(key);
   }
 
@@ -132,55 +136,53 @@ export class Keyspace {
   }
 
   clear(): void {
-    for (const key of this.entries.keys()) this.remember(key);
+    for (const key of this.entries.keys()) this.history.remember(key);
     this.entries.clear();
   }
 
-  /** Remembers the state as it is now. Takes the same time for any number of keys. */
-  snapshot(): Snapshot {
-    this.undo.push(new Map());
-    return { generation: this.undo.length };
+  /** Returns the state as it is now. Takes the same time for any number of keys. */
+  save(): KeysState<Entry> {
+    this.epoch++;
+    return this.history.save();
   }
 
-  /**
-   * Returns to the state of a snapshot. It can be restored again; later snapshots cannot. Takes time for the keys that have
-   * changed since.
-   *
-   * @throws RangeError if an earlier snapshot was restored since
-   */
-  restore({ generation }: Snapshot): void {
-    if (generation > this.undo.length) throw new RangeError('An earlier snapshot was restored since.');
-    for (let index = this.undo.length - 1; index >= generation - 1; index--) {
-      for (const [key, entry] of this.undo[index] ?? []) {
-        if (entry === undefined) this.entries.delete(key);
-        else this.entries.set(key, entry);
-      }
+  /** Returns to a state. Takes time for the keys that differ. @throws RangeError if it is a state of another keyspace */
+  restore(state: KeysState<Entry>): void {
+    this.history.restore(state);
+    this.epoch++;
+  }
+
+  /** Returns the digest of all keys that have not expired. Only keys that have changed since the last call are read. */
+  digest(): Digest {
+    const digest = new Digest();
+    const nowMs = this.nowMs;
+    for (const [key, entry] of this.entries) {
+      if (entry.expiresAtMs !== undefined && entry.expiresAtMs < nowMs) continue;
+      entry.digest ??= Digest.of(`${key.length}:${key} ${entry.expiresAtMs ?? ''} ${canonicalText(entry.value)}`);
+      digest.add(entry.digest);
     }
-    this.undo.length = generation;
-    this.undo[generation - 1] = new Map();
+    return digest;
   }
 
   private find(key: string): Entry | undefined {
     const entry = this.entries.get(key);
     if (entry?.expiresAtMs === undefined || (this.expiryMs ?? this.nowMs) <= entry.expiresAtMs) return entry;
-    this.remember(key);
+    this.history.remember(key);
     this.entries.delete(key);
     return undefined;
   }
 
-  /** Returns the entry of a key, copied if a snapshot has it. */
+  /** Returns the entry of a key to change: a copy if a snapshot may have it. */
   private own(key: string): Entry {
     const entry = this.entries.get(key) as Entry;
-    if (entry.generation === this.undo.length) return entry;
-    this.remember(key);
-    const copy = { ...entry, value: copyOfValue(entry.value), generation: this.undo.length };
+    if (entry.epoch === this.epoch) {
+      entry.digest = undefined;
+      return entry;
+    }
+    this.history.remember(key);
+    const copy = { ...entry, value: copyOfValue(entry.value), epoch: this.epoch, digest: undefined };
     this.entries.set(key, copy);
     return copy;
-  }
-
-  private remember(key: string): void {
-    const changed = this.undo.at(-1);
-    if (changed !== undefined && !changed.has(key)) changed.set(key, this.entries.get(key));
   }
 }
 

@@ -1,22 +1,38 @@
 import { Redis, type RedisOptions } from 'ioredis';
+import { clientReply, fromBytes, toBuffer, toBytes } from './client-reply';
 import { processClock, type Clock } from './clock';
 import { connectorTo } from './connection/connector';
-import type { Snapshot } from './keyspace';
-import { Server } from './server';
+import { Server, type ServerState } from './server';
+import { Session } from './session';
 
 export interface MemoryRedisOptions {
   /** Time of the server. Default: the time of the process. */
   readonly clock?: Clock;
 }
 
+/** An argument of a command: text, which is written as UTF-8, a number, or bytes. */
+export type CommandArgument = string | number | Buffer;
+
+/** A state of a MemoryRedis, for `restore()`. It needs no release: it is collected when nothing refers to it. */
+export interface Snapshot {
+  /** Not for users. */
+  readonly state: ServerState;
+}
+
 /**
  * A Redis server in this process. It runs the real Lua scripts, and clients of ioredis connect to it without a port.
  *
- * It has one database, no replicas and no Cluster, and keeps its keys until the process ends.
+ * It has one database, no replicas and no Cluster, and keeps its keys until nothing refers to it.
  */
 export class MemoryRedis {
   readonly server: Server;
   private readonly connector: ReturnType<typeof connectorTo>;
+  /** Of `run()`. It is not one of the server's connections. */
+  private readonly direct = new Session(
+    0,
+    () => undefined,
+    () => undefined,
+  );
 
   constructor({ clock = processClock }: MemoryRedisOptions = {}) {
     this.server = new Server(clock);
@@ -34,13 +50,57 @@ export class MemoryRedis {
     return new Redis({ ...options, ...this.clientOptions });
   }
 
-  /** Remembers all keys as they are now. Takes microseconds for any number of keys. */
-  snapshot(): Snapshot {
-    return this.server.db.snapshot();
+  /**
+   * Runs a command at once, without a client: `run('EVALSHA', [sha, 1, 'key', 'arg'])`.
+   *
+   * @returns what a client of ioredis with RESP2 returns for the plain command: no command has a form of its own, so HGETALL
+   *   returns an array. An error in the array of EXEC is a ReplyError.
+   * @throws ReplyError of ioredis if Redis replies with an error
+   */
+  run(command: string, args: readonly CommandArgument[] = []): unknown {
+    return this.execute(command, args, fromBytes);
   }
 
-  /** Returns all keys to what they were at a snapshot. @throws RangeError if an earlier snapshot was restored since */
+  /** Does the same as `run()`, with a Buffer for each text of the reply. */
+  runBuffer(command: string, args: readonly CommandArgument[] = []): unknown {
+    return this.execute(command, args, toBuffer);
+  }
+
+  /**
+   * Remembers all keys with their times of expiry, the scripts that are loaded, and what commands such as SPOP choose next. It
+   * does not include the clock, nor connections with their channels and transactions.
+   *
+   * Takes less than a microsecond for any number of keys. Afterwards each value is copied when it changes for the first time.
+   */
+  snapshot(): Snapshot {
+    return { state: this.server.save() };
+  }
+
+  /**
+   * Returns to a snapshot of this server. Any snapshot can be restored, in any order and as often as wanted. Takes time for the
+   * keys in which the present state and the snapshot differ, and for those that changed on the way from one to the other.
+   *
+   * @throws RangeError if it is a snapshot of another server
+   */
   restore(snapshot: Snapshot): void {
-    this.server.db.restore(snapshot);
+    this.server.restore(snapshot.state);
+  }
+
+  /**
+   * Returns 16 hexadecimal digits that are equal for equal states: keys and values, times of expiry (absolute, ms since 1970),
+   * streams with their groups, scripts that are loaded, and what commands such as SPOP choose next. The order of the fields of
+   * a hash and of the members of a set does not count. The clock is not included, but keys that have expired by it do not
+   * count. Two different states have the same digest with a probability of about 2^-64.
+   *
+   * Takes time for the number of keys, and for the size of those that have changed since the last digest.
+   */
+  digest(): string {
+    return this.server.digest();
+  }
+
+  private execute(command: string, args: readonly CommandArgument[], textOf: (bytes: string) => unknown): unknown {
+    const reply = clientReply(this.server.execute(this.direct, [toBytes(command), ...args.map(toBytes)]), textOf);
+    if (reply instanceof Error) throw reply;
+    return reply;
   }
 }

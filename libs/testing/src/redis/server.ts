@@ -2,9 +2,11 @@ import type { Context } from './commands/command';
 import { findCommand } from './commands/find-command';
 import { Channels } from './channels';
 import type { Clock } from './clock';
-import { Keyspace } from './keyspace';
+import { Digest } from './digest';
+import type { KeysState } from './history';
+import { Keyspace, type Entry } from './keyspace';
 import { RedisError, Status, type Reply } from './reply';
-import { ScriptEngine } from './scripting/script-engine';
+import { ScriptEngine, type LoadedScripts } from './scripting/script-engine';
 import { Session } from './session';
 
 const QUEUED = new Status('QUEUED');
@@ -12,6 +14,13 @@ const NOT_QUEUED = new Set(['exec', 'discard', 'multi', 'watch', 'quit', 'reset'
 const WHILE_SUBSCRIBED = new Set(
   'subscribe unsubscribe psubscribe punsubscribe ssubscribe sunsubscribe ping quit reset'.split(' '),
 );
+
+/** A state of a server: keys, the scripts that are loaded, and what it will choose by chance. */
+export interface ServerState {
+  readonly keys: KeysState<Entry>;
+  readonly scripts: LoadedScripts;
+  readonly random: number;
+}
 
 /** A Redis server in this process: keys, scripts, channels, and the commands on them. */
 export class Server {
@@ -57,6 +66,24 @@ export class Server {
       if (session.queue !== undefined) session.queueIsWrong = true;
       return error;
     }
+  }
+
+  save(): ServerState {
+    return { keys: this.db.save(), scripts: this.scripts.save(), random: this.db.random.state };
+  }
+
+  /** @throws RangeError if it is a state of another server */
+  restore({ keys, scripts, random }: ServerState): void {
+    this.db.restore(keys);
+    this.scripts.restore(scripts);
+    this.db.random.state = random;
+  }
+
+  digest(): string {
+    const digest = Digest.of(String(this.db.random.state));
+    digest.add(this.db.digest());
+    digest.add(this.scripts.digest());
+    return digest.toString();
   }
 
   contextOf(session: Session): Context {

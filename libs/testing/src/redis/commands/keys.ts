@@ -1,3 +1,4 @@
+import { canonicalText } from '../canonical';
 import { OK, refuse, Status, SYNTAX_ERROR, type Reply } from '../reply';
 import { globPattern, scan, scanOptions } from '../scan';
 import { copyOfValue, typeOfValue } from '../values';
@@ -27,11 +28,6 @@ function copyKey({ db }: Context, from: string, to: string): void {
   db.set(to, copyOfValue(value), db.expiryOf(from) ?? undefined);
 }
 
-function plain(_key: string, value: unknown): unknown {
-  if (typeof value === 'bigint') return String(value);
-  return value instanceof Map || value instanceof Set ? [...(value as Iterable<unknown>)] : value;
-}
-
 export const keyCommands: CommandTable = {
   copy: writes(-3, (context, args) => {
     const [from, to] = [at(args, 0), at(args, 1)];
@@ -47,18 +43,21 @@ export const keyCommands: CommandTable = {
   // Equal for equal values, so that states can be compared. It is not the format of Redis, and there is no RESTORE.
   dump: reads(2, ({ db }, args) => {
     const value = db.get(at(args, 0));
-    return value === undefined ? null : JSON.stringify([typeOfValue(value), value], plain);
+    return value === undefined ? null : canonicalText(value);
   }),
   exists: reads(-2, countKeys),
   flushall: writes(-1, flush),
   flushdb: writes(-1, flush),
   keys: reads(2, ({ db }, args) => {
     const pattern = globPattern(at(args, 0));
-    return db.keys().filter((key) => pattern.test(key));
+    return db
+      .keys()
+      .filter((key) => pattern.test(key))
+      .sort();
   }),
   randomkey: reads(1, ({ db }) => {
-    const keys = db.keys();
-    return keys[Math.floor(Math.random() * keys.length)] ?? null;
+    const keys = db.keys().sort();
+    return keys[db.random.below(keys.length)] ?? null;
   }),
   rename: writes(3, (context, args) => {
     const [from, to] = [at(args, 0), at(args, 1)];

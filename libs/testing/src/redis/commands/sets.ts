@@ -26,7 +26,7 @@ function random({ db }: Context, key: string, text: string | undefined, removes:
   const members = sorted(db.read(key, SetValue)?.members ?? new Set());
   const taken: string[] = [];
   while (taken.length < count && members.length > 0) {
-    taken.push(...members.splice(Math.floor(Math.random() * members.length), 1));
+    taken.push(...members.splice(db.random.below(members.length), 1));
   }
   if (removes && taken.length > 0) {
     const set = db.members(key);

@@ -5,6 +5,7 @@ import { LuaTable } from '../../lua/table';
 import { LuaError } from '../../lua/values';
 import { hasArity, type Context } from '../commands/command';
 import { lookUp } from '../commands/find-command';
+import { Digest } from '../digest';
 import type { Keyspace } from '../keyspace';
 import { RedisError, refuse, shownText, type Reply } from '../reply';
 import { Session } from '../session';
@@ -19,13 +20,19 @@ interface Script {
   readonly readOnly: boolean;
 }
 
+/** The scripts that a server has at a time. */
+export type LoadedScripts = ReadonlyMap<string, unknown>;
+
 /** Scripts that were compiled in this process, by their SHA1. Tests open many servers with the same scripts. */
 const compiledScripts = new Map<string, Script>();
 const MOST_COMPILED = 1_000;
 
 /** The scripts of a server. */
 export class ScriptEngine {
-  private readonly scripts = new Map<string, Script>();
+  private scripts = new Map<string, Script>();
+  /** True if a snapshot has the scripts: they are copied before they change. */
+  private areShared = false;
+  private digested: Digest | undefined;
   private readonly runtime: LuaRuntime;
   private readonly session = new Session(
     0,
@@ -47,28 +54,33 @@ export class ScriptEngine {
   }
 
   flush(): void {
-    this.scripts.clear();
+    this.change(new Map());
+  }
+
+  /** Returns the scripts that are loaded now. */
+  save(): LoadedScripts {
+    this.areShared = true;
+    return this.scripts;
+  }
+
+  restore(scripts: LoadedScripts): void {
+    this.change(scripts as Map<string, Script>);
+    this.areShared = true;
+  }
+
+  /** Returns the digest of the scripts that are loaded. */
+  digest(): Digest {
+    if (this.digested === undefined) {
+      this.digested = new Digest();
+      for (const sha of this.scripts.keys()) this.digested.add(Digest.of(sha));
+    }
+    return this.digested;
   }
 
   /** Compiles a script unless it is known. @returns its SHA1 @throws RedisError */
   load(source: string): string {
     const sha = createHash('sha1').update(source, 'latin1').digest('hex');
-    if (this.scripts.has(sha)) return sha;
-    const known = compiledScripts.get(sha);
-    if (known !== undefined) {
-      this.scripts.set(sha, known);
-      return sha;
-    }
-    const { exists, flags, code } = readShebang(source);
-    try {
-      const script = { compiled: this.runtime.compile(code), hasShebang: exists, readOnly: flags.has('no-writes') };
-      this.scripts.set(sha, script);
-      if (compiledScripts.size >= MOST_COMPILED) compiledScripts.clear();
-      compiledScripts.set(sha, script);
-    } catch (error) {
-      if (!(error instanceof LuaError)) throw error;
-      refuse(`ERR Error compiling script (new function): ${error.message}`);
-    }
+    if (!this.scripts.has(sha)) this.add(sha, compiledScripts.get(sha) ?? this.compile(sha, source));
     return sha;
   }
 
@@ -85,6 +97,30 @@ export class ScriptEngine {
     } catch (error) {
       if (!(error instanceof LuaError)) throw error;
       refuse(`${shownText(messageOf(error))} script: ${sha}, on @user_script:${error.line}.`);
+    }
+  }
+
+  private add(sha: string, script: Script): void {
+    this.change(this.areShared ? new Map(this.scripts) : this.scripts);
+    this.scripts.set(sha, script);
+  }
+
+  private change(scripts: Map<string, Script>): void {
+    this.scripts = scripts;
+    this.areShared = false;
+    this.digested = undefined;
+  }
+
+  private compile(sha: string, source: string): Script {
+    const { exists, flags, code } = readShebang(source);
+    try {
+      const script = { compiled: this.runtime.compile(code), hasShebang: exists, readOnly: flags.has('no-writes') };
+      if (compiledScripts.size >= MOST_COMPILED) compiledScripts.clear();
+      compiledScripts.set(sha, script);
+      return script;
+    } catch (error) {
+      if (!(error instanceof LuaError)) throw error;
+      refuse(`ERR Error compiling script (new function): ${error.message}`);
     }
   }
 
