@@ -9,7 +9,8 @@ export interface TimedLease {
    * Renews the lease if a renewal is due, and treats the lease as lost if its time is over.
    *
    * @param now result of `performance.now()`
-   * @returns latest time at which `tick` must be called again, by the same clock; Infinity if it need not
+   * @returns latest time of the next call, by the same clock, so that a lost lease is noticed in time; Infinity for an ended lease.
+   *   Renewals need a call at least every `leaseMs / 6`
    */
   tick(now: number): number;
 }
