@@ -24,4 +24,6 @@ export { classNameOf, messageOf, oneLine, shown, thrownKind, thrownText } from '
 export { Retries } from './retries';
 export { rpcException } from './rpc-exception';
 export { ALONE, FREES_MEMORY, SMALL_GROUP } from './script-defaults';
+export { measuredMs, nextTurn, replaceTime, time, type Timer, type TimeSource } from './time';
 export { UniqueIds } from './unique-ids';
+export { endsWithin, pause, reachedWithin } from './waits';

@@ -1,3 +1,5 @@
+import { time } from './time';
+
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 
@@ -75,11 +77,11 @@ export class Retries<During extends string> {
   private pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
-        clearTimeout(timer);
+        time.clearTimer(timer);
         this.waits.delete(wake);
         resolve();
       };
-      const timer = setTimeout(wake, ms);
+      const timer = time.setTimeLimit(wake, ms);
       this.waits.add(wake);
     });
   }

@@ -1,0 +1,81 @@
+import * as timers from 'node:timers';
+
+/** A timer, which `clearTimer` ends. */
+export interface Timer {
+  /** Lets the process end while the timer waits. */
+  unref(): unknown;
+}
+
+/** Where the libs get the time from. See DECISIONS.md: one-source-of-time */
+export interface TimeSource {
+  /** Time of day, ms since 1970. It may go back. */
+  nowMs(): number;
+  /** Time that never goes back, ms since some moment. */
+  monotonicMs(): number;
+  /** Returns the `performance.now()` of a time of `monotonicMs()` that was just read. ScriptRegistry counts deadlines by it. */
+  measuredAt(monotonicMs: number): number;
+  /** Calls back once. @param ms time from now, at most `MAX_TIMER_MS` */
+  setTimer(callback: () => void, ms: number): Timer;
+  /** Calls back again and again, each time `ms` after the last time. */
+  setRepeatingTimer(callback: () => void, ms: number): Timer;
+  /**
+   * Like `setTimer`, for code that waits for something that no clock controls, such as the end of a handler. A clock of a test
+   * can end it early, but not delay it.
+   */
+  setTimeLimit(callback: () => void, ms: number): Timer;
+  /** Ends a timer of each of these kinds. Does nothing for `undefined`, or if the timer has ended. */
+  clearTimer(timer: Timer | undefined): void;
+}
+
+// Each call looks the functions up, as code without this file does: fake timers of a test replace them.
+const realTime: TimeSource = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  measuredAt: (monotonicMs) => monotonicMs,
+  setTimer: (callback, ms) => setTimeout(callback, ms),
+  setRepeatingTimer: (callback, ms) => setInterval(callback, ms),
+  setTimeLimit: (callback, ms) => setTimeout(callback, ms),
+  clearTimer: (timer) => clearTimeout(timer as NodeJS.Timeout | undefined),
+};
+
+/** The time of this process. The libs use it for all that an option or a document gives a duration or a date. */
+export const time: TimeSource = { ...realTime };
+
+let replaced = false;
+
+/**
+ * Makes the libs use another source of time, until the returned function is called. Only a clock for tests does that.
+ *
+ * @throws Error if the time is replaced already
+ */
+export function replaceTime(source: TimeSource): () => void {
+  if (replaced) throw new Error('The time of this process is replaced already.');
+  replaced = true;
+  Object.assign(time, {
+    nowMs: () => source.nowMs(),
+    monotonicMs: () => source.monotonicMs(),
+    measuredAt: (monotonicMs) => source.measuredAt(monotonicMs),
+    setTimer: (callback, ms) => source.setTimer(callback, ms),
+    setRepeatingTimer: (callback, ms) => source.setRepeatingTimer(callback, ms),
+    setTimeLimit: (callback, ms) => source.setTimeLimit(callback, ms),
+    clearTimer: (timer) => source.clearTimer(timer),
+  } satisfies TimeSource);
+  let ended = false;
+  return () => {
+    if (ended) return;
+    ended = true;
+    replaced = false;
+    Object.assign(time, realTime);
+  };
+}
+
+/**
+ * Calls back in a `setImmediate`: after the I/O callbacks of this turn of the event loop. Fake timers of a test do not stop it,
+ * because the function is read here, before a test replaces it.
+ */
+export const nextTurn: (callback: () => void) => NodeJS.Immediate = timers.setImmediate;
+
+/** Returns how much time really has passed since some moment, ms: for durations that are only measured or logged. */
+export function measuredMs(): number {
+  return performance.now();
+}

@@ -1,0 +1,50 @@
+import { time } from './time';
+
+/** Longest pause between two checks of a condition, ms. */
+const LONGEST_PAUSE_MS = 5;
+
+/** Options of `pause`. */
+export interface PauseOptions {
+  /** Ends the pause. */
+  readonly signal?: AbortSignal;
+  /** False to let the process end during the pause. Default: true. */
+  readonly ref?: boolean;
+}
+
+/** Waits for some time before the next try of something that failed, or was not ready. Never rejects. */
+export function pause(ms: number, { signal, ref = true }: PauseOptions = {}): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      time.clearTimer(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = time.setTimeLimit(end, ms);
+    if (!ref) timer.unref();
+    signal?.addEventListener('abort', end);
+  });
+}
+
+/** Waits until `work` has ended, at most `ms`. Returns true if it ended in time, also if it failed. Never rejects. */
+export function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = time.setTimeLimit(() => resolve(false), ms);
+    const ended = (): void => {
+      time.clearTimer(timer);
+      resolve(true);
+    };
+    work.then(ended, ended);
+  });
+}
+
+/** Waits until a condition is true, at most `ms`. Returns false if it is not true by then. */
+export async function reachedWithin(ms: number, condition: () => boolean): Promise<boolean> {
+  if (condition()) return true;
+  if (ms <= 0) return false;
+  let over = false;
+  const timer = time.setTimeLimit(() => (over = true), ms);
+  for (let pauseMs = 1; !over && !condition(); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) await pause(pauseMs);
+  time.clearTimer(timer);
+  return condition();
+}
