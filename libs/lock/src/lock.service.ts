@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { type ScriptRegistry, InvalidCallError } from 'luanest/script-registry';
-import { shown } from '../../internal/src';
+import { shown, endsWithin, measuredMs, time } from '../../internal/src';
 import { Acquirer } from './acquisition/acquirer';
 import { holderOf } from './acquisition/owner-tokens';
 import { HeldLock, lostDuringWork, releaseAndReport } from './lease/held-lock';
@@ -141,9 +141,9 @@ export class LockService implements BeforeApplicationShutdown {
 
   private acquireAndReport(names: Names, options: ResolvedLockOptions): Promise<Lock | Busy> {
     if (!events.acquisitionEnded.hasSubscribers) return this.acquireNames(names, options);
-    const startedAt = performance.now();
+    const startedAt = measuredMs();
     const ended = (outcome: LockEvents['acquisitionEnded']['outcome']): void => {
-      const durationMs = performance.now() - startedAt;
+      const durationMs = measuredMs() - startedAt;
       events.acquisitionEnded.publish(() => ({ names: [names].flat(), outcome, durationMs }));
     };
     return this.acquireNames(names, options).then(
@@ -178,14 +178,14 @@ export class LockService implements BeforeApplicationShutdown {
   }
 
   private async acquireAll(names: readonly string[], options: ResolvedLockOptions): Promise<Lock | Busy> {
-    const until = performance.now() + options.waitMs;
+    const until = time.monotonicMs() + options.waitMs;
     const leases: Lease[] = [];
     const releaseAll = (): Promise<unknown> => Promise.allSettled(leases.map((lease) => lease.release()));
     try {
       for (const name of names) {
         const lease = await this.acquirer.acquire(name, options, until);
         if (!lease) {
-          await within(this.options.redisTimeoutMs, releaseAll());
+          await endsWithin(this.options.redisTimeoutMs, releaseAll());
           return new Busy(name);
         }
         leases.push(lease);
@@ -196,7 +196,7 @@ export class LockService implements BeforeApplicationShutdown {
     }
     const lost = leases.find(({ held }) => !held);
     if (!lost) return new HeldLock(leases as [Lease, ...Lease[]]);
-    await within(this.options.redisTimeoutMs, releaseAll());
+    await endsWithin(this.options.redisTimeoutMs, releaseAll());
     return new Busy(lost.name, true);
   }
 
@@ -224,11 +224,4 @@ function orThrow(result: Lock | Busy, names: Names, { waitMs, leaseMs }: Resolve
 
 function orSkip(result: Lock | Busy): Lock | undefined {
   return result instanceof Busy ? undefined : result;
-}
-
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
-  await Promise.race([work, timeout]);
-  clearTimeout(timer);
 }

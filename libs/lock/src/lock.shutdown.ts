@@ -1,10 +1,10 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { reachedWithin } from '../../internal/src';
 import type { Acquirer } from './acquisition/acquirer';
 import { LockLostError } from './lock.errors';
 import type { ResolvedLockModuleOptions } from './lock.options';
 import type { Lock } from './lock.types';
 
-const CHECK_EVERY_MS = 5;
 /** Longest wait for the replies to the last releases, ms. Leases whose release fails end by themselves. */
 const LAST_REPLIES_MS = 2_000;
 
@@ -54,13 +54,7 @@ export class Shutdown {
     await this.idleWithin(LAST_REPLIES_MS);
   }
 
-  private async idleWithin(ms: number): Promise<boolean> {
-    const until = performance.now() + ms;
-    while (this.rejectors.size > 0 || !this.acquirer.idle) {
-      const leftMs = until - performance.now();
-      if (leftMs <= 0) return false;
-      await sleep(Math.min(CHECK_EVERY_MS, leftMs));
-    }
-    return true;
+  private idleWithin(ms: number): Promise<boolean> {
+    return reachedWithin(ms, () => this.rejectors.size === 0 && this.acquirer.idle);
   }
 }

@@ -1,4 +1,5 @@
 import { type KeySpace, type ScriptRegistry, UnknownOutcomeError } from 'luanest/script-registry';
+import { time } from '../../../internal/src';
 import { Lease } from '../lease/lease';
 import { LiveLeases } from '../lease/live-leases';
 import { LockClosedError, LockNotReplicatedError } from '../lock.errors';
@@ -16,7 +17,7 @@ interface Acquisition {
   readonly name: string;
   readonly key: string;
   readonly options: ResolvedLockOptions;
-  /** End of the caller's wait, by `performance.now()`. */
+  /** End of the caller's wait, by `time.monotonicMs()`. */
   readonly until: number;
 }
 
@@ -46,14 +47,14 @@ export class Acquirer {
   /**
    * Acquires a name. Returns undefined if the name was not acquired by the end of the wait.
    *
-   * @param until end of the wait, by `performance.now()`; default: `waitMs` from now
+   * @param until end of the wait, by `time.monotonicMs()`; default: `waitMs` from now
    * @throws the reason of the caller's signal, if that fires before the name is acquired; InvalidKeyError, LockClosedError,
    *   LockNotReplicatedError, the errors of ScriptRegistry.run()
    */
   acquire(
     name: string,
     options: ResolvedLockOptions,
-    until = performance.now() + options.waitMs,
+    until = time.monotonicMs() + options.waitMs,
   ): Promise<Lease | undefined> {
     const acquisition = { name, key: this.keyOf(name), options, until };
     return options.signal ? this.acquireUnlessAborted(acquisition, options.signal) : this.acquireOrWait(acquisition);
@@ -129,7 +130,7 @@ export class Acquirer {
     const { leaseMs, replicas } = options;
     const { replicasTimeoutMs, fenceRetentionMs: retentionMs } = this.moduleOptions;
     const calls = new LockCalls(this.registry, retentionMs, keys, this.tokens.tokenFor(name));
-    const sentAt = performance.now();
+    const sentAt = time.monotonicMs();
     const deadlineMs = this.deadlineOf(acquisition, sentAt);
     let reply: AcquireReply;
     this.callsInFlight += 1;

@@ -1,4 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { endsWithin } from '../../../internal/src';
 import { events } from '../lock.events';
 
 /**
@@ -33,9 +34,7 @@ export class ReleaseSubscription {
       this.opening = undefined;
       if (late && subscribed) this.onRelease();
     });
-    let timer: NodeJS.Timeout | undefined;
-    await Promise.race([this.opening, new Promise<void>((resolve) => (timer = setTimeout(resolve, timeoutMs)))]);
-    clearTimeout(timer);
+    await endsWithin(timeoutMs, this.opening);
     late = true;
   }
 

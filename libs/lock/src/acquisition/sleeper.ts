@@ -1,3 +1,5 @@
+import { time } from '../../../internal/src';
+
 /** A sleep that another function can end early. */
 export class Sleeper {
   private woken = false;
@@ -7,9 +9,9 @@ export class Sleeper {
   async sleep(ms: number): Promise<void> {
     if (!this.woken) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
+        const timer = time.setTimer(resolve, ms);
         this.endSleep = () => {
-          clearTimeout(timer);
+          time.clearTimer(timer);
           resolve();
         };
       });

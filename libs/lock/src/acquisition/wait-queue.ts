@@ -1,3 +1,4 @@
+import { time } from '../../../internal/src';
 import type { Lease } from '../lease/lease';
 import type { Cancellation } from './cancellation';
 import type { Ticket } from './lock-calls';
@@ -38,7 +39,7 @@ export class WaitQueue {
   private readonly ticket: Ticket;
   /** Number of tickets before ours: the number that Redis returned, less one for each release since then; at least 0. */
   private ahead = 0;
-  /** When to try again, by `performance.now()`. */
+  /** When to try again, by `time.monotonicMs()`. */
   private nextTryAt = 0;
   /** True while the ticket may be in Redis. */
   private queued = false;
@@ -60,7 +61,7 @@ export class WaitQueue {
   /**
    * Waits for the lock. Calls `tryOnce` whenever the caller is the first in this queue and a try is due.
    *
-   * @param until end of the wait, by `performance.now()`
+   * @param until end of the wait, by `time.monotonicMs()`
    * @returns undefined if the wait ended or was cancelled before the lock was acquired
    */
   async wait(
@@ -73,9 +74,9 @@ export class WaitQueue {
     cancellation.onCancel(() => caller.wake());
     try {
       for (;;) {
-        const leftMs = until - performance.now();
+        const leftMs = until - time.monotonicMs();
         if (cancellation.cancelled || leftMs <= 0) return undefined;
-        const dueMs = this.sleepers[0] === caller ? this.nextTryAt - performance.now() : Infinity;
+        const dueMs = this.sleepers[0] === caller ? this.nextTryAt - time.monotonicMs() : Infinity;
         if (dueMs > 0) {
           await caller.sleep(Math.max(1, Math.min(dueMs, leftMs)));
         } else {
@@ -109,7 +110,7 @@ export class WaitQueue {
       const polls = pollMs * (0.5 + Math.random() / 2);
       // Without a subscription, the first process in the queue must try again before its turn ends.
       const pause = releases.active || result.ahead > 0 ? polls : Math.min(polls, TURN_MS / 2);
-      this.nextTryAt = performance.now() + Math.min(pause, result.leftMs + 1);
+      this.nextTryAt = time.monotonicMs() + Math.min(pause, result.leftMs + 1);
       // The reply may be older than a release that was reported during the try.
       for (let i = 0; i < this.releasesDuringTry; i++) this.advance();
       return undefined;
@@ -124,7 +125,7 @@ export class WaitQueue {
     } else {
       this.ahead -= 1;
       // The first process in the queue may have died, so try again after its turn.
-      this.nextTryAt = Math.min(this.nextTryAt, performance.now() + TURN_MS);
+      this.nextTryAt = Math.min(this.nextTryAt, time.monotonicMs() + TURN_MS);
     }
   }
 

@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS, unlimitedListeners } from '../../../internal/src';
+import { MAX_TIMER_MS, unlimitedListeners, time, type Timer } from '../../../internal/src';
 import { LockLostError } from '../lock.errors';
 import { events, type LockEvents } from '../lock.events';
 
@@ -23,7 +23,7 @@ export interface LeaseStart {
   readonly name: string;
   readonly fence: number;
   readonly leaseMs: number;
-  /** `performance.now()` just before the acquisition was sent. */
+  /** `time.monotonicMs()` just before the acquisition was sent. */
   readonly sentAt: number;
   /** True to renew the lease until its release or end. */
   readonly renew: boolean;
@@ -49,7 +49,7 @@ export class Lease {
   private releasing: Promise<'released' | 'lost'> | undefined;
   /** The last renewal that was started, until it has succeeded or failed. */
   private lastRenewal: Promise<unknown> | undefined;
-  private timer: NodeJS.Timeout | undefined;
+  private timer: Timer | undefined;
 
   constructor({ name, fence, leaseMs, sentAt, renew, keeper }: LeaseStart, port: LeasePort) {
     this.name = name;
@@ -86,7 +86,7 @@ export class Lease {
 
   /** Milliseconds until the local deadline; 0 if the lease is not held. */
   get leftMs(): number {
-    return this.held ? Math.max(0, this.deadline - performance.now()) : 0;
+    return this.held ? Math.max(0, this.deadline - time.monotonicMs()) : 0;
   }
 
   /**
@@ -135,7 +135,7 @@ export class Lease {
   lose(reason: string): void {
     if (this.ended || this.releasing) return;
     this.ended = true;
-    clearTimeout(this.timer);
+    time.clearTimer(this.timer);
     this.keeper?.remove(this);
     this.revoke(reason);
   }
@@ -149,12 +149,12 @@ export class Lease {
   }
 
   private get summary(): LockEvents['lockReleased'] {
-    return { name: this.name, fence: this.fence, heldMs: performance.now() - this.sentAt };
+    return { name: this.name, fence: this.fence, heldMs: time.monotonicMs() - this.sentAt };
   }
 
   private stop(): Promise<'released' | 'lost'> {
     this.checkDeadline();
-    clearTimeout(this.timer);
+    time.clearTimer(this.timer);
     const giveUp = (): Promise<'released' | 'lost'> =>
       this.port.release().then(this.releaseReplied, this.releaseFailed);
     return this.lastRenewal ? this.lastRenewal.then(giveUp, giveUp) : giveUp();
@@ -182,13 +182,14 @@ export class Lease {
   }
 
   private checkDeadline(): void {
-    if (!this.ended && !this.releasing && performance.now() >= this.deadline) this.lose('the lease ended');
+    if (!this.ended && !this.releasing && time.monotonicMs() >= this.deadline) this.lose('the lease ended');
   }
 
   private startTimer(): void {
-    clearTimeout(this.timer);
+    time.clearTimer(this.timer);
     const dueMs = Math.min(Math.max(1, Math.ceil(this.untilAlarmMs)), MAX_TIMER_MS);
-    this.timer = setTimeout(() => this.onTimer(), dueMs).unref();
+    this.timer = time.setTimer(() => this.onTimer(), dueMs);
+    this.timer.unref();
   }
 
   private get renewing(): boolean {
@@ -197,12 +198,12 @@ export class Lease {
 
   /** Milliseconds until the next renewal or the deadline, whichever is sooner; until the deadline while a renewal is in flight. */
   private get untilAlarmMs(): number {
-    return (this.renewing ? this.deadline : Math.min(this.renewAt, this.deadline)) - performance.now();
+    return (this.renewing ? this.deadline : Math.min(this.renewAt, this.deadline)) - time.monotonicMs();
   }
 
   private onTimer(): void {
     if (!this.active) return;
-    if (!this.renewing && performance.now() >= this.renewAt) void this.afterLastRenewal(() => this.renewAndReport());
+    if (!this.renewing && time.monotonicMs() >= this.renewAt) void this.afterLastRenewal(() => this.renewAndReport());
     this.startTimer();
   }
 
@@ -222,17 +223,17 @@ export class Lease {
 
   private async renewAndReport(): Promise<void> {
     try {
-      const leftMs = this.deadline - performance.now();
+      const leftMs = this.deadline - time.monotonicMs();
       if (this.active) await this.renewOnce(Math.ceil(Math.min(leftMs, Math.max(50, this.leaseMs / 3))));
     } catch (error) {
       // Try again before the lease ends, because Redis may reply by then.
-      this.renewAt = performance.now() + (this.leaseMs / 20) * (0.5 + Math.random());
+      this.renewAt = time.monotonicMs() + (this.leaseMs / 20) * (0.5 + Math.random());
       events.callFailed.publish(() => ({ name: this.name, during: 'renew', error }));
     }
   }
 
   private async renewOnce(timeoutMs: number): Promise<void> {
-    const sentAt = performance.now();
+    const sentAt = time.monotonicMs();
     const { leaseMs } = this;
     if (sentAt + leaseMs < this.deadline) {
       // A shorter lease counts from now: Redis may have it although the reply is lost.

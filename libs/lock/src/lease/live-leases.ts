@@ -1,3 +1,4 @@
+import { time, type Timer } from '../../../internal/src';
 import type { Lease, LeaseKeeper } from './lease';
 
 /** Time from the first new lease to the check that gives a timer to each lease that is still held, ms. */
@@ -16,11 +17,13 @@ export class LiveLeases implements LeaseKeeper {
   private readonly recent = new Set<Lease>();
   /** Leases that the shared timer has seen. */
   private readonly watched = new Set<Lease>();
-  private sweeper: NodeJS.Timeout | undefined;
+  private sweeper: Timer | undefined;
 
   add(lease: Lease): void {
     this.recent.add(lease);
-    this.sweeper ??= setTimeout(() => this.sweep(), SWEEP_MS).unref();
+    if (this.sweeper !== undefined) return;
+    this.sweeper = time.setTimer(() => this.sweep(), SWEEP_MS);
+    this.sweeper.unref();
   }
 
   remove(lease: Lease): void {
