@@ -1,4 +1,4 @@
-import { classOf, isIntegerOf, type KnownOptions, shown } from '../../../internal/src';
+import { classOf, isIntegerOf, type KnownOptions, shown, time } from '../../../internal/src';
 import { InvalidTaskError, TaskTooLargeError } from '../delayed-task.errors';
 import {
   checkAttempts,
@@ -54,7 +54,7 @@ export function whenOf({ delayMs, runAtMs }: DueTime): string {
     // A delay below 0, such as `due - Date.now()` of a time in the past, means now.
     return `d${Math.max(0, taskInput.integer('delayMs', delayMs ?? 0, -MAX_DURATION_MS, MAX_DURATION_MS))}`;
   }
-  if (!isIntegerOf(runAtMs, 0, Date.now() + MAX_DURATION_MS)) {
+  if (!isIntegerOf(runAtMs, 0, time.nowMs() + MAX_DURATION_MS)) {
     taskInput.refuse('runAtMs', runAtMs, 'an integer of ms since 1970, at most 100 years ahead');
   }
   return `a${runAtMs}`;

@@ -1,3 +1,5 @@
+import { time, type Timer } from '../../../internal/src';
+
 /** A sleep that `ring` ends early. If `ring` was called after the last `reset`, the sleep ends at once. */
 export class Alarm {
   private rung = false;
@@ -7,18 +9,28 @@ export class Alarm {
     this.rung = false;
   }
 
-  /** Ends the current or the next sleep. */
+  /** Ends the current or the next sleep or pause. */
   ring(): void {
     this.rung = true;
     this.wake?.();
   }
 
-  async sleep(ms: number): Promise<void> {
+  /** Sleeps until something is due. */
+  sleep(ms: number): Promise<void> {
+    return this.wait((end) => time.setTimer(end, Math.max(1, Math.ceil(ms))));
+  }
+
+  /** Waits before the next try of something that failed. */
+  pause(ms: number): Promise<void> {
+    return this.wait((end) => time.setTimeLimit(end, Math.ceil(ms)));
+  }
+
+  private async wait(start: (end: () => void) => Timer): Promise<void> {
     if (this.rung) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, Math.max(1, Math.ceil(ms)));
+      const timer = start(resolve);
       this.wake = () => {
-        clearTimeout(timer);
+        time.clearTimer(timer);
         resolve();
       };
     });

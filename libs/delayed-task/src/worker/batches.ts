@@ -1,3 +1,4 @@
+import { nextTurn } from '../../../internal/src';
 import type { Partition } from '../queue/partitions';
 import { MAX_CHUNK } from '../queue/queue.scripts';
 import type { Attempt } from './running-attempts';
@@ -22,7 +23,7 @@ export class Batches {
       this.send(partition, batch);
     } else if (!this.scheduled) {
       this.scheduled = true;
-      setImmediate(() => this.flush());
+      nextTurn(() => this.flush());
     }
   }
 

@@ -1,3 +1,5 @@
+import { nextTurn } from '../../../internal/src';
+
 /** Free slots for tasks. Callers that need slots wait in a queue. */
 export class Capacity {
   private readonly waiting: { readonly most: number; readonly grant: (slots: number) => void }[] = [];
@@ -21,7 +23,7 @@ export class Capacity {
     else {
       // Often many tasks end in one turn of the event loop. So the caller waits until the end of the turn, and gets the slots of all.
       this.serving = true;
-      setImmediate(() => {
+      nextTurn(() => {
         this.serving = false;
         this.serve();
       });

@@ -1,4 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { time, type Timer } from '../../../internal/src';
 import { TaskLostError, TaskTimeoutError } from '../delayed-task.errors';
 import { MAX_CHUNK } from '../queue/queue.scripts';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
@@ -14,7 +15,7 @@ import type { WorkerState } from './worker-state';
  * See DECISIONS.md: one-timer-for-all-attempts
  */
 export class Leases {
-  private timer: NodeJS.Timeout | undefined;
+  private timer: Timer | undefined;
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -27,12 +28,12 @@ export class Leases {
 
   start(): void {
     const everyMs = Math.min(100, Math.max(5, Math.floor(this.options.leaseMs / 20)));
-    this.timer = setInterval(() => this.checkAll(), everyMs);
+    this.timer = time.setRepeatingTimer(() => this.checkAll(), everyMs);
     this.timer.unref();
   }
 
   stop(): void {
-    clearInterval(this.timer);
+    time.clearTimer(this.timer);
   }
 
   /** Tries once to hand the tasks of attempts back. The attempts do not count. Never throws. */
@@ -50,7 +51,7 @@ export class Leases {
   }
 
   private checkAll(): void {
-    const now = performance.now();
+    const now = time.monotonicMs();
     const renewable: Attempt[] = [];
     const late: Attempt[] = [];
     for (const attempt of this.attempts.all) {
@@ -80,7 +81,7 @@ export class Leases {
   }
 
   private async renew({ leased, runs }: Partition, batch: readonly Attempt[]): Promise<void> {
-    const sentAt = performance.now();
+    const sentAt = time.monotonicMs();
     for (const attempt of batch) attempt.renewing = true;
     try {
       const call = { keys: { leased, runs }, args: { leaseMs: this.options.leaseMs, pairs: pairsOf(batch) } };

@@ -1,4 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { time } from '../../../internal/src';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
 import { Alarm } from './alarm';
@@ -65,7 +66,8 @@ export class PartitionLoop {
       const full = this.begin(taken, slots);
       failures = taken ? 0 : failures + 1;
       if (full) this.takeMore();
-      else await this.sleep(taken ? taken.waitMs : 50 * 2 ** Math.min(failures, 4));
+      else if (taken) await this.sleep(taken.waitMs, 'until due');
+      else await this.sleep(50 * 2 ** Math.min(failures, 4), 'after a failure');
     }
     this.stopListening?.();
   }
@@ -107,19 +109,20 @@ export class PartitionLoop {
     }
   }
 
-  private async sleep(waitMs: number): Promise<void> {
+  private async sleep(waitMs: number, why: 'until due' | 'after a failure'): Promise<void> {
     const { state, options } = this.context;
     if (state.closing || waitMs <= 0) return;
     // The pause is random, so that processes poll at different times.
     const pollMs = options.pollMs * (0.8 + Math.random() * 0.2);
-    await this.alarm.sleep(Math.min(waitMs, pollMs));
+    const ms = Math.min(waitMs, pollMs);
+    await (why === 'until due' ? this.alarm.sleep(ms) : this.alarm.pause(ms));
   }
 
   /** Subscribes to the wake-ups of the partition. Subscribes again periodically, because a subscription may have ended. */
   private listen(): void {
     const { registry, options, state } = this.context;
-    if (performance.now() < this.listenAgainAt) return;
-    this.listenAgainAt = performance.now() + options.pollMs / 2;
+    if (time.monotonicMs() < this.listenAgainAt) return;
+    this.listenAgainAt = time.monotonicMs() + options.pollMs / 2;
     const listening = registry.listen(this.partition.waits, this.ring).then(
       (stop) => {
         this.stopListening = stop;
@@ -130,7 +133,7 @@ export class PartitionLoop {
       },
       (error: unknown) => {
         this.subscribed = false;
-        this.listenAgainAt = performance.now() + Math.min(LISTEN_AGAIN_MS, options.pollMs / 2);
+        this.listenAgainAt = time.monotonicMs() + Math.min(LISTEN_AGAIN_MS, options.pollMs / 2);
         state.reportError('subscribe', error);
       },
     );

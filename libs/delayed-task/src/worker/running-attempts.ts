@@ -1,4 +1,4 @@
-import { unlimitedListeners } from '../../../internal/src';
+import { unlimitedListeners, time } from '../../../internal/src';
 import type { TaskContext } from '../delayed-task.types';
 import type { Partition } from '../queue/partitions';
 import type { TaskRecord } from '../queue/task-codec';
@@ -11,7 +11,7 @@ interface AttemptStart {
   readonly token: string;
   readonly partition: Partition;
   readonly record: TaskRecord;
-  /** When the lease ends, by `performance.now()`. */
+  /** When the lease ends, by `time.monotonicMs()`. */
   readonly leaseEndsAt: number;
 }
 
@@ -21,7 +21,7 @@ export class Attempt implements TaskContext {
   readonly attempt: number;
   readonly runAtMs: number;
   readonly lateMs: number;
-  readonly startedAt = performance.now();
+  readonly startedAt = time.monotonicMs();
   /** True once the outcome is decided or the task is handed back. What the handler does after this has no effect on the task. */
   ended = false;
   renewing = false;
@@ -30,7 +30,7 @@ export class Attempt implements TaskContext {
   /** Index in the list of `Attempts`; -1 if not in it. */
   index = -1;
   leaseEndsAt: number;
-  /** When `timeoutMs` is over, by `performance.now()`. Once the attempt has timed out: when `abortGraceMs` is over. */
+  /** When `timeoutMs` is over, by `time.monotonicMs()`. Once the attempt has timed out: when `abortGraceMs` is over. */
   timesOutAt = Infinity;
   /** Error of the timeout; undefined before the timeout. The handler may still end within `abortGraceMs`. */
   timeout: Error | undefined;

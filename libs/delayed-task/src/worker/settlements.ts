@@ -1,4 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { time } from '../../../internal/src';
 import { UnknownTaskError } from '../delayed-task.errors';
 import { events, type DelayedTaskEvents } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
@@ -58,7 +59,7 @@ export class Settlements {
       attempt: attempt.attempt,
       outcome,
       lateMs: attempt.lateMs,
-      durationMs: performance.now() - attempt.startedAt,
+      durationMs: time.monotonicMs() - attempt.startedAt,
       error,
     }));
   }

@@ -1,3 +1,4 @@
+import { time, type Timer } from '../../../internal/src';
 import { events } from '../delayed-task.events';
 import type { Partition } from '../queue/partitions';
 import type { TaskQueue } from '../queue/task-queue';
@@ -11,7 +12,7 @@ const MOST_CALLS = 50;
 /** Periodically deletes dead letters after their retention, and repairs tasks that are incomplete. */
 export class Sweeper {
   private readonly cursors = new Map<Partition, { taskCursor: string; runCursor: string }>();
-  private timer: NodeJS.Timeout | undefined;
+  private timer: Timer | undefined;
 
   constructor(
     private readonly queue: TaskQueue,
@@ -23,7 +24,7 @@ export class Sweeper {
   }
 
   stop(): void {
-    clearTimeout(this.timer);
+    time.clearTimer(this.timer);
   }
 
   async sweep(): Promise<void> {
@@ -50,7 +51,7 @@ export class Sweeper {
 
   private schedule(): void {
     const everyMs = this.queue.options.sweepMs * (0.5 + Math.random() / 2);
-    this.timer = setTimeout(() => {
+    this.timer = time.setTimer(() => {
       const swept = this.sweep().catch((error: unknown) => this.state.reportError('sweep', error));
       this.state.track(swept.then(() => !this.state.closing && this.schedule()));
     }, everyMs);

@@ -1,10 +1,9 @@
-import { setTimeout as after } from 'node:timers/promises';
 import { UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
 import { events } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
 import { RecordReader } from '../queue/task-codec';
-import { UniqueIds } from '../../../internal/src';
+import { UniqueIds, pause, time } from '../../../internal/src';
 import { takeTasks } from './worker.scripts';
 import { Attempt } from './running-attempts';
 import type { TaskLog } from './task-log';
@@ -46,12 +45,12 @@ export class Taker {
     const { due, leased, tasks, runs, dead, waits } = partition;
     const keys = { due, leased, tasks, runs, dead, waits, taken: partition.taken(`${this.worker}.${lane}`) };
     const token = this.tokens.next();
-    const firstSentAt = performance.now();
-    for (let sentAt = firstSentAt; !this.state.stopped; sentAt = performance.now()) {
+    const firstSentAt = time.monotonicMs();
+    for (let sentAt = firstSentAt; !this.state.stopped; sentAt = time.monotonicMs()) {
       try {
         const args = { token, limit, leaseMs, markMs: 2 * pollMs + 1_000 };
         const reply = await this.registry.run(takeTasks, { keys, args });
-        const nowAt = performance.now();
+        const nowAt = time.monotonicMs();
         const { queue } = this.options;
         const { buried } = reply;
         for (const task of buried) this.log.dead({ ...task, attempts: task.attempt }, LEASE_ENDED);
@@ -78,8 +77,8 @@ export class Taker {
       } catch (error) {
         this.state.reportError('take', error);
         // The script may have run. With the same token, it returns the same tasks again.
-        if (!(error instanceof UnknownOutcomeError) || performance.now() - firstSentAt >= leaseMs) return undefined;
-        await after(20 + Math.random() * 30, undefined, { ref: false });
+        if (!(error instanceof UnknownOutcomeError) || time.monotonicMs() - firstSentAt >= leaseMs) return undefined;
+        await pause(20 + Math.random() * 30, { ref: false });
       }
     }
     return undefined;

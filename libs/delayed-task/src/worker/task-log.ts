@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { InvalidOutcomeError, oneLine, shown, thrownKind } from '../../../internal/src';
+import { InvalidOutcomeError, oneLine, shown, thrownKind, time } from '../../../internal/src';
 import { TaskTimeoutError, TaskTooLargeError } from '../delayed-task.errors';
 
 /** Pause before the same problem with tasks of the same name is logged again, ms. */
@@ -42,7 +42,7 @@ export class TaskLog {
 
   /** Logs a failed attempt that is retried; at most ten lines in a second. The next line has the number of lines left out. */
   failed(task: LoggedTask, error: unknown, delayMs: number): void {
-    const now = performance.now();
+    const now = time.monotonicMs();
     if (now - this.secondBegan >= 1_000) [this.secondBegan, this.failures] = [now, 0];
     if (this.failures >= MOST_FAILURES) {
       this.skipped += 1;
@@ -96,7 +96,7 @@ export class TaskLog {
 
   /** Returns true if a problem must be logged: it is one of the first 1,000, and was not logged in the last `againMs`. */
   private isNews(problem: string, againMs: number): boolean {
-    const now = performance.now();
+    const now = time.monotonicMs();
     const last = this.warnedAt.get(problem);
     if (last === undefined ? this.warnedAt.size >= MOST_PROBLEMS : now - last < againMs) return false;
     this.warnedAt.set(problem, now);

@@ -1,4 +1,3 @@
-import { setTimeout as after } from 'node:timers/promises';
 import { Retries } from '../../../internal/src';
 import { events, type DelayedTaskEvents } from '../delayed-task.events';
 
@@ -47,17 +46,4 @@ export class WorkerState {
   untilAnswered<T>(during: Call, call: () => Promise<T>): Promise<T | undefined> {
     return this.calls.run(during, () => this.stopped, call);
   }
-}
-
-/** Waits for `work`, at most `ms`. @returns true if it ended in time */
-export async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
-  const timer = new AbortController();
-  const late = after(ms, false, { signal: timer.signal }).catch(() => false);
-  const inTime = work.then(
-    () => true,
-    () => true,
-  );
-  const result = await Promise.race([inTime, late]);
-  timer.abort();
-  return result;
 }

@@ -1,3 +1,4 @@
+import { endsWithin } from '../../../internal/src';
 import { WorkerClosingError } from '../delayed-task.errors';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { TaskQueue } from '../queue/task-queue';
@@ -11,7 +12,7 @@ import { Settlements } from './settlements';
 import { Sweeper } from './sweeper';
 import { TaskLog } from './task-log';
 import { Taker } from './taker';
-import { within, WorkerState } from './worker-state';
+import { WorkerState } from './worker-state';
 
 /** How long shutdown waits for the replies to its last calls, ms. */
 const LAST_ANSWERS_MS = 2_000;
@@ -70,8 +71,8 @@ export class Worker {
     this.sweeper.stop();
     for (const loop of this.loops) loop.wake();
     const drained = Promise.all([this.looping, attempts.untilIdle()]);
-    if (!(await within(this.options.drainMs, drained))) await this.handBack();
-    await within(LAST_ANSWERS_MS, state.settled());
+    if (!(await endsWithin(this.options.drainMs, drained))) await this.handBack();
+    await endsWithin(LAST_ANSWERS_MS, state.settled());
     leases.stop();
     state.stop();
   }
@@ -80,10 +81,10 @@ export class Worker {
     const { attempts, leases } = this;
     const running = (): Attempts['all'] => attempts.all.filter(({ ended }) => !ended);
     for (const attempt of running()) attempt.abort(new WorkerClosingError('The app is shutting down.'));
-    await within(this.options.abortGraceMs, attempts.untilIdle());
+    await endsWithin(this.options.abortGraceMs, attempts.untilIdle());
     const left = running();
     for (const attempt of left) attempt.ended = true;
-    await within(LAST_ANSWERS_MS, leases.release(left));
+    await endsWithin(LAST_ANSWERS_MS, leases.release(left));
     for (const attempt of left) this.settlements.settled(attempt, 'released');
   }
 }
