@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import {
   Inject,
   Injectable,
@@ -9,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
-import { InvalidOptionError } from '../../../internal/src';
+import { InvalidOptionError, time } from '../../../internal/src';
 import { Observable, type Subscriber } from 'rxjs';
 import { ONCE_OPTIONS, type ResolvedOnceModuleOptions } from '../once.options';
 import type { ResolvedIdempotencyOptions, ResolvedRouteOptions, Subject } from './idempotency.options';
@@ -177,7 +176,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
 
   /** Claims the key of a request. @param pauses pauses of a request whose key was in progress before */
   private claim(keyed: KeyedRequest, key: string, claim: FullClaim, pauses?: RetryPauses): void {
-    const claimedAt = performance.now();
+    const claimedAt = time.monotonicMs();
     this.store
       .claim(key, claim)
       .then(

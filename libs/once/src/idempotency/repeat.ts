@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { performance } from 'node:perf_hooks';
 import type { Subscriber } from 'rxjs';
+import { pause, time } from '../../../internal/src';
 import type { StoredAnswer } from '../once.store';
 import { IdempotencyException } from './idempotency.exception';
 import { NO_VALUE } from './replay-placeholder';
@@ -17,14 +16,14 @@ const LONGEST_PAUSE_MS = 500;
 export class RetryPauses {
   private pauseMs = FIRST_PAUSE_MS;
 
-  /** @param until end of the last pause, as `performance.now()` returns it */
+  /** @param until end of the last pause, as `time.monotonicMs()` returns it */
   constructor(private readonly until: number) {}
 
   /** Waits until the next claim is due, and returns true. Returns false at once if the time for all pauses is over. */
   async pause(): Promise<boolean> {
-    const leftMs = this.until - performance.now();
+    const leftMs = this.until - time.monotonicMs();
     if (leftMs <= 0) return false;
-    await sleep(Math.min(this.pauseMs, leftMs));
+    await pause(Math.min(this.pauseMs, leftMs));
     this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
     return true;
   }

@@ -1,5 +1,4 @@
-import { performance } from 'node:perf_hooks';
-import { MAX_TIMER_MS } from '../../../internal/src';
+import { MAX_TIMER_MS, time, type Timer } from '../../../internal/src';
 
 /** Lease that a LeaseTimer renews. */
 export interface TimedLease {
@@ -8,7 +7,7 @@ export interface TimedLease {
   /**
    * Renews the lease if a renewal is due, and treats the lease as lost if its time is over.
    *
-   * @param now result of `performance.now()`
+   * @param now result of `time.monotonicMs()`
    * @returns latest time of the next call, by the same clock, so that a lost lease is noticed in time; Infinity for an ended lease.
    *   Renewals need a call at least every `leaseMs / 6`
    */
@@ -19,7 +18,7 @@ export interface TimedLease {
 export class LeaseTimer {
   // `remove` moves the last lease to the index of the removed lease. A Set would need more garbage collection.
   private readonly all: TimedLease[] = [];
-  private timer: NodeJS.Timeout | undefined;
+  private timer: Timer | undefined;
 
   /**
    * @param leaseMs length of each lease, ms
@@ -50,12 +49,13 @@ export class LeaseTimer {
   }
 
   private schedule(afterMs: number): void {
-    this.timer = setTimeout(() => this.tickAll(), Math.min(Math.max(1, Math.ceil(afterMs)), MAX_TIMER_MS)).unref();
+    this.timer = time.setTimer(() => this.tickAll(), Math.min(Math.max(1, Math.ceil(afterMs)), MAX_TIMER_MS));
+    this.timer.unref();
   }
 
   private tickAll(): void {
     this.timer = undefined;
-    const now = performance.now();
+    const now = time.monotonicMs();
     let next = now + this.leaseMs / 6;
     for (const lease of [...this.all]) next = Math.min(next, lease.tick(now));
     if (this.all.length === 0) this.emptied();

@@ -1,5 +1,4 @@
-import { performance } from 'node:perf_hooks';
-import { unlimitedListeners } from '../../../internal/src';
+import { unlimitedListeners, time } from '../../../internal/src';
 import { OnceLostError } from '../once.errors';
 import type { OnceStore } from '../once.store';
 import type { OnceRun } from '../once.types';
@@ -9,7 +8,7 @@ export interface HeldClaim {
   readonly key: string;
   readonly token: string;
   readonly fence: number;
-  /** Result of `performance.now()` before the claim was sent. The lease ends `leaseMs` after this time, or later. */
+  /** Result of `time.monotonicMs()` before the claim was sent. The lease ends `leaseMs` after this time, or later. */
   readonly claimedAt: number;
   readonly leaseMs: number;
   /** Time from the claim for which the lease is renewed, ms. If `leaseMs` is longer, the lease ends after `leaseMs`. */
@@ -49,7 +48,7 @@ export class Run implements OnceRun, TimedLease {
   }
 
   get signal(): AbortSignal {
-    this.watchTime(performance.now());
+    this.watchTime(time.monotonicMs());
     if (this.controller === undefined) {
       this.controller = new AbortController();
       unlimitedListeners(this.controller.signal);
@@ -59,7 +58,7 @@ export class Run implements OnceRun, TimedLease {
   }
 
   assertHeld(): void {
-    this.watchTime(performance.now());
+    this.watchTime(time.monotonicMs());
     if (this.lostBecause !== undefined) throw this.lostBecause;
     if (this.settling) throw new OnceLostError(this.id, 'its work has already ended');
   }

@@ -1,6 +1,5 @@
-import { performance } from 'node:perf_hooks';
 import { UnknownOutcomeError } from 'luanest/script-registry';
-import { isUnfinished } from '../../../internal/src';
+import { isUnfinished, time } from '../../../internal/src';
 import type { Claims } from '../once.claims';
 import { OnceResultTooLargeError } from '../once.errors';
 import { events } from '../once.events';
@@ -25,7 +24,7 @@ export class Runner {
   async run<T>({ id, key, options, body }: Work<T>): Promise<RunAnswer<Awaited<T>>> {
     const full = this.claims.fill(options);
     const { token, leaseMs, maxLeaseMs } = full;
-    const claimedAt = performance.now();
+    const claimedAt = time.monotonicMs();
     let claim: ClaimAnswer;
     try {
       claim = await this.claims.take(id, key, full);

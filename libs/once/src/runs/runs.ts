@@ -1,14 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { performance } from 'node:perf_hooks';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { reachedWithin, time } from '../../../internal/src';
 import { OnceLostError } from '../once.errors';
 import type { OnceStore } from '../once.store';
 import type { OnceRun } from '../once.types';
 import { LeaseTimer } from './lease-timer';
 import { Run, UnprotectedRun, type HeldClaim } from './run';
 
-/** Interval at which a shutdown checks if the last run has ended, ms. */
-const CHECK_EVERY_MS = 5;
 const SHUTDOWN = 'the app is shutting down';
 
 export interface RunsOptions {
@@ -82,10 +79,10 @@ export class Runs {
     const idle = (): boolean => !calls.some((call) => this.calls.has(call)) && !runs.some((run) => run.open);
     // While this waits, requests still arrive and begin runs. The server waits for these requests later, so the signals of
     // their runs must fire, too, even if this method has returned.
-    setTimeout(() => this.stop(), drainMs).unref();
-    if (await reached(idle, drainMs)) return;
+    time.setTimeLimit(() => this.stop(), drainMs).unref();
+    if (await reachedWithin(drainMs, idle)) return;
     this.stop();
-    await reached(idle, abortGraceMs);
+    await reachedWithin(abortGraceMs, idle);
   }
 
   private stop(): void {
@@ -105,14 +102,4 @@ export class Runs {
     }
     return timer;
   }
-}
-
-async function reached(condition: () => boolean, withinMs: number): Promise<boolean> {
-  const until = performance.now() + withinMs;
-  while (!condition()) {
-    const leftMs = until - performance.now();
-    if (leftMs <= 0) return false;
-    await sleep(Math.min(CHECK_EVERY_MS, leftMs));
-  }
-  return true;
 }
