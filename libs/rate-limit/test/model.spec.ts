@@ -7,7 +7,7 @@ import { ruleOf, seeded, standalone, TestClock } from './support';
 import { size } from '../../../test/support/size';
 
 const DEADLINE_MS = 10_000;
-const budget = (): Budget => ({ startedAtMs: clock.nowMs, deadlineMs: DEADLINE_MS });
+const budget = (): Budget => ({ calledAtMs: clock.nowMs, startedAtMs: clock.nowMs, deadlineMs: DEADLINE_MS });
 const ALGORITHMS = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] as const;
 type AlgorithmName = (typeof ALGORITHMS)[number];
 

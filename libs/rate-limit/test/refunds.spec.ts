@@ -6,7 +6,10 @@ import { ruleOf, standalone, TestClock } from './support';
 import { size } from '../../../test/support/size';
 
 const LIMIT = 20;
-const budget = () => ({ startedAtMs: performance.now(), deadlineMs: 10_000 });
+const budget = () => {
+  const now = performance.now();
+  return { calledAtMs: now, startedAtMs: now, deadlineMs: 10_000 };
+};
 
 let clock: TestClock;
 let limiter: RedisLimiter;

@@ -10,6 +10,8 @@ const isEvalsha = (request: Buffer): boolean => /evalsha/i.test(request.toString
 const keyOf = ({ prefix }: { prefix: string }, name: string, windowMs: number): string =>
   `${prefix}:rate-limit:{0}:fixed-window:${name}:${windowMs}:s`;
 
+const budgetAt = (nowMs: number) => ({ calledAtMs: nowMs, startedAtMs: nowMs, deadlineMs: 10_000 });
+
 describe('a fixed window by the clock of a test', () => {
   const rule = ruleOf({ name: 'w', limit: 5, windowMs: 1_000 });
   const check = { rule, subject: 's', limit: 5, cost: 1 };
@@ -23,7 +25,7 @@ describe('a fixed window by the clock of a test', () => {
 
   const consume = async (checks = [check]) => {
     const { clock, limiter } = opened;
-    const { rules } = await limiter.consume(checks, true, { startedAtMs: clock.nowMs, deadlineMs: 10_000 });
+    const { rules } = await limiter.consume(checks, true, budgetAt(clock.nowMs));
     return rules as [(typeof rules)[number]];
   };
   const refund = async (verdict: Awaited<ReturnType<typeof consume>>[0], of = check): Promise<number> =>
@@ -91,7 +93,7 @@ describe('a fixed window by the clock of a test', () => {
     const [old] = await consume();
     await opened.limiter.reset(rule, 's', 10_000);
     expect(await refund(old)).toBe(0);
-    const peek = { startedAtMs: opened.clock.nowMs, deadlineMs: 10_000 };
+    const peek = budgetAt(opened.clock.nowMs);
     expect(await opened.limiter.consume([check], false, peek)).toMatchObject({ rules: [{ used: 0, resetMs: 0 }] });
     await wait(1);
     const [fresh] = await consume();

@@ -53,7 +53,9 @@ export interface ChargedHits {
 
 /** Time limit of one decision, for all of its calls to Redis together. */
 export interface Budget {
-  /** Monotonic time at which the decision began, ms. */
+  /** Time at which the decision began, by the monotonic clock of the limiter, ms. */
+  readonly calledAtMs: number;
+  /** The same time by `performance.now()`, for the registry's deadline. */
   readonly startedAtMs: number;
   /** Longest duration from `startedAtMs`, ms. */
   readonly deadlineMs: number;

@@ -1,4 +1,5 @@
 import { ScriptFailedError, type ScriptRegistry } from 'luanest/script-registry';
+import { time } from '../../../internal/src';
 import {
   block,
   consume,
@@ -33,12 +34,12 @@ export class RedisLimiter implements Limiter {
 
   /**
    * @param tags number of hash tags over which the keys are sharded, at least 1. Default: 32 on a Cluster, else 1
-   * @param now monotonic clock, ms; the clock of `Budget.startedAtMs`
+   * @param now monotonic clock, ms; the clock of `Budget.calledAtMs`
    */
   constructor(
     private readonly registry: ScriptRegistry,
     tags: number = registry.clustered ? CLUSTER_TAGS : 1,
-    private readonly now: () => number = () => performance.now(),
+    private readonly now: () => number = () => time.monotonicMs(),
   ) {
     this.keys = new LimiterKeys(registry.keySpace('rate-limit'), tags);
   }
@@ -115,7 +116,7 @@ export class RedisLimiter implements Limiter {
     const { rule, subject, limit, cost } = check;
     const input = { keys: { counter: this.keys.state(rule, subject) }, args: { limit, windowMs: rule.windowMs, cost } };
     return this.registry.run(consumeFixedWindow, input, budget).then(
-      (reply) => verdictOfWindow(check, reply, { fromMs: budget.startedAtMs, toMs: this.now() }),
+      (reply) => verdictOfWindow(check, reply, { fromMs: budget.calledAtMs, toMs: this.now() }),
       (error: unknown) => this.runAfter(error, [check], budget),
     );
   }
@@ -124,7 +125,7 @@ export class RedisLimiter implements Limiter {
     const counters = checks.map(({ rule, subject }) => this.keys.state(rule, subject));
     const parameters = `[${checks.map(({ rule, limit, cost }) => `${limit},${rule.windowMs},"${cost}"`).join()}]`;
     return this.registry.run(consumeFixedWindows, { keys: { counters }, args: { parameters } }, budget).then(
-      (windows) => verdictsOfWindows(checks, windows, { fromMs: budget.startedAtMs, toMs: this.now() }),
+      (windows) => verdictsOfWindows(checks, windows, { fromMs: budget.calledAtMs, toMs: this.now() }),
       (error: unknown) => this.runAfter(error, checks, budget),
     );
   }

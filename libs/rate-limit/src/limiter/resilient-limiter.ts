@@ -1,4 +1,5 @@
 import { InvalidCallError, InvalidKeyError } from 'luanest/script-registry';
+import { time } from '../../../internal/src';
 import { events } from '../rate-limit.events';
 import type { ResolvedRateLimitOptions } from '../rate-limit.options';
 import type { RateLimitDecision } from '../rate-limit.types';
@@ -16,7 +17,7 @@ export interface Clocks {
   wallUs(): number;
 }
 
-const SYSTEM_CLOCKS: Clocks = { monotonicMs: () => performance.now(), wallUs: () => Date.now() * 1_000 };
+const SYSTEM_CLOCKS: Clocks = { monotonicMs: () => time.monotonicMs(), wallUs: () => time.nowMs() * 1_000 };
 
 /** Maximum number of refusals that a process caches. */
 const CACHED_REFUSALS = 10_000;
@@ -67,9 +68,10 @@ export class ResilientLimiter {
     const cached = this.cachedRefusal(checks);
     if (cached !== undefined) return Promise.resolve(published(cached, checks, charge));
     if (!this.breaker.enter()) return Promise.resolve(this.withoutRedis(checks, charge, BREAKER_OPEN));
-    const budget = { startedAtMs: this.clocks.monotonicMs(), deadlineMs: this.deadlineOf(checks) };
+    const calledAtMs = this.clocks.monotonicMs();
+    const budget = { calledAtMs, startedAtMs: time.measuredAt(calledAtMs), deadlineMs: this.deadlineOf(checks) };
     return this.limiter.consume(checks, charge, budget).then(
-      (verdicts) => this.succeeded(checks, charge, verdicts, budget.startedAtMs),
+      (verdicts) => this.succeeded(checks, charge, verdicts, calledAtMs),
       (error: unknown) => this.failed(checks, charge, error),
     );
   }
