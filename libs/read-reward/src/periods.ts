@@ -1,4 +1,4 @@
-import { shown } from '../../internal/src';
+import { shown, time } from '../../internal/src';
 import { CivilCalendar, type Bounds } from './civil-calendar';
 import { InvalidReadRewardInputError } from './read-reward.errors';
 import type { ResolvedRewardRule } from './read-reward.options';
@@ -67,12 +67,12 @@ export class RewardClock {
 
   /** Returns the periods of a rule in the zone of the user; default: the zone of the rule. @throws InvalidReadRewardInputError for an unknown zone */
   around(rule: ResolvedRewardRule, timeZone: string | undefined): Periods {
-    return this.of(rule, timeZone).around(Date.now() + this.skewMs);
+    return this.of(rule, timeZone).around(time.nowMs() + this.skewMs);
   }
 
   /** Sets the estimate by the time that Redis returned. Returns the estimate: Redis' clock minus this process' clock, ms. */
   synchronize(redisNowMs: number): number {
-    return (this.skewMs = redisNowMs - Date.now());
+    return (this.skewMs = redisNowMs - time.nowMs());
   }
 
   private of(rule: ResolvedRewardRule, timeZone: string | undefined): RulePeriods {
