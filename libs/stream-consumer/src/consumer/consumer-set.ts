@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { Checks, shown, thrownText } from '../../../internal/src';
+import { Checks, shown, thrownText, time, type Timer } from '../../../internal/src';
 import { StreamConsumerClosedError } from '../stream-consumer.errors';
 import {
   resolveConsumer,
@@ -29,7 +29,7 @@ export class ConsumerSet {
   private readonly consumers = new Set<Consumer>();
   /** Consumers of decorated handlers that are not started yet. */
   private declared: Consumer[] = [];
-  private restart: NodeJS.Timeout | undefined;
+  private restart: Timer | undefined;
   private closed = false;
 
   constructor(
@@ -71,7 +71,7 @@ export class ConsumerSet {
             thrownText(error),
         );
       }
-      this.restart = setTimeout(() => void this.startDeclared(), RESTART_MS);
+      this.restart = time.setTimeLimit(() => void this.startDeclared(), RESTART_MS);
       return;
     }
     for (const consumer of this.declared.splice(0)) if (!this.closed) consumer.start();
@@ -80,7 +80,7 @@ export class ConsumerSet {
   /** Stops all consumers. After that no consumer can be made. */
   async close(): Promise<void> {
     this.closed = true;
-    clearTimeout(this.restart);
+    time.clearTimer(this.restart);
     await Promise.all([...this.consumers].map((consumer) => consumer.stop()));
   }
 

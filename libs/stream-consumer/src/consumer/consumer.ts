@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { endsWithin, reachedWithin, time, type Timer, nextTurn } from '../../../internal/src';
 import type { ResolvedConsumerOptions, ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
 import type { StreamConsumerHandle, StreamStats } from '../stream-consumer.types';
 import { statsOf } from '../streams/stats';
@@ -25,8 +25,8 @@ export class Consumer implements StreamConsumerHandle {
   /** Rounds of takes so far. The number selects the partition that comes first in the next round. */
   private rounds = 0;
   private scheduled = false;
-  private takeTimer: NodeJS.Timeout | undefined;
-  private leaseTimer: NodeJS.Timeout | undefined;
+  private takeTimer: Timer | undefined;
+  private leaseTimer: Timer | undefined;
   private stopping = false;
   private stopped: Promise<void> | undefined;
   ended = false;
@@ -79,7 +79,7 @@ export class Consumer implements StreamConsumerHandle {
     // Leases are renewed after a quarter of their time. The timer fires each eighth of it or more often: if one call comes too
     // early for a renewal, the next call comes long before the lease ends. The timer also ends attempts after `timeoutMs`.
     const everyMs = Math.max(10, Math.min(leaseMs / 8, timeoutMs / 4, 1_000));
-    this.leaseTimer = setInterval(() => this.renewAndExpire(), everyMs);
+    this.leaseTimer = time.setRepeatingTimer(() => this.renewAndExpire(), everyMs);
     this.maintenance.start();
     this.schedule();
   }
@@ -92,7 +92,7 @@ export class Consumer implements StreamConsumerHandle {
   private schedule(): void {
     if (this.scheduled || !this.leaseTimer) return;
     this.scheduled = true;
-    setImmediate(() => {
+    nextTurn(() => {
       this.scheduled = false;
       for (const { settler } of this.readers) settler.flush();
       if (!this.stopping) this.takeAll();
@@ -101,11 +101,11 @@ export class Consumer implements StreamConsumerHandle {
 
   /** Takes at most as many messages as handlers are free, in equal parts from all partitions that may have messages. */
   private takeAll(): void {
-    clearTimeout(this.takeTimer);
+    time.clearTimer(this.takeTimer);
     this.takeTimer = undefined;
     let free = this.options.concurrency - this.runner.size - this.requested;
     if (free <= 0) return;
-    const now = performance.now();
+    const now = time.monotonicMs();
     let next = Infinity;
     const ready: Reader[] = [];
     for (let i = 0; i < this.readers.length; i++) {
@@ -120,7 +120,7 @@ export class Consumer implements StreamConsumerHandle {
       free -= count;
       void this.take(ready[ready.length - left] as Reader, count);
     }
-    if (next < Infinity) this.takeTimer = setTimeout(() => this.schedule(), Math.max(1, Math.ceil(next - now)));
+    if (next < Infinity) this.takeTimer = time.setTimer(() => this.schedule(), Math.max(1, Math.ceil(next - now)));
   }
 
   private async take(reader: Reader, count: number): Promise<void> {
@@ -137,24 +137,24 @@ export class Consumer implements StreamConsumerHandle {
   }
 
   private renewAndExpire(): void {
-    const now = performance.now();
+    const now = time.monotonicMs();
     for (const reader of this.readers) void reader.renew(now);
     this.runner.expire(now);
   }
 
   private async end(): Promise<void> {
     this.stopping = true;
-    clearTimeout(this.takeTimer);
+    time.clearTimer(this.takeTimer);
     this.maintenance.stop();
     for (const { wakeup } of this.readers) wakeup.close();
-    await this.drained(this.module.drainMs);
+    await reachedWithin(this.module.drainMs, () => this.idle);
     this.runner.abort();
-    await this.drained(this.module.abortGraceMs);
+    await reachedWithin(this.module.abortGraceMs, () => this.idle);
     this.runner.handBack();
-    await this.within(LAST_MS, Promise.all(this.readers.map(({ calls }) => calls.settled())));
-    await this.within(LAST_MS, Promise.allSettled(this.readers.map((reader) => reader.leave())));
+    await endsWithin(LAST_MS, Promise.all(this.readers.map(({ calls }) => calls.settled())));
+    await endsWithin(LAST_MS, Promise.allSettled(this.readers.map((reader) => reader.leave())));
     for (const { calls } of this.readers) calls.close();
-    clearInterval(this.leaseTimer);
+    time.clearTimer(this.leaseTimer);
     this.leaseTimer = undefined;
     this.ended = true;
   }
@@ -162,18 +162,5 @@ export class Consumer implements StreamConsumerHandle {
   private get idle(): boolean {
     const quiet = this.readers.every(({ settler, calls, busy }) => settler.idle && calls.size === 0 && !busy);
     return quiet && this.runner.size === 0 && this.requested === 0;
-  }
-
-  private async drained(withinMs: number): Promise<void> {
-    const end = performance.now() + withinMs;
-    for (let pauseMs = 1; !this.idle && performance.now() < end; pauseMs = Math.min(2 * pauseMs, 20)) {
-      await sleep(Math.min(pauseMs, Math.max(1, end - performance.now())));
-    }
-  }
-
-  private async within(ms: number, work: Promise<unknown>): Promise<void> {
-    const timer = new AbortController();
-    await Promise.race([work, sleep(ms, undefined, { signal: timer.signal }).catch(() => undefined)]);
-    timer.abort();
   }
 }

@@ -1,4 +1,4 @@
-import { unlimitedListeners } from '../../../internal/src';
+import { unlimitedListeners, time } from '../../../internal/src';
 import { MalformedPayloadError, MessageLostError } from '../stream-consumer.errors';
 import type { StreamMessage } from '../stream-consumer.types';
 import { objectOf, unpackFields } from '../streams/fields';
@@ -13,7 +13,7 @@ interface Taker {
 
 /** A message that was taken, as its handler gets it. */
 export class Delivery implements StreamMessage, Held {
-  readonly startedAt = performance.now();
+  readonly startedAt = time.monotonicMs();
   payload: unknown;
   fields: ReadonlyMap<string, Buffer> | undefined;
   /** True from the moment from which what the handler returns or throws is ignored. */

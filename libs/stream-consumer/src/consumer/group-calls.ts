@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { Retries, thrownText } from '../../../internal/src';
+import { Retries, thrownText, time } from '../../../internal/src';
 import { events, type StreamConsumerEvents } from '../stream-consumer.events';
 
 const LOGGED_EVERY_MS = 30_000;
@@ -13,8 +13,8 @@ export function groupCalls(stream: string, group: string): GroupCalls {
   let loggedAt = -Infinity;
   return new Retries((during, error) => {
     events.callFailed.publish(() => ({ stream, group, during, error }));
-    if (performance.now() - loggedAt < LOGGED_EVERY_MS) return;
-    loggedAt = performance.now();
+    if (time.monotonicMs() - loggedAt < LOGGED_EVERY_MS) return;
+    loggedAt = time.monotonicMs();
     logger.warn(
       `${stream}/${group}: a call to Redis (${during}) failed. It is repeated until it succeeds, the consumer stops or its lease is lost. ` +
         thrownText(error),

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { classOf, InvalidOutcomeError, thrownKind } from '../../../internal/src';
+import { classOf, InvalidOutcomeError, thrownKind, time } from '../../../internal/src';
 import { Failure, isOutcome, outcomeOf, outcomeOfThrown, type Outcome } from '../handlers/outcome';
 import { HandlerTimeoutError, MalformedPayloadError, MessageLostError } from '../stream-consumer.errors';
 import { events } from '../stream-consumer.events';
@@ -192,8 +192,8 @@ export class HandlerRunner {
 
   /** Logs at most one line in 10 s, because thousands of attempts may fail in a second. Each failure is published as an event. */
   private warn({ stream, group, id, attempt }: Delivery, reason: string, delayMs: number): void {
-    if (performance.now() - this.warnedAt < WARNED_EVERY_MS) return;
-    this.warnedAt = performance.now();
+    if (time.monotonicMs() - this.warnedAt < WARNED_EVERY_MS) return;
+    this.warnedAt = time.monotonicMs();
     this.logger.warn(
       `${stream}/${group}: message ${id} failed at attempt ${attempt}: ${reason}. The next attempt is due in ${delayMs} ms.`,
     );

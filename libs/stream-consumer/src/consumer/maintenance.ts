@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { time, type Timer } from '../../../internal/src';
 import { events } from '../stream-consumer.events';
 import type { ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
 import type { StreamConsumerHandle } from '../stream-consumer.types';
@@ -15,7 +16,7 @@ interface MaintainedConsumer extends StreamConsumerHandle {
  */
 export class Maintenance {
   private readonly logger = new Logger('StreamConsumer');
-  private timer: NodeJS.Timeout | undefined;
+  private timer: Timer | undefined;
   private stopped = false;
   private stalled = false;
 
@@ -27,12 +28,12 @@ export class Maintenance {
   start(): void {
     if (this.stopped) return;
     const ms = this.options.watchEveryMs * (0.75 + Math.random() / 2);
-    this.timer = setTimeout(() => void this.check().finally(() => this.start()), ms);
+    this.timer = time.setTimer(() => void this.check().finally(() => this.start()), ms);
   }
 
   stop(): void {
     this.stopped = true;
-    clearTimeout(this.timer);
+    time.clearTimer(this.timer);
   }
 
   private async check(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { time } from '../../../internal/src';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import { events } from '../stream-consumer.events';
 import type { GroupKeys, Partition } from '../streams/partitions';
@@ -182,7 +183,7 @@ export class Reader {
   private async runTake(session: Session, token: string, count: number): Promise<TakeAnswer> {
     const { group, leaseMs, pollMs, ordered, maxKeys } = this.options;
     const { stream, sessions, takes, due, tries, waiters, heads } = this.keys;
-    const sentAt = performance.now();
+    const sentAt = time.monotonicMs();
     const begins = session.begun ? 0 : 1;
     const args = { group, session: session.name, token, count, leaseMs, begins, waitMs: 2 * pollMs };
     const keys = { stream, sessions, takes, due, tries, waiters };

@@ -41,9 +41,9 @@ export class Session {
   lost = false;
   /** True if a take of the session has succeeded. */
   begun = false;
-  /** Time at which the last call that extends the lease was sent, by `performance.now()`; 0 if there was none or it failed. */
+  /** Time at which the last call that extends the lease was sent, by `time.monotonicMs()`; 0 if there was none or it failed. */
   extendedAt = 0;
-  /** End of the lease, by `performance.now()`; Infinity before the first take. */
+  /** End of the lease, by `time.monotonicMs()`; Infinity before the first take. */
   endsAt = Infinity;
   private takes = 0;
 
@@ -52,7 +52,7 @@ export class Session {
     return (this.takes++).toString(36);
   }
 
-  /** Notes that a call extended the lease. @param sentAt time at which the call was sent, by `performance.now()` */
+  /** Notes that a call extended the lease. @param sentAt time at which the call was sent, by `time.monotonicMs()` */
   extended(sentAt: number, leaseMs: number): void {
     this.extendedAt = sentAt;
     this.endsAt = sentAt + leaseMs;

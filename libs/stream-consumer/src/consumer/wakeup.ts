@@ -1,4 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { time, nextTurn } from '../../../internal/src';
 import { events } from '../stream-consumer.events';
 import type { Origin } from './session';
 
@@ -7,12 +8,12 @@ import type { Origin } from './session';
  * lease ends, or by polling.
  */
 export class Wakeup {
-  /** Time of the next take, by `performance.now()`; 0 for at once. */
+  /** Time of the next take, by `time.monotonicMs()`; 0 for at once. */
   at = 0;
   /** Number of calls of `ring`. It differs from `ringsAtTake` if a call came while the take was in flight. */
   private rings = 0;
   private ringsAtTake = 0;
-  /** Time at which a message is due that was put back while the take was in flight, by `performance.now()`. */
+  /** Time at which a message is due that was put back while the take was in flight, by `time.monotonicMs()`. */
   private dueAt = Infinity;
   private listening = false;
   private stop: (() => void) | undefined;
@@ -41,7 +42,7 @@ export class Wakeup {
 
   /** Makes the next take follow within `ms`, because a message will be due. */
   within(ms: number): void {
-    const at = performance.now() + ms;
+    const at = time.monotonicMs() + ms;
     this.dueAt = Math.min(this.dueAt, at);
     if (at >= this.at) return;
     this.at = at;
@@ -57,7 +58,7 @@ export class Wakeup {
   sleep(dueInMs: number, endInMs: number): void {
     this.listen();
     if (this.rings !== this.ringsAtTake) return;
-    const now = performance.now();
+    const now = time.monotonicMs();
     const due = dueInMs < 0 ? Infinity : dueInMs;
     const at = Math.min(this.nextPoll(now), now + Math.max(1, Math.min(due, Math.max(endInMs, 0) + 20)));
     this.at = Math.min(at, this.dueAt);
@@ -91,10 +92,9 @@ export class Wakeup {
     };
     // If the subscription existed before, `listen` resolves before the next turn of the event loop, and no message was missed.
     let isNew = false;
-    const turn = setImmediate(() => (isNew = true));
+    nextTurn(() => (isNew = true));
     this.registry.listen(this.channel, onMessage).then(
       (stop) => {
-        clearImmediate(turn);
         this.stop?.();
         this.stop = stop;
         if (this.closed) this.close();

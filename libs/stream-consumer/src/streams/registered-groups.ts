@@ -1,3 +1,5 @@
+import { time } from '../../../internal/src';
+
 /**
  * How long this process remembers a group that Redis no longer lists, ms. A failover may have lost the name of the group. The
  * running consumers of the group write it again at their next check; a removed group should have none.
@@ -15,7 +17,7 @@ export class RegisteredGroups {
 
   /** Adds groups that Redis lists, and removes groups that Redis has not listed for 10 s. */
   add(groups: readonly string[]): void {
-    const now = performance.now();
+    const now = time.monotonicMs();
     for (const name of groups) this.seenAt.set(name, now);
     for (const [name, at] of this.seenAt) if (now - at > KEPT_MS) this.seenAt.delete(name);
     this.write();

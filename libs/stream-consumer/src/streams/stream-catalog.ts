@@ -1,5 +1,5 @@
 import { type KeySpace, type ScriptRegistry } from 'luanest/script-registry';
-import { Checks, InvalidOptionError } from '../../../internal/src';
+import { Checks, InvalidOptionError, time } from '../../../internal/src';
 import { resolveNamedStream, type ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
 import { Partition } from './partitions';
 import { RegisteredGroups } from './registered-groups';
@@ -103,7 +103,7 @@ export class Stream {
    */
   get announced(): boolean {
     if (this.isForeign) return true;
-    const age = performance.now() - this.announcedAt;
+    const age = time.monotonicMs() - this.announcedAt;
     if (age < ANNOUNCE_EVERY_MS) return true;
     if (this.announcedAt === -Infinity) return false;
     // Redis has the number, unless Redis has lost it, so the publish does not wait.
@@ -135,7 +135,7 @@ export class Stream {
     const { partitions, groups } = await this.registry.run(announcePartitions, { keys: this.config, args });
     this.groups.add(groups);
     this.count = Math.max(this.count, partitions);
-    this.announcedAt = performance.now();
+    this.announcedAt = time.monotonicMs();
   }
 }
 
