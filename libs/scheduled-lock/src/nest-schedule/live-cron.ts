@@ -1,3 +1,4 @@
+import { time } from '../../../internal/src';
 import { latestSlot, zoneOf, type CronOptions, type CronTimes } from '../jobs/cron-slot';
 import { ScheduledLockSetupError } from '../scheduled-lock.errors';
 
@@ -49,7 +50,7 @@ export class LiveCron {
 
   /** Returns the latest scheduled instant, ms since 1970. @throws ScheduledLockSetupError if the app has no registered cron job */
   async slotNow(): Promise<number> {
-    const now = Date.now();
+    const now = time.nowMs();
     // A job that is overdue when it is created fires at once. The scheduler registers it later in the same turn, so wait for that.
     if (!this.job) await Promise.resolve();
     const times = this.registered()?.cronTime ?? this.timesOfDecorator();
@@ -68,7 +69,7 @@ export class LiveCron {
   /** Finds a job without a name as the only job that has just begun to run, because the scheduler gave it a random name. */
   private running(): CronJob | undefined {
     if (this.options.name) return undefined;
-    const recent = (date: Date | null): boolean => date === null || Date.now() - date.getTime() < RECENT_MS;
+    const recent = (date: Date | null): boolean => date === null || time.nowMs() - date.getTime() < RECENT_MS;
     const running = this.all.filter(([, job]) => job.isCallbackRunning && recent(job.lastDate()));
     return running.length === 1 ? running[0]?.[1] : undefined;
   }

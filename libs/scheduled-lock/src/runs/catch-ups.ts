@@ -1,3 +1,4 @@
+import { time, type Timer } from '../../../internal/src';
 import type { Job, Work } from '../jobs/job';
 import type { Ticks } from './ticks';
 
@@ -7,7 +8,7 @@ const SHORTEST_MS = 100;
 /** Checks periodically for slots whose run died or was lost, and runs these slots. */
 export class CatchUps {
   private readonly jobs: { readonly job: Job; readonly work: Work }[] = [];
-  private timers: NodeJS.Timeout[] = [];
+  private timers: Timer[] = [];
 
   constructor(private readonly ticks: Ticks) {}
 
@@ -19,11 +20,14 @@ export class CatchUps {
     this.timers = this.jobs.map(({ job, work }) => {
       // The interval is random, so that nodes do not check at the same time.
       const everyMs = Math.max(SHORTEST_MS, job.options.leaseMs / 2) * (0.75 + Math.random() / 2);
-      return setInterval(() => void this.ticks.run(job, 'catch-up', work).catch(() => undefined), everyMs).unref();
+      const check = (): void => void this.ticks.run(job, 'catch-up', work).catch(() => undefined);
+      const timer = time.setRepeatingTimer(check, everyMs);
+      timer.unref();
+      return timer;
     });
   }
 
   stop(): void {
-    for (const timer of this.timers) clearInterval(timer);
+    for (const timer of this.timers) time.clearTimer(timer);
   }
 }

@@ -1,5 +1,4 @@
-import { UniqueIds } from '../../../internal/src';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { UniqueIds, pause, time } from '../../../internal/src';
 import { LockNotReplicatedError } from 'luanest/lock';
 import { type ScriptRegistry, UnknownOutcomeError } from 'luanest/script-registry';
 import type { Job, JobKind } from '../jobs/job';
@@ -14,7 +13,7 @@ export interface Claim {
   readonly owner: string;
   readonly slot: number;
   readonly fence: number;
-  /** `performance.now()` just before the claim was sent. */
+  /** `time.monotonicMs()` just before the claim was sent. */
   readonly sentAt: number;
 }
 
@@ -52,12 +51,12 @@ export class Claims {
     const longestMs = kind.type === 'interval' ? Math.max(FIRST_PAUSE_MS, kind.periodMs / 10) : 0;
     try {
       for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, longestMs)) {
-        const sentAt = performance.now();
+        const sentAt = time.monotonicMs();
         const { outcome, fence, leftMs, ...reply } = await this.send(job, owner, mode, slot);
         slot = reply.slot;
         if (outcome === 'ran') return { got: 'claim', claim: { owner, slot, fence, sentAt } };
         const jittered = Math.min(leftMs, pauseMs * (0.75 + Math.random() / 2));
-        if (leftMs > 0) await sleep(jittered, undefined, { signal: closing }).catch(() => undefined);
+        if (leftMs > 0) await pause(jittered, { signal: closing });
         if (leftMs === 0 || closing.aborted) return { got: 'refusal', outcome, slot };
       }
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import { LuanestError } from '../../../internal/src';
+import { LuanestError, time } from '../../../internal/src';
 import type { Job } from '../jobs/job';
 import { events } from '../scheduled-lock.events';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
@@ -38,7 +38,7 @@ export class OutcomeLog {
     const { name } = job.options;
     const { outcome, slot, fence = 0, durationMs = 0, error } = tick;
     const { node, historySize } = this.options;
-    const record: JobRecord = { outcome, slot, fence, recordedAtMs: Date.now(), durationMs, node };
+    const record: JobRecord = { outcome, slot, fence, recordedAtMs: time.nowMs(), durationMs, node };
     events.tickEnded.publish(() => ({ name, ...record, ...(error === undefined ? {} : { error }) }));
     if (!saved) this.unsaved.set(name, [record, ...this.unsavedOf(name)].slice(0, historySize));
     if (outcome === 'redis-error') this.logFailure(job, error);
@@ -67,7 +67,7 @@ export class OutcomeLog {
     }
     if (outcome === 'stale') {
       if (!begins(this.stale, name)) return;
-      const lateMs = Date.now() - slot;
+      const lateMs = time.nowMs() - slot;
       const cause =
         Math.abs(lateMs) > staleAfterMs
           ? `The tick came ${Math.abs(lateMs)} ms ${lateMs > 0 ? 'late' : 'early'} by the clock of this machine`
@@ -93,7 +93,7 @@ export class OutcomeLog {
 function begins(streaks: Map<string, Streak>, name: string): boolean {
   const known = streaks.get(name);
   if (known) known.ticks++;
-  else streaks.set(name, { sinceMs: Date.now(), ticks: 1 });
+  else streaks.set(name, { sinceMs: time.nowMs(), ticks: 1 });
   return !known;
 }
 

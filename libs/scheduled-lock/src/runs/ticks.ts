@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { unlimitedListeners } from '../../../internal/src';
+import { unlimitedListeners, endsWithin, measuredMs } from '../../../internal/src';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { Job, Work } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
@@ -60,17 +59,10 @@ export class Ticks {
   /** Refuses new ticks, waits up to `drainMs` for running jobs, fires their signals, waits up to `abortGraceMs`, and releases their locks. */
   async close(): Promise<void> {
     this.closing.abort();
-    await this.ended(this.options.drainMs);
+    await endsWithin(this.options.drainMs, Promise.allSettled(this.open));
     for (const run of this.runs) run.stop();
-    await this.ended(this.options.abortGraceMs);
+    await endsWithin(this.options.abortGraceMs, Promise.allSettled(this.open));
     await Promise.allSettled([...this.runs].flatMap(({ lease }) => (lease ? [lease.release()] : [])));
-  }
-
-  private async ended(withinMs: number): Promise<void> {
-    const timer = new AbortController();
-    const timeout = sleep(withinMs, undefined, { signal: timer.signal }).catch(() => undefined);
-    await Promise.race([Promise.allSettled(this.open), timeout]);
-    timer.abort();
   }
 
   private async decide(job: Job, mode: Mode, work: Work): Promise<TickResult> {
@@ -83,11 +75,11 @@ export class Ticks {
   }
 
   private async underLease(job: Job, claim: Claim, work: Work): Promise<TickResult> {
-    const startedAt = performance.now();
+    const startedAt = measuredMs();
     let failure: { readonly error: unknown } | undefined;
     const ending = (): Ending => ({
       outcome: lost ? 'lost' : failure ? 'failed' : 'ran',
-      durationMs: Math.round(performance.now() - startedAt),
+      durationMs: Math.round(measuredMs() - startedAt),
     });
     const lease = runLease(this.registry, this.options, job, claim, ending);
     const run = new Run(job.options.name, claim.slot, lease);
