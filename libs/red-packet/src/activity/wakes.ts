@@ -1,4 +1,4 @@
-import { performance } from 'node:perf_hooks';
+import { time, type Timer } from '../../../internal/src';
 import type { ActivityIndex } from './activity-index';
 
 /** Shortest time between two wakes of one activity by one process, ms. */
@@ -18,9 +18,9 @@ const REPEATED_MS = 60_000;
 export class Wakes {
   /** Activities to wake. */
   private readonly due = new Set<string>();
-  /** When an activity that was woken may be woken again, by `performance.now()`. Oldest first. */
+  /** When an activity that was woken may be woken again, by `time.monotonicMs()`. Oldest first. */
   private readonly restsUntil = new Map<string, number>();
-  private timer: NodeJS.Timeout | undefined;
+  private timer: Timer | undefined;
   private closed = false;
 
   constructor(private readonly index: Pick<ActivityIndex, 'wake'>) {}
@@ -35,21 +35,21 @@ export class Wakes {
    * have been lost, before that process woke the activity.
    */
   wakeAfter(activityId: string, grantedAtMs: number): void {
-    if (Date.now() - grantedAtMs < REPEATED_MS) this.wake(activityId);
+    if (time.nowMs() - grantedAtMs < REPEATED_MS) this.wake(activityId);
   }
 
   /** Sends what waits. Later wakes are ignored. */
   close(): void {
     this.restsUntil.clear();
-    clearTimeout(this.timer);
+    time.clearTimer(this.timer);
     this.send();
     this.closed = true;
-    clearTimeout(this.timer);
+    time.clearTimer(this.timer);
     this.timer = undefined;
   }
 
   private send(): void {
-    const now = performance.now();
+    const now = time.monotonicMs();
     for (const [activityId, until] of this.restsUntil) {
       if (until > now) break;
       this.restsUntil.delete(activityId);
@@ -64,7 +64,10 @@ export class Wakes {
       this.restsUntil.set(activityId, now + SAME_MS);
     }
     this.timer = undefined;
-    if (this.due.size > 0 || ids.length > 0) this.timer = setTimeout(() => this.send(), CALL_MS).unref();
+    if (this.due.size > 0 || ids.length > 0) {
+      this.timer = time.setTimer(() => this.send(), CALL_MS);
+      this.timer.unref();
+    }
     if (ids.length === 0) return;
     // No caller waits for this. A run that is not woken finds the activity by its search, but later.
     this.index.wake(ids).catch(() => {

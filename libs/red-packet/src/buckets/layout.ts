@@ -1,6 +1,5 @@
-import { performance } from 'node:perf_hooks';
 import type { KeySpace, TaggedKeys } from 'luanest/script-registry';
-import { slotOf, spread } from '../../../internal/src';
+import { slotOf, spread, time } from '../../../internal/src';
 
 /** Consumer group of the payouts in each outbox. */
 export const PAYOUT_GROUP = 'payouts';
@@ -104,13 +103,13 @@ export class Layouts {
     const { activityId } = layout;
     this.confirmed.delete(activityId);
     if (this.confirmed.size >= MOST_KEPT) this.confirmed.delete(this.confirmed.keys().next().value as string);
-    this.confirmed.set(activityId, { layout, at: performance.now() });
+    this.confirmed.set(activityId, { layout, at: time.monotonicMs() });
   }
 
   /** Returns the layout of an activity if it was read from Redis within the last two seconds; else undefined. */
   fresh(activityId: string): Layout | undefined {
     const known = this.confirmed.get(activityId);
-    return known !== undefined && performance.now() - known.at < FRESH_MS ? known.layout : undefined;
+    return known !== undefined && time.monotonicMs() - known.at < FRESH_MS ? known.layout : undefined;
   }
 
   /**

@@ -1,6 +1,5 @@
-import { performance } from 'node:perf_hooks';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
+import { pause, time } from '../../../internal/src';
 import type { Wakes } from '../activity/wakes';
 import { homeOf, keysOf, type BucketKeys, type Layout, type Layouts } from '../buckets/layout';
 import { Refills } from '../buckets/refills';
@@ -89,7 +88,7 @@ export class Grabber {
    * of buckets. Then the user's bucket may be empty until packets arrive from other buckets.
    */
   private async repeat(first: Layout, userId: string): Promise<GrabResult> {
-    const deadline = performance.now() + this.settings.transferWaitMs;
+    const deadline = time.monotonicMs() + this.settings.transferWaitMs;
     let layout = first;
     let [mode, rootRead] = [0, false];
     for (;;) {
@@ -120,9 +119,9 @@ export class Grabber {
   private async awaitPackets(layout: Layout, userId: string, deadline: number): Promise<FinalReply | undefined> {
     const refilled = await this.refills.refill(layout, homeOf(layout, userId));
     if (refilled === 'sold-out') return { outcome: 'none-left' };
-    const left = deadline - performance.now();
+    const left = deadline - time.monotonicMs();
     if (left <= 0) return { outcome: 'empty' };
-    if (refilled === 'nothing') await sleep(Math.min(PAUSE_MS, left));
+    if (refilled === 'nothing') await pause(Math.min(PAUSE_MS, left));
     return undefined;
   }
 

@@ -1,5 +1,5 @@
-import { performance } from 'node:perf_hooks';
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { time } from '../../../internal/src';
 import type { Layout } from '../buckets/layout';
 import { isSoldOut } from '../buckets/refills';
 import type { Transfers } from '../buckets/transfers';
@@ -11,7 +11,7 @@ const MOST_KEPT = 32;
 const PAGE = 1_000;
 
 interface Memory {
-  /** Time at which the memory ends, by `performance.now()`. */
+  /** Time at which the memory ends, by `time.monotonicMs()`. */
   validUntil: number;
   version: string;
   winners: WinnerFilter;
@@ -36,14 +36,14 @@ export class SoldOutUsers {
   has(activityId: string, userId: string): boolean {
     if (this.memories.size === 0) return false;
     const memory = this.memories.get(activityId);
-    return memory !== undefined && performance.now() < memory.validUntil && !memory.winners.mayHave(userId);
+    return memory !== undefined && time.monotonicMs() < memory.validUntil && !memory.winners.mayHave(userId);
   }
 
   /** Reads the winners of a sold-out activity in the background, unless they are remembered or being read. */
   remember(layout: Layout): void {
     const { activityId } = layout;
     const memory = this.memories.get(activityId);
-    if (this.closed || this.reading.has(activityId) || (memory && performance.now() < memory.validUntil)) return;
+    if (this.closed || this.reading.has(activityId) || (memory && time.monotonicMs() < memory.validUntil)) return;
     this.reading.add(activityId);
     this.read(layout)
       // No caller waits for this. If it fails, grabs go to Redis as before.
@@ -59,7 +59,7 @@ export class SoldOutUsers {
   private async read(layout: Layout): Promise<void> {
     const { activityId } = layout;
     const known = this.memories.get(activityId);
-    let readAt = performance.now();
+    let readAt = time.monotonicMs();
     let readings = await this.transfers.readAll(layout);
     let version = versionOf(readings);
     if (!isRefusing(readings) || version === undefined || validMs(readings) === 0) return;
@@ -68,7 +68,7 @@ export class SoldOutUsers {
       winners = await this.winnersOf(layout, readings);
       // A user who won while the pages were read may be on none of these pages. So the version must be the same after the
       // reading.
-      readAt = performance.now();
+      readAt = time.monotonicMs();
       const again = await this.transfers.readAll(layout);
       if (!isRefusing(again) || versionOf(again) !== version) return;
       [readings, version] = [again, versionOf(again) ?? ''];

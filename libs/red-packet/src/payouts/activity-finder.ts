@@ -1,4 +1,4 @@
-import { performance } from 'node:perf_hooks';
+import { time } from '../../../internal/src';
 import type { ActivityIndex } from '../activity/activity-index';
 import type { Look } from '../activity/index.scripts';
 
@@ -21,13 +21,13 @@ const POLL_GAP_MS = 30_000;
 export class ActivityFinder {
   /** Score up to which the list of woken activities was read. */
   private after = UNREAD;
-  private polledAt = performance.now();
+  private polledAt = time.monotonicMs();
   /** True if wakes may have been missed. Then the next search looks at all activities. */
   private missed = true;
   private cursor = '0';
   /** Ids of a page of the index that were not looked at yet. */
   private page: string[] = [];
-  /** Activities that need not be checked because of their state alone, and until when, by `performance.now()`. */
+  /** Activities that need not be checked because of their state alone, and until when, by `time.monotonicMs()`. */
   private readonly resting = new Map<string, number>();
   private stopped = false;
 
@@ -42,8 +42,8 @@ export class ActivityFinder {
     try {
       for (let count = WOKEN; count === WOKEN;) {
         const { lost, last, ids } = await this.index.wokenAfter(this.after, WOKEN);
-        if (lost || performance.now() - this.polledAt > POLL_GAP_MS) this.missed = true;
-        this.polledAt = performance.now();
+        if (lost || time.monotonicMs() - this.polledAt > POLL_GAP_MS) this.missed = true;
+        this.polledAt = time.monotonicMs();
         this.after = last;
         for (const activityId of ids) this.found(activityId);
         count = ids.length;
@@ -80,7 +80,7 @@ export class ActivityFinder {
 
   /** Until the time is over, `search` finds an activity only if it has open payouts. */
   rest(activityId: string, ms: number): void {
-    this.resting.set(activityId, performance.now() + ms);
+    this.resting.set(activityId, time.monotonicMs() + ms);
   }
 
   /** Makes a search that is running end early. */
@@ -97,14 +97,14 @@ export class ActivityFinder {
       throw error;
     }
     if (this.cursor !== '0') return;
-    const now = performance.now();
+    const now = time.monotonicMs();
     for (const [activityId, until] of this.resting) if (until <= now) this.resting.delete(activityId);
   }
 
   private async look(activityId: string): Promise<void> {
     const looks = await this.index.look(activityId);
     const open = looks.some((look) => look.open > 0);
-    const rests = (this.resting.get(activityId) ?? 0) > performance.now();
+    const rests = (this.resting.get(activityId) ?? 0) > time.monotonicMs();
     if (open || (!rests && mayHaveChanged(looks))) this.found(activityId);
   }
 }
@@ -114,7 +114,7 @@ export class ActivityFinder {
  * of this process decides when to check; what the check does depends on Redis' clock.
  */
 function mayHaveChanged(looks: readonly Look[]): boolean {
-  const now = Date.now();
+  const now = time.nowMs();
   if (looks.every(({ settled }) => settled)) return false;
   return looks.some(({ state, endsAtMs, expiresAtMs }) => {
     if (state === 'draft') return now >= expiresAtMs;

@@ -1,7 +1,9 @@
+import { time, type Timer } from '../../../internal/src';
+
 /** Does some work again and again, with a pause after each time, until it is stopped. */
 export class Loop {
   private running = Promise.resolve();
-  private timer: NodeJS.Timeout | undefined;
+  private timer: Timer | undefined;
   private stopped = false;
 
   /** @param work must not reject @param pauseMs returns the length of the next pause, ms */
@@ -12,14 +14,14 @@ export class Loop {
 
   start(): void {
     this.running = this.work().finally(() => {
-      if (!this.stopped) this.timer = setTimeout(() => this.start(), this.pauseMs());
+      if (!this.stopped) this.timer = time.setTimer(() => this.start(), this.pauseMs());
     });
   }
 
   /** Waits for the work that is being done, and does no more. */
   async stop(): Promise<void> {
     this.stopped = true;
-    clearTimeout(this.timer);
+    time.clearTimer(this.timer);
     await this.running;
   }
 }

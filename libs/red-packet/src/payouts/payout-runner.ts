@@ -9,7 +9,7 @@ import {
   type StreamConsumerService,
   type StreamMessage,
 } from 'luanest/stream-consumer';
-import { thrownText } from '../../../internal/src';
+import { thrownText, time } from '../../../internal/src';
 import { activityKeyOf } from '../activity-key';
 import type { RedPacketService } from '../red-packet.service';
 import type { ActivityState } from '../red-packet.types';
@@ -53,7 +53,7 @@ interface Reading {
   readonly handle: StreamConsumerHandle;
   /** Packets that were granted at the last check. */
   granted: number;
-  /** When a check last found that packets were granted, by `performance.now()`. */
+  /** When a check last found that packets were granted, by `time.monotonicMs()`. */
   grantedAt: number;
 }
 
@@ -169,13 +169,13 @@ export class PayoutRunner implements PayoutRun {
       await this.end(activityId);
       if (!status.settled && status.state !== 'sold-out') await this.packets.settle(activityId);
       // A new activity may use this id when Redis has forgotten this one, so the pause ends then.
-      const restMs = status.state === 'closed' ? Math.min(CLOSED_REST_MS, expiresAtMs - Date.now()) : 0;
+      const restMs = status.state === 'closed' ? Math.min(CLOSED_REST_MS, expiresAtMs - time.nowMs()) : 0;
       this.finder.rest(activityId, Math.max(PAID_REST_MS, restMs));
       return;
     }
     const reading = this.readings.get(activityId);
-    if (reading && reading.granted !== granted) [reading.granted, reading.grantedAt] = [granted, performance.now()];
-    if (status.outboxLength === 0 && !(reading && performance.now() - reading.grantedAt < QUIET_MS)) {
+    if (reading && reading.granted !== granted) [reading.granted, reading.grantedAt] = [granted, time.monotonicMs()];
+    if (status.outboxLength === 0 && !(reading && time.monotonicMs() - reading.grantedAt < QUIET_MS)) {
       // Nothing was won for some time. The next winner wakes the activity.
       await this.end(activityId);
       return;
@@ -190,7 +190,7 @@ export class PayoutRunner implements PayoutRun {
       { ...this.options.consumer, stream: outbox.stream, group: PAYOUT_GROUP },
       (message) => this.pay(activityId, expiresAtMs, message),
     );
-    this.readings.set(activityId, { outbox, keys, expiresAtMs, handle, granted, grantedAt: performance.now() });
+    this.readings.set(activityId, { outbox, keys, expiresAtMs, handle, granted, grantedAt: time.monotonicMs() });
   }
 
   private async end(activityId: string): Promise<void> {
