@@ -1,4 +1,5 @@
 import type { StreamConsumerEvents } from 'luanest/stream-consumer';
+import { time } from '../../../internal/src';
 import type { MetricsOptions } from '../metrics.options';
 import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
@@ -15,10 +16,10 @@ const TASK_STATES = ['waiting', 'overdue', 'running', 'dead'] as const;
 export function watchStreams(on: Subscriptions, recorder: Recorder): void {
   const latest = new Map<string, StreamConsumerEvents['groupMeasured'] & { readonly at: number }>();
   on.on('luanest:stream-consumer:group.measured', (event) =>
-    latest.set(`${event.stream}\n${event.group}`, { ...event, at: performance.now() }),
+    latest.set(`${event.stream}\n${event.group}`, { ...event, at: time.monotonicMs() }),
   );
   const fresh = (): StreamConsumerEvents['groupMeasured'][] => {
-    for (const [key, { at }] of latest) if (performance.now() - at > STREAM_STATS_LAST_MS) latest.delete(key);
+    for (const [key, { at }] of latest) if (time.monotonicMs() - at > STREAM_STATS_LAST_MS) latest.delete(key);
     return [...latest.values()];
   };
   recorder.watch('luanest.stream.messages', (show) => {
