@@ -1,3 +1,4 @@
+import { nextTurn } from '../../../internal/src';
 import type { Call } from './call';
 import type { Lane } from './lane';
 
@@ -102,7 +103,7 @@ export class Deadlines {
     // The timer is set before the work below, so that slow work counts as a stall.
     this.ringBy(rangAt);
     // Node runs timers before sockets, and setImmediate after both. So replies that have arrived are read before calls expire.
-    setImmediate(() => this.expire(now));
+    nextTurn(() => this.expire(now));
   }
 
   private expire(now: number): void {

@@ -1,3 +1,4 @@
+import { nextTurn } from '../../../internal/src';
 import type { RedisNode } from '../connection/port';
 import type { Call, Wait } from './call';
 import type { GroupPace } from './pace';
@@ -129,7 +130,7 @@ export class Lane {
   private pumpSoon(): void {
     if (this.scheduled) return;
     this.scheduled = true;
-    setImmediate(() => {
+    nextTurn(() => {
       this.scheduled = false;
       this.pump();
     });
