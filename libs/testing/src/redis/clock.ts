@@ -2,6 +2,11 @@
 export interface Clock {
   /** Microseconds since 1970. */
   nowUs(): number;
+  /**
+   * True if a key is gone as soon as its TTL is over. Default: it lives until the millisecond in which it is over has passed, as
+   * in a Redis server. While a clock stands still, that does not happen.
+   */
+  readonly exactTtl?: boolean;
 }
 
 /** The time of the process. */

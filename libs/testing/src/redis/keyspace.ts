@@ -31,8 +31,12 @@ export class Keyspace {
   /** Number of snapshots that were taken or restored. */
   private epoch = 0;
   private expiryMs: number | undefined;
+  /** How long a key lives after its TTL, ms. */
+  private readonly graceMs: number;
 
-  constructor(private readonly clock: Clock) {}
+  constructor(private readonly clock: Clock) {
+    this.graceMs = clock.exactTtl === true ? 0 : 1;
+  }
 
   /** ms since 1970. */
   get nowMs(): number {
@@ -157,7 +161,7 @@ export class Keyspace {
     const digest = new Digest();
     const nowMs = this.nowMs;
     for (const [key, entry] of this.entries) {
-      if (entry.expiresAtMs !== undefined && entry.expiresAtMs < nowMs) continue;
+      if (entry.expiresAtMs !== undefined && nowMs >= entry.expiresAtMs + this.graceMs) continue;
       entry.digest ??= Digest.of(`${key.length}:${key} ${entry.expiresAtMs ?? ''} ${canonicalText(entry.value)}`);
       digest.add(entry.digest);
     }
@@ -166,7 +170,7 @@ export class Keyspace {
 
   private find(key: string): Entry | undefined {
     const entry = this.entries.get(key);
-    if (entry?.expiresAtMs === undefined || (this.expiryMs ?? this.nowMs) <= entry.expiresAtMs) return entry;
+    if (entry?.expiresAtMs === undefined || (this.expiryMs ?? this.nowMs) < entry.expiresAtMs + this.graceMs) return entry;
     this.history.remember(key);
     this.entries.delete(key);
     return undefined;

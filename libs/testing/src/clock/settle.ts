@@ -1,0 +1,30 @@
+import * as timers from 'node:timers';
+
+// Read now, because fake timers of a test may replace them later.
+const { setImmediate: immediately } = timers;
+const resources = process.getActiveResourcesInfo.bind(process);
+
+/** Number of turns of the event loop without an immediate after which the process has settled. */
+const QUIET_TURNS = 2;
+/** Most turns of the event loop to wait. */
+const MOST_TURNS = 100_000;
+
+/**
+ * Waits until this process has nothing left to do that needs no timer, socket or file. A command of the in-memory server is an
+ * immediate, and so is each step of the libs that waits for the end of a turn of the event loop.
+ *
+ * @throws Error if there is always more to do
+ */
+export async function settled(): Promise<void> {
+  let quiet = 0;
+  for (let turn = 0; quiet < QUIET_TURNS; turn++) {
+    if (turn === MOST_TURNS) {
+      throw new Error(
+        `TestClock: after ${MOST_TURNS} turns of the event loop there was still more to do. Code that runs may call itself ` +
+          'again and again without a pause.',
+      );
+    }
+    await new Promise<void>((resolve) => void immediately(resolve));
+    quiet = resources().includes('Immediate') ? 0 : quiet + 1;
+  }
+}

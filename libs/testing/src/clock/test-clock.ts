@@ -1,0 +1,216 @@
+import * as timers from 'node:timers';
+import { replaceTime, type Timer, type TimeSource } from '../../../internal/src';
+import type { Clock } from '../redis/clock';
+import { settled } from './settle';
+import { TestTimer, TestTimers } from './test-timers';
+
+/** Start of a TestClock, if no other is given: 2026-01-01T00:00:00Z, a Thursday; ms since 1970. */
+export const TEST_CLOCK_START_MS = Date.UTC(2026, 0, 1);
+
+// Read now, because fake timers of a test may replace them later.
+const { setImmediate: immediately } = timers;
+const realMs = performance.now.bind(performance);
+
+/** Most jumps of `until`. */
+const MOST_JUMPS = 10_000;
+
+export interface TestClockOptions {
+  /** Start, ms since 1970. Default: 2026-01-01T00:00:00Z, so that a test has the same dates whenever it runs. */
+  readonly nowMs?: number;
+}
+
+/**
+ * Clock for tests, which stands still until the test moves it. Once installed, all modules of luanest in this process live by
+ * it, and so does each MemoryRedis that was made with it: windows end, leases expire and tasks become due without waiting.
+ *
+ * It does not change `Date`, `setTimeout` or the time of code that is not of luanest. It works with fake timers of a test
+ * runner, which do not change it.
+ */
+export class TestClock implements Clock {
+  private static current: TestClock | undefined;
+  private readonly timers = new TestTimers();
+  private wallMs: number;
+  // An integer, so that sums of times are exact.
+  private elapsedMs = Math.ceil(realMs());
+  private restoreTime: (() => void) | undefined;
+  /** The last call of `advance` or `set`, until it has ended. */
+  private moving: Promise<void> = Promise.resolve();
+  private firing = false;
+
+  /** @throws RangeError if `nowMs` is not an integer of at least 0 */
+  constructor({ nowMs = TEST_CLOCK_START_MS }: TestClockOptions = {}) {
+    this.wallMs = checked('nowMs', nowMs);
+  }
+
+  /** The clock that is installed in this process; undefined if there is none. */
+  static get installed(): TestClock | undefined {
+    return TestClock.current;
+  }
+
+  /** Time of this clock, ms since 1970. */
+  get nowMs(): number {
+    return this.wallMs;
+  }
+
+  /** A key of a MemoryRedis is gone after exactly its TTL. In a Redis server, it lives up to 1 ms longer. */
+  readonly exactTtl = true;
+
+  /** Time of this clock, us since 1970: the time of a MemoryRedis. */
+  nowUs(): number {
+    return this.wallMs * 1_000;
+  }
+
+  /**
+   * Makes the modules of luanest in this process live by this clock, until `uninstall`. Call it before the app is made: timers
+   * that were set before go on by real time. Does nothing if this clock is installed.
+   *
+   * @throws Error if another clock is installed
+   */
+  install(): this {
+    if (TestClock.current === this) return this;
+    if (TestClock.current !== undefined) {
+      throw new Error(
+        'Another TestClock is installed in this process. Call its uninstall() first, or share it: TestClock.installed.',
+      );
+    }
+    this.restoreTime = replaceTime(this.source());
+    TestClock.current = this;
+    return this;
+  }
+
+  /** Makes the modules live by real time again, and drops all timers of this clock. May be called twice. Close the app before. */
+  uninstall(): void {
+    this.timers.clearAll();
+    if (TestClock.current !== this) return;
+    this.restoreTime?.();
+    TestClock.current = undefined;
+  }
+
+  /**
+   * Moves the time, as if the process had been paused for `ms`. First waits until everything has settled (see `settle`). Then
+   * the time of Redis and of the modules jumps, and each timer that is due fires once, in order of due time. Returns when
+   * everything has settled again and no timer is due.
+   *
+   * A lease that ends in this time is lost, as after a real pause: no renewal could run. Advance in smaller steps to let
+   * renewals run.
+   *
+   * @param ms integer of at least 0
+   * @throws RangeError if `ms` is not such a number; the error of a timer
+   */
+  advance(ms: number): Promise<void> {
+    checked('ms', ms);
+    return this.move(() => {
+      this.jump(ms);
+      return this.fireDue();
+    });
+  }
+
+  /**
+   * Sets the time. If it is later than now, as `advance` does. If it is earlier, only the time of day goes back, as when somebody
+   * sets the clocks of the machines: keys with a TTL live longer, timers are due as before.
+   *
+   * @param atMs ms since 1970, integer of at least 0
+   * @throws RangeError if `atMs` is not such a number; the error of a timer
+   */
+  set(atMs: number): Promise<void> {
+    checked('atMs', atMs);
+    return this.move(() => {
+      this.jump(Math.max(0, atMs - this.wallMs));
+      this.wallMs = atMs;
+      return this.fireDue();
+    });
+  }
+
+  /**
+   * Waits until everything that this process can do now is done: no command of a MemoryRedis is unanswered, and no immediate is
+   * left. It cannot wait for what comes from outside, such as a reply to an HTTP request or a real timer.
+   *
+   * @throws Error if code that runs calls itself again and again without a pause
+   */
+  settle(): Promise<void> {
+    return settled();
+  }
+
+  /**
+   * Lets time pass until `work` has ended: whenever everything has settled, the clock jumps to the next timer. For work that
+   * waits for time only, such as `clock.until(app.close())` while a lock is held.
+   *
+   * @returns the result of `work` @throws the error of `work`; Error if no timer is left that could end `work`
+   */
+  async until<T>(work: Promise<T>): Promise<T> {
+    let ended = false;
+    const end = (): void => void (ended = true);
+    work.then(end, end);
+    await this.move(async () => {
+      for (let jump = 0; !ended; jump++) {
+        const { nextDueAt } = this.timers;
+        if (nextDueAt === Infinity || jump === MOST_JUMPS) throw notEnding(jump);
+        this.jump(Math.max(0, nextDueAt - this.elapsedMs));
+        await this.fireDue();
+      }
+    });
+    return work;
+  }
+
+  private move(how: () => Promise<void>): Promise<void> {
+    const moved = this.moving.then(async () => {
+      await settled();
+      await how();
+    });
+    this.moving = moved.catch(() => undefined);
+    return moved;
+  }
+
+  private jump(ms: number): void {
+    this.wallMs += ms;
+    this.elapsedMs += ms;
+  }
+
+  private async fireDue(): Promise<void> {
+    do await settled();
+    while (await this.timers.fire(this.elapsedMs));
+  }
+
+  private source(): TimeSource {
+    const start = (callback: () => void, ms: number, everyMs?: number): Timer => {
+      const timer = this.timers.add(callback, this.elapsedMs + Math.max(0, ms), everyMs);
+      if (ms <= 0) this.fireSoon();
+      return timer;
+    };
+    return {
+      nowMs: () => this.wallMs,
+      monotonicMs: () => this.elapsedMs,
+      measuredAt: () => performance.now(),
+      setTimer: (callback, ms) => start(callback, ms),
+      setRepeatingTimer: (callback, ms) => start(callback, ms, ms),
+      setTimeLimit: (callback, ms) => this.timers.addLimit(callback, this.elapsedMs + ms, ms),
+      clearTimer: (timer) => {
+        if (timer instanceof TestTimer) this.timers.clear(timer);
+        else clearTimeout(timer as NodeJS.Timeout | undefined);
+      },
+    };
+  }
+
+  /** Fires timers that were due when they were set. */
+  private fireSoon(): void {
+    if (this.firing) return;
+    this.firing = true;
+    immediately(() => {
+      this.firing = false;
+      void this.timers.fire(this.elapsedMs);
+    });
+  }
+}
+
+function notEnding(jumps: number): Error {
+  return new Error(
+    jumps === MOST_JUMPS
+      ? `TestClock: the work has not ended after ${MOST_JUMPS} timers.`
+      : 'TestClock: the work has not ended, and no timer is left that could end it. It may wait for something else than time.',
+  );
+}
+
+function checked(name: string, value: number): number {
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new RangeError(`TestClock: ${name} is ${String(value)}. Expected an integer of at least 0.`);
+}

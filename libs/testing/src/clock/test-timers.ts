@@ -1,0 +1,82 @@
+import * as timers from 'node:timers';
+import type { Timer } from '../../../internal/src';
+
+// Read now, because fake timers of a test may replace them later.
+const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout } = timers;
+
+/** A timer of a TestClock. */
+export class TestTimer implements Timer {
+  /** Also counts real time, if it is set. */
+  real: NodeJS.Timeout | undefined;
+
+  constructor(
+    readonly callback: () => void,
+    /** When it is due, by the monotonic time of the clock, ms. */
+    public dueAt: number,
+    /** Time between two calls of a repeating timer, ms. */
+    readonly everyMs: number | undefined,
+    /** Number that orders timers that are due at the same time. */
+    readonly order: number,
+  ) {}
+
+  unref(): this {
+    this.real?.unref();
+    return this;
+  }
+}
+
+/** The timers of a TestClock. They fire when it fires them. */
+export class TestTimers {
+  private readonly waiting = new Set<TestTimer>();
+  private count = 0;
+
+  get size(): number {
+    return this.waiting.size;
+  }
+
+  /** When the next timer is due; Infinity if there is none. */
+  get nextDueAt(): number {
+    let next = Infinity;
+    for (const { dueAt } of this.waiting) next = Math.min(next, dueAt);
+    return next;
+  }
+
+  add(callback: () => void, dueAt: number, everyMs?: number): TestTimer {
+    // Times of the clock are integers, so a timer of 0.3 ms is due after 1 ms.
+    const timer = new TestTimer(callback, Math.ceil(dueAt), everyMs, this.count++);
+    this.waiting.add(timer);
+    return timer;
+  }
+
+  /** Adds a timer that fires after `realMs` of real time, too. */
+  addLimit(callback: () => void, dueAt: number, realMs: number): TestTimer {
+    const timer = this.add(callback, dueAt);
+    timer.real = setRealTimeout(() => this.waiting.delete(timer) && callback(), realMs);
+    return timer;
+  }
+
+  clear(timer: TestTimer): void {
+    this.waiting.delete(timer);
+    clearRealTimeout(timer.real);
+  }
+
+  clearAll(): void {
+    for (const timer of this.waiting) this.clear(timer);
+  }
+
+  /** Fires the timers that are due, in order of due time; of a repeating timer only once. @returns true if one was due */
+  async fire(now: number): Promise<boolean> {
+    const due = [...this.waiting].filter(({ dueAt }) => dueAt <= now);
+    due.sort((one, other) => one.dueAt - other.dueAt || one.order - other.order);
+    for (const timer of due) {
+      // An earlier one may have ended it.
+      if (!this.waiting.has(timer)) continue;
+      if (timer.everyMs === undefined) this.clear(timer);
+      else timer.dueAt = Math.ceil(now + Math.max(1, timer.everyMs));
+      timer.callback();
+      // As Node does: what the callback has resolved goes on before the next timer.
+      await Promise.resolve();
+    }
+    return due.length > 0;
+  }
+}

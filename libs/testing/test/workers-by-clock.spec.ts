@@ -1,0 +1,156 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Cron, Interval, ScheduleModule, SchedulerRegistry, Timeout } from '@nestjs/schedule';
+import { DelayedTaskModule } from 'luanest/delayed-task';
+import { RedPacketModule, RedPacketService } from 'luanest/red-packet';
+import { ScheduledLock, ScheduledLockModule, ScheduledLockService } from 'luanest/scheduled-lock';
+import { retryLater, StreamConsumerModule, StreamConsumerService, type StreamMessage } from 'luanest/stream-consumer';
+import { CronTime } from 'cron';
+import { scheduleByClock } from '../src/clock/nest-schedule';
+import { closeApps, startApp } from './app-by-clock';
+
+const [MINUTE, HOUR] = [60_000, 3_600_000];
+
+beforeAll(() => Logger.overrideLogger(false));
+afterEach(closeApps);
+
+describe('streams', () => {
+  it('deliver a message again when retryLater or the backoff is over', async () => {
+    const { app, clock } = await startApp([StreamConsumerModule.forRoot()]);
+    const streams = app.get(StreamConsumerService);
+    const attempts: number[] = [];
+    await streams.consume({ stream: 'orders', group: 'mails' }, ({ attempt }) => {
+      attempts.push(attempt);
+      return attempts.length < 3 ? retryLater({ delayMs: 10 * MINUTE }) : undefined;
+    });
+    await streams.publish('orders', { id: 1 });
+    await clock.settle();
+    expect(attempts).toHaveLength(1);
+    await clock.advance(10 * MINUTE - 1);
+    expect(attempts).toHaveLength(1);
+    await clock.advance(1);
+    expect(attempts).toHaveLength(2);
+    await clock.advance(10 * MINUTE);
+    expect(attempts).toHaveLength(3);
+  });
+
+  it('are taken over from a consumer that has died, after its lease', async () => {
+    const { client, clock, memory, app } = await startApp([StreamConsumerModule.forRoot()]);
+    const options = { stream: 'orders', group: 'mails', leaseMs: 30_000 };
+    const never = new Promise<void>(() => undefined);
+    let started = 0;
+    await app.get(StreamConsumerService).consume(options, () => {
+      started += 1;
+      return never;
+    });
+    await app.get(StreamConsumerService).publish('orders', { id: 1 });
+    await clock.settle();
+    expect(started).toBe(1);
+    // As dead as a process that is killed: nothing reaches Redis any more, so the lease is not renewed.
+    client.disconnect();
+    const other = await startApp([StreamConsumerModule.forRoot()], [], { clock, memory });
+    const taken: StreamMessage[] = [];
+    await other.app.get(StreamConsumerService).consume(options, (message) => void taken.push(message));
+    await clock.advance(29_000);
+    expect(taken).toEqual([]);
+    await clock.advance(2_000);
+    expect(taken.map(({ payload, attempt }) => [payload, attempt])).toEqual([[{ id: 1 }, 2]]);
+  });
+});
+
+const slots: number[] = [];
+const calls: string[] = [];
+
+@Injectable()
+class Reports {
+  constructor(private readonly locks: ScheduledLockService) {}
+
+  @ScheduledLock({ name: 'report' })
+  @Cron('0 0 4 * * *', { name: 'report', timeZone: 'UTC' })
+  build(): void {
+    slots.push(this.locks.current()?.slot ?? -1);
+  }
+
+  @ScheduledLock({ name: 'sweep' })
+  @Interval('sweep', MINUTE)
+  sweep(): void {
+    calls.push('sweep');
+  }
+
+  @ScheduledLock({ name: 'start', key: 'v1' })
+  @Timeout('start', 30_000)
+  start(): void {
+    calls.push('start');
+  }
+}
+
+describe('scheduled jobs', () => {
+  beforeEach(() => (slots.length = calls.length = 0));
+
+  it('get the slot of the time to which the clock was moved, once on all nodes', async () => {
+    slots.length = 0;
+    const imports = () => [ScheduledLockModule.forRoot({ namespace: 'shop' }), ScheduleModule.forRoot()];
+    const { app, clock, memory } = await startApp(imports(), [Reports]);
+    const other = await startApp(imports(), [Reports], { clock, memory });
+    for (const node of [app, other.app]) scheduleByClock(node);
+    await clock.advance(3 * HOUR + 59 * MINUTE);
+    expect(slots).toEqual([]);
+    await clock.advance(MINUTE);
+    // As a real scheduler after a pause: the tick of 4 January alone, late, and none for 2 and 3 January.
+    await clock.set(Date.UTC(2026, 0, 4, 4, 0, 1));
+    await clock.set(Date.UTC(2026, 0, 5, 4));
+    expect(slots).toEqual([1, 4, 5].map((day) => Date.UTC(2026, 0, day, 4)));
+  });
+
+  it('of @Interval and @Timeout run once in each period, on all nodes', async () => {
+    const imports = () => [ScheduledLockModule.forRoot({ namespace: 'shop' }), ScheduleModule.forRoot()];
+    const { app, clock, memory } = await startApp(imports(), [Reports]);
+    const other = await startApp(imports(), [Reports], { clock, memory });
+    for (const node of [app, other.app]) scheduleByClock(node);
+    for (let minute = 0; minute < 5; minute++) await clock.advance(MINUTE);
+    expect(calls).toEqual(['start', ...Array<string>(5).fill('sweep')]);
+  });
+
+  it('can be started, stopped and given other times', async () => {
+    const { app, clock } = await startApp(
+      [ScheduledLockModule.forRoot({ namespace: 'shop' }), ScheduleModule.forRoot()],
+      [Reports],
+    );
+    scheduleByClock(app);
+    scheduleByClock(app);
+    const job = app.get(SchedulerRegistry).getCronJob('report');
+    expect(job.isActive).toBe(true);
+    job.setTime(new CronTime('0 0 5 * * *', 'UTC'));
+    await clock.advance(5 * HOUR);
+    await job.stop();
+    expect(job.isActive).toBe(false);
+    await clock.advance(24 * HOUR);
+    job.start();
+    await clock.advance(24 * HOUR);
+    expect(slots).toEqual([1, 3].map((day) => Date.UTC(2026, 0, day, 5)));
+  });
+});
+
+describe('red packets', () => {
+  it('start and end by the clock, and are closed when they have ended', async () => {
+    const { app, clock } = await startApp([
+      DelayedTaskModule.forRoot(),
+      RedPacketModule.forRoot({
+        identity: () => 'ann',
+        adminGuard: class {
+          canActivate = () => true;
+        },
+      }),
+    ]);
+    const packets = app.get(RedPacketService);
+    const [startsAtMs, endsAtMs] = [clock.nowMs + MINUTE, clock.nowMs + 10 * MINUTE];
+    await packets.create({ activityId: 'a', totalCents: 1_000, packets: 10, startsAtMs, endsAtMs });
+    await expect(packets.grab('a', 'ann')).resolves.toMatchObject({ outcome: 'not-open', retryAfterMs: MINUTE });
+    await clock.advance(MINUTE);
+    await expect(packets.grab('a', 'ann')).resolves.toMatchObject({ outcome: 'won' });
+    await clock.advance(9 * MINUTE - 1);
+    await expect(packets.status('a')).resolves.toMatchObject({ state: 'open' });
+    await clock.advance(1);
+    await expect(packets.grab('a', 'bob')).resolves.toMatchObject({ outcome: 'not-open' });
+    await expect(packets.status('a')).resolves.toMatchObject({ state: 'closed', grantedPackets: 1 });
+  });
+});
