@@ -2,6 +2,7 @@ import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/c
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { ActivityIndex } from './activity/activity-index';
 import { Creation } from './activity/creation';
+import { givePayoutAccess, payoutAccessOf } from './activity/payout-access';
 import { Lifecycle } from './activity/lifecycle';
 import { unreportedOf } from './activity/status';
 import { Closing } from './activity/closing';
@@ -49,9 +50,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   private readonly grants: Results;
   private readonly resultList: ResultList;
   private readonly auditor: Audit;
-  /** By these a payout run finds activities. @internal */
-  readonly index: ActivityIndex;
-  readonly wakes: Wakes;
+  private readonly index: ActivityIndex;
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -60,10 +59,11 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   ) {
     this.layouts = new Layouts(registry.keySpace('red-packet'), registry.keySpace('stream-consumer'));
     this.index = new ActivityIndex(registry, this.layouts);
-    this.wakes = new Wakes(this.index);
+    const wakes = new Wakes(this.index);
+    givePayoutAccess(this, { index: this.index, wakes });
     const transfers = new Transfers(registry);
     this.soldOutUsers = new SoldOutUsers(registry, transfers);
-    this.grabber = new Grabber(registry, this.layouts, transfers, this.soldOutUsers, this.wakes, options);
+    this.grabber = new Grabber(registry, this.layouts, transfers, this.soldOutUsers, wakes, options);
     this.lifecycle = new Lifecycle(registry, this.layouts, transfers);
     this.closing = new Closing(this.lifecycle, tasks, options, registryName);
     this.creation = new Creation(registry, this.layouts, this.index, options, this.closing);
@@ -81,7 +81,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   /** Ends the reads of this process that find out who won in sold-out activities, and wakes payout runs a last time. */
   onApplicationShutdown(): void {
     this.soldOutUsers.close();
-    this.wakes.close();
+    payoutAccessOf(this).wakes.close();
   }
 
   /**

@@ -1,7 +1,7 @@
 import { ConsoleLogger, Logger } from '@nestjs/common';
 import { InvalidOptionError } from 'luanest/script-registry';
 import { deadLetter, retryLater } from 'luanest/stream-consumer';
-import { InvalidRedPacketInputError, RedPacketPayouts, type Payout } from 'luanest/red-packet';
+import { InvalidRedPacketInputError, RedPacketPayouts, type Payout, type RedPacketService } from 'luanest/red-packet';
 import { eventually } from '../../../test/support/wait';
 import { keysOf } from '../../read-reward/test/support';
 import { beginActivity, fillPool } from '../src/activity/activity.scripts';
@@ -298,6 +298,10 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     const elsewhere = await openBench(connect());
     const strayed = new RedPacketPayouts(bench.packets, elsewhere.streams, bench.registry);
     expect(() => strayed.run(() => undefined)).toThrow(/another ScriptRegistry/);
+    const replaced = { outboxes: () => Promise.resolve([]) } as unknown as RedPacketService;
+    const lost = new RedPacketPayouts(replaced, bench.streams);
+    expect(() => lost.run(() => undefined)).toThrow(/RedPacketService was replaced/);
+    await expect(lost.replayAll('a')).rejects.toThrow(InvalidOptionError);
     elsewhere.close();
     const first = payouts.run(() => undefined, QUICK);
     expect(() => payouts.run(() => undefined, QUICK)).toThrow(/already has a payout run/);

@@ -2,6 +2,7 @@ import { ConsoleLogger, Logger } from '@nestjs/common';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
 import { Redis } from 'ioredis';
+import { payoutAccessOf } from '../src/activity/payout-access';
 import { grabPacket } from '../src/grabs/grab.scripts';
 import { figures, openBench, QUICK, quiet, servers, type Bench } from './support';
 
@@ -119,7 +120,7 @@ describe.each(servers)('a payout run finds winners on %s', (_name, connect) => {
   });
 
   it('lists each woken activity once for each second, with scores that only grow, and for a minute', async () => {
-    const { index } = bench.packets;
+    const { index } = payoutAccessOf(bench.packets);
     const far = Date.now() + 3_600_000;
     await bench.raw.zadd(bench.wokenKey, far, 'ahead', far - 60_001, 'old', far - 59_000, 'young');
     await index.wake(['x', 'y']);

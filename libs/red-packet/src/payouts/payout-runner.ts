@@ -10,6 +10,7 @@ import {
   type StreamMessage,
 } from 'luanest/stream-consumer';
 import { thrownText, time } from '../../../internal/src';
+import type { ActivityIndex } from '../activity/activity-index';
 import { activityKeyOf } from '../activity-key';
 import type { RedPacketService } from '../red-packet.service';
 import type { ActivityState } from '../red-packet.types';
@@ -73,13 +74,14 @@ export class PayoutRunner implements PayoutRun {
   private problem = '';
 
   constructor(
-    private readonly packets: Pick<RedPacketService, 'index' | 'status' | 'outboxes' | 'settle'>,
+    private readonly packets: Pick<RedPacketService, 'status' | 'outboxes' | 'settle'>,
+    index: Pick<ActivityIndex, 'page' | 'look' | 'wokenAfter'>,
     private readonly streams: StreamConsumerService,
     private readonly handler: PayoutHandler,
     private readonly options: ResolvedPayoutOptions,
   ) {
     const { discoverMs, consumer } = options;
-    this.finder = new ActivityFinder(packets.index, (activityId) => this.found(activityId));
+    this.finder = new ActivityFinder(index, (activityId) => this.found(activityId));
     this.loops = [
       new Loop(
         () => this.tries(() => this.finder.poll()),

@@ -2,6 +2,7 @@ import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { type ScriptRegistry } from 'luanest/script-registry';
 import { Checks, type KnownOptions } from '../../../internal/src';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
+import { payoutAccessOf } from '../activity/payout-access';
 import { checkDeadCursor, checkLimit } from '../red-packet.input';
 import type { RedPacketService } from '../red-packet.service';
 import { MAX_DEAD_LETTERS, Outbox } from './outbox';
@@ -55,7 +56,10 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
       if (run.stopped) this.runs.delete(run);
       else throw checks.error('This process already has a payout run. Stop that run before you start another one.');
     }
-    const run = new PayoutRunner(this.packets, streams, handler, { consumer, discoverMs });
+    const run = new PayoutRunner(this.packets, payoutAccessOf(this.packets).index, streams, handler, {
+      consumer,
+      discoverMs,
+    });
     this.runs.add(run);
     run.start();
     return run;
@@ -147,10 +151,11 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     activityId: string,
     replay: Parameters<typeof Outbox.prototype.with<number>>[0],
   ): Promise<number> {
+    const { wakes } = payoutAccessOf(this.packets);
     const outbox = await this.outboxOf(activityId);
     if (outbox === undefined) return 0;
     const count = await outbox.with(replay);
-    this.packets.wakes.wake(activityId);
+    wakes.wake(activityId);
     return count;
   }
 
