@@ -59,7 +59,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   ) {
     this.layouts = new Layouts(registry.keySpace('red-packet'), registry.keySpace('stream-consumer'));
     this.index = new ActivityIndex(registry, this.layouts);
-    const wakes = new Wakes(this.index);
+    const wakes = new Wakes(this.index, this.logger);
     givePayoutAccess(this, { index: this.index, wakes });
     const transfers = new Transfers(registry);
     this.soldOutUsers = new SoldOutUsers(registry, transfers);

@@ -2,6 +2,7 @@ import { ConsoleLogger, Logger } from '@nestjs/common';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
 import { Redis } from 'ioredis';
+import { Wakes } from '../src/activity/wakes';
 import { payoutAccessOf } from '../src/activity/payout-access';
 import { grabPacket } from '../src/grabs/grab.scripts';
 import { figures, openBench, QUICK, quiet, servers, type Bench } from './support';
@@ -112,8 +113,6 @@ describe.each(servers)('a payout run finds winners on %s', (_name, connect) => {
     await bench.packets.grab('broken', 'a');
     await eventually(() => expect(paid).toEqual(['broken a']));
     await bench.raw.del(bench.wokenKey);
-    // The wake that failed is sent again.
-    await eventually(async () => expect(await bench.raw.zrange(bench.wokenKey, '0', '-1')).toEqual(['broken']));
     await bench.packets.grab('broken', 'b');
     await eventually(() => expect(paid).toEqual(['broken a', 'broken b']));
     await run.stop();
@@ -136,6 +135,55 @@ describe.each(servers)('a payout run finds winners on %s', (_name, connect) => {
     await bench.raw.del(bench.wokenKey);
     expect(await index.wokenAfter(rest.last, 9)).toEqual({ lost: true, last: 0, ids: [] });
     expect(await index.wokenAfter(0, 9)).toEqual({ lost: false, last: 0, ids: [] });
+  });
+});
+
+describe('wakes that fail', () => {
+  const ids = Array.from({ length: 2_500 }, (_, i) => `a${i}`);
+
+  function openWakes(wake: (activityIds: readonly string[]) => Promise<void>) {
+    const logger = { log: jest.fn(), warn: jest.fn() };
+    return { logger, wakes: new Wakes({ wake }, logger) };
+  }
+
+  it('are repeated if they did not reach Redis or were refused, and not if the script failed', async () => {
+    const server = await RedisServer.start();
+    const bench = await openBench(quiet(new Redis(server.port)), { deadlineMs: 5_000 });
+    try {
+      const { index } = payoutAccessOf(bench.packets);
+      const calls: string[] = [];
+      const { logger, wakes } = openWakes((activityIds) => {
+        calls.push(...activityIds);
+        return index.wake(activityIds);
+      });
+      await bench.raw.set(bench.wokenKey, 'not a zset');
+      wakes.wake('a');
+      await eventually(() =>
+        expect(logger.warn.mock.calls).toEqual([[expect.stringMatching(/paid minutes late.*WRONGTYPE/)]]),
+      );
+      wakes.wake('b');
+      await bench.raw.del(bench.wokenKey);
+      await bench.raw.replicaof('127.0.0.1', '1');
+      wakes.wake('c');
+      await eventually(() => expect(logger.warn).toHaveBeenLastCalledWith(expect.stringMatching(/READONLY/)));
+      await bench.raw.replicaof('NO', 'ONE');
+      await eventually(() => expect(logger.log).toHaveBeenCalledTimes(1));
+      await eventually(async () => expect(await bench.raw.zrange(bench.wokenKey, '0', '-1')).toContain('c'));
+      expect(calls.filter((id) => id === 'a')).toEqual(['a']);
+      wakes.close();
+    } finally {
+      bench.close();
+      await server.stop();
+    }
+  });
+
+  it('are sent a last time when the app shuts down, in calls of 1,000', () => {
+    const calls: (readonly string[])[] = [];
+    const { wakes } = openWakes((activityIds) => Promise.resolve(void calls.push(activityIds)));
+    for (const id of ids) wakes.wake(id);
+    wakes.close();
+    expect(calls.map(({ length }) => length)).toEqual([1, 1_000, 1_000, 499]);
+    expect(new Set(calls.flat()).size).toBe(2_500);
   });
 });
 

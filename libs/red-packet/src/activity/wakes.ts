@@ -1,4 +1,6 @@
-import { time, type Timer } from '../../../internal/src';
+import type { Logger } from '@nestjs/common';
+import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
+import { thrownText, time, type Timer } from '../../../internal/src';
 import type { ActivityIndex } from './activity-index';
 
 /** Shortest time between two wakes of one activity by one process, ms. */
@@ -13,7 +15,7 @@ const REPEATED_MS = 60_000;
 // See DECISIONS.md: winners-wake-payout-runs
 /**
  * Wakes activities in which packets were won: puts them into a list in Redis that payout runs read. Sends the first wake at once,
- * and then at most one a second for each activity. A call that failed is repeated, with later ones.
+ * and then at most one a second for each activity. A call that did not reach Redis, or was refused, is repeated with later ones.
  */
 export class Wakes {
   /** Activities to wake. */
@@ -22,8 +24,12 @@ export class Wakes {
   private readonly restsUntil = new Map<string, number>();
   private timer: Timer | undefined;
   private closed = false;
+  private problem = '';
 
-  constructor(private readonly index: Pick<ActivityIndex, 'wake'>) {}
+  constructor(
+    private readonly index: Pick<ActivityIndex, 'wake'>,
+    private readonly logger: Pick<Logger, 'log' | 'warn'>,
+  ) {}
 
   wake(activityId: string): void {
     this.due.add(activityId);
@@ -40,12 +46,10 @@ export class Wakes {
 
   /** Sends what waits. Later wakes are ignored. */
   close(): void {
-    this.restsUntil.clear();
-    time.clearTimer(this.timer);
-    this.send();
     this.closed = true;
     time.clearTimer(this.timer);
-    this.timer = undefined;
+    this.restsUntil.clear();
+    while (this.due.size > 0) this.send();
   }
 
   private send(): void {
@@ -64,14 +68,32 @@ export class Wakes {
       this.restsUntil.set(activityId, now + SAME_MS);
     }
     this.timer = undefined;
-    if (this.due.size > 0 || ids.length > 0) {
+    if (!this.closed && this.due.size + ids.length > 0) {
       this.timer = time.setTimer(() => this.send(), CALL_MS);
       this.timer.unref();
     }
     if (ids.length === 0) return;
     // No caller waits for this. A run that is not woken finds the activity by its search, but later.
-    this.index.wake(ids).catch(() => {
-      for (const activityId of ids) this.wake(activityId);
-    });
+    this.index.wake(ids).then(
+      () => this.report(''),
+      (error: unknown) => {
+        const reached = !(error instanceof NotSentError || error instanceof UnknownOutcomeError);
+        if (reached) this.report(thrownText(error));
+        // If the script failed, a repeat would fail too.
+        if (!reached || error instanceof ScriptRefusedError) for (const activityId of ids) this.wake(activityId);
+      },
+    );
+  }
+
+  /** Logs a problem when it begins, and its end. @param problem '' if a call succeeded */
+  private report(problem: string): void {
+    if (problem === this.problem) return;
+    this.problem = problem;
+    if (problem === '') this.logger.log('Winners are put into the list that payout runs read again.');
+    else {
+      this.logger.warn(
+        `Winners cannot be put into the list that payout runs read, so they may be paid minutes late. ${problem}`,
+      );
+    }
   }
 }
