@@ -1,20 +1,30 @@
 import { CheckQueue } from '../src/payouts/check-queue';
 
+/** A queue whose checks end when the test says so. */
+function openQueue() {
+  const running = new Map<string, (succeeded: boolean) => void>();
+  const begun: string[] = [];
+  const queue = new CheckQueue((activityId) => {
+    begun.push(activityId);
+    return new Promise((resolve) => running.set(activityId, resolve));
+  });
+  const end = async (activityId: string, succeeded = true): Promise<void> => {
+    const resolve = running.get(activityId);
+    running.delete(activityId);
+    resolve?.(succeeded);
+    await new Promise(setImmediate);
+  };
+  return { queue, begun, running, end };
+}
+
+function named(name: string, count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `${name}${i}`);
+}
+
 describe('the queue of checks', () => {
   it('checks 16 activities at a time, each once, and again if it was asked to while a check was running', async () => {
-    const running = new Map<string, () => void>();
-    const begun: string[] = [];
-    const queue = new CheckQueue((activityId) => {
-      begun.push(activityId);
-      return new Promise((resolve) => running.set(activityId, resolve));
-    });
-    const end = async (activityId: string): Promise<void> => {
-      const resolve = running.get(activityId);
-      running.delete(activityId);
-      resolve?.();
-      await new Promise(setImmediate);
-    };
-    const ids = Array.from({ length: 20 }, (_, i) => `a${i}`);
+    const { queue, begun, running, end } = openQueue();
+    const ids = named('a', 20);
     for (const id of [...ids, ...ids.slice(10)]) queue.add(id);
     expect(begun).toEqual(ids.slice(0, 16));
     expect([queue.isRunning('a0'), queue.isRunning('a19'), queue.isEmpty]).toEqual([true, false, false]);
@@ -27,20 +37,42 @@ describe('the queue of checks', () => {
     expect(begun.slice(16).sort()).toEqual(['a10', 'a11', 'a12', 'a13', 'a14', 'a15', 'a16', 'a17', 'a18', 'a19']);
   });
 
+  it('checks activities that were just found at once, while others are repeated, or failed and take long', async () => {
+    const { queue, begun, running, end } = openQueue();
+    const [read, failing] = [named('read', 20), named('failing', 12)];
+    for (const id of failing) queue.add(id);
+    for (const id of failing) await end(id, false);
+    begun.length = 0;
+    // Of an unavailable master: some are being read, and users go on to grab in others.
+    queue.repeat(read);
+    for (const id of failing) queue.add(id);
+    expect(begun).toEqual(failing.slice(0, 8));
+    queue.add('found');
+    expect(begun.slice(8)).toEqual(['found']);
+    await end('found');
+    // All others are checked in turn, and those that failed again at the next repeat.
+    while (running.size > 0) await end([...running.keys()][0] as string, false);
+    expect(new Set(begun)).toEqual(new Set([...failing, ...read, 'found']));
+    expect(queue.isEmpty).toBe(false);
+    queue.repeat([]);
+    while (running.size > 0) await end([...running.keys()][0] as string);
+    expect([queue.isEmpty, begun.filter((id) => id === 'read19').length]).toEqual([true, 2]);
+    // One that has recovered is checked like any other.
+    queue.repeat(read);
+    queue.add('failing0');
+    expect(running.has('failing0')).toBe(true);
+  });
+
   it('drops what waits when it is stopped, and waits for what is running', async () => {
-    const begun: string[] = [];
-    let end: () => void = () => undefined;
-    const queue = new CheckQueue((activityId) => {
-      begun.push(activityId);
-      return new Promise((resolve) => (end = resolve));
-    });
+    const { queue, begun, end } = openQueue();
     queue.add('a');
     queue.add('a');
+    queue.repeat(['a']);
     let stopped = false;
     const stopping = queue.stop().then(() => (stopped = true));
     await new Promise(setImmediate);
     expect(stopped).toBe(false);
-    end();
+    await end('a');
     await stopping;
     expect(begun).toEqual(['a']);
   });

@@ -62,11 +62,16 @@ export class ActivityIndex {
     return this.registry.run(listWoken, { keys: { woken: this.woken }, args: { after, count } });
   }
 
-  /** Reads each bucket of an activity. If this process does not know that there are several buckets, reads the root. */
-  look(activityId: string): Promise<Look[]> {
+  /**
+   * Reads each bucket of an activity. If this process does not know that there are several buckets, reads the root.
+   *
+   * @param countDead true: counts dead-lettered payouts too
+   */
+  look(activityId: string, countDead: boolean): Promise<Look[]> {
+    const args = { countDead: countDead ? 1 : 0 };
     const { buckets } = this.layouts.of(activityId);
     return Promise.all(
-      buckets.map(({ meta, outbox }) => this.registry.run(lookAtBucket, { keys: { meta, outbox }, args: {} })),
+      buckets.map(({ meta, outbox, dead }) => this.registry.run(lookAtBucket, { keys: { meta, outbox, dead }, args })),
     );
   }
 }

@@ -71,6 +71,8 @@ export const listWoken = defineScript({
 export interface Look {
   /** Payouts that are neither settled nor dead-lettered. */
   readonly open: number;
+  /** Dead-lettered payouts; 0 if they were not counted. */
+  readonly dead: number;
   /** As stored: `draft`, `open`, `paused`, `closed`, or `spread:<n>` for the root of n buckets; '' if there is no bucket. */
   readonly state: string;
   readonly endsAtMs: number;
@@ -81,11 +83,11 @@ export interface Look {
 export const lookAtBucket = defineScript({
   name: 'red-packet.look',
   ...lookLua,
-  keys: ['meta', 'outbox'],
-  args: {},
+  keys: ['meta', 'outbox', 'dead'],
+  args: { countDead: int },
   flags: FREES_MEMORY,
-  reply: ([open, state, ends, expires, forget]: [number, string, string, string, string]): Look => {
-    return { open, state, endsAtMs: Number(ends), expiresAtMs: Number(expires), settled: Number(forget) > 0 };
+  reply: ([open, dead, state, ends, expires, forget]: [number, number, string, string, string, string]): Look => {
+    return { open, dead, state, endsAtMs: Number(ends), expiresAtMs: Number(expires), settled: Number(forget) > 0 };
   },
 });
 

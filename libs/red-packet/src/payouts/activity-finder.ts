@@ -27,6 +27,8 @@ export class ActivityFinder {
   private cursor = '0';
   /** Ids of a page of the index that were not looked at yet. */
   private page: string[] = [];
+  /** Activities that could not be looked at. The next searches look at them again. */
+  private readonly failed = new Set<string>();
   /** Activities that need not be checked because of their state alone, and until when, by `time.monotonicMs()`. */
   private readonly resting = new Map<string, number>();
   private stopped = false;
@@ -56,7 +58,8 @@ export class ActivityFinder {
   }
 
   /**
-   * Looks at the next activities of the index; at all of them if wakes may have been missed.
+   * Looks at the next activities of the index, and at some that could not be looked at before. Looks at all of the index if wakes
+   * may have been missed, and then also at dead-lettered payouts, which a process that starts must report.
    *
    * @throws the errors of ScriptRegistry.run()
    */
@@ -65,17 +68,24 @@ export class ActivityFinder {
     if (all) [this.missed, this.cursor, this.page] = [false, '0', []];
     let left = all ? Infinity : LOOKS;
     let failure: { readonly error: unknown } | undefined;
+    const lookAt = async (activityId: string): Promise<void> => {
+      this.failed.delete(activityId);
+      try {
+        await this.look(activityId, all);
+      } catch (error) {
+        failure ??= { error };
+        this.failed.add(activityId);
+      }
+    };
+    const again = [...this.failed].slice(0, LOOKS);
     for (let more = true; more && left > 0 && !this.stopped;) {
       if (this.page.length === 0) await this.readPage();
       const ids = this.page.splice(0, Math.min(left, LOOKS_AT_ONCE));
       left -= ids.length;
-      const looks = ids.map((id) => this.look(id).catch((error: unknown) => (failure ??= { error })));
-      await Promise.all(looks);
+      await Promise.all([...again.splice(0), ...ids].map(lookAt));
       more = this.page.length > 0 || this.cursor !== '0';
     }
-    if (failure === undefined) return;
-    this.missed = true;
-    throw failure.error;
+    if (failure !== undefined) throw failure.error;
   }
 
   /** Until the time is over, `search` finds an activity only if it has open payouts. */
@@ -101,23 +111,23 @@ export class ActivityFinder {
     for (const [activityId, until] of this.resting) if (until <= now) this.resting.delete(activityId);
   }
 
-  private async look(activityId: string): Promise<void> {
-    const looks = await this.index.look(activityId);
+  private async look(activityId: string, countDead: boolean): Promise<void> {
+    const looks = await this.index.look(activityId, countDead);
     const open = looks.some((look) => look.open > 0);
     const rests = (this.resting.get(activityId) ?? 0) > time.monotonicMs();
-    if (open || (!rests && mayHaveChanged(looks))) this.found(activityId);
+    if (open || (!rests && mustBeChecked(looks))) this.found(activityId);
   }
 }
 
 /**
- * Returns true if an activity without open payouts must be checked, because it may be over, or Redis may have forgotten it. The clock
- * of this process decides when to check; what the check does depends on Redis' clock.
+ * Returns true if an activity without open payouts must be checked: it may be over, Redis may have forgotten it, or it has
+ * dead-lettered payouts. The clock of this process decides when to check; what the check does depends on Redis' clock.
  */
-function mayHaveChanged(looks: readonly Look[]): boolean {
+function mustBeChecked(looks: readonly Look[]): boolean {
   const now = time.nowMs();
   if (looks.every(({ settled }) => settled)) return false;
-  return looks.some(({ state, endsAtMs, expiresAtMs }) => {
+  return looks.some(({ dead, state, endsAtMs, expiresAtMs }) => {
     if (state === 'draft') return now >= expiresAtMs;
-    return (state !== 'open' && state !== 'paused') || now >= endsAtMs;
+    return dead > 0 || (state !== 'open' && state !== 'paused') || now >= endsAtMs;
   });
 }

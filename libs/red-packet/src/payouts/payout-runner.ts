@@ -22,7 +22,7 @@ import { Loop } from './loop';
 import { grantOf, Outbox } from './outbox';
 import type { Payout, PayoutHandler, PayoutRun } from './payouts.types';
 
-/** In every second search, the activities whose outboxes are being read are checked. */
+/** Checks that failed are repeated after `discoverMs`. Every second time, all activities that are being read are checked. */
 const CHECK_EVERY = 2;
 /**
  * For how long nothing must have been won before the outboxes of an open activity are no longer read, ms. Longer than the pause
@@ -63,34 +63,32 @@ export class PayoutRunner implements PayoutRun {
   private readonly logger = new Logger('RedPacketPayouts');
   private readonly debts = new Debts(this.logger);
   private readonly readings = new Map<string, Reading>();
-  /** Activities to check in the next search: their last check failed, or a payout row has shown that a later activity uses the id. */
-  private readonly again = new Set<string>();
-  private readonly checks = new CheckQueue((activityId) => this.tries(() => this.check(activityId), activityId));
+  private readonly checks = new CheckQueue((activityId) => this.tries(() => this.check(activityId)));
   private readonly finder: ActivityFinder;
   private readonly loops: readonly Loop[];
-  private searches = 0;
+  private repeats = 0;
   private failures = 0;
   private stopping = false;
   private problem = '';
 
   constructor(
     private readonly packets: Pick<RedPacketService, 'status' | 'outboxes' | 'settle'>,
-    index: Pick<ActivityIndex, 'page' | 'look' | 'wokenAfter'>,
+    private readonly index: Pick<ActivityIndex, 'add' | 'page' | 'look' | 'wokenAfter'>,
     private readonly streams: StreamConsumerService,
     private readonly handler: PayoutHandler,
     private readonly options: ResolvedPayoutOptions,
   ) {
     const { discoverMs, consumer } = options;
     this.finder = new ActivityFinder(index, (activityId) => this.found(activityId));
+    const pauseMs = (): number => discoverMs * (0.75 + Math.random() / 2);
     this.loops = [
       new Loop(
         () => this.tries(() => this.finder.poll()),
         () => consumer.pollMs * (0.5 + Math.random() / 2),
       ),
-      new Loop(
-        () => this.search(),
-        () => discoverMs * (0.75 + Math.random() / 2),
-      ),
+      new Loop(() => this.search(), pauseMs),
+      // Not a part of the search, which may take minutes while a master is unavailable.
+      new Loop(() => this.repeat(), pauseMs),
     ];
   }
 
@@ -117,41 +115,42 @@ export class PayoutRunner implements PayoutRun {
 
   private async search(): Promise<void> {
     const { failures } = this;
-    for (const activityId of this.again) this.checks.add(activityId);
-    this.again.clear();
-    // The index may be lost, so activities that are being read are checked without it.
-    if (this.searches++ % CHECK_EVERY === 0) for (const activityId of this.readings.keys()) this.checks.add(activityId);
     await this.tries(() => this.finder.search());
     if (this.problem === '' || this.failures > failures || !this.checks.isEmpty) return;
     this.logger.log('The search for payouts works again.');
     this.problem = '';
   }
 
+  private repeat(): void {
+    this.checks.repeat(this.repeats++ % CHECK_EVERY === 0 ? this.readings.keys() : []);
+  }
+
   private found(activityId: string): void {
-    // Activities that are being read are checked by every second search. A check that is running may have read the status before
+    // Activities that are being read are checked by `repeat`. A check that is running may have read the status before
     // the packet was won.
     if (!this.readings.has(activityId) || this.checks.isRunning(activityId)) this.checks.add(activityId);
   }
 
-  /** Does some work of the run. Logs a failure. @param activityId the activity to check again after a failure */
-  private async tries(work: () => Promise<void>, activityId?: string): Promise<void> {
-    if (this.stopping) return;
+  /** Does some work of the run. Logs a failure. @returns false if the work failed */
+  private async tries(work: () => Promise<void>): Promise<boolean> {
+    if (this.stopping) return true;
     try {
       await work();
+      return true;
     } catch (error) {
       if (error instanceof StreamConsumerClosedError) {
         this.stopping = true;
         void Promise.all(this.loops.map((loop) => loop.stop()));
-        return;
+        return true;
       }
       this.failures += 1;
-      if (activityId !== undefined) this.again.add(activityId);
       const problem = thrownText(error);
       if (this.problem !== problem)
         this.logger.warn(
           `The search for payouts failed for one or more activities. Until a search works, payouts may be late. ${problem}`,
         );
       this.problem = problem;
+      return false;
     }
   }
 
@@ -168,7 +167,8 @@ export class PayoutRunner implements PayoutRun {
     if (status.state === 'draft') return;
     const { expiresAtMs, grantedPackets: granted } = status;
     if (WITHOUT_GRANTS.includes(status.state) && status.outboxLength === 0) {
-      await this.end(activityId);
+      if (status.state === 'sold-out') await this.leave(activityId, expiresAtMs);
+      else await this.end(activityId);
       if (!status.settled && status.state !== 'sold-out') await this.packets.settle(activityId);
       // A new activity may use this id when Redis has forgotten this one, so the pause ends then.
       const restMs = status.state === 'closed' ? Math.min(CLOSED_REST_MS, expiresAtMs - time.nowMs()) : 0;
@@ -179,7 +179,7 @@ export class PayoutRunner implements PayoutRun {
     if (reading && reading.granted !== granted) [reading.granted, reading.grantedAt] = [granted, time.monotonicMs()];
     if (status.outboxLength === 0 && !(reading && time.monotonicMs() - reading.grantedAt < QUIET_MS)) {
       // Nothing was won for some time. The next winner wakes the activity.
-      await this.end(activityId);
+      await this.leave(activityId, expiresAtMs);
       return;
     }
     const outboxes = await this.packets.outboxes(activityId);
@@ -195,6 +195,12 @@ export class PayoutRunner implements PayoutRun {
     this.readings.set(activityId, { outbox, keys, expiresAtMs, handle, granted, grantedAt: time.monotonicMs() });
   }
 
+  /** Stops reading an activity that searches must find later. Redis may have lost the index, so the activity is added to it. */
+  private async leave(activityId: string, expiresAtMs: number): Promise<void> {
+    if (this.readings.has(activityId)) await this.index.add(activityId, 1, expiresAtMs);
+    await this.end(activityId);
+  }
+
   private async end(activityId: string): Promise<void> {
     const reading = this.readings.get(activityId);
     if (reading === undefined) return;
@@ -208,7 +214,7 @@ export class PayoutRunner implements PayoutRun {
     if (grant === undefined) return deadLetter('This entry is not a payout: no grab wrote it to the outbox.');
     const { userId, packetId, amountCents, grantedAtMs } = grant;
     if (grantedAtMs >= expiresAtMs) {
-      this.again.add(activityId);
+      this.checks.add(activityId);
       return retryLater({ delayMs: this.options.discoverMs });
     }
     const activityKey = activityKeyOf(activityId, expiresAtMs);

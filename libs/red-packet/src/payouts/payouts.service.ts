@@ -104,7 +104,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
    * @throws InvalidStreamInputError for a text that cannot be such an id
    */
   async replay(activityId: string, ids: readonly string[]): Promise<number> {
-    return this.replayed(activityId, (streams, stream, group) => streams.replay(stream, group, ids));
+    return this.changed(activityId, (streams, stream, group) => streams.replay(stream, group, ids));
   }
 
   /**
@@ -114,7 +114,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
    * @returns how many were replayed
    */
   async replayAll(activityId: string): Promise<number> {
-    return this.replayed(activityId, (streams, stream, group) => streams.replayAll(stream, group));
+    return this.changed(activityId, (streams, stream, group) => streams.replayAll(stream, group));
   }
 
   /**
@@ -126,8 +126,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
    * @throws InvalidStreamInputError for a text that cannot be such an id
    */
   async drop(activityId: string, ids: readonly string[]): Promise<number> {
-    const outbox = await this.outboxOf(activityId);
-    return outbox === undefined ? 0 : outbox.with((streams, stream, group) => streams.drop(stream, group, ids));
+    return this.changed(activityId, (streams, stream, group) => streams.drop(stream, group, ids));
   }
 
   /**
@@ -137,8 +136,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
    * @returns how many were deleted
    */
   async dropAll(activityId: string): Promise<number> {
-    const outbox = await this.outboxOf(activityId);
-    return outbox === undefined ? 0 : outbox.with((streams, stream, group) => streams.dropAll(stream, group));
+    return this.changed(activityId, (streams, stream, group) => streams.dropAll(stream, group));
   }
 
   /** Stops the run of this process, see `PayoutRun.stop`. */
@@ -146,15 +144,15 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     await Promise.all([...this.runs].map((run) => run.stop()));
   }
 
-  /** Replays payouts, and wakes the activity, so that payout runs read them soon. */
-  private async replayed(
+  /** Replays or drops dead letters, and wakes the activity, so that payout runs read it, or report that it has none any more. */
+  private async changed(
     activityId: string,
-    replay: Parameters<typeof Outbox.prototype.with<number>>[0],
+    change: Parameters<typeof Outbox.prototype.with<number>>[0],
   ): Promise<number> {
     const { wakes } = payoutAccessOf(this.packets);
     const outbox = await this.outboxOf(activityId);
     if (outbox === undefined) return 0;
-    const count = await outbox.with(replay);
+    const count = await outbox.with(change);
     wakes.wake(activityId);
     return count;
   }
