@@ -1,7 +1,7 @@
 import { ConsoleLogger, Logger } from '@nestjs/common';
 import { deadLetter } from 'luanest/stream-consumer';
 import { eventually } from '../../../test/support/wait';
-import { ActivityIndex } from '../src/activity/activity-index';
+import type { ActivityIndex } from '../src/activity/activity-index';
 import { payoutAccessOf } from '../src/activity/payout-access';
 import { ActivityFinder } from '../src/payouts/activity-finder';
 import { PayoutRunner } from '../src/payouts/payout-runner';
@@ -12,6 +12,7 @@ const [[, standalone]] = servers as [[string, (typeof servers)[number][1]]];
 describe('searches of a payout run', () => {
   let bench: Bench;
   let index: ActivityIndex;
+  let look: jest.SpiedFunction<ActivityIndex['look']>;
   /** Activities that were looked at since the last call. */
   let looked: () => number;
   const found: string[] = [];
@@ -19,7 +20,7 @@ describe('searches of a payout run', () => {
   beforeEach(async () => {
     bench = await openBench(standalone());
     ({ index } = payoutAccessOf(bench.packets));
-    const look = jest.spyOn(index, 'look');
+    look = jest.spyOn(index, 'look');
     looked = () => look.mock.calls.splice(0).length;
     found.length = 0;
   });
@@ -51,13 +52,41 @@ describe('searches of a payout run', () => {
     expect(looked()).toBe(32);
   });
 
+  it('look at all activities if so many were woken since the last poll that some may have left the list', async () => {
+    await create(40);
+    const finder = openFinder();
+    await index.wake(['first']);
+    await finder.poll();
+    await finder.search();
+    looked();
+    // Wakes, however old, stay in the list until 10,000 others follow: a clock may be set forward, or this process may pause.
+    const [, score = '0'] = await bench.raw.zrange(bench.wokenKey, '0', '-1', 'WITHSCORES');
+    const woken = Array.from({ length: 9_998 }, (_, i) => [(i + 1) / 10_000 - 600_000 + Number(score), `w${i}`]);
+    await bench.raw.zadd(bench.wokenKey, ...woken.flat().map(String));
+    await index.wake(['a']);
+    expect(await bench.raw.zcard(bench.wokenKey)).toBe(10_000);
+    await finder.poll();
+    expect(found.splice(0)).toEqual(['a']);
+    await finder.search();
+    expect(looked()).toBe(32);
+
+    const [, last = '0'] = await bench.raw.zrange(bench.wokenKey, '-1', '-1', 'WITHSCORES');
+    await bench.raw.zadd(bench.wokenKey, ...woken.flatMap(([, id], i) => [String(Number(last) + 1 + i), String(id)]));
+    await index.wake(['b', 'c', 'd']);
+    expect(await bench.raw.zcard(bench.wokenKey)).toBe(10_000);
+    await finder.poll();
+    expect(found).toHaveLength(10_000);
+    await finder.search();
+    expect(looked()).toBe(40);
+  });
+
   it('do not delay the repeat of a check that failed', async () => {
     await bench.packets.create(figures('healthy', 2));
     await bench.packets.create(figures('unavailable', 2));
     const paid: string[] = [];
     let release: (value: []) => void = () => undefined;
     // As an activity on an unavailable master, where each look lasts until its deadline.
-    jest.mocked(index.look).mockReturnValue(new Promise((resolve) => (release = resolve)));
+    look.mockReturnValue(new Promise((resolve) => (release = resolve)));
     const status = jest.spyOn(bench.packets, 'status').mockRejectedValueOnce(new Error('failing over'));
     const run = new PayoutRunner(bench.packets, index, bench.streams, ({ userId }) => void paid.push(userId), {
       consumer: { pollMs: 20 },

@@ -192,7 +192,7 @@ describe('a grab that cannot be finished changes nothing', () => {
 const NEEDED = (
   '+time +exists +hget +hmget +hlen +hkeys +hdel +hscan +hset +hincrby +llen +lindex +lpop +lrange +ltrim +rename +rpush +pttl ' +
   '+pexpireat +persist +xlen +xinfo +xrange +xadd +xgroup ' +
-  '+xreadgroup +xautoclaim +xack +xdel +zadd +zcard +zrange +zscore +zrem +zremrangebyscore +zscan'
+  '+xreadgroup +xautoclaim +xack +xdel +zadd +zcard +zrange +zscore +zrem +zremrangebyrank +zscan'
 ).split(' ');
 
 describe('a server that is killed amid a run', () => {

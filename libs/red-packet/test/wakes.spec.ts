@@ -118,12 +118,12 @@ describe.each(servers)('a payout run finds winners on %s', (_name, connect) => {
     await run.stop();
   });
 
-  it('lists each woken activity once for each second, with scores that only grow, and for a minute', async () => {
+  it('lists each woken activity once, with scores that only grow, also if a clock was an hour ahead', async () => {
     const { index } = payoutAccessOf(bench.packets);
     const far = Date.now() + 3_600_000;
-    await bench.raw.zadd(bench.wokenKey, far, 'ahead', far - 60_001, 'old', far - 59_000, 'young');
+    await bench.raw.zadd(bench.wokenKey, Date.now() - 3_600_000, 'old', far, 'ahead');
     await index.wake(['x', 'y']);
-    expect(await bench.raw.zrange(bench.wokenKey, '0', '-1')).toEqual(['young', 'ahead', 'x', 'y']);
+    expect(await bench.raw.zrange(bench.wokenKey, '0', '-1')).toEqual(['old', 'ahead', 'x', 'y']);
     expect(await bench.raw.pttl(bench.wokenKey)).toBeGreaterThan(86_000_000);
     const first = await index.wokenAfter(far, 1);
     expect(first).toMatchObject({ lost: false, ids: ['x'] });

@@ -11,7 +11,10 @@ import {
   type Look,
 } from './index.scripts';
 
-/** The index of all activities, and the list of woken activities: those in which a packet was won within the last minute or so. */
+/** Activities that the list of woken activities keeps: those that were woken last. wake-activities.lua has the same number. */
+export const WOKEN_KEPT = 10_000;
+
+/** The index of all activities, and the list of woken activities: those in which packets were won last. */
 export class ActivityIndex {
   // No activity has keys with these names, not even one with the id `activities`.
   private readonly index: string;

@@ -1,5 +1,5 @@
 import { time } from '../../../internal/src';
-import type { ActivityIndex } from '../activity/activity-index';
+import { WOKEN_KEPT, type ActivityIndex } from '../activity/activity-index';
 import type { Look } from '../activity/index.scripts';
 
 /** Most activities that one search looks at, after the first one. */
@@ -10,8 +10,6 @@ const LOOKS_AT_ONCE = 128;
 const WOKEN = 1_000;
 /** A score above all others. A poll with it lists nothing, and notes the highest score and that wakes may have been missed. */
 const UNREAD = Number.MAX_SAFE_INTEGER;
-/** After a time without a poll, ms, woken activities may have left the list, which keeps them for about a minute. */
-const POLL_GAP_MS = 30_000;
 
 // See DECISIONS.md: winners-wake-payout-runs
 /**
@@ -21,7 +19,6 @@ const POLL_GAP_MS = 30_000;
 export class ActivityFinder {
   /** Score up to which the list of woken activities was read. */
   private after = UNREAD;
-  private polledAt = time.monotonicMs();
   /** True if wakes may have been missed. Then the next search looks at all activities. */
   private missed = true;
   private cursor = '0';
@@ -42,13 +39,15 @@ export class ActivityFinder {
   /** Finds the activities that were woken since the last poll. @throws the errors of ScriptRegistry.run() */
   async poll(): Promise<void> {
     try {
+      let listed = 0;
       for (let count = WOKEN; count === WOKEN;) {
         const { lost, last, ids } = await this.index.wokenAfter(this.after, WOKEN);
-        if (lost || time.monotonicMs() - this.polledAt > POLL_GAP_MS) this.missed = true;
-        this.polledAt = time.monotonicMs();
+        count = ids.length;
+        listed += count;
+        // An activity leaves the list only if so many were woken after it.
+        if (lost || listed >= WOKEN_KEPT) this.missed = true;
         this.after = last;
         for (const activityId of ids) this.found(activityId);
-        count = ids.length;
       }
     } catch (error) {
       // Redis may have lost wakes, for example in a failover. So the next poll that succeeds starts again.

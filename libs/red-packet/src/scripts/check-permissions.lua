@@ -42,6 +42,6 @@ need('ZCARD', KEYS[1])
 need('ZRANGE', KEYS[1], '0', '-1')
 need('ZSCORE', KEYS[1], 'm')
 need('ZREM', KEYS[1], 'm')
-need('ZREMRANGEBYSCORE', KEYS[1], '0', '1')
+need('ZREMRANGEBYRANK', KEYS[1], '0', '1')
 need('ZSCAN', KEYS[1], '0')
 return missing
