@@ -93,19 +93,21 @@ export class IoredisCluster implements RedisConnection {
       : undefined;
   }
 
-  sendRouted(name: string, args: CommandArg[]): Promise<unknown> {
+  async sendRouted(name: string, args: CommandArg[]): Promise<unknown> {
     const [anyNode] = this.client.nodes();
     if (this.client.status !== 'ready' || anyNode === undefined) {
-      return Promise.reject(new CommandFailure('not-sent', 'the Cluster is not connected'));
+      throw new CommandFailure('not-sent', 'the Cluster is not connected');
     }
     const command = commandFor(anyNode, name, args);
     watchRouting(command, this.resends);
-    const answer = this.client.sendCommand(command) as Promise<unknown>;
     return new Promise((resolve, reject) => {
-      answer.then(
-        (reply) => passReply(reply, resolve, reject),
-        (error: unknown) => reject(routedFailureOf(command, error)),
-      );
+      const refuse = (error: unknown): void => reject(routedFailureOf(command, error));
+      try {
+        const answer = this.client.sendCommand(command) as Promise<unknown>;
+        answer.then((reply) => passReply(reply, resolve, reject), refuse);
+      } catch (error) {
+        refuse(error);
+      }
     });
   }
 

@@ -9,7 +9,7 @@ import {
   type RedisCommand,
   type RedisNode,
 } from './port';
-import { commandFor, failureOf } from './sent-command';
+import { commandFor, failureOf, type SentCommand } from './sent-command';
 
 const QUEUED = Buffer.from('QUEUED');
 
@@ -70,7 +70,12 @@ export class IoredisNode implements RedisNode {
   }
 
   run(name: string, args: CommandArg[], done: OnReply, failed: OnFailure): void {
-    const command = commandFor(this.client, name, args);
+    let command: SentCommand;
+    try {
+      command = commandFor(this.client, name, args);
+    } catch (error) {
+      return failed(new CommandFailure('not-sent', messageOf(error)));
+    }
     let answer: Promise<unknown>;
     try {
       answer = this.ready

@@ -14,7 +14,7 @@ import type { Call, Wait } from './call';
 import type { CompiledScript } from './compiled-script';
 import { Lane, type LaneHost } from './lane';
 import { GroupPace } from './pace';
-import { asError, asksForSingles, callError } from './settle';
+import { asFailure, asksForSingles, callError } from './settle';
 import { slotOf } from '../../../internal/src';
 
 const MAX_TRIES = 3;
@@ -99,10 +99,9 @@ export class ScriptRunner implements LaneHost {
       calls: calls.length,
       inFlight: lane.groupsInFlight,
     }));
-    const ended = events.groupEnded.hasSubscribers
-      ? this.publishingEnd(node.id, calls, lane)
-      : (): void => lane.ended(calls);
-    if (lane.wait) void this.sendAndWait(node, calls, lane.wait).finally(ended);
+    const { hasSubscribers } = events.groupEnded;
+    const ended = hasSubscribers ? this.publishingEnd(node.id, calls, lane) : (): void => lane.ended(calls);
+    if (lane.wait) this.endAfter(this.sendAndWait(node, calls, lane.wait), calls, ended);
     else this.attempt(calls, this.routeTo(node), MAX_TRIES, ended);
   }
 
@@ -152,6 +151,8 @@ export class ScriptRunner implements LaneHost {
       if (timed) pace.answered(size, sentAt, performance.now());
       try {
         script.settle(raw, calls, this.fail);
+      } catch (error) {
+        this.failAll(calls, asFailure(error));
       } finally {
         ended();
       }
@@ -161,9 +162,18 @@ export class ScriptRunner implements LaneHost {
         call.inFlight = false;
         call.lost ||= failure.mayHaveRun;
       }
-      void this.recover(calls, route, failure, tries).finally(ended);
+      this.endAfter(this.recover(calls, route, failure, tries), calls, ended);
     };
-    route.send(last ? 'EVAL' : 'EVALSHA', script.command(last ? form.body : form.sha, calls), done, failed, took);
+    try {
+      route.send(last ? 'EVAL' : 'EVALSHA', script.command(last ? form.body : form.sha, calls), done, failed, took);
+    } catch (error) {
+      failed(asFailure(error));
+    }
+  }
+
+  /** Calls `ended` after the work. If the work rejects, which it should not, rejects the calls that it left. */
+  private endAfter(work: Promise<void>, calls: readonly Call[], ended: () => void): void {
+    void work.catch((error: unknown) => this.failAll(calls, asFailure(error))).finally(ended);
   }
 
   /** Same as `attempt`. Resolves when each call is settled. */
@@ -234,11 +244,6 @@ export class ScriptRunner implements LaneHost {
       events.callFailed.publish(() => ({ registry: this.context.registry, script: this.script.name, error }));
     }
   };
-}
-
-/** Converts an error to a CommandFailure. After an error of any other class, it is unknown if the command was sent. */
-function asFailure(error: unknown): CommandFailure {
-  return error instanceof CommandFailure ? error : new CommandFailure('lost', asError(error).message);
 }
 
 /** `id` of routes that leave the choice of the node to the client. */

@@ -1,4 +1,4 @@
-import type { CommandFailure } from '../connection/port';
+import { CommandFailure } from '../connection/port';
 import { thrownText } from '../../../internal/src';
 import type { Call } from './call';
 import { NotSentError, ScriptFailedError, ScriptRefusedError, UnknownOutcomeError } from '../script-registry.errors';
@@ -6,6 +6,11 @@ import { NotSentError, ScriptFailedError, ScriptRefusedError, UnknownOutcomeErro
 /** Returns a thrown value as an Error. */
 export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(thrownText(error));
+}
+
+/** Converts an error to a CommandFailure. After an error of any other class, it is unknown if the command was sent. */
+export function asFailure(error: unknown): CommandFailure {
+  return error instanceof CommandFailure ? error : new CommandFailure('lost', asError(error).message);
 }
 
 /** Error codes of a Cluster node that cannot run a command because of the slots of its keys, or because the Cluster is down. */

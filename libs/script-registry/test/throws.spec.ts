@@ -1,0 +1,84 @@
+import { Redis } from 'ioredis';
+import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
+import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
+import { CompiledScript } from '../src/group/compiled-script';
+import { ScriptLoader } from '../src/script-loader';
+import { countOnce, openRegistry, quiet } from './support';
+
+// Nothing in the registry should throw while it sends a group. If something does, the callers must not wait for it until their
+// deadlines, and the lane must not count the group as in flight for ever.
+describe('a throw inside the sending of a group', () => {
+  let client: Redis;
+  let registry: ScriptRegistry;
+  const unhandled: unknown[] = [];
+  const note = (error: unknown): void => void unhandled.push(error);
+
+  beforeEach(async () => {
+    client = quiet(new Redis(sharedRedisUrl()));
+    // One call in flight: a group that is never forgotten blocks all later ones.
+    const options = { preload: 'required', maxCallsInFlight: 1, deadlineMs: 60_000, prefix: uniquePrefix() } as const;
+    registry = await openRegistry(client, options);
+    unhandled.length = 0;
+    process.on('unhandledRejection', note);
+  });
+  afterEach(() => {
+    process.off('unhandledRejection', note);
+    jest.restoreAllMocks();
+    registry.close();
+    client.disconnect();
+  });
+
+  function keysOf(name: string) {
+    const space = registry.keySpace('throws').tag(name);
+    return { counter: space.key('counter'), tokens: space.key('tokens') };
+  }
+
+  async function settles(error: object): Promise<void> {
+    const keys = keysOf('one');
+    const call = async () => registry.run(countOnce, { keys, args: { token: 'a' } });
+    await expect(call()).rejects.toMatchObject(error);
+    expect(await call()).toMatchObject({ count: 1 });
+    expect(unhandled).toEqual([]);
+  }
+
+  const broken = (): never => {
+    throw new TypeError('broken');
+  };
+
+  it('while the command is built', async () => {
+    jest.spyOn(CompiledScript.prototype, 'command').mockImplementationOnce(broken);
+    await settles({ code: 'UNKNOWN_OUTCOME', message: expect.stringContaining('broken') as string });
+  });
+
+  it('while the reply is read', async () => {
+    jest.spyOn(CompiledScript.prototype, 'settle').mockImplementationOnce(broken);
+    await settles({ code: 'UNKNOWN_OUTCOME', message: expect.stringContaining('broken') as string });
+  });
+
+  it('while missing scripts are loaded', async () => {
+    jest.spyOn(ScriptLoader.prototype, 'load').mockRejectedValueOnce(new TypeError('broken'));
+    const noScript = Object.assign(new Error('NOSCRIPT No matching script.'), { name: 'ReplyError' });
+    const sent = jest.spyOn(client, 'sendCommand').mockImplementationOnce(() => Promise.reject(noScript));
+    await settles({ code: 'UNKNOWN_OUTCOME', message: expect.stringContaining('broken') as string });
+    expect(sent).toHaveBeenCalledTimes(2);
+  });
+
+  it('while the client makes the command, which is then not sent', async () => {
+    const made = jest.fn(broken);
+    Object.defineProperty(client, 'constructor', { configurable: true, get: made });
+    const call = async () => registry.run(countOnce, { keys: keysOf('one'), args: { token: 'a' } });
+    await expect(call()).rejects.toThrow(NotSentError);
+    expect(made).toHaveBeenCalledTimes(1);
+    delete (client as { constructor?: unknown }).constructor;
+    expect(await call()).toMatchObject({ count: 1, replayed: false });
+  });
+
+  it('while the call waits for replicas', async () => {
+    jest.spyOn(CompiledScript.prototype, 'command').mockImplementationOnce(broken);
+    const input = { keys: keysOf('one'), args: { token: 'a' } };
+    const wait = { replicas: 1, timeoutMs: 1 };
+    await expect(registry.runAndWait(countOnce, input, wait)).rejects.toThrow(UnknownOutcomeError);
+    expect(await registry.runAndWait(countOnce, input, wait)).toMatchObject({ result: { count: 1 } });
+    expect(unhandled).toEqual([]);
+  });
+});
