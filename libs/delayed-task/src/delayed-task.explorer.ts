@@ -1,11 +1,12 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
 import { exploreMethods, NOT_A_SINGLETON, singletonOf, type ExploredMethod } from '../../internal/src';
+import { definitionOf } from './define-task';
 import { delayedTasksOf, type DelayedTaskMetadata } from './delayed-task.decorator';
 import { DelayedTaskSetupError } from './delayed-task.errors';
-import { DelayedTaskService } from './delayed-task.service';
 import type { TaskHandler } from './delayed-task.types';
 import { enhance } from './handlers/nest-handler';
+import { Handlers } from './worker/handler-registry';
 
 /** Finds the methods with `@DelayedTask()` at boot, and registers them as handlers. */
 @Injectable()
@@ -14,7 +15,7 @@ export class DelayedTaskExplorer implements OnModuleInit {
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
     private readonly contexts: ExternalContextCreator,
-    private readonly service: DelayedTaskService,
+    private readonly handlers: Handlers,
   ) {}
 
   /** @throws DelayedTaskSetupError with class and method, for a handler that cannot be registered */
@@ -30,8 +31,7 @@ export class DelayedTaskExplorer implements OnModuleInit {
     const { enhancers = true, ...rest } = options;
     const run = enhancers ? enhance(this.contexts, instance, method, key) : (method.bind(instance) as TaskHandler);
     try {
-      // An overload of `process` takes a name, the other a definition; none takes a value that may be either.
-      this.service.process(task as string, run, rest);
+      this.handlers.add(definitionOf(task), run, rest);
     } catch (cause) {
       throw new DelayedTaskSetupError(`${where}: ${(cause as Error).message}`, { cause });
     }

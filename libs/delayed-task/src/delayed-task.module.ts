@@ -6,6 +6,7 @@ import { DelayedTaskExplorer } from './delayed-task.explorer';
 import { resolveOptions, type DelayedTaskModuleOptions, type ResolvedDelayedTaskOptions } from './delayed-task.options';
 import { delayedTaskScripts } from './delayed-task.scripts';
 import { DelayedTaskService } from './delayed-task.service';
+import { Handlers } from './worker/handler-registry';
 
 /** Settings of the module that are not options, because `forRootAsync` needs them before its factory runs. */
 export interface DelayedTaskModuleExtras {
@@ -25,8 +26,9 @@ const DelayedTaskModuleBase = defineLuanestModule<
   parts: ({ registry }, options) => ({
     imports: [DiscoveryModule, ScriptRegistryModule.forFeature(delayedTaskScripts, registry)],
     providers: [
-      constructed(DelayedTaskService, getScriptRegistryToken(registry), options),
-      constructed(DelayedTaskExplorer, ...EXPLORER_PARTS, DelayedTaskService),
+      constructed(Handlers, options),
+      constructed(DelayedTaskService, getScriptRegistryToken(registry), options, Handlers),
+      constructed(DelayedTaskExplorer, ...EXPLORER_PARTS, Handlers),
     ],
     exports: [DelayedTaskService],
   }),

@@ -31,18 +31,17 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   private readonly logger = new Logger(DelayedTaskService.name);
   private readonly queue: TaskQueue;
   private readonly dead: DeadLetters;
-  private readonly handlers: Handlers;
   private readonly worker: Worker;
   private booted = false;
 
   constructor(
     registry: ScriptRegistry,
     private readonly options: ResolvedDelayedTaskOptions,
+    private readonly handlers = new Handlers(options),
   ) {
     this.queue = new TaskQueue(registry, options);
     this.dead = new DeadLetters(this.queue);
-    this.handlers = new Handlers(options);
-    this.worker = new Worker(this.queue, this.handlers, options);
+    this.worker = new Worker(this.queue, handlers, options);
   }
 
   /**

@@ -20,6 +20,14 @@ export { disguise, EXPLORER_PARTS, methodOf, prototypeOf, timesProvided, type Me
 export { evenTags, slotOf, spread } from './hash';
 export { sendJsonAs } from './json-type';
 export { isUnfinished, UNFINISHED } from './outcome-marker';
+export {
+  allowPlainMethods,
+  giveService,
+  InjectService,
+  requirePlainMethods,
+  serviceOf,
+  type MissingService,
+} from './plain-methods';
 export { classNameOf, messageOf, oneLine, shown, thrownKind, thrownText } from './printable';
 export { Retries } from './retries';
 export { rpcException } from './rpc-exception';

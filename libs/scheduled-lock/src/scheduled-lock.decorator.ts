@@ -1,16 +1,15 @@
-import { Inject } from '@nestjs/common';
-import { methodDecorator } from '../../internal/src';
+import { InjectService, methodDecorator, requirePlainMethods, serviceOf } from '../../internal/src';
+import { isHandler } from './handlers/handler-metadata';
 import { ScheduledLockSetupError } from './scheduled-lock.errors';
-import type { ScheduledLockService } from './scheduled-lock.service';
-import type { ScheduledLockOptions } from './scheduled-lock.types';
-
-/** Injection token of ScheduledLockService in decorated classes. Their instances also hold the service under this symbol. */
-export const SCHEDULED_LOCK_HOST = Symbol('ScheduledLockModule.forRoot()');
+import { ScheduledLockService } from './scheduled-lock.service';
+import type { RunNowResult, ScheduledLockOptions } from './scheduled-lock.types';
 
 const LOCKED = 'luanest:scheduled-lock';
 const LOCKED_METHODS = 'luanest:scheduled-lock-methods';
 
 type Method = (this: object, ...args: unknown[]) => unknown;
+
+const MISSING = { service: 'ScheduledLockService', method: 'run', module: 'ScheduledLockModule' };
 
 export interface LockedMethod {
   readonly options: ScheduledLockOptions;
@@ -47,17 +46,22 @@ function lockedForm(
   options: ScheduledLockOptions,
   where: string,
 ): Method {
-  const host = Symbol(`${where} needs ScheduledLockModule.forRoot()`);
   // If the module is missing, Nest refuses to create the class, and its error shows the text of this symbol.
-  Inject(SCHEDULED_LOCK_HOST)(target, host);
+  const host = Symbol(`${where} needs ScheduledLockModule.forRoot()`);
+  InjectService(ScheduledLockService)(target, host);
   const wrapper: Method = function (this: object, ...args) {
-    const services = this as Record<symbol, ScheduledLockService | undefined>;
-    const service = services[host] ?? services[SCHEDULED_LOCK_HOST];
-    if (service) return service.call(this, String(key), original, args);
-    throw new ScheduledLockSetupError(
-      `${where}: this instance has no ScheduledLockService. Get the instance from an app that imports ScheduledLockModule.forRoot(), ` +
-        'and do not call the method in its constructor; in a unit test, move the work into a method without the decorator and call that method.',
-    );
+    const service = serviceOf(this, host, ScheduledLockService);
+    if (!service?.run) {
+      requirePlainMethods({ ...MISSING, where }, (message) => new ScheduledLockSetupError(message));
+      return original.apply(this, args);
+    }
+    const method = Reflect.get(this, key) as Method;
+    // ScheduledLockInterceptor locks the requests of a handler.
+    if (isHandler(method)) return original.apply(this, args);
+    const name = jobNameOf(lockedMethod(method)?.options ?? options, this.constructor.name, key);
+    const run = service.run(name, () => original.apply(this, args), { tick: true, args });
+    // A mock may return nothing.
+    return Promise.resolve<RunNowResult | undefined>(run).then((result) => (result?.ran ? result.value : undefined));
   };
   // Reflect looks metadata up along prototypes, so the wrapper has the metadata of the decorators below this one as well.
   Object.setPrototypeOf(wrapper, original);
@@ -67,6 +71,11 @@ function lockedForm(
   const names = (Reflect.getMetadata(LOCKED_METHODS, target) ?? []) as string[];
   Reflect.defineMetadata(LOCKED_METHODS, [...names, String(key)], target);
   return wrapper;
+}
+
+/** Returns the name of a job: the option `name`, else `Class.method`. */
+export function jobNameOf({ name }: ScheduledLockOptions, type: string, method: string | symbol): string {
+  return name ?? `${type}.${String(method)}`;
 }
 
 /** Returns the metadata that `@ScheduledLock` set on a method, or that a decorator above it copied; undefined without the decorator. */

@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { exploreMethods, withEnhancers, type Method, type Wrapper } from '../../internal/src';
+import { exploreMethods, giveService, withEnhancers, type Method, type Wrapper } from '../../internal/src';
 import { candidateOf, type Candidate } from './nest-schedule/candidate';
 import { refuseDeadOptions } from './boot/unused-options';
 import { kindOf } from './nest-schedule/job-kind';
@@ -9,7 +9,8 @@ import type { CronJobs } from './nest-schedule/live-cron';
 import { problemOf } from './boot/validate-candidate';
 import { isScheduleExplorer, isSchedulerRegistry } from './nest-schedule/scheduler-classes';
 import type { Job } from './jobs/job';
-import { SCHEDULED_LOCK_HOST, type LockedMethod } from './scheduled-lock.decorator';
+import { JobRegistry } from './jobs/job-registry';
+import type { LockedMethod } from './scheduled-lock.decorator';
 import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import { resolveJobOptions, type ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
 import { ScheduledLockService } from './scheduled-lock.service';
@@ -25,6 +26,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
     private readonly contexts: ExternalContextCreator,
     private readonly modules: ModulesContainer,
     private readonly registry: ScriptRegistry,
+    private readonly jobs: JobRegistry,
     private readonly service: ScheduledLockService,
     private readonly options: ResolvedScheduledLockModuleOptions,
   ) {}
@@ -64,9 +66,9 @@ export class ScheduledLockExplorer implements OnModuleInit {
       history: tag.key('history'),
       enhanced: options.enhancers ? this.enhance(instance, original, method, name) : undefined,
     };
-    // Nest does not inject properties into instances that a factory made, so the service is set here.
-    Object.defineProperty(instance, SCHEDULED_LOCK_HOST, { value: this.service, configurable: true });
-    this.service.add({ instance, method: name, job, original });
+    // Nest does not inject properties into instances that a factory made, so they get the service here.
+    giveService(instance, ScheduledLockService, this.service);
+    this.jobs.add({ instance, method: name, job, original });
   }
 
   /**

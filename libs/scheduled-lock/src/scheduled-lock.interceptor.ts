@@ -1,11 +1,14 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
-import { ModuleRef } from '@nestjs/core';
 import { from, lastValueFrom, type Observable } from 'rxjs';
+import { InjectService, requirePlainMethods } from '../../internal/src';
 import { refusalFor } from './handlers/refusals';
-import { SCHEDULED_LOCK_HOST } from './scheduled-lock.decorator';
+import { jobNameOf, lockedMethod } from './scheduled-lock.decorator';
 import { ScheduledLockSetupError } from './scheduled-lock.errors';
-import type { ScheduledLockService } from './scheduled-lock.service';
+import { ScheduledLockService } from './scheduled-lock.service';
+import type { RunNowResult } from './scheduled-lock.types';
+
+const MISSING = { service: 'ScheduledLockService', method: 'run', module: 'ScheduledLockModule' };
 
 /**
  * Runs an HTTP or RPC handler that `@ScheduledLock()` decorates under its lock. A call that does not run gets 409 if the lock is
@@ -16,23 +19,30 @@ import type { ScheduledLockService } from './scheduled-lock.service';
 @Injectable()
 export class ScheduledLockInterceptor implements NestInterceptor {
   constructor(
-    @Inject(SCHEDULED_LOCK_HOST) private readonly service: ScheduledLockService,
-    private readonly modules: ModuleRef,
+    @InjectService(ScheduledLockService)
+    private readonly service: Partial<Pick<ScheduledLockService, 'run'>> | undefined,
   ) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const type = context.getClass();
-    const method = context.getHandler().name;
-    const instance = this.modules.get<object>(type, { strict: false });
-    const run = this.service.handle(instance, method, () => lastValueFrom(next.handle(), { defaultValue: undefined }));
-    if (!run)
+    const handler = context.getHandler();
+    const where = `${context.getClass().name}.${handler.name}`;
+    const lock = lockedMethod(handler);
+    if (!lock)
       throw new ScheduledLockSetupError(
-        `${type.name}.${method}: ScheduledLockInterceptor is used without @ScheduledLock(). Add @ScheduledLock() to the method, or remove the interceptor from it.`,
+        `${where}: ScheduledLockInterceptor is used without @ScheduledLock(). Add @ScheduledLock() to the method, or remove the interceptor from it.`,
       );
+    if (!this.service?.run) {
+      requirePlainMethods({ ...MISSING, where: `@ScheduledLock on ${where}` }, (message) => {
+        return new ScheduledLockSetupError(message);
+      });
+      return next.handle();
+    }
+    const name = jobNameOf(lock.options, context.getClass().name, handler.name);
+    const run = this.service.run(name, () => lastValueFrom(next.handle(), { defaultValue: undefined }));
     return from(
-      run.then((result) => {
-        if (result.ran) return result.value;
-        throw refusalFor(context.getType(), `${type.name}.${method}`, result.outcome);
+      Promise.resolve<RunNowResult | undefined>(run).then((result) => {
+        if (result?.ran) return result.value;
+        throw refusalFor(context.getType(), where, result?.outcome ?? 'skipped-held');
       }),
     );
   }

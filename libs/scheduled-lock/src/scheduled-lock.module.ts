@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
 import { constructed, defineLuanestModule, EXPLORER_PARTS, type ModuleExtras } from '../../internal/src';
-import { SCHEDULED_LOCK_HOST } from './scheduled-lock.decorator';
+import { JobRegistry } from './jobs/job-registry';
 import { ScheduledLockExplorer } from './scheduled-lock.explorer';
 import {
   resolveOptions,
@@ -24,11 +24,19 @@ const ScheduledLockModuleBase = defineLuanestModule<
     return {
       imports: [DiscoveryModule, ScriptRegistryModule.forFeature(scheduledLockScripts, registry)],
       providers: [
-        constructed(ScheduledLockService, scripts, options),
-        { provide: SCHEDULED_LOCK_HOST, useExisting: ScheduledLockService },
-        constructed(ScheduledLockExplorer, ...EXPLORER_PARTS, ModulesContainer, scripts, ScheduledLockService, options),
+        constructed(JobRegistry),
+        constructed(ScheduledLockService, scripts, options, JobRegistry),
+        constructed(
+          ScheduledLockExplorer,
+          ...EXPLORER_PARTS,
+          ModulesContainer,
+          scripts,
+          JobRegistry,
+          ScheduledLockService,
+          options,
+        ),
       ],
-      exports: [ScheduledLockService, SCHEDULED_LOCK_HOST],
+      exports: [ScheduledLockService],
     };
   },
 });

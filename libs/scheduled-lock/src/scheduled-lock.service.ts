@@ -10,7 +10,7 @@ import { Ticks, type TickResult } from './runs/ticks';
 import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import type { ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
 import { readHistory } from './scheduled-lock.scripts';
-import type { JobRecord, RunNowResult, ScheduledRun } from './scheduled-lock.types';
+import type { JobRecord, RunNowResult, ScheduledCallOptions, ScheduledRun } from './scheduled-lock.types';
 
 /** How a job was called by hand, and why runNow() suits that better, for a warning. */
 interface ByHand {
@@ -25,7 +25,6 @@ const CALLED: ByHand = { how: 'called directly', why: 'to get the outcome as a v
 
 /** Runs jobs under their locks, and reports their outcomes. */
 export class ScheduledLockService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly jobs = new JobRegistry();
   private readonly outcomes: OutcomeLog;
   private readonly ticks: Ticks;
   private readonly catchUps: CatchUps;
@@ -34,6 +33,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedScheduledLockModuleOptions,
+    private readonly jobs = new JobRegistry(),
   ) {
     this.outcomes = new OutcomeLog(options, this.logger);
     this.ticks = new Ticks(registry, options, this.outcomes);
@@ -79,6 +79,30 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
   }
 
   /**
+   * Runs a function under the lock of a job. A decorated method calls it with the method's body when it is called, and
+   * ScheduledLockInterceptor with the rest of the request. Inside a run of the same job, the function is part of that run.
+   *
+   * @param name as for `runNow`; a handler, too
+   * @param work runs if the job may run now. If the job has `enhancers`, its method runs through them instead
+   * @param options `tick`: true if the call counts for the scheduled instant of now, as that of the scheduler does; default false.
+   *   `args`: arguments of the call, which the enhancers see; default none
+   * @throws the error of `work`; ScheduledLockSetupError for a job that this app does not have
+   */
+  async run(
+    name: string,
+    work: () => unknown,
+    { tick = false, args = [] }: ScheduledCallOptions = {},
+  ): Promise<RunNowResult> {
+    const { job } = this.jobs.named(name);
+    if (this.ticks.inside(job)) return { ran: true, outcome: 'ran', value: await work() };
+    const byHand = tick && job.kind.type === 'cron' && job.kind.live.firedByHand();
+    const { enhanced } = job;
+    const result = await this.ticks.run(job, tick ? 'tick' : 'free', enhanced ? () => enhanced(...args) : work);
+    if (byHand) this.warnUnlessRan(job, result, FIRED);
+    return result as RunNowResult;
+  }
+
+  /**
    * Returns the last outcomes of a job on all nodes, the newest first. Outcomes of this node that may not have been saved in Redis
    * are included, so an outcome may appear twice if the reply to its write was lost.
    *
@@ -94,45 +118,15 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     return all.slice(0, this.options.historySize);
   }
 
-  /** Adds a job. Called at boot. @throws ScheduledLockSetupError if another job has the same name */
-  add(added: JobMethod): void {
-    this.jobs.add(added);
-    if (added.job.options.catchUpWithinMs > 0) this.catchUps.add(added.job, workOf(added));
-  }
-
-  /** Runs a call of a decorated method under its lock. Runs a handler without a lock, because the interceptor locks its requests. */
-  async call(
-    instance: object,
-    method: string,
-    original: (...args: unknown[]) => unknown,
-    args: unknown[],
-  ): Promise<unknown> {
-    const job = this.jobs.find(instance, method);
-    if (!job) {
-      throw new ScheduledLockSetupError(
-        `@ScheduledLock() on ${instance.constructor.name}.${method}: the method was called before the app was initialised (app.init() or app.listen()), or on an instance that Nest did not create.`,
-      );
-    }
-    // An override that calls super, or a job that calls itself, is part of a run already.
-    if (this.ticks.inside(job)) return original.apply(instance, args);
-    const work = workOf({ instance, job, original }, args);
-    if (job.kind.type === 'handler') return work();
-    const byHand = job.kind.type === 'cron' && job.kind.live.firedByHand();
-    return this.valueOf(job, await this.ticks.run(job, 'tick', work), byHand ? FIRED : undefined);
-  }
-
-  /** Runs a handler under its lock. Returns undefined if `@ScheduledLock` does not decorate the method. */
-  handle(instance: object, method: string, work: Work): Promise<TickResult> | undefined {
-    const job = this.jobs.find(instance, method);
-    return job && this.ticks.run(job, 'free', work);
-  }
-
   /**
    * Starts catch-ups. From now on, a direct call of a job's method is a run by hand. Calls of the scheduler are still ticks, because
    * it has kept the methods that the classes had before.
    */
   onApplicationBootstrap(): void {
-    for (const found of this.jobs.all) if (found.job.kind.type !== 'handler') this.runOnCall(found);
+    for (const found of this.jobs.all) {
+      if (found.job.kind.type !== 'handler') this.runOnCall(found);
+      if (found.job.options.catchUpWithinMs > 0) this.catchUps.add(found.job, workOf(found));
+    }
     this.catchUps.start();
   }
 
@@ -147,23 +141,20 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     const direct = async (...args: unknown[]): Promise<unknown> => {
       if (this.ticks.inside(job)) return scheduled.apply(instance, args);
       const result = await this.ticks.run(job, 'free', workOf({ instance, job, original }, args));
-      return this.valueOf(job, result, CALLED);
+      this.warnUnlessRan(job, result, CALLED);
+      return result.ran ? result.value : undefined;
     };
     Object.defineProperty(direct, 'length', { value: scheduled.length, configurable: true });
     const value = disguise(direct, scheduled, method);
     Object.defineProperty(instance, method, { value, writable: true, configurable: true });
   }
 
-  /** Returns the value of the method; undefined if it did not run. @param byHand how the job was called, if not by the timer */
-  private valueOf({ options: { name } }: Job, result: TickResult, byHand?: ByHand): unknown {
-    if (result.ran) return result.value;
-    if (byHand) {
-      this.logger.warn(
-        `Job ${name} was ${byHand.how} and did not run: its outcome is ${result.outcome}. ` +
-          `Use ScheduledLockService.runNow('${name}') ${byHand.why}.`,
-      );
-    }
-    return undefined;
+  private warnUnlessRan({ options: { name } }: Job, result: TickResult, { how, why }: ByHand): void {
+    if (result.ran) return;
+    this.logger.warn(
+      `Job ${name} was ${how} and did not run: its outcome is ${result.outcome}. ` +
+        `Use ScheduledLockService.runNow('${name}') ${why}.`,
+    );
   }
 }
 

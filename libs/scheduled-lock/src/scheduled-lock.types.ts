@@ -20,7 +20,15 @@ export interface JobRecord {
   readonly node: string;
 }
 
-/** Result of `ScheduledLockService.runNow()`. */
+/** Options of `ScheduledLockService.run()`. */
+export interface ScheduledCallOptions {
+  /** True if the call counts for the scheduled instant of now, as a call of the scheduler does. Default false. */
+  readonly tick?: boolean;
+  /** Arguments of the call, which guards and interceptors see if the job has `enhancers`. Default none. */
+  readonly args?: readonly unknown[];
+}
+
+/** Result of `ScheduledLockService.runNow()` and `run()`. */
 export type RunNowResult =
   | {
       readonly ran: true;
@@ -33,7 +41,10 @@ export type RunNowResult =
     }
   | {
       readonly ran: false;
-      /** `skipped-held`; `redis-error`; `lost` if Redis replied after the end of the lease; `closed` while the app shuts down. */
+      /**
+       * `skipped-held`; `redis-error`; `lost` if Redis replied after the end of the lease; `closed` while the app shuts down. For a
+       * tick also `skipped-slot` and `stale`.
+       */
       readonly outcome: JobOutcome | 'closed';
     };
 

@@ -117,19 +117,32 @@ describe('on HTTP handlers', () => {
       @ScheduledLock()
       go(): void {}
     }
-    @Controller({ scope: Scope.REQUEST })
-    class PerRequest {
-      @Get()
-      @UseInterceptors(ScheduledLockInterceptor)
-      @ScheduledLock()
-      go(): void {}
-    }
     const booting = (controller: new () => unknown): Promise<Booted> =>
       boot({ controllers: [controller] }, { prefix: uniquePrefix() });
     await expect(booting(Unlocked)).rejects.toThrow(
       /Unlocked\.go: this handler would run without its lock\. Add @UseInterceptors/,
     );
-    await expect(booting(PerRequest)).rejects.toThrow(/PerRequest\.go: its class is request-scoped/);
+  });
+
+  it('locks the requests of a request-scoped controller', async () => {
+    const gate = new Gate();
+    @Controller({ scope: Scope.REQUEST })
+    class PerRequest {
+      @Get()
+      @UseInterceptors(ScheduledLockInterceptor)
+      @ScheduledLock()
+      async go(): Promise<string> {
+        await gate.pass();
+        return 'done';
+      }
+    }
+    const { url, close } = await listening(PerRequest, { prefix: uniquePrefix() });
+    const first = fetch(url);
+    await eventually(() => expect(gate.entered).toBe(1));
+    expect((await fetch(url)).status).toBe(409);
+    gate.open();
+    expect(await (await first).text()).toBe('done');
+    await close();
   });
 });
 

@@ -1,11 +1,9 @@
-import { Inject, type PipeTransform, type Type } from '@nestjs/common';
-import { methodDecorator } from '../../internal/src';
+import type { PipeTransform, Type } from '@nestjs/common';
+import { InjectService, methodDecorator } from '../../internal/src';
 import { StreamConsumerSetupError } from './stream-consumer.errors';
 import type { AnyConsumerOptions, StreamConsumerOptions } from './stream-consumer.options';
+import { StreamConsumerService } from './stream-consumer.service';
 import type { HandlerResult, StreamMessage } from './stream-consumer.types';
-
-/** Injection token that `@StreamConsumer` adds to a class as a dependency. Without StreamConsumerModule, Nest cannot resolve it. */
-export const STREAM_CONSUMER_HOST = Symbol('StreamConsumerModule.forRoot()');
 
 const CONSUMER = 'luanest:stream-consumer';
 const CONSUMER_METHODS = 'luanest:stream-consumer-methods';
@@ -74,7 +72,8 @@ export function StreamConsumer<Message = unknown>(
       );
     }
     // Without the module, Nest cannot resolve this dependency, and its error shows the text of the symbol.
-    Inject(STREAM_CONSUMER_HOST)(target, Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`));
+    const host = Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`);
+    InjectService(StreamConsumerService)(target, host);
     const known = (Reflect.getMetadata(PARAMETERS, target.constructor, key) ?? {}) as Record<string, Parameter>;
     if (!Object.values(known).some(({ index }) => index === 0)) {
       addParameter(target, key, PARAMETER_TYPES.message, { index: 0, data: undefined, pipes: [] });

@@ -1,11 +1,15 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
 import { methodOf, NOT_A_SINGLETON, prototypeOf, singletonOf, type Wrapper } from '../../internal/src';
+import { ConsumerSet } from './consumer/consumer-set';
 import { enhance } from './handlers/nest-handler';
 import { streamConsumerNames, streamConsumerOf } from './stream-consumer.decorator';
 import { StreamConsumerSetupError } from './stream-consumer.errors';
-import type { AnyConsumerOptions } from './stream-consumer.options';
-import { StreamConsumerService } from './stream-consumer.service';
+import {
+  resolveConsumer,
+  type AnyConsumerOptions,
+  type ResolvedStreamConsumerModuleOptions,
+} from './stream-consumer.options';
 
 /** Finds decorated handlers at boot. Refuses a handler that would never run, and a second handler of a group. */
 @Injectable()
@@ -17,7 +21,8 @@ export class StreamConsumerExplorer implements OnModuleInit {
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
     private readonly contexts: ExternalContextCreator,
-    private readonly service: StreamConsumerService,
+    private readonly consumers: ConsumerSet,
+    private readonly options: ResolvedStreamConsumerModuleOptions,
   ) {}
 
   /** @throws StreamConsumerSetupError with class and method; InvalidOptionError; InvalidKeyError */
@@ -49,7 +54,7 @@ export class StreamConsumerExplorer implements OnModuleInit {
   private add(wrapper: Wrapper, where: string, name: string, given: AnyConsumerOptions): void {
     const instance = singletonOf(wrapper);
     if (!instance) throw new StreamConsumerSetupError(`${where}: ${NOT_A_SINGLETON}.`);
-    const { stream, group } = this.service.checkOptions(given, `@StreamConsumer on ${where}`);
+    const { stream, group } = resolveConsumer(given, this.options, `@StreamConsumer on ${where}`);
     const id = `${stream}/${group}`;
     const other = this.groups.get(id);
     if (other !== undefined) {
@@ -62,6 +67,6 @@ export class StreamConsumerExplorer implements OnModuleInit {
       );
     }
     this.groups.set(id, where);
-    this.service.declare(given, `@StreamConsumer on ${where}`, enhance(this.contexts, instance, name));
+    this.consumers.declare(given, `@StreamConsumer on ${where}`, enhance(this.contexts, instance, name));
   }
 }

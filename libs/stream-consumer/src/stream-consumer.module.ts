@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
 import { constructed, defineLuanestModule, EXPLORER_PARTS } from '../../internal/src';
-import { STREAM_CONSUMER_HOST } from './stream-consumer.decorator';
+import { ConsumerSet } from './consumer/consumer-set';
 import { StreamConsumerExplorer } from './stream-consumer.explorer';
 import {
   resolveOptions,
@@ -11,6 +11,7 @@ import {
 } from './stream-consumer.options';
 import { streamConsumerScripts } from './stream-consumer.scripts';
 import { StreamConsumerService } from './stream-consumer.service';
+import { StreamCatalog } from './streams/stream-catalog';
 
 /** Settings of the module that are not options, because `forRootAsync` needs them before its factory runs. */
 export interface StreamConsumerModuleExtras {
@@ -27,15 +28,19 @@ const StreamConsumerModuleBase = defineLuanestModule<
 >({
   name: 'StreamConsumerModule',
   resolve: resolveOptions,
-  parts: ({ registry }, options) => ({
-    imports: [DiscoveryModule, ScriptRegistryModule.forFeature(streamConsumerScripts, registry)],
-    providers: [
-      constructed(StreamConsumerService, getScriptRegistryToken(registry), options),
-      { provide: STREAM_CONSUMER_HOST, useExisting: StreamConsumerService },
-      constructed(StreamConsumerExplorer, ...EXPLORER_PARTS, StreamConsumerService),
-    ],
-    exports: [StreamConsumerService, STREAM_CONSUMER_HOST],
-  }),
+  parts: ({ registry }, options) => {
+    const scripts = getScriptRegistryToken(registry);
+    return {
+      imports: [DiscoveryModule, ScriptRegistryModule.forFeature(streamConsumerScripts, registry)],
+      providers: [
+        constructed(StreamCatalog, scripts, options),
+        constructed(ConsumerSet, scripts, StreamCatalog, options),
+        constructed(StreamConsumerService, scripts, options, StreamCatalog, ConsumerSet),
+        constructed(StreamConsumerExplorer, ...EXPLORER_PARTS, ConsumerSet, options),
+      ],
+      exports: [StreamConsumerService],
+    };
+  },
 });
 
 /** Provides `StreamConsumerService`, and runs the handlers with `@StreamConsumer`. Every option has a default. */

@@ -39,19 +39,17 @@ const forgetting = new Checks('StreamConsumerService.forgetStream');
  * value that `defineStream` returned.
  */
 export class StreamConsumerService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly catalog: StreamCatalog;
   private readonly publisher: Publisher;
   private readonly letters: DeadLetters;
-  private readonly consumers: ConsumerSet;
 
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedStreamConsumerModuleOptions = resolveOptions({}),
+    private readonly catalog = new StreamCatalog(registry, options),
+    private readonly consumers = new ConsumerSet(registry, catalog, options),
   ) {
-    this.catalog = new StreamCatalog(registry, options);
     this.publisher = new Publisher(registry);
     this.letters = new DeadLetters(registry);
-    this.consumers = new ConsumerSet(registry, this.catalog, options);
   }
 
   /**
@@ -229,11 +227,6 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    */
   async removeGroup(stream: string | AnyStream, group: string): Promise<boolean> {
     return forgetGroup(this.registry, this.catalog.get(stream), group);
-  }
-
-  /** Called by the explorer: makes the consumer of a decorated handler. It starts when the app has booted. */
-  declare(options: AnyConsumerOptions, owner: string, invoke: Invoke): void {
-    this.consumers.declare(options, owner, invoke);
   }
 
   /** Starts the consumers of decorated handlers. */

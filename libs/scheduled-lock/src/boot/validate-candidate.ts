@@ -21,10 +21,10 @@ export function problemOf(candidate: Candidate, schedulers: number): string | un
     if (!named || !scheduled) return undefined;
     return 'another decorator or an override replaced the method that @ScheduledLock() locks. Put @ScheduledLock() on the method that is scheduled.';
   }
-  if (scheduled) return schedulingProblem(candidate, schedulers) ?? scopeProblem(candidate, 'scheduled');
+  if (scheduled) return schedulingProblem(candidate, schedulers) ?? scopeProblem(candidate);
   if (!handler) return 'the method has @ScheduledLock() but no @Cron, @Interval or @Timeout. Add one of these three.';
   if (!intercepted) return 'this handler would run without its lock. Add @UseInterceptors(ScheduledLockInterceptor).';
-  return scopeProblem(candidate, 'found by the interceptor');
+  return undefined;
 }
 
 function schedulingProblem({ lock, method }: Candidate, schedulers: number): string | undefined {
@@ -49,7 +49,7 @@ function schedulingProblem({ lock, method }: Candidate, schedulers: number): str
   return undefined;
 }
 
-function scopeProblem({ wrapper }: Candidate, what: string): string | undefined {
+function scopeProblem({ wrapper }: Candidate): string | undefined {
   if (wrapper.isDependencyTreeStatic() && !wrapper.isTransient && wrapper.instance) return undefined;
-  return `its class is request-scoped or transient, or depends on a request-scoped class, so the method would never be ${what}. Make the class a singleton.`;
+  return 'its class is request-scoped or transient, or depends on a request-scoped class, so the method would never be scheduled. Make the class a singleton.';
 }

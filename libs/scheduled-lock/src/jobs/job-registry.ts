@@ -1,10 +1,9 @@
 import { ScheduledLockSetupError } from '../scheduled-lock.errors';
-import type { Job, JobMethod } from './job';
+import type { JobMethod } from './job';
 
-/** Jobs and handlers of this app with `@ScheduledLock`, by name and by method. */
+/** Jobs and handlers of this app with `@ScheduledLock`, by name. */
 export class JobRegistry {
   private readonly byName = new Map<string, JobMethod>();
-  private readonly byInstance = new WeakMap<object, Map<string, Job>>();
 
   get names(): readonly string[] {
     return [...this.byName.keys()];
@@ -24,18 +23,14 @@ export class JobRegistry {
       );
     }
     this.byName.set(name, added);
-    const methods = this.byInstance.get(instance) ?? new Map<string, Job>();
-    this.byInstance.set(instance, methods.set(method, job));
-  }
-
-  find(instance: object, method: string): Job | undefined {
-    return this.byInstance.get(instance)?.get(method);
   }
 
   /** Returns the job of a name. @throws ScheduledLockSetupError if this app has no job of that name */
   named(name: string): JobMethod {
     const job = this.byName.get(name);
     if (job) return job;
-    throw new ScheduledLockSetupError(`This app has no job ${name}. Known jobs: ${this.names.join(', ') || 'none'}.`);
+    throw new ScheduledLockSetupError(
+      `This app has no job ${name}. Known jobs: ${this.names.join(', ') || 'none, which is so until the app is initialised (app.init() or app.listen())'}.`,
+    );
   }
 }

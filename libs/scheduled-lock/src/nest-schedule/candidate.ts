@@ -1,4 +1,5 @@
 import type { ExploredMethod } from '../../../internal/src';
+import { isHandler } from '../handlers/handler-metadata';
 import { lockedMethod, lockedMethodNames, type LockedMethod } from '../scheduled-lock.decorator';
 import { ScheduledLockInterceptor } from '../scheduled-lock.interceptor';
 import { isScheduled } from './scheduler-metadata';
@@ -8,13 +9,12 @@ export interface Candidate extends ExploredMethod {
   /** True if `@ScheduledLock` decorates a method with this name. It may be another method, such as an overridden one. */
   readonly named: boolean;
   readonly scheduled: boolean;
-  /** True for a handler of requests, messages or events. */
+  /** True for a handler of requests, messages or events that is not scheduled. */
   readonly handler: boolean;
   readonly intercepted: boolean;
 }
 
 const INTERCEPTORS = '__interceptors__';
-const HANDLERS = ['path', 'microservices:pattern', 'microservices:handler_type'];
 
 export function candidateOf(found: ExploredMethod): Candidate {
   const { prototype, name, method } = found;
@@ -23,7 +23,7 @@ export function candidateOf(found: ExploredMethod): Candidate {
     lock: lockedMethod(method),
     named: lockedMethodNames(prototype).includes(name),
     scheduled: isScheduled(method),
-    handler: HANDLERS.some((key) => Reflect.hasMetadata(key, method)),
+    handler: isHandler(method),
     intercepted: [method, prototype.constructor].some((target) => usesInterceptor(target)),
   };
 }

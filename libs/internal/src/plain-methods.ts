@@ -1,0 +1,74 @@
+import { Inject, Optional, type Type } from '@nestjs/common';
+
+type InjectDecorator = (target: object, key: string | symbol | undefined, index?: number) => void;
+
+let allowed = false;
+/** Functions that make an injected service optional. Each is called when plain methods are allowed. */
+const required: (() => void)[] = [];
+/** Services of objects that Nest did not inject into, such as those of `useFactory`, by the class of the service. */
+const given = new WeakMap<object, Map<Type, unknown>>();
+
+/**
+ * Lets decorated methods, guards and interceptors without a service do nothing of their own, in the whole process: a decorated
+ * method runs as it is. `luanest/testing` calls it when it is imported. An object that has the service, or a mock of it, uses it.
+ */
+export function allowPlainMethods(): void {
+  allowed = true;
+  for (const makeOptional of required.splice(0)) makeOptional();
+}
+
+/**
+ * Makes Nest inject a service into a property of a class, or into a parameter of its constructor. Nest refuses to create the
+ * class without the service, unless plain methods are allowed.
+ */
+export function InjectService(service: Type): PropertyDecorator & ParameterDecorator {
+  return (target: object, key: string | symbol | undefined, index?: number) => {
+    (Inject(service) as InjectDecorator)(target, key, index);
+    const makeOptional = (): void => (Optional() as InjectDecorator)(target, key, index);
+    if (allowed) makeOptional();
+    else required.push(makeOptional);
+  };
+}
+
+/** Gives an object a service, for `serviceOf`. Explorers call it for each decorated instance when the app boots. */
+export function giveService<T>(object: object, service: Type<T>, value: T): void {
+  const services = given.get(object) ?? new Map<Type, unknown>();
+  given.set(object, services.set(service, value));
+}
+
+/**
+ * Returns the service of a decorated object. It is partial, because a mock may have some of its methods only.
+ *
+ * @param property the property that has `InjectService`
+ */
+export function serviceOf<T>(object: object, property: symbol, service: Type<T>): Partial<T> | undefined {
+  const injected = (object as Record<symbol, Partial<T> | undefined>)[property];
+  return injected ?? (given.get(object)?.get(service) as Partial<T> | undefined);
+}
+
+export interface MissingService {
+  /** Decorator and method, or the class of the guard or interceptor, with which the error begins. */
+  readonly where: string;
+  /** Class of the service. */
+  readonly service: string;
+  /** Method of the service that is needed. */
+  readonly method: string;
+  /** Class of the module that provides the service. */
+  readonly module: string;
+}
+
+/**
+ * Returns if plain methods are allowed.
+ *
+ * @param makeError makes the error of the lib
+ * @throws the error, whose text says what is missing and what to do
+ */
+export function requirePlainMethods(missing: MissingService, makeError: (message: string) => Error): void {
+  if (allowed) return;
+  const { where, service, method, module } = missing;
+  throw makeError(
+    `${where}: There is no ${service} with a method ${method}() here, so nothing runs; let Nest create the object in an app that ` +
+      `imports ${module}.forRoot() and call it after its constructor, or in a unit test import 'luanest/testing' to run it as it ` +
+      `is, or provide a mock of ${service} that has ${method}().`,
+  );
+}

@@ -1,0 +1,8 @@
+import { isScheduled } from '../nest-schedule/scheduler-metadata';
+
+const HANDLERS = ['path', 'microservices:pattern', 'microservices:handler_type'];
+
+/** Returns true for a handler of requests, messages or events that is not scheduled. */
+export function isHandler(method: object): boolean {
+  return !isScheduled(method) && HANDLERS.some((key) => Reflect.hasMetadata(key, method));
+}
