@@ -75,7 +75,7 @@ const emptied = () =>
   });
 
 /** Result of another run of a message's handler. */
-const runAgain = (id: string) => app.get(OnceService).runMessage('pushes', id, {}, () => undefined);
+const runAgain = (id: string) => app.get(OnceService).run({ scope: 'pushes', id }, {}, () => undefined);
 
 it('handles a message of two groups once, in either order of the decorators', async () => {
   const texts = Array.from({ length: 200 }, (_, i) => `news ${i}`);

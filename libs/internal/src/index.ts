@@ -24,7 +24,7 @@ export {
   allowPlainMethods,
   giveService,
   InjectService,
-  requirePlainMethods,
+  missingService,
   serviceOf,
   type MissingService,
 } from './plain-methods';

@@ -58,17 +58,14 @@ export interface MissingService {
 }
 
 /**
- * Returns if plain methods are allowed.
- *
- * @param makeError makes the error of the lib
- * @throws the error, whose text says what is missing and what to do
+ * Returns the error text for an object without a usable service: what is missing, and what to do. Undefined if plain methods are
+ * allowed, so that the method runs as it is.
  */
-export function requirePlainMethods(missing: MissingService, makeError: (message: string) => Error): void {
-  if (allowed) return;
-  const { where, service, method, module } = missing;
-  throw makeError(
+export function missingService({ where, service, method, module }: MissingService): string | undefined {
+  if (allowed) return undefined;
+  return (
     `${where}: There is no ${service} with a method ${method}() here, so nothing runs; let Nest create the object in an app that ` +
-      `imports ${module}.forRoot() and call it after its constructor, or in a unit test import 'luanest/testing' to run it as it ` +
-      `is, or provide a mock of ${service} that has ${method}().`,
+    `imports ${module}.forRoot() and call it after its constructor, or in a unit test import 'luanest/testing' to run it as it ` +
+    `is, or provide a mock of ${service} that has ${method}().`
   );
 }

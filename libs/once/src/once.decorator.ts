@@ -1,6 +1,12 @@
-import { Inject } from '@nestjs/common';
 import { isObservable, lastValueFrom } from 'rxjs';
-import { Checks, type KnownOptions, methodDecorator } from '../../internal/src';
+import {
+  Checks,
+  InjectService,
+  type KnownOptions,
+  methodDecorator,
+  missingService,
+  serviceOf,
+} from '../../internal/src';
 import { InvalidOnceInputError, OnceInProgressError, OnceSetupError } from './once.errors';
 import { OnceService } from './once.service';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms } from './once.terms';
@@ -39,9 +45,8 @@ type OnceDecorator = <M extends Method>(
   descriptor: TypedPropertyDescriptor<M>,
 ) => void;
 
-/** Key of the property through which Nest injects OnceService into the object. */
-const SERVICE = Symbol('luanest:once-service');
-type Holder = Record<typeof SERVICE, OnceService | undefined>;
+const ONCE = 'luanest:once';
+const MISSING = { service: 'OnceService', method: 'run', module: 'OnceModule' };
 
 /**
  * Runs a method once for each message, no matter how many workers receive the message; after a crash, as `delivery` says. The
@@ -54,8 +59,8 @@ type Holder = Record<typeof SERVICE, OnceService | undefined>;
  * @throws InvalidOptionError when the class is loaded: for an unknown option, an invalid value, or if the member is not an
  * instance method
  * @throws InvalidOnceInputError when the method is called: for an invalid result of `id`; OnceInProgressError while another
- * call handles the message, unless `onInProgress` is `skip`; OnceSetupError on an object that has no OnceService; the errors of
- * `OnceService.run`
+ * call handles the message, unless `onInProgress` is `skip`; OnceSetupError on an object that no app made, unless the process has
+ * imported `luanest/testing`, with which such a method runs as it is; the errors of `OnceService.run`
  */
 export function Once(options: OnceHandlerOptions) {
   return methodDecorator('@Once', ({ where, checks, target, method, descriptor }) => {
@@ -64,29 +69,34 @@ export function Once(options: OnceHandlerOptions) {
     checks.text('scope', scope, /^[^]{1,256}$/, '1 to 256 characters');
     resolveTerms(options, DEFAULT_TERMS, checks);
     const input = new Checks(checks.where, (message) => new InvalidOnceInputError(message));
-    if (!Object.prototype.hasOwnProperty.call(target, SERVICE)) {
-      Inject(OnceService)(target, SERVICE);
-      Object.defineProperty(target, SERVICE, { value: undefined, writable: true });
-    }
-    const wrapper = async function (this: Holder, ...args: never[]): Promise<unknown> {
-      const service = this[SERVICE];
-      if (service === undefined) {
-        throw new OnceSetupError(
-          `@Once on ${where}: The object has no OnceService: Nest did not create it, or its constructor called the method. ` +
-            'Let Nest create the object, in a module that can inject OnceService, and call the method after the constructor, ' +
-            'such as in onModuleInit().',
-        );
-      }
-      const answer = await service.runMessage(scope, idOf(input, options, args), termsOf(options), () => {
-        const returned: unknown = original.apply(this, args);
+    // If the module is missing, Nest refuses to create the class, and its error shows the text of this symbol.
+    const host = Symbol(`@Once on ${where} needs OnceModule.forRoot()`);
+    InjectService(OnceService)(target, host);
+    Reflect.defineMetadata(ONCE, true, target);
+    const wrapper = function (this: object, ...args: never[]): unknown {
+      const service = serviceOf(this, host, OnceService);
+      if (service?.run) return handled(this, service as OnceService, args);
+      const problem = missingService({ ...MISSING, where: checks.where });
+      return problem === undefined ? original.apply(this, args) : Promise.reject(new OnceSetupError(problem));
+    };
+    const handled = async (instance: object, service: OnceService, args: never[]): Promise<unknown> => {
+      const message = { scope, id: idOf(input, options, args) };
+      const answer: RunAnswer<unknown> | undefined = await service.run(message, termsOf(options), () => {
+        const returned: unknown = original.apply(instance, args);
         return isObservable(returned) ? lastValueFrom(returned, { defaultValue: undefined }) : returned;
       });
-      return resultOf(answer, options);
+      // A mock may return nothing.
+      return answer && resultOf(answer, options);
     };
     copyIdentity(original, wrapper);
     // The method is replaced when the class is loaded: at boot it would be too late. See DECISIONS.md: once-wraps-at-class-load
     descriptor.value = wrapper;
   }) as OnceDecorator;
+}
+
+/** Returns true if a method of the class has `@Once()`. */
+export function hasOnce(prototype: object): boolean {
+  return Reflect.hasMetadata(ONCE, prototype);
 }
 
 function termsOf({ id: _id, scope: _scope, onInProgress: _when, ...terms }: OnceHandlerOptions): ClaimTerms {

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
 import { constructed, defineLuanestModule, type ModuleExtras } from '../../internal/src';
-import { IdempotencyExplorer } from './idempotency/idempotency.explorer';
+import { OnceExplorer } from './once.explorer';
 import { ONCE_OPTIONS, resolveOptions, type OnceModuleOptions, type ResolvedOnceModuleOptions } from './once.options';
 import { onceScripts } from './once.scripts';
 import { OnceService } from './once.service';
@@ -19,7 +19,7 @@ const OnceModuleBase = defineLuanestModule<OnceModuleOptions, ModuleExtras, Reso
       constructed(OnceStore, getScriptRegistryToken(registry)),
       constructed(Runs, OnceStore, options),
       constructed(OnceService, OnceStore, options, Runs),
-      constructed(IdempotencyExplorer, DiscoveryService, MetadataScanner),
+      constructed(OnceExplorer, DiscoveryService, MetadataScanner, OnceService),
     ],
     exports: [OnceService, OnceStore, Runs, options],
   }),

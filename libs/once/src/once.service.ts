@@ -1,15 +1,16 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Claims, type ClaimsOptions } from './once.claims';
-import { messageIdOf, peekAt } from './once.peek';
+import { peekAt } from './once.peek';
 import type { OnceStore } from './once.store';
+import { locate } from './once.targets';
 import type {
   ClaimAnswer,
   ClaimOptions,
-  ClaimTerms,
   ConfirmAnswer,
+  MessageTarget,
   OnceRun,
+  OnceTarget,
   PeekAnswer,
-  PeekTarget,
   ReleaseAnswer,
   RenewAnswer,
   RunAnswer,
@@ -112,11 +113,10 @@ export class OnceService implements BeforeApplicationShutdown {
   /**
    * Reads the state of an id and changes nothing, also no lease and no retention. `peek` does not find ids of `first`.
    *
-   * @param target an id of `run` or `claim`; `{ scope, id }` of a message with `@Once()`; or `{ subject, key }` of a request
-   * with `@Idempotent()`
+   * @param target an id of `run` or `claim`, a message with `@Once()`, or a request with `@Idempotent()`
    * @throws InvalidOnceInputError before anything is sent; the errors of ScriptRegistry.run()
    */
-  peek(target: string | PeekTarget): Promise<PeekAnswer> {
+  peek(target: string | OnceTarget): Promise<PeekAnswer> {
     return peekAt(this.store, target);
   }
 
@@ -125,30 +125,19 @@ export class OnceService implements BeforeApplicationShutdown {
    * id is done or another owner has it, the work does not run.
    *
    * If the work throws, or returns `retryLater()` or `deadLetter()`, the work is not finished. Then the id is released with
-   * the delivery `at-least-once`, and marked as done with `at-most-once`.
+   * the delivery `at-least-once`, and marked as done with `at-most-once`. A method with `@Once()` calls it with its message.
    *
+   * @param target an id of the app's own, or a message with `@Once()`
    * @throws InvalidOnceInputError, InvalidOptionError before anything is sent; the error that the work throws;
    * OnceNotReplicatedError with `replicas`, before the work (`during: 'claim'`) or after it (`during: 'confirm'`); the errors
    * of ScriptRegistry.run(), before or after the work
    */
   async run<T>(
-    id: string,
+    target: string | MessageTarget,
     options: RunOptions,
     work: (run: OnceRun) => T | PromiseLike<T>,
   ): Promise<RunAnswer<Awaited<T>>> {
-    return this.runs.track(this.runner.run({ id, key: this.store.keyOf(id), options, body: work }));
-  }
-
-  /**
-   * Does what `run` does, for a message with `@Once()`. Messages of other scopes, and ids of `run`, are other ids. @internal
-   */
-  async runMessage<T>(
-    scope: string,
-    id: string,
-    options: ClaimTerms,
-    work: (run: OnceRun) => T | PromiseLike<T>,
-  ): Promise<RunAnswer<Awaited<T>>> {
-    const key = this.store.keyOf(messageIdOf(scope, id), 'handler');
+    const { id, key } = locate(this.store, target);
     return this.runs.track(this.runner.run({ id, key, options, body: work }));
   }
 

@@ -147,20 +147,29 @@ export type RunAnswer<T> =
     }
   | InProgress;
 
-/** Target of `OnceService.peek`: a message with `@Once()`, or a request with `@Idempotent()`. */
-export type PeekTarget =
-  | {
-      /** Option `scope` of the `@Once()`, by default `<Class>.<method>`. */
-      readonly scope: string;
-      /** Id of the message, as the option `id` of the `@Once()` returns it. */
-      readonly id: string;
-    }
-  | {
-      /** Id of the user who sent the request, as `idempotency.subject` returns it. */
-      readonly subject: string | number | bigint;
-      /** Idempotency key of the request, as the client sends it. */
-      readonly key: string;
-    };
+/** A message with `@Once()`. */
+export interface MessageTarget {
+  /** Option `scope` of the `@Once()`, by default `<Class>.<method>`. */
+  readonly scope: string;
+  /** Id of the message, as the option `id` of the `@Once()` returns it. */
+  readonly id: string;
+}
+
+/** A request with `@Idempotent()`. */
+export interface RequestTarget {
+  /** Id of the user who sent the request, as `idempotency.subject` returns it. */
+  readonly subject: string | number | bigint;
+  /** Idempotency key of the request, as the client sends it. */
+  readonly key: string;
+  /**
+   * Text that is the same for a request and its repeats, of up to 9,999 characters. A claim of a request that was claimed with
+   * another one gets `mismatch`. Only `claim` reads it. Default none.
+   */
+  readonly fingerprint?: string;
+}
+
+/** What is claimed, if it is not an id of the app's own. */
+export type OnceTarget = MessageTarget | RequestTarget;
 
 /** State of an id. Instants are ms since 1970 by Redis' clock. */
 export type PeekAnswer =

@@ -135,7 +135,7 @@ describe('@Once()', () => {
     await expect(refused).rejects.toMatchObject({
       code: 'ONCE_SETUP',
       message: expect.stringMatching(
-        /^@Once on Plain\.push: The object has no OnceService: Nest did not create it/,
+        /^@Once on Plain\.push: There is no OnceService with a method run\(\) here/,
       ) as string,
     });
     expect(app.get(OnceService)).toBeInstanceOf(OnceService);

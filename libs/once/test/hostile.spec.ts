@@ -61,7 +61,7 @@ describe('ids that strangers choose', () => {
       replicasTimeoutMs: 1,
     } as const;
     expect(await store.claim(store.keyOf(request, 'request'), full)).toMatchObject({ status: 'claimed' });
-    expect(await once.runMessage('Orders.create', 'm1', {}, () => 1)).toMatchObject({ status: 'ran' });
+    expect(await once.run({ scope: 'Orders.create', id: 'm1' }, {}, () => 1)).toMatchObject({ status: 'ran' });
     // And what those have stored is not to be had by the id.
     expect(await once.claim(handler)).toMatchObject({ status: 'in-progress' });
   });

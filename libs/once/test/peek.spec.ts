@@ -72,7 +72,7 @@ describe.each(servers)('peek on %s', (_name, client) => {
   });
 
   it('finds messages of handlers by scope and id, and not by an id of run', async () => {
-    await once.runMessage('Orders.paid', id, terms, () => 'handled');
+    await once.run({ scope: 'Orders.paid', id }, terms, () => 'handled');
     expect(await once.peek({ scope: 'Orders.paid', id })).toMatchObject({ status: 'done', result: 'handled' });
     expect(await once.peek({ scope: 'Orders.other', id })).toEqual({ status: 'unknown' });
     expect(await once.peek(id)).toEqual({ status: 'unknown' });

@@ -1,4 +1,4 @@
-import { InjectService, methodDecorator, requirePlainMethods, serviceOf } from '../../internal/src';
+import { InjectService, methodDecorator, missingService, serviceOf } from '../../internal/src';
 import { isHandler } from './handlers/handler-metadata';
 import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import { ScheduledLockService } from './scheduled-lock.service';
@@ -52,7 +52,8 @@ function lockedForm(
   const wrapper: Method = function (this: object, ...args) {
     const service = serviceOf(this, host, ScheduledLockService);
     if (!service?.run) {
-      requirePlainMethods({ ...MISSING, where }, (message) => new ScheduledLockSetupError(message));
+      const problem = missingService({ ...MISSING, where });
+      if (problem !== undefined) throw new ScheduledLockSetupError(problem);
       return original.apply(this, args);
     }
     const method = Reflect.get(this, key) as Method;

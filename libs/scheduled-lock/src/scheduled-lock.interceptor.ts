@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { from, lastValueFrom, type Observable } from 'rxjs';
-import { InjectService, requirePlainMethods } from '../../internal/src';
+import { InjectService, missingService } from '../../internal/src';
 import { refusalFor } from './handlers/refusals';
 import { jobNameOf, lockedMethod } from './scheduled-lock.decorator';
 import { ScheduledLockSetupError } from './scheduled-lock.errors';
@@ -32,9 +32,8 @@ export class ScheduledLockInterceptor implements NestInterceptor {
         `${where}: ScheduledLockInterceptor is used without @ScheduledLock(). Add @ScheduledLock() to the method, or remove the interceptor from it.`,
       );
     if (!this.service?.run) {
-      requirePlainMethods({ ...MISSING, where: `@ScheduledLock on ${where}` }, (message) => {
-        return new ScheduledLockSetupError(message);
-      });
+      const problem = missingService({ ...MISSING, where: `@ScheduledLock on ${where}` });
+      if (problem !== undefined) throw new ScheduledLockSetupError(problem);
       return next.handle();
     }
     const name = jobNameOf(lock.options, context.getClass().name, handler.name);

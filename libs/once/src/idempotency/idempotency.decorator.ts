@@ -2,7 +2,7 @@ import { SetMetadata, UseInterceptors } from '@nestjs/common';
 import { checkRouteOptions, type IdempotencyRouteOptions } from './idempotency.options';
 import { classOrMethodDecorator } from '../../../internal/src';
 import { IdempotencyInterceptor } from './idempotency.interceptor';
-import { IDEMPOTENT } from './idempotency.explorer';
+import { IDEMPOTENT } from './idempotency.metadata';
 
 /**
  * Makes a route, or all routes of a controller, idempotent: once the response of a request is stored, a repeat with the same

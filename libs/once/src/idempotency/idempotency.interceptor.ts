@@ -19,7 +19,7 @@ import { keepRun } from './current-once-run.decorator';
 import { ProtectedRequest } from './protected-request';
 import { hasLeft } from './http2-head';
 import { IdempotencyException } from './idempotency.exception';
-import { IDEMPOTENT, notHttp } from './idempotency.explorer';
+import { IDEMPOTENT, notHttp } from './idempotency.metadata';
 import type { HttpRequest } from './request-body';
 import { fingerprintOf, idOf, readKey, subjectOf } from './request-identity';
 import { answerRepeat, RetryPauses } from './repeat';

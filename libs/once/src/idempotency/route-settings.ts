@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Reflector } from '@nestjs/core';
 import { Checks } from '../../../internal/src';
-import { IDEMPOTENT } from './idempotency.explorer';
+import { IDEMPOTENT } from './idempotency.metadata';
 import { resolveRoute, type IdempotencyRouteOptions, type ResolvedRouteOptions } from './idempotency.options';
 
 /** `decorated` is true if the handler or its controller has `@Idempotent()`. */

@@ -1,0 +1,27 @@
+import type { OnModuleInit } from '@nestjs/common';
+import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { exploreMethods, giveService } from '../../internal/src';
+import { refuseUnlessRoute } from './idempotency/idempotency.metadata';
+import { hasOnce } from './once.decorator';
+import { OnceService } from './once.service';
+
+/**
+ * Gives OnceService to the decorated objects that Nest does not inject into, such as those of `useFactory`. Stops the boot of
+ * the app if `@Idempotent()` decorates a method that is not an HTTP route.
+ */
+export class OnceExplorer implements OnModuleInit {
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+    private readonly service: OnceService,
+  ) {}
+
+  /** @throws InvalidOptionError that names the class and the method */
+  onModuleInit(): void {
+    for (const { wrapper, prototype, method, where } of exploreMethods(this.discovery, this.scanner)) {
+      refuseUnlessRoute(method, where);
+      const instance: unknown = wrapper.instance;
+      if (instance && hasOnce(prototype)) giveService(instance, OnceService, this.service);
+    }
+  }
+}

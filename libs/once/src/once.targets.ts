@@ -1,0 +1,42 @@
+import { shown } from '../../internal/src';
+import { idOf, readKey } from './idempotency/request-identity';
+import { InvalidOnceInputError } from './once.errors';
+import type { OnceStore } from './once.store';
+import type { OnceTarget } from './once.types';
+
+/** A claim in Redis: its key, and what it is the claim of. */
+export interface Located {
+  readonly id: string;
+  readonly key: string;
+  /** True if results are the responses of a request. */
+  readonly isRequest: boolean;
+  /** Hash of a request's content; '' if there is none. */
+  readonly fingerprint: string;
+}
+
+/** Finds the claim of a target. @throws InvalidOnceInputError for an invalid target */
+export function locate(store: OnceStore, target: string | OnceTarget): Located {
+  if (typeof target === 'string') return { id: target, key: store.keyOf(target), isRequest: false, fingerprint: '' };
+  const { scope, id, subject, key, fingerprint = '' } = (target ?? {}) as unknown as Record<string, unknown>;
+  if (isText(scope) && isText(id)) {
+    // Scope and id together, so that scopes do not collide.
+    return { id, key: store.keyOf(JSON.stringify([scope, id]), 'handler'), isRequest: false, fingerprint: '' };
+  }
+  const user = typeof subject === 'string' ? subject : isNumber(subject) ? String(subject) : '';
+  const named = typeof key === 'string' ? readKey(key) : undefined;
+  if (user !== '' && named && typeof fingerprint === 'string') {
+    return { id: named, key: store.keyOf(idOf(user, named), 'request'), isRequest: true, fingerprint };
+  }
+  throw new InvalidOnceInputError(
+    `The target is ${shown(target)}. Expected an id, { scope, id } of a message, or { subject, key } of a request with a valid ` +
+      'idempotency key.',
+  );
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function isNumber(value: unknown): boolean {
+  return typeof value === 'bigint' || Number.isSafeInteger(value);
+}
