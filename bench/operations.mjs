@@ -111,7 +111,7 @@ function luanestCalls(app, id) {
   const rules = [1, 2, 3].map((n) => ({ name: `rule-${n}`, limit: LIMIT, windowMs: HOUR_MS }));
   return {
     limit: (i) => limits.consume(rules[0], id(i % SUBJECTS)),
-    'limit-3': (i) => limits.consumeAll(rules.map((rule) => ({ rule, subject: id(i % SUBJECTS) }))),
+    'limit-3': (i) => limits.consume(rules.map((rule) => ({ rule, subject: id(i % SUBJECTS) }))),
     first: (i) => once.first(id(i >> 1), { retentionMs: 20_000 }),
     'once-run': (i) => once.run(id(i), {}, () => undefined),
     record: (i) => rewards.record({ rule: 'read', userId: id(Math.floor(i / 5)), itemId: ITEMS[i % 5] }),

@@ -48,7 +48,7 @@ const libs: Readonly<Record<string, Use>> = {
         await limits.block(rule, 'user', 1_000);
       }
       const two = ['a', 'b'].map((name) => ({ rule: { name, limit: 9, windowMs: 60_000 }, subject: 'user' }));
-      const decision = await limits.consumeAll(two);
+      const decision = await limits.consume(two);
       expect(decision).toMatchObject({ source: 'redis' });
       expect(await limits.refund(decision)).toBe(2);
       expect(await limits.consume({ name: 'a', limit: 9, windowMs: 60_000 }, 'user')).toMatchObject({

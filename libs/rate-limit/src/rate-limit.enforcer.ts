@@ -1,4 +1,5 @@
 import { Logger, type ExecutionContext } from '@nestjs/common';
+import { shown } from '../../internal/src';
 import { clientOf } from './contexts/client-address';
 import type { RateLimitContextAdapter } from './contexts/context-adapter';
 import { graphqlAdapter } from './contexts/graphql';
@@ -6,11 +7,13 @@ import { httpAdapter } from './contexts/http';
 import { rpcAdapter, wsAdapter } from './contexts/messages';
 import { otherAdapter, WORK_KINDS } from './contexts/other';
 import { ProxyWarnings, type ProxiedRequest } from './contexts/proxy-warnings';
-import type { Check } from './limiter/limiter.port';
-import type { ResilientLimiter } from './limiter/resilient-limiter';
+import { Decision } from './limiter/decision';
+import { GuardCheck } from './limiter/limiter.port';
+import { InvalidRateLimitInputError } from './rate-limit.errors';
 import { events } from './rate-limit.events';
-import type { ResolvedRateLimitOptions } from './rate-limit.options';
-import type { RateLimitDecision } from './rate-limit.types';
+import { resolveOptions, type ResolvedRateLimitOptions } from './rate-limit.options';
+import type { RateLimitService } from './rate-limit.service';
+import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
 import { HttpResponses } from './responses/http-responses';
 import { evaluateRule, UNKNOWN_SUBJECT } from './rules/evaluate-rule';
 import { PendingDecisions } from './rules/pending-decisions';
@@ -28,7 +31,25 @@ const DECIDED = Symbol('luanest:rate-limit-decided');
 /** Context of a request, with the enforcer that decided it. All guards of a route get the same context object. */
 type MarkedContext = ExecutionContext & { [DECIDED]?: RateLimitEnforcer };
 
+/** Enforcers of services that no module of the app provides: mocks of unit tests. */
+const ofMocks = new WeakMap<object, RateLimitEnforcer>();
+
+/** Decides the requests of RateLimitGuard, by the decisions of RateLimitService. */
 export class RateLimitEnforcer {
+  /**
+   * Returns the enforcer of the app. Without RateLimitModule, returns an enforcer with the default options for a mock of
+   * RateLimitService; undefined if there is no mock, or one without `consume`.
+   *
+   * @param provided what Nest injects as RateLimitEnforcer
+   */
+  static of(provided: unknown, service: Partial<RateLimitService> | undefined): RateLimitEnforcer | undefined {
+    if (provided instanceof RateLimitEnforcer) return (provided.service as Partial<RateLimitService>).consume ? provided : undefined;
+    if (!service?.consume) return undefined;
+    const enforcer = ofMocks.get(service) ?? new RateLimitEnforcer(service as RateLimitService, resolveOptions({}));
+    ofMocks.set(service, enforcer);
+    return enforcer;
+  }
+
   readonly plans: RoutePlans;
   private readonly adapters: ReadonlyMap<string, RateLimitContextAdapter>;
   private readonly responses: HttpResponses;
@@ -39,7 +60,7 @@ export class RateLimitEnforcer {
   private readonly logger = new Logger('RateLimit');
 
   constructor(
-    private readonly limiter: ResilientLimiter,
+    private readonly service: RateLimitService,
     private readonly options: ResolvedRateLimitOptions,
   ) {
     this.plans = new RoutePlans(options.rules);
@@ -72,7 +93,7 @@ export class RateLimitEnforcer {
         plan,
         context,
         adapter,
-        plan.rules.map((rule) => ({ rule, subject: client, limit: rule.limit as number, cost: rule.cost as number })),
+        plan.rules.map((rule) => new GuardCheck(rule, client, rule.limit as number, rule.cost as number)),
       );
     }
     const rules = this.rulesFor(plan, kind);
@@ -86,9 +107,10 @@ export class RateLimitEnforcer {
     plan: RoutePlan,
     context: ExecutionContext,
     adapter: RateLimitContextAdapter,
-    checks: readonly Check[],
+    checks: readonly GuardCheck[],
   ): Promise<boolean> {
-    return this.limiter.decide(checks, true).then((decision) => {
+    return Promise.resolve(this.service.consume(checks as RateLimitCheck[])).then((answer) => {
+      const decision = answer instanceof Decision ? answer : completed(answer);
       adapter.setHeaders?.(context, this.responses.headers(decision));
       if (!decision.allowed) throw this.refusalOf(decision, context, adapter);
       const call = adapter.call(context);
@@ -118,7 +140,7 @@ export class RateLimitEnforcer {
     const names = rules.filter(({ count }) => count === (failed ? 'successes' : 'failures')).map(({ name }) => name);
     if (names.length === 0) return;
     try {
-      await this.limiter.refund(decision, ({ rule }) => names.includes(rule.name));
+      await this.service.refund(decision, names);
     } catch (error) {
       events.redisFailed.publish(() => ({ rules: names, policy: 'not-refunded', error }));
     }
@@ -139,7 +161,7 @@ export class RateLimitEnforcer {
     context: ExecutionContext,
     client: string | undefined,
     kind: string,
-  ): Promise<Check[] | undefined> {
+  ): Promise<GuardCheck[] | undefined> {
     const evaluated = await Promise.all(rules.map((rule) => evaluateRule(rule, context, client)));
     const checks = evaluated.filter((check) => check !== undefined);
     // `filter`, because `deniesUnknown` must report each rule without a subject; `some` would stop at the first one.
@@ -168,4 +190,21 @@ export class RateLimitEnforcer {
     }
     return denies;
   }
+}
+
+const NOTHING_DECIDED: RateLimitDecision = Object.freeze({
+  allowed: false,
+  source: 'none',
+  reason: undefined,
+  retryAfterMs: 0,
+  rules: Object.freeze([]),
+  policies: Object.freeze([]),
+});
+
+/** Fills in what a mock of RateLimitService left out of its decision. */
+function completed(decision: Partial<RateLimitDecision> | undefined): RateLimitDecision {
+  if (typeof decision === 'object') return { ...NOTHING_DECIDED, ...decision };
+  throw new InvalidRateLimitInputError(
+    `RateLimitService.consume returned ${shown(decision)}. Expected a decision: let the mock return { allowed: true }, for example.`,
+  );
 }

@@ -1,15 +1,29 @@
-import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Inject, Injectable, Optional, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { InjectService, InvalidOptionError, missingService } from '../../internal/src';
 import { RateLimitEnforcer } from './rate-limit.enforcer';
+import { RateLimitService } from './rate-limit.service';
+
+const MISSING = { where: 'RateLimitGuard', service: 'RateLimitService', method: 'consume', module: 'RateLimitModule' };
 
 /**
  * Allows or refuses a request by the rules of its route: the rules of the module, of the class and of the method.
  *
  * The guard works for HTTP on Express and Fastify, GraphQL, WebSocket gateways and microservices. If the guard is applied to
  * a route twice, each request is counted once.
+ *
+ * It calls `RateLimitService.consume` with the checks of a request, so a mock of the service decides in its place. The subject of a
+ * request without a client or user is then the empty text.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
-  constructor(@Inject(RateLimitEnforcer) private readonly enforcer: RateLimitEnforcer) {}
+  private readonly enforcer: RateLimitEnforcer | undefined;
+
+  constructor(
+    @InjectService(RateLimitService) service: RateLimitService | undefined,
+    @Optional() @Inject(RateLimitEnforcer) enforcer?: unknown,
+  ) {
+    this.enforcer = RateLimitEnforcer.of(enforcer, service);
+  }
 
   /**
    * Decides a request.
@@ -21,6 +35,13 @@ export class RateLimitGuard implements CanActivate {
    * function throws
    */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    return this.enforcer.admit(context);
+    return this.enforcer === undefined ? plain() : this.enforcer.admit(context);
   }
+}
+
+/** Allows a request of a test without RateLimitService. @throws InvalidOptionError unless luanest/testing allows it */
+function plain(): true {
+  const problem = missingService(MISSING);
+  if (problem !== undefined) throw new InvalidOptionError(problem);
+  return true;
 }

@@ -1,6 +1,15 @@
-import { Inject, Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  Optional,
+  type CallHandler,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
 import { tap, type Observable } from 'rxjs';
+import { InjectService } from '../../internal/src';
 import { RateLimitEnforcer } from './rate-limit.enforcer';
+import { RateLimitService } from './rate-limit.service';
 
 /**
  * Refunds the hits of a call after its handler: under rules that count failures if the handler succeeded, and under rules
@@ -13,16 +22,24 @@ import { RateLimitEnforcer } from './rate-limit.enforcer';
  */
 @Injectable()
 export class RateLimitInterceptor implements NestInterceptor {
-  constructor(@Inject(RateLimitEnforcer) private readonly enforcer: RateLimitEnforcer) {}
+  private readonly enforcer: RateLimitEnforcer | undefined;
+
+  constructor(
+    @InjectService(RateLimitService) service: RateLimitService | undefined,
+    @Optional() @Inject(RateLimitEnforcer) enforcer?: unknown,
+  ) {
+    this.enforcer = RateLimitEnforcer.of(enforcer, service);
+  }
 
   /** Runs the handler, and refunds its hits if its outcome does not count. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const decision = this.enforcer.takeDecision(context);
-    if (decision === undefined) return next.handle();
+    const { enforcer } = this;
+    const decision = enforcer?.takeDecision(context);
+    if (enforcer === undefined || decision === undefined) return next.handle();
     return next.handle().pipe(
       tap({
-        error: () => void this.enforcer.settle(context, decision, true),
-        complete: () => void this.enforcer.settle(context, decision, false),
+        error: () => void enforcer.settle(context, decision, true),
+        complete: () => void enforcer.settle(context, decision, false),
       }),
     );
   }

@@ -53,9 +53,9 @@ export function commonProviders(interceptor: boolean): Provider[] {
     },
     {
       provide: RateLimitEnforcer,
-      inject: [ResilientLimiter, RATE_LIMIT_OPTIONS],
-      useFactory: (limiter: ResilientLimiter, options: ResolvedRateLimitOptions) =>
-        new RateLimitEnforcer(limiter, options),
+      inject: [RateLimitService, RATE_LIMIT_OPTIONS],
+      useFactory: (service: RateLimitService, options: ResolvedRateLimitOptions) =>
+        new RateLimitEnforcer(service, options),
     },
     {
       provide: RateLimitExplorer,

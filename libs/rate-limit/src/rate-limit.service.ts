@@ -1,5 +1,5 @@
 import { Checks, shown } from '../../internal/src';
-import type { Check } from './limiter/limiter.port';
+import { GuardCheck, type Check } from './limiter/limiter.port';
 import type { ResilientLimiter } from './limiter/resilient-limiter';
 import { InvalidRateLimitInputError } from './rate-limit.errors';
 import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
@@ -7,6 +7,8 @@ import { MAX_DURATION_MS, MAX_HITS, mostHits, named, resolveRule } from './rules
 import type { NamedRule, RateLimitRule } from './rules/rule';
 
 type CallOptions = Pick<RateLimitCheck, 'cost' | 'limit'>;
+/** First argument of `consume` and `peek`: the rule of one check, or the checks. */
+type First = RateLimitRule | string | readonly RateLimitCheck[];
 
 const NO_OPTIONS: CallOptions = Object.freeze({});
 
@@ -34,30 +36,22 @@ export class RateLimitService {
    * @param options `cost` and `limit` of this call, as in RateLimitCheck; they replace the rule's values
    * @throws InvalidRateLimitInputError for an invalid argument, InvalidOptionError for an invalid rule; nothing is counted then
    */
-  consume(
-    rule: RateLimitRule | string,
-    subject: string,
-    options: CallOptions = NO_OPTIONS,
-  ): Promise<RateLimitDecision> {
-    return this.decide(() => [this.checkOf(rule, subject, options)], true);
-  }
-
+  consume(rule: RateLimitRule | string, subject: string, options?: CallOptions): Promise<RateLimitDecision>;
   /**
-   * Counts a request under the rules that allow it, or under none if a rule other than a shadow rule refuses. Throws as `consume`
-   * does.
+   * Counts a request under the rules that allow it, or under none if a rule other than a shadow rule refuses. RateLimitGuard calls
+   * it. Throws as the call with one rule does.
    */
-  consumeAll(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision> {
-    return this.decide(() => this.checksOf(checks), true);
+  consume(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision>;
+  consume(first: First, subject?: string, options: CallOptions = NO_OPTIONS): Promise<RateLimitDecision> {
+    return this.decide(first, subject, options, true);
   }
 
   /** Decides as `consume` would now, but counts nothing and starts no block. Throws as `consume` does. */
-  peek(rule: RateLimitRule | string, subject: string, options: CallOptions = NO_OPTIONS): Promise<RateLimitDecision> {
-    return this.decide(() => [this.checkOf(rule, subject, options)], false);
-  }
-
-  /** Decides as `consumeAll` would now, but counts nothing and starts no block. Throws as `consume` does. */
-  peekAll(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision> {
-    return this.decide(() => this.checksOf(checks), false);
+  peek(rule: RateLimitRule | string, subject: string, options?: CallOptions): Promise<RateLimitDecision>;
+  /** Decides as `consume` would now, but counts nothing and starts no block. Throws as `consume` does. */
+  peek(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision>;
+  peek(first: First, subject?: string, options: CallOptions = NO_OPTIONS): Promise<RateLimitDecision> {
+    return this.decide(first, subject, options, false);
   }
 
   /**
@@ -94,9 +88,18 @@ export class RateLimitService {
   }
 
   // An `async` method would cost one promise more per call. An invalid call rejects here, too.
-  private decide(makeChecks: () => Check[], charge: boolean): Promise<RateLimitDecision> {
+  private decide(
+    first: First,
+    subject: string | undefined,
+    options: CallOptions,
+    charge: boolean,
+  ): Promise<RateLimitDecision> {
     try {
-      return this.limiter.decide(makeChecks(), charge);
+      if (!Array.isArray(first)) {
+        return this.limiter.decide([this.checkOf(first as RateLimitRule | string, subject, options)], charge);
+      }
+      const checks = first as readonly RateLimitCheck[];
+      return this.limiter.decide(isOfGuard(checks) ? checks : this.checksOf(checks), charge);
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
@@ -113,7 +116,7 @@ export class RateLimitService {
     return resolved;
   }
 
-  private checkOf(given: RateLimitRule | string, subject: string, { cost, limit }: CallOptions): Check {
+  private checkOf(given: RateLimitRule | string, subject: string | undefined, { cost, limit }: CallOptions): Check {
     const rule = this.ruleOf(given);
     return {
       rule,
@@ -143,7 +146,11 @@ export class RateLimitService {
 
 const input = new Checks('RateLimitService', (message) => new InvalidRateLimitInputError(message));
 
-function checkSubject(subject: string): string {
+function isOfGuard(checks: readonly unknown[]): checks is readonly GuardCheck[] {
+  return checks[0] instanceof GuardCheck;
+}
+
+function checkSubject(subject: string | undefined): string {
   if (typeof subject === 'string' && subject !== '') return subject;
   return input.refuse('subject', subject, 'text of at least 1 character');
 }

@@ -160,13 +160,13 @@ describe.each(servers)('the service on %s', (_name, connect) => {
       { name: 'all-c', limit: 1, ...minute, algorithm: 'sliding-log' as const },
     ];
     const checks = rules.map((rule) => ({ rule, subject: 'one' }));
-    expect(await bench.service.consumeAll(checks)).toMatchObject({ allowed: true });
-    const refused = await bench.service.consumeAll(checks);
+    expect(await bench.service.consume(checks)).toMatchObject({ allowed: true });
+    const refused = await bench.service.consume(checks);
     expect(refused).toMatchObject({
       allowed: false,
       rules: [{ allowed: true }, { allowed: true }, { allowed: false }],
     });
-    const after = await bench.service.peekAll(checks.slice(0, 2));
+    const after = await bench.service.peek(checks.slice(0, 2));
     expect(after.rules.map(({ used }) => used)).toEqual([1, 1]);
   });
 
@@ -174,8 +174,8 @@ describe.each(servers)('the service on %s', (_name, connect) => {
     const rules = ['address', 'tenant', 'user'].map((name) => ({ name: `mixed-${name}`, limit: 5, ...minute }));
     for (let i = 0; i < 20; i++) {
       const checks = rules.map((rule, n) => ({ rule, subject: `${n}-${i}`, limit: n === 2 ? 1 : 5 }));
-      expect(await bench.service.consumeAll(checks)).toMatchObject({ allowed: true });
-      const refused = await bench.service.consumeAll(checks);
+      expect(await bench.service.consume(checks)).toMatchObject({ allowed: true });
+      const refused = await bench.service.consume(checks);
       expect(refused).toMatchObject({ allowed: false });
       expect(refused.rules.map(({ used }) => used)).toEqual([1, 1, 1]);
       // The refund is in flight; Redis runs it before later calls to the same slots.
@@ -198,7 +198,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
   it('a shadow rule counts and reports, but never refuses', async () => {
     const shadow = { name: 'shadow', limit: 1, ...minute, shadow: true };
     const real = { name: 'real', limit: 3, ...minute };
-    const run = () => bench.service.consumeAll([shadow, real].map((rule) => ({ rule, subject: 's' })));
+    const run = () => bench.service.consume([shadow, real].map((rule) => ({ rule, subject: 's' })));
     expect(await run()).toMatchObject({ allowed: true, rules: [{ allowed: true }, { allowed: true }] });
     expect(await run()).toMatchObject({ allowed: true, rules: [{ allowed: false, shadow: true }, { used: 2 }] });
     await run();
@@ -249,7 +249,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
     await expect(bench.service.consume({ ...rule, windowMs: 0.5 }, 's')).rejects.toThrow(InvalidOptionError);
     await expect(bench.service.block(rule, 's', 0)).rejects.toThrow(/blockMs is 0/);
     const twice = [rule, rule].map((each) => ({ rule: each, subject: 's' }));
-    await expect(bench.service.consumeAll(twice)).rejects.toThrow(/given twice/);
+    await expect(bench.service.consume(twice)).rejects.toThrow(/given twice/);
     expect((await keysUnder(bench)).filter((key) => key.includes(':invalid:'))).toEqual([]);
     expect(await bench.service.consume('known', 's')).toMatchObject({ allowed: true });
   });

@@ -98,9 +98,9 @@ describe('when Redis is slow or unavailable', () => {
       rule: { ...rule, name: `own-${onRedisError}`, onRedisError },
       subject: 's',
     }));
-    expect(await service.consumeAll(mixed)).toMatchObject({ allowed: false, reason: 'redis-error' });
-    expect(await service.consumeAll(mixed.slice(0, 2))).toMatchObject({ allowed: true, source: 'local' });
-    expect(await service.consumeAll(mixed.slice(0, 2))).toMatchObject({ allowed: false, source: 'local' });
+    expect(await service.consume(mixed)).toMatchObject({ allowed: false, reason: 'redis-error' });
+    expect(await service.consume(mixed.slice(0, 2))).toMatchObject({ allowed: true, source: 'local' });
+    expect(await service.consume(mixed.slice(0, 2))).toMatchObject({ allowed: false, source: 'local' });
   });
 
   it('an unavailable server: no check waits longer than the deadline, and nothing is sent later', async () => {
@@ -130,7 +130,7 @@ describe('when Redis is slow or unavailable', () => {
     await cut;
     const again = proxy.cutFromReply({ when: isEvalsha });
     const checks = [single, bucket].map((rule) => ({ rule, subject: 's' }));
-    expect(await service.consumeAll(checks)).toMatchObject({ allowed: true, rules: [{ used: 4 }, { used: 2 }] });
+    expect(await service.consume(checks)).toMatchObject({ allowed: true, rules: [{ used: 4 }, { used: 2 }] });
     await again;
   });
 

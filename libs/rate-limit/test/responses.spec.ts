@@ -154,7 +154,7 @@ it('a cached refusal names all policies', async () => {
   ];
   const policies: unknown[] = [];
   for (let i = 0; i < 3; i++) {
-    const decision = await service.consumeAll(checks);
+    const decision = await service.consume(checks);
     policies.push([decision.source, headers(decision)['RateLimit-Policy']]);
   }
   const both = '"a";q=1;w=60, "b";q=50;w=60';

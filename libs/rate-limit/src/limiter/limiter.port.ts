@@ -11,6 +11,16 @@ export interface Check {
   readonly cost: number;
 }
 
+/** A check that RateLimitGuard made. RateLimitService passes it on without looking at its parts again. */
+export class GuardCheck implements Check {
+  constructor(
+    readonly rule: NamedRule,
+    readonly subject: string,
+    readonly limit: number,
+    readonly cost: number,
+  ) {}
+}
+
 /** Two readings of this process's monotonic clock, ms: a decision was made between them. */
 export interface Span {
   readonly fromMs: number;
