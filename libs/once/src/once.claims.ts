@@ -1,11 +1,23 @@
+import { UnknownOutcomeError } from 'luanest/script-registry';
 import { Checks, type KnownOptions } from '../../internal/src';
-import { InvalidOnceInputError } from './once.errors';
+import { decodeResponse, encodeStored, EncodedResponse } from './idempotency/stored-response';
+import { InvalidOnceInputError, OnceResultTooLargeError } from './once.errors';
 import { decodeResult, encodeResult } from './once.input';
 import type { ResolvedOnceModuleOptions } from './once.options';
 import { fenceOf, leaseEndsAtOf, type StoredAnswer } from './once.scripts';
 import type { FullClaim, OnceStore } from './once.store';
+import type { Located } from './once.targets';
 import { KNOWN_TERMS, resolveTerms, type ResolvedTerms } from './once.terms';
-import type { Claim, ClaimAnswer, RunOptions } from './once.types';
+import type {
+  Claim,
+  ClaimAnswer,
+  ConfirmAnswer,
+  Mismatch,
+  ReleaseAnswer,
+  RenewAnswer,
+  RunOptions,
+  StoredResponse,
+} from './once.types';
 
 export type ClaimsOptions = Omit<ResolvedOnceModuleOptions, 'idempotency'>;
 
@@ -19,24 +31,36 @@ const input = new Checks('OnceService', (message) => new InvalidOnceInputError(m
 
 /** Claims ids for OnceService and for runs, with the options of the module as defaults. */
 export class Claims {
+  /** Terms of options that cannot change, such as those of a route. */
+  private readonly resolved = new WeakMap<RunOptions, ResolvedTerms>();
+
   constructor(
     readonly store: OnceStore,
     readonly options: ClaimsOptions,
   ) {}
 
   /** Checks the options of a call and fills in the options of the module. @throws InvalidOnceInputError, InvalidOptionError */
-  fill(options: RunOptions): FullRun {
-    unknownOptions.options('', options, KNOWN);
-    const terms = resolveTerms(options, this.options, input);
-    return { ...terms, token: options.token ?? this.store.newToken(), fingerprint: '' };
+  fill(options: RunOptions, fingerprint = ''): FullRun {
+    const terms = this.resolved.get(options) ?? this.resolve(options);
+    const { leaseMs, maxLeaseMs, retentionMs, delivery, replicas, replicasTimeoutMs } = terms;
+    const token = options.token ?? this.store.newToken();
+    return { leaseMs, maxLeaseMs, retentionMs, delivery, replicas, replicasTimeoutMs, token, fingerprint };
   }
 
-  /** Claims a key in Redis. @param id id that the returned claim has in its field `id` */
-  async take(id: string, key: string, full: FullClaim): Promise<ClaimAnswer> {
-    const answer = await this.store.claim(key, full);
-    if (answer.status === 'in-progress') return { status: 'in-progress', retryAfterMs: Number(answer.text) };
-    if (answer.status === 'claimed') return this.claimOf(id, key, full, answer);
-    return { status: 'done', result: decodeResult(answer.text), confirmed: answer.status === 'done' };
+  /**
+   * Claims a key in Redis.
+   *
+   * @param freed true: if it is unknown whether Redis made the claim, it is released, because only this call knows its token
+   */
+  take(located: Located, full: FullClaim, freed: boolean): Promise<ClaimAnswer | Mismatch> {
+    return this.store.claim(located.key, full).then(
+      (answer) => this.answerOf(located, full, answer),
+      (error: unknown) => {
+        // ioredis may send the claim again later. The release is sent after that, and frees the key.
+        if (freed && error instanceof UnknownOutcomeError) void this.store.giveBack(located.key, full.token);
+        throw error;
+      },
+    );
   }
 
   /** Returns a result as the JSON that is stored. @throws OnceResultTooLargeError, InvalidOnceInputError */
@@ -44,18 +68,73 @@ export class Claims {
     return encodeResult(result, this.options.maxResultBytes);
   }
 
-  private claimOf(id: string, key: string, full: FullClaim, answer: StoredAnswer): Claim {
-    const { store } = this;
-    const { token, leaseMs } = full;
-    return {
-      status: 'claimed',
-      id,
-      token,
-      fence: fenceOf(answer),
-      leaseEndsAtMs: leaseEndsAtOf(answer),
-      renew: async (options = {}) => store.renew(key, token, options.leaseMs ?? leaseMs),
-      confirm: async (result) => store.confirm(key, token, this.encode(result), full),
-      release: async () => store.release(key, token),
-    };
+  private resolve(options: RunOptions): ResolvedTerms {
+    unknownOptions.options('', options, KNOWN);
+    const terms = resolveTerms(options, this.options, input);
+    if (Object.isFrozen(options)) this.resolved.set(options, terms);
+    return terms;
   }
+
+  private answerOf(located: Located, full: FullClaim, answer: StoredAnswer): ClaimAnswer | Mismatch {
+    const { status, text } = answer;
+    if (status === 'claimed') return new OwnClaim(this, located, full, answer);
+    if (status === 'in-progress') return { status, retryAfterMs: Number(text) };
+    if (status === 'mismatch') return { status };
+    const result = located.isRequest ? decodeResponse(text) : decodeResult(text);
+    return { status: 'done', result, confirmed: status === 'done' };
+  }
+}
+
+/** A claim that the caller owns. Its methods are shared by all claims, because closures for each request cost more. */
+class OwnClaim implements Claim {
+  readonly status = 'claimed';
+  readonly id: string;
+  readonly token: string;
+  readonly fence: number;
+  readonly leaseEndsAtMs: number;
+  readonly #claims: Claims;
+  readonly #located: Located;
+  readonly #full: FullClaim;
+
+  constructor(claims: Claims, located: Located, full: FullClaim, answer: StoredAnswer) {
+    this.id = located.id;
+    this.token = full.token;
+    this.fence = fenceOf(answer);
+    this.leaseEndsAtMs = leaseEndsAtOf(answer);
+    this.#claims = claims;
+    this.#located = located;
+    this.#full = full;
+  }
+
+  async renew(options: { readonly leaseMs?: number } = {}): Promise<RenewAnswer> {
+    return this.#claims.store.renew(this.#located.key, this.token, options.leaseMs ?? this.#full.leaseMs);
+  }
+
+  // An `async` method would cost one promise more per call. An invalid result rejects here, too.
+  confirm(result?: unknown): Promise<ConfirmAnswer> {
+    const { store, options } = this.#claims;
+    try {
+      const { isRequest, key } = this.#located;
+      const text = isRequest ? encodedResponse(result, options.maxResultBytes) : this.#claims.encode(result);
+      return store.confirm(key, this.token, text, this.#full);
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  release(): Promise<ReleaseAnswer> {
+    return this.#claims.store.release(this.#located.key, this.token);
+  }
+}
+
+function encodedResponse(response: unknown, maxBytes: number): string {
+  if (response === undefined) return '';
+  if (response instanceof EncodedResponse) return response.text;
+  if (typeof response !== 'object' || response === null || !('headers' in response)) {
+    throw input.error('The result of a request is not a StoredResponse. Confirm with status, headers and body.');
+  }
+  const text = encodeStored(response as StoredResponse, maxBytes);
+  if (text === undefined)
+    throw new OnceResultTooLargeError(Buffer.byteLength((response as StoredResponse).body), maxBytes);
+  return text;
 }

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
 import { constructed, defineLuanestModule, type ModuleExtras } from '../../internal/src';
+import { IdempotencyParts } from './idempotency/idempotency.parts';
 import { OnceExplorer } from './once.explorer';
 import { ONCE_OPTIONS, resolveOptions, type OnceModuleOptions, type ResolvedOnceModuleOptions } from './once.options';
 import { onceScripts } from './once.scripts';
@@ -17,11 +18,12 @@ const OnceModuleBase = defineLuanestModule<OnceModuleOptions, ModuleExtras, Reso
     imports: [DiscoveryModule, ScriptRegistryModule.forFeature(onceScripts, registry)],
     providers: [
       constructed(OnceStore, getScriptRegistryToken(registry)),
-      constructed(Runs, OnceStore, options),
+      constructed(Runs, options),
       constructed(OnceService, OnceStore, options, Runs),
+      constructed(IdempotencyParts, options, Runs),
       constructed(OnceExplorer, DiscoveryService, MetadataScanner, OnceService),
     ],
-    exports: [OnceService, OnceStore, Runs, options],
+    exports: [OnceService, IdempotencyParts],
   }),
 });
 

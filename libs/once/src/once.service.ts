@@ -8,11 +8,13 @@ import type {
   ClaimOptions,
   ConfirmAnswer,
   MessageTarget,
+  Mismatch,
   OnceRun,
   OnceTarget,
   PeekAnswer,
   ReleaseAnswer,
   RenewAnswer,
+  RequestTarget,
   RunAnswer,
   RunOptions,
 } from './once.types';
@@ -32,7 +34,7 @@ export class OnceService implements BeforeApplicationShutdown {
   constructor(
     private readonly store: OnceStore,
     private readonly options: ClaimsOptions,
-    private readonly runs = new Runs(store, options),
+    private readonly runs = new Runs(options),
   ) {
     this.claims = new Claims(store, options);
     this.runner = new Runner(this.claims, runs);
@@ -48,15 +50,29 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
+   * Claims a request, as IdempotencyInterceptor does for a route with `@Idempotent()`. Its result is a StoredResponse. Throws as
+   * the call with an id does.
+   */
+  claim(target: RequestTarget, options?: ClaimOptions): Promise<ClaimAnswer | Mismatch>;
+  /**
    * Claims an id for the time of a lease, unless another owner has the id or the id is done. Nothing renews the lease
    * automatically.
    *
+   * If it is unknown whether Redis made a claim without `token`, the call releases it, and rejects.
+   *
+   * @param target an id of the app's own, or a message with `@Once()`
    * @throws InvalidOnceInputError, InvalidOptionError for an invalid argument, before anything is sent; OnceNotReplicatedError
    * with `replicas`; the errors of ScriptRegistry.run()
    */
-  async claim(id: string, options: ClaimOptions = {}): Promise<ClaimAnswer> {
-    const full = this.claims.fill(options);
-    return this.claims.take(id, this.store.keyOf(id), full);
+  claim(target: string | MessageTarget, options?: ClaimOptions): Promise<ClaimAnswer>;
+  // An `async` method would cost one promise more per call. An invalid call rejects here, too.
+  claim(target: string | OnceTarget, options: ClaimOptions = {}): Promise<ClaimAnswer | Mismatch> {
+    try {
+      const located = locate(this.store, target);
+      return this.claims.take(located, this.claims.fill(options, located.fingerprint), options.token === undefined);
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
+    }
   }
 
   /**
@@ -137,8 +153,7 @@ export class OnceService implements BeforeApplicationShutdown {
     options: RunOptions,
     work: (run: OnceRun) => T | PromiseLike<T>,
   ): Promise<RunAnswer<Awaited<T>>> {
-    const { id, key } = locate(this.store, target);
-    return this.runs.track(this.runner.run({ id, key, options, body: work }));
+    return this.runs.track(this.runner.run({ located: locate(this.store, target), options, body: work }));
   }
 
   /** Waits up to `drainMs` for the runs, then fires their signals and waits up to `abortGraceMs`. */

@@ -62,7 +62,10 @@ export interface Claim {
   readonly leaseEndsAtMs: number;
   /** Calls `OnceService.renew` for this claim. Default of `leaseMs`: the `leaseMs` of the claim. */
   renew(options?: { readonly leaseMs?: number }): Promise<RenewAnswer>;
-  /** Calls `OnceService.confirm` for this claim, but waits for the `replicas` of the claim. */
+  /**
+   * Calls `OnceService.confirm` for this claim, but waits for the `replicas` of the claim. The result of a request is a
+   * StoredResponse.
+   */
   confirm(result?: unknown): Promise<ConfirmAnswer>;
   /** Calls `OnceService.release` for this claim. */
   release(): Promise<ReleaseAnswer>;
@@ -104,7 +107,7 @@ export type ClaimAnswer =
   | InProgress
   | {
       readonly status: 'done';
-      /** Result that was confirmed; undefined if there was none. */
+      /** Result that was confirmed, of a request a StoredResponse; undefined if there was none. */
       readonly result: unknown;
       /**
        * False if the lease of an `at-most-once` claim ended without a confirmation. Then nobody knows if the work was
@@ -112,6 +115,11 @@ export type ClaimAnswer =
        */
       readonly confirmed: boolean;
     };
+
+/** Result of `OnceService.claim` for a request that was claimed with another fingerprint. Nothing was changed. */
+export interface Mismatch {
+  readonly status: 'mismatch';
+}
 
 /** Result if the caller does not own the id, or no longer. Nothing was changed. */
 interface Lost {

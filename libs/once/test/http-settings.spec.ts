@@ -2,13 +2,10 @@ import { Controller, Injectable, Post } from '@nestjs/common';
 import { MessagePattern } from '@nestjs/microservices';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host';
 import { Reflector } from '@nestjs/core';
-import { Idempotent, IdempotencyInterceptor, type IdempotencyRouteOptions } from 'luanest/once';
+import { Idempotent, IdempotencyInterceptor, type IdempotencyRouteOptions, type OnceService } from 'luanest/once';
 import { Observable, of } from 'rxjs';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
-import { resolveOptions } from '../src/once.options';
-import type { OnceStore } from '../src/once.store';
-import type { Runs } from '../src/runs/runs';
 import { openHttp, platforms, type HttpApp } from './http-support';
 
 let runs = 0;
@@ -162,8 +159,7 @@ describe('@Idempotent() on a method that is not an HTTP route', () => {
     class Plain {
       onPaid(): void {}
     }
-    const options = resolveOptions({ idempotency: { subject: () => 'ann' } });
-    const interceptor = new IdempotencyInterceptor(options, {} as OnceStore, {} as Runs, new Reflector());
+    const interceptor = new IdempotencyInterceptor({} as OnceService, new Reflector());
     const message = (target: typeof Mixed | typeof Plain) => {
       const context = new ExecutionContextHost([], target, target.prototype.onPaid.bind(undefined));
       context.setType('rpc');

@@ -141,7 +141,7 @@ describe('the signal of a run', () => {
   });
 
   it('fires for a request without a claim when the app shuts down', async () => {
-    const runs = new Runs(bench.store, { drainMs: 0, abortGraceMs: 0 });
+    const runs = new Runs({ drainMs: 0, abortGraceMs: 0 });
     const { signal } = runs.unprotected('key');
     await runs.close();
     await eventually(() => expect(signal.reason).toBeInstanceOf(OnceLostError));

@@ -43,7 +43,8 @@ export class RateLimitEnforcer {
    * @param provided what Nest injects as RateLimitEnforcer
    */
   static of(provided: unknown, service: Partial<RateLimitService> | undefined): RateLimitEnforcer | undefined {
-    if (provided instanceof RateLimitEnforcer) return (provided.service as Partial<RateLimitService>).consume ? provided : undefined;
+    if (provided instanceof RateLimitEnforcer)
+      return (provided.service as Partial<RateLimitService>).consume ? provided : undefined;
     if (!service?.consume) return undefined;
     const enforcer = ofMocks.get(service) ?? new RateLimitEnforcer(service as RateLimitService, resolveOptions({}));
     ofMocks.set(service, enforcer);

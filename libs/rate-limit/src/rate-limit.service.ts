@@ -29,6 +29,11 @@ export class RateLimitService {
   }
 
   /**
+   * Counts a request under the rules that allow it, or under none if a rule other than a shadow rule refuses. RateLimitGuard calls
+   * it. Throws as the call with one rule does.
+   */
+  consume(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision>;
+  /**
    * Counts a request of a subject under one rule, if the rule allows the request. If Redis fails, the policy `onRedisError`
    * decides.
    *
@@ -37,19 +42,14 @@ export class RateLimitService {
    * @throws InvalidRateLimitInputError for an invalid argument, InvalidOptionError for an invalid rule; nothing is counted then
    */
   consume(rule: RateLimitRule | string, subject: string, options?: CallOptions): Promise<RateLimitDecision>;
-  /**
-   * Counts a request under the rules that allow it, or under none if a rule other than a shadow rule refuses. RateLimitGuard calls
-   * it. Throws as the call with one rule does.
-   */
-  consume(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision>;
   consume(first: First, subject?: string, options: CallOptions = NO_OPTIONS): Promise<RateLimitDecision> {
     return this.decide(first, subject, options, true);
   }
 
   /** Decides as `consume` would now, but counts nothing and starts no block. Throws as `consume` does. */
-  peek(rule: RateLimitRule | string, subject: string, options?: CallOptions): Promise<RateLimitDecision>;
-  /** Decides as `consume` would now, but counts nothing and starts no block. Throws as `consume` does. */
   peek(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision>;
+  /** Decides as `consume` would now, but counts nothing and starts no block. Throws as `consume` does. */
+  peek(rule: RateLimitRule | string, subject: string, options?: CallOptions): Promise<RateLimitDecision>;
   peek(first: First, subject?: string, options: CallOptions = NO_OPTIONS): Promise<RateLimitDecision> {
     return this.decide(first, subject, options, false);
   }

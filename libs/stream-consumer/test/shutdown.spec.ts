@@ -157,7 +157,7 @@ it('logs no warning if the start of the consumers fails after the close', async 
   const warn = jest.spyOn(Logger.prototype, 'warn');
   try {
     server.pause();
-    bench.streams.declare(group('late', 'g'), 'a test', () => undefined);
+    bench.streams['consumers'].declare(group('late', 'g'), 'a test', () => undefined);
     const starting = bench.streams.onApplicationBootstrap();
     await bench.streams.beforeApplicationShutdown();
     await starting;

@@ -2,27 +2,30 @@ import {
   Inject,
   Injectable,
   Logger,
+  Optional,
   type CallHandler,
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
-import { InvalidOptionError, time } from '../../../internal/src';
+import { InjectService, missingService, time } from '../../../internal/src';
 import { Observable, type Subscriber } from 'rxjs';
-import { ONCE_OPTIONS, type ResolvedOnceModuleOptions } from '../once.options';
 import type { ResolvedIdempotencyOptions, ResolvedRouteOptions, Subject } from './idempotency.options';
-import { OnceNotReplicatedError } from '../once.errors';
-import { fenceOf, OnceStore, type FullClaim, type StoredAnswer } from '../once.store';
-import { Runs } from '../runs/runs';
+import { OnceNotReplicatedError, OnceSetupError } from '../once.errors';
+import { events } from '../once.events';
+import { OnceService } from '../once.service';
+import type { Claim, RequestTarget } from '../once.types';
+import type { Runs } from '../runs/runs';
+import { IdempotencyParts } from './idempotency.parts';
 import { keepRun } from './current-once-run.decorator';
 import { ProtectedRequest } from './protected-request';
 import { hasLeft } from './http2-head';
 import { IdempotencyException } from './idempotency.exception';
 import { IDEMPOTENT, notHttp } from './idempotency.metadata';
 import type { HttpRequest } from './request-body';
-import { fingerprintOf, idOf, readKey, subjectOf } from './request-identity';
-import { answerRepeat, RetryPauses } from './repeat';
+import { fingerprintOf, readKey, subjectOf } from './request-identity';
+import { answerRepeat, RetryPauses, type RepeatAnswer } from './repeat';
 import { sendAsProblem } from './problem';
 import { RouteSettings } from './route-settings';
 import { rawOf, type HttpResponse } from './response-recorder';
@@ -33,6 +36,8 @@ import { rawOf, type HttpResponse } from './response-recorder';
  */
 const SEEN = Symbol('luanest:idempotency-seen');
 type Request = HttpRequest & { [SEEN]?: ProtectedRequest | 'unprotected' };
+
+const MISSING = { where: 'IdempotencyInterceptor', service: 'OnceService', method: 'claim', module: 'OnceModule' };
 
 /** Errors of a claim to which `onRedisError` applies: Redis was unavailable or refused, or too few replicas have the claim. */
 const REDIS_ERRORS = [NotSentError, ScriptRefusedError, UnknownOutcomeError, OnceNotReplicatedError];
@@ -59,29 +64,31 @@ interface KeyedRequest {
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
   private readonly settings: ResolvedIdempotencyOptions;
+  private readonly runs: Runs;
   /** Name of the header with the key, as Node's `headers` have it. */
   private readonly headerName: string;
   private readonly routes: RouteSettings;
+  /** True if claims are made: there is OnceModule, or else a mock of OnceService with `claim`. */
+  private readonly claims: boolean;
+  /** Error text for an app that has no OnceModule, or a mock of OnceService without `claim`. */
+  private readonly problem: string | undefined;
   private readonly logger = new Logger('OnceModule');
   /** Handlers for which a refusal with BODY_NOT_COMPARABLE was logged. */
   private readonly warned = new WeakSet<object>();
 
   /** @throws InvalidOptionError if the module has no option `idempotency` */
   constructor(
-    @Inject(ONCE_OPTIONS) options: ResolvedOnceModuleOptions,
-    @Inject(OnceStore) private readonly store: OnceStore,
-    @Inject(Runs) private readonly runs: Runs,
+    @InjectService(OnceService) private readonly once: OnceService,
     @Inject(Reflector) private readonly reflector: Reflector,
+    @Optional() @Inject(IdempotencyParts) provided?: unknown,
   ) {
-    if (options.idempotency === undefined) {
-      throw new InvalidOptionError(
-        '@Idempotent and IdempotencyInterceptor need a function that returns the id of the user who sent a request. ' +
-          'Set OnceModule.forRoot({ idempotency: { subject: (request) => ... } }).',
-      );
-    }
-    this.settings = options.idempotency;
+    const parts = IdempotencyParts.of(provided);
+    this.settings = parts.settings;
+    this.runs = parts.runs;
     this.routes = new RouteSettings(reflector, this.settings);
-    this.headerName = options.idempotency.header.toLowerCase();
+    this.headerName = this.settings.header.toLowerCase();
+    this.claims = typeof (once as Partial<OnceService> | undefined)?.claim === 'function';
+    this.problem = this.claims && !parts.withoutModule ? undefined : missingService(MISSING);
   }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
@@ -93,6 +100,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (seen !== undefined) return new Observable((subscriber) => seen.run(next, subscriber));
     const route = this.routes.of(context, request.method);
     if (route === undefined) return next.handle();
+    if (this.problem !== undefined) throw new OnceSetupError(this.problem);
+    if (!this.claims) return next.handle();
     const response = http.getResponse<HttpResponse>();
     return new Observable((subscriber) => {
       const refuse = (error: unknown): void => {
@@ -168,51 +177,45 @@ export class IdempotencyInterceptor implements NestInterceptor {
   }
 
   private prepareClaim(keyed: KeyedRequest, subject: string, fingerprint: string): void {
-    const { leaseMs, retentionMs, delivery, replicas, replicasTimeoutMs } = keyed.route;
-    const token = this.store.newToken();
-    const claim: FullClaim = { token, leaseMs, retentionMs, delivery, fingerprint, replicas, replicasTimeoutMs };
-    this.claim(keyed, this.store.keyOf(idOf(subject, keyed.key), 'request'), claim);
+    this.claim(keyed, { subject, key: keyed.key, fingerprint });
   }
 
   /** Claims the key of a request. @param pauses pauses of a request whose key was in progress before */
-  private claim(keyed: KeyedRequest, key: string, claim: FullClaim, pauses?: RetryPauses): void {
+  private claim(keyed: KeyedRequest, target: RequestTarget, pauses?: RetryPauses): void {
     const claimedAt = time.monotonicMs();
-    this.store
-      .claim(key, claim)
+    Promise.resolve(this.once.claim(target, keyed.route.terms))
       .then(
         (answer) => {
-          if (answer.status === 'claimed') this.claimed(keyed, key, claim, answer, claimedAt);
-          else this.repeat(keyed, key, claim, answer, pauses ?? new RetryPauses(claimedAt + keyed.route.waitMs));
+          if (answer.status === 'claimed') this.claimed(keyed, answer, claimedAt);
+          else this.repeat(keyed, target, answer, pauses ?? new RetryPauses(claimedAt + keyed.route.waitMs));
         },
-        (error: unknown) => {
-          // The claim may have taken effect, or ioredis sends it again later. The release is sent after that, and frees the key.
-          if (error instanceof UnknownOutcomeError) void this.store.giveBack(key, claim.token);
-          this.withoutClaim(error, keyed);
-        },
+        (error: unknown) => this.withoutClaim(error, keyed),
       )
       .catch(keyed.refuse);
   }
 
-  private claimed(keyed: KeyedRequest, key: string, claim: FullClaim, answer: StoredAnswer, claimedAt: number): void {
+  private claimed(keyed: KeyedRequest, claim: Claim, claimedAt: number): void {
     const { request, response, route, next, subscriber } = keyed;
-    const { token, leaseMs } = claim;
-    if (subscriber.closed) return void this.store.giveBack(key, token);
-    const held = { key, token, fence: fenceOf(answer), claimedAt, leaseMs, maxLeaseMs: route.maxLeaseMs };
-    const protectedRequest = new ProtectedRequest(this.store, this.runs, { id: keyed.key, held, route, response });
+    if (subscriber.closed) {
+      claim.release().catch((error: unknown) => events.settlementFailed.publish(() => ({ error })));
+      return;
+    }
+    const held = { claim, claimedAt, leaseMs: route.leaseMs, maxLeaseMs: route.maxLeaseMs };
+    const protectedRequest = new ProtectedRequest(this.runs, { id: keyed.key, held, route, response });
     request[SEEN] = protectedRequest;
     keepRun(request, protectedRequest.claim);
     protectedRequest.run(next, subscriber);
   }
 
   /** Replies to a repeat. While the first request is in progress, claims the key again after each pause. */
-  private repeat(keyed: KeyedRequest, key: string, claim: FullClaim, answer: StoredAnswer, pauses: RetryPauses): void {
+  private repeat(keyed: KeyedRequest, target: RequestTarget, answer: RepeatAnswer, pauses: RetryPauses): void {
     const { response, subscriber } = keyed;
     const reply = (): void => answerRepeat(answer, this.settings.header, response, subscriber);
     const isConnected = !subscriber.closed && !hasLeft(rawOf(response));
     if (answer.status !== 'in-progress' || !isConnected) return reply();
     pauses
       .pause()
-      .then((paused) => (paused ? this.claim(keyed, key, claim, pauses) : reply()))
+      .then((paused) => (paused ? this.claim(keyed, target, pauses) : reply()))
       .catch(keyed.refuse);
   }
 

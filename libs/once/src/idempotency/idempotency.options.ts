@@ -1,4 +1,4 @@
-import type { Checks, KnownOptions } from '../../../internal/src';
+import { Checks, type KnownOptions } from '../../../internal/src';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms, type ResolvedTerms } from '../once.terms';
 import type { ClaimTerms } from '../once.types';
 
@@ -39,9 +39,14 @@ export interface IdempotencyRouteOptions extends ClaimTerms {
   readonly waitMs?: number;
 }
 
-export type ResolvedRouteOptions = Readonly<
+type ResolvedOptions = Readonly<
   Required<Omit<IdempotencyRouteOptions, 'fingerprint'>> & Pick<IdempotencyRouteOptions, 'fingerprint'>
 >;
+
+export type ResolvedRouteOptions = ResolvedOptions & {
+  /** The terms of a claim. They are frozen, so that OnceService checks them once. */
+  readonly terms: ResolvedTerms;
+};
 
 /** Option `idempotency` of OnceModule: the user of a request, and the defaults of all routes with `@Idempotent()`. */
 export interface IdempotencyOptions extends IdempotencyRouteOptions {
@@ -85,12 +90,14 @@ export const MAX_RESULT_BYTES = 64 * 1_024 * 1_024;
  */
 export function resolveRoute(
   options: IdempotencyRouteOptions,
-  module: ResolvedRouteOptions,
+  module: ResolvedOptions,
   checks: Checks,
 ): ResolvedRouteOptions {
+  const terms = Object.freeze(resolveTerms(options, module, checks));
   const fingerprint = options.fingerprint ?? module.fingerprint;
   return Object.freeze({
-    ...resolveTerms(options, module, checks),
+    ...terms,
+    terms,
     fingerprint: checks.optionalFn('fingerprint', fingerprint, 'from the request to a string'),
     waitMs: checks.integer('waitMs', options.waitMs ?? module.waitMs, 0),
     required: checks.flag('required', options.required ?? module.required),
@@ -108,7 +115,7 @@ export function resolveRoute(
  * Any valid options of the module. The options of a route are checked with them when the class is loaded, before the module
  * exists.
  */
-const ANY_MODULE: ResolvedRouteOptions = {
+const ANY_MODULE: ResolvedOptions = {
   ...DEFAULT_TERMS,
   waitMs: 0,
   required: true,
@@ -139,7 +146,7 @@ export function resolveIdempotency(
   module.options('idempotency', options, KNOWN_OF_IDEMPOTENCY);
   const checks = module.in('idempotency');
   const { subject, header = 'Idempotency-Key', onRedisError = 'refuse', ...route } = options;
-  const defaults: ResolvedRouteOptions = {
+  const defaults: ResolvedOptions = {
     ...terms,
     required: true,
     waitMs: 0,
@@ -161,4 +168,13 @@ export function resolveIdempotency(
     onRedisError: checks.choice('onRedisError', onRedisError, ['refuse', 'run']),
     ...resolveRoute(route, defaults, checks),
   });
+}
+
+/**
+ * Makes the options of requests in a test that mocks OnceService and has no OnceModule. All requests have one user. An app must not
+ * use them, because its users would get the stored responses of each other.
+ */
+export function optionsOfMock(): ResolvedIdempotencyOptions | undefined {
+  const anyone = { subject: () => 'user' };
+  return resolveIdempotency(anyone, DEFAULT_TERMS, MAX_RESULT_BYTES, new Checks('IdempotencyInterceptor'));
 }

@@ -2,13 +2,12 @@ import type { ServerResponse } from 'node:http';
 import type { CallHandler } from '@nestjs/common';
 import type { Subscriber, Subscription } from 'rxjs';
 import { events, type OnceEvents } from '../once.events';
-import type { OnceStore } from '../once.store';
 import type { HeldClaim, Run } from '../runs/run';
 import type { Runs } from '../runs/runs';
 import { hasLeft } from './http2-head';
 import type { ResolvedRouteOptions } from './idempotency.options';
 import { isInPieces, rawOf, tapResponse, type HttpResponse, type ResponseWatcher } from './response-recorder';
-import { encodeResponse, type Headers, type SentResponse } from './stored-response';
+import { responseToStore, type EncodedResponse, type Headers, type SentResponse } from './stored-response';
 
 export interface ProtectedRequestStart {
   /** Idempotency key of the request, as the client sent it. */
@@ -43,7 +42,6 @@ export class ProtectedRequest implements ResponseWatcher {
   private settled = false;
 
   constructor(
-    private readonly store: OnceStore,
     private readonly runs: Runs,
     { id, held, route, response }: ProtectedRequestStart,
   ) {
@@ -130,12 +128,12 @@ export class ProtectedRequest implements ResponseWatcher {
       ended();
     };
     try {
-      const { key, token } = this.claim.held;
+      const { claim } = this.claim.held;
       const kept = !failed || this.route.storeErrors;
       const free = !kept && this.route.delivery === 'at-least-once';
       const settled: Promise<unknown> = free
-        ? this.store.release(key, token)
-        : this.store.confirm(key, token, kept ? this.encode(sent, otherwise) : '', this.route);
+        ? claim.release()
+        : claim.confirm(kept ? this.toStore(sent, otherwise) : undefined);
       settled.then(ended, fail);
     } catch (error) {
       fail(error);
@@ -143,12 +141,11 @@ export class ProtectedRequest implements ResponseWatcher {
   }
 
   /**
-   * Encodes the response. Returns '' if the response cannot be stored: the request is done, so its key must be confirmed
-   * anyway.
+   * Returns the response to store. Undefined if it cannot be stored: the request is done, so its key must be confirmed anyway.
    */
-  private encode(sent: SentResponse | undefined, otherwise: NotStored): string {
-    const stored = sent && encodeResponse(sent, this.before, this.route.maxStoredBytes);
+  private toStore(sent: SentResponse | undefined, otherwise: NotStored): EncodedResponse | undefined {
+    const stored = sent && responseToStore(sent, this.before, this.route.maxStoredBytes);
     if (stored === undefined) events.resultDropped.publish(() => ({ reason: sent ? 'too-large' : otherwise }));
-    return stored ?? '';
+    return stored;
   }
 }

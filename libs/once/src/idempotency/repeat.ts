@@ -1,10 +1,9 @@
-import type { Subscriber } from 'rxjs';
 import { pause, time } from '../../../internal/src';
-import type { StoredAnswer } from '../once.store';
+import type { Subscriber } from 'rxjs';
+import type { ClaimAnswer, Mismatch, StoredResponse } from '../once.types';
 import { IdempotencyException } from './idempotency.exception';
 import { NO_VALUE } from './replay-placeholder';
 import { rawOf, replayResponse, setHeader, type HttpResponse } from './response-recorder';
-import { decodeResponse } from './stored-response';
 
 /** Name of the header of a replayed response. Its value is `true`. */
 export const REPLAYED_HEADER = 'Idempotency-Replayed';
@@ -29,15 +28,17 @@ export class RetryPauses {
   }
 }
 
+/** Reply to the claim of a request that was claimed before. */
+export type RepeatAnswer = Exclude<ClaimAnswer, { readonly status: 'claimed' }> | Mismatch;
+
 /**
  * Replies to a request whose key was used before: replays the stored response, or throws a refusal.
  *
- * @param answer reply of Redis to the claim, with a status other than `claimed`
  * @param header name of the header with the key, for the texts of refusals
  * @throws IdempotencyException if there is no stored response for this request
  */
 export function answerRepeat(
-  answer: StoredAnswer,
+  answer: RepeatAnswer,
   header: string,
   response: HttpResponse,
   subscriber: Subscriber<unknown>,
@@ -47,18 +48,18 @@ export function answerRepeat(
     throw new IdempotencyException('KEY_REUSED', detail);
   }
   if (answer.status === 'in-progress') {
-    const seconds = Math.max(1, Math.ceil(Number(answer.text) / 1_000));
+    const seconds = Math.max(1, Math.ceil(answer.retryAfterMs / 1_000));
     if (!rawOf(response).headersSent) setHeader(response, 'Retry-After', String(seconds));
     throw new IdempotencyException(
       'IN_PROGRESS',
       `A request with this ${header} is in progress. Send the request again later.`,
     );
   }
-  if (answer.status === 'abandoned') {
+  if (!answer.confirmed) {
     const detail = `A request with this ${header} was started, but may not have been finished. A repeat does not run it again.`;
     throw new IdempotencyException('NOT_FINISHED', detail);
   }
-  const stored = decodeResponse(answer.text);
+  const stored = answer.result as StoredResponse | undefined;
   if (stored === undefined) {
     const detail = `The request with this ${header} has ended, but its response was not stored and cannot be sent again.`;
     throw new IdempotencyException('RESPONSE_NOT_KEPT', detail);

@@ -47,21 +47,56 @@ function headersSince(before: Headers, after: Headers): [string, HeaderValue | n
   return since;
 }
 
+/** Response of a request, with the text under which Redis keeps it, so that it is encoded once. */
+export class EncodedResponse implements StoredResponse {
+  readonly status: number;
+  readonly message: string | undefined;
+  readonly headers: StoredResponse['headers'];
+  readonly body: string | Buffer;
+  readonly #text: string;
+
+  constructor({ status, message, headers, body }: StoredResponse, text: string) {
+    this.status = status;
+    this.message = message;
+    this.headers = headers;
+    this.body = body;
+    this.#text = text;
+  }
+
+  get text(): string {
+    return this.#text;
+  }
+}
+
 /**
- * Writes a response as text for Redis: a line of JSON with the status and the headers, then the body, in base64 unless it is UTF-8.
+ * Returns a response in the form in which it is stored; undefined if it is too large.
  *
  * @param before headers of the response before the handler ran
- * @returns undefined if the line and the body, before base64, have more than `maxBytes` bytes
  */
-export function encodeResponse(sent: SentResponse, before: Headers, maxBytes: number): string | undefined {
-  const { body } = sent;
-  const text = typeof body === 'string' || isUtf8(body);
-  const headers = headersSince(before, sent.headers);
+export function responseToStore(sent: SentResponse, before: Headers, maxBytes: number): EncodedResponse | undefined {
+  const { status, message, body } = sent;
+  const headers = headersSince(before, sent.headers) as [string, string | string[] | null][];
   // A response to HEAD has no body, but the content-length of the body that GET would send. It is stored, unlike in other
   // responses.
   const length = sent.headers['content-length'];
   if (body.length === 0 && Number(length) > 0) headers.push(['content-length', String(length)]);
-  const line = [sent.status, headers, text ? 'utf8' : 'base64', ...(sent.message === undefined ? [] : [sent.message])];
+  const stored = { status, message, headers, body: typeof body === 'string' ? body : bufferOf(body) };
+  const text = encodeStored(stored, maxBytes);
+  return text === undefined ? undefined : new EncodedResponse(stored, text);
+}
+
+function bufferOf(body: Uint8Array): Buffer {
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+}
+
+/**
+ * Writes a response as text for Redis: a line of JSON with the status and the headers, then the body, in base64 unless it is UTF-8.
+ *
+ * @returns undefined if the line and the body, before base64, have more than `maxBytes` bytes
+ */
+export function encodeStored({ status, message, headers, body }: StoredResponse, maxBytes: number): string | undefined {
+  const text = typeof body === 'string' || isUtf8(body);
+  const line = [status, headers, text ? 'utf8' : 'base64', ...(message === undefined ? [] : [message])];
   const head = `${JSON.stringify(line)}\n`;
   // In UTF-8, each UTF-16 unit has at most three bytes. So the bytes of a short text need not be counted.
   if (typeof body !== 'string' || 3 * (body.length + head.length) > maxBytes) {
@@ -69,7 +104,7 @@ export function encodeResponse(sent: SentResponse, before: Headers, maxBytes: nu
   }
   // Node sends a lone surrogate as U+FFFD, so the stored text has U+FFFD, too.
   if (typeof body === 'string') return head + body.toWellFormed();
-  return head + Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString(text ? 'utf8' : 'base64');
+  return head + body.toString(text ? 'utf8' : 'base64');
 }
 
 /**

@@ -1,13 +1,10 @@
 import { unlimitedListeners, time } from '../../../internal/src';
 import { OnceLostError } from '../once.errors';
-import type { OnceStore } from '../once.store';
-import type { OnceRun } from '../once.types';
+import type { Claim, OnceRun } from '../once.types';
 import type { TimedLease } from './lease-timer';
 
 export interface HeldClaim {
-  readonly key: string;
-  readonly token: string;
-  readonly fence: number;
+  readonly claim: Pick<Claim, 'fence' | 'renew' | 'confirm' | 'release'>;
   /** Result of `time.monotonicMs()` before the claim was sent. The lease ends `leaseMs` after this time, or later. */
   readonly claimedAt: number;
   readonly leaseMs: number;
@@ -37,11 +34,10 @@ export class Run implements OnceRun, TimedLease {
   constructor(
     readonly id: string,
     readonly held: HeldClaim,
-    private readonly store: OnceStore,
     private readonly beforeRenewal?: () => void,
   ) {
-    const { claimedAt, leaseMs, maxLeaseMs, fence } = held;
-    this.fence = fence;
+    const { claimedAt, leaseMs, maxLeaseMs, claim } = held;
+    this.fence = claim.fence;
     this.endsAt = claimedAt + leaseMs;
     this.lastAt = claimedAt + Math.max(leaseMs, maxLeaseMs);
     this.renewAt = claimedAt + leaseMs / 3;
@@ -87,8 +83,9 @@ export class Run implements OnceRun, TimedLease {
   }
 
   private renew(now: number): void {
-    const { key, token, leaseMs } = this.held;
-    this.store.renew(key, token, leaseMs).then(
+    const { claim, leaseMs } = this.held;
+    // `async`, because a mock of a claim may have no method `renew`.
+    (async () => claim.renew({ leaseMs }))().then(
       ({ status }) => {
         if (status === 'lost') this.lose('its lease has ended, or another owner has the id');
         else this.endsAt = Math.max(this.endsAt, now + leaseMs);

@@ -1,14 +1,13 @@
-import { UnknownOutcomeError } from 'luanest/script-registry';
 import { isUnfinished, time } from '../../../internal/src';
 import type { Claims } from '../once.claims';
 import { OnceResultTooLargeError } from '../once.errors';
 import { events } from '../once.events';
+import type { Located } from '../once.targets';
 import type { Claim, ClaimAnswer, Delivery, OnceRun, RunAnswer, RunOptions } from '../once.types';
 import type { Runs } from './runs';
 
 export interface Work<T> {
-  readonly id: string;
-  readonly key: string;
+  readonly located: Located;
   readonly options: RunOptions;
   readonly body: (run: OnceRun) => T | PromiseLike<T>;
 }
@@ -21,24 +20,16 @@ export class Runner {
   ) {}
 
   /** Runs work, unless its id is done or in progress. @throws the errors of `OnceService.run` */
-  async run<T>({ id, key, options, body }: Work<T>): Promise<RunAnswer<Awaited<T>>> {
+  async run<T>({ located, options, body }: Work<T>): Promise<RunAnswer<Awaited<T>>> {
     const full = this.claims.fill(options);
-    const { token, leaseMs, maxLeaseMs } = full;
+    const { leaseMs, maxLeaseMs } = full;
     const claimedAt = time.monotonicMs();
-    let claim: ClaimAnswer;
-    try {
-      claim = await this.claims.take(id, key, full);
-    } catch (error) {
-      // Redis may have made the claim, with a token that only this call knows. So nobody else can release the claim.
-      if (error instanceof UnknownOutcomeError && options.token === undefined)
-        void this.claims.store.giveBack(key, token);
-      throw error;
-    }
+    const claim = (await this.claims.take(located, full, options.token === undefined)) as ClaimAnswer;
     if (claim.status === 'in-progress') return claim;
     if (claim.status === 'done') {
       return { status: 'duplicate', result: claim.result as Awaited<T>, confirmed: claim.confirmed };
     }
-    const run = this.runs.begin(id, { key, token, fence: claim.fence, claimedAt, leaseMs, maxLeaseMs });
+    const run = this.runs.begin(located.id, { claim, claimedAt, leaseMs, maxLeaseMs });
     try {
       let result: Awaited<T>;
       try {
@@ -53,7 +44,7 @@ export class Runner {
         await this.settleUnfinished(claim, full.delivery);
         return { status: 'ran', result, confirmed: false };
       }
-      const { status } = await this.claims.store.confirm(key, token, this.encodeOrNothing(result), full);
+      const { status } = await this.claims.store.confirm(located.key, full.token, this.encodeOrNothing(result), full);
       return { status: 'ran', result, confirmed: status === 'confirmed' };
     } finally {
       this.runs.end(run);

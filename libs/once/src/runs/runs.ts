@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { reachedWithin, time } from '../../../internal/src';
 import { OnceLostError } from '../once.errors';
-import type { OnceStore } from '../once.store';
 import type { OnceRun } from '../once.types';
 import { LeaseTimer } from './lease-timer';
 import { Run, UnprotectedRun, type HeldClaim } from './run';
@@ -21,10 +20,7 @@ export class Runs {
   private readonly calls = new Set<Promise<unknown>>();
   private readonly stopping = new AbortController();
 
-  constructor(
-    private readonly store: OnceStore,
-    private readonly options: RunsOptions,
-  ) {}
+  constructor(private readonly options: RunsOptions) {}
 
   current(): OnceRun | undefined {
     return this.context.getStore();
@@ -36,7 +32,7 @@ export class Runs {
    * @param beforeRenewal as in Run
    */
   begin(id: string, held: HeldClaim, beforeRenewal?: () => void): Run {
-    const run = new Run(id, held, this.store, beforeRenewal);
+    const run = new Run(id, held, beforeRenewal);
     if (this.stopping.signal.aborted) run.revoke(SHUTDOWN);
     this.timerOf(held.leaseMs).add(run);
     return run;
