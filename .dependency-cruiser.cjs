@@ -6,9 +6,15 @@ const floor2 = '^libs/(rate-limit|once|read-reward|lock|stream-consumer|delayed-
 const floor3 = '^libs/(scheduled-lock|red-packet)/';
 // Next to the floors: it imports only types of the libs, and no lib imports it.
 const metrics = '^libs/metrics/';
+// Next to the floors: for tests of users. No lib and no app imports it.
+const testing = '^libs/testing/';
+// The real servers for tests, which need no Nest.
+const servers = '^libs/testing/src/servers/';
 const app = '^(src|test|bench)/';
 // A lib's door, and the doors of rooms that are a subpath of their own, since they need a peer of their own.
-const doors = '^libs/([^/]+/src|rate-limit/src/throttler-storage)/index\\.ts$';
+const doors = '^libs/([^/]+/src|rate-limit/src/throttler-storage|testing/src/servers)/index\\.ts$';
+// What internal has for code that must not load Nest.
+const withoutNest = '^libs/internal/src/without-nest\\.ts$';
 // The lease of lock, which scheduled-lock uses too. Users do not see it.
 const leaseForScheduledLock = '^libs/lock/src/internal\\.ts$';
 
@@ -39,6 +45,18 @@ module.exports = {
     above('floor-3-imports-the-floors-below', floor3, `${metrics}|${app}`),
     above('metrics-import-no-app', metrics, app),
     {
+      name: 'only-tests-import-testing',
+      severity: 'error',
+      from: { path: '^(libs/[^/]+/src|src)/', pathNot: testing },
+      to: { path: testing },
+    },
+    {
+      name: 'servers-need-no-nest',
+      severity: 'error',
+      from: { path: servers },
+      to: { path: '^libs/|^node_modules/@nestjs/', pathNot: [servers, withoutNest] },
+    },
+    {
       name: 'floor-2-libs-do-not-import-each-other',
       severity: 'error',
       from: { path: `${floor2}src/` },
@@ -48,7 +66,7 @@ module.exports = {
       name: 'libs-only-through-their-door',
       severity: 'error',
       from: { path: '^libs/([^/]+)/', pathNot: '/test/' },
-      to: { path: '^libs/[^/]+/src/', pathNot: ['^libs/$1/', doors, leaseForScheduledLock] },
+      to: { path: '^libs/[^/]+/src/', pathNot: ['^libs/$1/', doors, withoutNest, leaseForScheduledLock] },
     },
     {
       name: 'leases-only-for-scheduled-lock',

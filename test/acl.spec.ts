@@ -11,8 +11,8 @@ import { RedPacketModule, RedPacketService } from 'luanest/red-packet';
 import { ScheduledLock, ScheduledLockModule, ScheduledLockService } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import { StreamConsumerModule, StreamConsumerService } from 'luanest/stream-consumer';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { blocksOf, tableOf, words } from './support/markdown';
-import { RedisServer } from './support/redis-server';
 import { eventually } from './support/wait';
 
 class Job {
@@ -183,7 +183,7 @@ let server: RedisServer;
 let admin: Redis;
 
 beforeAll(async () => {
-  server = await RedisServer.start();
+  server = await startRedis();
   admin = new Redis(server.port, server.host);
 });
 afterAll(async () => {

@@ -16,7 +16,7 @@ import {
   type HandlerResult,
 } from 'luanest/stream-consumer';
 import { Redis } from 'ioredis';
-import { RedisServer } from './support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from './support/wait';
 
 const SECRET = 'secret-4f1c';
@@ -90,7 +90,7 @@ async function boot(stalledAfterMs: number): Promise<TestingModule> {
 }
 
 beforeAll(async () => {
-  server = await RedisServer.start();
+  server = await startRedis();
   client = new Redis(server.port, server.host, { password: undefined, retryStrategy: () => 50 });
   client.on('error', () => undefined);
 });

@@ -6,8 +6,8 @@ import { exportedLibs } from './support/libs';
 import { anchorsOf, linksOf, words } from './support/markdown';
 
 const ROOT = join(__dirname, '..');
-/** Rooms of a lib that are a door of their own, since they need a peer of their own. */
-const SUB_DOORS = ['rate-limit/throttler-storage'];
+/** Rooms of a lib that are a door of their own, since not all users of the lib need what they load. */
+const SUB_DOORS = ['rate-limit/throttler-storage', 'testing/servers'];
 const CALLED_BY_NEST = /^(canActivate|intercept|on[A-Z]\w+|beforeApplicationShutdown)$/;
 
 interface Manifest {

@@ -7,9 +7,9 @@ import { Redis } from 'ioredis';
 import { DelayedTaskService } from 'luanest/delayed-task';
 import { ScheduledLockService } from 'luanest/scheduled-lock';
 import { ScriptRegistry, ScriptRegistryModule, type AnyScript } from 'luanest/script-registry';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { blocksOf } from './support/markdown';
 import { follow, request, written } from './support/reader';
-import { RedisServer } from './support/redis-server';
 import { ROOT, runSnippet, snippetsOf } from './support/snippets';
 import { eventually } from './support/wait';
 
@@ -22,7 +22,7 @@ const printed: string[] = [];
 const apps: INestApplication[] = [];
 
 beforeAll(async () => {
-  redis = await RedisServer.start();
+  redis = await startRedis();
   admin = new Redis(redis.port, redis.host);
 });
 beforeEach(() => {

@@ -68,6 +68,7 @@ const order = [
   'scripts run by Redis',
   'messages, tasks, slots and grabs checked one by one',
   'replies lost',
+  'requests lost',
   'connections reset',
   'connections gone silent',
   'servers killed (SIGKILL)',

@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { RedisServer } from '../support/redis-server';
+import { startRedis } from 'luanest/testing/servers';
 import { waitUntil } from '../support/wait';
 import { folder } from './support/folder';
 import { run } from './support/run';
@@ -27,7 +27,7 @@ describe('The Nest CLI in this repository', () => {
     await run('npx', [...CLI, 'build'], { cwd });
     expect(existsSync(join(cwd, 'dist/src/visitors/pages/public/visitor.html'))).toBe(true);
 
-    const redis = await RedisServer.start();
+    const redis = await startRedis();
     const env = { ...process.env, REDIS_URL: redis.url, DATA_DIR: join(cwd, 'data'), PORT: '0' };
     // A process group of its own: npx, the CLI and the app all end with it.
     const app = spawn('npx', [...CLI, 'start'], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { RedisServer } from '../support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { blocksOf } from '../support/markdown';
 import { freePort } from '../support/free-port';
 import { snippetsOf } from '../support/snippets';
@@ -27,7 +27,7 @@ describe('the getting-started guide, followed from an empty folder', () => {
   let redis: RedisServer;
   beforeAll(async () => {
     cwd = mkdtempSync(join(folder(), 'readme-'));
-    redis = await RedisServer.start();
+    redis = await startRedis();
   });
   afterAll(() => redis.stop());
 

@@ -2,8 +2,8 @@ import { ConsoleLogger, type ModuleMetadata } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { RedisModule } from '@liaoliaots/nestjs-redis';
 import { ScriptRegistryModule } from 'luanest/script-registry';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { CommandWatcher } from './command-watcher';
-import { RedisServer } from './redis-server';
 
 /** Starts apps that a test closes, on their own Redis. Records all commands sent to Redis, and all unhandled rejections. */
 export class ClosingApps {
@@ -18,7 +18,7 @@ export class ClosingApps {
   }
 
   static async open(): Promise<ClosingApps> {
-    const server = await RedisServer.start();
+    const server = await startRedis();
     return new ClosingApps(server, await CommandWatcher.open(server.port));
   }
 

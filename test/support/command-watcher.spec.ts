@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
+import { startRedis } from 'luanest/testing/servers';
 import { CommandWatcher, type WatchedCommand } from './command-watcher';
-import { RedisServer } from './redis-server';
 import { eventually } from './wait';
 
 it('reports each command, its connection, and the commands of scripts', async () => {
-  const server = await RedisServer.start();
+  const server = await startRedis();
   const client = new Redis(server.url);
   await client.ping();
   // Under traffic of others, which ioredis' own monitor does not bear.

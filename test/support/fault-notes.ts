@@ -1,18 +1,9 @@
 import { appendFileSync } from 'node:fs';
 
-/** Names of the counts in the report of `npm run test:faults`. */
+/** Names of counts in the report of `npm run test:faults`. Those of servers and proxies come from note-server-faults.cjs. */
 export type FaultNote =
-  | 'replies lost'
-  | 'connections reset'
-  | 'connections gone silent'
-  | 'servers killed (SIGKILL)'
-  | 'servers stopped (SIGSTOP)'
-  | 'servers started again'
-  | 'failovers'
-  | 'slots moved'
   | 'workers killed (SIGKILL)'
   | 'workers stopped (SIGSTOP)'
-  | 'scripts run by Redis'
   | 'messages, tasks, slots and grabs checked one by one'
   | 'handled more than once, as at-least-once allows'
   | 'lost';

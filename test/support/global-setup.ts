@@ -1,11 +1,12 @@
+// Jest does not map module names here.
+import { startCluster, startRedis, type RedisServer } from '../../libs/testing/src/servers';
 import { withAdmin } from './admin';
-import { RedisCluster } from './redis-cluster';
-import { RedisServer } from './redis-server';
+import './note-server-faults.cjs';
 import { CLUSTER_VARIABLE, STANDALONE_VARIABLE, sharedServers } from './shared-servers';
 
 /** Starts once, for all test files, one standalone server and one Cluster; Jest's workers inherit the variables. */
 export default async function globalSetup(): Promise<void> {
-  const starting = [RedisServer.start(), RedisCluster.start()] as const;
+  const starting = [startRedis(), startCluster()] as const;
   try {
     const [standalone, cluster] = await Promise.all(starting);
     // The short timeout made the start quick. No test fails over this Cluster, so from now on a node that stands still keeps its

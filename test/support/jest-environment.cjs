@@ -4,6 +4,9 @@
 const vm = require('node:vm');
 const { TestEnvironment } = require('jest-environment-node');
 
+// Here it runs once in a worker, and not once in each test file.
+require('./note-server-faults.cjs');
+
 const { compileFunction } = vm;
 /** By file name. A Jest option such as --coverage may change the code, so that is compared too. */
 const compiled = new Map();

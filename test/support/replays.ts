@@ -1,10 +1,8 @@
 import { Cluster, Redis } from 'ioredis';
+import { startCluster, startFaultProxy, startRedis } from 'luanest/testing/servers';
 import { quiet } from '../../libs/script-registry/test/support';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { withAdmin } from './admin';
-import { FaultProxy } from './fault-proxy';
-import { RedisCluster } from './redis-cluster';
-import { RedisServer } from './redis-server';
 import { sleep } from './wait';
 
 /** Parts of a lib's test setup that run its scripts twice. */
@@ -36,8 +34,8 @@ type OpenBench<B> = (client: Redis | Cluster) => Promise<B>;
 
 /** Makes scripts run twice on a single server: cuts the connection before the reply, so that ioredis sends the command again. */
 export async function lostReplies<B extends ReplayBench>(open: OpenBench<B>): Promise<Replays<B>> {
-  const server = await RedisServer.start();
-  const proxy = await FaultProxy.start({ targetPort: server.port });
+  const server = await startRedis();
+  const proxy = await startFaultProxy(server);
   const direct = await open(quiet(new Redis(server.port)));
   const replayed = await open(quiet(new Redis(proxy.port)));
   const seen = new Set<string>();
@@ -57,10 +55,10 @@ export async function lostReplies<B extends ReplayBench>(open: OpenBench<B>): Pr
     seen,
     async twice(work, between) {
       const before = await runs();
-      const when = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1'));
+      const when = (request: string): boolean => /evalsha/i.test(request);
       let goOn = (): void => undefined;
       const until = between && new Promise<void>((resolve) => (goOn = resolve));
-      const cut = proxy.cutFromReply({ when, until });
+      const cut = proxy.dropReply({ when, until });
       watching = true;
       const answer = work();
       try {
@@ -85,7 +83,7 @@ export async function lostReplies<B extends ReplayBench>(open: OpenBench<B>): Pr
 
 /** Makes scripts run twice on a Cluster: a failover changes the master of the keys between the two runs. */
 export async function failovers<B extends ReplayBench>(open: OpenBench<B>): Promise<Replays<B>> {
-  const cluster = await RedisCluster.start();
+  const cluster = await startCluster();
   const client = (): Cluster => quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000 }));
   const [direct, replayed] = [await open(client()), await open(client())];
   const seen = new Set<string>();

@@ -1,30 +1,8 @@
 // Imported instead of taken from the global object, so that Jest's fake timers cannot stop the waiting.
 import { performance } from 'node:perf_hooks';
-import { setTimeout as sleepMs } from 'node:timers/promises';
+import { sleep } from '../../libs/testing/src/servers/wait';
 
-export interface EventuallyOptions {
-  timeoutMs?: number;
-  /** Pause between two runs, ms. Default 20 in the first half second, then 50, because each run costs CPU. */
-  everyMs?: number;
-}
-
-export async function sleep(ms: number): Promise<void> {
-  await sleepMs(ms);
-}
-
-/** Runs `fn` again until it does not throw, and returns its result. After `timeoutMs` rejects with the last error. */
-export async function eventually<T>(fn: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
-  const { timeoutMs = 30_000, everyMs } = options;
-  const start = performance.now();
-  for (;;) {
-    try {
-      return await fn();
-    } catch (error) {
-      if (performance.now() >= start + timeoutMs) throw error;
-    }
-    await sleepMs(everyMs ?? (performance.now() < start + 500 ? 20 : 50));
-  }
-}
+export { eventually, type EventuallyOptions, sleep } from '../../libs/testing/src/servers/wait';
 
 /**
  * Calls `ask` until its result is truthy, and returns the result. If `ask` throws, the waiting ends at once, unlike `eventually`.
@@ -41,6 +19,6 @@ export async function waitUntil<T>(
     const answer = await ask();
     if (answer) return answer;
     if (performance.now() > deadline) throw new Error(`Waited ${timeoutMs} ms in vain until ${what}`);
-    await sleepMs(20);
+    await sleep(20);
   }
 }

@@ -6,8 +6,8 @@ require('./transpile.cjs');
 const root = join(__dirname, '..', '..');
 const resolve = Module._resolveFilename;
 Module._resolveFilename = function (request, ...rest) {
-  const lib = /^luanest\/(.+)$/.exec(request)?.[1];
-  return resolve.call(this, lib === undefined ? request : join(root, 'libs', lib, 'src', 'index.ts'), ...rest);
+  const [, lib, room = ''] = /^luanest\/([^/]+)\/?(.*)$/.exec(request) ?? [];
+  return resolve.call(this, lib === undefined ? request : join(root, 'libs', lib, 'src', room, 'index.ts'), ...rest);
 };
 require('reflect-metadata');
 require(process.argv[2]);

@@ -1,5 +1,5 @@
 import { Cluster } from 'ioredis';
-import { RedisCluster } from '../../../test/support/redis-cluster';
+import { startCluster, type RedisCluster } from 'luanest/testing/servers';
 import { replicated } from '../../../test/support/replicated';
 import { eventually } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
@@ -8,7 +8,7 @@ describe('workers on a Cluster of their own', () => {
   let cluster: RedisCluster;
   let bench: Bench;
   beforeAll(async () => {
-    cluster = await RedisCluster.start();
+    cluster = await startCluster();
     const client = quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000 }));
     bench = await openBench(client, { partitions: 6, pollMs: 300, leaseMs: 3_000 }, { deadlineMs: 5_000 });
   });

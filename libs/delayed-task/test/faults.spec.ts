@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis';
-import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import type { Partition } from '../src/queue/partitions';
 import { inventory, listen, openBench, quiet, type Bench } from './support';
@@ -15,8 +14,8 @@ describe('workers on a server of their own', () => {
   const ran: string[] = [];
 
   beforeAll(async () => {
-    server = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
-    proxy = await FaultProxy.start({ targetPort: server.port });
+    server = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+    proxy = await startFaultProxy(server);
     admin = quiet(new Redis(server.port, { retryStrategy: () => 20 }));
   });
   beforeEach(async () => {
@@ -62,8 +61,8 @@ describe('workers on a server of their own', () => {
 
   it.each<[string, () => Promise<unknown>]>([
     ['SCRIPT FLUSH', () => admin.script('FLUSH')],
-    ['connections that are reset', () => Promise.resolve(proxy.reset())],
-    ['a lost reply', () => proxy.cutFromReply({ when: (request) => request.includes('EVALSHA') })],
+    ['connections that are reset', () => Promise.resolve(proxy.cut())],
+    ['a lost reply', () => proxy.dropReply({ when: (request) => request.includes('EVALSHA') })],
   ])('go on through %s again and again, and do each task once', async (_title, fault) => {
     bench.work();
     await schedule('f', 200, 1_000);

@@ -4,10 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { note } from '../../../test/support/fault-notes';
 import { forkWorker } from '../../../test/support/fork-worker';
 import { Pulse } from '../../../test/support/pulse';
-import { RedisServer } from '../../../test/support/redis-server';
 import { takeoversOf, type Span, type Told } from '../../../test/support/takeovers';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
@@ -33,7 +33,7 @@ describe('killed workers and a killed Redis', () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'luanest-tasks-'));
-    server = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+    server = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
     const client = quiet(new Redis(server.port, { retryStrategy: () => 50, maxRetriesPerRequest: null }));
     bench = await openBench(client, { work: false }, { prefix: uniquePrefix(), deadlineMs: 2_000 });
   });

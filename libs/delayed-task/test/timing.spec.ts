@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { size } from '../../../test/support/size';
 import { eventually, sleep } from '../../../test/support/wait';
 import { listen, openBench, quiet, redisNow, type Bench } from './support';
@@ -23,7 +23,7 @@ describe('tasks and the clock', () => {
   let server: RedisServer;
   let bench: Bench;
   beforeAll(async () => {
-    server = await RedisServer.start();
+    server = await startRedis();
   });
   beforeEach(async () => {
     const client = quiet(new Redis(server.port));

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import type { AnyScript } from 'luanest/script-registry';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { delayedTaskScripts } from '../src/delayed-task.scripts';
 import { takeTasks } from '../src/worker/worker.scripts';
 import type { Partition } from '../src/queue/partitions';
@@ -16,7 +16,7 @@ describe('keys of the wrong type', () => {
   beforeAll(async () => {
     // One user may not store the number of partitions, which the service logs as a warning.
     Logger.overrideLogger(false);
-    server = await RedisServer.start();
+    server = await startRedis();
     admin = quiet(new Redis(server.port));
     bench = await openBench(quiet(new Redis(server.port)), { work: false }, { prefix: 'faults' });
   });

@@ -1,7 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
 import { LockLostError, LockNotReplicatedError, LockService } from 'luanest/lock';
-import { RedisCluster } from '../../../test/support/redis-cluster';
-import type { RedisServer } from '../../../test/support/redis-server';
+import { startCluster, type RedisCluster, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { resolveOptions } from '../src/lock.options';
 import { luaResource } from './recipes';
@@ -14,7 +13,7 @@ describe('locks when a master of the Cluster dies', () => {
   const dead = new Set<RedisServer>();
 
   beforeAll(async () => {
-    cluster = await RedisCluster.start();
+    cluster = await startCluster();
     const open = (): Promise<Bench> =>
       openBench(
         quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000, clusterRetryStrategy: () => 50 })),

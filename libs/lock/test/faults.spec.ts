@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis';
-import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
 
@@ -11,8 +10,8 @@ describe('locks when Redis fails', () => {
   let direct: Bench;
 
   beforeAll(async () => {
-    server = await RedisServer.start();
-    proxy = await FaultProxy.start({ targetPort: server.port });
+    server = await startRedis();
+    proxy = await startFaultProxy(server);
   });
   beforeEach(async () => {
     bench = await openBench(quiet(new Redis(proxy.port)), {}, { prefix: 'faults' });
@@ -29,10 +28,10 @@ describe('locks when Redis fails', () => {
     await server.stop();
   });
 
-  const evalsha = (request: Buffer): boolean => request.includes('EVALSHA');
+  const evalsha = (request: string): boolean => request.includes('EVALSHA');
 
   it('an acquire whose reply was lost is the same lock', async () => {
-    const cut = proxy.cutFromReply({ when: evalsha });
+    const cut = proxy.dropReply({ when: evalsha });
     const lock = await bench.locks.acquire('lost-reply', { leaseMs: 60_000, waitMs: 0 });
     await cut;
     expect(await direct.locks.status('lost-reply')).toMatchObject({ held: true, fence: lock.fence });
@@ -42,7 +41,7 @@ describe('locks when Redis fails', () => {
 
   it('a release whose reply was lost reports released', async () => {
     const lock = await bench.locks.acquire('lost-release');
-    const cut = proxy.cutFromReply({ when: evalsha });
+    const cut = proxy.dropReply({ when: evalsha });
     expect(await lock.release()).toBe('released');
     await cut;
   });
@@ -51,7 +50,7 @@ describe('locks when Redis fails', () => {
     const lock = await bench.locks.acquire('renewal', { leaseMs: 4_500 });
     const { signal } = lock;
     const first = await direct.locks.status('renewal');
-    const cut = proxy.cutFromReply({ when: evalsha });
+    const cut = proxy.dropReply({ when: evalsha });
     await cut;
     await lock.extend();
     expect(signal.aborted).toBe(false);
@@ -63,7 +62,7 @@ describe('locks when Redis fails', () => {
 
   it('a lease that was shortened by a call without a reply ends here no later than in Redis', async () => {
     const lock = await bench.locks.acquire('shortened', { leaseMs: 60_000, renew: false });
-    const cut = proxy.cutFromReply({ when: evalsha }).then(() => proxy.refuse());
+    const cut = proxy.dropReply({ when: evalsha }).then(() => proxy.refuse());
     const extended = lock.extend(400).catch((error: unknown) => error);
     await cut;
     await eventually(async () => expect((await direct.locks.status('shortened')).held).toBe(false));

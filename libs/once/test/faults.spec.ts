@@ -1,6 +1,5 @@
 import { Cluster, Redis } from 'ioredis';
-import { RedisCluster } from '../../../test/support/redis-cluster';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startCluster, startRedis, type RedisCluster, type RedisServer } from 'luanest/testing/servers';
 import { replicated } from '../../../test/support/replicated';
 import { claimed, openBench, quiet, type Bench } from './support';
 
@@ -11,7 +10,7 @@ describe('ids on a separate server', () => {
   let bench: Bench;
   let admin: Redis;
   beforeAll(async () => {
-    server = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+    server = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
     bench = await openBench(quiet(new Redis(server.port, { retryStrategy: () => 20 })), { deadlineMs: 20_000 });
     admin = quiet(new Redis(server.port, { retryStrategy: () => 20 }));
   });
@@ -85,7 +84,7 @@ describe('ids on a separate Cluster', () => {
   let client: Cluster;
   let bench: Bench;
   beforeAll(async () => {
-    cluster = await RedisCluster.start();
+    cluster = await startCluster();
     client = quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000 }));
     bench = await openBench(client, { deadlineMs: 30_000 });
   });

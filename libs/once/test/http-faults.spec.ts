@@ -7,9 +7,8 @@ import { APP_INTERCEPTOR } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Redis } from 'ioredis';
 import { Idempotent, IdempotencyInterceptor, ONCE_CHANNELS, type Delivery } from 'luanest/once';
-import { FaultProxy } from '../../../test/support/fault-proxy';
+import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { forkWorker } from '../../../test/support/fork-worker';
-import { RedisServer } from '../../../test/support/redis-server';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
@@ -94,8 +93,8 @@ describe('an idempotent route when Redis fails', () => {
   let proxy: FaultProxy;
   let http: HttpApp | undefined;
   beforeAll(async () => {
-    server = await RedisServer.start();
-    proxy = await FaultProxy.start({ targetPort: server.port });
+    server = await startRedis();
+    proxy = await startFaultProxy(server);
   });
   afterEach(async () => {
     proxy.pass();
@@ -141,7 +140,7 @@ describe('an idempotent route when Redis fails', () => {
     let failed = 0;
     const listen = (): void => void (failed += 1);
     subscribe(ONCE_CHANNELS.settlementFailed, listen);
-    const cut = proxy.cutFromReply({ when: (request) => request.includes('"utf8"]') && (proxy.refuse(), true) });
+    const cut = proxy.dropReply({ when: (request) => request.includes('"utf8"]') && (proxy.refuse(), true) });
     expect(await http.post('/decorated', 'key-2')).toMatchObject({ status: 201, body: '{"run":2}' });
     // The response has waited for the confirmation, as long as that could still come.
     expect(failed).toBe(1);
@@ -155,7 +154,7 @@ describe('an idempotent route when Redis fails', () => {
   it('stores the response once if ioredis sends the confirmation again', async () => {
     http = await open('refuse', 5_000);
     await eventually(async () => expect((await http?.post('/decorated', 'warm'))?.status).toBe(201));
-    const cut = proxy.cutFromReply({ when: (request) => request.includes('"utf8"]') });
+    const cut = proxy.dropReply({ when: (request) => request.includes('"utf8"]') });
     const [first] = await Promise.all([http.post('/decorated', 'key-3'), cut]);
     expect(first).toMatchObject({ status: 201, body: '{"run":2}' });
     expect(await http.post('/decorated', 'key-3')).toMatchObject({ body: '{"run":2}', replayed: 'true' });

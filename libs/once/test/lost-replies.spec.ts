@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis';
-import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { claimed, openBench, quiet, type Bench } from './support';
 
 const terms = { leaseMs: 60_000, retentionMs: 120_000 };
@@ -12,8 +11,8 @@ describe('a lost reply, after which ioredis sends the command again', () => {
   let lossy: Bench;
 
   beforeAll(async () => {
-    server = await RedisServer.start();
-    proxy = await FaultProxy.start({ targetPort: server.port });
+    server = await startRedis();
+    proxy = await startFaultProxy(server);
     direct = await openBench(quiet(new Redis(server.port)), { prefix: 'lost' });
     lossy = await openBench(quiet(new Redis(proxy.port)), { prefix: 'lost' });
   });
@@ -30,7 +29,7 @@ describe('a lost reply, after which ioredis sends the command again', () => {
     const runs = async (): Promise<number> =>
       Number(/cmdstat_evalsha:calls=(\d+)/.exec(await direct.raw.info('commandstats'))?.[1] ?? 0);
     const before = await runs();
-    const cut = proxy.cutFromReply({ when: (request) => /evalsha/i.test(request.toString('latin1')) });
+    const cut = proxy.dropReply({ when: (request) => /evalsha/i.test(request) });
     const [answer] = await Promise.all([work(), cut]);
     expect(await runs()).toBe(before + scripts + 1);
     return answer;

@@ -2,7 +2,7 @@ import { Controller, Post } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { Redis } from 'ioredis';
 import { CurrentOnceRun, Idempotent, OnceNotReplicatedError, OnceService, type OnceRun } from 'luanest/once';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
 import { openHttp } from './http-support';
@@ -21,8 +21,8 @@ const inStep = (): Promise<void> =>
   eventually(async () => expect(await bench.raw.info('replication')).toContain('state=online'));
 
 beforeAll(async () => {
-  master = await RedisServer.start({ args: ['--repl-diskless-sync-delay', '0'] });
-  replica = await RedisServer.start({ args: ['--replicaof', master.host, String(master.port)] });
+  master = await startRedis({ args: ['--repl-diskless-sync-delay', '0'] });
+  replica = await startRedis({ args: ['--replicaof', master.host, String(master.port)] });
   bench = await openBench(quiet(new Redis(master.port)));
   other = quiet(new Redis(replica.port));
   await inStep();

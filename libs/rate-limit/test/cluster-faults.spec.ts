@@ -1,6 +1,5 @@
 import { Cluster } from 'ioredis';
-import { RedisCluster } from '../../../test/support/redis-cluster';
-import type { RedisServer } from '../../../test/support/redis-server';
+import { startCluster, type RedisCluster, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
 
@@ -12,7 +11,7 @@ describe('a Cluster that fails over', () => {
   let bench: Bench;
 
   beforeAll(async () => {
-    cluster = await RedisCluster.start();
+    cluster = await startCluster();
   });
   afterAll(() => cluster.stop());
   beforeEach(async () => {

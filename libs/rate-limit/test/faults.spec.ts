@@ -2,13 +2,12 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Redis, type RedisOptions } from 'ioredis';
 import { RATE_LIMIT_CHANNELS, type RateLimitEvents, type RateLimitModuleOptions } from 'luanest/rate-limit';
 import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
-import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
 
 const minute = { windowMs: 60_000 };
-const isEvalsha = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1'));
+const isEvalsha = (request: string): boolean => /evalsha/i.test(request);
 
 describe('when Redis is slow or unavailable', () => {
   let server: RedisServer;
@@ -21,8 +20,8 @@ describe('when Redis is slow or unavailable', () => {
   const onBreaker = (event: unknown): unknown => states.push((event as { state: string }).state);
 
   beforeAll(async () => {
-    server = await RedisServer.start();
-    proxy = await FaultProxy.start({ targetPort: server.port });
+    server = await startRedis();
+    proxy = await startFaultProxy(server);
     admin = quiet(new Redis(server.port));
     subscribe(RATE_LIMIT_CHANNELS.redisFailed, onFailure);
     subscribe(RATE_LIMIT_CHANNELS.breakerChanged, onBreaker);
@@ -79,7 +78,7 @@ describe('when Redis is slow or unavailable', () => {
       expect(failures.map((failure) => failure.policy)).toEqual(new Array(6).fill(policy));
       expect(states).toEqual(['opened']);
 
-      proxy.reset();
+      proxy.cut();
       proxy.pass();
       await eventually(async () => {
         expect((await service.consume(rule, 't', { cost: 0 })).source).toBe('redis');
@@ -108,7 +107,7 @@ describe('when Redis is slow or unavailable', () => {
     const rule = { name: 'away', limit: 5, ...minute };
     const patient = { ...rule, deadlineMs: 10_000 };
     expect(await service.consume(patient, 's')).toMatchObject({ source: 'redis' });
-    proxy.reset();
+    proxy.cut();
     proxy.refuse();
     await eventually(() => expect(client.status).not.toBe('ready'));
     const decisions = await Promise.all(Array.from({ length: 20 }, () => service.consume(rule, 's')));
@@ -125,10 +124,10 @@ describe('when Redis is slow or unavailable', () => {
     const { service } = await open({ deadlineMs: 10_000 });
     const single = { name: 'resent', limit: 10, ...minute };
     const bucket = { name: 'resent-log', limit: 10, ...minute, algorithm: 'sliding-log' as const };
-    const cut = proxy.cutFromReply({ when: isEvalsha });
+    const cut = proxy.dropReply({ when: isEvalsha });
     expect(await service.consume(single, 's')).toMatchObject({ allowed: true, rules: [{ used: 2 }] });
     await cut;
-    const again = proxy.cutFromReply({ when: isEvalsha });
+    const again = proxy.dropReply({ when: isEvalsha });
     const checks = [single, bucket].map((rule) => ({ rule, subject: 's' }));
     expect(await service.consume(checks)).toMatchObject({ allowed: true, rules: [{ used: 4 }, { used: 2 }] });
     await again;
@@ -138,15 +137,15 @@ describe('when Redis is slow or unavailable', () => {
     const { service } = await open({ deadlineMs: 10_000, blockCache: false });
     const log = { name: 'lost-log', limit: 3, ...minute, algorithm: 'sliding-log' as const };
     const [first] = [await service.consume(log, 's'), await service.consume(log, 's')];
-    let cut = proxy.cutFromReply({ when: isEvalsha });
+    let cut = proxy.dropReply({ when: isEvalsha });
     expect(await service.refund(first)).toBe(0);
     await cut;
     expect((await service.peek(log, 's')).rules[0]?.used).toBe(1);
-    cut = proxy.cutFromReply({ when: isEvalsha });
+    cut = proxy.dropReply({ when: isEvalsha });
     await service.block(log, 's', 60_000);
     await cut;
     expect(await service.consume(log, 's')).toMatchObject({ reason: 'blocked' });
-    cut = proxy.cutFromReply({ when: isEvalsha });
+    cut = proxy.dropReply({ when: isEvalsha });
     await service.reset(log, 's');
     await cut;
     expect(await service.consume(log, 's')).toMatchObject({ allowed: true });

@@ -2,9 +2,9 @@ import { subscribe } from 'node:diagnostics_channel';
 import { validateHeaderValue } from 'node:http';
 import { RATE_LIMIT_CHANNELS, type RateLimitRule } from 'luanest/rate-limit';
 import { LuanestError } from 'luanest/script-registry';
+import { startRedis } from 'luanest/testing/servers';
 import { CommandWatcher } from '../../../test/support/command-watcher';
 import { HOSTILE_IDS, hostileValues, isPolluted } from '../../../test/support/hostile';
-import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
 import { HttpResponses } from '../src/responses/http-responses';
 import { resolveResponses } from '../src/responses/responses.options';
@@ -128,7 +128,7 @@ describe('state that another program has changed', () => {
 });
 
 it('three rules of one subject need one command', async () => {
-  const server = await RedisServer.start();
+  const server = await startRedis();
   const bench = await openBench(standalone({}, server.port));
   const watcher = await CommandWatcher.open(server.port);
   try {
@@ -252,7 +252,7 @@ const [FIRST, SUBJECTS] = [size(30_000, 100_000), size(90_000, 1_000_000)];
 
 describe('many subjects', () => {
   it('do not grow the heap, and use as much memory of Redis as the README says', async () => {
-    const server = await RedisServer.start();
+    const server = await startRedis();
     const bench = await openBench(standalone({}, server.port));
     try {
       const collect = collector();

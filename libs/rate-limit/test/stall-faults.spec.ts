@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { RATE_LIMIT_CHANNELS, type RateLimitEvents } from 'luanest/rate-limit';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { RedisWitness } from '../../../test/support/redis-witness';
 import { openBench, standalone, type Bench } from './support';
 import { size } from '../../../test/support/size';
@@ -23,7 +23,7 @@ describe('a process that stalls', () => {
   const onFailure = (event: unknown): unknown => failures.push(event as RateLimitEvents['redisFailed']);
 
   beforeAll(async () => {
-    server = await RedisServer.start();
+    server = await startRedis();
     witness = new RedisWitness(server.port);
     subscribe(RATE_LIMIT_CHANNELS.redisFailed, onFailure);
   });

@@ -1,12 +1,12 @@
 import { Redis } from 'ioredis';
 import type { RateLimitDecision } from 'luanest/rate-limit';
-import { FaultProxy } from '../../../test/support/fault-proxy';
+import { startFaultProxy, type FaultProxy } from 'luanest/testing/servers';
 import { sharedRedisUrl } from '../../../test/support/shared-servers';
 import { sleep } from '../../../test/support/wait';
 import { endOfCharged } from '../src/limiter/charges';
 import { openBench, quiet, ruleOf, standalone, TestClock, type Bench } from './support';
 
-const isEvalsha = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1'));
+const isEvalsha = (request: string): boolean => /evalsha/i.test(request);
 const keyOf = ({ prefix }: { prefix: string }, name: string, windowMs: number): string =>
   `${prefix}:rate-limit:{0}:fixed-window:${name}:${windowMs}:s`;
 
@@ -142,7 +142,7 @@ describe('a refund whose reply is lost', () => {
   let bench: Bench;
   let reconnectMs = 20;
   beforeAll(async () => {
-    proxy = await FaultProxy.start({ targetPort: Number(new URL(sharedRedisUrl()).port) });
+    proxy = await startFaultProxy(sharedRedisUrl());
     bench = await openBench(quiet(new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => reconnectMs })));
   });
   afterAll(async () => {
@@ -156,7 +156,7 @@ describe('a refund whose reply is lost', () => {
   /** Cuts the connection at the reply of the n-th EVALSHA from now. */
   const cutAt = (n: number): Promise<void> => {
     let seen = 0;
-    return proxy.cutFromReply({ when: (request) => isEvalsha(request) && ++seen === n });
+    return proxy.dropReply({ when: (request) => isEvalsha(request) && ++seen === n });
   };
 
   it.each([

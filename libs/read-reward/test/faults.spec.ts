@@ -1,7 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
 import type { ReadRewardService } from 'luanest/read-reward';
-import { RedisCluster } from '../../../test/support/redis-cluster';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startCluster, startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { keysOf, openBench, quiet, type Bench } from './support';
 
@@ -19,7 +18,7 @@ describe('rewards when Redis fails', () => {
   let rewards: ReadRewardService;
 
   beforeAll(async () => {
-    server = await RedisServer.start();
+    server = await startRedis();
     admin = quiet(new Redis(server.port));
   });
   beforeEach(async () => {
@@ -141,7 +140,7 @@ describe('rewards when Redis fails', () => {
 
 describe('rewards over a failover', () => {
   it('keep what was granted, and go on', async () => {
-    const cluster = await RedisCluster.start({ masters: 3, replicas: 1 });
+    const cluster = await startCluster({ masters: 3, replicas: 1 });
     const client = quiet(new Cluster(cluster.startupNodes, { redisOptions: { maxRetriesPerRequest: null } }));
     const bench = await openBench(client, { prefix: 'failover' });
     try {

@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis';
-import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { recordFully, recordRead } from '../src/read-reward.scripts';
 import { DAY_MS, openBench, quiet, type Bench } from './support';
 
@@ -10,8 +9,8 @@ describe('a reply that is lost, with the defaults of ioredis', () => {
   let bench: Bench;
 
   beforeAll(async () => {
-    server = await RedisServer.start();
-    proxy = await FaultProxy.start({ targetPort: server.port });
+    server = await startRedis();
+    proxy = await startFaultProxy(server);
     bench = await openBench(quiet(new Redis(proxy.port)), { prefix: 'lost' });
   });
   afterAll(async () => {
@@ -21,7 +20,7 @@ describe('a reply that is lost, with the defaults of ioredis', () => {
   });
 
   async function cutting<T>(work: () => Promise<T>): Promise<T> {
-    const cut = proxy.cutFromReply({ when: (request) => /evalsha/i.test(request.toString('latin1')) });
+    const cut = proxy.dropReply({ when: (request) => /evalsha/i.test(request) });
     const result = await work();
     await cut;
     return result;

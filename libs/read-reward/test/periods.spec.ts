@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { parseLedgerRow, type ReadRewardService, type RecordResult, type RewardRule } from 'luanest/read-reward';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { DAY_MS, openTimed, quiet } from './support';
 import { size } from '../../../test/support/size';
 
@@ -12,7 +12,7 @@ const MIDNIGHT = NOON + DAY_MS / 2;
 let server: RedisServer;
 let bench: Awaited<ReturnType<typeof openTimed>>;
 beforeAll(async () => {
-  server = await RedisServer.start();
+  server = await startRedis();
   bench = await openTimed(quiet(new Redis(server.port)));
 });
 afterAll(async () => {

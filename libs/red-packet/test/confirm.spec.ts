@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import type { GrabResult, PaidPacket } from 'luanest/red-packet';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { figures, openBench, packetOf, quiet, type Bench } from './support';
 
@@ -10,8 +10,8 @@ describe('a win that replicas must confirm', () => {
   const open: Bench[] = [];
   beforeEach(async () => {
     // Redis waits 5 s for further replicas otherwise.
-    master = await RedisServer.start({ args: ['--repl-diskless-sync-delay', '0'] });
-    replica = await RedisServer.start({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
+    master = await startRedis({ args: ['--repl-diskless-sync-delay', '0'] });
+    replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
     const raw = quiet(new Redis(master.port));
     await eventually(async () => expect(await raw.info('replication')).toContain('state=online'));
     raw.disconnect();

@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { MissingPermissionError } from 'luanest/red-packet';
 import { ScriptRefusedError } from 'luanest/script-registry';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { dumpAll, figures, openBench, packetOf, payAll, quiet, readGrants, readOutbox, readPool, sum } from './support';
 import type { Bench } from './support';
@@ -15,7 +15,7 @@ describe('a grab that cannot be finished changes nothing', () => {
   const closing: (() => void)[] = [];
 
   beforeAll(async () => {
-    server = await RedisServer.start();
+    server = await startRedis();
   });
   beforeEach(async () => {
     bench = await connect();
@@ -197,7 +197,7 @@ const NEEDED = (
 
 describe('a server that is killed amid a run', () => {
   it('comes back with every grant it answered, and the run goes on to conserve all packets and cents', async () => {
-    const server = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+    const server = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
     const client = quiet(new Redis(server.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
     const bench = await openBench(client, { deadlineMs: 20_000 });
     try {

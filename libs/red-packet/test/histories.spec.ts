@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import type { GrabResult, Packet } from 'luanest/red-packet';
+import { startRedis } from 'luanest/testing/servers';
 import { note } from '../../../test/support/fault-notes';
-import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
 import type { Layout } from '../src/buckets/layout';
 import { Transfers } from '../src/buckets/transfers';
@@ -253,7 +253,7 @@ describe.each(servers)('the result sold-out on %s', (_name, connect) => {
 
 describe('a server that is killed again and again, with AOF and fsync always', () => {
   it('has after each failover every packet that was confirmed, and all cents', async () => {
-    const server = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+    const server = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
     const client = (): Redis => quiet(new Redis(server.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
     const one = await openBench(client(), { deadlineMs: 20_000 });
     const benches = [one, await openBench(client(), { prefix: one.prefix, deadlineMs: 20_000 })];

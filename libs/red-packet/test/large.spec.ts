@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis';
-import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startFaultProxy, startRedis } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { openBench, quiet } from './support';
 import { size } from '../../../test/support/size';
@@ -16,8 +15,8 @@ async function cpuMs(client: Redis): Promise<number> {
 
 describe(`${PACKETS} packets`, () => {
   it('are preheated in chunks by a process that is cut off and another that resumes, and counted one by one', async () => {
-    const server = await RedisServer.start();
-    const proxy = await FaultProxy.start({ targetPort: server.port });
+    const server = await startRedis();
+    const proxy = await startFaultProxy(server);
     const activity = {
       activityId: 'big',
       totalCents: PACKETS * 88,

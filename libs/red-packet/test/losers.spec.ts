@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { WinnerFilter } from '../src/grabs/winner-filter';
 import { figures, openBench, packetOf, quiet, type Bench } from './support';
@@ -21,7 +21,7 @@ describe('losers of a sold-out activity', () => {
   let server: RedisServer;
   const open: Bench[] = [];
   beforeAll(async () => {
-    server = await RedisServer.start();
+    server = await startRedis();
   });
   afterEach(() => open.splice(0).forEach((bench) => bench.close()));
   afterAll(() => server.stop());

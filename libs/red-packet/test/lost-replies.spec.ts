@@ -1,7 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { RedPacketPayouts } from 'luanest/red-packet';
-import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import {
   byUser,
@@ -40,8 +39,8 @@ describe('a reply that is lost', () => {
   const closing: Bench[] = [];
 
   beforeAll(async () => {
-    server = await RedisServer.start();
-    proxy = await FaultProxy.start({ targetPort: server.port });
+    server = await startRedis();
+    proxy = await startFaultProxy(server);
   });
   beforeEach(async () => {
     direct = await openBench(quiet(new Redis(server.port)), { prefix: 'lost' });
@@ -66,9 +65,9 @@ describe('a reply that is lost', () => {
 
   /** Cuts the connection once, from the reply to the next run of this script; fails where none is run. */
   async function cutting<T>(script: string, work: () => Promise<T>): Promise<T> {
-    const cut = proxy.cutFromReply({
+    const cut = proxy.dropReply({
       when: (request) => {
-        const text = request.toString('latin1');
+        const text = request;
         return /evalsha/i.test(text) && requests[script]?.(text) === true;
       },
     });

@@ -1,5 +1,5 @@
 import { ConsoleLogger, Logger } from '@nestjs/common';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { Redis } from 'ioredis';
 import { Wakes } from '../src/activity/wakes';
@@ -189,7 +189,7 @@ describe('wakes that fail', () => {
 
 describe('what open activities cost while nobody grabs', () => {
   it('does not grow with their number, and is at most 100 commands a second', async () => {
-    const server = await RedisServer.start();
+    const server = await startRedis();
     const bench = await openBench(quiet(new Redis(server.port)));
     try {
       await Promise.all(Array.from({ length: 300 }, (_, i) => bench.packets.create(figures(`group-${i}`, 2))));
@@ -214,7 +214,7 @@ describe('what open activities cost while nobody grabs', () => {
   });
 
   it('one call wakes an activity in which many packets are won at the same time', async () => {
-    const server = await RedisServer.start();
+    const server = await startRedis();
     const bench = await openBench(quiet(new Redis(server.port)));
     try {
       await bench.packets.create(figures('rain', 500));

@@ -10,7 +10,7 @@ import {
   type ScheduledRun,
 } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule } from 'luanest/script-registry';
-import { FaultProxy } from '../../../test/support/fault-proxy';
+import { startFaultProxy } from 'luanest/testing/servers';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet, standaloneClient } from '../../script-registry/test/support';
@@ -122,7 +122,7 @@ it('while Redis is unavailable a job is skipped, or runs without a lock on every
       return 'answer';
     }
   }
-  const proxy = await FaultProxy.start({ targetPort: Number(new URL(sharedRedisUrl()).port) });
+  const proxy = await startFaultProxy(sharedRedisUrl());
   const client = quiet(new Redis(proxy.url, { retryStrategy: () => 20 }));
   const told = listen();
   const prefix = uniquePrefix();

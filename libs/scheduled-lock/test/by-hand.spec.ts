@@ -4,7 +4,7 @@ import * as newest from '@nestjs/schedule';
 import { Redis } from 'ioredis';
 import * as oldest from 'schedule-oldest';
 import { ScheduledLock, ScheduledLockInterceptor, ScheduledLockService } from 'luanest/scheduled-lock';
-import { FaultProxy } from '../../../test/support/fault-proxy';
+import { startFaultProxy } from 'luanest/testing/servers';
 import { Gate } from '../../../test/support/gate';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
@@ -213,7 +213,7 @@ it('assertHeld throws wherever the code has no lock', async () => {
       return 'ran';
     }
   }
-  const proxy = await FaultProxy.start({ targetPort: Number(new URL(sharedRedisUrl()).port) });
+  const proxy = await startFaultProxy(sharedRedisUrl());
   const client = quiet(new Redis(proxy.url, { retryStrategy: () => 20 }));
   const options = { prefix: uniquePrefix(), client, lock: { redisTimeoutMs: 200 } };
   const { app, close } = await boot({ imports: [newest.ScheduleModule.forRoot()], providers: [Jobs] }, options);

@@ -7,9 +7,8 @@ import {
   type ScheduledLockOptions,
   type ScheduledRun,
 } from 'luanest/scheduled-lock';
+import { startCluster, type RedisCluster, type RedisServer } from 'luanest/testing/servers';
 import { withAdmin } from '../../../test/support/admin';
-import { RedisCluster } from '../../../test/support/redis-cluster';
-import type { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
@@ -18,7 +17,7 @@ import { boot, closeAll, LATER, listen, STALE_NEVER, type Booted, tick as tickOf
 let cluster: RedisCluster;
 
 beforeAll(async () => {
-  cluster = await RedisCluster.start();
+  cluster = await startCluster();
 });
 afterEach(closeAll);
 afterAll(() => cluster.stop());

@@ -4,9 +4,8 @@ import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
 import { LOCK_CHANNELS } from 'luanest/lock';
 import { ScheduledLock, ScheduledLockService, type ScheduledLockModuleOptions } from 'luanest/scheduled-lock';
-import { FaultProxy } from '../../../test/support/fault-proxy';
+import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { Gate } from '../../../test/support/gate';
-import { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
@@ -19,8 +18,8 @@ let admin: Redis;
 let prefix: string;
 
 beforeAll(async () => {
-  server = await RedisServer.start();
-  proxy = await FaultProxy.start({ targetPort: server.port });
+  server = await startRedis();
+  proxy = await startFaultProxy(server);
   admin = quiet(new Redis(server.url));
 });
 beforeEach(() => {
@@ -50,7 +49,7 @@ async function twoNodes(jobs: Type, lock: Partial<ScheduledLockModuleOptions>): 
 const stateOf = (job: string): string => `${prefix}:scheduled-lock:{default:${job}}:state`;
 
 /** Returns true for a claim: no other script has an argument `mode`. */
-const claims = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1')) && request.includes('tick');
+const claims = (request: string): boolean => /evalsha/i.test(request) && request.includes('tick');
 
 it('the reply to a claim is lost: its node runs the slot, once, and holds no lock afterwards', async () => {
   const runs: string[] = [];
@@ -64,7 +63,7 @@ it('the reply to a claim is lost: its node runs the slot, once, and holds no loc
     }
   }
   const [one, other] = await twoNodes(Jobs, { redisTimeoutMs: 20_000 });
-  const cut = proxy.cutFromReply({ when: claims });
+  const cut = proxy.dropReply({ when: claims });
   const [first] = await Promise.all([tick(one.app.get(Jobs), 'job'), cut]);
   expect(first).toBeUndefined();
   expect(runs).toEqual([`slot ${LATER.getTime()}`]);
@@ -163,12 +162,12 @@ it('the connection is reset again and again during renewals: the lease holds, an
   const direct = quiet(new Redis(server.url));
   const other = await boot(metadata, { prefix, client: direct, lock: { node: 'other', ...lock } });
   const renewals = async (): Promise<number> => Number(await admin.hget(stateOf('long'), 'till'));
-  const isRenewal = (request: Buffer): boolean =>
+  const isRenewal = (request: string): boolean =>
     request.includes(stateOf('long')) && !request.includes('tick') && !request.includes('ran');
   const started = await renewals();
   for (let cuts = 0; cuts < 3; cuts++) {
     const before = await renewals();
-    await proxy.cutFromReply({ when: isRenewal });
+    await proxy.dropReply({ when: isRenewal });
     await eventually(async () => expect(await renewals()).toBeGreaterThan(before));
   }
   expect(await renewals()).toBeGreaterThan(started);

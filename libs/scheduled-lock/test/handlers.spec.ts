@@ -5,7 +5,7 @@ import { ClientProxyFactory, EventPattern, MessagePattern, Payload, Transport } 
 import { Redis } from 'ioredis';
 import { firstValueFrom } from 'rxjs';
 import { ScheduledLock, ScheduledLockInterceptor, ScheduledLockService } from 'luanest/scheduled-lock';
-import { FaultProxy } from '../../../test/support/fault-proxy';
+import { startFaultProxy } from 'luanest/testing/servers';
 import { Gate } from '../../../test/support/gate';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
@@ -94,7 +94,7 @@ describe('on HTTP handlers', () => {
         runs++;
       }
     }
-    const proxy = await FaultProxy.start({ targetPort: Number(new URL(sharedRedisUrl()).port) });
+    const proxy = await startFaultProxy(sharedRedisUrl());
     const client = quiet(new Redis(proxy.url));
     const lock = { redisTimeoutMs: 200 };
     const { url, close } = await listening(Work, { prefix: uniquePrefix(), lock, client });

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { CommandWatcher } from '../../../test/support/command-watcher';
 import { note } from '../../../test/support/fault-notes';
-import { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import type { Span } from '../../../test/support/takeovers';
 import { eventually, sleep } from '../../../test/support/wait';
@@ -41,7 +41,7 @@ let folder: string;
 const lives: Life[] = [];
 
 beforeAll(async () => {
-  server = await RedisServer.start();
+  server = await startRedis();
   folder = mkdtempSync(join(tmpdir(), 'luanest-slots-'));
 });
 afterAll(async () => {

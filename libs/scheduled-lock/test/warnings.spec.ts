@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
 import { ScheduledLock } from 'luanest/scheduled-lock';
-import { FaultProxy } from '../../../test/support/fault-proxy';
+import { startFaultProxy } from 'luanest/testing/servers';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
@@ -21,7 +21,7 @@ it('the first tick that Redis fails is logged, and how many there were once Redi
     @ScheduledLock({ name: 'runs', onRedisError: 'run' })
     runs(): void {}
   }
-  const proxy = await FaultProxy.start({ targetPort: Number(new URL(sharedRedisUrl()).port) });
+  const proxy = await startFaultProxy(sharedRedisUrl());
   const client = quiet(new Redis(proxy.url, { retryStrategy: () => 20 }));
   const options = { prefix: uniquePrefix(), client, lock: { redisTimeoutMs: 100 }, logger: lines };
   const { app, close } = await boot({ imports: [ScheduleModule.forRoot()], providers: [Jobs] }, options);

@@ -1,10 +1,8 @@
 import { Cluster, Redis } from 'ioredis';
 import calculateSlot from 'cluster-key-slot';
 import { defineScript, str, type ScriptRegistry } from 'luanest/script-registry';
+import { startCluster, startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { note } from '../../../test/support/fault-notes';
-import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisCluster } from '../../../test/support/redis-cluster';
-import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
 import { openRegistry, quiet } from './support';
 import { LONG, size } from '../../../test/support/size';
@@ -25,7 +23,7 @@ return runs`,
   reply: (raw: number) => raw,
 });
 
-const isEvalsha = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1'));
+const isEvalsha = (request: string): boolean => /evalsha/i.test(request);
 const NO_EFFECT = ['NOT_SENT', 'SCRIPT_REFUSED'];
 
 interface Told {
@@ -106,10 +104,10 @@ async function recover(admin: Redis): Promise<void> {
 
 async function loseReply(proxy: FaultProxy, admin: Redis, round: number): Promise<void> {
   const befalls = misfortunes(admin);
-  const cut = proxy.cutFromReply({ when: isEvalsha, settleMs: 2, until: sleep(4) });
+  const cut = proxy.dropReply({ when: isEvalsha, settleMs: 2, until: sleep(4) });
   await Promise.race([cut, sleep(200)]);
   await (befalls[round % befalls.length] as () => Promise<unknown>)();
-  if (round % 3 === 0) proxy.reset();
+  if (round % 3 === 0) proxy.cut();
   await sleep(round % 2 === 0 ? 40 : 5);
   await recover(admin);
 }
@@ -118,8 +116,8 @@ describe('no answer is false, whatever breaks', () => {
   jest.setTimeout(TIMEOUT_MS);
 
   it.each([true, false])('on one server, resending %s', async (resends) => {
-    const server = await RedisServer.start();
-    const proxy = await FaultProxy.start({ targetPort: server.port });
+    const server = await startRedis();
+    const proxy = await startFaultProxy(server);
     const admin = quiet(new Redis(server.port));
     const client = quiet(
       new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => 5, autoResendUnfulfilledCommands: resends }),
@@ -140,8 +138,8 @@ describe('no answer is false, whatever breaks', () => {
   });
 
   it.each([true, false])('on a Cluster, resending %s', async (resends) => {
-    const cluster = await RedisCluster.start({ replicas: 0 });
-    const proxies = await Promise.all(cluster.nodes.map(({ port }) => FaultProxy.start({ targetPort: port })));
+    const cluster = await startCluster({ replicas: 0 });
+    const proxies = await Promise.all(cluster.nodes.map((node) => startFaultProxy(node)));
     const admins = cluster.nodes.map(({ port }) => quiet(new Redis(port)));
     const ledgers = Array.from({ length: 6 }, (_, i) => `{ledger-${i}}`);
     const addresses = proxies.map(({ host, port }) => `${host}:${port}`);

@@ -2,9 +2,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Cluster, Redis } from 'ioredis';
 import calculateSlot from 'cluster-key-slot';
 import { SCRIPT_REGISTRY_CHANNELS, type ScriptRegistryEvents, type ScriptRegistry } from 'luanest/script-registry';
-import { RedisCluster } from '../../../test/support/redis-cluster';
+import { startCluster, type RedisCluster, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
-import type { RedisServer } from '../../../test/support/redis-server';
 import { countOnce, openRegistry, quiet } from './support';
 
 const TAGS = Array.from({ length: 12 }, (_, i) => `tag-${i}`);
@@ -20,7 +19,7 @@ describe('faults between a registry and a Cluster', () => {
   let unique = 0;
 
   beforeAll(async () => {
-    cluster = await RedisCluster.start();
+    cluster = await startCluster();
   });
   beforeEach(async () => {
     await onAll((redis) => redis.flushall().catch(() => undefined));

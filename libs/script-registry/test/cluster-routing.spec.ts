@@ -3,10 +3,9 @@ import { Cluster, Redis } from 'ioredis';
 import Redis5 from 'ioredis5';
 import calculateSlot from 'cluster-key-slot';
 import { ScriptRefusedError } from 'luanest/script-registry';
+import { startCluster, type RedisCluster, type RedisServer } from 'luanest/testing/servers';
 import { connectIoredis } from '../src/connection/ioredis-connection';
 import type { RedisConnection } from '../src/connection/port';
-import { RedisCluster } from '../../../test/support/redis-cluster';
-import type { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
 import { append, openRegistry, quiet } from './support';
 
@@ -26,7 +25,7 @@ describe('calls that a Cluster client routes', () => {
   let cluster: RedisCluster;
 
   beforeAll(async () => {
-    cluster = await RedisCluster.start({ replicas: 0 });
+    cluster = await startCluster({ replicas: 0 });
     for (const node of cluster.nodes) {
       await onNode(node, (admin) =>
         admin.call('ACL', 'SETUSER', 'limited', 'on', '>pw', '~mine:*', '~{*', '+@all', '&*'),

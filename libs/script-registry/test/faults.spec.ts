@@ -11,14 +11,13 @@ import {
   type ScriptRegistryEvents,
   type ScriptRegistry,
 } from 'luanest/script-registry';
+import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { CommandWatcher } from '../../../test/support/command-watcher';
-import { FaultProxy } from '../../../test/support/fault-proxy';
 import { processWarnings } from '../../../test/support/process-warnings';
-import { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
 import { append, countOnce, openRegistry, quiet, shapes } from './support';
 
-const isEvalsha = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1'));
+const isEvalsha = (request: string): boolean => /evalsha/i.test(request);
 const keys = { counter: '{f}:counter', tokens: '{f}:tokens' };
 
 describe('faults between a registry and one server', () => {
@@ -28,8 +27,8 @@ describe('faults between a registry and one server', () => {
   const closing: (() => void)[] = [];
 
   beforeAll(async () => {
-    server = await RedisServer.start();
-    proxy = await FaultProxy.start({ targetPort: server.port });
+    server = await startRedis();
+    proxy = await startFaultProxy(server);
   });
   beforeEach(async () => {
     proxy.pass();
@@ -64,7 +63,7 @@ describe('faults between a registry and one server', () => {
 
   it('a lost reply: with resending on, the calls of the group get the replay of their first answers', async () => {
     const [registry] = await open();
-    const cut = proxy.cutFromReply({ when: isEvalsha });
+    const cut = proxy.dropReply({ when: isEvalsha });
     const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => count(registry, `t${i}`)));
     await cut;
     expect(answers.map(({ count: n }) => n)).toEqual(Array.from({ length: 50 }, (_, i) => i + 1));
@@ -74,7 +73,7 @@ describe('faults between a registry and one server', () => {
 
   it('a lost reply: with resending off, the call ends as unknown outcome at once, and ran once', async () => {
     const [registry] = await open({ autoResendUnfulfilledCommands: false });
-    const cut = proxy.cutFromReply({ when: isEvalsha });
+    const cut = proxy.dropReply({ when: isEvalsha });
     const started = performance.now();
     const call = count(registry, 't');
     await expect(call).rejects.toThrow(UnknownOutcomeError);
@@ -139,7 +138,7 @@ describe('faults between a registry and one server', () => {
     const [registry] = await open({ maxRetriesPerRequest: null });
     const counts: number[] = [];
     let resets = 0;
-    const timer = setInterval(() => (proxy.reset(), (resets += 1)), 60);
+    const timer = setInterval(() => (proxy.cut(), (resets += 1)), 60);
     // As many calls as it takes to meet the resets, on a machine of any speed.
     await Promise.all(
       Array.from({ length: 20 }, async (_, worker) => {
@@ -151,7 +150,7 @@ describe('faults between a registry and one server', () => {
   });
 
   it('a restart of the server: what was lost with it is loaded again, and calls go on', async () => {
-    const own = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+    const own = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
     try {
       const [registry] = await open({ maxRetriesPerRequest: null }, own.port);
       await count(registry, 'before');
@@ -410,7 +409,7 @@ describe('faults between a registry and one server', () => {
 
 describe('a Sentinel-style failover', () => {
   it('to a node that was read-only loses and doubles nothing', async () => {
-    const [one, two] = await Promise.all([RedisServer.start(), RedisServer.start()]);
+    const [one, two] = await Promise.all([startRedis(), startRedis()]);
     const [adminOne, adminTwo] = [quiet(new Redis(one.port)), quiet(new Redis(two.port))];
     await adminTwo.replicaof(one.host, String(one.port));
     await eventually(async () => expect(await adminTwo.info('replication')).toContain('master_link_status:up'));

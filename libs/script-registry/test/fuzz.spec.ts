@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { SCRIPT_REGISTRY_CHANNELS, type ScriptRegistryEvents } from 'luanest/script-registry';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { describeProgram, differences, isPlain, smallest, type Difference, type Stages } from './fuzz/differential';
 import { generate } from './fuzz/generator';
 import { quiet } from './support';
@@ -17,7 +17,7 @@ describe('random scripts', () => {
   let stages: Stages;
 
   beforeAll(async () => {
-    servers = await Promise.all([1, 2, 3].map(() => RedisServer.start({ args: ['--save', ''] })));
+    servers = await Promise.all([1, 2, 3].map(() => startRedis({ args: ['--save', ''] })));
     const [plain, alone, grouped] = servers.map(({ url }) => quiet(new Redis(url)));
     stages = { plain, alone, grouped } as unknown as Stages;
   });

@@ -13,12 +13,16 @@ import {
   str,
   type ScriptRegistryEvents,
 } from 'luanest/script-registry';
+import {
+  startCluster,
+  startFaultProxy,
+  startRedis,
+  type RedisCluster,
+  type RedisServer,
+} from 'luanest/testing/servers';
 import { connectIoredis } from '../src/connection/ioredis-connection';
 import { commandFor, failureOf } from '../src/connection/sent-command';
 import { resolveOptions } from '../src/script-registry.options';
-import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisCluster } from '../../../test/support/redis-cluster';
-import { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
 import { append, countOnce, limiter, openRegistry, quiet } from './support';
 
@@ -59,7 +63,7 @@ describe('outcomes of calls on one server', () => {
   let admin: Redis;
 
   beforeAll(async () => {
-    server = await RedisServer.start();
+    server = await startRedis();
     admin = quiet(new Redis(server.port));
   });
   beforeEach(() => admin.flushall());
@@ -95,10 +99,10 @@ describe('outcomes of calls on one server', () => {
   );
 
   it('a call whose reply was lost is not harmless because its second sending was refused', async () => {
-    const proxy = await FaultProxy.start({ targetPort: server.port });
+    const proxy = await startFaultProxy(server);
     closing.push(() => void proxy.stop());
     const registry = await open(new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => 150 }));
-    const cut = proxy.cutFromReply({ when: (request) => /evalsha/i.test(request.toString('latin1')) });
+    const cut = proxy.dropReply({ when: (request) => /evalsha/i.test(request) });
     const call = registry.run(told, { keys: { runs: 'runs' }, args: { error: '', spins: 0 } });
     void cut.then(() => admin.config('SET', 'min-replicas-to-write', '1'));
     await expect(call).rejects.toThrow(UnknownOutcomeError);
@@ -155,7 +159,7 @@ describe('outcomes of calls on one server', () => {
   });
 
   it('a wait that could not even connect is not sent, and long waits hold up none but their like', async () => {
-    const proxy = await FaultProxy.start({ targetPort: server.port });
+    const proxy = await startFaultProxy(server);
     closing.push(() => void proxy.stop());
     const registry = await open(new Redis(proxy.port, '127.0.0.1'));
     const call = { keys: { log: 'x' }, args: { entry: 'x' } };
@@ -223,7 +227,7 @@ describe('outcomes of calls on one server', () => {
   });
 
   it('a script that would switch off replication for its neighbours runs alone', async () => {
-    const own = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+    const own = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
     try {
       const selfish = defineScript({
         name: 'test.selfish',
@@ -250,7 +254,7 @@ describe('outcomes of calls on a Cluster', () => {
   let cluster: RedisCluster;
 
   beforeAll(async () => {
-    cluster = await RedisCluster.start({ replicas: 0 });
+    cluster = await startCluster({ replicas: 0 });
   });
   afterAll(() => cluster.stop());
 
@@ -298,7 +302,7 @@ describe('outcomes of calls on a Cluster', () => {
     const slot = calculateSlot('moved');
     const from = await cluster.masterOf(slot);
     const to = (await cluster.masters()).find((master) => master !== from) as RedisServer;
-    await cluster.migrateSlot(slot, from, to, { finish: true });
+    await cluster.migrateSlot(slot, from, to);
     const node = redis.nodes().find(({ options }) => options.port === to.port) as Redis;
     // Until the connection is closed nothing is answered there, so it is closed before the answer on any machine.
     to.pause();

@@ -1,9 +1,14 @@
 import { Cluster, Redis } from 'ioredis';
 import calculateSlot from 'cluster-key-slot';
 import { defineScript, str, UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
-import { FaultProxy, type FaultProxyOptions } from '../../../test/support/fault-proxy';
-import { RedisCluster } from '../../../test/support/redis-cluster';
-import { RedisServer } from '../../../test/support/redis-server';
+import {
+  startCluster,
+  startFaultProxy,
+  startRedis,
+  type FaultProxy,
+  type RedisCluster,
+  type RedisServer,
+} from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { openRegistry, quiet } from './support';
 
@@ -19,7 +24,7 @@ return 1`,
   reply: (raw: number) => raw,
 });
 
-const isEvalsha = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1'));
+const isEvalsha = (request: string): boolean => /evalsha/i.test(request);
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
@@ -52,8 +57,8 @@ describe('a call that ran and lost its reply is never called without effect, on 
   let admin: Redis;
 
   beforeAll(async () => {
-    server = await RedisServer.start();
-    proxy = await FaultProxy.start({ targetPort: server.port });
+    server = await startRedis();
+    proxy = await startFaultProxy(server);
   });
   beforeEach(async () => {
     admin = await adminOf(server);
@@ -83,14 +88,14 @@ describe('a call that ran and lost its reply is never called without effect, on 
         await admin.script('FLUSH');
         await admin.config('SET', ...(refusals[code] as [string, string]));
       };
-      void proxy.cutFromReply({ when: isEvalsha, until: eventually(ran(calls)).then(refuse) });
+      void proxy.dropReply({ when: isEvalsha, until: eventually(ran(calls)).then(refuse) });
       await expectUnknown(registry, 'ledger', calls);
     },
   );
 
   it('the scripts are gone: they are loaded, and the answer is that of the second run', async () => {
     const registry = await open(new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => 20 }));
-    void proxy.cutFromReply({ when: isEvalsha, until: eventually(ran(1)).then(() => admin.script('FLUSH')) });
+    void proxy.dropReply({ when: isEvalsha, until: eventually(ran(1)).then(() => admin.script('FLUSH')) });
     expect(await registry.run(spend, { keys: { ledger: 'ledger' }, args: { id: 'id-0' } })).toBe(1);
     expect(await admin.hget('ledger', 'id-0')).toBe('2');
   });
@@ -99,7 +104,7 @@ describe('a call that ran and lost its reply is never called without effect, on 
 });
 
 it('a call whose master died before its answer may have run, whatever the promoted replica says', async () => {
-  const [master, replica] = await Promise.all([RedisServer.start(), RedisServer.start()]);
+  const [master, replica] = await Promise.all([startRedis(), startRedis()]);
   closing.push(() => Promise.all([master.stop(), replica.stop()]));
   const [atMaster, atReplica] = [await adminOf(master), await adminOf(replica)];
   await atReplica.replicaof(master.host, String(master.port));
@@ -107,18 +112,17 @@ it('a call whose master died before its answer may have run, whatever the promot
   await eventually(async () => expect(await atMaster.info('replication')).toContain('state=online'));
 
   // As behind a Sentinel, one address leads to the master of the moment.
-  const target: FaultProxyOptions = { targetPort: master.port };
-  const proxy = await FaultProxy.start(target);
+  const proxy = await startFaultProxy(master);
   closing.push(() => proxy.stop());
   const registry = await open(new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => 20 }));
   const promote = async (): Promise<void> => {
     await master.kill();
     await atReplica.replicaof('NO', 'ONE');
-    target.targetPort = replica.port;
+    proxy.target = replica;
   };
   const replicated = async (): Promise<void> => expect(await atReplica.hlen('ledger')).toBe(3);
   // A lone call would leave before the group; as one group they share the one reply that is lost.
-  void proxy.cutFromReply({ when: isEvalsha, until: eventually(replicated).then(promote) });
+  void proxy.dropReply({ when: isEvalsha, until: eventually(replicated).then(promote) });
   await expectUnknown(registry, 'ledger', 3);
   expect(Object.values(await atReplica.hgetall('ledger'))).toEqual(['1', '1', '1']);
 });
@@ -128,8 +132,8 @@ describe('a call that ran and lost its reply is never called without effect, on 
   const proxies = new Map<RedisServer, FaultProxy>();
 
   beforeAll(async () => {
-    cluster = await RedisCluster.start({ replicas: 0 });
-    for (const node of cluster.nodes) proxies.set(node, await FaultProxy.start({ targetPort: node.port }));
+    cluster = await startCluster({ replicas: 0 });
+    for (const node of cluster.nodes) proxies.set(node, await startFaultProxy(node));
   });
   afterAll(async () => {
     for (const proxy of proxies.values()) await proxy.stop();
@@ -147,7 +151,7 @@ describe('a call that ran and lost its reply is never called without effect, on 
 
   const cut = (owner: RedisServer, then: () => Promise<unknown>, ledger: string, admin: Redis): void => {
     const ran = async (): Promise<void> => expect(await admin.hlen(ledger)).toBeGreaterThan(0);
-    void (proxies.get(owner) as FaultProxy).cutFromReply({ when: isEvalsha, until: eventually(ran).then(then) });
+    void (proxies.get(owner) as FaultProxy).dropReply({ when: isEvalsha, until: eventually(ran).then(then) });
   };
 
   it.each([1, 3])('the scripts are gone (%i calls)', async (calls) => {

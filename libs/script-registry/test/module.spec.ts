@@ -15,8 +15,7 @@ import {
   ScriptRegistryModule,
   defineScript,
 } from 'luanest/script-registry';
-import { RedisServer } from '../../../test/support/redis-server';
-import { RedisCluster } from '../../../test/support/redis-cluster';
+import { startCluster, startRedis } from 'luanest/testing/servers';
 import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { freePort } from '../../../test/support/free-port';
@@ -185,7 +184,7 @@ describe('boot without Redis', () => {
     const call = { keys: { log: 'x{1}' }, args: { entry: 'a' } };
     await expect(registry.run(append, call)).rejects.toMatchObject({ code: 'NOT_SENT' });
     const held = registry.run(append, call, { deadlineMs: 10_000 });
-    const server = await RedisServer.start({ port });
+    const server = await startRedis({ port });
     try {
       expect(await held).toBe(1);
       await eventually(async () => expect(await health.check('scripts')).toEqual({ scripts: { status: 'up' } }));
@@ -206,7 +205,7 @@ describe('boot without Redis', () => {
     await expect(single).rejects.toThrow(PreloadFailedError);
     await expect(single).rejects.toThrow(/these masters: .*not connected.*Redis 7\.0/);
 
-    const cluster = await RedisCluster.start({ replicas: 0, args: ['--cluster-require-full-coverage', 'no'] });
+    const cluster = await startCluster({ replicas: 0, args: ['--cluster-require-full-coverage', 'no'] });
     try {
       await (await cluster.masters())[0]?.kill();
       const some = boot(
@@ -241,7 +240,7 @@ describe('boot without Redis', () => {
 
 describe('health', () => {
   it('is red when scripts are missing although PING answers, and works with terminus', async () => {
-    const server = await RedisServer.start();
+    const server = await startRedis();
     try {
       const app = await boot(
         RedisModule.forRoot({ ...silent, config: { port: server.port, host: server.host } }),

@@ -4,9 +4,9 @@ import { Logger, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Redis } from 'ioredis';
 import { ScriptRegistry, ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
+import { startRedis } from 'luanest/testing/servers';
 import { forkWorker } from '../../../test/support/fork-worker';
 import { freePort } from '../../../test/support/free-port';
-import { RedisServer } from '../../../test/support/redis-server';
 import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, waitUntil } from '../../../test/support/wait';
 import { append } from './support';
@@ -70,7 +70,7 @@ describe('a client that the registry makes', () => {
   });
 
   it('ends within two seconds when Redis does not answer', async () => {
-    const server = await RedisServer.start();
+    const server = await startRedis();
     const app = await boot({ url: server.url, preload: 'required' });
     server.pause();
     try {
@@ -84,7 +84,7 @@ describe('a client that the registry makes', () => {
   });
 
   it('is not left connected when the boot of the app fails', async () => {
-    const server = await RedisServer.start();
+    const server = await startRedis();
     const admin = new Redis(server.port, server.host);
     await expect(boot({ url: server.url, deadlineMs: 0 })).rejects.toMatchObject({ code: 'INVALID_OPTION' });
     const Broken = { provide: 'broken', useFactory: () => Promise.reject(new Error('broken')) };
@@ -104,7 +104,7 @@ describe('a client that the registry makes', () => {
     for (const level of ['warn', 'log'] as const) {
       jest.spyOn(Logger.prototype, level).mockImplementation((...args: unknown[]) => void lines.push(String(args[0])));
     }
-    const server = await RedisServer.start();
+    const server = await startRedis();
     const app = await boot({ url: server.url, preload: 'required' });
     lines.length = 0;
     await server.kill();

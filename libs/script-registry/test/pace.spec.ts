@@ -8,8 +8,7 @@ import {
   type ScriptRegistryEvents,
   type ScriptRegistry,
 } from 'luanest/script-registry';
-import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startFaultProxy, startRedis, type RedisServer } from 'luanest/testing/servers';
 import { sleep } from '../../../test/support/wait';
 import { openRegistry, quiet } from './support';
 
@@ -35,7 +34,7 @@ describe('how long a group holds Redis', () => {
   const closing: (() => void)[] = [];
 
   beforeAll(async () => {
-    server = await RedisServer.start();
+    server = await startRedis();
     admin = quiet(new Redis(server.port));
     // The best of several: a machine under load does not always run Redis.
     const speeds: number[] = [];
@@ -91,7 +90,7 @@ describe('how long a group holds Redis', () => {
   });
 
   it('a slow link does not make the groups of a quick script small', async () => {
-    const proxy = await FaultProxy.start({ targetPort: server.port, latencyMs: 15 });
+    const proxy = await startFaultProxy(server, { latencyMs: 15 });
     closing.push(() => void proxy.stop());
     const registry = await open(proxy.port);
     let groups: number[] = [];
@@ -120,7 +119,7 @@ describe('how long a group holds Redis', () => {
 
   it('without the permission for TIME groups are as large as the script allows', async () => {
     await admin.acl('SETUSER', 'timeless', 'on', '>pw', '~*', '&*', '+@all', '-time');
-    const proxy = await FaultProxy.start({ targetPort: server.port, latencyMs: 15 });
+    const proxy = await startFaultProxy(server, { latencyMs: 15 });
     closing.push(() => void proxy.stop());
     const client = quiet(new Redis(proxy.port, { username: 'timeless', password: 'pw' }));
     const registry = await openRegistry(client, { preload: 'required' }, scripts);
@@ -136,7 +135,7 @@ describe('calls that come one after another, each in a turn of its own', () => {
   const closing: (() => void)[] = [];
 
   beforeAll(async () => {
-    server = await RedisServer.start();
+    server = await startRedis();
   });
   afterEach(() => {
     for (const close of closing.splice(0)) close();
@@ -166,7 +165,7 @@ describe('calls that come one after another, each in a turn of its own', () => {
   }
 
   it('do not wait for a reply on a slow link', async () => {
-    const proxy = await FaultProxy.start({ targetPort: server.port, latencyMs: 100 });
+    const proxy = await startFaultProxy(server, { latencyMs: 100 });
     closing.push(() => void proxy.stop());
     expect(await arrive(proxy.port, 10, [1])).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   });

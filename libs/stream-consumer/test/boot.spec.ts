@@ -11,7 +11,7 @@ import {
   type StreamConsumerModuleOptions,
   type StreamMessage,
 } from 'luanest/stream-consumer';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { boot, closeAll, quiet } from './support';
 
@@ -78,7 +78,7 @@ describe('boot', () => {
   });
 
   it('boots while Redis is unavailable; consumers start when it is back', async () => {
-    const server = await RedisServer.start();
+    const server = await startRedis();
     const client = quiet(new Redis(server.port, { retryStrategy: () => 50 }));
     await server.kill();
     const app = await boot({ providers: [Fine] }, { drainMs: 0 }, { client, deadlineMs: 300, preloadTimeoutMs: 300 });

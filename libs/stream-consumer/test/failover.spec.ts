@@ -1,6 +1,5 @@
 import { Cluster } from 'ioredis';
-import { RedisCluster } from '../../../test/support/redis-cluster';
-import type { RedisServer } from '../../../test/support/redis-server';
+import { startCluster, type RedisCluster, type RedisServer } from 'luanest/testing/servers';
 import { replicated } from '../../../test/support/replicated';
 import { eventually, sleep } from '../../../test/support/wait';
 import { group, openBench, quiet, type Bench } from './support';
@@ -12,7 +11,7 @@ describe('streams on a Cluster of their own', () => {
   let one: Bench;
   let two: Bench;
   beforeAll(async () => {
-    cluster = await RedisCluster.start();
+    cluster = await startCluster();
     const open = (): Promise<Bench> =>
       openBench(
         quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000, clusterRetryStrategy: () => 50 })),

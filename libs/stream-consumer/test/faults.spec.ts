@@ -5,8 +5,7 @@ import {
   type StreamConsumerOptions,
   type StreamConsumerEvents,
 } from 'luanest/stream-consumer';
-import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { group, openBench, quiet, type Bench } from './support';
 
@@ -48,8 +47,8 @@ describe('a consumer on a server of its own', () => {
   let bench: Bench;
   let admin: Redis;
   beforeAll(async () => {
-    server = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
-    proxy = await FaultProxy.start({ targetPort: server.port });
+    server = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+    proxy = await startFaultProxy(server);
     bench = await openBench(
       quiet(new Redis(proxy.port, { retryStrategy })),
       { watchEveryMs: 200 },
@@ -113,8 +112,8 @@ describe('a consumer on a server of its own', () => {
   it.each([false, true])('outlives resets of its connections, and lost replies, ordered %s', async (ordered) => {
     const times = await through(`reset-${ordered}`, { ordered }, async () => {
       for (let i = 0; i < 8; i++) {
-        if (i % 2 === 0) proxy.reset();
-        else await proxy.cutFromReply({ when: (request) => /evalsha/i.test(request.toString('latin1')) });
+        if (i % 2 === 0) proxy.cut();
+        else await proxy.dropReply({ when: (request) => /evalsha/i.test(request) });
         await sleep(50);
       }
     });

@@ -2,9 +2,9 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { note } from '../../../test/support/fault-notes';
 import { forkWorker } from '../../../test/support/fork-worker';
-import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
 import type { WorkerJob, WorkerNote } from './worker';
@@ -44,7 +44,7 @@ describe('groups in processes of their own, while partitions are added', () => {
   let benches: Bench[] = [];
   const groups: Group[] = [];
   beforeAll(async () => {
-    server = await RedisServer.start();
+    server = await startRedis();
     for (const partitions of [1, 4, 9]) {
       const client = quiet(new Redis(server.port));
       benches.push(await openBench(client, { partitions }, { prefix: 'grows' }));

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
 import { PublishManyError, type PublishMessage, type PublishResult } from 'luanest/stream-consumer';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
 import { size } from '../../../test/support/size';
@@ -25,7 +25,7 @@ describe('publishMany of very many messages', () => {
   let server: RedisServer;
   let bench: Bench;
   beforeAll(async () => {
-    server = await RedisServer.start();
+    server = await startRedis();
     bench = await openBench(quiet(new Redis(server.port)), { partitions: 3 }, { deadlineMs: 3_000 });
   });
   afterAll(async () => {

@@ -8,10 +8,10 @@ import {
   type StreamConsumerModuleOptions,
   type StreamMessage,
 } from 'luanest/stream-consumer';
+import { startRedis } from 'luanest/testing/servers';
 import { ClosingApps } from '../../../test/support/closing-apps';
 import type { CommandWatcher } from '../../../test/support/command-watcher';
 import { Gate } from '../../../test/support/gate';
-import { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { group, openBench, QUICK, quiet } from './support';
@@ -116,7 +116,7 @@ it('SIGTERM hands back what does not end, at once and without counting an attemp
 });
 
 it('an app closes within drainMs and abortGraceMs while Redis is unavailable', async () => {
-  const own = await RedisServer.start();
+  const own = await startRedis();
   const bench = await openBench(quiet(new Redis(own.port, { retryStrategy: () => 50 })), {
     drainMs: 300,
     abortGraceMs: 50,
@@ -152,7 +152,7 @@ it('a consumer that was stopped takes nothing, and another one can be started', 
 });
 
 it('logs no warning if the start of the consumers fails after the close', async () => {
-  const server = await RedisServer.start();
+  const server = await startRedis();
   const bench = await openBench(quiet(new Redis(server.port)), { drainMs: 0, abortGraceMs: 0 }, { deadlineMs: 200 });
   const warn = jest.spyOn(Logger.prototype, 'warn');
   try {

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Redis } from 'ioredis';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { group, openBench, quiet, type Bench } from './support';
 
@@ -8,7 +8,7 @@ describe('waking', () => {
   let server: RedisServer;
   let bench: Bench;
   beforeAll(async () => {
-    server = await RedisServer.start();
+    server = await startRedis();
     bench = await openBench(quiet(new Redis(server.port)));
   });
   afterAll(async () => {
@@ -110,7 +110,7 @@ describe('waking', () => {
   });
 
   it('connections do not grow with partitions and groups', async () => {
-    const own = await RedisServer.start();
+    const own = await startRedis();
     const count = async (partitions: number, groups: number): Promise<number> => {
       const one = await openBench(quiet(new Redis(own.port)), { partitions });
       for (let i = 0; i < groups; i++) await one.streams.consume(group('s', `g${i}`), () => undefined);

@@ -2,10 +2,10 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { note } from '../../../test/support/fault-notes';
 import { forkWorker } from '../../../test/support/fork-worker';
 import { Pulse } from '../../../test/support/pulse';
-import { RedisServer } from '../../../test/support/redis-server';
 import { takeoversOf, type Span, type Told } from '../../../test/support/takeovers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
@@ -66,7 +66,7 @@ describe('consumers in processes of their own', () => {
   let pulse: Pulse | undefined;
   const workers: Worker[] = [];
   beforeAll(async () => {
-    server = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+    server = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
     const client = quiet(new Redis(server.port, { retryStrategy: () => 50 }));
     bench = await openBench(client, { partitions: PARTITIONS });
   });

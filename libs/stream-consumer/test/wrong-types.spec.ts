@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import type { AnyScript } from 'luanest/script-registry';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { streamConsumerScripts } from '../src/stream-consumer.scripts';
 import { Hands } from './hands';
 import { openBench, quiet, type Bench } from './support';
@@ -28,7 +28,7 @@ describe('a key of another type', () => {
   let server: RedisServer;
   let bench: Bench;
   beforeAll(async () => {
-    server = await RedisServer.start();
+    server = await startRedis();
     bench = await openBench(quiet(new Redis(server.port)));
   });
   beforeEach(() => bench.raw.flushdb());

@@ -1,4 +1,4 @@
-import { RedisServer } from '../../../test/support/redis-server';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { LONG } from '../../../test/support/size';
 import { compareServers } from './compare-servers';
 import { RawRedis } from './raw-redis';
@@ -9,7 +9,7 @@ let server: RedisServer;
 let real: RawRedis;
 
 beforeAll(async () => {
-  server = await RedisServer.start();
+  server = await startRedis();
   real = await RawRedis.connect(server.port);
 });
 

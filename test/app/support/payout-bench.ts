@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { openBench, type Bench } from '../../../libs/red-packet/test/support';
 import { migrateLedger } from '../../../src/ledger/ledger-migrations';
 import { PostgresDatabase } from '../../../src/ledger/postgres-database';
 import { SqlLedger } from '../../../src/ledger/sql-ledger';
-import { RedisServer } from '../../support/redis-server';
 import { PostgresServer } from './postgres-server';
 
 /** Red packets on a Redis of the test's own, and a ledger in a PostgreSQL of its own. */
@@ -16,7 +16,7 @@ export interface PayoutBench extends Bench {
 }
 
 export async function startPayoutBench(): Promise<PayoutBench> {
-  const [server, postgres] = await Promise.all([RedisServer.start(), PostgresServer.start()]);
+  const [server, postgres] = await Promise.all([startRedis(), PostgresServer.start()]);
   const database = new PostgresDatabase(postgres.url);
   await migrateLedger(database);
   const bench = await openBench(new Redis(server.port));

@@ -10,8 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { RedisCluster } from '../../support/redis-cluster';
-import { RedisServer } from '../../support/redis-server';
+import { startCluster, startRedis } from 'luanest/testing/servers';
 import { folder, INSTALLED, tarball } from './folder';
 import { run, type Ended, type RunOptions } from './run';
 
@@ -83,7 +82,7 @@ export class FreshApp {
     args: readonly string[],
     options: { cwd?: string; env?: Record<string, string> } = {},
   ): Promise<Ended> {
-    const redis = await RedisServer.start();
+    const redis = await startRedis();
     try {
       const env = { ...options.env, REDIS_URL: redis.url };
       return await this.run(process.execPath, args, { ...options, env, timeoutMs: RUN_TIMEOUT_MS });
@@ -94,7 +93,7 @@ export class FreshApp {
 
   /** As `withRedis`, with a Cluster of three masters. */
   async withCluster(args: readonly string[]): Promise<Ended> {
-    const cluster = await RedisCluster.start({ replicas: 0 });
+    const cluster = await startCluster({ replicas: 0 });
     try {
       const env = { CLUSTER_PORT: String(cluster.startupNodes[0]?.port) };
       return await this.run(process.execPath, args, { env, timeoutMs: RUN_TIMEOUT_MS });

@@ -1,9 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { Redis, type RedisOptions } from 'ioredis';
-import { FaultProxy } from './fault-proxy';
-import { RedisServer } from './redis-server';
-import { RespFrames } from './resp-frames';
-import { eventually } from './wait';
+import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
+import { RespFrames } from '../../src/servers/resp-frames';
+import { eventually } from '../../../../test/support/wait';
 
 let server: RedisServer;
 let direct: Redis;
@@ -30,7 +29,7 @@ async function connect(options: RedisOptions = {}): Promise<Redis> {
 const silence = (ms: number): Promise<string> => new Promise((resolve) => setTimeout(() => resolve('silence'), ms));
 
 beforeAll(async () => {
-  server = await RedisServer.start();
+  server = await startRedis();
   direct = new Redis(server.url);
 });
 
@@ -41,7 +40,7 @@ afterAll(async () => {
 
 beforeEach(async () => {
   await direct.flushall();
-  proxy = await FaultProxy.start({ targetPort: server.port });
+  proxy = await startFaultProxy(server);
 });
 
 afterEach(async () => {
@@ -80,7 +79,7 @@ describe('FaultProxy', () => {
   });
 
   it('comes back to the latency it was started with', async () => {
-    const slow = await FaultProxy.start({ targetPort: server.port, latencyMs: 20 });
+    const slow = await startFaultProxy(server, { latencyMs: 20 });
     const client = await connect({ port: slow.port });
     slow.delay(0);
     slow.pass();
@@ -96,7 +95,7 @@ describe('FaultProxy', () => {
     const ended = new Promise((resolve) => client.once('end', resolve));
     const failed = expect(client.blpop('empty', 0)).rejects.toThrow();
     await eventually(async () => expect((await direct.info('clients')).includes('blocked_clients:1')).toBe(true));
-    proxy.reset();
+    proxy.cut();
     await Promise.all([ended, failed]);
     await expect((await connect()).ping()).resolves.toBe('PONG');
   });
@@ -127,10 +126,10 @@ describe('FaultProxy', () => {
   });
 });
 
-describe('FaultProxy.cutFromReply', () => {
+describe('FaultProxy.dropReply', () => {
   it('loses the reply to a request that the server has run, once', async () => {
     const client = await connect();
-    const cut = proxy.cutFromReply({ when: (request) => request.includes('incr') });
+    const cut = proxy.dropReply({ when: (request) => request.includes('incr') });
     await expect(client.ping()).resolves.toBe('PONG');
     await expect(client.incr('n')).rejects.toThrow();
     await cut;
@@ -140,7 +139,7 @@ describe('FaultProxy.cutFromReply', () => {
 
   it('makes a client that resends run the command twice', async () => {
     const client = await connect({ retryStrategy: () => 10, maxRetriesPerRequest: 5 });
-    const cut = proxy.cutFromReply({ when: (request) => request.includes('incr') });
+    const cut = proxy.dropReply({ when: (request) => request.includes('incr') });
     await expect(client.incr('n')).resolves.toBe(2);
     await cut;
   });
@@ -148,7 +147,7 @@ describe('FaultProxy.cutFromReply', () => {
   it('finds one request in a pipeline: earlier replies arrive, later ones are lost though they ran', async () => {
     const client = await connect();
     proxy.delay(5);
-    const cut = proxy.cutFromReply({ when: (request) => request.includes('second') });
+    const cut = proxy.dropReply({ when: (request) => request.includes('second') });
     const replies = await Promise.allSettled([client.incr('first'), client.incr('second'), client.incr('third')]);
     await cut;
     expect(replies.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
@@ -157,7 +156,7 @@ describe('FaultProxy.cutFromReply', () => {
 
   it('passes the given number of replies, and does not touch other connections', async () => {
     const [client, other] = [await connect(), await connect()];
-    const cut = proxy.cutFromReply({ afterReplies: 2, when: (request) => request.includes('incr') });
+    const cut = proxy.dropReply({ afterReplies: 2, when: (request) => request.includes('incr') });
     const replies = await Promise.allSettled([client.incr('n'), client.incr('n'), client.incr('n'), client.incr('n')]);
     await cut;
     expect(replies.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected']);
@@ -165,10 +164,10 @@ describe('FaultProxy.cutFromReply', () => {
   });
 
   it('resolves too when the server dies before it replies', async () => {
-    const mortal = await RedisServer.start();
-    const front = await FaultProxy.start({ targetPort: mortal.port });
+    const mortal = await startRedis();
+    const front = await startFaultProxy(mortal);
     const client = await connect({ port: front.port });
-    const cut = front.cutFromReply({ when: (request) => request.includes('blpop') });
+    const cut = front.dropReply({ when: (request) => request.includes('blpop') });
     const failed = expect(client.blpop('empty', 0)).rejects.toThrow();
     await mortal.kill();
     await Promise.all([cut, failed]);

@@ -4,15 +4,15 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { withAdmin } from './admin';
-import { GUARD_SCRIPT } from './process-guard';
-import { RedisServer } from './redis-server';
-import { eventually } from './wait';
+import { startRedis, type RedisServer } from 'luanest/testing/servers';
+import { withAdmin } from '../../src/servers/admin';
+import { GUARD_SCRIPT } from '../../src/servers/process-guard';
+import { eventually } from '../../../../test/support/wait';
 
 const servers: RedisServer[] = [];
 
-async function start(options?: Parameters<typeof RedisServer.start>[0]): Promise<RedisServer> {
-  const server = await RedisServer.start(options);
+async function start(options?: Parameters<typeof startRedis>[0]): Promise<RedisServer> {
+  const server = await startRedis(options);
   servers.push(server);
   return server;
 }

@@ -1,4 +1,5 @@
 import { type Address, withAdmin } from './admin';
+import { TestServerError } from './errors';
 
 export interface NodeView {
   id: string;
@@ -29,7 +30,7 @@ export function viewOf(node: Address): Promise<ClusterView> {
     ]);
     const nodes = lines.trim().split('\n').map(parseLine);
     const self = nodes.find(({ flags }) => flags.includes('myself'));
-    if (!self) throw new Error(`The node on port ${node.port} does not list itself.`);
+    if (!self) throw new TestServerError(`The node on port ${node.port} does not list itself.`);
     const masterLink = /master_link_status:(\w+)/.exec(replication)?.[1];
     return { nodes, self, stateOk: info.includes('cluster_state:ok'), masterLink };
   });

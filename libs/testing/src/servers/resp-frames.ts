@@ -5,6 +5,11 @@ export class RespFrames {
   #pending: Buffer = Buffer.alloc(0);
   #broken = false;
 
+  /** Number of bytes that are not part of a whole frame yet. */
+  get pendingBytes(): number {
+    return this.#pending.length;
+  }
+
   /** Adds a chunk. Returns the frames that are whole now; a stream that is not RESP is returned chunk by chunk. */
   push(chunk: Buffer): Buffer[] {
     if (this.#broken) return [chunk];

@@ -2,37 +2,39 @@ import calculateSlot from 'cluster-key-slot';
 import { type Address, withAdmin } from './admin';
 import { joinNodes, startNodes } from './cluster-build';
 import { type ClusterView, type NodeView, isFailing, owns, topologyOf, viewOf } from './cluster-view';
-import { note } from './fault-notes';
-import type { RedisServer } from './redis-server';
+import { TestServerError } from './errors';
+import { reportFault } from './fault-channel';
+import type { RedisServer, ServerSettings } from './redis-server';
+import { beginMigration, endMigration, giveSlot, migrateKeys } from './slot-migration';
 import { eventually, sleep } from './wait';
 
 const POLL_MS = 40;
 /** Limit for a planned failover, which may have to be requested several times. */
 const PATIENCE = { timeoutMs: 20_000 };
 
-export interface RedisClusterOptions {
-  /** Default 3. */
-  masters?: number;
-  /** Number of replicas of each master. Default 1. */
-  replicas?: number;
-  /** How long a node may be silent before it counts as failing, ms. Default 1,000. */
-  nodeTimeoutMs?: number;
-  args?: readonly string[];
+/** Size and patience of a {@link RedisCluster}. */
+export interface ClusterShape {
+  readonly masters: number;
+  readonly replicas: number;
+  readonly nodeTimeoutMs: number;
 }
 
-/** A real Redis Cluster on 127.0.0.1. */
-export class RedisCluster {
+/** A real Redis Cluster on 127.0.0.1. {@link startCluster} makes it. */
+export class RedisCluster implements AsyncDisposable {
   /** Time of the last planned failover of each master, by the master's port. */
   readonly #failedOver = new Map<number, number>();
 
   private constructor(
+    /** All nodes: at the start first the masters, then the replicas. */
     readonly nodes: readonly RedisServer[],
     private readonly nodeTimeoutMs: number,
   ) {}
 
-  static async start(options: RedisClusterOptions = {}): Promise<RedisCluster> {
-    const { masters = 3, replicas = 1, nodeTimeoutMs = 1_000, args = [] } = options;
-    const nodes = await startNodes(masters * (1 + replicas), nodeTimeoutMs, args);
+  static async start(
+    { masters, replicas, nodeTimeoutMs }: ClusterShape,
+    settings: ServerSettings,
+  ): Promise<RedisCluster> {
+    const nodes = await startNodes(masters * (1 + replicas), nodeTimeoutMs, settings);
     const cluster = new RedisCluster(nodes, nodeTimeoutMs);
     try {
       await joinNodes(nodes, masters);
@@ -44,10 +46,12 @@ export class RedisCluster {
     }
   }
 
+  /** Addresses of all nodes, for `new Cluster(...)` of ioredis. */
   get startupNodes(): Address[] {
     return this.nodes.map(({ host, port }) => ({ host, port }));
   }
 
+  /** The present masters. */
   async masters(): Promise<RedisServer[]> {
     const view = await this.#anyView();
     return view.nodes.filter(({ slots }) => slots.length > 0).map((node) => this.#serverOf(node));
@@ -57,25 +61,23 @@ export class RedisCluster {
   async masterOf(slotOrKey: number | string): Promise<RedisServer> {
     const slot = typeof slotOrKey === 'number' ? slotOrKey : calculateSlot(slotOrKey);
     const owner = (await this.#anyView()).nodes.find((node) => owns(node, slot));
-    if (!owner) throw new Error(`No node owns slot ${slot}.`);
+    if (!owner) throw new TestServerError(`No node owns slot ${slot}.`);
     return this.#serverOf(owner);
   }
 
+  /** The present replicas of a master. */
   async replicasOf(master: RedisServer): Promise<RedisServer[]> {
     const { nodes } = await this.#anyView();
     const id = nodes.find(({ port }) => port === master.port)?.id;
     return nodes.filter(({ masterId }) => masterId === id).map((node) => this.#serverOf(node));
   }
 
-  /** Makes a planned failover, which loses no write. Returns the new master when all live nodes agree on it. */
+  /** Makes a planned failover, which loses no write. Resolves with the new master when all live nodes agree on it. */
   async failover(master: RedisServer): Promise<RedisServer> {
-    const replica = (await this.replicasOf(master)).find(({ live }) => live);
-    if (!replica) throw new Error(`The master on port ${master.port} has no live replica.`);
-    note('failovers');
+    const replica = await this.#liveReplicaOf(master);
     await this.untilSettled();
     await this.#untilVotesCount(master);
-    const done = ({ nodes }: ClusterView): boolean =>
-      nodes.some(({ port, slots }) => port === replica.port && slots.length > 0);
+    const done = ({ nodes }: ClusterView): boolean => ownsSlots(nodes, replica.port);
     // The nodes give up a failover without an error if the votes do not arrive within five seconds.
     await eventually(async () => {
       if (!done(await viewOf(replica))) await withAdmin(replica, (admin) => admin.call('CLUSTER', 'FAILOVER'));
@@ -87,28 +89,40 @@ export class RedisCluster {
 
   /**
    * Makes a replica the master without a vote of the other masters, which allow only one vote in two node timeouts. Loses no
-   * write if nobody writes meanwhile. Returns the new master when all live nodes agree on it.
+   * write if nobody writes meanwhile. Resolves with the new master when all live nodes agree on it.
    */
   async takeOver(master: RedisServer): Promise<RedisServer> {
-    const replica = (await this.replicasOf(master)).find(({ live }) => live);
-    if (!replica) throw new Error(`The master on port ${master.port} has no live replica.`);
-    note('failovers');
+    const replica = await this.#liveReplicaOf(master);
     await this.untilSettled();
-    const offsetOf = async (node: RedisServer): Promise<string | undefined> =>
-      /master_repl_offset:(\d+)/.exec(await withAdmin(node, (admin) => admin.info('replication')))?.[1];
-    await eventually(async () => {
-      const written = await offsetOf(master);
-      if (written === undefined || (await offsetOf(replica)) !== written) throw new Error('The replica lags behind.');
-    });
+    await this.untilReplicated(master);
     await withAdmin(replica, (admin) => admin.call('CLUSTER', 'FAILOVER', 'TAKEOVER'));
-    await this.untilSettled(({ nodes }) => nodes.some(({ port, slots }) => port === replica.port && slots.length > 0));
+    await this.untilSettled(({ nodes }) => ownsSlots(nodes, replica.port));
     return replica;
   }
 
-  /** Kills a master with SIGKILL. Returns the promoted replica when all live nodes agree on it. */
+  /**
+   * Waits until the live replicas have all writes: those of one master, or of all masters. Call it before `killMaster()` if no write
+   * may be lost.
+   */
+  async untilReplicated(master?: RedisServer): Promise<void> {
+    for (const each of master ? [master] : await this.masters()) {
+      const replicas = (await this.replicasOf(each)).filter(({ live }) => live);
+      await eventually(async () => {
+        const written = await offsetOf(each);
+        const copied = await Promise.all(replicas.map(offsetOf));
+        if (copied.some((offset) => offset < written))
+          throw new TestServerError(`A replica of the master on port ${each.port} lags.`);
+      }, PATIENCE);
+    }
+  }
+
+  /**
+   * Kills a master with SIGKILL. Writes that no replica has yet are lost. Resolves with the promoted replica when all live nodes agree
+   * on it, which takes longer than the node timeout.
+   */
   async killMaster(master: RedisServer): Promise<RedisServer> {
     const candidates = (await this.replicasOf(master)).map(({ port }) => port);
-    note('failovers');
+    reportFault('failovers');
     await this.#untilVotesCount(master);
     await master.kill();
     const promoted = ({ nodes }: ClusterView): NodeView | undefined =>
@@ -117,51 +131,33 @@ export class RedisCluster {
     return this.#serverOf(promoted(await this.#anyView()) as NodeView);
   }
 
-  /** Moves a slot with its keys. With `finish: false` it stops in the middle, where clients get ASK and TRYAGAIN. */
-  async migrateSlot(
-    slot: number,
-    from: RedisServer,
-    to: RedisServer,
-    options: { finish?: boolean } = {},
-  ): Promise<void> {
+  /** Moves a slot with its keys to another master. Resolves when all live nodes agree. */
+  async migrateSlot(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
     await this.beginMigration(slot, from, to);
-    if (options.finish ?? true) await this.finishMigration(slot, from, to);
+    await this.finishMigration(slot, from, to);
   }
 
-  async beginMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
-    await this.#setSlot(to, slot, 'IMPORTING', await this.#idOf(from));
-    await this.#setSlot(from, slot, 'MIGRATING', await this.#idOf(to));
+  /** Begins to move a slot: clients get ASK and TRYAGAIN until `finishMigration` or `cancelMigration`. */
+  beginMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
+    return beginMigration(slot, from, to);
   }
 
-  /** Moves at most `count` keys of a slot, by default all. Returns how many it moved. */
+  /** Moves at most `count` keys of a slot that is being moved, by default all. Returns how many it moved. */
   migrateKeys(slot: number, from: RedisServer, to: RedisServer, count = Infinity): Promise<number> {
-    return withAdmin(from, async (admin) => {
-      let moved = 0;
-      while (moved < count) {
-        const batch = Math.min(count - moved, 100);
-        const keys = (await admin.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, batch)) as Buffer[];
-        if (keys.length === 0) break;
-        await admin.call('MIGRATE', to.host, to.port, '', 0, 5_000, 'KEYS', ...keys);
-        moved += keys.length;
-      }
-      return moved;
-    });
+    return migrateKeys(slot, from, to, count);
   }
 
   /** Moves the remaining keys and the slot. Resolves when all live nodes agree. */
   async finishMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
-    await this.migrateKeys(slot, from, to);
-    const target = await this.#idOf(to);
-    await this.#setSlot(to, slot, 'NODE', target); // first, or the slot would have no owner if this stopped half-way
-    await this.#setSlot(from, slot, 'NODE', target);
-    note('slots moved');
+    await migrateKeys(slot, from, to, Infinity);
+    const target = await giveSlot(slot, from, to);
+    reportFault('slots moved');
     await this.untilSettled(({ nodes }) => nodes.some((node) => node.id === target && owns(node, slot)));
   }
 
   /** Ends a migration: the slot stays with `from`. Keys that have moved already stay on `to`. */
-  async cancelMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
-    await this.#setSlot(from, slot, 'STABLE');
-    await this.#setSlot(to, slot, 'STABLE');
+  cancelMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
+    return endMigration(slot, from, to);
   }
 
   /**
@@ -174,15 +170,21 @@ export class RedisCluster {
       const views = await Promise.all(live.map(viewOf));
       const ports = new Set(live.map(({ port }) => port));
       const problem = views.map((view) => this.#problemOf(view, ports)).find((found) => found !== undefined);
-      if (problem !== undefined) throw new Error(problem);
-      if (new Set(views.map(topologyOf)).size !== 1) throw new Error('The nodes disagree on the roles.');
-      if (!views.every(extra)) throw new Error('Not all nodes have seen the change yet.');
+      if (problem !== undefined) throw new TestServerError(problem);
+      if (new Set(views.map(topologyOf)).size !== 1) throw new TestServerError('The nodes disagree on the roles.');
+      if (!views.every(extra)) throw new TestServerError('Not all nodes have seen the change yet.');
     };
     await eventually(check, { timeoutMs, everyMs: POLL_MS });
   }
 
+  /** Ends all nodes and removes their temporary directories. May be called any number of times. */
   async stop(): Promise<void> {
     await Promise.all(this.nodes.map((node) => node.stop()));
+  }
+
+  /** The same as `stop()`, for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
   }
 
   /**
@@ -209,21 +211,30 @@ export class RedisCluster {
 
   #anyView(): Promise<ClusterView> {
     const node = this.nodes.find(({ live }) => live);
-    if (!node) throw new Error('No node of the Cluster is alive.');
+    if (!node) throw new TestServerError('No node of the Cluster is alive.');
     return viewOf(node);
   }
 
   #serverOf({ port }: NodeView): RedisServer {
     const server = this.nodes.find((node) => node.port === port);
-    if (!server) throw new Error(`The node on port ${port} is not a node of this RedisCluster.`);
+    if (!server) throw new TestServerError(`The node on port ${port} is not a node of this RedisCluster.`);
     return server;
   }
 
-  async #idOf(node: RedisServer): Promise<string> {
-    return (await viewOf(node)).self.id;
+  async #liveReplicaOf(master: RedisServer): Promise<RedisServer> {
+    const replica = (await this.replicasOf(master)).find(({ live }) => live);
+    if (!replica) throw new TestServerError(`The master on port ${master.port} has no live replica.`);
+    reportFault('failovers');
+    return replica;
   }
+}
 
-  async #setSlot(node: RedisServer, slot: number, ...how: string[]): Promise<void> {
-    await withAdmin(node, (admin) => admin.call('CLUSTER', 'SETSLOT', slot, ...how));
-  }
+function ownsSlots(nodes: readonly NodeView[], port: number): boolean {
+  return nodes.some((node) => node.port === port && node.slots.length > 0);
+}
+
+/** Returns how many bytes of writes a master has made, or a replica has copied. */
+async function offsetOf(node: RedisServer): Promise<number> {
+  const info = await withAdmin(node, (admin) => admin.info('replication'));
+  return Number(/(?:master|slave)_repl_offset:(\d+)/.exec(info)?.[1]);
 }

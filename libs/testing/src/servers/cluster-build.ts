@@ -1,7 +1,8 @@
 import { withAdmin } from './admin';
 import { isFailing, viewOf } from './cluster-view';
+import { TestServerError } from './errors';
 import { freeClusterPort } from './free-port';
-import { RedisServer } from './redis-server';
+import { RedisServer, type ServerSettings } from './redis-server';
 import { eventually } from './wait';
 
 const SLOTS = 16_384;
@@ -9,19 +10,18 @@ const SLOTS = 16_384;
 export async function startNodes(
   count: number,
   nodeTimeoutMs: number,
-  args: readonly string[],
+  { args, ...settings }: ServerSettings,
 ): Promise<RedisServer[]> {
   const nodeArgs = [
     ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'],
     ['--cluster-node-timeout', String(nodeTimeoutMs)],
     // A replica never changes its master, and may always take over, because tests expect a certain node to be promoted.
     ['--cluster-allow-replica-migration', 'no', '--cluster-replica-validity-factor', '0'],
-    // With the default, each first synchronisation would wait for five seconds.
-    ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'],
+    ['--repl-ping-replica-period', '1'],
     args,
   ].flat();
   const starting = Array.from({ length: count }, () =>
-    RedisServer.start({ args: nodeArgs, pickPort: freeClusterPort }),
+    RedisServer.start({ ...settings, args: nodeArgs }, { pick: freeClusterPort }),
   );
   const outcomes = await Promise.allSettled(starting);
   const nodes = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
@@ -70,7 +70,7 @@ function untilAcquainted(node: RedisServer, all: readonly RedisServer[]): Promis
     if (strangers.length > 0) await meet(node, strangers);
     const known = nodes.filter((other) => !isFailing(other) && (other === self || other.linked));
     if (known.length !== all.length || nodes.length !== all.length) {
-      throw new Error(`The node on port ${node.port} knows ${known.length} of ${all.length} nodes.`);
+      throw new TestServerError(`The node on port ${node.port} knows ${known.length} of ${all.length} nodes.`);
     }
     return self.id;
   };

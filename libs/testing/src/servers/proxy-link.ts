@@ -5,10 +5,21 @@ import { RespFrames, isPush } from './resp-frames';
 export interface LinkHooks {
   latencyMs: () => number;
   swallows: () => boolean;
-  /** Called with each whole request before it goes to the server. */
-  onRequest: (request: Buffer) => void;
+  /** Called with each whole request before it goes to the server. Returns true to lose it and all requests behind it. */
+  losesRequest: (request: Buffer) => boolean;
   onClose: () => void;
 }
+
+/** A planned end of a connection. */
+interface Cut {
+  /** Number of replies that still pass. */
+  lastReply: number;
+  /** Number of replies, passed and discarded, after which nothing is left to wait for. */
+  until: number;
+  reached: () => void;
+}
+
+const NOTHING = Buffer.alloc(0);
 
 /** A client's connection to the proxy, and the proxy's connection to the server for it. */
 export class ProxyLink {
@@ -17,7 +28,8 @@ export class ProxyLink {
   /** True if bytes or the end of a stream were swallowed. Then both streams are useless. */
   lostBytes = false;
   #replies = 0;
-  #cut: { fromReply: number; reached: () => void } | undefined;
+  #cut: Cut | undefined;
+  #losesRequests = false;
   readonly #toServer: DelayLine;
   readonly #toClient: DelayLine;
 
@@ -30,7 +42,7 @@ export class ProxyLink {
     this.#toClient = new DelayLine(hooks.latencyMs);
     const requests = new RespFrames();
     const replies = new RespFrames();
-    this.#carry(client, upstream, this.#toServer, (chunk) => this.#countRequests(requests.push(chunk), chunk));
+    this.#carry(client, upstream, this.#toServer, (chunk) => this.#keepRequests(requests, chunk));
     this.#carry(upstream, client, this.#toClient, (chunk) => this.#keepReplies(replies.push(chunk)));
   }
 
@@ -48,9 +60,12 @@ export class ProxyLink {
     return this.#cut !== undefined;
   }
 
-  /** Discards the reply to a request and all that follows it. Resolves when that reply has come. */
-  discardFromReplyTo(request: number, afterReplies: number): Promise<void> {
-    return new Promise((reached) => (this.#cut = { fromReply: request + afterReplies, reached }));
+  /** Discards all replies after the first ones. Resolves when `until` replies have come, or when the connection ends. */
+  cut(lastReply: number, until: number): Promise<void> {
+    return new Promise((reached) => {
+      this.#cut = { lastReply, until, reached };
+      this.#checkCut();
+    });
   }
 
   #carry(source: Socket, target: Socket, line: DelayLine, filter: (chunk: Buffer) => Buffer): void {
@@ -83,10 +98,17 @@ export class ProxyLink {
     this.hooks.onClose();
   }
 
-  #countRequests(frames: Buffer[], chunk: Buffer): Buffer {
-    for (const frame of frames) {
+  /** Passes parts of requests, too. A server does nothing with a request whose end never comes. */
+  #keepRequests(requests: RespFrames, chunk: Buffer): Buffer {
+    if (this.#losesRequests) return NOTHING;
+    let end = -requests.pendingBytes; // of the whole requests, in this chunk
+    for (const frame of requests.push(chunk)) {
       this.requests += 1;
-      this.hooks.onRequest(frame);
+      if (this.hooks.losesRequest(frame)) {
+        this.#losesRequests = true;
+        return chunk.subarray(0, Math.max(0, end));
+      }
+      end += frame.length;
     }
     return chunk;
   }
@@ -96,12 +118,13 @@ export class ProxyLink {
     const kept: Buffer[] = [];
     for (const frame of frames) {
       if (!isPush(frame)) this.#replies += 1;
-      if (this.#cut && this.#replies >= this.#cut.fromReply) {
-        this.#cut.reached();
-        break;
-      }
-      kept.push(frame);
+      if (this.#replies <= (this.#cut?.lastReply ?? Infinity)) kept.push(frame);
     }
+    this.#checkCut();
     return Buffer.concat(kept);
+  }
+
+  #checkCut(): void {
+    if (this.#cut && this.#replies >= this.#cut.until) this.#cut.reached();
   }
 }

@@ -1,7 +1,7 @@
 import { Cluster } from 'ioredis';
 import calculateSlot from 'cluster-key-slot';
-import { withAdmin } from './admin';
-import { RedisCluster } from './redis-cluster';
+import { startCluster, type RedisCluster } from 'luanest/testing/servers';
+import { withAdmin } from '../../src/servers/admin';
 
 const TAG = '{tag}';
 const SLOT = calculateSlot(TAG);
@@ -11,7 +11,7 @@ let client: Cluster;
 
 beforeAll(async () => {
   // A node that stands still for a second must not count as failing.
-  cluster = await RedisCluster.start({ nodeTimeoutMs: 2_000 });
+  cluster = await startCluster({ nodeTimeoutMs: 2_000 });
   client = new Cluster(cluster.startupNodes);
 });
 
@@ -54,7 +54,7 @@ it('migrates a slot: untouched, half-way, and done', async () => {
   const keys = Array.from({ length: 250 }, (_, index) => `${TAG}:${index}`);
   await client.mset(Object.fromEntries(keys.map((key) => [key, 'kept'])));
 
-  await cluster.migrateSlot(SLOT, from, to, { finish: false });
+  await cluster.beginMigration(SLOT, from, to);
   await expect(withAdmin(from, (admin) => admin.get(`${TAG}:none`))).rejects.toThrow(/^ASK/);
   await expect(cluster.migrateKeys(SLOT, from, to, 120)).resolves.toBe(120);
   await expect(withAdmin(from, (admin) => admin.mget(...keys))).rejects.toThrow(/^TRYAGAIN/);

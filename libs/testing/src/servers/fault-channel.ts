@@ -1,0 +1,22 @@
+import { channel } from 'node:diagnostics_channel';
+import type { Redis } from 'ioredis';
+
+/** What happened, and how often: `{ what: 'replies lost', count: 1 }`. */
+const faults = channel('luanest:testing:fault.made');
+
+/** True if somebody counts the faults. */
+export function faultsAreCounted(): boolean {
+  return faults.hasSubscribers;
+}
+
+export function reportFault(what: string, count = 1): void {
+  if (faults.hasSubscribers) faults.publish({ what, count });
+}
+
+/** Reports how many scripts a server has run since its start or CONFIG RESETSTAT. */
+export async function reportScripts(admin: Redis): Promise<void> {
+  const stats = await admin.info('commandstats');
+  for (const [, calls] of stats.matchAll(/cmdstat_(?:evalsha|eval|evalsha_ro|eval_ro):calls=(\d+)/g)) {
+    reportFault('scripts run by Redis', Number(calls));
+  }
+}

@@ -1,0 +1,194 @@
+import { type AddressInfo, type Server, type Socket, connect, createServer } from 'node:net';
+import { once } from 'node:events';
+import type { Address } from './admin';
+import { reportFault } from './fault-channel';
+import { ProxyLink } from './proxy-link';
+import { sleep } from './wait';
+
+/** Options of `dropRequest` of a {@link FaultProxy}. */
+export interface DropOptions {
+  /**
+   * Returns true for the request that is meant. It gets one whole request at a time, as text: the command and its arguments, in
+   * Redis' protocol. Default: the next request.
+   */
+  readonly when?: (request: string) => boolean;
+  /** How long the connection stays silent before it is reset, ms. Default 20. */
+  readonly settleMs?: number;
+  /**
+   * The connection also stays silent until this promise settles. If it rejects, `dropReply` or `dropRequest` rejects with the same
+   * reason. Default: none.
+   */
+  readonly until?: Promise<unknown>;
+}
+
+/** Options of `dropReply` of a {@link FaultProxy}. */
+export interface DropReplyOptions extends DropOptions {
+  /** Number of replies that still pass, from the reply to the request on. Default 0: the reply to the request is lost. */
+  readonly afterReplies?: number;
+}
+
+type Mode = 'pass' | 'refuse' | 'blackhole';
+
+interface Drop {
+  readonly what: 'request' | 'reply';
+  readonly options: DropReplyOptions;
+  readonly done: () => void;
+  readonly failed: (reason: unknown) => void;
+}
+
+/**
+ * TCP proxy on 127.0.0.1 in front of one Redis server. {@link startFaultProxy} makes it. Its faults can be switched on and off
+ * while connections are open.
+ */
+export class FaultProxy implements AsyncDisposable {
+  /** Always 127.0.0.1. */
+  readonly host = '127.0.0.1';
+  /**
+   * Server that new connections go to. Present connections stay where they are. Set it to another server for a failover behind one
+   * address.
+   */
+  target: Address;
+  readonly #links = new Set<ProxyLink>();
+  readonly #server: Server;
+  readonly #drops: Drop[] = [];
+  #mode: Mode = 'pass';
+  #port = 0;
+  #latencyMs: number;
+
+  private constructor(
+    target: Address,
+    private readonly normalMs: number,
+  ) {
+    this.target = target;
+    this.#latencyMs = normalMs;
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.#accept(client));
+  }
+
+  static async start(target: Address, latencyMs: number): Promise<FaultProxy> {
+    const proxy = new FaultProxy(target, latencyMs);
+    proxy.#server.listen(0, proxy.host);
+    await once(proxy.#server, 'listening');
+    proxy.#port = (proxy.#server.address() as AddressInfo).port;
+    proxy.#server.unref();
+    return proxy;
+  }
+
+  /** TCP port of the proxy. */
+  get port(): number {
+    return this.#port;
+  }
+
+  /** `redis://127.0.0.1:<port>`. */
+  get url(): string {
+    return `redis://${this.host}:${this.port}`;
+  }
+
+  /** Number of connections that are open through the proxy. */
+  get connections(): number {
+    return this.#links.size;
+  }
+
+  /**
+   * Ends all faults, and restores the latency of the start. Connections that lost bytes in a blackhole are reset, because their
+   * replies would be taken for replies to other requests.
+   */
+  pass(): void {
+    this.#mode = 'pass';
+    this.#latencyMs = this.normalMs;
+    for (const { done } of this.#drops.splice(0)) done();
+    for (const link of this.#links) if (link.lostBytes) link.reset();
+  }
+
+  /** Delays all bytes in each direction, so a call takes twice as long. Order and throughput stay the same. @param ms 0 to 60,000 */
+  delay(ms: number): void {
+    this.#latencyMs = ms;
+  }
+
+  /** Cuts all present connections (RST). New ones pass. */
+  cut(): void {
+    reportFault('connections reset', this.#links.size);
+    for (const link of this.#links) link.reset();
+  }
+
+  /** Cuts all present connections, and every new one until `pass()`: Redis is down. */
+  refuse(): void {
+    this.#mode = 'refuse';
+    this.cut();
+  }
+
+  /** Connections open and stay open, but no byte arrives on either side until `pass()`: the network loses all packets. */
+  blackhole(): void {
+    this.#mode = 'blackhole';
+    reportFault('connections gone silent', this.#links.size);
+  }
+
+  /**
+   * Loses the reply to one request. The server runs the request, its reply and all later ones are discarded, and then the
+   * connection is cut. Happens once; new connections pass. Resolves after the cut, or when `pass()` calls it off.
+   */
+  dropReply(options: DropReplyOptions = {}): Promise<void> {
+    return this.#plan('reply', options);
+  }
+
+  /**
+   * Loses one request. The server never runs it or a later one of the connection, earlier ones are answered, and then the
+   * connection is cut. Happens once; new connections pass. Resolves after the cut, or when `pass()` calls it off.
+   */
+  dropRequest(options: DropOptions = {}): Promise<void> {
+    return this.#plan('request', options);
+  }
+
+  /** Cuts all connections and ends the proxy. May be called any number of times. */
+  async stop(): Promise<void> {
+    if (!this.#server.listening) return;
+    this.#server.ref();
+    this.#server.close();
+    for (const link of this.#links) link.reset();
+    await once(this.#server, 'close');
+  }
+
+  /** The same as `stop()`, for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  #accept(client: Socket): void {
+    if (this.#mode === 'refuse') {
+      client.on('error', () => undefined);
+      client.resetAndDestroy();
+      return;
+    }
+    const { host, port } = this.target;
+    const upstream = connect({ host, port, allowHalfOpen: true, noDelay: true });
+    const link: ProxyLink = new ProxyLink(client, upstream, {
+      latencyMs: () => this.#latencyMs,
+      swallows: () => this.#mode === 'blackhole',
+      losesRequest: (request) => this.#drop(link, request),
+      onClose: () => this.#links.delete(link),
+    });
+    this.#links.add(link);
+  }
+
+  #plan(what: Drop['what'], options: DropReplyOptions): Promise<void> {
+    return new Promise((done, failed) => this.#drops.push({ what, options, done, failed }));
+  }
+
+  /** Returns true if the request is lost. */
+  #drop(link: ProxyLink, request: Buffer): boolean {
+    if (link.cutting) return false;
+    const index = this.#drops.findIndex(({ options }) => options.when?.(request.toString()) ?? true);
+    if (index === -1) return false;
+    const [{ what, options, done, failed }] = this.#drops.splice(index, 1) as [Drop];
+    const last = link.requests - 1 + (options.afterReplies ?? 0);
+    void link
+      .cut(last, what === 'reply' ? last + 1 : last)
+      .then(() => sleep(this.#latencyMs + (options.settleMs ?? 20)))
+      .then(() => options.until)
+      .finally(() => {
+        link.reset();
+        reportFault(what === 'reply' ? 'replies lost' : 'requests lost');
+      })
+      .then(done, failed);
+    return what === 'request';
+  }
+}

@@ -1,0 +1,74 @@
+import { randomInt } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { TestServerError } from './errors';
+
+const CLUSTER_BUS_OFFSET = 10_000;
+/** Processes that test at the same time pick from different parts of the range, so none takes the port of a server that restarts. */
+const PARTS = 8;
+/** Ports that were chosen already. Jest and Vitest load this module once for each test file. */
+const given = new Set<number>();
+
+interface Range {
+  from: number;
+  to: number;
+}
+
+/**
+ * Returns the ranges of ports for tests. Any outgoing connection may take a port of the ephemeral range at any moment, and then a
+ * restart on this port would fail. So both ranges are below it. They share no port with each other or with the bus ports.
+ */
+function portRanges(): { standalone: Range; cluster: Range } {
+  const ephemeral = lowestEphemeralPort();
+  const busTop = Math.min(ephemeral, 32_768);
+  if (busTop < 31_000) return { standalone: { from: 35_000, to: 45_000 }, cluster: { from: 20_000, to: 25_000 } };
+  return {
+    standalone: { from: busTop - CLUSTER_BUS_OFFSET, to: 20_000 + CLUSTER_BUS_OFFSET },
+    cluster: { from: 20_000, to: busTop - CLUSTER_BUS_OFFSET },
+  };
+}
+
+function lowestEphemeralPort(): number {
+  try {
+    return Number(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').trim().split(/\s+/)[0]);
+  } catch {
+    return 49_152; // without /proc, on macOS and BSD, the range is that of IANA
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen({ port, host: '127.0.0.1', exclusive: true }, () => probe.close(() => resolve(true)));
+  });
+}
+
+function partOf({ from, to }: Range): Range {
+  const size = Math.floor((to - from) / PARTS);
+  const worker = Number(process.env.JEST_WORKER_ID ?? process.env.VITEST_POOL_ID ?? process.pid);
+  const start = from + size * (worker % PARTS);
+  return { from: start, to: start + size };
+}
+
+async function pick(range: Range, offsets: readonly number[]): Promise<number> {
+  const { from, to } = partOf(range);
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    const port = randomInt(from, to);
+    if (given.has(port)) continue;
+    given.add(port);
+    const free = await Promise.all(offsets.map((offset) => isFree(port + offset)));
+    if (free.every(Boolean)) return port;
+  }
+  throw new TestServerError(`No free port between ${from} and ${to} after 200 tries.`);
+}
+
+/** Returns a port on 127.0.0.1 that nothing listens on. Another process may take it before you do, so retry. */
+export function freePort(): Promise<number> {
+  return pick(portRanges().standalone, [0]);
+}
+
+/** Like `freePort`, and the port of the Cluster bus (10,000 above) is free too. */
+export function freeClusterPort(): Promise<number> {
+  return pick(portRanges().cluster, [0, CLUSTER_BUS_OFFSET]);
+}

@@ -1,0 +1,26 @@
+import { spawn } from 'node:child_process';
+
+export interface ProcessGuard {
+  /** Ends the guard, because the process has ended by itself, and another process may get its id. */
+  release(): void;
+}
+
+/**
+ * Shell script that waits on a pipe from this process. The pipe closes however this process ends, also by SIGKILL. Then the
+ * shell kills `pid`. An exit hook could not do this, because Jest gives tests a copy of `process` whose exit hooks never run.
+ */
+export const GUARD_SCRIPT = `read -r released || {
+  kill -KILL "$1"
+  test -z "$2" || { sleep 0.2; rm -rf "$2"; }
+}`;
+
+export function guardProcess(pid: number, temporaryDir = ''): ProcessGuard {
+  const guard = spawn('/bin/sh', ['-c', GUARD_SCRIPT, 'guard', String(pid), temporaryDir], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true, // otherwise Ctrl-C would end the guard before it can kill the process
+  });
+  guard.on('error', () => undefined);
+  guard.stdin.on('error', () => undefined);
+  guard.unref();
+  return { release: () => guard.stdin.end('released\n') };
+}

@@ -1,0 +1,46 @@
+import { performance } from 'node:perf_hooks';
+import { type Address, withAdmin } from './admin';
+import { TestServerError } from './errors';
+import type { RedisProcess } from './redis-process';
+import { sleep } from './wait';
+
+const POLL_MS = 10;
+
+interface Starting extends Address {
+  readonly log: string;
+}
+
+/**
+ * Waits until a server answers, and until it has the data of its master if it is a replica.
+ *
+ * @throws TestServerError with the end of the server's log if it ends or takes longer than `timeoutMs`
+ */
+export async function untilReady(
+  server: Starting,
+  process: RedisProcess,
+  timeoutMs: number,
+  isReplica: boolean,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (process.running) {
+    if (await isReady(server, process.pid, isReplica)) return;
+    if (performance.now() > deadline) break;
+    await sleep(POLL_MS);
+  }
+  const what = isReplica ? 'answer and have the data of its master' : 'answer';
+  const why = process.running ? `did not ${what} within ${timeoutMs} ms` : 'ended at once';
+  throw new TestServerError(`The redis-server on port ${server.port} ${why}. Its log: ${server.log.slice(-2_000)}`);
+}
+
+/** Compares the process id, since another server may have taken the port. */
+async function isReady(server: Address, pid: number, isReplica: boolean): Promise<boolean> {
+  try {
+    return await withAdmin(server, async (admin) => {
+      const isOurs = (await admin.info('server')).includes(`process_id:${pid}\r\n`);
+      return isOurs && (!isReplica || (await admin.info('replication')).includes('master_link_status:up'));
+    });
+  } catch (error) {
+    // A server with a password answers that it wants one, and a replica cannot be looked at.
+    return /^(NOAUTH|NOPERM)/.test((error as Error).message);
+  }
+}

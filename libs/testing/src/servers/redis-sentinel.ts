@@ -1,0 +1,146 @@
+import { type Address, withAdmin } from './admin';
+import { TestServerError } from './errors';
+import { reportFault } from './fault-channel';
+import { freePort } from './free-port';
+import { RedisServer, type ServerSettings } from './redis-server';
+import { eventually } from './wait';
+
+const PATIENCE = { timeoutMs: 60_000 };
+
+/** Size and patience of a {@link RedisSentinel}. */
+export interface SentinelShape {
+  readonly name: string;
+  readonly replicas: number;
+  readonly sentinels: number;
+  readonly downAfterMs: number;
+}
+
+/** A master and its replicas on 127.0.0.1, with Sentinels that fail over. {@link startSentinel} makes it. */
+export class RedisSentinel implements AsyncDisposable {
+  private constructor(
+    /** Name of the master, for `new Redis({ sentinels, name })` of ioredis. */
+    readonly name: string,
+    /** The servers: at the start first the master, then the replicas. */
+    readonly nodes: readonly RedisServer[],
+    private readonly watchers: readonly RedisServer[],
+  ) {}
+
+  static async start(shape: SentinelShape, settings: ServerSettings): Promise<RedisSentinel> {
+    const started: RedisServer[] = [];
+    const start = async (of: ServerSettings): Promise<RedisServer> => {
+      const server = await RedisServer.start(of, { pick: freePort });
+      started.push(server);
+      return server;
+    };
+    try {
+      const master = await start(settings);
+      const followers = Array.from({ length: shape.replicas }, () => start({ ...settings, replicaOf: master }));
+      const nodes = [master, ...(await everyOne(followers))];
+      const sentinel = sentinelOf(shape, master);
+      const watching = Array.from({ length: shape.sentinels }, () => start({ ...settings, args: [], sentinel }));
+      const group = new RedisSentinel(shape.name, nodes, await everyOne(watching));
+      await group.#untilWatched();
+      return group;
+    } catch (error) {
+      await Promise.all(started.map((server) => server.stop()));
+      throw error;
+    }
+  }
+
+  /** Addresses of the Sentinels, for `new Redis({ sentinels, name })` of ioredis. */
+  get sentinels(): Address[] {
+    return this.watchers.map(({ host, port }) => ({ host, port }));
+  }
+
+  /** The server that the Sentinels name as the master. */
+  async master(): Promise<RedisServer> {
+    const port = await this.#masterPort(this.#firstWatcher());
+    const server = this.nodes.find((node) => node.port === port);
+    if (!server)
+      throw new TestServerError(`The Sentinels name port ${port} as the master, which is not a server of theirs.`);
+    return server;
+  }
+
+  /**
+   * Kills the master with SIGKILL. Writes that no replica has yet are lost. Resolves with the promoted replica when all Sentinels name
+   * it, after `downAfterMs` and one to ten seconds.
+   */
+  async killMaster(): Promise<RedisServer> {
+    const master = await this.master();
+    reportFault('failovers');
+    await master.kill();
+    return this.#untilPromoted(master);
+  }
+
+  /** Makes a failover while all servers run (SENTINEL FAILOVER). Resolves with the new master when all Sentinels name it. */
+  async failover(): Promise<RedisServer> {
+    const master = await this.master();
+    reportFault('failovers');
+    await withAdmin(this.#firstWatcher(), (admin) => admin.call('SENTINEL', 'FAILOVER', this.name));
+    return this.#untilPromoted(master);
+  }
+
+  /** Ends all servers and removes their temporary directories. May be called any number of times. */
+  async stop(): Promise<void> {
+    await Promise.all(this.watchers.map((server) => server.stop())); // first, or they would fail over
+    await Promise.all(this.nodes.map((server) => server.stop()));
+  }
+
+  /** The same as `stop()`, for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  async #untilPromoted(before: RedisServer): Promise<RedisServer> {
+    return eventually(async () => {
+      const ports = await Promise.all(this.watchers.map((watcher) => this.#masterPort(watcher)));
+      const next = this.nodes.find(({ port }) => port === ports[0]);
+      if (!next || next === before || new Set(ports).size > 1)
+        throw new TestServerError('No Sentinel has failed over yet.');
+      const info = await withAdmin(next, (admin) => admin.info('replication'));
+      if (!info.includes('role:master')) throw new TestServerError('The promoted replica is not a master yet.');
+      return next;
+    }, PATIENCE);
+  }
+
+  /** Waits until each Sentinel knows all replicas and all other Sentinels. */
+  async #untilWatched(): Promise<void> {
+    const check = (watcher: RedisServer): Promise<void> =>
+      withAdmin(watcher, async (admin) => {
+        const replicas = (await admin.call('SENTINEL', 'REPLICAS', this.name)) as unknown[];
+        const others = (await admin.call('SENTINEL', 'SENTINELS', this.name)) as unknown[];
+        const complete = replicas.length === this.nodes.length - 1 && others.length === this.watchers.length - 1;
+        if (!complete) throw new TestServerError(`The Sentinel on port ${watcher.port} does not know all servers yet.`);
+      });
+    await eventually(() => Promise.all(this.watchers.map(check)), PATIENCE);
+  }
+
+  async #masterPort(watcher: RedisServer): Promise<number> {
+    const [, port] = await withAdmin(
+      watcher,
+      (admin) => admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', this.name) as Promise<[string, string]>,
+    );
+    return Number(port);
+  }
+
+  #firstWatcher(): RedisServer {
+    const watcher = this.watchers.find(({ live }) => live);
+    if (!watcher) throw new TestServerError('No Sentinel is alive.');
+    return watcher;
+  }
+}
+
+/** Lines of the configuration of a Sentinel. A majority of the Sentinels must agree that the master is down. */
+function sentinelOf({ name, sentinels, downAfterMs }: SentinelShape, { host, port }: Address): string[] {
+  return [
+    `sentinel monitor ${name} ${host} ${port} ${Math.floor(sentinels / 2) + 1}`,
+    `sentinel down-after-milliseconds ${name} ${downAfterMs}`,
+    `sentinel failover-timeout ${name} 5000`,
+  ];
+}
+
+/** Waits for all, also if one fails, so that the caller can stop what was started. */
+async function everyOne(starting: readonly Promise<RedisServer>[]): Promise<RedisServer[]> {
+  await Promise.allSettled(starting);
+  return Promise.all(starting);
+}

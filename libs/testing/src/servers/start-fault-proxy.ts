@@ -1,0 +1,41 @@
+import { Checks, type KnownOptions } from '../../../internal/src/without-nest';
+import type { Address } from './admin';
+import { FaultProxy } from './fault-proxy';
+import { checkAddress } from './start-redis';
+
+/** Options of {@link startFaultProxy}. */
+export interface FaultProxyOptions {
+  /** Latency of each direction while there is no other fault, ms, 0 to 60,000. Default 0. */
+  readonly latencyMs?: number;
+}
+
+const DEFAULT_PORT = 6_379;
+const KNOWN: KnownOptions<FaultProxyOptions> = { latencyMs: true };
+
+/**
+ * Starts a proxy on 127.0.0.1 in front of a Redis server. Connect to its `url`, or to its `host` and `port`, instead of the server.
+ * At first everything passes.
+ *
+ * @param target the server, or its URL: `redis://host:port`. Not a TLS connection: the proxy reads the requests
+ * @throws InvalidOptionError for an invalid target or option
+ */
+export async function startFaultProxy(target: Address | string, options: FaultProxyOptions = {}): Promise<FaultProxy> {
+  const checks = new Checks('startFaultProxy');
+  const { latencyMs = 0 } = checks.options('', options, KNOWN);
+  checks.integer('latencyMs', latencyMs, 0, 60_000);
+  return FaultProxy.start(addressOf(checks, target), latencyMs);
+}
+
+function addressOf(checks: Checks, target: Address | string): Address {
+  if (typeof target !== 'string') {
+    checkAddress(checks, 'target', target);
+    return target;
+  }
+  const url = URL.canParse(target) ? new URL(target) : undefined;
+  // A URL may hold a password, so the error shows only its beginning.
+  const shown = url && `${url.protocol}//`;
+  if (url?.protocol !== 'redis:' || url.hostname === '') {
+    return checks.refuse('target', shown ?? target, 'a URL redis://host:port, or an object with host and port');
+  }
+  return { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || DEFAULT_PORT) };
+}

@@ -1,0 +1,27 @@
+// Imported instead of taken from the global object, so that fake timers of a test cannot stop the waiting.
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleepMs } from 'node:timers/promises';
+
+export interface EventuallyOptions {
+  timeoutMs?: number;
+  /** Pause between two runs, ms. Default 20 in the first half second, then 50, because each run costs CPU. */
+  everyMs?: number;
+}
+
+export async function sleep(ms: number): Promise<void> {
+  await sleepMs(ms);
+}
+
+/** Runs `fn` again until it does not throw, and returns its result. After `timeoutMs` rejects with the last error. */
+export async function eventually<T>(fn: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
+  const { timeoutMs = 30_000, everyMs } = options;
+  const start = performance.now();
+  for (;;) {
+    try {
+      return await fn();
+    } catch (error) {
+      if (performance.now() >= start + timeoutMs) throw error;
+    }
+    await sleepMs(everyMs ?? (performance.now() < start + 500 ? 20 : 50));
+  }
+}
