@@ -1,6 +1,5 @@
 import { Cluster } from 'ioredis';
 import { startCluster, type RedisCluster } from 'luanest/testing/servers';
-import { replicated } from '../../../test/support/replicated';
 import { eventually } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
 
@@ -26,7 +25,7 @@ describe('workers on a Cluster of their own', () => {
       bench.work();
       const ids = Array.from({ length: 120 }, (_, i) => `${how}${i}`);
       await bench.tasks.scheduleMany(ids.map((id, i) => ({ name, id, delayMs: 1_000 + i * 20 })));
-      await replicated(bench.raw as unknown as Cluster);
+      await cluster.untilReplicated();
       const master = await cluster.masterOf(bench.partitions[0]?.due ?? '');
       await (how === 'planned' ? cluster.failover(master) : cluster.killMaster(master));
       await eventually(() => expect(ids.filter((id) => !ran.has(id))).toEqual([]), { timeoutMs: 40_000 });

@@ -1,6 +1,5 @@
 import { Cluster, Redis } from 'ioredis';
 import { startCluster, startRedis, type RedisCluster, type RedisServer } from 'luanest/testing/servers';
-import { replicated } from '../../../test/support/replicated';
 import { claimed, openBench, quiet, type Bench } from './support';
 
 const terms = { leaseMs: 60_000, retentionMs: 120_000 };
@@ -99,7 +98,7 @@ describe('ids on a separate Cluster', () => {
     const claim = claimed(await once.claim(held, terms));
     await claimed(await once.claim(done, terms)).confirm('kept');
     const master = await cluster.masterOf(bench.keyOf(held));
-    await replicated(client);
+    await cluster.untilReplicated();
     await (how === 'planned' ? cluster.failover(master) : cluster.killMaster(master));
     expect((await once.claim(held, terms)).status).toBe('in-progress');
     expect((await claim.renew()).status).toBe('renewed');

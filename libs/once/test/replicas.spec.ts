@@ -21,8 +21,8 @@ const inStep = (): Promise<void> =>
   eventually(async () => expect(await bench.raw.info('replication')).toContain('state=online'));
 
 beforeAll(async () => {
-  master = await startRedis({ args: ['--repl-diskless-sync-delay', '0'] });
-  replica = await startRedis({ args: ['--replicaof', master.host, String(master.port)] });
+  master = await startRedis();
+  replica = await startRedis({ replicaOf: master });
   bench = await openBench(quiet(new Redis(master.port)));
   other = quiet(new Redis(replica.port));
   await inStep();

@@ -9,9 +9,8 @@ describe('a win that replicas must confirm', () => {
   let replica: RedisServer;
   const open: Bench[] = [];
   beforeEach(async () => {
-    // Redis waits 5 s for further replicas otherwise.
-    master = await startRedis({ args: ['--repl-diskless-sync-delay', '0'] });
-    replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
+    master = await startRedis();
+    replica = await startRedis({ replicaOf: master });
     const raw = quiet(new Redis(master.port));
     await eventually(async () => expect(await raw.info('replication')).toContain('state=online'));
     raw.disconnect();
@@ -75,9 +74,7 @@ describe('a win that replicas must confirm', () => {
     // What the master had sent must not wait in the replica's socket.
     await master.kill();
     replica.resume();
-    const raw = quiet(new Redis(replica.port));
-    await raw.replicaof('NO', 'ONE');
-    raw.disconnect();
+    await replica.promote();
     const after = await connect(replica.port, 0);
     for (const [user, answer] of told) {
       expect(await after.packets.packetOf('f', user)).toEqual(packetOf(answer));

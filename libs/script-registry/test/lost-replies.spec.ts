@@ -104,10 +104,11 @@ describe('a call that ran and lost its reply is never called without effect, on 
 });
 
 it('a call whose master died before its answer may have run, whatever the promoted replica says', async () => {
-  const [master, replica] = await Promise.all([startRedis(), startRedis()]);
-  closing.push(() => Promise.all([master.stop(), replica.stop()]));
+  const master = await startRedis();
+  closing.push(() => master.stop());
+  const replica = await startRedis({ replicaOf: master });
+  closing.push(() => replica.stop());
   const [atMaster, atReplica] = [await adminOf(master), await adminOf(replica)];
-  await atReplica.replicaof(master.host, String(master.port));
   for (const admin of [atMaster, atReplica]) await admin.config('SET', 'min-replicas-to-write', '1');
   await eventually(async () => expect(await atMaster.info('replication')).toContain('state=online'));
 
@@ -117,7 +118,7 @@ it('a call whose master died before its answer may have run, whatever the promot
   const registry = await open(new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => 20 }));
   const promote = async (): Promise<void> => {
     await master.kill();
-    await atReplica.replicaof('NO', 'ONE');
+    await replica.promote();
     proxy.target = replica;
   };
   const replicated = async (): Promise<void> => expect(await atReplica.hlen('ledger')).toBe(3);

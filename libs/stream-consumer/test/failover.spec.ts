@@ -1,6 +1,5 @@
 import { Cluster } from 'ioredis';
 import { startCluster, type RedisCluster, type RedisServer } from 'luanest/testing/servers';
-import { replicated } from '../../../test/support/replicated';
 import { eventually, sleep } from '../../../test/support/wait';
 import { group, openBench, quiet, type Bench } from './support';
 
@@ -52,7 +51,7 @@ describe('streams on a Cluster of their own', () => {
       const messages = Array.from({ length: 1_200 }, (_, payload) => ({ payload, operationId: `o${payload}` }));
       await one.streams.publishMany(stream, messages);
       const master = await cluster.masterOf(one.keys(stream, 'g').stream);
-      await replicated(one.raw as unknown as Cluster);
+      await cluster.untilReplicated();
       const handles = [
         await one.streams.consume<number>(options, work),
         await two.streams.consume<number>(options, work),

@@ -90,7 +90,25 @@ describe('FaultProxy', () => {
     await slow.stop();
   });
 
-  it('reset: present connections break, new ones pass', async () => {
+  it('leads new connections to another target, for a failover behind one address', async () => {
+    const other = await startRedis();
+    const client = await connect();
+    await client.set('who', 'first');
+    proxy.target = other;
+    await expect(client.get('who')).resolves.toBe('first');
+    await expect((await connect()).get('who')).resolves.toBeNull();
+    await other.stop();
+  });
+
+  it('takes the URL of a server', async () => {
+    const front = await startFaultProxy(server.url);
+    const client = await connect({ port: front.port });
+    await expect(client.ping()).resolves.toBe('PONG');
+    client.disconnect();
+    await front.stop();
+  });
+
+  it('cut: present connections break, new ones pass', async () => {
     const client = await connect();
     const ended = new Promise((resolve) => client.once('end', resolve));
     const failed = expect(client.blpop('empty', 0)).rejects.toThrow();
@@ -173,6 +191,55 @@ describe('FaultProxy.dropReply', () => {
     await Promise.all([cut, failed]);
     await front.stop();
     await mortal.stop();
+  });
+});
+
+describe('FaultProxy.dropRequest', () => {
+  it('loses a request that the server never runs, once', async () => {
+    const client = await connect();
+    const dropped = proxy.dropRequest({ when: (request) => request.includes('incr') });
+    await expect(client.ping()).resolves.toBe('PONG');
+    await expect(client.incr('n')).rejects.toThrow();
+    await dropped;
+    await expect(direct.get('n')).resolves.toBeNull();
+    await expect((await connect()).incr('n')).resolves.toBe(1);
+  });
+
+  it('finds one request in a pipeline: earlier ones are answered, later ones never run', async () => {
+    const client = await connect();
+    proxy.delay(5);
+    const dropped = proxy.dropRequest({ when: (request) => request.includes('second') });
+    const replies = await Promise.allSettled([client.incr('first'), client.incr('second'), client.incr('third')]);
+    await dropped;
+    expect(replies.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+    await expect(direct.mget('first', 'second', 'third')).resolves.toEqual(['1', null, null]);
+  });
+
+  it('loses a large request of which the server has got a part', async () => {
+    const client = await connect();
+    const dropped = proxy.dropRequest();
+    await expect(client.set('large', 'x'.repeat(3_000_000))).rejects.toThrow();
+    await dropped;
+    await expect(direct.exists('large')).resolves.toBe(0);
+  });
+});
+
+describe('what FaultProxy is to lose', () => {
+  it('is called off by pass', async () => {
+    const client = await connect();
+    const planned = [proxy.dropReply(), proxy.dropRequest()];
+    proxy.pass();
+    await Promise.all(planned);
+    await expect(client.incr('n')).resolves.toBe(1);
+    await expect(client.incr('n')).resolves.toBe(2);
+  });
+
+  it('rejects with the reason of `until`, after it has cut the connection', async () => {
+    const client = await connect();
+    const dropped = proxy.dropReply({ until: Promise.reject(new Error('not yet')) });
+    const failed = expect(dropped).rejects.toThrow('not yet');
+    await expect(client.incr('n')).rejects.toThrow();
+    await failed;
   });
 });
 

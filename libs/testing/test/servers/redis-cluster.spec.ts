@@ -40,6 +40,7 @@ it('fails over and back without losing a write', async () => {
   const before = await cluster.masterOf(SLOT);
   const [replica] = await cluster.replicasOf(before);
   await client.set(`${TAG}:planned`, 'kept');
+  await cluster.untilReplicated();
   const after = await cluster.failover(before);
   expect(after).toBe(replica);
   expect(await cluster.masterOf(SLOT)).toBe(after);

@@ -97,6 +97,32 @@ describe('RedisServer', () => {
   });
 });
 
+describe('a replica', () => {
+  it('has the data of its master from the start, is promoted, and follows another master', async () => {
+    const master = await start();
+    await withAdmin(master, (admin) => admin.set('n', 1));
+    const replica = await start({ replicaOf: master });
+    await expect(withAdmin(replica, (admin) => admin.get('n'))).resolves.toBe('1');
+    await expect(withAdmin(replica, (admin) => admin.incr('n'))).rejects.toThrow(/READONLY/);
+
+    await master.kill();
+    await replica.promote();
+    await expect(withAdmin(replica, (admin) => admin.incr('n'))).resolves.toBe(2);
+    await master.restart();
+    await master.follow(replica);
+    await expect(withAdmin(master, (admin) => admin.get('n'))).resolves.toBe('2');
+    await master.restart();
+    await expect(withAdmin(master, (admin) => admin.get('n'))).resolves.toBe('2');
+  });
+
+  it('that never gets the data of its master does not start', async () => {
+    const nobody = { host: '127.0.0.1', port: 1 };
+    await expect(start({ replicaOf: nobody, startTimeoutMs: 300 })).rejects.toThrow(
+      /did not answer and have the data of its master within 300 ms/,
+    );
+  });
+});
+
 describe('the guard of a process', () => {
   function guarded(): { victim: ChildProcess; guard: ChildProcess; dir: string } {
     const dir = mkdtempSync(join(tmpdir(), 'luanest-guard-'));
