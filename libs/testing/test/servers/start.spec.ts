@@ -89,15 +89,27 @@ describe('a redis-server that cannot be used', () => {
 
 describe('options of the servers', () => {
   it.each<[string, () => Promise<unknown>, string]>([
-    ['an unknown name', () => startRedis({ prot: 1 } as never), 'startRedis: There is no option "prot". Known: binary, '],
+    [
+      'an unknown name',
+      () => startRedis({ prot: 1 } as never),
+      'startRedis: There is no option "prot". Known: binary, ',
+    ],
     ['a port', () => startRedis({ port: 0 }), 'startRedis: port is 0. Expected an integer from 1 to 65535.'],
     ['an argument', () => startRedis({ args: [1] as never }), 'startRedis: args[0] is 1. Expected a string.'],
     ['arguments', () => startCluster({ args: '--save' as never }), 'startCluster: args is "--save". Expected an array'],
-    ['a master', () => startRedis({ replicaOf: 'localhost' as never }), 'startRedis: replicaOf is "localhost". Expected'],
+    [
+      'a master',
+      () => startRedis({ replicaOf: 'localhost' as never }),
+      'startRedis: replicaOf is "localhost". Expected',
+    ],
     ['a size', () => startCluster({ masters: 0 }), 'startCluster: masters is 0. Expected an integer from 1 to 16.'],
     ['seconds', () => startRedis({ startTimeoutMs: 0.5 }), 'from 100 to 600000: milliseconds, not seconds.'],
     ['a name', () => startSentinel({ name: 'a b' }), 'startSentinel: name is "a b". Expected letters'],
-    ['a latency', () => startFaultProxy({ host: 'a', port: 1 }, { latencyMs: -1 }), 'startFaultProxy: latencyMs is -1.'],
+    [
+      'a latency',
+      () => startFaultProxy({ host: 'a', port: 1 }, { latencyMs: -1 }),
+      'startFaultProxy: latencyMs is -1.',
+    ],
     ['TLS', () => startFaultProxy('rediss://:secret@host'), 'startFaultProxy: target is "rediss://". Expected a URL'],
     ['no URL', () => startFaultProxy('127.0.0.1:6379'), 'startFaultProxy: target is "127.0.0.1:6379". Expected a URL'],
     ['no address', () => startFaultProxy({} as never), 'startFaultProxy: target is an object. Expected an object with'],
