@@ -149,6 +149,7 @@ export const TABLE = Object.freeze({
     'luanest.delayed_task.state',
   ),
   'luanest.delayed_task.late': gauge('s', 'How long the first overdue task has been due'),
+  'luanest.stream.handled': counter('{message}', 'Messages that were handled', ...STREAM),
   'luanest.stream.retries': counter(
     '{message}',
     'Attempts that failed or asked for a retry, and were followed by another attempt',

@@ -60,6 +60,7 @@ const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
   'luanest:delayed-task:call.failed': { queue: 'q', during: 'take', error },
   'luanest:delayed-task:queue.repaired': { queue: 'q', restored: 4, dropped: 5 },
   'luanest:stream-consumer:message.retried': { ...group, id: SECRET, attempt: 1, delayMs: 1, error },
+  'luanest:stream-consumer:messages.handled': { ...group, ids: [SECRET, SECRET, SECRET] },
   'luanest:stream-consumer:message.dead-lettered': { ...group, id: SECRET, attempts: 2, reason: SECRET, error },
   'luanest:stream-consumer:messages.lost': { ...group, ids: [SECRET, SECRET], reason: SECRET },
   'luanest:stream-consumer:session.taken-over': { ...group, session: SECRET, messages: 6 },
@@ -129,6 +130,7 @@ it('adds up counts; of messages and points it adds their number', async () => {
   ]);
   expect(await meters.values('luanest.rate_limit.violations')).toMatchObject([{ value: 2 }, { value: 2 }]);
   expect(await meters.values('luanest.read_reward.points')).toMatchObject([{ value: 4 }]);
+  expect(await meters.values('luanest.stream.handled')).toMatchObject([{ value: 6 }]);
   expect(await meters.values('luanest.stream.lost')).toMatchObject([{ value: 4 }]);
   expect(await meters.values('luanest.stream.taken_over')).toMatchObject([{ value: 12 }]);
   expect(await meters.values('luanest.delayed_task.repaired')).toMatchObject([{ value: 8 }, { value: 10 }]);

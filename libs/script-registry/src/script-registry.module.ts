@@ -3,6 +3,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { connectIoredis } from './connection/ioredis-connection';
 import { clientFrom, clientServiceTokens, type ClientService } from './connection/nestjs-redis';
 import { ownClient } from './connection/own-client';
+import { REPLACE_REDIS, type ReplaceRedis } from './connection/redis-replacement';
 import type { AnyScript } from './script-definition';
 import { getScriptRegistryHealthToken, getScriptRegistryToken } from './script-registry.decorator';
 import { ScriptRegistryHealthIndicator } from './script-registry.health';
@@ -39,15 +40,23 @@ const ScriptRegistryModuleBase = defineLuanestModule<
       providers: [
         {
           provide: registry,
-          inject: [options, ...clients],
-          useFactory: (
+          inject: [options, { token: REPLACE_REDIS, optional: true }, ...clients],
+          useFactory: async (
             resolved: ResolvedScriptRegistryOptions,
+            replace?: ReplaceRedis,
             redis?: ClientService<Redis>,
             cluster?: ClientService<Cluster>,
           ) => {
-            const own = ownClient(name ?? 'default', resolved);
-            const client = own?.client ?? resolved.client ?? clientFrom(resolved.source, redis, cluster);
-            return new ScriptRegistry(name ?? 'default', connectIoredis(client), resolved, own?.end);
+            const known = name ?? 'default';
+            const clientOfApp = (): Redis | Cluster => resolved.client ?? clientFrom(resolved.source, redis, cluster);
+            if (replace) {
+              const isOwn = resolved.url !== undefined || resolved.connection !== undefined;
+              const isMissing = !resolved.client && !resolved.source && !redis && !cluster;
+              const { connection, end } = await replace(known, () => (isOwn || isMissing ? undefined : clientOfApp()));
+              return new ScriptRegistry(known, connection, resolved, end);
+            }
+            const own = ownClient(known, resolved);
+            return new ScriptRegistry(known, connectIoredis(own?.client ?? clientOfApp()), resolved, own?.end);
           },
         },
         {

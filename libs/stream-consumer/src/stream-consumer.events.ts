@@ -18,6 +18,13 @@ export interface StreamConsumerEvents {
     readonly error?: unknown;
   };
 
+  /** Redis has stored that these messages were handled, up to 128 in an event. */
+  readonly messagesHandled: {
+    readonly stream: string;
+    readonly group: string;
+    readonly ids: readonly string[];
+  };
+
   /** This process makes a message a dead letter. Published before Redis has stored it. */
   readonly messageDeadLettered: {
     readonly stream: string;
@@ -82,6 +89,7 @@ export interface StreamConsumerEvents {
 /** Names of the `node:diagnostics_channel` channels of this lib, by event. */
 export const STREAM_CONSUMER_CHANNELS = Object.freeze({
   messageRetried: 'luanest:stream-consumer:message.retried',
+  messagesHandled: 'luanest:stream-consumer:messages.handled',
   messageDeadLettered: 'luanest:stream-consumer:message.dead-lettered',
   messagesLost: 'luanest:stream-consumer:messages.lost',
   sessionTakenOver: 'luanest:stream-consumer:session.taken-over',

@@ -46,6 +46,11 @@ export class Worker {
     this.sweeper = new Sweeper(queue, this.state);
   }
 
+  /** True from the start to the shutdown. */
+  get running(): boolean {
+    return this.loops.length > 0 && !this.state.closing;
+  }
+
   /** Starts to take tasks. Does nothing if already started or closed. */
   start(): void {
     if (this.loops.length > 0 || this.state.closing) return;

@@ -58,6 +58,9 @@ export function countStreams(on: Subscriptions, recorder: Recorder): void {
     'luanest.stream': stream.startsWith('red-packet.') ? 'red-packet' : stream,
     'luanest.stream.group': group,
   });
+  on.on('luanest:stream-consumer:messages.handled', (event) =>
+    recorder.add('luanest.stream.handled', named(event), event.ids.length),
+  );
   on.on('luanest:stream-consumer:message.retried', (event) => recorder.add('luanest.stream.retries', named(event)));
   on.on('luanest:stream-consumer:message.dead-lettered', (event) =>
     recorder.add('luanest.stream.dead_letters', named(event)),

@@ -89,6 +89,10 @@ export class ConsumerSet {
     return this.active().find((consumer) => consumer.stream === stream)?.group;
   }
 
+  groups(): { readonly stream: string; readonly group: string }[] {
+    return this.active().map(({ stream, group }) => ({ stream, group }));
+  }
+
   private make(given: AnyConsumerOptions, owner: string, invoke: Invoke): Consumer {
     if (this.closed) throw closedError();
     const options = resolveConsumer(given, this.module, owner);

@@ -1,11 +1,12 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
 import { oneLine } from '../../../internal/src';
+import { events } from '../stream-consumer.events';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import type { GroupKeys } from '../streams/partitions';
 import type { Stream } from '../streams/stream-catalog';
 import { acknowledge, finish, retryEntry } from './consumer.scripts';
 import type { GroupCalls } from './group-calls';
-import type { Held, Session } from './session';
+import type { Held, Origin, Session } from './session';
 import type { Wakeup } from './wakeup';
 
 /** Most entries that one call settles, so that the script does not block Redis for long. */
@@ -33,6 +34,7 @@ export function kept(text: string): string {
 
 interface Taker {
   readonly keys: GroupKeys;
+  readonly origin: Origin;
   readonly session: Session;
   readonly calls: GroupCalls;
   readonly wakeup: Wakeup;
@@ -63,7 +65,7 @@ export class Settler {
     while (session.acks.length > 0 && this.flushing < 2) {
       const batch = session.acks.splice(0, ROWS_A_CALL);
       this.flushing += 1;
-      void this.send(session, batch).finally(() => {
+      void this.sendAndReport(session, batch).finally(() => {
         this.flushing -= 1;
         this.flush();
         this.reader.changed();
@@ -100,6 +102,12 @@ export class Settler {
   /** Makes a message a dead letter. @returns false if the session was lost or the consumer stopped before Redis confirmed that */
   bury(message: Held, problem: string): Promise<boolean> {
     return this.finish(message.session, [message], problem);
+  }
+
+  private async sendAndReport(session: Session, batch: readonly Held[]): Promise<void> {
+    if (!(await this.send(session, batch))) return;
+    const { stream, group, idPrefix } = this.reader.origin;
+    events.messagesHandled.publish(() => ({ stream, group, ids: batch.map(({ entry }) => idPrefix + entry.id) }));
   }
 
   private async send(session: Session, batch: readonly Held[]): Promise<boolean> {

@@ -1,7 +1,9 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { clientReply, fromBytes, toBuffer, toBytes } from './client-reply';
 import { processClock, type Clock } from './clock';
+import { moveClient } from './connection/client-mover';
 import { connectorTo } from './connection/connector';
+import { Listener } from './connection/listener';
 import { Server, type ServerState } from './server';
 import { Session } from './session';
 
@@ -26,6 +28,7 @@ export interface Snapshot {
  */
 export class MemoryRedis {
   readonly server: Server;
+  private readonly listener: Listener;
   private readonly connector: ReturnType<typeof connectorTo>;
   /** Of `run()`. It is not one of the server's connections. */
   private readonly direct = new Session(
@@ -36,7 +39,8 @@ export class MemoryRedis {
 
   constructor({ clock = processClock }: MemoryRedisOptions = {}) {
     this.server = new Server(clock);
-    this.connector = connectorTo(this.server);
+    this.listener = new Listener(this.server);
+    this.connector = connectorTo(this.listener);
   }
 
   /** Options for `new Redis()` of ioredis 5 or 6, with which a client connects to this server. */
@@ -48,6 +52,24 @@ export class MemoryRedis {
   /** Returns a client of ioredis that is connected to this server. The caller ends it with `disconnect()`. */
   client(options: RedisOptions = {}): Redis {
     return new Redis({ ...options, ...this.clientOptions });
+  }
+
+  /**
+   * Makes a client that another part of the app has made use this server. Its connection is closed, and it connects here with the
+   * same listeners and commands. Options for another server are dropped: database, user and password.
+   */
+  adopt(client: Redis): void {
+    moveClient(client, this.connector);
+  }
+
+  /** Closes all connections, and refuses new ones, until `start()`. Keys stay. Calls in flight have an unknown outcome. */
+  stop(): void {
+    this.listener.stop();
+  }
+
+  /** Accepts connections again after `stop()`. Clients connect again after their pause for that. */
+  start(): void {
+    this.listener.start();
   }
 
   /**

@@ -1,24 +1,24 @@
-import type { Server } from '../server';
-import { MemorySocket } from './memory-socket';
+import type { Listener } from './listener';
+import type { MemorySocket, RefusedSocket } from './memory-socket';
 
 /** What ioredis needs of the option `Connector`. */
 export interface MemoryConnector {
   check(): boolean;
-  connect(): Promise<MemorySocket>;
+  connect(): Promise<MemorySocket | RefusedSocket>;
   disconnect(): void;
 }
 
 /** Returns a class for the option `Connector` of ioredis 5 and 6, whose connections are to a server in this process. */
-export function connectorTo(server: Server): new (options: unknown) => MemoryConnector {
+export function connectorTo(listener: Listener): new (options?: unknown) => MemoryConnector {
   return class implements MemoryConnector {
-    private socket: MemorySocket | undefined;
+    private socket: MemorySocket | RefusedSocket | undefined;
 
     check(): boolean {
       return true;
     }
 
-    connect(): Promise<MemorySocket> {
-      this.socket = new MemorySocket(server);
+    connect(): Promise<MemorySocket | RefusedSocket> {
+      this.socket = listener.connect();
       return Promise.resolve(this.socket);
     }
 

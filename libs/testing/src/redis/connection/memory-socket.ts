@@ -5,20 +5,8 @@ import { encode, RequestReader } from '../resp';
 import type { Server } from '../server';
 import type { Session } from '../session';
 
-/** The client's end of a connection to a server in this process. A client uses it as it uses a socket. */
-export class MemorySocket extends Duplex {
-  private readonly reader = new RequestReader();
-  private readonly session: Session;
-  private isQuitting = false;
-
-  constructor(private readonly server: Server) {
-    super({ allowHalfOpen: false });
-    this.session = server.open(
-      (reply) => this.reply(reply),
-      () => (this.isQuitting = true),
-    );
-  }
-
+/** A stream with the methods of a socket that a client calls. */
+abstract class SocketLike extends Duplex {
   /** Settings of sockets, which have no meaning here. */
   setNoDelay(): this {
     return this;
@@ -35,11 +23,44 @@ export class MemorySocket extends Duplex {
   override _read(): void {
     // Replies are pushed when they are made.
   }
+}
+
+/** The client's end of a connection that is refused, as by a host on which no server runs. */
+export class RefusedSocket extends SocketLike {
+  /** As in a socket: true until it is connected, which this one never is. */
+  readonly connecting = true;
+
+  constructor() {
+    super();
+    const address = { errno: -111, code: 'ECONNREFUSED', syscall: 'connect', address: '127.0.0.1', port: 6379 };
+    const error = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:6379'), address);
+    setImmediate(() => this.destroy(error));
+  }
+
+  override _write(_chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    done();
+  }
+}
+
+/** The client's end of a connection to a server in this process. A client uses it as it uses a socket. */
+export class MemorySocket extends SocketLike {
+  private readonly reader = new RequestReader();
+  private readonly session: Session;
+  private isQuitting = false;
+
+  constructor(private readonly server: Server) {
+    super({ allowHalfOpen: false });
+    this.session = server.open(
+      (reply) => this.reply(reply),
+      () => (this.isQuitting = true),
+    );
+  }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
     // Later, as over a network: a client notes what it has sent after it has written it, and timers run between two calls.
     // Fake timers do not replace the function of node:timers.
     setImmediate(() => {
+      if (this.destroyed) return done();
       for (const words of this.reader.read(chunk.toString('latin1'))) {
         if (!this.isQuitting) this.reply(this.execute(words));
       }

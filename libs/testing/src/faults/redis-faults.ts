@@ -1,0 +1,61 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { AppServices } from '../harness/app-services';
+import type { Registries } from '../harness/registries';
+import type { ArmedFaults, Fault, FaultOptions } from './faults';
+
+/** Faults of Redis that a test asks for. The app gets the errors of real faults. */
+export class Faults {
+  constructor(
+    private readonly armed: ArmedFaults,
+    private readonly registries: Registries,
+    private readonly services: AppServices,
+  ) {}
+
+  /** Number of faults of `nextCall` that wait for their call. */
+  get pending(): number {
+    return this.armed.size;
+  }
+
+  /**
+   * Makes the next call of a script fail. Each call of this method is for one call of a script. Calls that ScriptRegistry sends
+   * together fail together, as in production.
+   *
+   * @param fault `not-sent`: NotSentError, and the script does not run. `unknown`: UnknownOutcomeError; the script runs, unless
+   *   `runs` is false. `refused`: ScriptRefusedError, because of `code`
+   * @throws InvalidOptionError
+   */
+  nextCall(fault: Fault, options: FaultOptions = {}): void {
+    this.armed.add(fault, options);
+  }
+
+  /**
+   * Takes a lock from its holder, as `LockService.forceUnlock` does: the signal of the lock fires, and `withLock` throws
+   * LockLostError. Leases of other libs end when the clock advances.
+   *
+   * @param name name of the lock
+   * @returns true if the lock was held
+   * @throws TestingSetupError if the app does not import LockModule
+   */
+  async loseLease(name: string): Promise<boolean> {
+    const { forced } = await this.services.get('Lock', 'faults.loseLease()').forceUnlock(name);
+    return forced;
+  }
+
+  /** Makes Redis unavailable: all connections close, and new ones are refused. Calls in flight have an unknown outcome. */
+  async redisDown(): Promise<void> {
+    for (const server of this.registries.all.values()) server.stop();
+    // The clients notice that their connections have closed.
+    await turn();
+  }
+
+  /** Makes Redis available again with all its keys. Resolves when all ScriptRegistries are connected. */
+  async redisUp(): Promise<void> {
+    for (const server of this.registries.all.values()) server.start();
+    await this.registries.connected();
+  }
+
+  /** Drops the faults of `nextCall` that have not happened. */
+  clear(): void {
+    this.armed.clear();
+  }
+}

@@ -1,0 +1,52 @@
+import type { ModulesContainer } from '@nestjs/core';
+import type { DelayedTaskService } from 'luanest/delayed-task';
+import type { LockService } from 'luanest/lock';
+import type { ScheduledLockService } from 'luanest/scheduled-lock';
+import type { StreamConsumerService } from 'luanest/stream-consumer';
+import { TestingSetupError } from '../testing.errors';
+
+/* eslint-disable @typescript-eslint/no-require-imports -- a lib is loaded only if the app has loaded it. See DECISIONS.md: libs-found-when-used */
+const LIBS = {
+  DelayedTask: () => (require('luanest/delayed-task') as typeof import('luanest/delayed-task')).DelayedTaskService,
+  Lock: () => (require('luanest/lock') as typeof import('luanest/lock')).LockService,
+  ScheduledLock: () =>
+    (require('luanest/scheduled-lock') as typeof import('luanest/scheduled-lock')).ScheduledLockService,
+  StreamConsumer: () =>
+    (require('luanest/stream-consumer') as typeof import('luanest/stream-consumer')).StreamConsumerService,
+};
+/* eslint-enable @typescript-eslint/no-require-imports */
+
+interface Services {
+  readonly DelayedTask: DelayedTaskService;
+  readonly Lock: LockService;
+  readonly ScheduledLock: ScheduledLockService;
+  readonly StreamConsumer: StreamConsumerService;
+}
+
+type Lib = keyof Services;
+
+/** Finds the services of luanest in the app, without loading libs that the app does not use. */
+export class AppServices {
+  constructor(private readonly modules: ModulesContainer) {}
+
+  /** Returns a service; undefined if the app does not import its module, or a mock replaces the service. */
+  find<L extends Lib>(lib: L): Services[L] | undefined {
+    const moduleName = `${lib}Module`;
+    for (const { metatype, providers } of this.modules.values()) {
+      if (metatype.name !== moduleName) continue;
+      const type = LIBS[lib]() as unknown as new () => Services[L];
+      const instance: unknown = providers.get(type)?.instance;
+      if (instance instanceof type) return instance;
+    }
+    return undefined;
+  }
+
+  /** Returns a service. @param caller begins the error @throws TestingSetupError if the app has no such service */
+  get<L extends Lib>(lib: L, caller: string): Services[L] {
+    const service = this.find(lib);
+    if (service) return service;
+    throw new TestingSetupError(
+      `${caller} needs ${lib}Service. Import ${lib}Module into the app of the test, and do not replace its service by a mock.`,
+    );
+  }
+}

@@ -1,0 +1,159 @@
+import type { DelayedTaskEvents, ScheduleOptions, TaskDefinition } from 'luanest/delayed-task';
+import type { PublishOptions, StreamConsumerEvents, StreamDefinition } from 'luanest/stream-consumer';
+import type { TestClock } from '../clock/test-clock';
+import { TestingSetupError } from '../testing.errors';
+import type { AppServices } from './app-services';
+import type { MessageOutcome, TaskOutcome, TickOutcome } from './driver-results';
+import { EventWait } from './event-wait';
+import { groupsOf, runsTasksOf, takesTasks } from './handlers-of-app';
+
+/** How long the result of a task is kept, ms: until `runTask` has read it. */
+const KEEP_RESULT_MS = 60_000;
+/** How long `drain` waits for handlers, ms of real time. */
+const DRAIN_MS = 5_000;
+
+const nameOf = (given: string | { readonly name: string }): string => (typeof given === 'string' ? given : given.name);
+
+/** Runs work of the app now, through the code that runs it in production. */
+export class Drivers {
+  private lastId = 0;
+
+  constructor(
+    private readonly services: AppServices,
+    private readonly clock: TestClock,
+  ) {}
+
+  async runTask(
+    task: string | TaskDefinition,
+    payload: unknown,
+    options: Omit<ScheduleOptions, 'delayMs' | 'runAtMs' | 'keepResultMs'>,
+  ): Promise<TaskOutcome> {
+    const name = nameOf(task);
+    const service = this.services.get('DelayedTask', 'runTask()');
+    if (!runsTasksOf(service, name)) {
+      throw new TestingSetupError(
+        `runTask(): the app does not run tasks named ${name}. Add a handler, call app.init(), and do not set work: false.`,
+      );
+    }
+    const id = options.id ?? `luanest-testing:${++this.lastId}`;
+    const wait = new EventWait<DelayedTaskEvents['attemptSettled']>().on<DelayedTaskEvents['attemptSettled']>(
+      'luanest:delayed-task:attempt.settled',
+      (event) => (event.id === id && event.name === name ? event : undefined),
+    );
+    try {
+      const given = { ...options, id, keepResultMs: KEEP_RESULT_MS };
+      const { status } = await service.schedule(task as string, payload, given);
+      if (status === 'kept')
+        throw new TestingSetupError(`runTask(): a task with the id ${id} exists, so none was run.`);
+      const { outcome, error } = await wait.result;
+      const view = await service.get(id);
+      const delayMs = outcome === 'retried' && view ? Math.max(0, view.atMs - this.clock.nowMs) : undefined;
+      return { id, outcome, result: view?.result, error, reason: view?.error ?? '', delayMs };
+    } finally {
+      wait.end();
+    }
+  }
+
+  async deliver(
+    stream: string | StreamDefinition,
+    payload: unknown,
+    options: PublishOptions | undefined,
+  ): Promise<MessageOutcome[]> {
+    const name = nameOf(stream);
+    const service = this.services.get('StreamConsumer', 'deliver()');
+    const groups = groupsOf(service).filter((each) => each.stream === name);
+    if (groups.length === 0) {
+      throw new TestingSetupError(
+        `deliver(): no consumer of the app reads stream ${name}. Add a handler, and call app.init().`,
+      );
+    }
+    /** What became of messages of the stream, by `<group>/<id>`: the reply to the publish may come after the outcome. */
+    const outcomes = new Map<string, MessageOutcome>();
+    let id: string | undefined;
+    const all = (): MessageOutcome[] | undefined => {
+      const found = groups.flatMap(({ group }) => outcomes.get(`${group}/${id}`) ?? []);
+      return id !== undefined && found.length === groups.length ? found : undefined;
+    };
+    const seen = (
+      from: { stream: string; group: string },
+      ids: readonly string[],
+      outcome: Partial<MessageOutcome>,
+    ) => {
+      if (from.stream !== name) return undefined;
+      const { group } = from;
+      const rest = { error: undefined, reason: '', delayMs: undefined };
+      for (const each of ids) outcomes.set(`${group}/${each}`, { group, outcome: 'handled', ...rest, ...outcome });
+      return all();
+    };
+    const wait = new EventWait<MessageOutcome[]>()
+      .on<StreamConsumerEvents['messagesHandled']>('luanest:stream-consumer:messages.handled', (event) =>
+        seen(event, event.ids, {}),
+      )
+      .on<StreamConsumerEvents['messageRetried']>('luanest:stream-consumer:message.retried', (event) =>
+        seen(event, [event.id], { outcome: 'retried', error: event.error, delayMs: event.delayMs }),
+      )
+      .on<StreamConsumerEvents['messageDeadLettered']>('luanest:stream-consumer:message.dead-lettered', (event) =>
+        seen(event, [event.id], { outcome: 'dead', error: event.error, reason: event.reason }),
+      );
+    try {
+      const result = await service.publish(stream as string, payload, options);
+      if (result.status === 'full')
+        throw new TestingSetupError(`deliver(): stream ${name} is full, so nothing was sent.`);
+      if (result.replayed)
+        throw new TestingSetupError('deliver(): a message with this operationId was published before.');
+      id = result.id;
+      const found = all() ?? (await wait.result);
+      // Retries and dead letters are reported before Redis has them.
+      await this.clock.settle();
+      return found;
+    } finally {
+      wait.end();
+    }
+  }
+
+  async tick(job: string): Promise<TickOutcome> {
+    const service = this.services.get('ScheduledLock', 'tick()');
+    try {
+      const result = await service.runNow(job);
+      return { outcome: result.outcome, value: result.ran ? result.value : undefined, error: undefined };
+    } catch (error) {
+      if ((error as { code?: unknown } | null)?.code === 'SCHEDULED_LOCK_SETUP') throw error;
+      return { outcome: 'failed', value: undefined, error };
+    }
+  }
+
+  async drain(): Promise<void> {
+    const until = performance.now() + DRAIN_MS;
+    for (;;) {
+      await this.clock.settle();
+      const left = [...(await this.tasksLeft()), ...(await this.messagesLeft())];
+      if (left.length === 0) return;
+      if (performance.now() > until) {
+        throw new TestingSetupError(`drain(): after ${DRAIN_MS} ms there is still work: ${left.join('; ')}.`);
+      }
+    }
+  }
+
+  private async tasksLeft(): Promise<string[]> {
+    const service = this.services.find('DelayedTask');
+    if (!service || !takesTasks(service)) return [];
+    const { overdue, running } = await service.stats();
+    return overdue + running === 0 ? [] : [`${overdue} tasks are due and ${running} are running`];
+  }
+
+  private async messagesLeft(): Promise<string[]> {
+    const service = this.services.find('StreamConsumer');
+    if (!service) return [];
+    const left = await Promise.all(
+      groupsOf(service).map(async ({ stream, group }) => {
+        const { lag, pending, due, parked } = await service.stats(stream, group);
+        // Messages that are due later wait for the clock, and parked ones wait for these.
+        const inHandlers = pending - due - parked;
+        return lag + inHandlers === 0
+          ? []
+          : [`${stream}/${group} has ${lag} unread and ${inHandlers} running messages`];
+      }),
+    );
+    return left.flat();
+  }
+}

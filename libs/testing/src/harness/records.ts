@@ -1,0 +1,84 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { DelayedTaskEvents, ScheduleOptions } from 'luanest/delayed-task';
+import type { LockEvents } from 'luanest/lock';
+import type { OnceEvents } from 'luanest/once';
+import type { RateLimitEvents } from 'luanest/rate-limit';
+import type { ReadRewardEvents } from 'luanest/read-reward';
+import type { ScheduledLockEvents } from 'luanest/scheduled-lock';
+import type { StreamConsumerEvents } from 'luanest/stream-consumer';
+
+/** A task that the app scheduled. */
+export interface ScheduledTask {
+  readonly id: string;
+  readonly name: string;
+  readonly payload: unknown;
+  /** Options of the call, without `id`. */
+  readonly options: Omit<ScheduleOptions, 'id'>;
+  readonly status: 'scheduled' | 'replaced' | 'kept';
+  /** When the task is due, ms since 1970. */
+  readonly runAtMs: number;
+}
+
+/** A message that the app published. */
+export interface PublishedMessage {
+  /** `<partition>:<entry id>`. */
+  readonly id: string;
+  readonly stream: string;
+  readonly payload: unknown;
+  readonly key: string | undefined;
+  readonly operationId: string | undefined;
+  /** True if an earlier publish with the operation id added the message. */
+  readonly replayed: boolean;
+}
+
+/** An event, and where it is kept. Names as text, because the libs themselves are not loaded for this. */
+type Keeper = readonly [channel: string, keep: (event: never) => void];
+
+/** What happened in the app since `clear()`. Events come from all apps of the process. */
+export class Records {
+  readonly scheduled: ScheduledTask[] = [];
+  readonly settled: DelayedTaskEvents['attemptSettled'][] = [];
+  readonly published: PublishedMessage[] = [];
+  readonly retried: StreamConsumerEvents['messageRetried'][] = [];
+  readonly deadLettered: StreamConsumerEvents['messageDeadLettered'][] = [];
+  readonly refused: RateLimitEvents['requestRefused'][] = [];
+  readonly claims: OnceEvents['claimAnswered']['status'][] = [];
+  readonly rewards: ReadRewardEvents['readRecorded'][] = [];
+  readonly jobs: ScheduledLockEvents['tickEnded'][] = [];
+  private readonly held = new Map<string, number>();
+  private readonly keepers: readonly Keeper[] = [
+    ['luanest:delayed-task:attempt.settled', (event) => this.settled.push(event)],
+    ['luanest:stream-consumer:message.retried', (event) => this.retried.push(event)],
+    ['luanest:stream-consumer:message.dead-lettered', (event) => this.deadLettered.push(event)],
+    ['luanest:rate-limit:request.refused', (event) => this.refused.push(event)],
+    ['luanest:once:claim.answered', ({ status }: OnceEvents['claimAnswered']) => this.claims.push(status)],
+    ['luanest:read-reward:read.recorded', (event) => this.rewards.push(event)],
+    ['luanest:scheduled-lock:tick.ended', (event) => this.jobs.push(event)],
+    ['luanest:lock:acquisition.ended', (event: LockEvents['acquisitionEnded']) => this.acquired(event)],
+    ['luanest:lock:lock.released', ({ name }: LockEvents['lockReleased']) => this.held.delete(name)],
+    ['luanest:lock:lock.lost', ({ name }: LockEvents['lockLost']) => this.held.delete(name)],
+  ];
+
+  /** Names of the locks that LockService has acquired and that are neither released nor lost, the oldest first. */
+  get heldLocks(): readonly string[] {
+    return [...this.held.keys()];
+  }
+
+  start(): void {
+    for (const [channel, keep] of this.keepers) subscribe(channel, keep as (event: unknown) => void);
+  }
+
+  stop(): void {
+    for (const [channel, keep] of this.keepers) unsubscribe(channel, keep as (event: unknown) => void);
+  }
+
+  /** Empties all lists. Locks that are held stay. */
+  clear(): void {
+    const lists = [this.scheduled, this.settled, this.published, this.retried, this.deadLettered];
+    for (const list of [...lists, this.refused, this.claims, this.rewards, this.jobs]) list.length = 0;
+  }
+
+  private acquired({ outcome, names }: LockEvents['acquisitionEnded']): void {
+    if (outcome === 'acquired') for (const name of names) this.held.set(name, 1);
+  }
+}

@@ -1,0 +1,85 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Cluster, Redis } from 'ioredis';
+import { connectIoredis, type ReplaceRedis } from '../../../script-registry/src/internal';
+import type { TestClock } from '../clock/test-clock';
+import type { ArmedFaults } from '../faults/faults';
+import { MemoryRedis } from '../redis/memory-redis';
+
+const DEFAULT = 'default';
+/** Pause of own clients before they connect again, ms. */
+const RECONNECT_MS = 1;
+
+/** The in-memory servers of an app: one for each of its ScriptRegistries. */
+export class Registries {
+  private readonly servers = new Map<string, MemoryRedis>();
+  private readonly clients: Redis[] = [];
+
+  constructor(
+    private readonly clock: TestClock,
+    private readonly faults: ArmedFaults,
+  ) {}
+
+  /** The servers of the ScriptRegistries, by name. */
+  get all(): ReadonlyMap<string, MemoryRedis> {
+    return this.servers;
+  }
+
+  serverOf(registry = DEFAULT): MemoryRedis {
+    const known = this.servers.get(registry);
+    if (known) return known;
+    const server = new MemoryRedis({ clock: this.clock });
+    this.servers.set(registry, server);
+    return server;
+  }
+
+  /** Gives a ScriptRegistry an in-memory server. A client that the app made is moved to it, too. */
+  readonly replace: ReplaceRedis = async (registry, clientOfApp) => {
+    const server = this.serverOf(registry);
+    const given = clientOfApp();
+    const isMovable = given !== undefined && !isCluster(given);
+    if (given && !isMovable) given.disconnect();
+    const client = isMovable ? await this.adopt(given, server) : ownClient(server);
+    const connection = connectIoredis(client);
+    this.clients.push(client);
+    this.faults.inject(registry, connection);
+    return { connection, end: isMovable ? undefined : () => end(client) };
+  };
+
+  /** Resolves when all clients are connected. */
+  async connected(): Promise<void> {
+    await Promise.all(this.clients.map((client) => connected(client)));
+  }
+
+  private async adopt(client: Redis, server: MemoryRedis): Promise<Redis> {
+    // A client that was just made has no socket yet that could be closed.
+    await turn();
+    server.adopt(client);
+    return client;
+  }
+}
+
+function isCluster(client: Redis | Cluster): client is Cluster {
+  return client.isCluster;
+}
+
+function ownClient(server: MemoryRedis): Redis {
+  // Replies that are lost are reported at once, and not after their deadline.
+  const client = server.client({
+    lazyConnect: true,
+    autoResendUnfulfilledCommands: false,
+    retryStrategy: () => RECONNECT_MS,
+  });
+  // The errors while the server is stopped.
+  client.on('error', () => undefined);
+  return client;
+}
+
+function connected(client: Redis): Promise<unknown> {
+  if (['ready', 'wait', 'end'].includes(client.status)) return Promise.resolve();
+  return new Promise((resolve) => client.once('ready', resolve));
+}
+
+async function end(client: Redis): Promise<void> {
+  if (client.status === 'ready') await client.quit().catch(() => undefined);
+  client.disconnect();
+}

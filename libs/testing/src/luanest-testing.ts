@@ -1,0 +1,175 @@
+import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import type { DelayedTaskEvents, ScheduleOptions, TaskDefinition } from 'luanest/delayed-task';
+import type { OnceEvents } from 'luanest/once';
+import type { RateLimitEvents } from 'luanest/rate-limit';
+import type { ReadRewardEvents } from 'luanest/read-reward';
+import type { ScheduledLockEvents } from 'luanest/scheduled-lock';
+import type { PublishOptions, StreamConsumerEvents, StreamDefinition } from 'luanest/stream-consumer';
+import { ClockUse } from './clock/clock-use';
+import type { TestClock } from './clock/test-clock';
+import { ArmedFaults } from './faults/faults';
+import { Faults } from './faults/redis-faults';
+import type { AppServices } from './harness/app-services';
+import type { MessageOutcome, TaskOutcome, TickOutcome } from './harness/driver-results';
+import { Drivers } from './harness/drivers';
+import { recordMessages, recordTasks } from './harness/recorded-calls';
+import { Records, type PublishedMessage, type ScheduledTask } from './harness/records';
+import { Registries } from './harness/registries';
+import type { MemoryRedis } from './redis/memory-redis';
+
+/**
+ * Controls the app of a test: its clock, its Redis and faults of Redis. Runs its tasks, messages and jobs, and records what it
+ * does. Get it with `app.get(LuanestTesting)`; LuanestTestingModule provides it.
+ */
+export class LuanestTesting implements OnModuleInit, OnApplicationShutdown {
+  /** Faults of Redis that happen when the test asks for them. */
+  readonly faults: Faults;
+  /** Connects the ScriptRegistries of the app to in-memory servers. LuanestTestingModule uses it. */
+  readonly registries: Registries;
+  private readonly use: ClockUse;
+  private readonly records = new Records();
+  private readonly armed = new ArmedFaults();
+  private readonly drivers: Drivers;
+
+  constructor(
+    private readonly services: AppServices,
+    clock: TestClock | undefined,
+  ) {
+    this.use = new ClockUse(clock);
+    this.registries = new Registries(this.use.clock, this.armed);
+    this.faults = new Faults(this.armed, this.registries, services);
+    this.drivers = new Drivers(services, this.use.clock);
+    this.armed.start();
+  }
+
+  /** Clock of the app and of its Redis. It stands still until the test moves it. */
+  get clock(): TestClock {
+    return this.use.clock;
+  }
+
+  /** Redis of the ScriptRegistry without a name. */
+  get redis(): MemoryRedis {
+    return this.redisOf();
+  }
+
+  /** Returns the Redis of a ScriptRegistry. Each has its own. @param registry name as given to `forRoot`. Default: the one without a name */
+  redisOf(registry?: string): MemoryRedis {
+    return this.registries.serverOf(registry);
+  }
+
+  /** Tasks that the app scheduled, and attempts that ended, since `clear()`. */
+  get tasks(): {
+    readonly scheduled: readonly ScheduledTask[];
+    readonly settled: readonly DelayedTaskEvents['attemptSettled'][];
+  } {
+    return this.records;
+  }
+
+  /** Messages that the app published, and attempts that did not succeed, since `clear()`. */
+  get streams(): {
+    readonly published: readonly PublishedMessage[];
+    readonly retried: readonly StreamConsumerEvents['messageRetried'][];
+    readonly deadLettered: readonly StreamConsumerEvents['messageDeadLettered'][];
+  } {
+    return this.records;
+  }
+
+  /** Requests that the rate limiter refused since `clear()`. */
+  get limits(): { readonly refused: readonly RateLimitEvents['requestRefused'][] } {
+    return this.records;
+  }
+
+  /** Names of the locks that the app holds now, the oldest first. Locks of scheduled jobs are not listed. */
+  get locks(): { readonly held: readonly string[] } {
+    return { held: this.records.heldLocks };
+  }
+
+  /** Statuses of the claims of ids since `clear()`. */
+  get once(): { readonly claims: readonly OnceEvents['claimAnswered']['status'][] } {
+    return this.records;
+  }
+
+  /** Calls of `record` of read rewards since `clear()`. */
+  get rewards(): { readonly recorded: readonly ReadRewardEvents['readRecorded'][] } {
+    return { recorded: this.records.rewards };
+  }
+
+  /** Ticks of scheduled jobs since `clear()`. */
+  get jobs(): { readonly ended: readonly ScheduledLockEvents['tickEnded'][] } {
+    return { ended: this.records.jobs };
+  }
+
+  /** Empties all records, and drops the faults that have not happened. Keys stay; restore a snapshot of `redis` to reset them. */
+  clear(): void {
+    this.records.clear();
+    this.faults.clear();
+  }
+
+  /**
+   * Schedules a task that is due now, and waits until one attempt has ended. The worker of the app runs it.
+   *
+   * @param task name of the task, or its definition
+   * @param payload JSON data
+   * @param options `id`, `attempts`, `backoff` and `onConflict`, as for `schedule`
+   * @throws TestingSetupError if the app does not run such tasks; the errors of `schedule`
+   */
+  runTask<Payload>(
+    task: string | TaskDefinition<Payload>,
+    payload?: NoInfer<Payload>,
+    options: Omit<ScheduleOptions, 'delayMs' | 'runAtMs' | 'keepResultMs'> = {},
+  ): Promise<TaskOutcome> {
+    return this.drivers.runTask(task, payload, options);
+  }
+
+  /**
+   * Publishes a message, and waits until each group of the app has ended one attempt. The consumers of the app handle it.
+   *
+   * @param stream name of the stream, or its definition
+   * @param payload JSON data
+   * @param options `key` and `operationId`, as for `publish`
+   * @returns one outcome for each group of the app that reads the stream
+   * @throws TestingSetupError if the app does not read the stream, or the message was not added; the errors of `publish`
+   */
+  deliver<Message>(
+    stream: string | StreamDefinition<Message>,
+    payload: NoInfer<Message>,
+    options?: PublishOptions,
+  ): Promise<MessageOutcome[]> {
+    return this.drivers.deliver(stream as string, payload, options);
+  }
+
+  /**
+   * Runs a scheduled job now, under its lock, as `ScheduledLockService.runNow` does.
+   *
+   * @param job the option `name` of the job; without that option `Class.method`
+   * @throws ScheduledLockSetupError if the app has no such job; TestingSetupError without ScheduledLockModule
+   */
+  tick(job: string): Promise<TickOutcome> {
+    return this.drivers.tick(job);
+  }
+
+  /**
+   * Waits until the app has run all tasks and handled all messages that are due by the clock, and those that they cause. What is
+   * due later stays: advance the clock first.
+   *
+   * @throws TestingSetupError if there is still work after 5 s of real time
+   */
+  drain(): Promise<void> {
+    return this.drivers.drain();
+  }
+
+  onModuleInit(): void {
+    this.use.begin();
+    this.records.start();
+    const tasks = this.services.find('DelayedTask');
+    if (tasks) recordTasks(tasks, this.records);
+    const streams = this.services.find('StreamConsumer');
+    if (streams) recordMessages(streams, this.records);
+  }
+
+  onApplicationShutdown(): void {
+    this.records.stop();
+    this.armed.stop();
+    this.use.end();
+  }
+}

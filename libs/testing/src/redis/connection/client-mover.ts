@@ -1,0 +1,29 @@
+import type { Redis } from 'ioredis';
+import type { connectorTo } from './connector';
+
+/** The parts of a client of ioredis 5 and 6 that its types leave out. */
+interface Parts {
+  connector: { disconnect(): void };
+  readonly options: Record<string, unknown>;
+  readonly stream: { destroy(): void } | undefined;
+  readonly status: string;
+}
+
+/** Makes a client of ioredis 5 or 6 connect by another connector, now if it has connected already. */
+export function moveClient(client: Redis, Connector: ReturnType<typeof connectorTo>): void {
+  const parts = client as unknown as Parts;
+  const old = parts.connector;
+  // duplicate() of the client copies the options.
+  Object.assign(parts.options, {
+    Connector,
+    db: 0,
+    username: undefined,
+    password: undefined,
+    // The close of the old connection is not a failure, so it needs no pause.
+    retryStrategy: () => 1,
+  });
+  parts.connector = new Connector();
+  if (parts.status === 'wait') return;
+  parts.stream?.destroy();
+  old.disconnect();
+}

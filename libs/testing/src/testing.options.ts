@@ -1,0 +1,25 @@
+import { Checks, type KnownOptions } from '../../internal/src';
+import { TestClock } from './clock/test-clock';
+
+/** Options of LuanestTestingModule. */
+export interface LuanestTestingModuleOptions {
+  /**
+   * Clock of the app and of its Redis. Default: the clock that is installed in this process, for example by another app of the
+   * test; if there is none, a new one that starts at 2026-01-01T00:00:00Z.
+   */
+  readonly clock?: TestClock;
+  /** `forRoot` only: names of further ScriptRegistries, as `forRoot({ name })` of ScriptRegistryModule takes. Default: none. */
+  readonly registries?: readonly string[];
+}
+
+const KNOWN: KnownOptions<LuanestTestingModuleOptions> = { clock: true, registries: true };
+
+/** Checks the options. @throws InvalidOptionError that names the option, the value and what is allowed */
+export function resolveOptions(options: LuanestTestingModuleOptions, checks: Checks): LuanestTestingModuleOptions {
+  checks.options('', options, KNOWN);
+  const { clock, registries = [] } = options;
+  if (clock !== undefined && !(clock instanceof TestClock)) checks.refuse('clock', clock, 'a TestClock');
+  if (!Array.isArray(registries)) checks.refuse('registries', registries, 'an array of names');
+  for (const name of registries as readonly unknown[]) checks.text('registries', name, /^[^]+$/, 'an array of names');
+  return { clock, registries };
+}
