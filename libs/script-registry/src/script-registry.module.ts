@@ -52,8 +52,14 @@ const ScriptRegistryModuleBase = defineLuanestModule<
             if (replace) {
               const isOwn = resolved.url !== undefined || resolved.connection !== undefined;
               const isMissing = !resolved.client && !resolved.source && !redis && !cluster;
-              const { connection, end } = await replace(known, () => (isOwn || isMissing ? undefined : clientOfApp()));
-              return new ScriptRegistry(known, connection, resolved, end);
+              const replaced = await replace(known, () => (isOwn || isMissing ? undefined : clientOfApp()));
+              const limited: ResolvedScriptRegistryOptions = {
+                ...resolved,
+                get deadlineMs() {
+                  return replaced.deadlineMs(resolved.deadlineMs);
+                },
+              };
+              return new ScriptRegistry(known, replaced.connection, limited, replaced.end);
             }
             const own = ownClient(known, resolved);
             return new ScriptRegistry(known, connectIoredis(own?.client ?? clientOfApp()), resolved, own?.end);

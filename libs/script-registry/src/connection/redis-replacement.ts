@@ -6,6 +6,8 @@ export interface ReplacedRedis {
   readonly connection: RedisConnection;
   /** Ends the client of the connection; undefined if the app made the client. */
   readonly end?: () => Promise<void>;
+  /** Returns the option `deadlineMs` for a call that is made now. @param deadlineMs that of the options */
+  readonly deadlineMs: (deadlineMs: number) => number;
 }
 
 /**

@@ -41,17 +41,19 @@ export class Faults {
     return forced;
   }
 
-  /** Makes Redis unavailable: all connections close, and new ones are refused. Calls in flight have an unknown outcome. */
+  /**
+   * Makes Redis unavailable: all connections close, and new ones are refused. Calls in flight have an unknown outcome. Later calls
+   * are not sent: they wait for Redis until their deadline, at most 20 ms of real time.
+   */
   async redisDown(): Promise<void> {
-    for (const server of this.registries.all.values()) server.stop();
+    this.registries.stop();
     // The clients notice that their connections have closed.
     await turn();
   }
 
   /** Makes Redis available again with all its keys. Resolves when all ScriptRegistries are connected. */
   async redisUp(): Promise<void> {
-    for (const server of this.registries.all.values()) server.start();
-    await this.registries.connected();
+    await this.registries.start();
   }
 
   /** Drops the faults of `nextCall` that have not happened. */

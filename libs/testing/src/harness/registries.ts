@@ -8,21 +8,19 @@ import { MemoryRedis } from '../redis/memory-redis';
 const DEFAULT = 'default';
 /** Pause of own clients before they connect again, ms. */
 const RECONNECT_MS = 1;
+/** Longest deadline of calls while Redis is down, ms. They wait for Redis as in production, but not for seconds. */
+const DOWN_DEADLINE_MS = 20;
 
 /** The in-memory servers of an app: one for each of its ScriptRegistries. */
 export class Registries {
   private readonly servers = new Map<string, MemoryRedis>();
   private readonly clients: Redis[] = [];
+  private isDown = false;
 
   constructor(
     private readonly clock: TestClock,
     private readonly faults: ArmedFaults,
   ) {}
-
-  /** The servers of the ScriptRegistries, by name. */
-  get all(): ReadonlyMap<string, MemoryRedis> {
-    return this.servers;
-  }
 
   serverOf(registry = DEFAULT): MemoryRedis {
     const known = this.servers.get(registry);
@@ -42,11 +40,19 @@ export class Registries {
     const connection = connectIoredis(client);
     this.clients.push(client);
     this.faults.inject(registry, connection);
-    return { connection, end: isMovable ? undefined : () => end(client) };
+    const deadlineMs = (own: number): number => (this.isDown ? Math.min(own, DOWN_DEADLINE_MS) : own);
+    return { connection, end: isMovable ? undefined : () => end(client), deadlineMs };
   };
 
+  stop(): void {
+    this.isDown = true;
+    for (const server of this.servers.values()) server.stop();
+  }
+
   /** Resolves when all clients are connected. */
-  async connected(): Promise<void> {
+  async start(): Promise<void> {
+    this.isDown = false;
+    for (const server of this.servers.values()) server.start();
     await Promise.all(this.clients.map((client) => connected(client)));
   }
 
