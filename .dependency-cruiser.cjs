@@ -6,7 +6,7 @@ const floor2 = '^libs/(rate-limit|once|read-reward|lock|stream-consumer|delayed-
 const floor3 = '^libs/(scheduled-lock|red-packet)/';
 // Next to the floors: it imports only types of the libs, and no lib imports it.
 const metrics = '^libs/metrics/';
-// Next to the floors: for tests of users. No lib and no app imports it.
+// Next to the floors, too: tests of users import it, and no lib does. It imports script-registry and internal, and of other libs types.
 const testing = '^libs/testing/';
 // The real servers for tests, which need no Nest.
 const servers = '^libs/testing/src/servers/';
@@ -17,6 +17,8 @@ const doors = '^libs/([^/]+/src|rate-limit/src/throttler-storage|testing/src/ser
 const withoutNest = '^libs/internal/src/without-nest\\.ts$';
 // The lease of lock, which scheduled-lock uses too. Users do not see it.
 const leaseForScheduledLock = '^libs/lock/src/internal\\.ts$';
+// The connections of script-registry, which testing replaces. Users do not see them.
+const connectionsForTesting = '^libs/script-registry/src/internal\\.ts$';
 
 // Rooms of the app, the lowest first. Files next to the rooms (main, app.module, ...) put the app together.
 const rooms = ['platform', 'visitors', 'ledger', 'monitoring', 'simulation'];
@@ -39,15 +41,16 @@ module.exports = {
       from: { path: '^libs/[^/]+/src/' },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['npm-peer', 'type-only'] },
     },
-    above('floor-0-imports-no-floor', floor0, `${floor1}|${floor2}|${floor3}|${metrics}|${app}`),
-    above('floor-1-imports-floor-0', floor1, `${floor2}|${floor3}|${metrics}|${app}`),
-    above('floor-2-imports-the-floors-below', floor2, `${floor3}|${metrics}|${app}`),
-    above('floor-3-imports-the-floors-below', floor3, `${metrics}|${app}`),
-    above('metrics-import-no-app', metrics, app),
+    above('floor-0-imports-no-floor', floor0, `${floor1}|${floor2}|${floor3}|${metrics}|${testing}|${app}`),
+    above('floor-1-imports-floor-0', floor1, `${floor2}|${floor3}|${metrics}|${testing}|${app}`),
+    above('floor-2-imports-the-floors-below', floor2, `${floor3}|${metrics}|${testing}|${app}`),
+    above('floor-3-imports-the-floors-below', floor3, `${metrics}|${testing}|${app}`),
+    above('metrics-import-no-app', metrics, `${testing}|${app}`),
+    above('testing-imports-no-app', testing, `${metrics}|${app}`),
     {
-      name: 'only-tests-import-testing',
+      name: 'production-code-imports-no-testing',
       severity: 'error',
-      from: { path: '^(libs/[^/]+/src|src)/', pathNot: testing },
+      from: { path: '^src/', pathNot: '\\.spec\\.ts$' },
       to: { path: testing },
     },
     {
@@ -66,13 +69,28 @@ module.exports = {
       name: 'libs-only-through-their-door',
       severity: 'error',
       from: { path: '^libs/([^/]+)/', pathNot: '/test/' },
-      to: { path: '^libs/[^/]+/src/', pathNot: ['^libs/$1/', doors, withoutNest, leaseForScheduledLock] },
+      to: {
+        path: '^libs/[^/]+/src/',
+        pathNot: ['^libs/$1/', doors, withoutNest, leaseForScheduledLock, connectionsForTesting],
+      },
     },
     {
       name: 'leases-only-for-scheduled-lock',
       severity: 'error',
       from: { path: '.', pathNot: '^libs/(lock|scheduled-lock)/' },
       to: { path: leaseForScheduledLock },
+    },
+    {
+      name: 'connections-only-for-testing',
+      severity: 'error',
+      from: { path: '.', pathNot: '^libs/(script-registry|testing)/' },
+      to: { path: connectionsForTesting },
+    },
+    {
+      name: 'testing-loads-other-libs-when-used',
+      severity: 'error',
+      from: { path: '^libs/testing/src/', pathNot: '^libs/testing/src/harness/app-services\\.ts$' },
+      to: { path: `${floor2}|${floor3}`, dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'app-only-through-doors',
