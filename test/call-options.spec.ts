@@ -4,7 +4,7 @@ import { DelayedTask, DelayedTaskModule, DelayedTaskService } from 'luanest/dela
 import { LockModule, LockService, type LockOptions } from 'luanest/lock';
 import { startMetrics } from 'luanest/metrics';
 import { Idempotent, Once, OnceModule, type OnceHandlerOptions } from 'luanest/once';
-import { RateLimit, RateLimitTestingModule } from 'luanest/rate-limit';
+import { RateLimit } from 'luanest/rate-limit';
 import { RedPacketModule, RedPacketPayouts, type PayoutOptions } from 'luanest/red-packet';
 import { ScheduledLock, ScheduledLockModule, type ScheduledLockOptions } from 'luanest/scheduled-lock';
 import { InvalidOptionError } from 'luanest/script-registry';
@@ -15,6 +15,7 @@ import {
   type StreamConsumerOptions,
   StreamConsumerService,
 } from 'luanest/stream-consumer';
+import { LuanestTestingModule } from 'luanest/testing';
 import { boot, closeAll, everyOfConsumer, everyOfPayouts, resolver, route } from './support/every-option';
 
 afterEach(closeAll);
@@ -246,18 +247,14 @@ describe('options of calls', () => {
     await run({ ...everyOfPayouts, discoverMs: 100 } satisfies Required<PayoutOptions>).stop();
   });
 
-  it('of metrics that are started without Nest, and of limits in tests', () => {
+  it('of metrics that are started without Nest, and of a module for tests', () => {
     expect(() => startMetrics({ call: true } as never)).toThrow(
       /^startMetrics: There is no option "call"\. Known: meterProvider, /,
     );
     expect(() => startMetrics(null as never)).toThrow(/^startMetrics: The options are null\./);
-    expect(() => RateLimitTestingModule.forRoot({ rule: [] } as never)).toThrow(
-      /^RateLimitTestingModule: There is no option "rule"\./,
+    expect(() => LuanestTestingModule.forRoot({ clocks: 1 } as never)).toThrow(
+      /^LuanestTestingModule: There is no option "clocks"\./,
     );
-    expect(() => RateLimitTestingModule.forRoot(null as never)).toThrow(
-      /^RateLimitTestingModule: The options are null\./,
-    );
-    // The app's own options, as they are.
-    expect(() => RateLimitTestingModule.forRoot({ rules: [], registry: 'other' } as never)).not.toThrow();
+    expect(() => LuanestTestingModule.forRoot(null as never)).toThrow(/^LuanestTestingModule: The options are null\./);
   });
 });

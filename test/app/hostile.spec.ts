@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { Module, type DynamicModule, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { RateLimitTestingModule } from 'luanest/rate-limit';
+import { RateLimitModule } from 'luanest/rate-limit';
+import { LuanestTestingModule } from 'luanest/testing';
 import { RedPacketController } from 'luanest/red-packet';
 import { RedPacketAdminGuard } from '../../libs/red-packet/src/red-packet.guard';
 import { AppModule } from '../../src/app.module';
@@ -88,7 +89,7 @@ it('pages hand out their own files, and nothing that a path leads to', async () 
   class Pages {}
   const token = new AdminToken('hunter2hunter2hunter2');
   Module({
-    imports: [RateLimitTestingModule.forRoot()],
+    imports: [LuanestTestingModule.forRoot(), RateLimitModule.forRoot()],
     controllers: [PagesController],
     providers: [{ provide: AdminToken, useValue: token }],
   })(Pages);

@@ -9,7 +9,6 @@ export { RateLimitInterceptor } from './rate-limit.interceptor';
 export { RateLimitModule } from './rate-limit.module';
 export type { RateLimitModuleOptions } from './rate-limit.options';
 export { RateLimitService } from './rate-limit.service';
-export { RateLimitTestClock, RateLimitTestingModule, type RateLimitTestingModuleOptions } from './rate-limit.testing';
 export type { RateLimitCheck, RateLimitDecision, RateLimitRuleDecision } from './rate-limit.types';
 export { getRateLimitResult } from './rules/results';
 export type { RateLimitAlgorithm, RateLimitRule } from './rules/rule';

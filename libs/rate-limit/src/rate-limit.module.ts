@@ -34,16 +34,11 @@ export interface RateLimitModuleExtras extends ModuleExtras {
   readonly interceptor?: boolean;
 }
 
-/**
- * Exports of RateLimitModule and RateLimitTestingModule. The enforcer is exported, because Nest makes the guard and the
- * interceptor in the app's modules, and both inject the enforcer.
- */
-export const EXPORTS = [RateLimitService, RateLimitGuard, RateLimitInterceptor, RateLimitEnforcer];
+// The enforcer is exported, because Nest makes the guard and the interceptor in the app's modules, and both inject the enforcer.
+const EXPORTS = [RateLimitService, RateLimitGuard, RateLimitInterceptor, RateLimitEnforcer];
 
-/**
- * Returns the providers that RateLimitModule and RateLimitTestingModule share. Both must provide what these providers inject.
- */
-export function commonProviders(interceptor: boolean): Provider[] {
+/** Returns the providers that do not know the ScriptRegistry. */
+function commonProviders(interceptor: boolean): Provider[] {
   return [
     {
       provide: RateLimitService,

@@ -20,10 +20,11 @@ import { Test } from '@nestjs/testing';
 import {
   RateLimit,
   RateLimitGuard,
-  RateLimitTestingModule,
+  RateLimitModule,
   SkipRateLimit,
-  type RateLimitTestingModuleOptions,
+  type RateLimitModuleOptions,
 } from 'luanest/rate-limit';
+import { LuanestTestingModule } from 'luanest/testing';
 import { SKIP_METADATA } from '../src/rules/route-rules';
 
 const minute = { windowMs: 60_000 };
@@ -38,11 +39,11 @@ afterEach(async () => {
 
 async function boot(
   parts: { controllers?: Type[]; providers?: object[]; imports?: object[] },
-  options: RateLimitTestingModuleOptions = {},
+  options: RateLimitModuleOptions = {},
   adapter: object = new ExpressAdapter(),
 ): Promise<INestApplication> {
   @Module({
-    imports: [RateLimitTestingModule.forRoot(options), ...((parts.imports ?? []) as never[])],
+    imports: [LuanestTestingModule.forRoot(), RateLimitModule.forRoot(options), ...((parts.imports ?? []) as never[])],
     controllers: parts.controllers ?? [],
     providers: (parts.providers ?? [everywhere]) as never[],
   })

@@ -3,7 +3,8 @@ import { APP_GUARD } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import { RateLimit, RateLimitGuard, RateLimitTestingModule } from 'luanest/rate-limit';
+import { RateLimit, RateLimitGuard, RateLimitModule } from 'luanest/rate-limit';
+import { LuanestTestingModule } from 'luanest/testing';
 
 @Controller()
 class CatsController {
@@ -26,7 +27,7 @@ afterEach(() => app.close());
 
 async function open(platform: string, trustProxy: unknown, proxyWarnings = true): Promise<void> {
   const testing = Test.createTestingModule({
-    imports: [RateLimitTestingModule.forRoot({ proxyWarnings })],
+    imports: [LuanestTestingModule.forRoot(), RateLimitModule.forRoot({ proxyWarnings })],
     controllers: [CatsController],
     providers: [{ provide: APP_GUARD, useExisting: RateLimitGuard }],
   });

@@ -1,4 +1,4 @@
-export { TestClock } from './clock/test-clock';
+export { TestClock, type TestClockOptions } from './clock/test-clock';
 export type { Fault, FaultOptions } from './faults/faults';
 export type { Faults } from './faults/redis-faults';
 export type { MessageOutcome, TaskOutcome, TickOutcome } from './harness/driver-results';

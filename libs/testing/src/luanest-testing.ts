@@ -1,4 +1,4 @@
-import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { DelayedTaskEvents, ScheduleOptions, TaskDefinition } from 'luanest/delayed-task';
 import type { OnceEvents } from 'luanest/once';
 import type { RateLimitEvents } from 'luanest/rate-limit';
@@ -6,6 +6,7 @@ import type { ReadRewardEvents } from 'luanest/read-reward';
 import type { ScheduledLockEvents } from 'luanest/scheduled-lock';
 import type { PublishOptions, StreamConsumerEvents, StreamDefinition } from 'luanest/stream-consumer';
 import { ClockUse } from './clock/clock-use';
+import { scheduleByClock } from './clock/nest-schedule';
 import type { TestClock } from './clock/test-clock';
 import { ArmedFaults } from './faults/faults';
 import { Faults } from './faults/redis-faults';
@@ -21,7 +22,7 @@ import type { MemoryRedis } from './redis/memory-redis';
  * Controls the app of a test: its clock, its Redis and faults of Redis. Runs its tasks, messages and jobs, and records what it
  * does. Get it with `app.get(LuanestTesting)`; LuanestTestingModule provides it.
  */
-export class LuanestTesting implements OnModuleInit, OnApplicationShutdown {
+export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   /** Faults of Redis that happen when the test asks for them. */
   readonly faults: Faults;
   /** Connects the ScriptRegistries of the app to in-memory servers. LuanestTestingModule uses it. */
@@ -30,6 +31,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationShutdown {
   private readonly records = new Records();
   private readonly armed = new ArmedFaults();
   private readonly drivers: Drivers;
+  private isRunning = false;
 
   constructor(
     private readonly services: AppServices,
@@ -42,8 +44,9 @@ export class LuanestTesting implements OnModuleInit, OnApplicationShutdown {
     this.armed.start();
   }
 
-  /** Clock of the app and of its Redis. It stands still until the test moves it. */
+  /** Clock of the app and of its Redis, and of jobs of `@nestjs/schedule`. It stands still until the test moves it. */
   get clock(): TestClock {
+    this.scheduleJobs();
     return this.use.clock;
   }
 
@@ -159,6 +162,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationShutdown {
   }
 
   onModuleInit(): void {
+    this.isRunning = true;
     this.use.begin();
     this.records.start();
     const tasks = this.services.find('DelayedTask');
@@ -167,9 +171,21 @@ export class LuanestTesting implements OnModuleInit, OnApplicationShutdown {
     if (streams) recordMessages(streams, this.records);
   }
 
+  onApplicationBootstrap(): void {
+    // ScheduleModule makes its timers after this.
+    setImmediate(() => this.scheduleJobs());
+  }
+
   onApplicationShutdown(): void {
+    this.isRunning = false;
+
     this.records.stop();
     this.armed.stop();
     this.use.end();
+  }
+
+  private scheduleJobs(): void {
+    const { modules } = this.services;
+    if (this.isRunning) scheduleByClock({ get: () => modules } as never);
   }
 }

@@ -1,6 +1,7 @@
 import { Controller, Get, UseGuards, type INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { RateLimit, RateLimitGuard, RateLimitTestClock, RateLimitTestingModule } from 'luanest/rate-limit';
+import { RateLimit, RateLimitGuard, RateLimitModule } from 'luanest/rate-limit';
+import { LuanestTesting, LuanestTestingModule } from 'luanest/testing';
 import { AppModule } from './src/app.module.js';
 import { uses } from './src/use-all.js';
 
@@ -26,15 +27,14 @@ test.each(Object.entries(uses))('%s works in a test of its user', async (_door, 
 });
 
 test('limits are tested without Redis, by a clock of the test', async () => {
-  const clock = new RateLimitTestClock();
   const compiled = await Test.createTestingModule({
-    imports: [RateLimitTestingModule.forRoot({ clock })],
+    imports: [LuanestTestingModule.forRoot(), RateLimitModule.forRoot()],
     controllers: [CatsController],
   }).compile();
   app = compiled.createNestApplication({ logger: false });
   await app.listen(0, '127.0.0.1');
   const ask = async (): Promise<number> => (await fetch(`${await app.getUrl()}/cats`)).status;
   expect([await ask(), await ask()]).toEqual([200, 429]);
-  clock.advance(60_000);
+  await app.get(LuanestTesting).clock.advance(60_000);
   expect(await ask()).toBe(200);
 });

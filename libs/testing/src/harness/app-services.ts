@@ -27,7 +27,7 @@ type Lib = keyof Services;
 
 /** Finds the services of luanest in the app, without loading libs that the app does not use. */
 export class AppServices {
-  constructor(private readonly modules: ModulesContainer) {}
+  constructor(readonly modules: ModulesContainer) {}
 
   /** Returns a service; undefined if the app does not import its module, or a mock replaces the service. */
   find<L extends Lib>(lib: L): Services[L] | undefined {
