@@ -147,7 +147,7 @@ describe('wakes that fail', () => {
   }
 
   it('are repeated if they did not reach Redis or were refused, and not if the script failed', async () => {
-    const server = await RedisServer.start();
+    const server = await startRedis();
     const bench = await openBench(quiet(new Redis(server.port)), { deadlineMs: 5_000 });
     try {
       const { index } = payoutAccessOf(bench.packets);

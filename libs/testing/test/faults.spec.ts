@@ -5,8 +5,7 @@ import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
 import { LuanestError, ScriptRegistryModule } from 'luanest/script-registry';
 import { LuanestTesting, LuanestTestingModule } from 'luanest/testing';
 import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
-import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisServer } from '../../../test/support/redis-server';
+import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { waitUntil } from '../../../test/support/wait';
 
 const LIBS = [LockModule.forRoot(), RateLimitModule.forRoot()];
@@ -57,8 +56,8 @@ async function errorOf(call: Promise<unknown>): Promise<object> {
 }
 
 beforeAll(async () => {
-  server = await RedisServer.start();
-  proxy = await FaultProxy.start({ targetPort: server.port });
+  server = await startRedis();
+  proxy = await startFaultProxy(server);
   admin = new Redis(server.port);
 });
 afterEach(async () => {
@@ -102,7 +101,7 @@ describe('errors are those of real faults', () => {
 
   it('unknown: the reply is lost after the script has run', async () => {
     const real = await openReal();
-    const cut = proxy.cutFromReply({ when: (request) => request.includes('EVALSHA') });
+    const cut = proxy.dropReply({ when: (request) => request.includes('EVALSHA') });
     const expected = await errorOf(real.acquire('c'));
     await cut;
     const [memory, { faults }] = await openMemory();
