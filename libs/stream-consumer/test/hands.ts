@@ -129,7 +129,7 @@ export class Hands {
 
   repair(): Promise<{ repaired: number }> {
     const from = { pending: '0-0', waiting: '-', parked: '' };
-    const args = { group: this.group, leaseMs: 0, count: 500, ...from };
+    const args = { group: this.group, leaseMs: 0, count: 500, ...from, session: '', taken: 0, held: [] };
     return this.bench.registry.run(repairGroup, { keys: this.keys, args });
   }
 

@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Redis } from 'ioredis';
 import {
   deadLetter,
   HandlerTimeoutError,
@@ -225,4 +226,42 @@ describe.each(servers)('leases on %s', (_, client) => {
     expect(await one.raw.zscore(sessions, 'by-hand')).toBeNull();
     await watched.close();
   });
+
+  it.each([true, false])('an outcome that a failover lost is settled again, with ordered: %s', async (ordered) => {
+    const stream = `failed-over-${ordered}`;
+    const watched = await openBench(client(), { watchEveryMs: 50 }, { prefix: one.prefix });
+    const gate = new Gate();
+    const seen: unknown[] = [];
+    const options = group(stream, 'g', { ordered, leaseMs: 60_000 });
+    await watched.streams.consume(options, async ({ payload }) => {
+      seen.push(payload);
+      if (seen.length === 1) await gate.pass();
+    });
+    await one.streams.publish(stream, 'first', { key: 'k' });
+    await eventually(() => expect(gate.entered).toBe(1));
+    const replica = await copyOf(one.raw, Object.values(one.keys(stream, 'g')));
+    gate.open();
+    await settled(stream);
+    await restore(one.raw, replica);
+    await one.streams.publish(stream, 'second', { key: 'k' });
+    await settled(stream);
+    expect(seen).toEqual(ordered ? ['first', 'first', 'second'] : expect.arrayContaining(['first', 'second']));
+    expect(seen).toHaveLength(3);
+    await watched.close();
+  });
 });
+
+type Copy = [key: string, value: Buffer | null, ttlMs: number][];
+
+async function copyOf(redis: Redis, keys: readonly string[]): Promise<Copy> {
+  const read = async (key: string): Promise<Copy[number]> => [key, await redis.dumpBuffer(key), await redis.pttl(key)];
+  return Promise.all(keys.map(read));
+}
+
+/** Returns keys to what they were, as a failover to a replica does that was behind. */
+async function restore(redis: Redis, copy: Copy): Promise<void> {
+  for (const [key, value, ttlMs] of copy) {
+    if (value) await redis.restore(key, Math.max(0, ttlMs), value, 'REPLACE');
+    else await redis.del(key);
+  }
+}

@@ -136,8 +136,18 @@ export const sweepSessions = defineScript({
 export const repairGroup = defineScript({
   name: 'stream-consumer.repair',
   ...repairLua,
-  keys: ['stream', 'sessions', 'due', 'heads'],
-  args: { group: str, leaseMs: int, count: int, pending: str, waiting: str, parked: str },
+  keys: ['stream', 'sessions', 'due', 'heads', 'takes'],
+  args: {
+    group: str,
+    leaseMs: int,
+    count: int,
+    pending: str,
+    waiting: str,
+    parked: str,
+    session: str,
+    taken: int,
+    held: list(str),
+  },
   flags: FREES_MEMORY,
   group: ALONE,
   reply: ([repaired, pending, waiting, parked]: [number, string, string, string]) => ({

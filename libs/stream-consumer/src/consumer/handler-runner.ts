@@ -57,7 +57,6 @@ export class HandlerRunner {
 
   /** Runs the handler unless the message must not be handled now, and settles the message with the outcome. Never throws. */
   start(delivery: Delivery): void {
-    delivery.session.held.set(delivery.entry.id, delivery);
     const { attempt } = delivery.entry;
     // A replayed dead letter of another group: this group settles it without a call of the handler.
     if (attempt === 0) return this.settle(delivery, outcomeOf(undefined));

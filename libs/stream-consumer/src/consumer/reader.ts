@@ -121,18 +121,19 @@ export class Reader {
   }
 
   /**
-   * Compares the keys `due`, `tries` and `heads` with the group's own list of pending entries. Restores what `due` and `heads`
-   * have lost, since an entry without it would never be taken. Deletes from `tries` and `heads` what belongs to no pending entry.
+   * Compares the keys `due`, `tries` and `heads`, and what this session holds, with the group's own list of pending entries. Restores
+   * what `due` and `heads` have lost, since an entry without it would never be taken. Puts back entries that Redis lists for this
+   * session although they were settled: a failover lost that. Deletes from `tries` and `heads` what belongs to no pending entry.
    *
    * @throws the errors of ScriptRegistry.run()
    */
   async repair(): Promise<void> {
-    const { stream, sessions, due, tries, heads } = this.keys;
+    const { stream, sessions, takes, due, tries, heads } = this.keys;
     const { group, leaseMs } = this.options;
     for (let repaired = 1, calls = 0; repaired > 0 && calls < REPAIR_CALLS; calls++) {
       const answer = await this.registry.run(repairGroup, {
-        keys: { stream, sessions, due, heads },
-        args: { group, leaseMs, count: CHECKED_A_CALL, ...this.repairFrom },
+        keys: { stream, sessions, due, heads, takes },
+        args: { group, leaseMs, count: CHECKED_A_CALL, ...this.repairFrom, ...this.ownEntries() },
       });
       this.repairFrom = answer.next;
       ({ repaired } = answer);
@@ -176,6 +177,13 @@ export class Reader {
     if (ids.length > 0) events.messagesLost.publish(() => ({ ...this.named, ids, reason }));
   }
 
+  /** Returns what `repair` compares with the entries of the session. During a take, the session is left alone. */
+  private ownEntries(): { readonly session: string; readonly taken: number; readonly held: string[] } {
+    const { session, busy } = this;
+    if (busy || !session.begun || session.lost) return { session: '', taken: 0, held: [] };
+    return { session: session.name, taken: session.taken, held: session.heldIds() };
+  }
+
   private get named(): { readonly stream: string; readonly group: string } {
     return { stream: this.origin.stream, group: this.origin.group };
   }
@@ -205,7 +213,9 @@ export class Reader {
     if (more) this.wakeup.ring();
     else this.wakeup.sleep(dueInMs, endInMs);
     if (endInMs <= 0) void this.sweep();
-    return entries.map((entry) => new Delivery(this, entry, session));
+    const deliveries = entries.map((entry) => new Delivery(this, entry, session));
+    for (const delivery of deliveries) session.held.set(delivery.entry.id, delivery);
+    return deliveries;
   }
 
   private async sweep(): Promise<void> {

@@ -37,6 +37,8 @@ export class Session {
   readonly held = new Map<string, Held>();
   /** Messages that were handled, and whose acknowledgement is not sent yet. */
   acks: Held[] = [];
+  /** Messages whose outcome is being sent. */
+  readonly settling = new Set<readonly Held[]>();
   /** True if another consumer took over the session, Redis lost its lease, or the group was deleted. */
   lost = false;
   /** True if a take of the session has succeeded. */
@@ -50,6 +52,16 @@ export class Session {
   /** Returns a text that is unique in the session. */
   nextToken(): string {
     return (this.takes++).toString(36);
+  }
+
+  /** Number of takes that were begun. */
+  get taken(): number {
+    return this.takes;
+  }
+
+  /** Returns the ids of the entries that are being handled or settled. */
+  heldIds(): string[] {
+    return [...this.held.values(), ...this.acks, ...[...this.settling].flat()].map(({ entry }) => entry.id);
   }
 
   /** Notes that a call extended the lease. @param sentAt time at which the call was sent, by `time.monotonicMs()` */

@@ -151,7 +151,10 @@ export class Settler {
   }
 
   private async settle(session: Session, batch: readonly Held[], call: () => Promise<boolean>): Promise<boolean> {
-    const alive = await this.reader.calls.run('settle', () => session.lost, call);
+    session.settling.add(batch);
+    const alive = await this.reader.calls
+      .run('settle', () => session.lost, call)
+      .finally(() => session.settling.delete(batch));
     if (alive === true) return true;
     if (alive === false || session.lost) this.reader.lose(session, LEASE_LOST, batch);
     return false;
