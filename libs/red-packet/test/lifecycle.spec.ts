@@ -255,9 +255,9 @@ describe.each(servers)('the life of an activity on %s', (_name, connect) => {
     try {
       for (const offset of [-600_000, 600_000]) {
         skewed.mockImplementation(() => performance.timeOrigin + performance.now() + offset);
-        const id = await before(bench, 900, async (endsAtMs, turn) => {
+        const id = await before(bench, 300, async (startsAtMs, turn) => {
           const name = `skew${offset}-${turn}`;
-          const startsAtMs = endsAtMs - 600 * turn;
+          const endsAtMs = startsAtMs + 600 * turn;
           await bench.packets.create({ ...figures(name, 4), startsAtMs, endsAtMs, buckets: 2 });
           expect(await bench.packets.grab(name, 'u')).toMatchObject({ reason: 'preheated' });
           const wins = async () => expect((await bench.packets.grab(name, 'u')).outcome).toBe('won');
