@@ -3,6 +3,7 @@ import { encode } from '../src/redis/resp';
 import { Server } from '../src/redis/server';
 import type { Difference } from './compare-servers';
 import { Random } from './random';
+import { broken, bytesOf } from './broken-lua';
 import { RandomLua } from './random-lua';
 import type { RawRedis } from './raw-redis';
 
@@ -12,7 +13,8 @@ const ADDRESS = /0x[\da-f]{6,}/g;
 
 /** Runs random Lua programs on a Redis server and on the one in memory. @returns where the replies differ */
 export async function compareLua(real: RawRedis, programs: number, seed: number): Promise<Difference[]> {
-  const lua = new RandomLua(new Random(seed));
+  const random = new Random(seed);
+  const lua = new RandomLua(random);
   const memory = new Server(processClock);
   const session = memory.open(
     () => undefined,
@@ -20,7 +22,11 @@ export async function compareLua(real: RawRedis, programs: number, seed: number)
   );
   const differences: Difference[] = [];
   for (let count = 0; count < programs; count += BATCH) {
-    const batch = Array.from({ length: BATCH }, () => ['EVAL', Buffer.from(lua.program()).toString('latin1'), '0']);
+    const batch = Array.from({ length: BATCH }, (_, index) => {
+      const source = bytesOf(lua.program());
+      // A broken program may not end, so it is only loaded.
+      return index % 3 === 0 ? ['SCRIPT', 'LOAD', broken(source, random)] : ['EVAL', source, '0'];
+    });
     const replies = batch.map((words) => encode(memory.execute(session, words), 2));
     const expected = await real.send(batch);
     for (const [index, command] of batch.entries()) {

@@ -144,9 +144,9 @@ return {show(a), show(b), show(c), show(t)}`;
     () => `${this.name()} = table.remove(t${this.random.chance(0.5) ? `, ${this.small()}` : ''})`,
     () => 'pcall(table.sort, t)',
     () => `table.sort(t, function(x, y) return tostring(x) < tostring(y) end)`,
-    // A table without `err` would end Redis itself.
+    // A table without `err` would end Redis itself. Levels from 3 have no position in memory.
     () =>
-      `local e = ${this.expression()} if type(e) ~= 'table' then error(e${this.random.chance(0.3) ? `, ${this.small()}` : ''}) end`,
+      `local e = ${this.expression()} if type(e) ~= 'table' then error(e${this.random.chance(0.3) ? `, ${this.random.pick(['0', '1', '2', '-1'])}` : ''}) end`,
     () => `t = ${this.table()}`,
   ];
 

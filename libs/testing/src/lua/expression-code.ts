@@ -33,8 +33,9 @@ export function condition(expression: Expression): string {
 
 /** Returns how errors name an expression, as JavaScript. */
 export function nameOf({ name = '' }: Expression): string {
+  if (name === '') return "''";
   // C ends a name at a zero byte.
-  return JSON.stringify(name.replace(/\0[\s\S]*(?=')/, ''));
+  return JSON.stringify(name.includes('\0') ? name.replace(/\0[\s\S]*(?=')/, '') : name);
 }
 
 /** Returns the values of a list of expressions as elements of an array in JavaScript. */

@@ -177,7 +177,8 @@ function indexed(object: Expression, key: string, name: string, line: number): E
 }
 
 function called(callee: string, name: string, args: readonly string[], line: number): Expression {
-  const list = [callee, JSON.stringify(name), line, '$c', ...args].join(', ');
+  let list = `${callee}, ${JSON.stringify(name)}, ${line}, $c`;
+  for (const arg of args) list += `, ${arg}`;
   return { code: `$o.call(${list})`, tail: `$o.tailCall(${list})`, several: true };
 }
 
@@ -189,7 +190,7 @@ function compileArguments(tokens: TokenStream, scope: Scope): string[] {
     return [JSON.stringify(text)];
   }
   if (kind === '{') return [scope.grammar.table(tokens, scope).code];
-  tokens.expect('(');
+  if (!tokens.accept('(')) throw tokens.wrong('function arguments expected');
   if (tokens.accept(')')) return [];
   const list = compileList(tokens, scope);
   tokens.expectEnd(')', '(', line);

@@ -12,7 +12,8 @@ export function compileFunction(tokens: TokenStream, outer: Scope, isMethod: boo
       hasVarargs = true;
       break;
     }
-    names.push(tokens.expect('name').text);
+    if (tokens.current.kind !== 'name') throw tokens.wrong("<name> or '...' expected");
+    names.push(tokens.next().text);
     if (!tokens.accept(',')) break;
   }
   tokens.expect(')');

@@ -1,4 +1,5 @@
 import { parseNumber } from './numbers';
+import { readLongText, readShortText, type ReadText } from './string-tokens';
 
 export interface Token {
   /** 'name', 'string', 'number', 'wrong' and 'end' of the source; a keyword or symbol is its own kind. */
@@ -11,30 +12,34 @@ export interface Token {
   readonly line: number;
 }
 
-const KEYWORDS = new Set(
-  'and break do else elseif end false for function if in local nil not or repeat return then true until while'.split(
-    ' ',
-  ),
+const KEYWORDS: ReadonlyMap<string, string> = new Map(
+  'and break do else elseif end false for function if in local nil not or repeat return then true until while'
+    .split(' ')
+    .map((keyword) => [keyword, keyword]),
 );
-const SKIPPED = /(?:[ \t\r\n\v\f]+|--\[(?<c>=*)\[[\s\S]*?\]\k<c>\]|--(?!\[=*\[)[^\n]*)+/y;
-const NAME = /[A-Za-z_]\w*/y;
-const NUMBER = /\.?\d[\d.]*(?:[eE][+-]?)?\w*/y;
-const LONG_STRING = /\[(?<s>=*)\[(?:\r\n|\n\r|\n|\r)?(?<text>[\s\S]*?)\]\k<s>\]/y;
-const SHORT_STRING = /(?<quote>['"])(?<text>(?:\\(?:\r\n|\n\r|[\s\S])|(?!\k<quote>)[^\\\r\n])*)/y;
-const UNFINISHED = /(?<comment>--)?\[=*\[/y;
-const BAD_DELIMITER = /\[=+/y;
-const SYMBOL = /\.\.\.|\.\.|==|~=|<=|>=|[\s\S]/y;
-const ESCAPE = /\\(?:(?<digits>\d{1,3})|(?<other>\r\n|\n\r|[\s\S]))/g;
-const NEWLINE = /\r\n|\n\r|\n|\r/g;
-const ESCAPES: Readonly<Record<string, string>> = {
-  a: '\x07',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-};
+const NEWLINE = 10;
+const RETURN = 13;
+const DOUBLE_QUOTE = 34;
+const SINGLE_QUOTE = 39;
+const MINUS = 45;
+const DOT = 46;
+const EQUALS = 61;
+const OPEN = 91;
+const E = [69, 101, 0];
+const SIGNS = [43, MINUS, 0];
+const DOTS = [DOT, 0];
+
+/** What a character may begin or continue. */
+const SPACE = 1;
+const DIGIT = 2;
+const LETTER = 4;
+const CLASSES = new Uint8Array(256);
+for (const char of ' \t\r\n\v\f') CLASSES[char.charCodeAt(0)] = SPACE;
+for (let code = 0; code < 128; code++) {
+  const char = String.fromCharCode(code);
+  if (/\d/.test(char)) CLASSES[code] = DIGIT;
+  else if (/\w/.test(char)) CLASSES[code] = LETTER;
+}
 
 /**
  * Returns the tokens of Lua 5.1 source, of which each character is one byte. A token that is wrong is the last one: the parser
@@ -48,100 +53,106 @@ class Lexer {
   private readonly tokens: Token[] = [];
   private line = 1;
   private at = 0;
+  private isWrong = false;
 
   constructor(private readonly source: string) {}
 
   lex(): readonly Token[] {
-    while (this.at < this.source.length && this.tokens.at(-1)?.kind !== 'wrong') this.step();
+    while (this.at < this.source.length && !this.isWrong) this.step(this.source.charCodeAt(this.at));
     this.add('end', '', '<eof>');
     return this.tokens;
   }
 
-  private step(): void {
-    const skipped = this.match(SKIPPED);
-    if (skipped !== undefined) {
-      this.line += newlinesOf(skipped[0]);
-      return;
-    }
-    const name = this.match(NAME)?.[0];
-    if (name !== undefined) {
-      this.add(KEYWORDS.has(name) ? name : 'name', name, name);
-      return;
-    }
-    if (this.number() || this.shortString() || this.longString()) return;
-    const [symbol = ''] = this.match(SYMBOL) ?? [];
-    // eslint-disable-next-line no-control-regex -- control characters are what is shown by number
-    this.add(symbol, symbol, /[\0-\x1f\x7f]/.test(symbol) ? `char(${symbol.charCodeAt(0)})` : symbol);
+  private step(code: number): void {
+    const kind = classOf(code);
+    if (kind === LETTER) this.name();
+    else if (kind === SPACE) this.space(code);
+    else if (kind === DIGIT || (code === DOT && classOf(this.code(1)) === DIGIT)) this.number();
+    else if (code === DOUBLE_QUOTE || code === SINGLE_QUOTE) this.take(readShortText(this.source, this.at), 'string');
+    else if (code === OPEN && (this.code(1) === OPEN || this.code(1) === EQUALS)) {
+      this.take(readLongText(this.source, this.at), 'long string');
+    } else if (code === MINUS && this.code(1) === MINUS) this.comment();
+    else this.symbol(code);
   }
 
-  private number(): boolean {
-    const text = this.match(NUMBER)?.[0];
-    if (text === undefined) return false;
+  private code(ahead: number): number {
+    return this.source.charCodeAt(this.at + ahead);
+  }
+
+  /** Lua looks for these characters with strchr(), which finds a zero byte in any text. */
+  private isOneOf(codes: readonly number[], ahead = 0): boolean {
+    return codes.includes(this.code(ahead));
+  }
+
+  private space(code: number): void {
+    this.at++;
+    if (code !== NEWLINE && code !== RETURN) return;
+    this.line++;
+    const next = this.code(0);
+    // Both characters together are one end of line, in either order.
+    if (next !== code && (next === NEWLINE || next === RETURN)) this.at++;
+  }
+
+  private name(): void {
+    const from = this.at;
+    while (classOf(this.code(0)) >= DIGIT) this.at++;
+    const text = this.source.slice(from, this.at);
+    this.add(KEYWORDS.get(text) ?? 'name', text, text);
+  }
+
+  private number(): void {
+    const from = this.at;
+    while (this.code(0) === DOT || classOf(this.code(0)) === DIGIT) this.at++;
+    if (this.isOneOf(E)) {
+      this.at++;
+      if (this.isOneOf(SIGNS)) this.at++;
+    }
+    while (classOf(this.code(0)) >= DIGIT) this.at++;
+    const text = this.source.slice(from, this.at);
     const number = parseNumber(text);
     if (number === undefined) this.wrong('malformed number', text);
     else this.add('number', text, text, number);
-    return true;
   }
 
-  private shortString(): boolean {
-    const found = this.match(SHORT_STRING);
-    if (found === undefined) return false;
-    const { quote = '', text = '' } = found.groups ?? {};
-    const read = quote + this.unescaped(text);
-    if (this.tokens.at(-1)?.kind === 'wrong') return true;
-    this.line += newlinesOf(text);
-    const after = this.source[this.at];
-    if (after === quote) {
-      this.at++;
-      this.add('string', read.slice(1), read + quote);
-    } else {
-      this.wrong('unfinished string', after === undefined || after === '\\' ? '<eof>' : read);
+  private comment(): void {
+    const start = this.at + 2;
+    if (this.source.charCodeAt(start) === OPEN) {
+      const read = readLongText(this.source, start);
+      // Without a second bracket it is a comment of one line.
+      if (read.text !== undefined || read.problem !== 'invalid long string delimiter') {
+        this.take(read, 'long comment');
+        return;
+      }
     }
-    return true;
+    this.at = start;
+    while (this.at < this.source.length && this.code(0) !== NEWLINE && this.code(0) !== RETURN) this.at++;
   }
 
-  private longString(): boolean {
-    const found = this.match(LONG_STRING);
-    if (found !== undefined) {
-      this.line += newlinesOf(found[0]);
-      this.add('string', (found.groups?.text ?? '').replace(NEWLINE, '\n'), found[0]);
-      return true;
+  /** Adds the token of a string, or what is wrong with it; nothing for a comment. */
+  private take(read: ReadText, what: 'string' | 'long string' | 'long comment'): void {
+    this.at = read.end;
+    this.line += read.lines;
+    if (read.text === undefined) {
+      this.wrong(read.problem === 'unfinished' ? `unfinished ${what}` : (read.problem ?? ''), read.near);
+    } else if (what !== 'long comment') {
+      this.add('string', read.text, read.near);
     }
-    const unfinished = this.match(UNFINISHED);
-    if (unfinished !== undefined) {
-      this.line += newlinesOf(this.source.slice(this.at));
-      this.wrong(
-        unfinished.groups?.comment === undefined ? 'unfinished long string' : 'unfinished long comment',
-        '<eof>',
-      );
-      return true;
-    }
-    const delimiter = this.match(BAD_DELIMITER);
-    if (delimiter === undefined) return false;
-    this.wrong('invalid long string delimiter', delimiter[0]);
-    return true;
   }
 
-  private unescaped(text: string): string {
-    return text.replace(ESCAPE, (_, digits: string | undefined, other: string, index: number) => {
-      if (digits === undefined) return ESCAPES[other] ?? (/^[\r\n]/.test(other) ? '\n' : other);
-      const code = Number(digits);
-      if (code > 255)
-        this.wrong('escape sequence too large', `${this.source[this.at - text.length - 1]}${text.slice(0, index)}`);
-      return String.fromCharCode(code & 255);
-    });
-  }
-
-  private match(pattern: RegExp): RegExpExecArray | undefined {
-    pattern.lastIndex = this.at;
-    const found = pattern.exec(this.source);
-    if (found === null) return undefined;
-    this.at += found[0].length;
-    return found;
+  private symbol(code: number): void {
+    const next = this.code(1);
+    let length = 1;
+    if (code === DOT && this.isOneOf(DOTS, 1)) length = this.isOneOf(DOTS, 2) ? 3 : 2;
+    // == ~= <= >=
+    else if (next === EQUALS && (code === EQUALS || code === 126 || code === 60 || code === 62)) length = 2;
+    const text = code === DOT ? '...'.slice(0, length) : this.source.slice(this.at, this.at + length);
+    this.at += length;
+    this.add(text, text, code < 32 || code === 127 ? `char(${code})` : text);
   }
 
   private wrong(text: string, near: string): void {
-    if (this.tokens.at(-1)?.kind !== 'wrong') this.add('wrong', text, near);
+    this.isWrong = true;
+    this.add('wrong', text, near);
   }
 
   private add(kind: string, text: string, near: string, number = Number.NaN): void {
@@ -149,6 +160,6 @@ class Lexer {
   }
 }
 
-function newlinesOf(text: string): number {
-  return text.match(NEWLINE)?.length ?? 0;
+function classOf(code: number): number {
+  return CLASSES[code] ?? 0;
 }

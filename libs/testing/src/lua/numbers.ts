@@ -3,6 +3,7 @@ const NUMERAL =
 
 /** Returns the number that a text stands for, as C's strtod() reads it; undefined if it is none. */
 export function parseNumber(text: string): number | undefined {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
   // C reads up to the first zero byte.
   const groups = NUMERAL.exec(text.split('\0', 1)[0] ?? '')?.groups;
   if (groups === undefined) return undefined;

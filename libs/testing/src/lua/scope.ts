@@ -56,8 +56,8 @@ export class Scope {
 
   /** Returns the compiled name of a local or upvalue; undefined for a global. */
   find(name: string): { readonly compiled: string; readonly kind: 'local' | 'upvalue' } | undefined {
-    for (const block of this.blocks.toReversed()) {
-      const compiled = block.get(name);
+    for (let depth = this.blocks.length - 1; depth >= 0; depth--) {
+      const compiled = this.blocks[depth]?.get(name);
       if (compiled !== undefined) return { compiled, kind: 'local' };
     }
     const found = this.outer?.find(name);

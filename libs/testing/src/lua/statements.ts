@@ -13,14 +13,15 @@ export function compileBlock(tokens: TokenStream, scope: Scope): string {
 }
 
 function compileStatements(tokens: TokenStream, scope: Scope): string {
-  const lines: string[] = [];
+  // Added to a text, not joined: joining would copy the code of an inner block once for each block around it.
+  let code = '';
   while (!tokens.atBlockEnd) {
     const { kind } = tokens.current;
-    lines.push(compileStatement(tokens, scope));
+    code += `${compileStatement(tokens, scope)}\n`;
     tokens.accept(';');
     if (kind === 'return' || kind === 'break') break;
   }
-  return lines.join('\n');
+  return code;
 }
 
 /** Compiles the body of a loop, in which `break` is allowed. */

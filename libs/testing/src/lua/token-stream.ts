@@ -5,14 +5,12 @@ import { LuaError } from './values';
 export class TokenStream {
   private readonly tokens: readonly Token[];
   private at = 0;
+  current: Token;
 
   constructor(source: string) {
     this.tokens = lex(source);
+    this.current = this.tokens[0] as Token;
     this.check();
-  }
-
-  get current(): Token {
-    return this.tokens[Math.min(this.at, this.tokens.length - 1)] as Token;
   }
 
   get following(): Token {
@@ -37,7 +35,9 @@ export class TokenStream {
   next(): Token {
     const token = this.current;
     this.at++;
-    this.check();
+    // The end of the source is not left.
+    this.current = this.tokens[this.at] ?? token;
+    if (this.current.kind === 'wrong') this.check();
     return token;
   }
 
@@ -61,7 +61,9 @@ export class TokenStream {
   }
 
   wrong(text: string): LuaError {
-    const { line, near } = this.current;
+    const { line, near, kind } = this.current;
+    // Lua takes the character of a zero byte for no token at all.
+    if (kind === '\0') return new LuaError(`user_script:${line}: ${text}`);
     // C ends the text at a zero byte.
     return new LuaError(`user_script:${line}: ${text} near '${near.split('\0', 1)[0]}'`);
   }
