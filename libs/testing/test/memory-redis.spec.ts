@@ -104,3 +104,26 @@ describe('run', () => {
     client.disconnect();
   });
 });
+
+it('aborts a transaction whose watched keys have changed', async () => {
+  const clock = new ManualClock(NOW);
+  const memory = new MemoryRedis({ clock });
+  const client = memory.client();
+  const transaction = async (change: () => unknown): Promise<unknown> => {
+    await client.watch('a', 'b');
+    change();
+    return client.multi().set('a', 'mine').exec();
+  };
+  const done = [[null, 'OK']];
+  await expect(transaction(() => memory.run('SET', ['b', 1]))).resolves.toBeNull();
+  await expect(transaction(() => memory.run('SET', ['c', 1]))).resolves.toEqual(done);
+  await expect(transaction(() => memory.run('INCR', ['b']))).resolves.toBeNull();
+  await expect(transaction(() => memory.run('PEXPIRE', ['a', 10]))).resolves.toBeNull();
+  await expect(transaction(() => clock.advance(11))).resolves.toBeNull();
+  await expect(transaction(() => memory.run('DEL', ['a']))).resolves.toEqual(done);
+  await client.watch('a');
+  memory.run('DEL', ['a']);
+  await client.unwatch();
+  await expect(client.multi().set('a', '1').exec()).resolves.toEqual(done);
+  client.disconnect();
+});

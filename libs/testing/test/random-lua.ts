@@ -190,6 +190,7 @@ return {show(a), show(b), show(c), show(t)}`;
     () =>
       `bit.${this.random.pick(['band', 'bor', 'bxor', 'lshift', 'rshift', 'arshift'])}(${this.expression()}, ${this.small()})`,
     () => `cjson.encode(${this.expression()})`,
+    () => this.random.pick(['cjson.null', `cjson.decode('[1, null, {"k": null}]')[3]`]),
     () => `#{${this.expression()}, ${this.expression()}, nil, ${this.expression()}}`,
     () => `unpack(t)`,
     () => `(redis.call('ECHO', ${this.expression()}))`,

@@ -36,7 +36,7 @@ it('returns to any snapshot, in any order, and a digest is equal if and only if 
   const seed = Math.floor(Math.random() * 2 ** 31);
   const random = new Random(seed);
   const states: { snapshot: Snapshot; digest: string; contents: string }[] = [];
-  for (let step = 0; step < 300; step++) {
+  for (let step = 0; step < 100; step++) {
     const maker = new RandomCommands(random);
     for (let count = 0; count < 8; count++) tryRun(maker.next());
     const digest = memory.digest();

@@ -3,7 +3,17 @@ import { formatNumber } from './numbers';
 import { fault, metamethod, textOf, toNumber } from './operators';
 import { callBack, position, raise, raiseAt, raiseValue } from './position';
 import { LuaTable } from './table';
-import { first, isTrue, LuaError, spread, typeOf, type LuaFunction, type LuaResult, type LuaValue } from './values';
+import {
+  first,
+  isTrue,
+  LuaError,
+  NULL_POINTER,
+  spread,
+  typeOf,
+  type LuaFunction,
+  type LuaResult,
+  type LuaValue,
+} from './values';
 
 let addresses = 0;
 const known = new WeakMap<object, string>();
@@ -13,6 +23,7 @@ export function toText(value: LuaValue): string {
   const handler = metamethod(value, '__tostring');
   if (typeof handler === 'function') return textOf(first(callBack(handler, value))) ?? '';
   if (value === undefined) return 'nil';
+  if (value === NULL_POINTER) return 'userdata: (nil)';
   if (typeof value === 'object' || typeof value === 'function') {
     let address = known.get(value);
     if (address === undefined) {

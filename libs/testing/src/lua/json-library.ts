@@ -3,31 +3,40 @@ import { decodeJson } from './json-decoder';
 import { formatGeneral } from './numbers';
 import { raise } from './position';
 import { LuaTable } from './table';
-import { typeOf, type LuaValue } from './values';
+import { NULL_POINTER, typeOf, type LuaValue } from './values';
 
 const DEEPEST = 1000;
-/** What decode() makes of null: a value that equals itself only. */
-const NULL: LuaValue = Object.assign(() => undefined, {});
+/** Settings of cjson, which the in-memory server does not change. */
+const SETTINGS =
+  'decode_invalid_numbers decode_max_depth encode_invalid_numbers encode_keep_buffer encode_max_depth encode_number_precision ' +
+  'encode_sparse_array new';
 
 /** cjson of Redis with its usual settings: sparse arrays are refused, empty tables are objects. */
 export function createJsonLibrary(): LuaTable {
+  const settings = SETTINGS.split(' ').map((name) => {
+    const refuse = (): never => {
+      throw raise(`the in-memory server does not support cjson.${name}`);
+    };
+    return [name, refuse] as const;
+  });
   return library(
     {
+      ...Object.fromEntries(settings),
       decode: (args) => {
         if (args.values.length !== 1) throw args.invalid(1, 'expected 1 argument');
-        return decodeJson(args.text(1), NULL);
+        return decodeJson(args.text(1), NULL_POINTER);
       },
       encode: (args) => {
         if (args.values.length !== 1) throw args.invalid(1, 'expected 1 argument');
         return encode(args.values[0], 0);
       },
     },
-    { null: NULL, _NAME: 'cjson', _VERSION: '2.1.0' },
+    { null: NULL_POINTER, _NAME: 'cjson', _VERSION: '2.1.0' },
   );
 }
 
 function encode(value: LuaValue, depth: number): string {
-  if (value === undefined || value === NULL) return 'null';
+  if (value === undefined || value === NULL_POINTER) return 'null';
   if (typeof value === 'boolean') return String(value);
   if (typeof value === 'string') return encodeText(value);
   if (typeof value === 'number') {
@@ -53,7 +62,7 @@ function encode(value: LuaValue, depth: number): string {
   return `{${members.join(',')}}`;
 }
 
-/** Returns the length of a table whose keys are all positive integers; 0 if it is no array. */
+/** Returns the length of a table whose keys are all positive integers; 0 if it is not an array. */
 function arrayLength(table: LuaTable): number {
   let [most, count] = [0, 0];
   for (let entry = table.next(undefined); entry !== undefined; entry = table.next(entry[0])) {

@@ -29,7 +29,7 @@ const E = [69, 101, 0];
 const SIGNS = [43, MINUS, 0];
 const DOTS = [DOT, 0];
 
-/** What a character may begin or continue. */
+/** Classes of characters. */
 const SPACE = 1;
 const DIGIT = 2;
 const LETTER = 4;

@@ -1,7 +1,7 @@
 const NUMERAL =
   /^[ \t\n\v\f\r]*(?<sign>[-+]?)(?:(?<hex>0[xX](?:[\dA-Fa-f]+\.?[\dA-Fa-f]*|\.[\dA-Fa-f]+)(?:[pP][-+]?\d+)?)|(?<decimal>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|(?<inf>inf(?:inity)?)|(?<nan>nan(?:\(\w*\))?))[ \t\n\v\f\r]*$/i;
 
-/** Returns the number that a text stands for, as C's strtod() reads it; undefined if it is none. */
+/** Returns the number that a text stands for, as C's strtod() reads it; undefined if it is not a number. */
 export function parseNumber(text: string): number | undefined {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   // C reads up to the first zero byte.

@@ -4,7 +4,7 @@ import { LuaTable } from './table';
 import { first, isTrue, LuaError, typeOf, type LuaFunction, type LuaResult, type LuaValue } from './values';
 
 /**
- * What compiled Lua calls for its operators. `name` says what an operand is ("local 'x'", or '' for a value without a name),
+ * Functions that compiled Lua calls for its operators. `name` says what an operand is ("local 'x'", or '' for a value without a name),
  * as in the messages of Lua; `line` is the line of the script.
  */
 export const operators = {

@@ -1,4 +1,4 @@
-import type { LuaValue } from './values';
+import { NULL_POINTER, type LuaValue } from './values';
 
 interface Node {
   readonly index: number;
@@ -107,6 +107,7 @@ export class TableNodes {
     if (typeof key === 'string') return hashOf(key) & (size - 1);
     if (typeof key === 'boolean') return Number(key) & (size - 1);
     const odd = (size - 1) | 1;
+    if (key === NULL_POINTER) return 0;
     if (typeof key !== 'number') return numberOf(key as object) % odd;
     if (key === 0) return 0;
     numberBytes.setFloat64(0, key);

@@ -3,9 +3,12 @@ export interface AnyTable {
   readonly isTable: true;
 }
 
+/** The null pointer of C, a light userdata: the value of cjson.null. */
+export const NULL_POINTER = { isPointer: true } as const;
+
 /** A value of Lua. nil is undefined. A string has one character for each byte. Several values are an array of JavaScript. */
-export type LuaValue = undefined | boolean | number | string | AnyTable | LuaFunction;
-/** What a function of Lua returns: one value as it is, none or several as an array. */
+export type LuaValue = undefined | boolean | number | string | AnyTable | typeof NULL_POINTER | LuaFunction;
+/** The result of a function of Lua: one value as it is, none or several as an array. */
 export type LuaResult = LuaValue | readonly LuaValue[];
 export type LuaFunction = (...args: LuaValue[]) => LuaResult;
 
@@ -42,5 +45,6 @@ export function isTrue(value: LuaValue): boolean {
 
 export function typeOf(value: LuaValue): string {
   if (value === undefined) return 'nil';
+  if (value === NULL_POINTER) return 'userdata';
   return typeof value === 'object' ? 'table' : typeof value;
 }

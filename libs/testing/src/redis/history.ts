@@ -1,4 +1,4 @@
-/** What keys were, by their names; undefined for a key that did not exist. */
+/** Earlier entries of keys, by their names; undefined for a key that did not exist. */
 export type Changes<Entry> = Map<string, Entry | undefined>;
 
 /**

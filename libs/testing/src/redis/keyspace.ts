@@ -4,6 +4,7 @@ import { Digest } from './digest';
 import { History, type KeysState } from './history';
 import { RandomIndexes } from './random-indexes';
 import { refuse, WRONG_TYPE } from './reply';
+import { Watches } from './watches';
 import { HashValue, ListValue, SetValue, copyOfValue, type Value } from './values';
 import { SortedSet } from './sorted-set';
 
@@ -26,6 +27,7 @@ interface TypeOf<Type extends Value> {
 export class Keyspace {
   private readonly entries = new Map<string, Entry>();
   private readonly history = new History(this.entries);
+  readonly watches = new Watches();
   /** Chooses for RANDOMKEY, SPOP and SRANDMEMBER. */
   readonly random = new RandomIndexes();
   /** Number of snapshots that were taken or restored. */
@@ -103,7 +105,7 @@ export class Keyspace {
 
   /** Sets a key. @param expiresAtMs ms since 1970; undefined for no TTL */
   set(key: string, value: Value, expiresAtMs?: number): void {
-    this.history.remember(key);
+    this.note(key);
     this.entries.set(key, { value, expiresAtMs, epoch: this.epoch, digest: undefined });
   }
 
@@ -114,7 +116,7 @@ export class Keyspace {
 
   delete(key: string): boolean {
     if (this.find(key) === undefined) return false;
-    this.history.remember(key);
+    this.note(key);
     return this.entries.delete(key);
   }
 
@@ -140,7 +142,7 @@ export class Keyspace {
   }
 
   clear(): void {
-    for (const key of this.entries.keys()) this.history.remember(key);
+    for (const key of this.entries.keys()) this.note(key);
     this.entries.clear();
   }
 
@@ -153,6 +155,7 @@ export class Keyspace {
   /** Returns to a state. Takes time for the keys that differ. @throws RangeError if it is a state of another keyspace */
   restore(state: KeysState<Entry>): void {
     this.history.restore(state);
+    this.watches.noteAll();
     this.epoch++;
   }
 
@@ -171,19 +174,25 @@ export class Keyspace {
   private find(key: string): Entry | undefined {
     const entry = this.entries.get(key);
     if (entry?.expiresAtMs === undefined || (this.expiryMs ?? this.nowMs) < entry.expiresAtMs + this.graceMs) return entry;
-    this.history.remember(key);
+    this.note(key);
     this.entries.delete(key);
     return undefined;
+  }
+
+  /** Notes a key before it changes. */
+  private note(key: string): void {
+    this.watches.note(key);
+    this.history.remember(key);
   }
 
   /** Returns the entry of a key to change: a copy if a snapshot may have it. */
   private own(key: string): Entry {
     const entry = this.entries.get(key) as Entry;
+    this.note(key);
     if (entry.epoch === this.epoch) {
       entry.digest = undefined;
       return entry;
     }
-    this.history.remember(key);
     const copy = { ...entry, value: copyOfValue(entry.value), epoch: this.epoch, digest: undefined };
     this.entries.set(key, copy);
     return copy;

@@ -1,4 +1,4 @@
-/** What a command replies with. A string is a bulk string with one character for each byte. */
+/** The reply to a command. A string is a bulk string with one character for each byte. */
 export type Reply =
   | string
   | number
@@ -49,7 +49,7 @@ export class Rows {
   constructor(readonly rows: readonly (readonly Reply[])[]) {}
 }
 
-/** What XREAD returns for each stream: a map in RESP3, an array of arrays in RESP2. */
+/** The rows of XREAD, one for each stream: a map in RESP3, an array of arrays in RESP2. */
 export class StreamRows {
   readonly kind = 'stream rows';
 

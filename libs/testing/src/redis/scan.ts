@@ -1,7 +1,7 @@
 import { integer } from './numbers';
 import { refuse, SYNTAX_ERROR } from './reply';
 
-/** What C reads as a number: nothing is 0, and a negative number is a very large one. */
+/** A number as C reads it: nothing is 0, and a negative number is a very large one. */
 const CURSOR = /^(?:[-+]?\d+)?$/;
 
 /**

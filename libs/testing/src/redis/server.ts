@@ -44,6 +44,7 @@ export class Server {
 
   forget(session: Session): void {
     this.sessions.delete(session);
+    if (session.watch !== undefined) this.db.watches.remove(session.watch);
     this.channels.forget(session);
   }
 

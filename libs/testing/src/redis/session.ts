@@ -1,5 +1,6 @@
 import type { Reply } from './reply';
 import type { Protocol } from './resp';
+import type { Watch } from './watches';
 
 export type ChannelKind = 'channels' | 'patterns' | 'shards';
 
@@ -14,6 +15,8 @@ export class Session {
   queue: string[][] | undefined;
   /** True if a command after MULTI was refused: EXEC is refused, too. */
   queueIsWrong = false;
+  /** What WATCH named; undefined without WATCH. */
+  watch: Watch | undefined;
 
   /**
    * @param id number of the connection

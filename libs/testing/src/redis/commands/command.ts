@@ -3,7 +3,7 @@ import type { Keyspace } from '../keyspace';
 import { RedisError, type Reply } from '../reply';
 import type { Session } from '../session';
 
-/** What commands use of the server. */
+/** The part of the server that commands use. */
 export interface CommandServer {
   readonly channels: Channels;
   readonly sessions: ReadonlySet<Session>;
@@ -16,7 +16,7 @@ export interface CommandServer {
   execute(session: Session, words: readonly string[]): Reply;
 }
 
-/** What a command runs on. */
+/** The keys, server and connection of a command. */
 export interface Context {
   readonly db: Keyspace;
   readonly server: CommandServer;

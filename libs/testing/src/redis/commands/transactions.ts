@@ -1,9 +1,17 @@
-import { OK, refuse, type Reply } from '../reply';
+import { NULL_ARRAY, OK, refuse, type Reply } from '../reply';
+import { Watch } from '../watches';
 import { notInScripts, reads, type CommandTable, type Context } from './command';
 
-function end({ session }: Context): void {
+function end(context: Context): void {
+  const { session } = context;
   session.queue = undefined;
   session.queueIsWrong = false;
+  unwatch(context);
+}
+
+function unwatch({ db, session }: Context): void {
+  if (session.watch !== undefined) db.watches.remove(session.watch);
+  session.watch = undefined;
 }
 
 export const transactionCommands: CommandTable = {
@@ -16,10 +24,14 @@ export const transactionCommands: CommandTable = {
   ),
   exec: notInScripts(
     reads(1, (context): Reply => {
-      const { queue, queueIsWrong } = context.session;
+      const { queue, queueIsWrong, watch } = context.session;
       if (queue === undefined) refuse('ERR EXEC without MULTI');
+      // A watched key that has expired has changed, too.
+      for (const key of watch?.keys ?? []) context.db.get(key);
+      const isBroken = watch?.isBroken === true;
       end(context);
       if (queueIsWrong) refuse('EXECABORT Transaction discarded because of previous errors.');
+      if (isBroken) return NULL_ARRAY;
       return queue.map((words) => context.server.execute(context.session, words));
     }),
   ),
@@ -30,6 +42,22 @@ export const transactionCommands: CommandTable = {
       return OK;
     }),
   ),
-  unwatch: notInScripts(reads(1, () => OK)),
-  watch: notInScripts(reads(-2, () => refuse('ERR the in-memory server does not support WATCH'))),
+  unwatch: notInScripts(
+    reads(1, (context) => {
+      unwatch(context);
+      return OK;
+    }),
+  ),
+  watch: notInScripts(
+    reads(-2, ({ db, session }, keys) => {
+      if (session.queue !== undefined) refuse('ERR WATCH inside MULTI is not allowed');
+      session.watch ??= new Watch();
+      for (const key of keys) {
+        // A key that has expired by now does not exist.
+        db.get(key);
+        db.watches.add(key, session.watch);
+      }
+      return OK;
+    }),
+  ),
 };

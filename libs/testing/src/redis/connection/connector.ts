@@ -1,7 +1,7 @@
 import type { Listener } from './listener';
 import type { MemorySocket, RefusedSocket } from './memory-socket';
 
-/** What ioredis needs of the option `Connector`. */
+/** The methods that ioredis calls of the option `Connector`. */
 export interface MemoryConnector {
   check(): boolean;
   connect(): Promise<MemorySocket | RefusedSocket>;
