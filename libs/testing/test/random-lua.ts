@@ -140,6 +140,9 @@ return {show(a), show(b), show(c), show(t)}`;
     () =>
       `local ok, e = pcall(function() ${this.block()} return ${this.expression()} end) ${this.name()} = ok ${this.name()} = e`,
     () =>
+      `local ok, e = xpcall(function() ${this.block()} return ${this.expression()} end, rawget(_G, '__redis__err__handler'))
+if not ok then ${this.name()} = tostring(rawget(e, 'err')) .. tostring(rawget(e, 'line')) .. tostring(rawget(e, 'source')) end`,
+    () =>
       `table.insert(${this.random.chance(0.9) ? 't' : this.expression()}, ${this.random.chance(0.5) ? `${this.small()}, ` : ''}${this.expression()})`,
     () => `${this.name()} = table.remove(t${this.random.chance(0.5) ? `, ${this.small()}` : ''})`,
     () => 'pcall(table.sort, t)',

@@ -42,7 +42,20 @@ const IPAIRS_STEP = libraryFunction((args) => {
   return value === undefined ? undefined : [index, value];
 });
 
+/** Line at which the error was raised that a handler of xpcall() gets; 0 if unknown. */
+let raisedAtLine = 0;
+
 const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
+  // Redis' own handler: scripts can find it, and pass it to xpcall().
+  __redis__err__handler: (args) => {
+    const [problem] = args.values;
+    const table = problem instanceof LuaTable ? problem : new LuaTable();
+    if (table !== problem) table.set('err', `ERR ${toText(problem)}`);
+    if (raisedAtLine === 0) return table;
+    table.set('source', '@user_script');
+    table.set('line', raisedAtLine);
+    return table;
+  },
   assert: (args) => {
     if (isTrue(args.any(1))) return args.values;
     throw raise(args.values[1] === undefined ? 'assertion failed!' : args.text(2));
@@ -138,7 +151,9 @@ function protectedCall(value: LuaValue, args: readonly LuaValue[], handle: (valu
   try {
     return [true, ...spread(callBack(functionOf(value), ...args))];
   } catch (error) {
-    return [false, handle(asLuaError(error).value)];
+    const { value: raised, line } = asLuaError(error);
+    raisedAtLine = line;
+    return [false, handle(raised)];
   }
 }
 
