@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { Redis } from 'ioredis';
 
-/** What happened, and how often: `{ what: 'replies lost', count: 1 }`. */
+/** Channel of counts such as `{ what: 'replies lost', count: 1 }`. */
 const faults = channel('luanest:testing:fault.made');
 
 /** True if somebody counts the faults. */

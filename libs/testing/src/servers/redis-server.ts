@@ -76,7 +76,7 @@ export class RedisServer implements AsyncDisposable {
     return this.#process?.running === true && !this.#process.paused;
   }
 
-  /** What the server has logged since its last start. */
+  /** Log of the server since its last start. */
   get log(): string {
     try {
       return readFileSync(join(this.dir, 'redis.log'), 'utf8');

@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import type { ClusterConnectionOptions } from 'luanest/script-registry';
 import { Cluster } from 'ioredis';
 import type { Address, FaultProxy } from 'luanest/testing/servers';
 import { sharedClusterNodes } from '../../../../test/support/shared-servers';
@@ -37,7 +36,9 @@ it('the example for node:test passes', () => {
 
 it('the proxies of a Cluster are on the way of each command', async () => {
   const { throughProxies } = runSnippet<{
-    throughProxies(nodes: readonly Address[]): Promise<{ proxies: FaultProxy[]; connection: ClusterConnectionOptions }>;
+    readonly throughProxies: (
+      nodes: readonly Address[],
+    ) => Promise<{ proxies: FaultProxy[]; connection: { nodes: Address[]; natMap: Record<string, Address> } }>;
   }>(snippets, join(ROOT, 'docs/cluster-proxies.ts'), asItIs, load);
   const { proxies, connection } = await throughProxies(sharedClusterNodes());
   const { nodes, ...options } = connection;
