@@ -64,6 +64,7 @@ export class FaultProxy implements AsyncDisposable {
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.#accept(client));
   }
 
+  /** For {@link startFaultProxy}, which checks the options. */
   static async start(target: Address, latencyMs: number): Promise<FaultProxy> {
     const proxy = new FaultProxy(target, latencyMs);
     proxy.#server.listen(0, proxy.host);

@@ -30,6 +30,7 @@ export class RedisCluster implements AsyncDisposable {
     private readonly nodeTimeoutMs: number,
   ) {}
 
+  /** For {@link startCluster}, which checks the options. */
   static async start(
     { masters, replicas, nodeTimeoutMs }: ClusterShape,
     settings: ServerSettings,

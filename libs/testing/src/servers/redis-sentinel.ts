@@ -25,6 +25,7 @@ export class RedisSentinel implements AsyncDisposable {
     private readonly watchers: readonly RedisServer[],
   ) {}
 
+  /** For {@link startSentinel}, which checks the options. */
   static async start(shape: SentinelShape, settings: ServerSettings): Promise<RedisSentinel> {
     const started: RedisServer[] = [];
     const start = async (of: ServerSettings): Promise<RedisServer> => {

@@ -47,6 +47,7 @@ export class RedisServer implements AsyncDisposable {
     this.#replicaOf = settings.replicaOf;
   }
 
+  /** For {@link startRedis}, which checks the options. */
   static async start(settings: ServerSettings, choice: PortChoice = { pick: freePort }): Promise<RedisServer> {
     for (let attempt = 1; ; attempt += 1) {
       const server = new RedisServer('port' in choice ? choice.port : await choice.pick(), settings);
