@@ -2,6 +2,10 @@ import eslint from '@eslint/js';
 import prettier from 'eslint-config-prettier';
 import tseslint from 'typescript-eslint';
 
+// The path compiles, but the package does not export it.
+const INTERNAL_BY_PATH = { name: 'luanest/internal', message: 'Import ../../internal/src.' };
+const TIME_ADVICE = 'Use time, pause or nextTurn of libs/internal; measuredMs for durations that are only measured.';
+
 export default tseslint.config(
   { ignores: ['dist/', 'node_modules/', 'coverage/', 'data/', '**/generated.ts', 'jest.config.js', '**/*.cjs'] },
   eslint.configs.recommended,
@@ -20,14 +24,57 @@ export default tseslint.config(
       ],
       'no-console': 'error',
       eqeqeq: ['error', 'always', { null: 'ignore' }],
-      // The path compiles, but the package does not export it.
-      'no-restricted-imports': ['error', { name: 'luanest/internal', message: 'Import ../../internal/src.' }],
+      'no-restricted-imports': ['error', INTERNAL_BY_PATH],
     },
   },
   {
     // Nest reads constructor types at run time, so a class that is injected may not be a type-only import.
     files: ['**/*.controller.ts', '**/*.service.ts', '**/*.module.ts', '**/*.guard.ts'],
     rules: { '@typescript-eslint/consistent-type-imports': 'off' },
+  },
+  {
+    // Tests move the time of the libs. See libs/internal/DECISIONS.md: one-source-of-time
+    files: ['libs/*/src/**/*.ts'],
+    // The registry's deadlines, pace and measurements of commands are real, and so is the time behind a clock for tests.
+    ignores: ['libs/internal/src/time.ts', 'libs/script-registry/src/**', 'libs/testing/src/**'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        ...['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval', 'setImmediate', 'performance'].map(
+          (name) => ({
+            name,
+            message: TIME_ADVICE,
+          }),
+        ),
+      ],
+      'no-restricted-properties': [
+        'error',
+        { object: 'Date', property: 'now', message: TIME_ADVICE },
+        { object: 'AbortSignal', property: 'timeout', message: TIME_ADVICE },
+      ],
+      'no-restricted-syntax': [
+        'error',
+        { selector: "NewExpression[callee.name='Date'][arguments.length=0]", message: TIME_ADVICE },
+      ],
+      'no-restricted-imports': [
+        'error',
+        {
+          paths: [
+            INTERNAL_BY_PATH,
+            ...['timers', 'node:timers', 'perf_hooks', 'node:perf_hooks'].map((name) => ({
+              name,
+              message: TIME_ADVICE,
+            })),
+            ...['timers/promises', 'node:timers/promises'].map((name) => ({
+              name,
+              // A turn of the event loop does not wait for a time.
+              allowImportNames: ['setImmediate'],
+              message: TIME_ADVICE,
+            })),
+          ],
+        },
+      ],
+    },
   },
   {
     // The app's settings are checked once, at its start.

@@ -29,7 +29,7 @@ interface Orchestrator {
   readonly timeouts: Readonly<Record<string, TimedMethod>>;
 }
 
-/** What lives by the clock already. */
+/** Jobs and methods that live by the clock already. */
 const adopted = new WeakSet<object>();
 
 /**

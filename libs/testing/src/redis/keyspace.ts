@@ -173,7 +173,8 @@ export class Keyspace {
 
   private find(key: string): Entry | undefined {
     const entry = this.entries.get(key);
-    if (entry?.expiresAtMs === undefined || (this.expiryMs ?? this.nowMs) < entry.expiresAtMs + this.graceMs) return entry;
+    if (entry?.expiresAtMs === undefined || (this.expiryMs ?? this.nowMs) < entry.expiresAtMs + this.graceMs)
+      return entry;
     this.note(key);
     this.entries.delete(key);
     return undefined;
