@@ -20,22 +20,27 @@ export interface TimeSource {
   setRepeatingTimer(callback: () => void, ms: number): Timer;
   /**
    * Like `setTimer`, for code that waits for something that no clock controls, such as the end of a handler. A clock of a test
-   * can end it early, but not delay it.
+   * can end it early, but not delay it. Fake timers of a test do not change it.
    */
   setTimeLimit(callback: () => void, ms: number): Timer;
   /** Ends a timer of each of these kinds. Does nothing for `undefined`, or if the timer has ended. */
   clearTimer(timer: Timer | undefined): void;
 }
 
-// Each call looks the functions up, as code without this file does: fake timers of a test replace them.
+// Read now, before a test replaces them by fake timers.
+const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout } = timers;
+const RealTimeout = classOfTimers();
+
+// Except for time limits, each call looks the functions up, so that fake timers of a test apply.
 const realTime: TimeSource = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   measuredAt: (monotonicMs) => monotonicMs,
   setTimer: (callback, ms) => setTimeout(callback, ms),
   setRepeatingTimer: (callback, ms) => setInterval(callback, ms),
-  setTimeLimit: (callback, ms) => setTimeout(callback, ms),
-  clearTimer: (timer) => clearTimeout(timer as NodeJS.Timeout | undefined),
+  setTimeLimit: (callback, ms) => setRealTimeout(callback, ms),
+  clearTimer: (timer) =>
+    timer instanceof RealTimeout ? clearRealTimeout(timer) : clearTimeout(timer as NodeJS.Timeout | undefined),
 };
 
 /** The time of this process. The libs use it for all that an option or a document gives a duration or a date. */
@@ -74,6 +79,17 @@ export function replaceTime(source: TimeSource): () => void {
  * because the function is read here, before a test replaces it.
  */
 export const nextTurn: (callback: () => void) => NodeJS.Immediate = timers.setImmediate;
+
+/** Calls back after real time, also under fake timers of a test: for the next check of a condition that no clock controls. */
+export function setRealTimer(callback: () => void, ms: number): Timer {
+  return setRealTimeout(callback, ms);
+}
+
+function classOfTimers(): new () => NodeJS.Timeout {
+  const timer = setRealTimeout(() => undefined, 0);
+  clearRealTimeout(timer);
+  return timer.constructor as new () => NodeJS.Timeout;
+}
 
 /** Returns how much time really has passed since some moment, ms: for durations that are only measured or logged. */
 export function measuredMs(): number {

@@ -1,4 +1,4 @@
-import { time } from './time';
+import { setRealTimer, time } from './time';
 
 /** Longest pause between two checks of a condition, ms. */
 const LONGEST_PAUSE_MS = 5;
@@ -38,13 +38,22 @@ export function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean>
   });
 }
 
-/** Waits until a condition is true, at most `ms`. Returns false if it is not true by then. */
-export async function reachedWithin(ms: number, condition: () => boolean): Promise<boolean> {
-  if (condition()) return true;
-  if (ms <= 0) return false;
-  let over = false;
-  const timer = time.setTimeLimit(() => (over = true), ms);
-  for (let pauseMs = 1; !over && !condition(); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) await pause(pauseMs);
-  time.clearTimer(timer);
-  return condition();
+/** Waits until a condition is true, at most `ms`. Returns false if it is not true by then. `condition` must not throw. */
+export function reachedWithin(ms: number, condition: () => boolean): Promise<boolean> {
+  if (condition() || ms <= 0) return Promise.resolve(condition());
+  return new Promise((resolve) => {
+    const end = (): void => {
+      time.clearTimer(next);
+      time.clearTimer(limit);
+      resolve(condition());
+    };
+    let pauseMs = 1;
+    const check = (): void => {
+      if (condition()) return end();
+      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+      next = setRealTimer(check, pauseMs);
+    };
+    let next = setRealTimer(check, pauseMs);
+    const limit = time.setTimeLimit(end, ms);
+  });
 }

@@ -1,7 +1,7 @@
 import * as timers from 'node:timers';
 
 // Read now, because fake timers of a test may replace them later.
-const { setImmediate: immediately } = timers;
+const { setImmediate: immediately, setTimeout: setRealTimeout } = timers;
 const resources = process.getActiveResourcesInfo.bind(process);
 
 /** Number of turns of the event loop without an immediate after which the process has settled. */
@@ -26,5 +26,12 @@ export async function settled(): Promise<void> {
     }
     await new Promise<void>((resolve) => void immediately(resolve));
     quiet = resources().includes('Immediate') ? 0 : quiet + 1;
+  }
+}
+
+/** Waits up to a second of real time until a condition is true. */
+export async function reallyReached(condition: () => boolean): Promise<void> {
+  for (let waitedMs = 0; !condition() && waitedMs < 1_000; waitedMs += 5) {
+    await new Promise<void>((resolve) => void setRealTimeout(resolve, 5));
   }
 }

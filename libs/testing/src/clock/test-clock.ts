@@ -1,7 +1,7 @@
 import * as timers from 'node:timers';
-import { replaceTime, type Timer, type TimeSource } from '../../../internal/src';
+import { replaceTime, time, type Timer, type TimeSource } from '../../../internal/src';
 import type { Clock } from '../redis/clock';
-import { settled } from './settle';
+import { reallyReached, settled } from './settle';
 import { TestTimer, TestTimers } from './test-timers';
 
 /** Start of a TestClock, if no other is given: 2026-01-01T00:00:00Z, a Thursday; ms since 1970. */
@@ -73,7 +73,8 @@ export class TestClock implements Clock {
         'Another TestClock is installed in this process. Call its uninstall() first, or share it: TestClock.installed.',
       );
     }
-    this.restoreTime = replaceTime(this.source());
+    const real = { ...time };
+    this.restoreTime = replaceTime(this.source(real));
     TestClock.current = this;
     return this;
   }
@@ -135,7 +136,7 @@ export class TestClock implements Clock {
    * Lets time pass until `work` has ended: whenever everything has settled, the clock jumps to the next timer. For work that
    * waits for time only, such as `clock.until(app.close())` while a lock is held.
    *
-   * @returns the result of `work` @throws the error of `work`; Error if no timer is left that could end `work`
+   * @returns the result of `work` @throws the error of `work`; Error if for a second no timer is left that could end `work`
    */
   async until<T>(work: Promise<T>): Promise<T> {
     let ended = false;
@@ -143,7 +144,9 @@ export class TestClock implements Clock {
     work.then(end, end);
     await this.move(async () => {
       for (let jump = 0; !ended; jump++) {
+        await reallyReached(() => ended || this.timers.nextDueAt < Infinity);
         const { nextDueAt } = this.timers;
+        if (ended) return;
         if (nextDueAt === Infinity || jump === MOST_JUMPS) throw notEnding(jump);
         this.jump(Math.max(0, nextDueAt - this.elapsedMs));
         await this.fireDue();
@@ -171,7 +174,8 @@ export class TestClock implements Clock {
     while (await this.timers.fire(this.elapsedMs));
   }
 
-  private source(): TimeSource {
+  /** @param real the source that this clock replaces */
+  private source(real: TimeSource): TimeSource {
     const start = (callback: () => void, ms: number, everyMs?: number): Timer => {
       const timer = this.timers.add(callback, this.elapsedMs + Math.max(0, ms), everyMs);
       if (ms <= 0) this.fireSoon();
@@ -186,7 +190,7 @@ export class TestClock implements Clock {
       setTimeLimit: (callback, ms) => this.timers.addLimit(callback, this.elapsedMs + ms, ms),
       clearTimer: (timer) => {
         if (timer instanceof TestTimer) this.timers.clear(timer);
-        else clearTimeout(timer as NodeJS.Timeout | undefined);
+        else real.clearTimer(timer);
       },
     };
   }
