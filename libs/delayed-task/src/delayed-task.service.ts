@@ -21,7 +21,6 @@ import type {
 } from './delayed-task.types';
 import { DeadLetters } from './queue/dead-letters';
 import { thrownText } from '../../internal/src';
-import { checkScheduling } from './queue/task-codec';
 import { TaskQueue } from './queue/task-queue';
 import { Handlers } from './worker/handler-registry';
 import { Worker } from './worker/worker';
@@ -58,14 +57,8 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
     options?: ScheduleOptions,
   ): Promise<ScheduleResult>;
   schedule(name: string, payload?: unknown, options?: ScheduleOptions): Promise<ScheduleResult>;
-  async schedule(
-    task: string | TaskDefinition,
-    payload?: unknown,
-    options: ScheduleOptions = {},
-  ): Promise<ScheduleResult> {
-    const given = { ...checkScheduling(options), payload };
-    const one = typeof task === 'string' ? { ...given, name: task } : { ...given, task };
-    return this.queue.scheduleOne(one, options);
+  schedule(task: string | TaskDefinition, payload?: unknown, options: ScheduleOptions = {}): Promise<ScheduleResult> {
+    return this.queue.scheduleOne(task, payload, options);
   }
 
   /**

@@ -9,7 +9,7 @@ import {
   type ResolvedDelayedTaskOptions,
 } from '../delayed-task.options';
 import { definitionOf } from '../define-task';
-import type { DueTime, NewTask, ScheduleOptions } from '../delayed-task.types';
+import type { DueTime, ScheduleOptions, TaskDefinition } from '../delayed-task.types';
 import { taskInput } from './task-input';
 
 const KNOWN: KnownOptions<ScheduleOptions> = {
@@ -106,12 +106,18 @@ export class RecordWriter {
     this.plainHead = head(defaults.attempts, defaults.keepResultMs, defaults.backoff);
   }
 
-  /** Returns the record of a task. @throws InvalidTaskError, TaskTooLargeError */
-  write(task: NewTask): string {
-    const definition = definitionOf('task' in task ? task.task : task.name);
+  /**
+   * Returns the record of a task.
+   *
+   * @param task name or definition of the task
+   * @param options settings of this task, which override those of its definition
+   * @throws InvalidTaskError, TaskTooLargeError
+   */
+  write(task: string | TaskDefinition, payload: unknown, options: ScheduleOptions): string {
+    const definition = definitionOf(task);
     const { name } = definition;
-    const { payload, attempts = definition.attempts, keepResultMs = definition.keepResultMs } = task;
-    const { backoff = definition.backoff } = task;
+    const { attempts = definition.attempts, keepResultMs = definition.keepResultMs } = options;
+    const { backoff = definition.backoff } = options;
     const { defaults } = this;
     const plain = attempts === undefined && keepResultMs === undefined && backoff === undefined;
     const start = plain

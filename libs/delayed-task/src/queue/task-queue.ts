@@ -8,6 +8,7 @@ import type {
   NewTask,
   QueueStats,
   RescheduleResult,
+  ScheduleOptions,
   ScheduleResult,
   TaskDefinition,
   TaskView,
@@ -22,7 +23,7 @@ import {
   scheduleTasks,
 } from './queue.scripts';
 import { type Partition, Partitions } from './partitions';
-import { readResult, readRun, RecordReader, RecordWriter, whenOf } from './task-codec';
+import { checkScheduling, readResult, readRun, RecordReader, RecordWriter, whenOf } from './task-codec';
 import { checkId, taskInput } from './task-input';
 import { shown, UniqueIds } from '../../../internal/src';
 import { definitionOf } from '../define-task';
@@ -71,11 +72,17 @@ export class TaskQueue {
    *
    * @throws InvalidTaskError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
    */
-  async scheduleOne(task: NewTask, { onConflict = 'keep' }: ConflictOptions): Promise<ScheduleResult> {
+  async scheduleOne(
+    task: string | TaskDefinition,
+    payload: unknown,
+    options: ScheduleOptions,
+  ): Promise<ScheduleResult> {
+    const { onConflict = 'keep', id: given } = checkScheduling(options);
     taskInput.choice('onConflict', onConflict, CONFLICTS);
-    const id = task.id === undefined ? this.tokens.next() : checkId(task.id);
+    const id = given === undefined ? this.tokens.next() : checkId(given);
     const partition = this.partitions.of(id);
-    const [when, record] = [whenOf(task), this.writer.write(task)];
+    const when = whenOf(options);
+    const record = this.writer.write(task, payload, options);
     const { due, tasks, waits } = partition;
     const operation = partition.operation(this.tokens.next());
     const runAtMs = await this.registry.run(scheduleTask, {
@@ -189,7 +196,7 @@ export class TaskQueue {
       const task = tasks[i] as NewTask;
       const id = task.id === undefined ? this.tokens.next() : checkId(task.id);
       const partition = this.partitions.of(id);
-      const record = this.writer.write(task);
+      const record = this.writer.write('task' in task ? task.task : task.name, task.payload, task);
       let chunk = open.get(partition);
       if (
         chunk === undefined ||
