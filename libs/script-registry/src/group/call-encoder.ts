@@ -59,9 +59,8 @@ export class CallEncoder {
         `The list of keys ${this.labelOf(this.keyList ?? '')} is empty. Expected at least one key.`,
       );
     }
-    // Consecutive calls often have the same keys (one activity, one queue), so keys that were just checked are not hashed again.
-    if (call.keys.length > 1 && !(this.sameSlot.length === call.keys.length && same(call.keys, this.sameSlot))) {
-      checkSameSlot(this.script, call.keys);
+    if (call.keys.length > 1) {
+      checkSameSlot(this.script, call.keys, this.sameSlot);
       this.sameSlot = call.keys;
     }
   }
@@ -130,9 +129,4 @@ export class CallEncoder {
 function keyProblem(key: unknown): string {
   if (typeof key !== 'string') return shown(key);
   return key === '' ? 'empty' : 'text with a lone surrogate';
-}
-
-function same(a: readonly string[], b: readonly string[]): boolean {
-  for (let i = 0; i < b.length; i++) if (a[i] !== b[i]) return false;
-  return true;
 }
