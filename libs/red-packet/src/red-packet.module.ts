@@ -62,8 +62,9 @@ const RedPacketModuleBase = defineLuanestModule<
             streams?: StreamConsumerService,
             tasks?: DelayedTaskService,
           ) => {
-            // A StreamConsumerModule on another registry cannot read the payouts, so it is not used.
-            const own = streams?.runsOn(scripts) === true ? streams : undefined;
+            // A StreamConsumerModule on another registry cannot read the payouts, so it is not used; nor is a mock without `runsOn`.
+            const { runsOn } = (streams ?? {}) as Partial<Pick<StreamConsumerService, 'runsOn'>>;
+            const own = runsOn?.call(streams, scripts) === true ? streams : undefined;
             return new RedPacketService(scripts, options, { streams: own, tasks, registryName: registry ?? '' });
           },
         },

@@ -52,15 +52,18 @@ export class EncodedResponse implements StoredResponse {
   readonly status: number;
   readonly message: string | undefined;
   readonly headers: StoredResponse['headers'];
-  readonly body: string | Buffer;
   readonly #text: string;
 
-  constructor({ status, message, headers, body }: StoredResponse, text: string) {
+  constructor({ status, message, headers }: StoredResponse, text: string) {
     this.status = status;
     this.message = message;
     this.headers = headers;
-    this.body = body;
     this.#text = text;
+  }
+
+  // OnceService stores the text. Only a mock of it reads the body.
+  get body(): string | Buffer {
+    return decodeResponse(this.#text)?.body ?? '';
   }
 
   get text(): string {

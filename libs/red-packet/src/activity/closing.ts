@@ -32,7 +32,9 @@ export class Closing {
           'or leave onClosed out.',
       );
     }
-    this.tasks?.process(this.name, ({ activityId }: { activityId: string }, { attempt }) =>
+    // A mock of DelayedTaskService may have no method `process`.
+    const tasks = this.tasks as Partial<Pick<DelayedTaskService, 'process'>> | undefined;
+    tasks?.process?.(this.name, ({ activityId }: { activityId: string }, { attempt }) =>
       this.close(activityId, attempt),
     );
   }
