@@ -156,7 +156,7 @@ describe('forApp', () => {
 });
 
 describe('close', () => {
-  /** What keeps the process alive. Immediates end by themselves. */
+  /** Resources that keep the process alive. Immediates end by themselves. */
   const resources = (): string[] => process.getActiveResourcesInfo().filter((kind) => kind !== 'Immediate');
   const everything = [
     RateLimitModule.forRoot({ rules: [{ name: 'all', limit: 5, windowMs: 1_000 }] }),

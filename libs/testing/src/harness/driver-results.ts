@@ -8,9 +8,9 @@ export interface TaskOutcome {
    * cancelled or replaced meanwhile. `released`: the app shuts down.
    */
   readonly outcome: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
-  /** What the handler returned, as JSON holds it; undefined if it returned nothing, or did not succeed. */
+  /** Result of the handler, as JSON holds it; undefined if it returned nothing, or did not succeed. */
   readonly result: unknown;
-  /** What the handler threw; undefined if it succeeded, or used `retryLater` or `deadLetter`. */
+  /** Error of the handler; undefined if it succeeded, or used `retryLater` or `deadLetter`. */
   readonly error: unknown;
   /** Text that is kept with the task: of the error, or the reason of `deadLetter`; '' if there is none. */
   readonly reason: string;
@@ -23,7 +23,7 @@ export interface MessageOutcome {
   readonly group: string;
   /** `handled`: the handler succeeded. `retried`: another attempt follows. `dead`: the message is a dead letter of the group. */
   readonly outcome: 'handled' | 'retried' | 'dead';
-  /** What the handler threw; undefined if it succeeded, or used `retryLater` or `deadLetter`. */
+  /** Error of the handler; undefined if it succeeded, or used `retryLater` or `deadLetter`. */
   readonly error: unknown;
   /** Text that is kept with the dead letter, such as the reason of `deadLetter`; '' for other outcomes. */
   readonly reason: string;
@@ -35,8 +35,8 @@ export interface MessageOutcome {
 export interface TickOutcome {
   /** Outcome as in the history of the job, such as `ran`, `failed` or `skipped-held`; `closed` while the app shuts down. */
   readonly outcome: JobRecord['outcome'] | 'closed';
-  /** What the job returned; undefined if it did not run or threw. */
+  /** Result of the job; undefined if it did not run or threw. */
   readonly value: unknown;
-  /** What the job threw; undefined if it did not throw. */
+  /** Error of the job; undefined if it did not throw. */
   readonly error: unknown;
 }

@@ -67,7 +67,7 @@ export class Drivers {
         `deliver(): no consumer of the app reads stream ${name}. Add a handler, and call app.init().`,
       );
     }
-    /** What became of messages of the stream, by `<group>/<id>`: the reply to the publish may come after the outcome. */
+    /** Outcomes of messages of the stream, by `<group>/<id>`: the reply to the publish may come after the outcome. */
     const outcomes = new Map<string, MessageOutcome>();
     let id: string | undefined;
     const all = (): MessageOutcome[] | undefined => {

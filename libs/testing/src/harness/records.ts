@@ -34,7 +34,7 @@ export interface PublishedMessage {
 /** An event, and where it is kept. Names as text, because the libs themselves are not loaded for this. */
 type Keeper = readonly [channel: string, keep: (event: never) => void];
 
-/** What happened in the app since `clear()`. Events come from all apps of the process. */
+/** Events and calls of the app since `clear()`. Events come from all apps of the process. */
 export class Records {
   readonly scheduled: ScheduledTask[] = [];
   readonly settled: DelayedTaskEvents['attemptSettled'][] = [];
