@@ -4,7 +4,7 @@ export type { Faults } from './faults/redis-faults';
 export type { MessageOutcome, TaskOutcome, TickOutcome } from './harness/driver-results';
 export type { PublishedMessage, ScheduledTask } from './harness/records';
 export { LuanestTesting } from './luanest-testing';
-export { MemoryRedis, type MemoryRedisOptions } from './redis/memory-redis';
+export { MemoryRedis, type CommandArgument, type MemoryRedisOptions, type Snapshot } from './redis/memory-redis';
 export { LuanestTestingModule } from './testing.module';
 export { TestingSetupError } from './testing.errors';
 export type { LuanestTestingModuleOptions } from './testing.options';

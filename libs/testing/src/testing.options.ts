@@ -1,4 +1,4 @@
-import { Checks, type KnownOptions } from '../../internal/src';
+import type { Checks, KnownOptions } from '../../internal/src';
 import { TestClock } from './clock/test-clock';
 
 /** Options of LuanestTestingModule. */

@@ -14,6 +14,7 @@ const realMs = performance.now.bind(performance);
 /** Most jumps of `until`. */
 const MOST_JUMPS = 10_000;
 
+/** Options of a TestClock. */
 export interface TestClockOptions {
   /** Start, ms since 1970. Default: 2026-01-01T00:00:00Z, so that a test has the same dates whenever it runs. */
   readonly nowMs?: number;

@@ -5,7 +5,7 @@ import type { ScheduledLockService } from 'luanest/scheduled-lock';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { TestingSetupError } from '../testing.errors';
 
-/* eslint-disable @typescript-eslint/no-require-imports -- a lib is loaded only if the app has loaded it. See DECISIONS.md: libs-found-when-used */
+/* eslint-disable @typescript-eslint/no-require-imports -- a lib is loaded only if the app has loaded it */
 const LIBS = {
   DelayedTask: () => (require('luanest/delayed-task') as typeof import('luanest/delayed-task')).DelayedTaskService,
   Lock: () => (require('luanest/lock') as typeof import('luanest/lock')).LockService,

@@ -96,7 +96,7 @@ export class Drivers {
         seen(event, [event.id], { outcome: 'dead', error: event.error, reason: event.reason }),
       );
     try {
-      const result = await service.publish(stream as string, payload, options);
+      const result = await service.publish(stream, payload, options);
       if (result.status === 'full')
         throw new TestingSetupError(`deliver(): stream ${name} is full, so nothing was sent.`);
       if (result.replayed)
