@@ -1,12 +1,19 @@
-import type { DelayedTaskService, NewTask, ScheduleOptions, ScheduleResult } from 'luanest/delayed-task';
+import type {
+  DelayedTaskService,
+  NewTask,
+  ScheduleOptions,
+  ScheduleResult,
+  TaskDefinition,
+} from 'luanest/delayed-task';
 import type { PublishMessage, PublishResult, StreamConsumerService } from 'luanest/stream-consumer';
 import type { Records } from './records';
 
-/** Parts of the services through which all their calls go, those with many tasks or messages, too. */
 interface TaskCalls {
-  scheduleOne: (task: NewTask, options: object) => Promise<ScheduleResult>;
-  schedule: (tasks: readonly NewTask[], options: object) => Promise<ScheduleResult[]>;
+  schedule: (task: string | TaskDefinition, payload?: unknown, options?: ScheduleOptions) => Promise<ScheduleResult>;
+  scheduleMany: (tasks: readonly NewTask[], options?: Pick<ScheduleOptions, 'onConflict'>) => Promise<ScheduleResult[]>;
 }
+
+/** The part of the service through which `publish` and `publishMany` go. */
 interface PublishCalls {
   publish: (stream: { readonly name: string }, message: PublishMessage) => Promise<PublishResult>;
 }
@@ -23,23 +30,25 @@ function optionsOf(...given: readonly object[]): Omit<ScheduleOptions, 'id'> {
   return Object.fromEntries(all.filter(([name, value]) => OPTIONS.includes(name) && value !== undefined));
 }
 
-/** Records the tasks that a service schedules. No event has a payload, so this replaces methods of the service's parts. */
+/** Records the tasks that a service schedules. No event has a payload, so this replaces methods of the service. */
 export function recordTasks(service: DelayedTaskService, { scheduled }: Pick<Records, 'scheduled'>): void {
-  const { queue } = service as unknown as { queue: TaskCalls };
-  const keep = (task: NewTask, { id, status, runAtMs }: ScheduleResult, options: object): void => {
-    const name = 'task' in task ? task.task.name : task.name;
-    scheduled.push({ id, name, payload: asJson(task.payload), options: optionsOf(task, options), status, runAtMs });
+  const calls = service as unknown as TaskCalls;
+  const keep = (name: string, payload: unknown, options: object, { id, status, runAtMs }: ScheduleResult): void => {
+    scheduled.push({ id, name, payload: asJson(payload), options, status, runAtMs });
   };
-  const scheduleOne = queue.scheduleOne.bind(queue);
-  const schedule = queue.schedule.bind(queue);
-  queue.scheduleOne = async (task, options) => {
-    const result = await scheduleOne(task, options);
-    keep(task, result, options);
+  const schedule = calls.schedule.bind(service);
+  const scheduleMany = calls.scheduleMany.bind(service);
+  calls.schedule = async (task, payload, options) => {
+    const result = await schedule(task, payload, options);
+    keep(typeof task === 'string' ? task : task.name, payload, optionsOf(options ?? {}), result);
     return result;
   };
-  queue.schedule = async (tasks, options) => {
-    const results = await schedule(tasks, options);
-    results.forEach((result, index) => keep(tasks[index] as NewTask, result, options));
+  calls.scheduleMany = async (tasks, options) => {
+    const results = await scheduleMany(tasks, options);
+    results.forEach((result, index) => {
+      const task = tasks[index] as NewTask;
+      keep('task' in task ? task.task.name : task.name, task.payload, optionsOf(task, options ?? {}), result);
+    });
     return results;
   };
 }
