@@ -6,6 +6,8 @@ export interface Expression {
   readonly several?: boolean;
   /** True if the value is always a boolean of JavaScript. */
   readonly isBoolean?: boolean;
+  /** Set for constants: true for all but nil and false. */
+  readonly truth?: boolean;
   /** How errors name the value: "local 'x'", "global 'x'", "field 'x'"; empty if it has no name. */
   readonly name?: string;
   /** How to assign to it; undefined for what is not a variable. */

@@ -30,6 +30,9 @@ const ARITHMETIC: Readonly<Record<string, string>> = {
   '^': 'power',
 };
 
+/** An operand of an operator is not a variable or call any more. */
+const NO_VARIABLE = { several: false, assign: undefined, field: undefined, tail: undefined };
+
 /** Compiles an expression whose operators bind tighter than `limit`. */
 export function compileExpression(tokens: TokenStream, scope: Scope, limit = 0): Expression {
   let left = compileUnary(tokens, scope);
@@ -55,6 +58,8 @@ function compileUnary(tokens: TokenStream, scope: Scope): Expression {
 function binary(operator: string, left: Expression, right: Expression, scope: Scope, line: number): Expression {
   const [a, b] = [single(left), single(right)];
   if (operator === 'and' || operator === 'or') {
+    // Lua leaves out a constant that decides nothing: the value keeps the name of the other operand.
+    if (left.truth === (operator === 'and')) return { ...right, ...NO_VARIABLE, code: b };
     if (left.isBoolean === true && right.isBoolean === true) {
       return { code: `(${a} ${operator === 'and' ? '&&' : '||'} ${b})`, isBoolean: true };
     }
@@ -81,17 +86,17 @@ function compileSimple(tokens: TokenStream, scope: Scope): Expression {
   switch (kind) {
     case 'number':
       tokens.next();
-      return { code: String(number) };
+      return { code: String(number), truth: true };
     case 'string':
       tokens.next();
-      return { code: JSON.stringify(text) };
+      return { code: JSON.stringify(text), truth: true };
     case 'nil':
       tokens.next();
-      return { code: 'undefined' };
+      return { code: 'undefined', truth: false };
     case 'true':
     case 'false':
       tokens.next();
-      return { code: kind, isBoolean: true };
+      return { code: kind, isBoolean: true, truth: kind === 'true' };
     case '...':
       if (!scope.hasVarargs) throw tokens.wrong("cannot use '...' outside a vararg function");
       tokens.next();

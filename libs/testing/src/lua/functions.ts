@@ -7,14 +7,13 @@ export function compileFunction(tokens: TokenStream, outer: Scope, isMethod: boo
   tokens.expect('(');
   const names = isMethod ? ['self'] : [];
   let hasVarargs = false;
-  while (tokens.current.kind !== ')') {
-    if (tokens.accept('...')) {
-      hasVarargs = true;
-      break;
-    }
-    if (tokens.current.kind !== 'name') throw tokens.wrong("<name> or '...' expected");
-    names.push(tokens.next().text);
-    if (!tokens.accept(',')) break;
+  if (tokens.current.kind !== ')') {
+    do {
+      hasVarargs = tokens.accept('...');
+      if (hasVarargs) break;
+      if (tokens.current.kind !== 'name') throw tokens.wrong("<name> or '...' expected");
+      names.push(tokens.next().text);
+    } while (tokens.accept(','));
   }
   tokens.expect(')');
   const scope = new Scope(outer.grammar, outer, hasVarargs);

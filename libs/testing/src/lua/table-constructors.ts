@@ -28,7 +28,7 @@ function compileField(tokens: TokenStream, scope: Scope, table: string): Field {
   const pair = (key: string): Field => {
     return { pair: `$o.setPair(${table}, ${key}, ${single(scope.grammar.expression(tokens, scope))}, ${line})` };
   };
-  if (tokens.current.kind === 'name' && tokens.following.kind === '=') {
+  if (tokens.current.kind === 'name' && tokens.lookAhead().kind === '=') {
     const { text } = tokens.next();
     tokens.next();
     return pair(JSON.stringify(text));

@@ -5,6 +5,7 @@ import { LuaError } from './values';
 export class TokenStream {
   private readonly tokens: readonly Token[];
   private at = 0;
+  private lookedFrom = -1;
   current: Token;
 
   constructor(source: string) {
@@ -13,13 +14,21 @@ export class TokenStream {
     this.check();
   }
 
+  /** Returns the token after the current one. */
   get following(): Token {
     return this.tokens[this.at + 1] ?? this.current;
   }
 
+  /** Does the same where Lua itself looks ahead. It takes the line of that token for the line of the current one then. */
+  lookAhead(): Token {
+    this.lookedFrom = this.at;
+    return this.following;
+  }
+
   /** Line of the token before the current one. */
   get lastLine(): number {
-    return this.tokens[this.at - 1]?.line ?? 1;
+    const last = this.at - 1;
+    return this.tokens[last === this.lookedFrom ? this.at : last]?.line ?? 1;
   }
 
   /** True at the end of the source and at the end of a block. */

@@ -39,7 +39,8 @@ export function float(text: string, error = NOT_A_FLOAT): number {
 
 /** Returns the text of a score: %.17g. */
 export function scoreText(value: number): string {
-  if (Number.isInteger(value) && Math.abs(value) < 1e17) return Object.is(value, -0) ? '-0' : String(value);
+  if (Number.isSafeInteger(value)) return Object.is(value, -0) ? '-0' : String(value);
+  if (Number.isInteger(value) && Math.abs(value) < 1e17) return String(BigInt(value));
   return formatGeneral(value, 17, false);
 }
 

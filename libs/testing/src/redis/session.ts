@@ -15,7 +15,7 @@ export class Session {
   queue: string[][] | undefined;
   /** True if a command after MULTI was refused: EXEC is refused, too. */
   queueIsWrong = false;
-  /** What WATCH named; undefined without WATCH. */
+  /** Keys of WATCH; undefined without WATCH. */
   watch: Watch | undefined;
 
   /**
