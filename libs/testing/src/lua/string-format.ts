@@ -94,7 +94,9 @@ function signed(text: string, flags: string): string {
   return flags.includes(' ') ? ` ${text}` : text;
 }
 
+/** A number as C converts it to a 64-bit integer without a sign on x86: one that is too large becomes 0. */
 function unsigned(value: number): bigint {
+  if (value >= 2 ** 63) return value < 2 ** 64 ? BigInt(value) : 0n;
   return BigInt.asUintN(64, integerOf(value));
 }
 

@@ -115,11 +115,10 @@ export class TableNodes {
   }
 }
 
-/** The hash of a text in Lua 5.1: of at most 32 of its bytes. */
+/** The hash of a text in the Lua of Redis: of all its bytes. Lua 5.1 itself takes at most 32 of them. */
 function hashOf(text: string): number {
   let hash = text.length;
-  const step = (text.length >> 5) + 1;
-  for (let at = text.length; at >= step; at -= step) {
+  for (let at = text.length; at >= 1; at--) {
     hash ^= ((hash << 5) + (hash >>> 2) + text.charCodeAt(at - 1)) | 0;
   }
   return hash >>> 0;
