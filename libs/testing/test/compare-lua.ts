@@ -27,10 +27,13 @@ export async function compareLua(real: RawRedis, programs: number, seed: number)
       // A broken program may not end, so it is only loaded.
       return index % 3 === 0 ? ['SCRIPT', 'LOAD', broken(source, random)] : ['EVAL', source, '0'];
     });
-    const replies = batch.map((words) => encode(memory.execute(session, words), 2));
-    const expected = await real.send(batch);
-    for (const [index, command] of batch.entries()) {
-      const [ours, theirs] = [replies[index] ?? '', expected[index] ?? ''];
+    const runs = batch
+      .map((command) => ({ command, ours: encode(memory.execute(session, command), 2) }))
+      // A text that doubles again and again: a server would take the memory of the machine for it.
+      .filter(({ ours }) => !ours.includes('not enough memory'));
+    const expected = await real.send(runs.map(({ command }) => command));
+    for (const [index, { command, ours }] of runs.entries()) {
+      const theirs = expected[index] ?? '';
       if (comparable(ours) !== comparable(theirs)) differences.push({ command, memory: ours, real: theirs });
     }
     memory.scripts.flush();

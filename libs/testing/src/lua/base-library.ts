@@ -171,6 +171,8 @@ export function asLuaError(error: unknown): LuaError {
   if (error instanceof LuaError) return error;
   if (error instanceof RangeError && error.message.includes('call stack'))
     return fault(position.line, 'stack overflow');
+  // A text of more than 2^29 characters. A server may have the memory for it.
+  if (error instanceof RangeError && error.message.includes('string length')) return new LuaError('not enough memory');
   throw error;
 }
 
