@@ -8,7 +8,7 @@ import { closeApps, startApp } from './app-by-clock';
 
 const HOUR = 3_600_000;
 
-beforeAll(() => Logger.overrideLogger(false));
+beforeAll(() => void Logger.overrideLogger(false));
 afterEach(closeApps);
 
 describe('rate limits', () => {

@@ -10,7 +10,7 @@ import { closeApps, startApp } from './app-by-clock';
 
 const [MINUTE, HOUR] = [60_000, 3_600_000];
 
-beforeAll(() => Logger.overrideLogger(false));
+beforeAll(() => void Logger.overrideLogger(false));
 afterEach(closeApps);
 
 describe('streams', () => {
