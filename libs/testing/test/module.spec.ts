@@ -175,7 +175,12 @@ describe('close', () => {
     const consumer = await app.get(StreamConsumerService).consume({ stream: 'news', group: 'g' }, () => undefined);
     expect(consumer).toBeDefined();
     await (await app.get(LockService).acquire('a')).release();
-    if (state === 'down') await app.get(LuanestTesting).faults.redisDown();
+    if (state === 'down') {
+      const lost = app.get(LockService).acquire('b');
+      await new Promise((resolve) => process.nextTick(resolve));
+      await app.get(LuanestTesting).faults.redisDown();
+      await expect(lost).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' });
+    }
     await app.close();
     expect(resources()).toEqual(before);
     expect(app.get(LuanestTesting).redis.server.sessions.size).toBe(0);

@@ -3,7 +3,7 @@ import type { connectorTo } from './connector';
 
 /** The parts of a client of ioredis 5 and 6 that its types leave out. */
 interface Parts {
-  connector: { disconnect(): void };
+  connector: { disconnect(): void; stream?: { destroy(): void } };
   readonly options: Record<string, unknown>;
   readonly stream: { destroy(): void } | undefined;
   readonly status: string;
@@ -24,6 +24,9 @@ export function moveClient(client: Redis, Connector: ReturnType<typeof connector
   });
   parts.connector = new Connector();
   if (parts.status === 'wait') return;
-  parts.stream?.destroy();
+  // Without its stream, the connector sets no timer for the end of the stream, which may have ended already.
+  old.stream?.destroy();
+  old.stream = undefined;
   old.disconnect();
+  parts.stream?.destroy();
 }
