@@ -19,13 +19,13 @@ class Work {
 
   @Cron('0 0 1 1 *')
   @ScheduledLock()
-  job(): string {
+  job(): string | Promise<string> {
     this.runs.push('job');
     return 'job';
   }
 
   @Once({ id: (id: string) => id })
-  message(id: string): string {
+  message(id: string): string | Promise<string> {
     this.runs.push(id);
     return `handled ${id}`;
   }

@@ -2,6 +2,7 @@ import { Inject, Optional, type Type } from '@nestjs/common';
 
 type InjectDecorator = (target: object, key: string | symbol | undefined, index?: number) => void;
 
+// See DECISIONS.md: objects-without-a-service
 let allowed = false;
 /** Functions that make an injected service optional. Each is called when plain methods are allowed. */
 const required: (() => void)[] = [];

@@ -1,8 +1,8 @@
 import { LuanestError } from '../../internal/src';
 
 /**
- * A method with `@Once()` was called on an object that has no OnceService: Nest did not create it, or its constructor called the
- * method, before Nest injects the service. Nothing ran.
+ * A method with `@Once()`, or a route with `@Idempotent()`, was called without an OnceService: no app with OnceModule made the
+ * object, its constructor called the method, or a mock of the service lacks the method that is needed. Nothing ran.
  */
 export class OnceSetupError extends LuanestError {
   readonly code = 'ONCE_SETUP';

@@ -176,7 +176,7 @@ export interface RequestTarget {
   readonly fingerprint?: string;
 }
 
-/** What is claimed, if it is not an id of the app's own. */
+/** Target of a claim that is not an id of the app's own. */
 export type OnceTarget = MessageTarget | RequestTarget;
 
 /** State of an id. Instants are ms since 1970 by Redis' clock. */

@@ -12,7 +12,8 @@ const MISSING = { where: 'RateLimitGuard', service: 'RateLimitService', method: 
  * a route twice, each request is counted once.
  *
  * It calls `RateLimitService.consume` with the checks of a request, so a mock of the service decides in its place. The subject of a
- * request without a client or user is then the empty text.
+ * request without a client or user is then the empty text. Without the service, a request fails, unless the process has imported
+ * `luanest/testing`: then it is allowed.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {

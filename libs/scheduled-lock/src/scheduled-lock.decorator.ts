@@ -22,6 +22,9 @@ export interface LockedMethod {
  *
  * On an HTTP or RPC handler, it sets the options for `ScheduledLockInterceptor`.
  *
+ * The method calls `ScheduledLockService.run`. On an object that no app made it throws a ScheduledLockSetupError, unless the
+ * process has imported `luanest/testing`: then it runs as it is.
+ *
  * @param options options of the job. Default: those of the module, with the name `Class.method`. Invalid values are refused when
  *   the app boots
  * @throws InvalidOptionError if the options are not an object, or if it does not decorate an instance method;

@@ -51,7 +51,8 @@ export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandle
 ) => void;
 
 /**
- * Makes a method of a provider or controller the handler of a group.
+ * Makes a method of a provider or controller the handler of a group. Nest creates the class only if it can inject
+ * StreamConsumerService, unless the process has imported `luanest/testing`. A direct call runs the method as it is.
  *
  * The first parameter gets the `StreamMessage`, unless it has a decorator such as `@StreamPayload()`. The method returns
  * nothing or an outcome. Another return type does not compile; if a cast hides it, the message counts as handled and a warning

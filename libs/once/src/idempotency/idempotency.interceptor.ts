@@ -60,6 +60,9 @@ interface KeyedRequest {
  *
  * `@Idempotent()` binds this interceptor to a route. If the app binds it in another way, such as globally, it also applies to
  * POST and PATCH requests of routes without `@Idempotent()`.
+ *
+ * It calls `OnceService.claim`, so a mock of the service decides in its place. Without the service, a request fails with an
+ * OnceSetupError, unless the process has imported `luanest/testing`: then the handler runs as it is.
  */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {

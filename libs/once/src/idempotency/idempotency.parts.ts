@@ -3,7 +3,7 @@ import type { ResolvedOnceModuleOptions } from '../once.options';
 import { Runs } from '../runs/runs';
 import { optionsOfMock, type ResolvedIdempotencyOptions } from './idempotency.options';
 
-/** What IdempotencyInterceptor needs besides OnceService: Nest makes it in modules of the app, which inject this class. */
+/** Parts that IdempotencyInterceptor needs besides OnceService: Nest makes it in modules of the app, which inject this class. */
 export class IdempotencyParts {
   constructor(
     private readonly options: Pick<ResolvedOnceModuleOptions, 'idempotency'>,
