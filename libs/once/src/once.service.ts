@@ -148,12 +148,17 @@ export class OnceService implements BeforeApplicationShutdown {
    * OnceNotReplicatedError with `replicas`, before the work (`during: 'claim'`) or after it (`during: 'confirm'`); the errors
    * of ScriptRegistry.run(), before or after the work
    */
-  async run<T>(
+  run<T>(
     target: string | MessageTarget,
     options: RunOptions,
     work: (run: OnceRun) => T | PromiseLike<T>,
   ): Promise<RunAnswer<Awaited<T>>> {
-    return this.runs.track(this.runner.run({ located: locate(this.store, target), options, body: work }));
+    // Not `async`, as `first`.
+    try {
+      return this.runner.run({ located: locate(this.store, target), options, body: work });
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
+    }
   }
 
   /** Waits up to `drainMs` for the runs, then fires their signals and waits up to `abortGraceMs`. */

@@ -32,17 +32,19 @@ const DELIVERIES: readonly Delivery[] = ['at-least-once', 'at-most-once'];
  * @throws the error that `checks` makes, with the option, its value and what is allowed
  */
 export function resolveTerms(terms: ClaimTerms, defaults: ResolvedTerms, checks: Checks): ResolvedTerms {
-  const integer = (
-    name: 'leaseMs' | 'maxLeaseMs' | 'retentionMs' | 'replicas' | 'replicasTimeoutMs',
-    min: number,
-    max: number,
-  ) => checks.integer(name, terms[name] ?? defaults[name], min, max);
+  // Each option is read by its name, because every run passes here, and a name in a variable makes reading slower.
+  const { leaseMs, maxLeaseMs, retentionMs, delivery, replicas, replicasTimeoutMs } = terms;
   return {
-    leaseMs: integer('leaseMs', 1, MAX_DURATION_MS),
-    maxLeaseMs: integer('maxLeaseMs', 1, MAX_DURATION_MS),
-    retentionMs: integer('retentionMs', 1, MAX_DURATION_MS),
-    delivery: checks.choice('delivery', terms.delivery ?? defaults.delivery, DELIVERIES),
-    replicas: integer('replicas', 0, 100),
-    replicasTimeoutMs: integer('replicasTimeoutMs', 1, MAX_REPLICAS_TIMEOUT_MS),
+    leaseMs: checks.integer('leaseMs', leaseMs ?? defaults.leaseMs, 1, MAX_DURATION_MS),
+    maxLeaseMs: checks.integer('maxLeaseMs', maxLeaseMs ?? defaults.maxLeaseMs, 1, MAX_DURATION_MS),
+    retentionMs: checks.integer('retentionMs', retentionMs ?? defaults.retentionMs, 1, MAX_DURATION_MS),
+    delivery: checks.choice('delivery', delivery ?? defaults.delivery, DELIVERIES),
+    replicas: checks.integer('replicas', replicas ?? defaults.replicas, 0, 100),
+    replicasTimeoutMs: checks.integer(
+      'replicasTimeoutMs',
+      replicasTimeoutMs ?? defaults.replicasTimeoutMs,
+      1,
+      MAX_REPLICAS_TIMEOUT_MS,
+    ),
   };
 }

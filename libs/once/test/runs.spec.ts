@@ -53,6 +53,12 @@ describe('the run in progress', () => {
     expect(() => seen[0]?.assertHeld()).toThrow('The run must stop, because its work has already ended.');
   });
 
+  it('is the run of a query that begins when its `then` is called', async () => {
+    // Query builders are such thenables.
+    const query: PromiseLike<unknown> = { then: (done) => Promise.resolve(bench.once.current()?.id).then(done) };
+    expect(await bench.once.run(id, terms, () => query)).toMatchObject({ status: 'ran', result: id });
+  });
+
   it('is a different one for each run at the same time', async () => {
     const { opened, open } = gate();
     const names = ['a', 'b', 'c'].map((name) => `${id} ${name}`);

@@ -4,6 +4,7 @@ import { OnceResultTooLargeError } from '../once.errors';
 import { events } from '../once.events';
 import type { Located } from '../once.targets';
 import type { Claim, ClaimAnswer, Delivery, OnceRun, RunAnswer, RunOptions } from '../once.types';
+import type { Run } from './run';
 import type { Runs } from './runs';
 
 export interface Work<T> {
@@ -19,21 +20,25 @@ export class Runner {
     private readonly runs: Runs,
   ) {}
 
+  // One async function, because with AsyncLocalStorage each promise costs more.
   /** Runs work, unless its id is done or in progress. @throws the errors of `OnceService.run` */
-  async run<T>({ located, options, body }: Work<T>): Promise<RunAnswer<Awaited<T>>> {
-    const full = this.claims.fill(options);
-    const { leaseMs, maxLeaseMs } = full;
-    const claimedAt = time.monotonicMs();
-    const claim = (await this.claims.take(located, full, options.token === undefined)) as ClaimAnswer;
-    if (claim.status === 'in-progress') return claim;
-    if (claim.status === 'done') {
-      return { status: 'duplicate', result: claim.result as Awaited<T>, confirmed: claim.confirmed };
-    }
-    const run = this.runs.begin(located.id, { claim, claimedAt, leaseMs, maxLeaseMs });
+  async run<T>(work: Work<T>): Promise<RunAnswer<Awaited<T>>> {
+    const { located, options, body } = work;
+    let run: Run | undefined;
+    this.runs.enter(work);
     try {
+      const full = this.claims.fill(options);
+      const { leaseMs, maxLeaseMs } = full;
+      const claimedAt = time.monotonicMs();
+      const claim = (await this.claims.take(located, full, options.token === undefined)) as ClaimAnswer;
+      if (claim.status === 'in-progress') return claim;
+      if (claim.status === 'done') {
+        return { status: 'duplicate', result: claim.result as Awaited<T>, confirmed: claim.confirmed };
+      }
+      run = this.runs.begin(located.id, { claim, claimedAt, leaseMs, maxLeaseMs });
       let result: Awaited<T>;
       try {
-        result = await this.runs.within(run, async () => body(run));
+        result = (await this.runs.within(run, body)) as Awaited<T>;
       } catch (error) {
         run.settle();
         await this.settleUnfinished(claim, full.delivery);
@@ -47,7 +52,8 @@ export class Runner {
       const { status } = await this.claims.store.confirm(located.key, full.token, this.encodeOrNothing(result), full);
       return { status: 'ran', result, confirmed: status === 'confirmed' };
     } finally {
-      this.runs.end(run);
+      if (run !== undefined) this.runs.end(run);
+      this.runs.leave(work);
     }
   }
 

@@ -17,7 +17,7 @@ export class Runs {
   private readonly context = new AsyncLocalStorage<OnceRun>();
   private readonly timers = new Map<number, LeaseTimer>();
   /** Calls of `OnceService.run` that have not returned yet, also before their claim. */
-  private readonly calls = new Set<Promise<unknown>>();
+  private readonly calls = new Set<object>();
   private readonly stopping = new AbortController();
 
   constructor(private readonly options: RunsOptions) {}
@@ -50,21 +50,24 @@ export class Runs {
   }
 
   /**
-   * Calls `work`. Inside of `work`, and of everything that `work` awaits, `current()` returns the run.
+   * Calls the body of a run, and returns a promise of its result. Inside of `body`, and of everything that it awaits, `current()`
+   * returns the run.
    *
    * On Node 20 and 22, the first call makes every promise of the process cost more. So idempotent routes do without.
    * See DECISIONS.md: routes-get-their-run-as-parameter
    */
-  within<T>(run: OnceRun, work: () => T): T {
-    return this.context.run(run, work);
+  within<T>(run: OnceRun, body: (run: OnceRun) => T | PromiseLike<T>): Promise<T> {
+    // `resolve` returns a promise as it is. It makes one of any other thenable here, so that its `then` runs inside of the run.
+    return this.context.run(run, () => Promise.resolve(body(run)));
   }
 
-  /** Remembers a call of `OnceService.run`, so that a shutdown waits for the call. */
-  track<T>(call: Promise<T>): Promise<T> {
+  /** Remembers a call of `OnceService.run` until `leave`, so that a shutdown waits for the call. */
+  enter(call: object): void {
     this.calls.add(call);
-    const forget = (): void => void this.calls.delete(call);
-    call.then(forget, forget);
-    return call;
+  }
+
+  leave(call: object): void {
+    this.calls.delete(call);
   }
 
   /** Waits up to `drainMs` for the runs of this moment. Then fires the signals of all runs, and waits up to `abortGraceMs`. */
