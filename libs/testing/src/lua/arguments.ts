@@ -25,6 +25,11 @@ export class Arguments {
     return integerOf(this.number(number));
   }
 
+  /** The same for an argument that C keeps in 32 bits. */
+  int(number: number, otherwise?: number): number {
+    return this.integer(number, otherwise) | 0;
+  }
+
   table(number: number): LuaTable {
     const value = this.values[number - 1];
     if (!(value instanceof LuaTable)) throw this.wrong(number, 'table');

@@ -43,7 +43,7 @@ export function createTableLibrary(): LuaTable {
 function concat(args: Arguments): LuaResult {
   const table = args.table(1);
   const separator = args.values[1] === undefined ? '' : args.text(2);
-  const [from, to] = [args.integer(3, 1), args.integer(4, table.length)];
+  const [from, to] = [args.int(3, 1), args.int(4, table.length)];
   const texts: string[] = [];
   for (let index = from; index <= to; index++) {
     const text = textOf(table.get(index));
@@ -75,7 +75,7 @@ function insert(args: Arguments): LuaResult {
     return NOTHING;
   }
   if (args.values.length !== 3) throw raise("wrong number of arguments to 'insert'");
-  const position = args.integer(2);
+  const position = args.int(2);
   args.ownTable(1);
   for (let index = Math.max(end, position); index > position; index--) table.set(index, table.get(index - 1));
   table.set(position, args.values[2]);
@@ -85,7 +85,7 @@ function insert(args: Arguments): LuaResult {
 function remove(args: Arguments): LuaResult {
   const table = args.table(1);
   const end = table.length;
-  const position = args.integer(2, end);
+  const position = args.int(2, end);
   if (position < 1 || position > end) return NOTHING;
   args.ownTable(1);
   const removed = table.get(position);
