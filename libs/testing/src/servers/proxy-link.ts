@@ -50,8 +50,11 @@ export class ProxyLink {
   reset(): void {
     this.#toServer.clear();
     this.#toClient.clear();
-    this.client.resetAndDestroy();
-    this.upstream.resetAndDestroy();
+    for (const socket of [this.client, this.upstream]) {
+      // While the end of a stream is being sent libuv refuses a reset (EINVAL), and would leave the handle open for ever.
+      if (socket.writableEnded && !socket.writableFinished) socket.destroy();
+      else socket.resetAndDestroy();
+    }
     this.#cut?.reached();
   }
 

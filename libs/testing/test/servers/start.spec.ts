@@ -7,6 +7,7 @@ import { startCluster, startFaultProxy, startRedis, startSentinel, TestServerErr
 import { withAdmin } from '../../src/servers/admin';
 import { eventually } from '../../../../test/support/wait';
 
+const ROOT = join(__dirname, '../../../..');
 const folder = mkdtempSync(join(tmpdir(), 'luanest-binaries-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -21,8 +22,12 @@ function binary(name: string, prints: string): string {
 function run(script: string): unknown {
   const file = join(mkdtempSync(join(folder, 'script-')), 'script.ts');
   writeFileSync(file, script);
-  const entry = join(__dirname, '../../../../test/support/worker-entry.cjs');
-  const { stdout, status, stderr } = spawnSync(process.execPath, [entry, file], { encoding: 'utf8', timeout: 60_000 });
+  const entry = join(ROOT, 'test/support/worker-entry.cjs');
+  const { stdout, status, stderr } = spawnSync(process.execPath, [entry, file], {
+    encoding: 'utf8',
+    env: { ...process.env, NODE_PATH: join(ROOT, 'node_modules') },
+    timeout: 20_000,
+  });
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   return JSON.parse(stdout) as unknown;
 }
@@ -141,6 +146,25 @@ describe('servers that nobody stops', () => {
       for (const dir of dirs) expect(existsSync(dir)).toBe(false);
     });
   });
+});
+
+it('a proxy that is stopped while clients leave does not keep the process alive', () => {
+  const left = run(`
+    const { Redis } = require('ioredis');
+    const { startRedis, startFaultProxy } = require('luanest/testing/servers');
+    (async () => {
+      const server = await startRedis();
+      for (let i = 0; i < 20; i++) {
+        const proxy = await startFaultProxy(server);
+        const client = new Redis(proxy.url);
+        await client.quit();
+        await proxy.stop();
+      }
+      await server.stop();
+      console.log(JSON.stringify('all left'));
+    })();
+  `);
+  expect(left).toBe('all left');
 });
 
 it('await using ends a server', async () => {
