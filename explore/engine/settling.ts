@@ -1,0 +1,50 @@
+import { nextDeadline, takeStep } from './environment';
+import type { Actors, Protocol } from './protocol';
+import type { World } from './world';
+
+/** So many steps and waits must be enough for all to settle. */
+const MOST_ROUNDS = 400;
+
+/**
+ * Leaves the actors alone: they go on one after the other, late calls arrive, time passes when nobody has anything to do, and no
+ * fault happens.
+ *
+ * @returns what has not settled after that; undefined if all has
+ */
+export function whyUnsettled<State extends Actors>(
+  protocol: Protocol<State>,
+  state: State,
+  world: World,
+): string | undefined {
+  if (protocol.unsettled === undefined) return undefined;
+  state.budgets = {};
+  for (const { call } of state.late.splice(0)) {
+    try {
+      world.call(call);
+    } catch {
+      // Nobody waits for this reply.
+    }
+  }
+  let last: string | undefined;
+  const taken: string[] = [];
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const steps = protocol.steps(state, world);
+    const step = steps[round % steps.length];
+    if (step !== undefined) {
+      taken.push(`${step.actor}: ${step.name}`);
+      takeStep(step, state, world);
+      if (state.wrong !== undefined) return `${state.wrong} Left alone after the moves: ${taken.join('; ')}.`;
+    }
+    if (steps.length > 0 && round % 8 !== 7) continue;
+    last = protocol.unsettled(state, world);
+    if (last === undefined) return undefined;
+    const at = nextDeadline(protocol, state, world);
+    if (at !== undefined) {
+      taken.push(`${at - world.nowMs} ms pass`);
+      world.clock.set(at);
+    } else if (steps.length === 0) break;
+  }
+  return last === undefined
+    ? undefined
+    : `Left alone, not everything settles: ${last} Last steps: ${taken.slice(-12).join('; ')}.`;
+}

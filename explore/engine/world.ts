@@ -1,0 +1,157 @@
+import type { AnyScript, ScriptRegistry } from 'luanest/script-registry';
+import { ManualClock } from '../../libs/testing/src/redis/clock';
+import { MemoryRedis } from '../../libs/testing/src/redis/memory-redis';
+import { Double, NoReply, NullArray, RedisError, Status, type Reply } from '../../libs/testing/src/redis/reply';
+import { flat } from '../../libs/testing/src/redis/resp';
+import { Call } from '../../libs/script-registry/src/group/call';
+import { CompiledScript } from '../../libs/script-registry/src/group/compiled-script';
+import { Frozen } from './frozen';
+import type { ScriptCall } from './protocol';
+
+/** 2026-01-01T00:00:00Z, ms since 1970. */
+export const BEGIN_MS = 1_767_225_600_000;
+
+/** Something that was done to the server, so that it can be done to another server. */
+export type Deed =
+  | {
+      readonly kind: 'command';
+      readonly atUs: number;
+      readonly words: readonly string[];
+      readonly reply: Reply;
+      readonly move: number;
+    }
+  | { readonly kind: 'replica stops' | 'failover' };
+
+/** The in-memory server, its clock, and the library's way to call scripts on it. */
+export class World {
+  readonly clock = new ManualClock(BEGIN_MS);
+  readonly redis = new MemoryRedis({ clock: this.clock });
+  readonly db = this.redis.server.db;
+  /** Undefined: deeds are not recorded. */
+  deeds: Deed[] | undefined;
+  /** Number of the move that is made, for deeds. */
+  move = 0;
+  private readonly replaced: ReadonlyMap<string, AnyScript>;
+  private readonly compiled = new Map<AnyScript, CompiledScript>();
+  private readonly session = this.redis.server.open(nothing, nothing);
+
+  /** @param replaced scripts that run instead of those of the same name */
+  constructor(replaced: readonly AnyScript[] = []) {
+    this.replaced = new Map(replaced.map((script) => [script.name, script]));
+  }
+
+  get nowMs(): number {
+    return this.db.nowMs;
+  }
+
+  /** Runs a script as a ScriptRegistry does for a call that it sends alone, and returns the result of its `reply`. @throws */
+  call<Result = unknown>({ script: asked, input }: ScriptCall): Result {
+    const script = this.replaced.get(asked.name) ?? asked;
+    const compiled = this.compiledOf(script);
+    let result: unknown;
+    let failure: Error | undefined;
+    const call = new Call(
+      script,
+      0,
+      undefined,
+      (value) => (result = value),
+      (error) => (failure = error),
+    );
+    compiled.encode(call, input.keys, input.args);
+    const [form] = compiled.forms;
+    if (form === undefined) throw new Error(`${script.name} has no form`);
+    const reply = this.execute(['EVALSHA', ...compiled.command(form.sha, [call]).map(wordOf)]);
+    if (reply instanceof RedisError) throw reply;
+    compiled.settle(valueOf(reply), [call], (_call, error) => (failure = error));
+    if (failure !== undefined) throw failure;
+    return result as Result;
+  }
+
+  /** Sends a command. It is done to a real server, too. @returns the reply as ioredis returns it */
+  command(...words: string[]): unknown {
+    return valueOf(this.execute(words));
+  }
+
+  /** Reads for an invariant: not recorded. */
+  read(...words: string[]): unknown {
+    const reply = this.reply(words);
+    if (reply instanceof RedisError) throw reply;
+    return valueOf(reply);
+  }
+
+  reply(words: readonly string[]): Reply {
+    return this.redis.server.execute(this.session, words);
+  }
+
+  freeze(): Frozen {
+    this.deeds?.push({ kind: 'replica stops' });
+    return Frozen.of(this.db);
+  }
+
+  thaw(frozen: Frozen): void {
+    this.deeds?.push({ kind: 'failover' });
+    frozen.writeTo(this.db);
+  }
+
+  private execute(words: readonly string[]): Reply {
+    const reply = this.redis.server.execute(this.session, words);
+    this.deeds?.push({ kind: 'command', atUs: this.db.nowUs, words, reply, move: this.move });
+    return reply;
+  }
+
+  private compiledOf(script: AnyScript): CompiledScript {
+    let compiled = this.compiled.get(script);
+    if (compiled === undefined) {
+      compiled = new CompiledScript(script, false, false);
+      this.compiled.set(script, compiled);
+    }
+    const [form] = compiled.forms;
+    if (form !== undefined && !this.redis.server.scripts.has(form.sha))
+      this.execute(['SCRIPT', 'LOAD', bytesOf(form.body)]);
+    return compiled;
+  }
+}
+
+/** Returns the call that the library's code makes first. Nothing is sent: whoever asked gets no reply here. */
+export function callOf(make: (registry: ScriptRegistry) => unknown): ScriptCall {
+  let call: ScriptCall | undefined;
+  const registry = {
+    deadlineMs: 5_000,
+    run: (script: AnyScript, input: ScriptCall['input']) => {
+      call ??= { script, input };
+      return new Promise(nothing);
+    },
+  };
+  make(registry as unknown as ScriptRegistry);
+  if (call === undefined) throw new Error('The code called no script.');
+  return call;
+}
+
+function nothing(): void {}
+
+function textOf(bytes: string): string {
+  // eslint-disable-next-line no-control-regex
+  return /^[\0-\x7f]*$/.test(bytes) ? bytes : Buffer.from(bytes, 'latin1').toString();
+}
+
+function bytesOf(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return /^[\0-\x7f]*$/.test(text) ? text : Buffer.from(text).toString('latin1');
+}
+
+function wordOf(arg: string | Buffer): string {
+  return typeof arg === 'string' ? bytesOf(arg) : arg.toString('latin1');
+}
+
+/** Converts a reply as ioredis does. */
+export function valueOf(reply: Reply): unknown {
+  if (typeof reply === 'string') return textOf(reply);
+  if (typeof reply === 'number' || reply === null) return reply;
+  if (typeof reply === 'bigint') return Number(reply);
+  if (reply instanceof NullArray) return null;
+  if (reply instanceof Status) return textOf(reply.text);
+  if (reply instanceof RedisError) return reply;
+  if (reply instanceof Double) return String(reply.value);
+  if (reply instanceof NoReply) return undefined;
+  return flat(reply).map(valueOf);
+}

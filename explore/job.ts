@@ -1,0 +1,85 @@
+import { Search, type SearchOptions } from './engine/search';
+import { replay } from './engine/replay';
+import type { Protocol } from './engine/protocol';
+import { ClockedRedis } from './real/clocked-redis';
+import { Comparison } from './real/compare';
+
+/** Result of the exploration of one scenario. */
+export interface JobResult {
+  readonly protocol: string;
+  readonly scenario: string;
+  readonly states: number;
+  readonly moves: number;
+  readonly depth: number;
+  readonly complete: boolean;
+  readonly ends: number;
+  readonly seconds: number;
+  /** States that were compared with a real Redis, with all replies on the way to them. */
+  readonly compared: number;
+  readonly violations: readonly CounterExample[];
+}
+
+/** What `replay` reads. */
+export interface CounterExample {
+  readonly protocol: string;
+  readonly scenario: string;
+  readonly problem: string;
+  readonly moves: readonly string[];
+  /** What a real Redis does on the same way. */
+  readonly onRedis: string;
+}
+
+export const SAME_ON_REDIS = 'the same replies and keys';
+
+/** Explores a scenario, and compares the counter-example and a part of the states with a real Redis. */
+export async function explore(protocol: Protocol, options: Omit<SearchOptions, 'sample'>): Promise<JobResult> {
+  const started = performance.now();
+  const sampled: (readonly number[])[] = [];
+  const { violation, ...found } = new Search(protocol).run({ ...options, sample: (path) => sampled.push(path) });
+  const { name, scenario } = protocol;
+  const violations: CounterExample[] = [];
+  const redis = await ClockedRedis.start();
+  try {
+    const comparison = new Comparison(redis);
+    if (violation !== undefined) {
+      const { moves } = replay(protocol, violation.path);
+      const onRedis = (await comparison.difference(replay(protocol, violation.path))) ?? SAME_ON_REDIS;
+      violations.push({ protocol: name, scenario, problem: violation.problem, moves, onRedis });
+    }
+    let compared = 0;
+    for (const path of sampled) {
+      const way = replay(protocol, path);
+      const difference = await comparison.difference(way);
+      compared++;
+      if (difference === undefined) continue;
+      const problem = 'The in-memory server and Redis differ.';
+      violations.push({ protocol: name, scenario, problem, moves: way.moves, onRedis: difference });
+      break;
+    }
+    const seconds = (performance.now() - started) / 1000;
+    return { protocol: name, scenario, ...found, seconds, compared, violations };
+  } finally {
+    redis.stop();
+  }
+}
+
+/** Goes the way of a counter-example again, on both servers. @returns lines to print */
+export async function replayed(protocol: Protocol, { moves, problem }: CounterExample): Promise<string[]> {
+  const way = replay(protocol, moves);
+  const redis = await ClockedRedis.start();
+  try {
+    const onRedis = (await new Comparison(redis).difference(way)) ?? SAME_ON_REDIS;
+    const broken = protocol.invariants
+      .map((one) => one.broken(way.state, way.world))
+      .find((found) => found !== undefined);
+    return [
+      `${protocol.name}, ${protocol.scenario}`,
+      ...moves.map((move, index) => `${String(index + 1).padStart(3)}. ${move}`),
+      `Expected: ${problem}`,
+      `Found: ${way.state.wrong ?? broken ?? 'nothing in this state; look at what happens if the actors are left alone.'}`,
+      `On a real Redis: ${onRedis}`,
+    ];
+  } finally {
+    redis.stop();
+  }
+}
