@@ -19,6 +19,17 @@ export function movesOf<State extends Actors>(protocol: Protocol<State>, state: 
   return withOwnNames(moves);
 }
 
+/** Makes a move, and looks at what it did. */
+export function make<State extends Actors>(
+  protocol: Protocol<State>,
+  move: Move<State>,
+  state: State,
+  world: World,
+): void {
+  move.run(world, state);
+  protocol.observe?.(state, world);
+}
+
 export function takeStep<State>({ call, done }: Step<State>, state: State, world: World): void {
   done(state, (call === undefined ? undefined : world.call(call)) as never, world);
 }

@@ -86,6 +86,8 @@ export interface Protocol<State extends Actors = Actors> {
   readonly actors?: readonly string[];
   /** Returns true for keys that a stranger may delete. */
   readonly evictable?: (key: string) => boolean;
+  /** Compares the new state with what was seen before, after each move, and remembers what invariants need. */
+  readonly observe?: (state: State, world: World) => void;
   readonly invariants: readonly Invariant<State>[];
   /** Left alone, with time and without faults: returns what has not settled; undefined if all has. */
   readonly unsettled?: (state: State, world: World) => string | undefined;

@@ -1,5 +1,5 @@
 import { digestOf } from './digest';
-import { movesOf } from './environment';
+import { make, movesOf } from './environment';
 import { copyOf } from './frozen';
 import type { Actors, Protocol } from './protocol';
 import { World, type Deed } from './world';
@@ -32,7 +32,7 @@ export function replay<State extends Actors>(
     names.push(move.name);
     world.move = names.length;
     state = copyOf(state);
-    move.run(world, state);
+    make(protocol, move, state, world);
   }
   return { world, state, moves: names, deeds, digest: digestOf(world.db, state) };
 }

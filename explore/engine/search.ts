@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../libs/testing/src/redis/keyspace';
 import { digestOf } from './digest';
-import { movesOf } from './environment';
+import { make, movesOf } from './environment';
 import { copyOf } from './frozen';
 import type { Actors, Protocol } from './protocol';
 import { whyUnsettled } from './settling';
@@ -100,7 +100,7 @@ export class Search<State extends Actors> {
     for (let choice = 0; choice < moves.length; choice++) {
       const state = copyOf(frame.state);
       this.moves++;
-      (moves[choice] as (typeof moves)[number]).run(world, state);
+      make(protocol, moves[choice] as (typeof moves)[number], state, world);
       const digest = digestOf(world.db, state);
       if (!this.known.has(digest)) {
         const found = this.add(node, choice, digest);
@@ -156,7 +156,7 @@ export class Search<State extends Actors> {
       const move = movesOf(this.protocol, frame.state, this.world)[this.choices[next] as number];
       if (move === undefined)
         throw new Error('A move that led to a state is missing: the protocol is not deterministic.');
-      move.run(this.world, state);
+      make(this.protocol, move, state, this.world);
       frame = this.pushFrame(next, state);
     }
     return frame;

@@ -24,6 +24,7 @@ export function whyUnsettled<State extends Actors>(
     } catch {
       // Nobody waits for this reply.
     }
+    protocol.observe?.(state, world);
   }
   let last: string | undefined;
   const taken: string[] = [];
@@ -33,6 +34,7 @@ export function whyUnsettled<State extends Actors>(
     if (step !== undefined) {
       taken.push(`${step.actor}: ${step.name}`);
       takeStep(step, state, world);
+      protocol.observe?.(state, world);
       if (state.wrong !== undefined) return `${state.wrong} Left alone after the moves: ${taken.join('; ')}.`;
     }
     if (steps.length > 0 && round % 8 !== 7) continue;
@@ -42,6 +44,7 @@ export function whyUnsettled<State extends Actors>(
     if (at !== undefined) {
       taken.push(`${at - world.nowMs} ms pass`);
       world.clock.set(at);
+      protocol.observe?.(state, world);
     } else if (steps.length === 0) break;
   }
   return last === undefined

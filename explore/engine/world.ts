@@ -1,4 +1,4 @@
-import type { AnyScript, ScriptRegistry } from 'luanest/script-registry';
+import { KeySpace, type AnyScript, type ScriptRegistry } from 'luanest/script-registry';
 import { ManualClock } from '../../libs/testing/src/redis/clock';
 import { MemoryRedis } from '../../libs/testing/src/redis/memory-redis';
 import { Double, NoReply, NullArray, RedisError, Status, type Reply } from '../../libs/testing/src/redis/reply';
@@ -117,6 +117,7 @@ export function callOf(make: (registry: ScriptRegistry) => unknown): ScriptCall 
   let call: ScriptCall | undefined;
   const registry = {
     deadlineMs: 5_000,
+    keySpace: (lib: string) => new KeySpace('e', lib),
     run: (script: AnyScript, input: ScriptCall['input']) => {
       call ??= { script, input };
       return new Promise(nothing);
