@@ -1,9 +1,10 @@
 import type { Protocol } from './engine/protocol';
 import { lockScenarios } from './protocols/lock';
 import { onceScenarios } from './protocols/once';
+import { rateLimitScenarios } from './protocols/rate-limit';
 
 /** All scenarios, in the order of the report. */
-export const scenarios: readonly Protocol[] = [...lockScenarios, ...onceScenarios].map(anyState);
+export const scenarios: readonly Protocol[] = [...lockScenarios, ...onceScenarios, ...rateLimitScenarios].map(anyState);
 
 /** A protocol only ever gets states that it made itself. */
 function anyState<State>(protocol: State): Protocol {

@@ -30,8 +30,16 @@ export function make<State extends Actors>(
   protocol.observe?.(state, world);
 }
 
-export function takeStep<State>({ call, done }: Step<State>, state: State, world: World): void {
-  done(state, (call === undefined ? undefined : world.call(call)) as never, world);
+export function takeStep<State extends Actors>(step: Step<State>, state: State, world: World): void {
+  let reply: unknown;
+  try {
+    if (step.call !== undefined) reply = world.call(step.call);
+  } catch (error) {
+    if (step.failed !== undefined) step.failed(state, error as Error, world);
+    else state.wrong = `The call failed: ${(error as Error).message}`;
+    return;
+  }
+  step.done(state, reply as never, world);
 }
 
 /** A step, its reply lost, and its call late. */

@@ -47,6 +47,8 @@ export interface Step<State> {
   /** Undefined: the step is in the process alone. */
   readonly call?: ScriptCall | undefined;
   readonly done: (state: State, reply: never, world: World) => void;
+  /** What the actor does with an error of the script. Undefined: an error is a violation. */
+  readonly failed?: (state: State, error: Error, world: World) => void;
   /** What the actor does if it gets no reply. Undefined: the reply of this call is never lost. */
   readonly lost?: (state: State, world: World) => void;
 }
