@@ -2,9 +2,15 @@ import type { Protocol } from './engine/protocol';
 import { lockScenarios } from './protocols/lock';
 import { onceScenarios } from './protocols/once';
 import { rateLimitScenarios } from './protocols/rate-limit';
+import { delayedTaskScenarios } from './protocols/delayed-task';
 
 /** All scenarios, in the order of the report. */
-export const scenarios: readonly Protocol[] = [...lockScenarios, ...onceScenarios, ...rateLimitScenarios].map(anyState);
+export const scenarios: readonly Protocol[] = [
+  ...lockScenarios,
+  ...onceScenarios,
+  ...rateLimitScenarios,
+  ...delayedTaskScenarios,
+].map(anyState);
 
 /** A protocol only ever gets states that it made itself. */
 function anyState<State>(protocol: State): Protocol {
