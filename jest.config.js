@@ -25,6 +25,7 @@ module.exports = {
     '<rootDir>/src/**/*.spec.ts',
     '<rootDir>/test/**/*.spec.ts',
     '<rootDir>/tools/**/*.spec.ts',
+    '<rootDir>/explore/test/**/*.spec.ts',
   ],
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json'],
   moduleNameMapper: {

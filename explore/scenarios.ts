@@ -3,6 +3,7 @@ import { lockScenarios } from './protocols/lock';
 import { onceScenarios } from './protocols/once';
 import { rateLimitScenarios } from './protocols/rate-limit';
 import { delayedTaskScenarios } from './protocols/delayed-task';
+import { scheduledLockScenarios } from './protocols/scheduled-lock';
 
 /** All scenarios, in the order of the report. */
 export const scenarios: readonly Protocol[] = [
@@ -10,6 +11,7 @@ export const scenarios: readonly Protocol[] = [
   ...onceScenarios,
   ...rateLimitScenarios,
   ...delayedTaskScenarios,
+  ...scheduledLockScenarios,
 ].map(anyState);
 
 /** A protocol only ever gets states that it made itself. */

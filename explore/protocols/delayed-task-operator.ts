@@ -32,7 +32,8 @@ export function operatorMoves(state: TaskState): Move<TaskState>[] {
         next.budgets.cancel = 0;
         const { due, leased, tasks, runs, dead, operation } = partition;
         const keys = { due, leased, tasks, runs, dead, operation: operation('c') };
-        const input = { keys, args: { id, from: 'running', operationMs: OPERATION_MS } };
+        const from = world.read('ZSCORE', dead, id) === null ? 'running' : 'dead';
+        const input = { keys, args: { id, from, operationMs: OPERATION_MS } };
         if (world.call({ script: cancelTask, input }) === 'cancelled') next.known[id] = 'gone';
       },
     });
