@@ -4,6 +4,7 @@ import { onceScenarios } from './protocols/once';
 import { rateLimitScenarios } from './protocols/rate-limit';
 import { delayedTaskScenarios } from './protocols/delayed-task';
 import { scheduledLockScenarios } from './protocols/scheduled-lock';
+import { streamConsumerScenarios } from './protocols/stream-consumer';
 
 /** All scenarios, in the order of the report. */
 export const scenarios: readonly Protocol[] = [
@@ -12,6 +13,7 @@ export const scenarios: readonly Protocol[] = [
   ...rateLimitScenarios,
   ...delayedTaskScenarios,
   ...scheduledLockScenarios,
+  ...streamConsumerScenarios,
 ].map(anyState);
 
 /** A protocol only ever gets states that it made itself. */
