@@ -5,6 +5,7 @@ import { rateLimitScenarios } from './protocols/rate-limit';
 import { delayedTaskScenarios } from './protocols/delayed-task';
 import { scheduledLockScenarios } from './protocols/scheduled-lock';
 import { streamConsumerScenarios } from './protocols/stream-consumer';
+import { redPacketScenarios } from './protocols/red-packet';
 
 /** All scenarios, in the order of the report. */
 export const scenarios: readonly Protocol[] = [
@@ -14,6 +15,7 @@ export const scenarios: readonly Protocol[] = [
   ...delayedTaskScenarios,
   ...scheduledLockScenarios,
   ...streamConsumerScenarios,
+  ...redPacketScenarios,
 ].map(anyState);
 
 /** A protocol only ever gets states that it made itself. */
