@@ -6,6 +6,7 @@ import { delayedTaskScenarios } from './protocols/delayed-task';
 import { scheduledLockScenarios } from './protocols/scheduled-lock';
 import { streamConsumerScenarios } from './protocols/stream-consumer';
 import { redPacketScenarios } from './protocols/red-packet';
+import { readRewardScenarios } from './protocols/read-reward';
 
 /** All scenarios, in the order of the report. */
 export const scenarios: readonly Protocol[] = [
@@ -16,6 +17,7 @@ export const scenarios: readonly Protocol[] = [
   ...scheduledLockScenarios,
   ...streamConsumerScenarios,
   ...redPacketScenarios,
+  ...readRewardScenarios,
 ].map(anyState);
 
 /** A protocol only ever gets states that it made itself. */

@@ -164,7 +164,7 @@ describe('the explorer finds seeded defects of delayed tasks', () => {
       scenario: 'seeded',
       tasks: twice,
       workers: ['W', 'X'],
-      budgets: { time: 2 },
+      budgets: { time: 4 },
       depth: 9,
     });
     const settles = variant(failTask, [
