@@ -19,13 +19,13 @@ export interface JobResult {
   readonly violations: readonly CounterExample[];
 }
 
-/** What `replay` reads. */
+/** A violation, and the way to it. `replay` reads this. */
 export interface CounterExample {
   readonly protocol: string;
   readonly scenario: string;
   readonly problem: string;
   readonly moves: readonly string[];
-  /** What a real Redis does on the same way. */
+  /** Result of the same way on a real Redis. */
   readonly onRedis: string;
 }
 

@@ -11,6 +11,9 @@ import { scenarios } from './scenarios';
 
 const FOLDER = join(__dirname, '..', 'data', 'explore');
 
+/** So long takes a run without `--seconds`, s. */
+const USUAL_SECONDS = '900';
+
 interface Bounds {
   readonly depth?: string | undefined;
   readonly seconds?: string | undefined;
@@ -31,12 +34,16 @@ async function main(): Promise<void> {
     throw new Error(`There is no protocol "${name}". Protocols: ${names}.`);
   }
   const started = performance.now();
-  const results = await runAll(chosen, values, (result) => values.json !== true && print(lineOf(result)));
+  const bounds = {
+    depth: values.depth,
+    seconds: values.seconds ?? (values.depth === undefined ? USUAL_SECONDS : undefined),
+  };
+  const results = await runAll(chosen, bounds, (result) => values.json !== true && print(lineOf(result)));
   const seconds = (performance.now() - started) / 1000;
   const violations = results.flatMap((result) => result.violations);
   for (const [index, violation] of violations.entries()) printViolation(violation, index, values.json === true);
   const states = results.reduce((sum, result) => sum + result.states, 0);
-  const depth = Math.max(...results.map((result) => result.depth));
+  const depth = Math.min(...results.map((result) => result.depth));
   if (values.json === true)
     print(JSON.stringify({ states, depth, seconds, violations: violations.length, scenarios: results }));
   else print(`${states.toLocaleString('en')} states in ${seconds.toFixed(0)} s, ${violations.length} violations`);

@@ -39,7 +39,7 @@ ${names.map(sectionOf).join('\n\n')}
   writeFileSync(file, await format(text, { parser: 'markdown', printWidth: 120 }));
 }
 
-/** What holds in each state, and where the model begins. */
+/** Returns where the model begins, and the invariants. */
 function sectionOf(name: string): string {
   const own = scenarios.filter((one) => one.name === name);
   const words = new Set(own.flatMap(({ invariants }) => invariants.map((one) => one.words)));

@@ -36,7 +36,7 @@ export interface Actors {
   replica?: Frozen | undefined;
   /** True after an eviction or a failover, for what is only promised without them. */
   disturbed: boolean;
-  /** What a move found wrong, such as a reply that must not come. The state is then a violation. */
+  /** Problem that a move found, such as a reply that must not come. The state is then a violation. */
   wrong?: string | undefined;
 }
 
@@ -47,9 +47,9 @@ export interface Step<State> {
   /** Undefined: the step is in the process alone. */
   readonly call?: ScriptCall | undefined;
   readonly done: (state: State, reply: never, world: World) => void;
-  /** What the actor does with an error of the script. Undefined: an error is a violation. */
+  /** Handles an error of the script. Undefined: an error is a violation. */
   readonly failed?: (state: State, error: Error, world: World) => void;
-  /** What the actor does if it gets no reply. Undefined: the reply of this call is never lost. */
+  /** Called instead of `done` if the actor gets no reply. Undefined: the reply of this call is never lost. */
   readonly lost?: (state: State, world: World) => void;
 }
 

@@ -19,15 +19,14 @@ export interface SearchOptions {
 
 export interface Violation {
   readonly problem: string;
-  /** Names of the moves, from the begin. */
-  readonly moves: readonly string[];
+  /** Index of each move, from the begin. */
   readonly path: readonly number[];
 }
 
 export interface Found {
   readonly states: number;
   readonly moves: number;
-  /** Most moves from the begin of the states that were found. */
+  /** All states up to so many moves from the begin were found. */
   readonly depth: number;
   /** States at which the actors were left alone, to see that all settles. */
   readonly ends: number;
@@ -59,6 +58,8 @@ export class Search<State extends Actors> {
   private moves = 0;
   private ends = 0;
   private violation: Violation | undefined;
+  /** A violation on the way of actors that were left alone. Only reported if the search finds none. */
+  private later: Violation | undefined;
 
   constructor(private readonly protocol: Protocol<State>) {
     this.world = new World(protocol.replaced);
@@ -78,11 +79,11 @@ export class Search<State extends Actors> {
     return {
       states: this.parents.length,
       moves: this.moves,
-      depth: this.depths.at(-1) ?? 0,
+      depth: (node < this.depths.length ? this.depths[node] : this.depths.at(-1)) ?? 0,
       ends: this.ends,
       seconds: (performance.now() - started) / 1000,
       complete: node === this.parents.length,
-      violation: this.violation,
+      violation: this.violation ?? this.later,
     };
   }
 
@@ -112,8 +113,9 @@ export class Search<State extends Actors> {
     }
     if (moves.length > 0 && (node & 31) !== 0) return;
     this.ends++;
-    const problem = whyUnsettled(protocol, copyOf(frame.state), world);
-    if (problem !== undefined) this.report(problem, node);
+    const found = whyUnsettled(protocol, copyOf(frame.state), world);
+    if (found?.isStuck === true) this.report(found.problem, node);
+    else if (found !== undefined) this.later ??= { problem: found.problem, path: this.pathTo(node) };
     this.back(frame);
   }
 
@@ -126,8 +128,7 @@ export class Search<State extends Actors> {
   }
 
   private report(problem: string, node: number): void {
-    const path = this.pathTo(node);
-    this.violation ??= { problem, path, moves: [] };
+    this.violation ??= { problem, path: this.pathTo(node) };
   }
 
   private add(parent: number, choice: number, digest: string): number {

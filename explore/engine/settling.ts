@@ -2,6 +2,13 @@ import { nextDeadline, takeStep } from './environment';
 import type { Actors, Protocol } from './protocol';
 import type { World } from './world';
 
+/** Problem of actors that were left alone. */
+export interface Unsettled {
+  readonly problem: string;
+  /** False: an invariant is broken on the way, which a search finds with fewer moves. */
+  readonly isStuck: boolean;
+}
+
 /** So many steps and waits must be enough for all to settle. */
 const MOST_ROUNDS = 400;
 
@@ -15,7 +22,7 @@ export function whyUnsettled<State extends Actors>(
   protocol: Protocol<State>,
   state: State,
   world: World,
-): string | undefined {
+): Unsettled | undefined {
   if (protocol.unsettled === undefined) return undefined;
   state.budgets = {};
   for (const { call } of state.late.splice(0)) {
@@ -35,7 +42,8 @@ export function whyUnsettled<State extends Actors>(
       taken.push(`${step.actor}: ${step.name}`);
       takeStep(step, state, world);
       protocol.observe?.(state, world);
-      if (state.wrong !== undefined) return `${state.wrong} Left alone after the moves: ${taken.join('; ')}.`;
+      if (state.wrong !== undefined)
+        return { problem: `${state.wrong} Left alone: ${taken.join('; ')}.`, isStuck: false };
     }
     if (steps.length > 0 && round % 8 !== 7) continue;
     last = protocol.unsettled(state, world);
@@ -47,7 +55,7 @@ export function whyUnsettled<State extends Actors>(
       protocol.observe?.(state, world);
     } else if (steps.length === 0) break;
   }
-  return last === undefined
-    ? undefined
-    : `Left alone, not everything settles: ${last} Last steps: ${taken.slice(-12).join('; ')}.`;
+  if (last === undefined) return undefined;
+  const problem = `Left alone, not everything settles: ${last} Last steps: ${taken.slice(-12).join('; ')}.`;
+  return { problem, isStuck: true };
 }

@@ -112,7 +112,7 @@ export class World {
   }
 }
 
-/** Returns the call that the library's code makes first. Nothing is sent: whoever asked gets no reply here. */
+/** Returns the call that the library's code makes first. Nothing is sent, and the code gets no reply. */
 export function callOf(make: (registry: ScriptRegistry) => unknown): ScriptCall {
   let call: ScriptCall | undefined;
   const registry = {

@@ -186,7 +186,7 @@ function stepsOf(state: LockState, settings: Settings): Step<LockState>[] {
   });
 }
 
-/** What nobody has to do: a process stops waiting, and the operator takes the lock from its holder. */
+/** Moves that nobody has to make: a process stops waiting, and the operator takes the lock from its holder. */
 function movesOf(state: LockState, settings: Settings): Move<LockState>[] {
   const moves = Object.entries(state.processes)
     .filter(([name, { phase, since }]) => phase === 'waiting' && since > 0 && settings.processes[name] === 'gives up')

@@ -26,7 +26,7 @@ interface Request {
   reply?: number | readonly [number, number];
   verdict?: Verdict;
   window?: readonly number[];
-  /** What identifies its charge in a refund. */
+  /** Identifies its charge in a refund. */
   charge?: number;
   /** Index of its hits in `charges`. */
   index?: number;

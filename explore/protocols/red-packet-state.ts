@@ -28,7 +28,7 @@ export interface Payer {
   /** Row that it works on: its id, bucket, user and packet. */
   row: { id: string; bucket: number; user: string; packet: string } | undefined;
   phase: 'idle' | 'paying' | 'voiding' | 'settling';
-  /** What the ledger had paid to the user before, for a void. */
+  /** Packet that the ledger had paid to the user before, for a void. */
   paid: string;
 }
 

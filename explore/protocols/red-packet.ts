@@ -198,7 +198,7 @@ users. Payouts read and settle rows of the outbox by one command; the streams be
 }
 
 /** Users whose home is a bucket, as the library computes it. */
-function usersOf(...homes: readonly number[]): Record<string, number> {
+export function usersOf(...homes: readonly number[]): Record<string, number> {
   const users: Record<string, number> = {};
   for (let n = 0; Object.keys(users).length < homes.length; n++) {
     const home = homes[Object.keys(users).length];

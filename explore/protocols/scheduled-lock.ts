@@ -28,7 +28,7 @@ interface Node {
   renewals: number;
 }
 
-/** What happened to the runs of a slot: `open` while one may still run, or died; `done` after its end was confirmed. */
+/** State of a slot: `open` while one may still run, or died; `done` after its end was confirmed. */
 type Slot = 'open' | 'done';
 
 export interface JobState extends Actors {
@@ -217,7 +217,8 @@ given back.`,
       fence: 0,
     }),
     steps: (state, world) => stepsOf(state, settings, world),
-    deadlines: (state) => [
+    deadlines: (state, world) => [
+      Number(world.read('HGET', KEYS.state, 'till') ?? 0),
       ...Object.values(state.nodes).flatMap(({ until, ticks: left }) => [until, ...left]),
       ...Object.keys(state.slots).map((slot) => Number(slot) + PERIOD_MS),
     ],

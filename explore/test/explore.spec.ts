@@ -1,0 +1,37 @@
+import { explore, replayed, SAME_ON_REDIS } from '../job';
+import { scenarios } from '../scenarios';
+import { lock } from '../protocols/lock';
+import { releaseLock } from '../../libs/lock/src/lock.scripts';
+import { variant } from './seeded';
+import type { Protocol } from '../engine/protocol';
+
+const STATES = 400;
+
+describe('the explorer', () => {
+  it.each(scenarios.map((protocol) => [`${protocol.name}, ${protocol.scenario}`, protocol] as const))(
+    'finds no violation in the first states of %s, and the same replies and keys on a real Redis',
+    async (_name, protocol) => {
+      const { violations, states, compared } = await explore(protocol, { states: STATES });
+      expect(violations).toEqual([]);
+      expect(states).toBeGreaterThan(100);
+      expect(compared).toBeGreaterThan(0);
+    },
+  );
+
+  it('prints a counter-example that can be replayed, with the same result on a real Redis', async () => {
+    const frees = variant(releaseLock, ['if not mine then', 'if false then']);
+    const settings = {
+      scenario: 'seeded',
+      processes: { A: 'waits', B: 'waits' },
+      budgets: { time: 2, lost: 1 },
+      depth: 9,
+    } as const;
+    const seeded = { ...lock(settings), replaced: [frees] } as unknown as Protocol;
+    const { violations } = await explore(seeded, {});
+    const [found] = violations;
+    expect(found?.onRedis).toBe(SAME_ON_REDIS);
+    const lines = await replayed(seeded, found as NonNullable<typeof found>);
+    expect(lines.at(-1)).toBe(`On a real Redis: ${SAME_ON_REDIS}`);
+    expect(lines.slice(1, -3)).toHaveLength(found?.moves.length ?? 0);
+  });
+});
