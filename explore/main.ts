@@ -47,8 +47,7 @@ async function main(): Promise<void> {
   if (values.json === true)
     print(JSON.stringify({ states, depth, seconds, violations: violations.length, scenarios: results }));
   else print(`${states.toLocaleString('en')} states in ${seconds.toFixed(0)} s, ${violations.length} violations`);
-  if (name === undefined && values.depth === undefined && values.seconds === undefined)
-    await writeReport(results, seconds);
+  if (name === undefined && values.depth === undefined) await writeReport(results, seconds);
   if (violations.length > 0) process.exitCode = 1;
 }
 

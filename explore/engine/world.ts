@@ -131,12 +131,10 @@ export function callOf(make: (registry: ScriptRegistry) => unknown): ScriptCall 
 function nothing(): void {}
 
 function textOf(bytes: string): string {
-  // eslint-disable-next-line no-control-regex
   return /^[\0-\x7f]*$/.test(bytes) ? bytes : Buffer.from(bytes, 'latin1').toString();
 }
 
 function bytesOf(text: string): string {
-  // eslint-disable-next-line no-control-regex
   return /^[\0-\x7f]*$/.test(text) ? text : Buffer.from(text).toString('latin1');
 }
 

@@ -69,7 +69,7 @@ function creatorSteps(state: PacketState, settings: Settings): Step<PacketState>
   });
 }
 
-function grabStep(actor: string, { bucket, tries, packet }: User): Step<PacketState> {
+function grabStep(actor: string, { bucket, packet }: User): Step<PacketState> {
   const { meta, pool, grants, outbox, tries: triesKey } = keysOf(layout, bucket);
   const input = { keys: { meta, pool, grants, outbox, tries: triesKey }, args: { userId: actor, mode: 0 } };
   const done = (to: PacketState, reply: BucketReply): void => {

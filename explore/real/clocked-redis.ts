@@ -21,7 +21,9 @@ export class ClockedRedis {
     private readonly child: ChildProcess,
     private readonly folder: string,
     private readonly clock: number,
-  ) {}
+  ) {
+    process.once('exit', this.kill);
+  }
 
   static async start(): Promise<ClockedRedis> {
     const folder = mkdtempSync(join(tmpdir(), 'luanest-explore-'));
@@ -36,7 +38,6 @@ export class ClockedRedis {
         env: { ...process.env, LD_PRELOAD: builtLibrary(), EXPLORE_CLOCK: file },
       },
     );
-    process.once('exit', () => child.kill('SIGKILL'));
     const server = new ClockedRedis(await connect(port), child, folder, openSync(file, 'r+'));
     server.setTime(BEGIN_MS * 1000);
     const [time] = await server.connection.send([['TIME']]);
@@ -52,9 +53,12 @@ export class ClockedRedis {
     writeSync(this.clock, timeBytes(this.bytes, us), 0, 8, 0);
   }
 
+  private readonly kill = (): void => void this.child.kill('SIGKILL');
+
   stop(): void {
     this.connection.close();
-    this.child.kill('SIGKILL');
+    this.kill();
+    process.off('exit', this.kill);
     closeSync(this.clock);
     rmSync(this.folder, { recursive: true, force: true });
   }

@@ -1,7 +1,7 @@
 import { explore, replayed, SAME_ON_REDIS } from '../job';
 import { scenarios } from '../scenarios';
 import { lock } from '../protocols/lock';
-import { releaseLock } from '../../libs/lock/src/lock.scripts';
+import { acquireLock } from '../../libs/lock/src/lock.scripts';
 import { variant } from './seeded';
 import type { Protocol } from '../engine/protocol';
 
@@ -19,14 +19,15 @@ describe('the explorer', () => {
   );
 
   it('prints a counter-example that can be replayed, with the same result on a real Redis', async () => {
-    const frees = variant(releaseLock, ['if not mine then', 'if false then']);
+    const passes = variant(acquireLock, ["if sub(raw, 14, 14) == '1' then return { fence, -1 } end", '']);
     const settings = {
       scenario: 'seeded',
       processes: { A: 'waits', B: 'waits' },
+      rounds: 2,
       budgets: { time: 2, lost: 1 },
       depth: 9,
     } as const;
-    const seeded = { ...lock(settings), replaced: [frees] } as unknown as Protocol;
+    const seeded = { ...lock(settings), replaced: [passes] } as unknown as Protocol;
     const { violations } = await explore(seeded, {});
     const [found] = violations;
     expect(found?.onRedis).toBe(SAME_ON_REDIS);

@@ -11,7 +11,7 @@ export function variant(script: AnyScript, ...changes: readonly (readonly [from:
     source = source.replace(from, () => to);
     shared = shared.replace(from, () => to);
   }
-  return defineScript({ ...(script as object), source, shared } as never) as unknown as AnyScript;
+  return defineScript({ ...(script as object), source, shared } as never);
 }
 
 /** Explores a protocol with seeded defects. @returns the moves of the shortest counter-example, and what is wrong after them */
