@@ -7,6 +7,7 @@ import { scheduledLockScenarios } from './protocols/scheduled-lock';
 import { streamConsumerScenarios } from './protocols/stream-consumer';
 import { redPacketScenarios } from './protocols/red-packet';
 import { readRewardScenarios } from './protocols/read-reward';
+import { registryScenarios } from './protocols/registry';
 
 /** All scenarios, in the order of the report. */
 export const scenarios: readonly Protocol[] = [
@@ -18,6 +19,7 @@ export const scenarios: readonly Protocol[] = [
   ...streamConsumerScenarios,
   ...redPacketScenarios,
   ...readRewardScenarios,
+  ...registryScenarios,
 ].map(anyState);
 
 /** A protocol only ever gets states that it made itself. */

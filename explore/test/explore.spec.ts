@@ -14,11 +14,12 @@ describe('the explorer', () => {
       const { violations, states, compared } = await explore(protocol, { states: STATES });
       expect(violations).toEqual([]);
       expect(states).toBeGreaterThan(100);
-      expect(compared).toBeGreaterThan(0);
+      if (process.platform === 'linux') expect(compared).toBeGreaterThan(0);
     },
   );
 
-  it('prints a counter-example that can be replayed, with the same result on a real Redis', async () => {
+  const onLinux = process.platform === 'linux' ? it : it.skip;
+  onLinux('prints a counter-example that can be replayed, with the same result on a real Redis', async () => {
     const passes = variant(acquireLock, ["if sub(raw, 14, 14) == '1' then return { fence, -1 } end", '']);
     const settings = {
       scenario: 'seeded',
