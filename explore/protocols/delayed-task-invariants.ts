@@ -11,7 +11,7 @@ export function remember(state: TaskState, world: World): void {
     if (Number(world.read('ZSCORE', dead, id)) !== mustSee[id]) delete mustSee[id];
   }
   const isThere = (id: string): boolean => world.read('HEXISTS', tasks, id) === 1;
-  for (const id of Object.keys(state.known)) {
+  for (const id of new Set([...Object.keys(state.known), ...Object.keys(state.begun)])) {
     if (!isThere(id) && state.sentDone[id]) state.known[id] = 'gone';
     // A task that was never taken since has no run: it was replayed, or scheduled again.
     if (isThere(id) && world.read('HEXISTS', runs, id) === 0) state.begun[id] = 0;

@@ -55,6 +55,8 @@ export interface TaskState extends Actors {
   begun: Record<string, number>;
   /** Tasks that Redis has, as far as replies say; 'gone' after they were done, cancelled or dropped. */
   known: Record<string, 'here' | 'gone'>;
+  /** Tasks that the publisher schedules again, because it got no reply: they may run again after they were done. */
+  repeated: Record<string, boolean>;
   /** Tasks whose worker sent that they are done, and got no reply. */
   sentDone: Record<string, boolean>;
 }

@@ -40,6 +40,7 @@ function publisherSteps(state: TaskState, settings: Settings): Step<TaskState>[]
   };
   // The caller tries again. If a worker has done the task meanwhile, it is scheduled a second time.
   const lost = (to: TaskState): void => {
+    to.repeated[id] = true;
     to.calls++;
     to.exists = false;
   };
@@ -86,7 +87,8 @@ function takeStep(actor: string, { life, takes, takingSince }: Worker): Step<Tas
     for (const { id } of reply.tasks) {
       me.running.push({ id, token, until, outcome: '' });
       to.begun[id] = (to.begun[id] ?? 0) + 1;
-      if (to.known[id] === 'gone' && !to.disturbed) to.wrong = `${id} was done, cancelled or dropped, and runs again.`;
+      if (to.known[id] === 'gone' && !to.disturbed && !to.repeated[id])
+        to.wrong = `${id} was done, cancelled or dropped, and runs again.`;
     }
   };
   const lost = (to: TaskState, world: World): void => {

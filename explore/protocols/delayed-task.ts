@@ -28,6 +28,7 @@ Settlements, Leases and DeadLetters decide what comes next: a lost take or outco
       operator: { phase: 'idle', operations: 0, mustSee: {}, seen: [], cursor: [0, 0, ''] },
       begun: {},
       known: {},
+      repeated: {},
       sentDone: {},
     }),
     steps: (state) => stepsOf(state, settings),

@@ -31,6 +31,7 @@ counted. With a lost reply fewer hits may be allowed. Not promised after an evic
         if (disturbed) return undefined;
         for (const { atMs: fromMs } of charges) {
           for (const { atMs } of charges) {
+            if (atMs < fromMs) continue;
             const hits = hitsIn(charges, fromMs, atMs + 1);
             if (hits > most((atMs - fromMs + 1) / WINDOW_MS) + 1e-9) return `${hits} hits in ${atMs - fromMs + 1} ms.`;
           }
