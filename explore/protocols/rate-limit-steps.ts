@@ -213,6 +213,8 @@ export function movesOf(state: LimitState, { reset, block }: Calls): Move<LimitS
             run: (world, next) => {
               next.budgets[kind] = 0;
               world.call(call);
+              // Two calls of different clients are never in the same microsecond.
+              world.clock.advance(1);
               for (const charge of next.charges) charge.gone = true;
             },
           },
