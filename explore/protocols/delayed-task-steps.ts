@@ -30,7 +30,7 @@ function publisherSteps(state: TaskState, settings: Settings): Step<TaskState>[]
   const [next] = state.toSchedule;
   if (next === undefined) return [];
   const [id, delayMs] = next;
-  const record = writer.write({ name: 'n', payload: 1, attempts: settings.tasks[id]?.attempts ?? 1 });
+  const record = writer.write('n', 1, { attempts: settings.tasks[id]?.attempts ?? 1 });
   const operation = partition.operation(`p${state.calls}`);
   const scheduled = (to: TaskState): void => {
     to.toSchedule.shift();

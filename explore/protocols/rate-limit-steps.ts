@@ -76,7 +76,7 @@ export type Calls = ReturnType<typeof callsOf>;
 /** The calls of a request of this cost. */
 export function callsOf(settings: Settings, cost: number) {
   const check: Check = { rule: ruleOf(settings), subject: 'u', limit: settings.limit, cost };
-  const budget = { startedAtMs: 0, deadlineMs: 1_000 };
+  const budget = { calledAtMs: 0, startedAtMs: 0, deadlineMs: 1_000 };
   const charging = limiterCall((limiter) => limiter.consume([check], true, budget));
   const reading = limiterCall((limiter) => limiter.consume([check], false, budget));
   const [state = ''] = reading.input.keys['keys'] as string[];

@@ -59,7 +59,7 @@ function takeStep(actor: string, consumer: Consumer, settings: Settings): Step<S
   const args = {
     group,
     session: sessionOf(actor, consumer),
-    token: `t${takes}`,
+    token: takes.toString(36),
     count: 2,
     leaseMs: LEASE_MS,
     begins: isNew ? 1 : 0,
@@ -149,12 +149,17 @@ function upkeepSteps(state: StreamState, group: string, world: World): Step<Stre
   }
   // Without faults, the repair runs now and again for ever.
   if ((state.budgets.repair ?? 1) > 0) {
-    const args = { group, leaseMs: LEASE_MS, count: 100, pending: '0-0', waiting: '-', parked: '' };
-    const call = { script: repairGroup, input: { keys: { stream, sessions, due, heads }, args } };
     const done = (to: StreamState): void => {
       if (to.budgets.repair !== undefined) to.budgets.repair--;
     };
-    steps.push({ actor: group, name: 'repair', call, done });
+    for (const [actor, consumer] of Object.entries(state.consumers)) {
+      if (consumer.group !== group || !consumer.isOpen) continue;
+      const session = consumer.isNew || consumer.takingSince > 0 ? '' : sessionOf(actor, consumer);
+      const own = { session, taken: consumer.takes, held: consumer.held.map(({ id }) => id) };
+      const args = { group, leaseMs: LEASE_MS, count: 100, pending: '0-0', waiting: '-', parked: '', ...own };
+      const call = { script: repairGroup, input: { keys: { stream, sessions, due, heads, takes }, args } };
+      steps.push({ actor, name: 'repair', call, done });
+    }
   }
   return steps;
 }

@@ -1,3 +1,5 @@
+import { allowPlainMethods } from '../../internal/src';
+
 export { TestClock, type TestClockOptions } from './clock/test-clock';
 export type { Fault, FaultOptions } from './faults/faults';
 export type { Faults } from './faults/redis-faults';
@@ -8,3 +10,5 @@ export { MemoryRedis, type CommandArgument, type MemoryRedisOptions, type Snapsh
 export { LuanestTestingModule } from './testing.module';
 export { TestingSetupError } from './testing.errors';
 export type { LuanestTestingModuleOptions } from './testing.options';
+
+allowPlainMethods();

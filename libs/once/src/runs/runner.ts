@@ -38,7 +38,7 @@ export class Runner {
       run = this.runs.begin(located.id, { claim, claimedAt, leaseMs, maxLeaseMs });
       let result: Awaited<T>;
       try {
-        result = (await this.runs.within(run, body)) as Awaited<T>;
+        result = await this.runs.within<Awaited<T>>(run, body as (run: OnceRun) => PromiseLike<Awaited<T>>);
       } catch (error) {
         run.settle();
         await this.settleUnfinished(claim, full.delivery);
