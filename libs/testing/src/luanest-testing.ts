@@ -161,6 +161,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     return this.drivers.drain();
   }
 
+  /** Begins to record calls of the services. Nest calls it. */
   onModuleInit(): void {
     this.isRunning = true;
     this.use.begin();
@@ -171,11 +172,13 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     if (streams) recordMessages(streams, this.records);
   }
 
+  /** Lets the test clock run the jobs of `@nestjs/schedule`. Nest calls it. */
   onApplicationBootstrap(): void {
     // ScheduleModule makes its timers after this.
     setImmediate(() => this.scheduleJobs());
   }
 
+  /** Ends the records, the clock and the in-memory Redis. Nest calls it. */
   onApplicationShutdown(): void {
     this.isRunning = false;
 

@@ -7,6 +7,7 @@ import { Listener } from './connection/listener';
 import { Server, type ServerState } from './server';
 import { Session } from './session';
 
+/** Options of MemoryRedis. */
 export interface MemoryRedisOptions {
   /** Time of the server. Default: the time of the process. */
   readonly clock?: Clock;
