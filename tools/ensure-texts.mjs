@@ -1,6 +1,6 @@
 // @ts-check
 
-/** How each tool is installed on each system. `debian` is the name of the package, the others are whole commands. */
+/** How each tool is installed on each system. `debian` has the names of the packages, the others are whole commands. */
 export const tools = {
   'redis-server': {
     debian: 'redis-server',
@@ -29,6 +29,13 @@ export const tools = {
     alpine: 'sudo apk add chromium',
     macos: 'brew install --cask chromium && export CHROMIUM_BIN=/Applications/Chromium.app/Contents/MacOS/Chromium',
     otherwise: 'Or name the binary of a Chromium or Chrome in CHROMIUM_BIN.',
+  },
+  cc: {
+    debian: 'gcc libc6-dev',
+    fedora: 'sudo dnf install -y gcc',
+    alpine: 'sudo apk add build-base',
+    macos: 'xcode-select --install',
+    otherwise: '',
   },
 };
 

@@ -1,5 +1,5 @@
 // @ts-check
-// node tools/ensure.mjs [--or-redis-url] <redis-server | luacheck | postgresql | chromium>...
+// node tools/ensure.mjs [--or-redis-url] <redis-server | luacheck | postgresql | chromium | cc>...
 // Finds the programs that the tests and checks need. As root on Debian or Ubuntu it installs missing programs. Elsewhere it
 // prints how to install them.
 import { spawnSync } from 'node:child_process';
@@ -132,7 +132,7 @@ function aptInstall(packages, env) {
  */
 function installMissing(missing, { env, isRoot, say }) {
   if (missing.length === 0 || !isRoot || !onPath('apt-get', env)) return undefined;
-  const packages = missing.map((tool) => tools[tool].debian);
+  const packages = missing.flatMap((tool) => tools[tool].debian.split(' '));
   say(
     `${missing.join(', ')} not found: installing the Debian package${packages.length > 1 ? 's' : ''} ${packages.join(', ')}.`,
   );
