@@ -1,0 +1,98 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT, type LibScripts } from './lua/scripts';
+import { hashOf, readEquivalents, readResult, reasonFor, type LibResult } from './results';
+
+export interface Total {
+  readonly mutants: number;
+  readonly killed: number;
+  readonly equivalent: number;
+  readonly survivors: number;
+  /** Killed of those that are not equivalent, %. */
+  readonly score: number;
+}
+
+const PATH = join(ROOT, 'test', 'MUTANTS.md');
+
+/** Writes test/MUTANTS.md from what was measured for the present scripts. @returns the sums */
+export function writeReport(libs: ReadonlyMap<string, LibScripts>): Total {
+  const measured = [...libs].map(([lib, scripts]) => ({ lib, scripts, result: readResult(lib) }));
+  const rows = measured.map(({ lib, scripts, result }) => ({ lib, result, total: totalOf(scripts, result), scripts }));
+  const sum = add(rows.map(({ total }) => total));
+  const lines = [
+    '# Mutants of the Lua scripts',
+    '',
+    'Made by `npm run mutants`. A mutant is a script with one small change: a statement dropped, a comparison turned, a constant',
+    'off by one, a TTL not set, a key swapped. A mutant is killed if a test fails on it.',
+    '',
+    'The tests are those of the lib that need no real server, on the in-memory server of `libs/testing`. Their time passes only',
+    'while they have nothing to do. A mutant gets each test that runs its statement, until one fails.',
+    '',
+    'Score: killed mutants of those that are not equivalent. A mutant is equivalent if it cannot change what a caller or a key',
+    'shows: the reasons are below, from `mutants/equivalent.json`.',
+    '',
+    '| Lib | Mutants | Killed | Equivalent | Survivors | Score | Files measured | Tests | Seconds | Workers | Day |',
+    '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |',
+    ...rows.map(({ lib, result, total, scripts }) => {
+      const files = `${currentFiles(scripts, result).length} of ${scripts.files.length}`;
+      const how =
+        result === undefined ? '- | - | - | -' : `${result.tests} | ${result.seconds} | ${result.workers} | ${result.measured}`;
+      return `| ${lib} | ${figures(total)} | ${files} | ${how} |`;
+    }),
+    `| **all** | ${figures(sum)} | | | | | |`,
+    '',
+    ...rows.flatMap(({ lib, scripts, result }) => survivorsOf(lib, scripts, result)),
+  ];
+  writeFileSync(PATH, `${lines.join('\n').trimEnd()}\n`);
+  return sum;
+}
+
+function figures({ mutants, killed, equivalent, survivors, score }: Total): string {
+  return mutants === 0 ? '- | - | - | - | -' : `${mutants} | ${killed} | ${equivalent} | ${survivors} | ${score} %`;
+}
+
+/** Returns what was measured for files that have not changed since. */
+function currentFiles(scripts: LibScripts, result: LibResult | undefined) {
+  return scripts.files.flatMap(({ path, text }) => {
+    const file = result?.files[path];
+    return file?.hash === hashOf(text) ? [{ path, file }] : [];
+  });
+}
+
+function totalOf(scripts: LibScripts, result: LibResult | undefined): Total {
+  const equivalents = readEquivalents();
+  return add(
+    currentFiles(scripts, result).map(({ path, file }) => {
+      const equivalent = file.survivors.filter((one) => reasonFor(path, one, equivalents) !== undefined).length;
+      return { mutants: file.mutants, killed: file.killed, equivalent, survivors: file.survivors.length - equivalent, score: 0 };
+    }),
+  );
+}
+
+function add(totals: readonly Total[]): Total {
+  const sum = (of: (total: Total) => number): number => totals.reduce((all, total) => all + of(total), 0);
+  const [mutants, killed] = [sum((one) => one.mutants), sum((one) => one.killed)];
+  const [equivalent, survivors] = [sum((one) => one.equivalent), sum((one) => one.survivors)];
+  // Rounded down, so that 95 is at least 95.
+  const score = mutants === equivalent ? 100 : Math.floor((1000 * killed) / (mutants - equivalent)) / 10;
+  return { mutants, killed, equivalent, survivors, score };
+}
+
+function survivorsOf(lib: string, scripts: LibScripts, result: LibResult | undefined): string[] {
+  const equivalents = readEquivalents();
+  const lines = currentFiles(scripts, result).flatMap(({ path, file }) =>
+    file.survivors.map((one) => {
+      const reason = reasonFor(path, one, equivalents);
+      const state = reason !== undefined ? `equivalent: ${reason}` : one.covered ? 'survives' : 'survives: no test runs it';
+      const change = one.to.trim() === '' ? `without ${code(one.from)}` : `${code(one.from)} to ${code(one.to)}`;
+      return `- ${path.split('/').slice(4).join('/')}:${one.line} ${one.kind}, ${change}. ${state}`;
+    }),
+  );
+  return lines.length === 0 ? [] : [`## ${lib}`, '', ...lines, ''];
+}
+
+/** The first line of a text, as code in Markdown. */
+function code(text: string): string {
+  const [line = '', ...more] = text.split('\n');
+  return `\`${line.replaceAll('`', "'").trim()}${more.length > 0 ? ' ...' : ''}\``;
+}

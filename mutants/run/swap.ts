@@ -1,0 +1,58 @@
+import type { AnyScript } from '../../libs/script-registry/src/script-definition';
+import { RegisteredScripts } from '../../libs/script-registry/src/registered-scripts';
+import { ScriptEngine } from '../../libs/testing/src/redis/scripting/script-engine';
+import { operators } from '../../libs/testing/src/lua/operators';
+import { keyOf, type ScriptText } from '../lua/scripts';
+
+/** Most steps of a script: a loop that a mutation made endless ends here. */
+const MOST_STEPS = 3_000_000;
+
+/** Replaces texts of scripts in each ScriptRegistry that is made afterwards. */
+export const swap = {
+  texts: new Map<string, ScriptText>() as ReadonlyMap<string, ScriptText>,
+  /** Marks of the statements that have run. */
+  ran: new Set<string>(),
+  install,
+};
+
+let steps = 0;
+
+function install(): void {
+  const { add } = RegisteredScripts.prototype;
+  RegisteredScripts.prototype.add = function (scripts, makeRunner) {
+    return add.call(this, scripts, (script) => makeRunner(swapped(script)));
+  };
+  countSteps();
+  const engine = ScriptEngine.prototype as unknown as {
+    call(words: readonly string[]): unknown;
+    run(...args: unknown[]): unknown;
+  };
+  const { call, run } = engine;
+  engine.call = function (words) {
+    if (words[0] !== 'luanest.ran') return call.call(this, words);
+    swap.ran.add(`${words[1]}:${words[2]}`);
+    return '';
+  };
+  engine.run = function (...args) {
+    steps = 0;
+    return run.apply(this, args);
+  };
+}
+
+function swapped(script: AnyScript): AnyScript {
+  const text = swap.texts.get(keyOf(script));
+  return text === undefined ? script : { ...script, ...text };
+}
+
+/** Every endless loop calls or compares something. */
+function countSteps(): void {
+  const all = operators as unknown as Record<string, unknown>;
+  for (const name of ['call', 'index', 'add', 'equal', 'less', 'lessOrEqual', 'concat']) {
+    const operator = all[name];
+    if (typeof operator !== 'function') throw new Error(`there is no operator ${name}`);
+    all[name] = (...args: unknown[]): unknown => {
+      if (++steps > MOST_STEPS) throw new Error('the script does not end');
+      return (operator as (...values: unknown[]) => unknown)(...args);
+    };
+  }
+}

@@ -1,0 +1,66 @@
+// A process that runs tests of one lib on mutants: node worker-entry.cjs worker.ts LIB
+import { virtualTime } from './virtual-time';
+// eslint-disable-next-line import-x/order, import-x/first -- before anything that reads the time
+virtualTime.install();
+process.env.LUANEST_TEST_SERVER = 'memory';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { LibScripts, ROOT, type Mutant } from '../lua/scripts';
+import { noteServers, runTest } from './execute';
+import type { Coverage, Outcome, Task } from './messages';
+import { swap } from './swap';
+import { TestTree, type Test } from './test-tree';
+
+/** Files with these need real servers or processes. */
+const OUTSIDE = /startRedis|startCluster|startFaultProxy|startSentinel|sharedRedisUrl|child_process|useFakeTimers/;
+const COVER_LIMITS = { virtualMs: 120_000, realMs: 20_000 };
+
+const lib = process.argv[3] ?? '';
+const scripts = LibScripts.read().get(lib) as LibScripts;
+const mutants: readonly Mutant[] = scripts.mutants();
+const tests = load();
+
+process.on('uncaughtException', () => undefined);
+process.on('unhandledRejection', () => undefined);
+process.on('disconnect', () => process.exit());
+process.on('message', (task: Task) => {
+  void answer(task).then((result) => process.send?.(result));
+});
+
+function load(): Map<string, Test> {
+  const folder = join(ROOT, 'libs', lib, 'test');
+  const tree = new TestTree();
+  tree.install();
+  swap.install();
+  noteServers();
+  for (const name of readdirSync(folder).sort()) {
+    if (!name.endsWith('.spec.ts') || OUTSIDE.test(readFileSync(join(folder, name), 'utf8'))) continue;
+    tree.load(name, (file) => require(join(folder, file)) as unknown);
+  }
+  return new Map(tree.tests.map((test) => [test.id, test]));
+}
+
+async function answer(task: Task): Promise<readonly string[] | Coverage | Outcome> {
+  if (task.kind === 'list') return [...tests.keys()];
+  if (task.kind === 'cover') return cover(tests.get(task.test) as Test);
+  swap.texts = scripts.textsOf(mutants[task.index] as Mutant);
+  let runs = 0;
+  for (const { test, virtualMs, realMs } of task.orders) {
+    runs++;
+    const failure = await runTest(tests.get(test) as Test, { virtualMs, realMs });
+    if (failure !== undefined) return { killer: test, failure: failure.slice(0, 200), runs };
+  }
+  return { runs };
+}
+
+async function cover(test: Test): Promise<Coverage> {
+  swap.texts = new Map();
+  const from = { virtual: virtualTime.nowMs(), real: virtualTime.realMs() };
+  let failure = await runTest(test, COVER_LIMITS);
+  const virtualMs = virtualTime.nowMs() - from.virtual;
+  const realMs = virtualTime.realMs() - from.real;
+  swap.texts = scripts.marked();
+  swap.ran.clear();
+  failure ??= await runTest(test, COVER_LIMITS);
+  return { test: test.id, virtualMs, realMs, ran: [...swap.ran], failure };
+}
