@@ -26,6 +26,7 @@ module.exports = {
     '<rootDir>/test/**/*.spec.ts',
     '<rootDir>/tools/**/*.spec.ts',
     '<rootDir>/explore/test/**/*.spec.ts',
+    '<rootDir>/mutants/test/**/*.spec.ts',
   ],
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json'],
   moduleNameMapper: {

@@ -40,7 +40,9 @@ export class LibRun {
   /** Measures the mutants of one file. */
   async measure(path: string): Promise<FileResult> {
     const file = this.scripts.files.findIndex((one) => one.path === path);
-    const mutants = this.scripts.mutants().flatMap((mutant, index) => (mutant.path === path ? [{ mutant, index }] : []));
+    const mutants = this.scripts
+      .mutants()
+      .flatMap((mutant, index) => (mutant.path === path ? [{ mutant, index }] : []));
     const survivors: Survivor[] = [];
     let timeouts = 0;
     await this.share(mutants, async (worker, { mutant, index }) => {

@@ -20,19 +20,21 @@ async function main(): Promise<void> {
   });
   const all = LibScripts.read();
   const unknown = positionals.find((lib) => !all.has(lib));
-  if (unknown !== undefined) throw new Error(`There is no lib "${unknown}" with scripts. Libs: ${[...all.keys()].join(', ')}.`);
+  if (unknown !== undefined)
+    throw new Error(`There is no lib "${unknown}" with scripts. Libs: ${[...all.keys()].join(', ')}.`);
   const wrong = outdated(readEquivalents(), all.values());
-  if (wrong.length > 0) throw new Error(`mutants/equivalent.json has entries that are no mutants: ${JSON.stringify(wrong)}`);
+  if (wrong.length > 0)
+    throw new Error(`mutants/equivalent.json has entries that are no mutants: ${JSON.stringify(wrong)}`);
   const settings: Settings = {
     changed: values.changed === true,
     workers: Number(values.workers ?? availableParallelism()),
-    log: (line) => values.json !== true && console.log(line),
+    log: (line) => values.json !== true && print(line),
   };
   const libs = positionals.length > 0 ? positionals : [...all.keys()];
   for (const lib of libs) await runLib(all.get(lib) as LibScripts, settings);
   const total = writeReport(all);
-  if (values.json === true) console.log(JSON.stringify(total));
-  else console.log(`${total.mutants} mutants, ${total.killed} killed, ${total.survivors} survivors`);
+  if (values.json === true) print(JSON.stringify(total));
+  else print(`${total.mutants} mutants, ${total.killed} killed, ${total.survivors} survivors`);
 }
 
 /** Measures a lib, and writes what is known after each file. */
@@ -66,14 +68,20 @@ async function runLib(scripts: LibScripts, { changed, workers, log }: Settings):
         files: Object.fromEntries([...known].sort()),
       });
       const took = ((performance.now() - from) / 1000).toFixed(1);
-      log(`${path}: ${result.mutants} mutants, ${result.survivors.length} survivors, ${result.timeouts} by time, ${took} s`);
+      log(
+        `${path}: ${result.mutants} mutants, ${result.survivors.length} survivors, ${result.timeouts} by time, ${took} s`,
+      );
     }
   } finally {
     run.stop();
   }
 }
 
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
 main().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : error);
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
 });

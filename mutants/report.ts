@@ -36,7 +36,9 @@ export function writeReport(libs: ReadonlyMap<string, LibScripts>): Total {
     ...rows.map(({ lib, result, total, scripts }) => {
       const files = `${currentFiles(scripts, result).length} of ${scripts.files.length}`;
       const how =
-        result === undefined ? '- | - | - | -' : `${result.tests} | ${result.seconds} | ${result.workers} | ${result.measured}`;
+        result === undefined
+          ? '- | - | - | -'
+          : `${result.tests} | ${result.seconds} | ${result.workers} | ${result.measured}`;
       return `| ${lib} | ${figures(total)} | ${files} | ${how} |`;
     }),
     `| **all** | ${figures(sum)} | | | | | |`,
@@ -64,7 +66,13 @@ function totalOf(scripts: LibScripts, result: LibResult | undefined): Total {
   return add(
     currentFiles(scripts, result).map(({ path, file }) => {
       const equivalent = file.survivors.filter((one) => reasonFor(path, one, equivalents) !== undefined).length;
-      return { mutants: file.mutants, killed: file.killed, equivalent, survivors: file.survivors.length - equivalent, score: 0 };
+      return {
+        mutants: file.mutants,
+        killed: file.killed,
+        equivalent,
+        survivors: file.survivors.length - equivalent,
+        score: 0,
+      };
     }),
   );
 }
@@ -83,7 +91,8 @@ function survivorsOf(lib: string, scripts: LibScripts, result: LibResult | undef
   const lines = currentFiles(scripts, result).flatMap(({ path, file }) =>
     file.survivors.map((one) => {
       const reason = reasonFor(path, one, equivalents);
-      const state = reason !== undefined ? `equivalent: ${reason}` : one.covered ? 'survives' : 'survives: no test runs it';
+      const state =
+        reason !== undefined ? `equivalent: ${reason}` : one.covered ? 'survives' : 'survives: no test runs it';
       const change = one.to.trim() === '' ? `without ${code(one.from)}` : `${code(one.from)} to ${code(one.to)}`;
       return `- ${path.split('/').slice(4).join('/')}:${one.line} ${one.kind}, ${change}. ${state}`;
     }),

@@ -64,7 +64,11 @@ export function hashOf(text: string): string {
   return createHash('sha1').update(text).digest('hex').slice(0, 16);
 }
 
-export function survivorOf({ line, lineText, kind, nth, from, to, text, path }: Mutant, scripts: LibScripts, covered: boolean): Survivor {
+export function survivorOf(
+  { line, lineText, kind, nth, from, to, text, path }: Mutant,
+  scripts: LibScripts,
+  covered: boolean,
+): Survivor {
   const source = scripts.files.find((file) => file.path === path)?.text ?? '';
   return { line, lineText, kind, nth, from: source.slice(from, to), to: text, covered };
 }

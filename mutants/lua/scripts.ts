@@ -108,7 +108,8 @@ export class LibScripts {
       const files = [...shared, ...source, ...finish];
       if (!files.some(({ path }) => path === file.path)) continue;
       for (const { text } of files) {
-        for (const { table, number } of parse(text).indexes) counts[table] = Math.max(counts[table], Number(number.text));
+        for (const { table, number } of parse(text).indexes)
+          counts[table] = Math.max(counts[table], Number(number.text));
       }
     }
     return counts;

@@ -7,7 +7,8 @@ export interface Range {
 
 /** A statement, with the blocks in it. */
 export interface Statement extends Range {
-  readonly kind: 'if' | 'while' | 'do' | 'for' | 'repeat' | 'function' | 'local' | 'return' | 'break' | 'call' | 'assign';
+  readonly kind:
+    'if' | 'while' | 'do' | 'for' | 'repeat' | 'function' | 'local' | 'return' | 'break' | 'call' | 'assign';
   readonly blocks: readonly (readonly Statement[])[];
   /** End of the names of `local a, b = ...`, so that the values can be left out. */
   readonly namesEnd?: number;

@@ -69,7 +69,12 @@ export const virtualTime = {
 };
 
 function install(): void {
-  const start = (callback: (...args: unknown[]) => void, ms: number, args: unknown[], repeats: boolean): TimerHandle => {
+  const start = (
+    callback: (...args: unknown[]) => void,
+    ms: number,
+    args: unknown[],
+    repeats: boolean,
+  ): TimerHandle => {
     const wait = Math.max(1, Math.trunc(Number(ms)) || 1);
     const timer: VirtualTimer = {
       callback: AsyncResource.bind(() => callback(...args)),
@@ -89,7 +94,8 @@ function install(): void {
       (callback: (...args: unknown[]) => void, ms = 1, ...args: unknown[]) => start(callback, ms, args, false),
       { [Symbol.for('nodejs.util.promisify.custom')]: sleep },
     ),
-    setInterval: (callback: (...args: unknown[]) => void, ms = 1, ...args: unknown[]) => start(callback, ms, args, true),
+    setInterval: (callback: (...args: unknown[]) => void, ms = 1, ...args: unknown[]) =>
+      start(callback, ms, args, true),
     clearTimeout: clear,
     clearInterval: clear,
   };
