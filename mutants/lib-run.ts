@@ -14,45 +14,56 @@ export class LibRun {
   /** How many mutants a test has killed, by test and file. */
   private readonly kills = new Map<string, number>();
 
+  /** @param real true if the tests run on real servers */
   constructor(
     private readonly scripts: LibScripts,
     workers: number,
+    real: boolean,
   ) {
-    this.workers = Array.from({ length: workers }, () => new WorkerProcess(scripts.lib));
+    this.workers = Array.from({ length: workers }, () => new WorkerProcess(scripts.lib, real));
+  }
+
+  /** The tests that can be used. */
+  get usable(): readonly string[] {
+    return this.coverage.map(({ test }) => test);
   }
 
   stop(): void {
     for (const worker of this.workers) worker.stop();
   }
 
-  /** Runs all tests on the unchanged scripts. @returns the tests that can be used, and those that cannot */
-  async cover(): Promise<{ usable: number; failing: readonly Coverage[] }> {
+  /** Runs all tests, but those of `except`, on the unchanged scripts. @returns those that cannot be used */
+  async cover(except: readonly string[] = []): Promise<readonly Coverage[]> {
     const [first] = this.workers;
-    const tests = (await first?.ask<readonly string[]>({ kind: 'list' }, MUTANT_LIMIT_MS)) ?? [];
+    const listed = (await first?.ask<readonly string[]>({ kind: 'list' }, MUTANT_LIMIT_MS)) ?? [];
+    const tests = listed.filter((test) => !except.includes(test));
     const all = await this.share(tests, async (worker, test): Promise<Coverage> => {
       const covered = await worker.ask<Coverage>({ kind: 'cover', test }, TEST_LIMIT_MS);
       return covered ?? { test, virtualMs: 0, realMs: 0, ran: [], failure: 'it does not end' };
     });
     this.coverage = all.filter(({ failure }) => failure === undefined);
-    return { usable: this.coverage.length, failing: all.filter(({ failure }) => failure !== undefined) };
+    return all.filter(({ failure }) => failure !== undefined);
   }
 
-  /** Measures the mutants of one file. */
-  async measure(path: string): Promise<FileResult> {
+  /** Measures the mutants of one file; with `again` only those that survived then. */
+  async measure(path: string, again?: FileResult): Promise<FileResult> {
     const file = this.scripts.files.findIndex((one) => one.path === path);
-    const mutants = this.scripts
-      .mutants()
-      .flatMap((mutant, index) => (mutant.path === path ? [{ mutant, index }] : []));
+    const wanted = ({ line, kind, nth }: Pick<Mutant, 'line' | 'kind' | 'nth'>): boolean =>
+      again === undefined || again.survivors.some((one) => one.line === line && one.kind === kind && one.nth === nth);
+    const all = this.scripts.mutants();
+    const mutants = all.flatMap((mutant, index) => (mutant.path === path ? [{ mutant, index }] : []));
     const survivors: Survivor[] = [];
-    let timeouts = 0;
-    await this.share(mutants, async (worker, { mutant, index }) => {
+    let timeouts = again?.timeouts ?? 0;
+    const chosen = mutants.filter(({ mutant }) => wanted(mutant));
+    await this.share(chosen, async (worker, { mutant, index }) => {
       const orders = this.ordersFor(mutant, file);
       const asked = { kind: 'mutant', index, orders } as const;
       const outcome: Outcome =
         orders.length === 0
           ? { runs: 0 }
           : ((await worker.ask<Outcome>(asked, MUTANT_LIMIT_MS)) ?? { killer: '', failure: 'took too long', runs: 0 });
-      if (outcome.killer === undefined) survivors.push(survivorOf(mutant, this.scripts, orders.length > 0));
+      if (outcome.killer === undefined)
+        survivors.push(survivorOf(mutant, this.scripts, orders.length > 0 || again !== undefined));
       else this.kills.set(outcome.killer + path, (this.kills.get(outcome.killer + path) ?? 0) + 1);
       if (outcome.failure?.includes('took too long')) timeouts++;
     });
@@ -66,7 +77,7 @@ export class LibRun {
     const mark = `${file}:${statement}`;
     const cost = ({ test, realMs }: Coverage): number => (realMs + 5) / (1 + 4 * (this.kills.get(test + path) ?? 0));
     return this.coverage
-      .filter(({ ran }) => ran.includes(mark))
+      .filter(({ ran }) => ran.includes(mark) || ran.includes(`${file}:*`))
       .sort((one, other) => cost(one) - cost(other))
       .map(({ test, virtualMs, realMs }) => ({
         test,

@@ -1,13 +1,16 @@
-// npm run mutants -- [lib...] [--changed] [--json] [--workers N]
+// npm run mutants -- [lib...] [--changed] [--memory] [--json] [--workers N]
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { LibRun } from './lib-run';
 import { LibScripts } from './lua/scripts';
+import { startServers } from './real-servers';
 import { writeReport } from './report';
 import { hashOf, outdated, readEquivalents, readResult, writeResult, type FileResult } from './results';
 
 interface Settings {
   readonly changed: boolean;
+  /** True: survivors do not get the tests that need real servers. */
+  readonly onlyMemory: boolean;
   readonly workers: number;
   readonly log: (line: string) => void;
 }
@@ -16,7 +19,12 @@ async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     args: process.argv.slice(3),
     allowPositionals: true,
-    options: { changed: { type: 'boolean' }, json: { type: 'boolean' }, workers: { type: 'string' } },
+    options: {
+      changed: { type: 'boolean' },
+      memory: { type: 'boolean' },
+      json: { type: 'boolean' },
+      workers: { type: 'string' },
+    },
   });
   const all = LibScripts.read();
   const unknown = positionals.find((lib) => !all.has(lib));
@@ -27,6 +35,7 @@ async function main(): Promise<void> {
     throw new Error(`mutants/equivalent.json has entries that are no mutants: ${JSON.stringify(wrong)}`);
   const settings: Settings = {
     changed: values.changed === true,
+    onlyMemory: values.memory === true,
     workers: Number(values.workers ?? availableParallelism()),
     log: (line) => values.json !== true && print(line),
   };
@@ -37,44 +46,68 @@ async function main(): Promise<void> {
   else print(`${total.mutants} mutants, ${total.killed} killed, ${total.survivors} survivors`);
 }
 
-/** Measures a lib, and writes what is known after each file. */
-async function runLib(scripts: LibScripts, { changed, workers, log }: Settings): Promise<void> {
+/** Measures the files of a lib that are not known yet, and writes what is known after each file. */
+async function runLib(scripts: LibScripts, settings: Settings): Promise<void> {
   const { lib } = scripts;
-  const before = changed ? readResult(lib) : undefined;
+  const before = settings.changed ? readResult(lib) : undefined;
   const known = new Map<string, FileResult>(
     scripts.files.flatMap(({ path, text }) => {
       const file = before?.files[path];
       return file !== undefined && file.hash === hashOf(text) ? [[path, file] as const] : [];
     }),
   );
-  const wanted = scripts.files.filter(({ path }) => !known.has(path));
-  if (wanted.length === 0) return log(`${lib}: no changed scripts`);
-  const run = new LibRun(scripts, workers);
-  const started = performance.now();
-  try {
-    const { usable, failing } = await run.cover();
-    log(`${lib}: ${usable} tests in ${((performance.now() - started) / 1000).toFixed(0)} s`);
-    for (const { test, failure } of failing) log(`  not used: ${test}: ${failure?.split('\n', 1)[0]}`);
-    for (const { path } of wanted) {
-      const from = performance.now();
-      const result = await run.measure(path);
-      known.set(path, result);
-      const seconds = (before?.seconds ?? 0) + (performance.now() - started) / 1000;
-      writeResult(lib, {
-        measured: new Date().toISOString().slice(0, 10),
-        seconds: Math.round(seconds),
-        tests: usable,
-        workers,
-        files: Object.fromEntries([...known].sort()),
-      });
-      const took = ((performance.now() - from) / 1000).toFixed(1);
-      log(
-        `${path}: ${result.mutants} mutants, ${result.survivors.length} survivors, ${result.timeouts} by time, ${took} s`,
-      );
-    }
-  } finally {
-    run.stop();
+  const wanted = scripts.files.filter(({ path }) => !known.has(path)).map(({ path }) => path);
+  const survived = (): string[] => [...known].filter(([, file]) => needsRealServers(file)).map(([path]) => path);
+  if (wanted.length === 0 && (settings.onlyMemory || survived().length === 0)) {
+    return settings.log(`${lib}: no changed scripts`);
   }
+  const started = performance.now();
+  const memory = new LibRun(scripts, settings.workers, false);
+  const real = new LibRun(scripts, settings.workers, true);
+  const measure = async (run: LibRun, path: string): Promise<void> => {
+    const from = performance.now();
+    const again = run === real ? known.get(path) : undefined;
+    const result = await run.measure(path, again);
+    known.set(path, run === real ? { ...result, real: true } : result);
+    writeResult(lib, {
+      measured: new Date().toISOString().slice(0, 10),
+      seconds: Math.round((before?.seconds ?? 0) + (performance.now() - started) / 1000),
+      tests: memory.usable.length + real.usable.length,
+      workers: settings.workers,
+      files: Object.fromEntries([...known].sort()),
+    });
+    const { mutants, survivors, timeouts } = result;
+    const took = `${seconds(from)}${again === undefined ? '' : ', on real servers'}`;
+    settings.log(`${path}: ${mutants} mutants, ${survivors.length} survivors, ${timeouts} by time, ${took}`);
+  };
+  let stopServers = (): Promise<void> => Promise.resolve();
+  try {
+    await cover(memory, [], `${lib} in memory`, settings);
+    for (const path of wanted) await measure(memory, path);
+    if (settings.onlyMemory || survived().length === 0) return;
+    stopServers = await startServers();
+    await cover(real, memory.usable, `${lib} on real servers`, settings);
+    for (const path of survived()) await measure(real, path);
+  } finally {
+    memory.stop();
+    real.stop();
+    await stopServers();
+  }
+}
+
+function needsRealServers({ real, survivors }: FileResult): boolean {
+  return real !== true && survivors.length > 0;
+}
+
+async function cover(run: LibRun, except: readonly string[], what: string, { log }: Settings): Promise<void> {
+  const from = performance.now();
+  const failing = await run.cover(except);
+  log(`${what}: ${run.usable.length} tests, ${seconds(from)}`);
+  for (const { test, failure } of failing) log(`  not used: ${test}: ${failure?.split('\n', 1)[0]}`);
+}
+
+function seconds(from: number): string {
+  return `${((performance.now() - from) / 1000).toFixed(1)} s`;
 }
 
 function print(line: string): void {

@@ -24,6 +24,8 @@ export interface FileResult {
   readonly killed: number;
   /** Of those killed: by a test that did not end. */
   readonly timeouts: number;
+  /** True if the survivors got the tests that need real servers, too. */
+  readonly real?: boolean;
   readonly survivors: readonly Survivor[];
 }
 

@@ -1,4 +1,5 @@
-import { parse, type Range, type Statement, type Syntax } from './syntax';
+import type { Range } from './expression-parser';
+import { parse, type Statement, type Syntax } from './syntax';
 
 /** One small change of a file of Lua. */
 export interface Mutation extends Range {

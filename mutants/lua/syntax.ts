@@ -1,9 +1,5 @@
-import { tokensOf, type Token } from './tokens';
-
-export interface Range {
-  readonly from: number;
-  readonly to: number;
-}
+import { ExpressionParser, type Call, type Index, type Range } from './expression-parser';
+import type { Token } from './tokens';
 
 /** A statement, with the blocks in it. */
 export interface Statement extends Range {
@@ -14,13 +10,6 @@ export interface Statement extends Range {
   readonly namesEnd?: number;
 }
 
-/** A call. `args` are those in parentheses. */
-export interface Call extends Range {
-  /** Text of what is called, such as `redis.call`. */
-  readonly callee: string;
-  readonly args: readonly Range[];
-}
-
 /** What a source consists of, each list in the order of the source. */
 export interface Syntax {
   readonly statements: readonly Statement[];
@@ -28,70 +17,22 @@ export interface Syntax {
   readonly operators: readonly Token[];
   /** Numbers, `true` and `false`, but for the indexes of KEYS and ARGV. */
   readonly constants: readonly Token[];
-  /** Indexes that are literal: the number in KEYS[2]. */
-  readonly indexes: readonly { readonly table: 'KEYS' | 'ARGV'; readonly number: Token }[];
+  readonly indexes: readonly Index[];
   readonly calls: readonly Call[];
 }
 
 const BLOCK_ENDS = new Set(['end', 'else', 'elseif', 'until', '']);
-const COMPARISONS = new Set(['<', '<=', '>', '>=', '==', '~=']);
-const BINARY = new Set([...COMPARISONS, 'and', 'or', '..', '+', '-', '*', '/', '%', '^']);
-
 /** Parses Lua 5.1 that compiles. @throws Error for what it cannot read */
 export function parse(source: string): Syntax {
   return new Parser(source).parse();
 }
 
-class Parser {
-  private readonly tokens: readonly Token[];
-  private at = 0;
-  private readonly operators: Token[] = [];
-  private readonly constants: Token[] = [];
-  private readonly indexes: Syntax['indexes'][number][] = [];
-  private readonly calls: Call[] = [];
-
-  constructor(private readonly source: string) {
-    this.tokens = tokensOf(source);
-  }
-
+class Parser extends ExpressionParser {
   parse(): Syntax {
     const statements = this.block();
     if (this.current.kind !== 'end') throw this.wrong();
     const { operators, constants, indexes, calls } = this;
     return { statements, operators, constants, indexes, calls };
-  }
-
-  private get current(): Token {
-    return this.tokens[this.at] as Token;
-  }
-
-  /** End of the last token that was read. */
-  private get lastEnd(): number {
-    return this.tokens[this.at - 1]?.to ?? 0;
-  }
-
-  private next(): Token {
-    const token = this.current;
-    this.at++;
-    return token;
-  }
-
-  private is(text: string): boolean {
-    return this.current.text === text && this.current.kind !== 'string';
-  }
-
-  private accept(text: string): boolean {
-    if (!this.is(text)) return false;
-    this.at++;
-    return true;
-  }
-
-  private expect(text: string): void {
-    if (!this.accept(text)) throw this.wrong();
-  }
-
-  private wrong(): Error {
-    return new Error(`unexpected ${this.current.text || 'end'} at ${this.current.from}: ${this.source.slice(0, 60)}`);
   }
 
   private block(): Statement[] {
@@ -167,7 +108,7 @@ class Parser {
     return statements;
   }
 
-  private functionBody(): Statement[] {
+  protected override functionBody(): Statement[] {
     while (!this.is(')')) this.next();
     return this.body(')');
   }
@@ -192,90 +133,5 @@ class Parser {
     this.expect('=');
     this.expressions();
     return { kind: 'assign', blocks: [] };
-  }
-
-  private expressions(): Range[] {
-    const list: Range[] = [];
-    do {
-      const { from } = this.current;
-      this.expression();
-      list.push({ from, to: this.lastEnd });
-    } while (this.accept(','));
-    return list;
-  }
-
-  /** The priority of operators does not matter here. */
-  private expression(): void {
-    for (;;) {
-      while (this.is('not') || this.is('-') || this.is('#')) {
-        const token = this.next();
-        if (token.text === 'not') this.operators.push(token);
-      }
-      this.simple();
-      if (this.current.kind === 'string' || !BINARY.has(this.current.text)) return;
-      const token = this.next();
-      if (COMPARISONS.has(token.text) || token.text === 'and' || token.text === 'or') this.operators.push(token);
-    }
-  }
-
-  private simple(): void {
-    const { kind, text } = this.current;
-    if (kind === 'string' || text === 'nil' || text === '...') this.next();
-    else if (kind === 'number' || text === 'true' || text === 'false') this.constants.push(this.next());
-    else if (text === '{') this.table();
-    else if (text === 'function') {
-      this.next();
-      this.functionBody();
-    } else this.suffixed();
-  }
-
-  private table(): void {
-    this.expect('{');
-    while (!this.accept('}')) {
-      if (this.accept('[')) {
-        this.expression();
-        this.expect(']');
-        this.expect('=');
-      } else if (this.current.kind === 'name' && this.tokens[this.at + 1]?.text === '=') {
-        this.at += 2;
-      }
-      this.expression();
-      if (!this.accept(',')) this.accept(';');
-    }
-  }
-
-  private suffixed(): void {
-    const { from } = this.current;
-    if (this.accept('(')) {
-      this.expression();
-      this.expect(')');
-    } else if (this.next().kind !== 'name') {
-      this.at--;
-      throw this.wrong();
-    }
-    for (;;) {
-      const callee = this.source.slice(from, this.lastEnd);
-      if (this.accept('.') || this.accept(':')) this.next();
-      else if (this.is('[')) this.index(callee);
-      else if (this.accept('(')) {
-        const args = this.is(')') ? [] : this.expressions();
-        this.expect(')');
-        this.calls.push({ callee, args, from, to: this.lastEnd });
-      } else if (this.current.kind === 'string') this.next();
-      else if (this.is('{')) this.table();
-      else return;
-    }
-  }
-
-  private index(table: string): void {
-    this.expect('[');
-    const number = this.current;
-    if ((table === 'KEYS' || table === 'ARGV') && number.kind === 'number' && this.tokens[this.at + 1]?.text === ']') {
-      this.indexes.push({ table, number });
-      this.next();
-    } else {
-      this.expression();
-    }
-    this.expect(']');
   }
 }

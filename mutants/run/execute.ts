@@ -42,7 +42,7 @@ export async function runTest(test: Test, limits: Limits): Promise<string | unde
     for (const { hooks } of [...blocks].reverse()) {
       for (const hook of hooks[kind]) {
         try {
-          await virtualTime.until(Promise.resolve().then(hook), 30_000, failure === undefined ? limits.realMs : 500);
+          await virtualTime.until(Promise.resolve().then(hook), 30_000, failure === undefined ? limits.realMs : 2_000);
         } catch (error) {
           failure ??= String(error instanceof Error ? error.message : error) || 'failed';
         }

@@ -12,6 +12,8 @@ export const swap = {
   texts: new Map<string, ScriptText>() as ReadonlyMap<string, ScriptText>,
   /** Marks of the statements that have run. */
   ran: new Set<string>(),
+  /** Texts of the scripts that were called, as `keyOf` returns them. */
+  called: new Set<string>(),
   install,
 };
 
@@ -21,6 +23,11 @@ function install(): void {
   const { add } = RegisteredScripts.prototype;
   RegisteredScripts.prototype.add = function (scripts, makeRunner) {
     return add.call(this, scripts, (script) => makeRunner(swapped(script)));
+  };
+  const { runnerOf } = RegisteredScripts.prototype;
+  RegisteredScripts.prototype.runnerOf = function (script) {
+    swap.called.add(keyOf(script));
+    return runnerOf.call(this, script);
   };
   countSteps();
   const engine = ScriptEngine.prototype as unknown as {

@@ -25,18 +25,20 @@ export class TestTree {
   private block: Block | undefined;
   private file = '';
 
+  /** @param cluster false if there is no Cluster: suites that run on several servers leave it out */
+  constructor(private readonly cluster: boolean) {}
+
   install(): void {
     const describe = (name: unknown, fill: () => void): void => {
-      if (/cluster/i.test(String(name)) && this.block === undefined) return;
       this.within(String(name), fill);
     };
     const it = (name: string, run: Step): void => this.add(name, run);
     const skipped = (): void => undefined;
     const each = Object.assign(bind(it as never), {});
-    // A Cluster in memory does not exist. Each suite names the servers that it runs on.
+    // Each suite names the servers that it runs on.
     const eachBlock = (rows: readonly unknown[], ...rest: unknown[]) =>
       (bind(describe as never) as (...args: unknown[]) => unknown)(
-        Array.isArray(rows) && !('raw' in rows)
+        !this.cluster && Array.isArray(rows) && !('raw' in rows)
           ? rows.filter((row) => !/cluster/i.test(String([row].flat()[0])))
           : rows,
         ...rest,

@@ -57,10 +57,12 @@ const startWall = RealDate.now() - now;
 let count = 0;
 let ownResources = new Map<string, number>();
 
+let isInstalled = false;
+
 export const virtualTime = {
   install,
   /** Milliseconds that have passed by this time. */
-  nowMs: (): number => now,
+  nowMs: (): number => (isInstalled ? now : realNow()),
   realMs: realNow,
   realTimeout,
   /** Drops all timers. */
@@ -69,6 +71,7 @@ export const virtualTime = {
 };
 
 function install(): void {
+  isInstalled = true;
   const start = (
     callback: (...args: unknown[]) => void,
     ms: number,
@@ -143,10 +146,11 @@ function sleep<T>(ms = 1, value?: T, { signal }: { signal?: AbortSignal } = {}):
 }
 
 /**
- * Lets time pass until `work` has ended. @throws Error after `limitMs` of this time or `realLimitMs` of real time, or if nothing is left
+ * Lets time pass until `work` has ended. If this time is not installed, real time passes. @throws Error after `limitMs` of this time or `realLimitMs` of real time, or if nothing is left
  * that could end it
  */
 async function until<T>(work: Promise<T>, limitMs: number, realLimitMs: number): Promise<T> {
+  if (!isInstalled) return inTime(work, realLimitMs);
   let ended = false;
   const end = (): void => void (ended = true);
   work.then(end, end);
@@ -159,6 +163,14 @@ async function until<T>(work: Promise<T>, limitMs: number, realLimitMs: number):
     if (timer.dueAt > latest || realNow() > realLatest) throw new Error('the test took too long');
     fire(timer);
   }
+}
+
+async function inTime<T>(work: Promise<T>, limitMs: number): Promise<T> {
+  let limit: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    limit = realTimeout(() => reject(new Error('the test took too long')), limitMs);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(limit));
 }
 
 function nextTimer(): VirtualTimer | undefined {

@@ -9,7 +9,11 @@ const ENTRY = join(ROOT, 'test', 'support', 'worker-entry.cjs');
 export class WorkerProcess {
   private child: ChildProcess | undefined;
 
-  constructor(private readonly lib: string) {}
+  /** @param real true if the tests run on real servers, which this process has started */
+  constructor(
+    private readonly lib: string,
+    private readonly real: boolean,
+  ) {}
 
   /** @returns the answer; undefined if there was none in time: then the process was ended */
   async ask<T>(task: Task, limitMs: number): Promise<T | undefined> {
@@ -38,7 +42,7 @@ export class WorkerProcess {
 
   private start(): ChildProcess {
     const output = process.env.LUANEST_MUTANTS_OUTPUT === '1' ? 'inherit' : 'ignore';
-    return fork(ENTRY, [join(ROOT, 'mutants', 'run', 'worker.ts'), this.lib], {
+    return fork(ENTRY, [join(ROOT, 'mutants', 'run', 'worker.ts'), this.lib, this.real ? 'real' : 'memory'], {
       stdio: ['ignore', output, output, 'ipc'],
     });
   }
