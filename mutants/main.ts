@@ -32,7 +32,7 @@ async function main(): Promise<void> {
     throw new Error(`There is no lib "${unknown}" with scripts. Libs: ${[...all.keys()].join(', ')}.`);
   const wrong = outdated(readEquivalents(), all.values());
   if (wrong.length > 0)
-    throw new Error(`mutants/equivalent.json has entries that are no mutants: ${JSON.stringify(wrong)}`);
+    throw new Error(`mutants/equivalent.json has entries that match no mutant: ${JSON.stringify(wrong)}`);
   const settings: Settings = {
     changed: values.changed === true,
     onlyMemory: values.memory === true,

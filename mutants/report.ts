@@ -31,17 +31,30 @@ export function writeReport(libs: ReadonlyMap<string, LibScripts>): Total {
     'Score: killed mutants of those that are not equivalent. A mutant is equivalent if it cannot change what a caller or a key',
     'shows: the reasons are below, from `mutants/equivalent.json`.',
     '',
-    '| Lib | Mutants | Killed | Equivalent | Survivors | Score | Files measured | Tests | Seconds | Workers | Day |',
-    '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |',
-    ...rows.map(({ lib, result, total, scripts }) => {
-      const files = `${currentFiles(scripts, result).length} of ${scripts.files.length}`;
-      const how =
-        result === undefined
-          ? '- | - | - | -'
-          : `${result.tests} | ${result.seconds} | ${result.workers} | ${result.measured}`;
-      return `| ${lib} | ${figures(total)} | ${files} | ${how} |`;
-    }),
-    `| **all** | ${figures(sum)} | | | | | |`,
+    ...table([
+      [
+        'Lib',
+        'Mutants',
+        'Killed',
+        'Equivalent',
+        'Survivors',
+        'Score',
+        'Files measured',
+        'Tests',
+        'Seconds',
+        'Workers',
+        'Day',
+      ],
+      ...rows.map(({ lib, result, total, scripts }) => [
+        lib,
+        ...figures(total),
+        `${currentFiles(scripts, result).length} of ${scripts.files.length}`,
+        ...(result === undefined
+          ? ['-', '-', '-', '-']
+          : [result.tests, result.seconds, result.workers, result.measured].map(String)),
+      ]),
+      ['**all**', ...figures(sum), '', '', '', '', ''],
+    ]),
     '',
     ...rows.flatMap(({ lib, scripts, result }) => survivorsOf(lib, scripts, result)),
   ];
@@ -49,8 +62,18 @@ export function writeReport(libs: ReadonlyMap<string, LibScripts>): Total {
   return sum;
 }
 
-function figures({ mutants, killed, equivalent, survivors, score }: Total): string {
-  return mutants === 0 ? '- | - | - | - | -' : `${mutants} | ${killed} | ${equivalent} | ${survivors} | ${score} %`;
+function figures({ mutants, killed, equivalent, survivors, score }: Total): string[] {
+  if (mutants === 0) return ['-', '-', '-', '-', '-'];
+  return [mutants, killed, equivalent, survivors, `${score} %`].map(String);
+}
+
+/** Returns the lines of a table, of which the first row is the head. */
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, at) => Math.max(3, ...rows.map((row) => row[at]?.length ?? 0)));
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |`;
+  const [head = [], ...others] = rows.map(line);
+  return [String(head), line(widths.map((width) => '-'.repeat(width))), ...others.map(String)];
 }
 
 /** Returns what was measured for files that have not changed since. */

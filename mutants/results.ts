@@ -16,7 +16,7 @@ export interface Survivor {
   readonly covered: boolean;
 }
 
-/** What was measured for one file of Lua. */
+/** Measured numbers of one file of Lua. */
 export interface FileResult {
   /** Of the text that was measured. */
   readonly hash: string;
@@ -59,7 +59,7 @@ export function readResult(lib: string): LibResult | undefined {
 export function writeResult(lib: string, result: LibResult): void {
   const path = join(FOLDER, `${lib}.json`);
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, `${JSON.stringify(result, undefined, 1)}\n`);
+  writeFileSync(path, `${JSON.stringify(result, undefined, 2)}\n`);
 }
 
 export function hashOf(text: string): string {
@@ -79,7 +79,7 @@ export function readEquivalents(): readonly Equivalent[] {
   return JSON.parse(readFileSync(EQUIVALENT, 'utf8')) as Equivalent[];
 }
 
-/** Returns the equivalents that are no mutant of the present Lua: they must be removed or moved. */
+/** Returns the equivalents that match no mutant of the present Lua: remove or correct them. */
 export function outdated(equivalents: readonly Equivalent[], libs: Iterable<LibScripts>): Equivalent[] {
   const keys = new Set([...libs].flatMap((lib) => lib.mutants().map((one) => key(one.path, one.lineText, one))));
   return equivalents.filter((one) => !keys.has(key(one.path, one.line, one)));

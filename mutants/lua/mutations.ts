@@ -3,7 +3,7 @@ import { parse, type Statement, type Syntax } from './syntax';
 
 /** One small change of a file of Lua. */
 export interface Mutation extends Range {
-  /** What is changed, in words. */
+  /** The sort of change, in words. */
   readonly kind: string;
   /** Text that replaces the range. */
   readonly text: string;

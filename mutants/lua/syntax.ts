@@ -10,7 +10,7 @@ export interface Statement extends Range {
   readonly namesEnd?: number;
 }
 
-/** What a source consists of, each list in the order of the source. */
+/** Contents of a source, each list in the order of the source. */
 export interface Syntax {
   readonly statements: readonly Statement[];
   /** Operators: comparisons, `and`, `or`, `not`. */

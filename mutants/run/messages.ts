@@ -1,4 +1,4 @@
-/** What a test did with the unchanged scripts. */
+/** Behaviour of a test with the unchanged scripts. */
 export interface Coverage {
   readonly test: string;
   /** Time it took, by its own time and in fact, ms. */
