@@ -35,7 +35,7 @@ async function main(): Promise<void> {
     throw new Error(`mutants/equivalent.json has entries that match no mutant: ${JSON.stringify(wrong)}`);
   const settings: Settings = {
     changed: values.changed === true,
-    onlyMemory: values.memory === true,
+    onlyMemory: true,
     workers: Number(values.workers ?? availableParallelism()),
     log: (line) => values.json !== true && print(line),
   };
