@@ -1,10 +1,12 @@
-import { LibScripts, type Mutant } from './lua/scripts';
+import type { LibScripts, Mutant } from './lua/scripts';
 import { hashOf, survivorOf, type FileResult, type Survivor } from './results';
 import type { Coverage, Order, Outcome } from './run/messages';
 import { WorkerProcess } from './run/worker-process';
 
 /** Most time for all tests on one mutant, ms. */
 const MUTANT_LIMIT_MS = 120_000;
+/** A process that is larger than this is started again, MB. */
+const MOST_MEGABYTES = 600;
 const TEST_LIMIT_MS = 60_000;
 
 /** Runs the tests of a lib on the mutants of its scripts. */
@@ -60,8 +62,13 @@ export class LibRun {
       const asked = { kind: 'mutant', index, orders } as const;
       const outcome: Outcome =
         orders.length === 0
-          ? { runs: 0 }
-          : ((await worker.ask<Outcome>(asked, MUTANT_LIMIT_MS)) ?? { killer: '', failure: 'took too long', runs: 0 });
+          ? { megabytes: 0 }
+          : ((await worker.ask<Outcome>(asked, MUTANT_LIMIT_MS)) ?? {
+              killer: '',
+              failure: 'took too long',
+              megabytes: 0,
+            });
+      if (outcome.megabytes > MOST_MEGABYTES) worker.stop();
       if (outcome.killer === undefined)
         survivors.push(survivorOf(mutant, this.scripts, orders.length > 0 || again !== undefined));
       else this.kills.set(outcome.killer + path, (this.kills.get(outcome.killer + path) ?? 0) + 1);

@@ -1,4 +1,4 @@
-// npm run mutants -- [lib...] [--changed] [--memory] [--json] [--workers N]
+// npm run mutants -- [lib...] [--changed] [--again] [--memory] [--json] [--workers N]
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { LibRun } from './lib-run';
@@ -8,7 +8,10 @@ import { writeReport } from './report';
 import { hashOf, outdated, readEquivalents, readResult, writeResult, type FileResult } from './results';
 
 interface Settings {
+  /** True: files that were measured are not measured again. */
   readonly changed: boolean;
+  /** True: but their survivors are. */
+  readonly again: boolean;
   /** True: survivors do not get the tests that need real servers. */
   readonly onlyMemory: boolean;
   readonly workers: number;
@@ -21,6 +24,7 @@ async function main(): Promise<void> {
     allowPositionals: true,
     options: {
       changed: { type: 'boolean' },
+      again: { type: 'boolean' },
       memory: { type: 'boolean' },
       json: { type: 'boolean' },
       workers: { type: 'string' },
@@ -34,7 +38,8 @@ async function main(): Promise<void> {
   if (wrong.length > 0)
     throw new Error(`mutants/equivalent.json has entries that match no mutant: ${JSON.stringify(wrong)}`);
   const settings: Settings = {
-    changed: values.changed === true,
+    changed: values.changed === true || values.again === true,
+    again: values.again === true,
     onlyMemory: true,
     workers: Number(values.workers ?? availableParallelism()),
     log: (line) => values.json !== true && print(line),
@@ -56,7 +61,9 @@ async function runLib(scripts: LibScripts, settings: Settings): Promise<void> {
       return file !== undefined && file.hash === hashOf(text) ? [[path, file] as const] : [];
     }),
   );
-  const wanted = scripts.files.filter(({ path }) => !known.has(path)).map(({ path }) => path);
+  const wanted = scripts.files
+    .map(({ path }) => path)
+    .filter((path) => !known.has(path) || (settings.again && known.get(path)?.survivors.length !== 0));
   const survived = (): string[] => [...known].filter(([, file]) => needsRealServers(file)).map(([path]) => path);
   if (wanted.length === 0 && (settings.onlyMemory || survived().length === 0)) {
     return settings.log(`${lib}: no changed scripts`);
@@ -66,7 +73,7 @@ async function runLib(scripts: LibScripts, settings: Settings): Promise<void> {
   const real = new LibRun(scripts, settings.workers, true);
   const measure = async (run: LibRun, path: string): Promise<void> => {
     const from = performance.now();
-    const again = run === real ? known.get(path) : undefined;
+    const again = known.get(path);
     const result = await run.measure(path, again);
     known.set(path, run === real ? { ...result, real: true } : result);
     writeResult(lib, {
@@ -77,7 +84,7 @@ async function runLib(scripts: LibScripts, settings: Settings): Promise<void> {
       files: Object.fromEntries([...known].sort()),
     });
     const { mutants, survivors, timeouts } = result;
-    const took = `${seconds(from)}${again === undefined ? '' : ', on real servers'}`;
+    const took = `${seconds(from)}${run === real ? ', on real servers' : ''}`;
     settings.log(`${path}: ${mutants} mutants, ${survivors.length} survivors, ${timeouts} by time, ${took}`);
   };
   let stopServers = (): Promise<void> => Promise.resolve();

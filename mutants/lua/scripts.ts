@@ -49,7 +49,7 @@ export class LibScripts {
   static read(): Map<string, LibScripts> {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- an ES module, which a CommonJS file loads this way
     const { readScripts } = require('../../tools/lua-scripts.mjs') as {
-      readScripts(root: string): Map<string, readonly LuaScript[]>;
+      readScripts(this: void, root: string): Map<string, readonly LuaScript[]>;
     };
     const found = new Map<string, LibScripts>();
     for (const [folder, scripts] of readScripts(ROOT)) {

@@ -12,6 +12,7 @@ const servers = new Set<Server>();
 
 /** Notes the in-memory servers of this process, so that they can be emptied. */
 export function noteServers(): void {
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with its object
   const { open } = Server.prototype;
   Server.prototype.open = function (...args) {
     servers.add(this);

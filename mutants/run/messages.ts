@@ -26,5 +26,6 @@ export interface Outcome {
   /** Test that failed; undefined if none did. */
   readonly killer?: string | undefined;
   readonly failure?: string | undefined;
-  readonly runs: number;
+  /** Memory of the process, MB. What failed tests leave behind makes it grow. */
+  readonly megabytes: number;
 }

@@ -20,19 +20,19 @@ export const swap = {
 let steps = 0;
 
 function install(): void {
-  const { add } = RegisteredScripts.prototype;
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- they are called with their object
+  const { add, runnerOf } = RegisteredScripts.prototype;
   RegisteredScripts.prototype.add = function (scripts, makeRunner) {
     return add.call(this, scripts, (script) => makeRunner(swapped(script)));
   };
-  const { runnerOf } = RegisteredScripts.prototype;
   RegisteredScripts.prototype.runnerOf = function (script) {
     swap.called.add(keyOf(script));
     return runnerOf.call(this, script);
   };
   countSteps();
   const engine = ScriptEngine.prototype as unknown as {
-    call(words: readonly string[]): unknown;
-    run(...args: unknown[]): unknown;
+    call: (this: object, words: readonly string[]) => unknown;
+    run: (this: object, ...args: unknown[]) => unknown;
   };
   const { call, run } = engine;
   engine.call = function (words) {

@@ -17,7 +17,7 @@ export interface Test {
   readonly run: Step;
 }
 
-export const mocker = new ModuleMocker(globalThis as ConstructorParameters<typeof ModuleMocker>[0]);
+export const mocker = new ModuleMocker(globalThis);
 
 /** Collects the tests of files: it defines the globals of Jest, which the files call when they are loaded. */
 export class TestTree {

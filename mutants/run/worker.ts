@@ -1,12 +1,12 @@
 // A process that runs tests of one lib on mutants: node worker-entry.cjs worker.ts LIB [real]
 import { virtualTime } from './virtual-time';
-// eslint-disable-next-line import-x/order, import-x/first -- before anything that reads the time
 const real = process.argv[4] === 'real';
 if (!real) {
   virtualTime.install();
   process.env.LUANEST_TEST_SERVER = 'memory';
 }
 import { readdirSync, readFileSync } from 'node:fs';
+import Module from 'node:module';
 import { join } from 'node:path';
 import { LibScripts, ROOT, type Mutant } from '../lua/scripts';
 import { noteServers, runTest } from './execute';
@@ -14,8 +14,8 @@ import type { Coverage, Outcome, Task } from './messages';
 import { swap } from './swap';
 import { TestTree, type Test } from './test-tree';
 
-/** Files with these need real servers or processes. */
-const OUTSIDE = /startRedis|startCluster|startFaultProxy|startSentinel|sharedRedisUrl|child_process|useFakeTimers/;
+/** Files with these start processes of their own. Tests that only need a real server fail by themselves in memory. */
+const OUTSIDE = /child_process|forkWorker|fork-worker|startWorker/;
 const COVER_LIMITS = { virtualMs: 120_000, realMs: real ? 90_000 : 20_000 };
 
 const lib = process.argv[3] ?? '';
@@ -36,24 +36,41 @@ function load(): Map<string, Test> {
   tree.install();
   swap.install();
   noteServers();
+  if (!real) refuseServers();
   for (const name of readdirSync(folder).sort()) {
     if (!name.endsWith('.spec.ts') || (!real && OUTSIDE.test(readFileSync(join(folder, name), 'utf8')))) continue;
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- it defines its tests when it is loaded
     tree.load(name, (file) => require(join(folder, file)) as unknown);
   }
   return new Map(tree.tests.map((test) => [test.id, test]));
+}
+
+/** Lets the functions that start servers fail at once. */
+function refuseServers(): void {
+  const loader = Module as unknown as { _load(request: string, ...rest: unknown[]): object };
+  const { _load: loadModule } = loader;
+  const refuse = (): Promise<never> => Promise.reject(new Error('needs a real server'));
+  loader._load = (request, ...rest) => {
+    const loaded = loadModule(request, ...rest);
+    if (request !== 'luanest/testing/servers') return loaded;
+    const starters = Object.keys(loaded).filter((name) => name.startsWith('start'));
+    return { ...loaded, ...Object.fromEntries(starters.map((name) => [name, refuse])) };
+  };
 }
 
 async function answer(task: Task): Promise<readonly string[] | Coverage | Outcome> {
   if (task.kind === 'list') return [...tests.keys()];
   if (task.kind === 'cover') return cover(tests.get(task.test) as Test);
   swap.texts = scripts.textsOf(mutants[task.index] as Mutant);
-  let runs = 0;
   for (const { test, virtualMs, realMs } of task.orders) {
-    runs++;
     const failure = await runTest(tests.get(test) as Test, { virtualMs, realMs });
-    if (failure !== undefined) return { killer: test, failure: failure.slice(0, 200), runs };
+    if (failure !== undefined) return { killer: test, failure: failure.slice(0, 200), megabytes: megabytes() };
   }
-  return { runs };
+  return { megabytes: megabytes() };
+}
+
+function megabytes(): number {
+  return process.memoryUsage.rss() / 1_000_000;
 }
 
 async function cover(test: Test): Promise<Coverage> {
