@@ -40,7 +40,7 @@ async function main(): Promise<void> {
   const settings: Settings = {
     changed: values.changed === true || values.again === true,
     again: values.again === true,
-    onlyMemory: true,
+    onlyMemory: values.memory === true,
     workers: Number(values.workers ?? availableParallelism()),
     log: (line) => values.json !== true && print(line),
   };

@@ -14,9 +14,12 @@ import type { Coverage, Outcome, Task } from './messages';
 import { swap } from './swap';
 import { TestTree, type Test } from './test-tree';
 
-/** Files with these start processes of their own. Tests that only need a real server fail by themselves in memory. */
-const OUTSIDE = /child_process|forkWorker|fork-worker|startWorker/;
-const COVER_LIMITS = { virtualMs: 120_000, realMs: real ? 90_000 : 20_000 };
+/**
+ * Files with these start processes of their own, or wait for sockets. Tests that only need a real server of Redis fail by
+ * themselves in memory.
+ */
+const OUTSIDE = /child_process|forkWorker|fork-worker|startWorker|openHttp|fetch\(|getUrl|app\.listen\(/;
+const COVER_LIMITS = { virtualMs: 120_000, realMs: real ? 90_000 : 6_000 };
 
 const lib = process.argv[3] ?? '';
 const scripts = LibScripts.read().get(lib) as LibScripts;

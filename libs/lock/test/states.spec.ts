@@ -56,7 +56,7 @@ describe('each script of a lock, in a state and at a time of which all is known,
   const args = { owner: 'me#1', leaseMs: LEASE_MS, ttlMs: TTL_MS };
   const acquire = () => registry.run(acquireLock, { keys: { lock }, args });
   const renew = () => registry.run(renewLock, { keys: { lock }, args });
-  const release = () => registry.run(releaseLock, { keys: { lock }, args: { owner: args.owner } });
+  const release = (owner = 'me#1') => registry.run(releaseLock, { keys: { lock }, args: { owner } });
   const force = () => registry.run(forceUnlock, { keys: { lock }, args: { retentionMs: TTL_MS } });
   const status = () => registry.run(readStatus, { keys: { lock }, args: {} });
   const leave = (ticket: string) => registry.run(leaveQueue, { keys: { lock, queue }, args: { ticket } });
@@ -128,6 +128,12 @@ describe('each script of a lock, in a state and at a time of which all is known,
     await put(NOW + 1, 1, 7, 'me#1');
     expect(await release()).toBe(true);
     expect(messages).toEqual(['released']);
+  });
+
+  it('release: in one group, ends the lease of its owner only', async () => {
+    await put(NOW + 1, 0, 7, 'me#1');
+    expect(await Promise.all([release('other#1'), release(), release('other#1')])).toEqual([false, true, false]);
+    expect((await read())[0]).toBe(valueOf(0, 0, 7, 'me#1'));
   });
 
   it('force-unlock: raises the fence, and reports whether somebody held the lock', async () => {
