@@ -50,7 +50,7 @@ function load(): Map<string, Test> {
 
 /** Lets the functions that start servers fail at once. */
 function refuseServers(): void {
-  const loader = Module as unknown as { _load(request: string, ...rest: unknown[]): object };
+  const loader = Module as unknown as { _load: (request: string, ...rest: unknown[]) => object };
   const { _load: loadModule } = loader;
   const refuse = (): Promise<never> => Promise.reject(new Error('needs a real server'));
   loader._load = (request, ...rest) => {

@@ -132,7 +132,8 @@ describe('each script of a lock, in a state and at a time of which all is known,
 
   it('release: in one group, ends the lease of its owner only', async () => {
     await put(NOW + 1, 0, 7, 'me#1');
-    expect(await Promise.all([release('other#1'), release(), release('other#1')])).toEqual([false, true, false]);
+    const runs = [release('other#1'), release('other#2'), release(), release('other#1')];
+    expect(await Promise.all(runs)).toEqual([false, false, true, false]);
     expect((await read())[0]).toBe(valueOf(0, 0, 7, 'me#1'));
   });
 
@@ -216,5 +217,28 @@ describe('each script of a lock, in a state and at a time of which all is known,
     clock.set(NOW + 100);
     expect(await wait()).toEqual({ fence: 7, leftMs: 150, ahead: 2 });
     expect(messages).toEqual([]);
+  });
+
+  it('wait: takes a lock of its own whose lease ends now, and wakes nobody without need', async () => {
+    await put(NOW, 1, 7, 'me#1');
+    await client.hset(queue, { mine: ticketOf(2, NOW + 1), later: ticketOf(2, NOW + 1) });
+    expect(await wait()).toEqual({ fence: NOW_US, leftMs: 0, ahead: 0 });
+    await client.del(queue);
+    await put(NOW, 1, 7, 'other#1');
+    await client.hset(queue, { gone: ticketOf(1, NOW), odd: 'x'.repeat(16) + String(NOW + 9) });
+    expect(await wait()).toEqual({ fence: NOW_US, leftMs: 0, ahead: 0 });
+    expect(await client.exists(queue)).toBe(0);
+    expect(messages).toEqual([]);
+  });
+
+  it('wait: gives no turn before the lease has ended, and makes no lock', async () => {
+    const first = ticketOf(1, NOW + 40_000);
+    await client.hset(queue, { first });
+    await put(NOW + 1, 1, 7, 'other#1');
+    expect(await wait('mine', 1)).toEqual({ fence: 7, leftMs: 1, ahead: 1 });
+    expect(await client.hgetall(queue)).toEqual({ first, mine: ticketOf(NOW_US, NOW + 1) });
+    await client.del(lock);
+    expect(await wait('mine', 9)).toEqual({ fence: 0, leftMs: 250, ahead: 1 });
+    expect(await client.exists(lock)).toBe(0);
   });
 });
