@@ -98,7 +98,7 @@ describe('the explorer finds seeded defects of once', () => {
 });
 
 describe('the explorer finds seeded defects of rate limits', () => {
-  const settings = { scenario: 'seeded', requests: { A: 1, B: 1, C: 1 }, budgets: { time: 2, reset: 1 }, depth: 12 };
+  const settings = { scenario: 'seeded', requests: { A: 1, B: 1, C: 1 }, budgets: { time: 1, reset: 1 }, depth: 16 };
 
   it('a refund of a fixed window that does not compare the window takes hits of the next one', () => {
     const protocol = rateLimit({ ...settings, algorithm: 'fixed-window', limit: 1 });

@@ -68,6 +68,8 @@ describe('a key of another type', () => {
       pending: '0-0',
       waiting: '-',
       parked: '',
+      taken: 0,
+      held: [],
       triesAfter: '0',
       headsAfter: '0',
     };
