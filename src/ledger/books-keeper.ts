@@ -67,7 +67,7 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
       const problem = error instanceof Error ? error.message : String(error);
       if (problem !== this.lastProblem)
         this.logger.warn(
-          `Some fundings or refunds were not written to the ledger. A later round tries again. ${problem}`,
+          `Fundings and refunds could not all be checked or written to the ledger, so some may be missing there. A later round tries again. ${problem}`,
         );
       this.lastProblem = problem;
     }

@@ -16,7 +16,7 @@ export class ChannelListeners {
   constructor(private readonly connection: RedisConnection) {}
 
   /**
-   * Calls `listener` at each message of the channel, and once if messages may be missed from now on. After that it is not
+   * Calls `listener` at each message of the channel, and once if messages may be missed from now on, also if `listen` rejects. After that it is not
    * called until `listen` is called again.
    *
    * @returns a function that stops calling the listener

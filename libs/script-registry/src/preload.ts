@@ -155,7 +155,7 @@ export class Preload {
     problems.push(...lost.map((id) => `${id}: not connected`));
     if (problems.length === 0) return undefined;
     return (
-      `Scripts are not loaded on these masters: ${problems.join('; ')}. ` +
+      `These masters are not connected, or lack scripts: ${problems.join('; ')}. ` +
       `Check that this process can connect to them, and that they run Redis 7.0 or newer and allow SCRIPT LOAD.`
     );
   }

@@ -49,8 +49,8 @@ export interface ConsumerDefaults {
    */
   readonly pollMs?: number;
   /**
-   * With `ordered`: when this many keys of a partition have unsettled messages, the group reads no new messages of the
-   * partition; integer from 1 to 100,000. Default 10,000.
+   * With `ordered`: when this many keys of a partition have messages that were read and are not settled, the group reads no
+   * further messages of the partition; integer from 1 to 100,000. Default 10,000.
    */
   readonly maxKeys?: number;
 }

@@ -114,7 +114,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     const group = this.consumers.groupOf(name);
     if (group !== undefined) {
       throw forgetting.error(
-        `Consumers of this process read stream ${name}, for example in group ${group}. Stop them before you forget the stream.`,
+        `Consumers of this process read stream ${name}, for example in group ${group}. Stop them before you forget the stream, and await their stop(). Consumers of decorated handlers stop with the app.`,
       );
     }
     this.catalog.forget(name);

@@ -88,7 +88,7 @@ describe('errors are those of real faults', () => {
     await faults.redisUp();
     faults.nextCall('not-sent');
     // The error is made at once instead of at the deadline, so its text gives another reason.
-    const message = 'lock.acquire did not run: HOST is not connected. The call had no effect.';
+    const message = 'lock.acquire did not run: HOST is not connected, or not ready yet. The call had no effect.';
     const cause = expect.objectContaining({ kind: 'not-sent' }) as object;
     await expect(errorOf(memory.acquire('b'))).resolves.toEqual({ ...expected, message, cause });
     expect(redis.server.db.keys()).toEqual([]);

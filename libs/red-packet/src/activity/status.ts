@@ -41,7 +41,7 @@ export function statusOf(activityId: string, readings: readonly BucketReading[])
   };
 }
 
-/** Counts the refunded packets for which `onClosed` has not resolved yet. */
+/** Counts the refunded packets for which `onClosed` has not resolved yet; 0 if the activity was created without `onClosed`. */
 export function unreportedOf(readings: readonly BucketReading[]): number {
   return readings.reduce((total, { unreported }) => total + unreported, 0);
 }

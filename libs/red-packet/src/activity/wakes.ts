@@ -15,7 +15,7 @@ const REPEATED_MS = 60_000;
 // See DECISIONS.md: winners-wake-payout-runs
 /**
  * Wakes activities in which packets were won: puts them into a list in Redis that payout runs read. Sends the first wake at once,
- * and then at most one a second for each activity. A call that did not reach Redis, or was refused, is repeated with later ones.
+ * and then at most one a second for each activity. A call that may not have reached Redis, or was refused, is repeated with later ones.
  */
 export class Wakes {
   /** Activities to wake. */

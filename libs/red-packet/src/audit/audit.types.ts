@@ -61,7 +61,7 @@ export interface DeepBooks {
   /** Number of dead-lettered payouts; 0 without a `StreamConsumerModule` on the ScriptRegistry of RedPacketModule. */
   readonly deadLetters: number;
   /**
-   * Packets that the ledger has paid, but that Redis did not grant to this user, for example because a failover has lost the grant;
+   * Packets that the ledger has paid, but of which Redis has no grant to this user, for example because a failover has lost the grant;
    * the first 100. A copy that `conflict` took from the ledger is not a grant. An audit cannot detect grants that Redis lost before
    * the ledger paid them.
    */

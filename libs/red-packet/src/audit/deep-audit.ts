@@ -52,8 +52,8 @@ export class DeepAudit {
     }
     for (const { packetId, userId } of paid.rewound) {
       problems.add(
-        `the ledger has paid packet ${packetId} to ${JSON.stringify(userId)}, but Redis did not grant it to this user, or has only ` +
-          'the copy that conflict() took from the ledger',
+        `the ledger has paid packet ${packetId} to ${JSON.stringify(userId)}, but Redis has no grant of it to this user ` +
+          '(a failover may have lost the grant), or has only the copy that conflict() took from the ledger',
       );
     }
     return {
@@ -78,7 +78,7 @@ export class DeepAudit {
     return { book, problems, outboxRows, deadLetters, quiet };
   }
 
-  /** Reads the ledger's rows. Returns their sum, and the first 100 of those that Redis did not grant. */
+  /** Counts the ledger's rows and their cents, and returns the first 100 rows of which Redis has no grant. */
   private async ledger(layout: Layout, { ledger = [] }: AuditOptions, book: PacketBook) {
     const rewound: PaidPacket[] = [];
     let [packets, cents] = [0, 0];

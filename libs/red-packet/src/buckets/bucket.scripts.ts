@@ -39,7 +39,7 @@ export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[numb
   readonly outboxLength: number;
   /** Number of packets in the list of refunds. */
   readonly refundRecords: number;
-  /** Indexes of the buckets that packets are moving to. */
+  /** Indexes of the buckets to which a transfer of this bucket is not confirmed. Its packets may have arrived. */
   readonly outgoing: readonly number[];
   /** Id of the last payout row that was written, settled or not. Every grant changes it. '' without an outbox. */
   readonly lastRow: string;

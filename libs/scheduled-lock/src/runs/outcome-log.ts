@@ -13,7 +13,7 @@ export interface TickOutcome {
   readonly error?: unknown;
 }
 
-/** Series of consecutive ticks of a job for which Redis failed, or that were stale. */
+/** Series of consecutive ticks and runs by hand of a job for which Redis failed, or that were stale. */
 interface Streak {
   readonly sinceMs: number;
   ticks: number;
@@ -55,7 +55,7 @@ export class OutcomeLog {
     const why = error instanceof LuanestError ? error.code : error instanceof Error ? error.name : 'unknown error';
     const what = onRedisError === 'run' ? 'runs without the lock' : 'does not run';
     this.logger.warn(
-      `Job ${name}: Redis failed (${why}), so the job ${what} this time. Further failures are not logged until Redis answers again.`,
+      `Job ${name}: Redis failed (${why}), so the job ${what} this time. Further failures are not logged until a claim succeeds.`,
     );
   }
 
@@ -63,7 +63,8 @@ export class OutcomeLog {
     const failed = this.failing.get(name);
     if (failed && this.failing.delete(name)) {
       const what = onRedisError === 'run' ? 'ran without the lock' : 'did not run';
-      this.logger.log(`Job ${name}: Redis answers again. ${countOf(failed)} ${what} since ${at(failed.sinceMs)}.`);
+      const times = failed.ticks === 1 ? 'once' : `${failed.ticks} times`;
+      this.logger.log(`Job ${name}: Redis answers again. The job ${what} ${times} since ${at(failed.sinceMs)}.`);
     }
     if (outcome === 'stale') {
       if (!begins(this.stale, name)) return;
@@ -89,7 +90,7 @@ export class OutcomeLog {
   }
 }
 
-/** Counts a tick of a job. Returns true for the first tick of a series. */
+/** Counts a tick or a run by hand. Returns true for the first of a series. */
 function begins(streaks: Map<string, Streak>, name: string): boolean {
   const known = streaks.get(name);
   if (known) known.ticks++;

@@ -80,7 +80,7 @@ export class IoredisNode implements RedisNode {
     try {
       answer = this.ready
         ? (this.client.sendCommand(command) as Promise<unknown>)
-        : Promise.reject(new CommandFailure('not-sent', `${this.id} is not connected`));
+        : Promise.reject(new CommandFailure('not-sent', `${this.id} is not connected, or not ready yet`));
     } catch (error) {
       answer = Promise.reject(failureOf(command, error));
     }

@@ -68,7 +68,7 @@ export interface RedisNode {
    */
   run(name: string, args: CommandArg[], done: OnReply, failed: OnFailure): void;
   /**
-   * Sends the command between two TIME commands, so that the measured time includes neither the network nor Redis' queue.
+   * Sends the command between two TIME commands, so that the measured time has little of the network and of Redis' queue in it.
    *
    * @param took called with the time that the command took in Redis, ms, or undefined if this user may not send TIME; not
    *   called if the command failed, or TIME failed for another reason

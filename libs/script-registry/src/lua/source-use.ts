@@ -1,6 +1,6 @@
 import { isSignificant, tokenize, type LuaToken } from './tokens';
 
-/** Returns true if the name at index `at` is a field of a table, not a global. */
+/** Returns true if the name at index `at` follows `.` or `:`, so that it is a field of a table. Names in table constructors are not found. */
 export function isField(tokens: readonly LuaToken[], at: number): boolean {
   const before = tokens[at - 1]?.text;
   return (before === '.' || before === ':') && textAt(tokens, at - 2) !== '.';

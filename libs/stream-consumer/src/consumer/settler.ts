@@ -12,7 +12,7 @@ import type { Wakeup } from './wakeup';
 /** Most entries that one call settles, so that the script does not block Redis for long. */
 const ROWS_A_CALL = 128;
 /** Reason for which a session is lost; completes `This consumer may no longer own message ..., because`. */
-export const LEASE_LOST = 'the lease of this consumer was taken over, or Redis lost it';
+export const LEASE_LOST = 'the lease of this consumer was taken over, Redis lost it, or the group was deleted';
 
 const MAX_PROBLEM = 1_000;
 
@@ -22,7 +22,7 @@ export function problemOf(error: unknown): string {
   try {
     text = error instanceof Error ? `${error.name}: ${error.message}` : `${typeof error}: ${String(error)}`;
   } catch {
-    text = 'an error that cannot be shown';
+    text = 'a thrown value that cannot be shown';
   }
   return kept(text);
 }

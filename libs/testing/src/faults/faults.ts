@@ -74,7 +74,7 @@ export class ArmedFaults {
         const fail = (failure: CommandFailure): void => queueMicrotask(() => failed(failure));
         const lost = (): void =>
           fail(new CommandFailure('lost', `The connection to ${node.id} closed before the reply`));
-        if (fault === 'not-sent') fail(new CommandFailure('not-sent', `${node.id} is not connected`));
+        if (fault === 'not-sent') fail(new CommandFailure('not-sent', `${node.id} is not connected, or not ready yet`));
         else if (fault === 'refused') fail(new CommandFailure('reply', REFUSALS[code]));
         else if (runs) run(name, args, lost, failed);
         else lost();
