@@ -12,7 +12,7 @@ import { GuardCheck } from './limiter/limiter.port';
 import { InvalidRateLimitInputError } from './rate-limit.errors';
 import { events } from './rate-limit.events';
 import { resolveOptions, type ResolvedRateLimitOptions } from './rate-limit.options';
-import type { RateLimitService } from './rate-limit.service';
+import { RateLimitService } from './rate-limit.service';
 import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
 import { HttpResponses } from './responses/http-responses';
 import { evaluateRule, UNKNOWN_SUBJECT } from './rules/evaluate-rule';
@@ -31,14 +31,14 @@ const DECIDED = Symbol('luanest:rate-limit-decided');
 /** Context of a request, with the enforcer that decided it. All guards of a route get the same context object. */
 type MarkedContext = ExecutionContext & { [DECIDED]?: RateLimitEnforcer };
 
-/** Enforcers of services that no module of the app provides: mocks of unit tests. */
-const ofMocks = new WeakMap<object, RateLimitEnforcer>();
+/** The enforcer of each service, also of a mock of a unit test. */
+const enforcers = new WeakMap<object, RateLimitEnforcer>();
 
 /** Decides the requests of RateLimitGuard, by the decisions of RateLimitService. */
 export class RateLimitEnforcer {
   /**
-   * Returns the enforcer of the app. Without RateLimitModule, returns an enforcer with the default options for a mock of
-   * RateLimitService; undefined if there is no mock, or one without `consume`.
+   * Returns the enforcer of a service. For a mock without RateLimitModule, returns one with the default options. Undefined if
+   * there is no service, or a mock without `consume`, or the service of a module that has no enforcer yet.
    *
    * @param provided what Nest injects as RateLimitEnforcer
    */
@@ -46,9 +46,9 @@ export class RateLimitEnforcer {
     if (provided instanceof RateLimitEnforcer)
       return (provided.service as Partial<RateLimitService>).consume ? provided : undefined;
     if (!service?.consume) return undefined;
-    const enforcer = ofMocks.get(service) ?? new RateLimitEnforcer(service as RateLimitService, resolveOptions({}));
-    ofMocks.set(service, enforcer);
-    return enforcer;
+    const known = enforcers.get(service);
+    if (known !== undefined || service instanceof RateLimitService) return known;
+    return new RateLimitEnforcer(service as RateLimitService, resolveOptions({}));
   }
 
   readonly plans: RoutePlans;
@@ -64,6 +64,7 @@ export class RateLimitEnforcer {
     private readonly service: RateLimitService,
     private readonly options: ResolvedRateLimitOptions,
   ) {
+    enforcers.set(service, this);
     this.plans = new RoutePlans(options.rules);
     this.responses = new HttpResponses(options.responses);
     this.proxies = options.proxyWarnings ? new ProxyWarnings() : undefined;

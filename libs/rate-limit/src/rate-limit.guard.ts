@@ -17,13 +17,17 @@ const MISSING = { where: 'RateLimitGuard', service: 'RateLimitService', method: 
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
-  private readonly enforcer: RateLimitEnforcer | undefined;
+  // Not TypeScript's `private`, so that an app's own guard may have fields of these names.
+  #enforcer: RateLimitEnforcer | undefined;
+  readonly #service: RateLimitService | undefined;
+  readonly #provided: unknown;
 
   constructor(
     @InjectService(RateLimitService) service: RateLimitService | undefined,
-    @Optional() @Inject(RateLimitEnforcer) enforcer?: unknown,
+    @Optional() @Inject(RateLimitEnforcer) provided?: unknown,
   ) {
-    this.enforcer = RateLimitEnforcer.of(enforcer, service);
+    this.#service = service;
+    this.#provided = provided;
   }
 
   /**
@@ -36,7 +40,9 @@ export class RateLimitGuard implements CanActivate {
    * function throws
    */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    return this.enforcer === undefined ? plain() : this.enforcer.admit(context);
+    // Found at a request, because Nest may make the guard before the enforcer.
+    this.#enforcer ??= RateLimitEnforcer.of(this.#provided, this.#service);
+    return this.#enforcer === undefined ? plain() : this.#enforcer.admit(context);
   }
 }
 

@@ -22,18 +22,22 @@ import { RateLimitService } from './rate-limit.service';
  */
 @Injectable()
 export class RateLimitInterceptor implements NestInterceptor {
-  private readonly enforcer: RateLimitEnforcer | undefined;
+  #enforcer: RateLimitEnforcer | undefined;
+  readonly #service: RateLimitService | undefined;
+  readonly #provided: unknown;
 
   constructor(
     @InjectService(RateLimitService) service: RateLimitService | undefined,
-    @Optional() @Inject(RateLimitEnforcer) enforcer?: unknown,
+    @Optional() @Inject(RateLimitEnforcer) provided?: unknown,
   ) {
-    this.enforcer = RateLimitEnforcer.of(enforcer, service);
+    this.#service = service;
+    this.#provided = provided;
   }
 
   /** Runs the handler, and refunds its hits if its outcome does not count. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const { enforcer } = this;
+    // Found at a call, as in RateLimitGuard.
+    const enforcer = (this.#enforcer ??= RateLimitEnforcer.of(this.#provided, this.#service));
     const decision = enforcer?.takeDecision(context);
     if (enforcer === undefined || decision === undefined) return next.handle();
     return next.handle().pipe(
