@@ -25,7 +25,7 @@ export class ActivityFinder {
   /** Ids of a page of the index that were not looked at yet. */
   private page: string[] = [];
   /** Activities that could not be looked at. The next searches look at them again. */
-  private readonly failed = new Set<string>();
+  private readonly failed = new Map<string, { readonly countDead: boolean }>();
   /** Activities that need not be checked because of their state alone, and until when, by `time.monotonicMs()`. */
   private readonly resting = new Map<string, number>();
   private stopped = false;
@@ -68,15 +68,16 @@ export class ActivityFinder {
     let left = all ? Infinity : LOOKS;
     let failure: { readonly error: unknown } | undefined;
     const lookAt = async (activityId: string): Promise<void> => {
+      const countDead = all || (this.failed.get(activityId)?.countDead ?? false);
       this.failed.delete(activityId);
       try {
-        await this.look(activityId, all);
+        await this.look(activityId, countDead);
       } catch (error) {
         failure ??= { error };
-        this.failed.add(activityId);
+        this.failed.set(activityId, { countDead });
       }
     };
-    const again = [...this.failed].slice(0, LOOKS);
+    const again = [...this.failed.keys()].slice(0, LOOKS);
     for (let more = true; more && left > 0 && !this.stopped;) {
       if (this.page.length === 0) await this.readPage();
       const ids = this.page.splice(0, Math.min(left, LOOKS_AT_ONCE));
