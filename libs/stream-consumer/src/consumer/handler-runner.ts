@@ -200,7 +200,9 @@ export class HandlerRunner {
 
   private decide(delivery: Delivery): void {
     delivery.decided = true;
-    delivery.session.held.delete(delivery.entry.id);
+    const { held } = delivery.session;
+    // After a failover, the session may have taken the entry a second time.
+    if (held.get(delivery.entry.id) === delivery) held.delete(delivery.entry.id);
   }
 
   private pauseAfter(attempt: number): number {
