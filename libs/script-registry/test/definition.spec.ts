@@ -14,7 +14,7 @@ import { slotOf } from '../../internal/src';
 import { connectIoredis } from '../src/connection/ioredis-connection';
 import { formsOf } from '../src/lua/forms';
 import { sourceUse } from '../src/lua/source-use';
-import { tokenize } from '../src/lua/tokens';
+import { splitLua } from '../src/lua/tokens';
 import { resolveOptions } from '../src/script-registry.options';
 import { standaloneClient } from './support';
 
@@ -177,8 +177,8 @@ describe('defineScript', () => {
       fc.property(
         fc.array(piece),
         (pieces) =>
-          tokenize(pieces.join(''))
-            .map(({ text }) => text)
+          splitLua(pieces.join(''))
+            .tokens.map(({ text }) => text)
             .join('') === pieces.join(''),
       ),
     );

@@ -12,7 +12,7 @@ import {
   sourceUse,
   TIME_CALL_LENGTH,
 } from './source-use';
-import { isSignificant, tokenize, type LuaToken } from './tokens';
+import { splitLua, type LuaToken } from './tokens';
 import {
   captures,
   FINISHED_LUA,
@@ -75,14 +75,12 @@ function argIndexesOf(fixedArgs: readonly boolean[]): string[] {
 
 /** Changes Lua for a form. Line breaks stay, comments are removed. */
 function rewrite(source: string, { argIndexes, time, calls }: Rewriting): string {
-  const tokens = tokenize(source);
-  const significant = tokens.flatMap((token, at) => (isSignificant(token) ? [at] : []));
-  const code = significant.map((at) => tokens[at] as LuaToken);
+  const { tokens, code, places } = splitLua(source);
   const texts = tokens.map((token) =>
     token.kind === 'comment' ? ` ${token.text.replace(/[^\r\n]/g, '')}` : token.text,
   );
   const replace = (from: number, to: number, text: string): void => {
-    for (let i = from; i <= to; i++) texts[significant[i] as number] = i === from ? text : '';
+    for (let i = from; i <= to; i++) texts[places[i] as number] = i === from ? text : '';
   };
   for (let i = 0; i < code.length; i++) {
     const { kind, text } = code[i] as LuaToken;

@@ -1,6 +1,6 @@
 import { loneReply } from './lone-reply';
 import { closingOf, isField, textAt } from './source-use';
-import { isSignificant, tokenize, type LuaToken } from './tokens';
+import { splitLua, type LuaToken } from './tokens';
 import { inline } from './wrapper';
 
 /**
@@ -63,10 +63,8 @@ const BRACKETS = ['(', '{', '['];
  */
 export function encodeReturns(shared: string, source: string, known: Known): EncodedReturns | undefined {
   const { timed } = known;
-  const tokens = tokenize(source);
-  const places = tokens.flatMap((token, at) => (isSignificant(token) ? [at] : []));
-  const code = places.map((at) => tokens[at] as LuaToken);
-  const sharedCode = tokenize(shared).filter(isSignificant);
+  const { tokens, code, places } = splitLua(source);
+  const sharedCode = splitLua(shared).code;
   const outer = read(sharedCode, known.ownRedis);
   const inner = read(code, known.ownRedis);
   // A `return` in `shared` would end the script before its source.

@@ -1,4 +1,4 @@
-import { isSignificant, tokenize, type LuaToken } from './tokens';
+import { splitLua, type LuaToken } from './tokens';
 
 /** Returns true if the name at index `at` follows `.` or `:`, so that it is a field of a table. Names in table constructors are not found. */
 export function isField(tokens: readonly LuaToken[], at: number): boolean {
@@ -8,8 +8,8 @@ export function isField(tokens: readonly LuaToken[], at: number): boolean {
 
 /** Returns the number in `NAME[number]` at index `at`, and the index of the closing bracket; undefined for any other use. */
 export function literalIndex(tokens: readonly LuaToken[], at: number): { end: number; index: number } | undefined {
-  const [open, number, close] = [tokens[at + 1], tokens[at + 2], tokens[at + 3]];
-  if (open?.text !== '[' || number?.kind !== 'number' || close?.text !== ']') return undefined;
+  const number = tokens[at + 2];
+  if (number?.kind !== 'number' || textAt(tokens, at + 1) !== '[' || textAt(tokens, at + 3) !== ']') return undefined;
   return { end: at + 3, index: Number(number.text) };
 }
 
@@ -33,8 +33,9 @@ export function isTimeCall(tokens: readonly LuaToken[], at: number): boolean {
  * no other part of the Lua can see a change of that result.
  */
 export function readsTimeOnce(...texts: readonly string[]): boolean {
-  const tokens = texts.flatMap((text) => tokenize(text).filter(isSignificant));
-  const calls = tokens.flatMap((_, at) => (isTimeCall(tokens, at) ? [at] : []));
+  const tokens = texts.flatMap((text) => splitLua(text).code);
+  const calls: number[] = [];
+  for (let at = 0; at < tokens.length; at++) if (isTimeCall(tokens, at)) calls.push(at);
   const [at = 0] = calls;
   const repeats = tokens.slice(0, at).some(({ text }) => ['function', 'for', 'while', 'repeat'].includes(text));
   return calls.length === 1 && textAt(tokens, at - 1) === '=' && !repeats;
@@ -65,6 +66,8 @@ export interface SourceUse {
 /** Globals that give access to code or state that all calls of a group share. */
 const REACHING = ['_G', 'getfenv', 'setfenv', 'load', 'loadstring', 'collectgarbage', 'gcinfo'];
 const METATABLES = ['setmetatable', 'getmetatable', 'newproxy'];
+/** All names that `sourceUse` looks at. */
+const READ = new Set([...REACHING, ...METATABLES, 'redis', 'math', 'KEYS', 'ARGV']);
 /** Fields of `redis` whose use does not affect the next call of a group. */
 const HARMLESS = /^(call|pcall|error_reply|status_reply|sha1hex|log|LOG_\w+|acl_check_cmd|REDIS_VERSION(_NUM)?)$/;
 /** Keywords of Lua. The tokenizer returns them as names, but they are not variables. */
@@ -81,10 +84,7 @@ const CLOSING = new Map([
 
 /** Analyses how Lua uses KEYS, ARGV and state that calls share. Comments and strings are ignored. */
 export function sourceUse(...texts: readonly string[]): SourceUse {
-  const tokens = texts.flatMap((text) => [
-    ...tokenize(text).filter(isSignificant),
-    { kind: 'symbol', text: ';' } as const,
-  ]);
+  const tokens = texts.flatMap((text) => splitLua(text).code.concat({ kind: 'symbol', text: ';' }));
   const indexes = { KEYS: [] as number[], ARGV: [] as number[] };
   const found = { whole: false, varargs: false, metatables: false, time: false, ownRedis: true };
   let [alone, reserved]: (string | undefined)[] = [];
@@ -96,7 +96,7 @@ export function sourceUse(...texts: readonly string[]): SourceUse {
     }
     if (kind !== 'name') continue;
     if (text.startsWith('luanest_')) reserved ??= text;
-    if (isField(tokens, at)) continue;
+    if (!READ.has(text) || isField(tokens, at)) continue;
     alone ??= reasonAt(tokens, at);
     // _G itself has a metatable, which refuses unknown fields.
     if (METATABLES.includes(text) || text === '_G') found.metatables = true;

@@ -22,7 +22,8 @@ export function inline(lua: string): string {
  * @param more globals to declare as locals of the same name
  */
 export function captures(code: string, more: readonly string[] = []): string {
-  const used = Object.entries(CAPTURED).filter(([name]) => new RegExp(`\\b${name}\\b`).test(code));
+  const words = new Set(code.match(/\bluanest_\w+/g));
+  const used = Object.entries(CAPTURED).filter(([name]) => words.has(name));
   const names = [...used.map(([name]) => name), ...more];
   return names.length === 0
     ? ''
