@@ -69,6 +69,25 @@ describe('a client that the registry makes', () => {
     expect([healthy, unhealthy]).toEqual([true, false]);
   });
 
+  it('leaves no timer of ioredis when Redis has stopped', async () => {
+    const server = await startRedis();
+    const app = await boot({ connection: { port: server.port, retryStrategy: () => 10_000 }, preload: 'required' });
+    await server.stop();
+    await waitUntil('the client has lost Redis', async () => !(await app.get(ScriptRegistry).health()).healthy);
+    const set = jest.spyOn(globalThis, 'setTimeout');
+    const cleared = jest.spyOn(globalThis, 'clearTimeout');
+    await app.close();
+    // The time that ioredis gives a socket to close.
+    const timers = set.mock.results
+      .filter((_, i) => set.mock.calls[i]?.[1] === 2_000)
+      .map(({ value }) => value as unknown);
+    await waitUntil(
+      'none is left',
+      () => timers.every((timer) => cleared.mock.calls.some(([one]) => one === timer)),
+      1_500,
+    );
+  });
+
   it('ends within two seconds when Redis does not answer', async () => {
     const server = await startRedis();
     const app = await boot({ url: server.url, preload: 'required' });

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { messageOf } from '../../../internal/src';
+import { disconnect } from './disconnect';
 import {
   CommandFailure,
   type CommandArg,
@@ -161,7 +162,7 @@ export async function openDedicated(client: Redis, closed: () => void): Promise<
   try {
     await own.connect();
   } catch (error) {
-    own.disconnect();
+    disconnect(own);
     throw new CommandFailure('not-sent', messageOf(error));
   }
   return {
@@ -169,6 +170,6 @@ export async function openDedicated(client: Redis, closed: () => void): Promise<
       const outcomes = await Promise.allSettled(commands.map(([name, args]) => node.send(name, args)));
       return outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as unknown)));
     },
-    close: () => own.disconnect(),
+    close: () => disconnect(own),
   };
 }

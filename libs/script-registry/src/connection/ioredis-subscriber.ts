@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { messageOf } from '../../../internal/src';
+import { disconnect } from './disconnect';
 import { CommandFailure, type ChannelEvents, type ChannelSubscriber } from './port';
 
 /** Returns the sharded channels in ioredis' list of its subscriptions. */
@@ -58,7 +59,7 @@ export async function openSubscriber(
   try {
     await own.connect();
   } catch (error) {
-    own.disconnect();
+    disconnect(own);
     throw new CommandFailure('not-sent', messageOf(error));
   }
   own.once('end', ended);
@@ -74,6 +75,6 @@ export async function openSubscriber(
       subscribed.delete(channel);
       await own.sunsubscribe(channel);
     },
-    close: () => own.disconnect(),
+    close: () => disconnect(own),
   };
 }

@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
 import { messageOf } from '../../../internal/src';
 import type { ScriptRegistryModuleOptions } from '../script-registry.options';
+import { disconnect } from './disconnect';
 
 /** Longest wait for the reply to QUIT, ms. */
 const QUIT_TIMEOUT_MS = 1_000;
@@ -63,5 +64,5 @@ async function end(client: Redis | Cluster): Promise<void> {
     await Promise.race([client.quit().catch(() => undefined), late]);
     clearTimeout(timer);
   }
-  client.disconnect();
+  disconnect(client);
 }
