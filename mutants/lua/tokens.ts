@@ -1,4 +1,4 @@
-import { isSignificant, tokenize } from '../../libs/script-registry/src/lua/tokens';
+import { splitLua } from '../../libs/script-registry/src/lua/tokens';
 
 /** A token of Lua with its position in the source. `text` is '' at the end of the source. */
 export interface Token {
@@ -14,10 +14,10 @@ const PAIRS = new Set(['==', '~=', '<=', '>=', '..']);
 export function tokensOf(source: string): Token[] {
   const tokens: Token[] = [];
   let at = 0;
-  for (const token of tokenize(source)) {
+  for (const token of splitLua(source).tokens) {
     const from = at;
     at += token.text.length;
-    if (!isSignificant(token)) continue;
+    if (token.kind === 'space' || token.kind === 'comment') continue;
     const last = tokens.at(-1);
     const pair = (last?.text ?? '') + token.text;
     if (last?.kind === 'symbol' && last.to === from && (PAIRS.has(pair) || pair === '...')) {

@@ -203,7 +203,7 @@ describe('boot without Redis', () => {
       ScriptRegistryModule.forFeature([append]),
     );
     await expect(single).rejects.toThrow(PreloadFailedError);
-    await expect(single).rejects.toThrow(/these masters: .*not connected.*Redis 7\.0/);
+    await expect(single).rejects.toThrow(/lack scripts: .*not connected.*Redis 7\.0/);
 
     const cluster = await startCluster({ replicas: 0, args: ['--cluster-require-full-coverage', 'no'] });
     try {
