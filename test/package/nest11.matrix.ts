@@ -1,3 +1,4 @@
+import { writeExamples } from './support/examples';
 import { FreshApp } from './support/fresh-app';
 import { writeQuickStarts } from './support/quick-starts';
 import { compile, problemsOf, useTsJest, writeEveryExport, type Resolution } from './support/types';
@@ -96,5 +97,12 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
     useTsJest(app);
     const { stderr } = await app.withRedis(['node_modules/jest/bin/jest.js', '--testPathPatterns', 'user.test.ts']);
     expect(stderr).toMatch(/Tests: +12 passed, 12 total/);
+  });
+
+  it('passes the 14 unit tests of examples/testing, by Jest and ts-jest', async () => {
+    useTsJest(app);
+    writeExamples(app);
+    const { stderr } = await app.bin('jest/bin/jest.js', ['--testPathPatterns', 'examples/testing']);
+    expect(stderr).toMatch(/Tests: +14 passed, 14 total/);
   });
 });
