@@ -1,7 +1,7 @@
 import { Test } from '@nestjs/testing';
 import { CatsController, Jobs, Pusher } from '../examples/testing/decorated';
 
-/** What examples/testing does, in a process that does not import luanest/testing. */
+/** The classes of examples/testing, in a process that does not import luanest/testing. */
 
 const UNAVAILABLE = /OnceService|ScheduledLockService|RateLimitService/;
 

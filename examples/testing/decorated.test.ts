@@ -103,10 +103,7 @@ describe('a controller with RateLimitGuard', () => {
       consume.mockResolvedValueOnce({ allowed: false, retryAfterMs: 2_000 });
       const refused = await fetch(url);
       expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '2']);
-      const check = { rule: { limit: 5 }, subject: '127.0.0.1', limit: 5, cost: 1 };
-      expect(consume).toHaveBeenCalledWith([
-        expect.objectContaining({ ...check, rule: expect.objectContaining(check.rule) }),
-      ]);
+      expect(consume.mock.calls[0]).toMatchObject([[{ rule: { limit: 5 }, subject: '127.0.0.1', limit: 5, cost: 1 }]]);
     } finally {
       await app.close();
     }

@@ -36,7 +36,7 @@ export function writeGuides(app: FreshApp, adapt: Adapt): string[] {
   return tests;
 }
 
-/** What the guide says about Vitest: the import that each test needs, and the configuration for a Vite before 8. */
+/** Returns two blocks of the guide: the import that `adapt` adds to each test, and the configuration for a Vite before 8. */
 export function vitestOfGuide(): { adapt: Adapt; configBeforeVite8: string } {
   const blocks = blocksOf(GUIDE, 'js');
   const imports = blocks.find((code) => code.includes("from 'vitest'"));
