@@ -192,18 +192,15 @@ export class Lease {
     this.timer.unref();
   }
 
-  private get renewing(): boolean {
-    return this.lastRenewal !== undefined;
-  }
-
   /** Milliseconds until the next renewal or the deadline, whichever is sooner; until the deadline while a renewal is in flight. */
   private get untilAlarmMs(): number {
-    return (this.renewing ? this.deadline : Math.min(this.renewAt, this.deadline)) - time.monotonicMs();
+    return (this.lastRenewal ? this.deadline : Math.min(this.renewAt, this.deadline)) - time.monotonicMs();
   }
 
   private onTimer(): void {
     if (!this.active) return;
-    if (!this.renewing && time.monotonicMs() >= this.renewAt) void this.afterLastRenewal(() => this.renewAndReport());
+    if (!this.lastRenewal && time.monotonicMs() >= this.renewAt)
+      void this.afterLastRenewal(() => this.renewAndReport());
     this.startTimer();
   }
 
