@@ -23,7 +23,7 @@ export function tokensOf(source: string): Token[] {
     if (last?.kind === 'symbol' && last.to === from && (PAIRS.has(pair) || pair === '...')) {
       tokens[tokens.length - 1] = { ...last, text: pair, to: at };
     } else {
-      tokens.push({ kind: token.kind as Token['kind'], text: token.text, from, to: at });
+      tokens.push({ kind: token.kind, text: token.text, from, to: at });
     }
   }
   tokens.push({ kind: 'end', text: '', from: at, to: at });
