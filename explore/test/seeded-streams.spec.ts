@@ -32,13 +32,14 @@ describe('the explorer finds seeded defects of scheduled jobs', () => {
       ["if not refusal and (over or till > now_ms) then refusal = 'skipped-held' end", ''],
     );
     const found = counterExample(scheduledLock({ ...settings, catchUps: 1, budgets: {} }), [early]);
+    expect(found?.problem).toContain('N and M run it');
     expect(found?.moves).toHaveLength(2);
   });
 
   it('a late complete ends the run of another node', () => {
     const ends = variant(completeRun, ['local mine = seen[1] == ARGV[1]', 'local mine = true']);
     const protocol = scheduledLock({ ...settings, catchUps: 1, budgets: { time: 2, lost: 1 } });
-    expect(counterExample(protocol, [ends])).toBeDefined();
+    expect(counterExample(protocol, [ends])?.problem).toContain('N and M run it');
   });
 });
 
@@ -76,7 +77,7 @@ describe('the explorer finds seeded defects of streams', () => {
       consumers: { A: 'mail', B: 'mail' },
       budgets: { time: 3, lost: 1, repair: 0 },
     });
-    expect(counterExample(protocol, [twice])).toBeDefined();
+    expect(counterExample(protocol, [twice])?.problem).toContain('Two sessions of mail');
   });
 
   const ordered = { ...settings, groups: ['mail'], consumers: { A: 'mail', B: 'mail' }, ordered: true };
