@@ -14,7 +14,7 @@ export interface JobResult {
   readonly complete: boolean;
   readonly ends: number;
   readonly seconds: number;
-  /** States that were compared with a real Redis, with all replies on the way to them. */
+  /** States that were compared with a real Redis, with all replies on the way to them; 0 unless on Linux. */
   readonly compared: number;
   readonly violations: readonly CounterExample[];
 }
@@ -33,7 +33,7 @@ export const SAME_ON_REDIS = 'the same replies and keys';
 /** LD_PRELOAD, by which the explorer sets the time of a real server, is Linux' own. */
 const NOT_COMPARED = 'not compared, because the time of redis-server can be set on Linux only';
 
-/** Explores a scenario, and compares the counter-example and a part of the states with a real Redis. */
+/** Explores a scenario. On Linux, compares the counter-example and a part of the states with a real Redis. */
 export async function explore(protocol: Protocol, options: Omit<SearchOptions, 'sample'>): Promise<JobResult> {
   const started = performance.now();
   const sampled: (readonly number[])[] = [];
@@ -65,7 +65,7 @@ export async function explore(protocol: Protocol, options: Omit<SearchOptions, '
   }
 }
 
-/** Goes the way of a counter-example again, on both servers. @returns lines to print */
+/** Goes the way of a counter-example again, on Linux also on a real Redis. @returns lines to print */
 export async function replayed(protocol: Protocol, { moves, problem }: CounterExample): Promise<string[]> {
   const way = replay(protocol, moves);
   const redis = process.platform === 'linux' ? await ClockedRedis.start() : undefined;
@@ -78,7 +78,7 @@ export async function replayed(protocol: Protocol, { moves, problem }: CounterEx
       `${protocol.name}, ${protocol.scenario}`,
       ...moves.map((move, index) => `${String(index + 1).padStart(3)}. ${move}`),
       `Expected: ${problem}`,
-      `Found: ${way.state.wrong ?? broken ?? 'nothing in this state; look at what happens if the actors are left alone.'}`,
+      `Found: ${way.state.wrong ?? broken ?? 'nothing in this state. It may show when the actors are left alone, or only on a real Redis.'}`,
       `On a real Redis: ${onRedis}`,
     ];
   } finally {

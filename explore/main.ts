@@ -11,7 +11,7 @@ import { scenarios } from './scenarios';
 
 const FOLDER = join(__dirname, '..', 'data', 'explore');
 
-/** So long takes a run without `--seconds`, s. */
+/** Longest time of the search without `--seconds` and `--depth`, s. */
 const USUAL_SECONDS = '900';
 
 interface Bounds {
@@ -59,7 +59,7 @@ async function runJob(index: number, { depth, seconds }: Bounds): Promise<void> 
   print(JSON.stringify(await explore(protocol, bounds)));
 }
 
-/** Explores scenarios in processes of their own, one for each core. */
+/** Explores scenarios in processes of their own, as many at a time as there are cores. */
 async function runAll(
   chosen: readonly number[],
   { depth, seconds }: Bounds,

@@ -41,7 +41,7 @@ export class LibRun {
     const tests = listed.filter((test) => !except.includes(test));
     const all = await this.share(tests, async (worker, test): Promise<Coverage> => {
       const covered = await worker.ask<Coverage>({ kind: 'cover', test }, TEST_LIMIT_MS);
-      return covered ?? { test, virtualMs: 0, realMs: 0, ran: [], failure: 'it does not end' };
+      return covered ?? { test, virtualMs: 0, realMs: 0, ran: [], failure: 'it did not end in time' };
     });
     this.coverage = all.filter(({ failure }) => failure === undefined);
     return all.filter(({ failure }) => failure !== undefined);

@@ -22,7 +22,7 @@ export interface FileResult {
   readonly hash: string;
   readonly mutants: number;
   readonly killed: number;
-  /** Of those killed: by a test that did not end. */
+  /** Of those killed: by a test that did not end in time. */
   readonly timeouts: number;
   /** True if the survivors got the tests that need real servers, too. */
   readonly real?: boolean;
@@ -38,7 +38,7 @@ export interface LibResult {
   readonly files: Readonly<Record<string, FileResult>>;
 }
 
-/** Mutants that cannot change what a script does, with the reason. */
+/** A mutant that cannot change what a caller or a key shows, with the reason. */
 export interface Equivalent {
   readonly path: string;
   /** The line without spaces at its ends. */

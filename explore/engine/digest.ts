@@ -47,7 +47,7 @@ function streamText(stream: Stream): string {
 /** Returns the digest of a state: of all keys, of the clock, and of the actors. */
 export function digestOf(db: Keyspace, actors: object): string {
   const text = `${db.nowUs}\x01${keyspaceText(db)}\x04${JSON.stringify(actors, asText)}`;
-  // 120 bits: among a million states, two different ones have the same digest with a chance of 10^-24.
+  // 120 bits: among a million states, two different ones have the same digest with a chance of about 10^-24.
   return createHash('sha1').update(text).digest('base64').slice(0, 20);
 }
 

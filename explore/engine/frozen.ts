@@ -25,7 +25,7 @@ export class Frozen {
   }
 }
 
-/** Copies the state of actors. Instances of classes are not copied, because nothing changes them. */
+/** Copies the state of actors. Frozen objects and instances of classes are not copied, because nothing changes them. */
 export function copyOf<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(copyOf) as T;

@@ -33,7 +33,7 @@ export interface Found {
   readonly seconds: number;
   /** True if no state was left out, except for the bound of the depth. */
   readonly complete: boolean;
-  /** The first one found, which has the fewest moves. */
+  /** The first one found. If a state broke an invariant, no state with fewer moves does. */
   readonly violation: Violation | undefined;
 }
 
@@ -58,7 +58,7 @@ export class Search<State extends Actors> {
   private moves = 0;
   private ends = 0;
   private violation: Violation | undefined;
-  /** A violation on the way of actors that were left alone. Only reported if the search finds none. */
+  /** The first violation on the way of actors that were left alone. Only reported if the search finds no other. */
   private later: Violation | undefined;
 
   constructor(private readonly protocol: Protocol<State>) {

@@ -5,7 +5,7 @@ import type { World } from './world';
 /** Problem of actors that were left alone. */
 export interface Unsettled {
   readonly problem: string;
-  /** False: an invariant is broken on the way, which a search finds with fewer moves. */
+  /** False: a move on the way found a problem, which a search may find with fewer moves. */
   readonly isStuck: boolean;
 }
 
@@ -13,10 +13,9 @@ export interface Unsettled {
 const MOST_ROUNDS = 400;
 
 /**
- * Leaves the actors alone: they go on one after the other, late calls arrive, time passes when nobody has anything to do, and no
- * fault happens.
+ * Leaves the actors alone: late calls arrive, the actors go on one after the other, time passes, and no fault happens.
  *
- * @returns what has not settled after that; undefined if all has
+ * @returns what has not settled after that, or went wrong; undefined if all has settled, or the protocol promises nothing
  */
 export function whyUnsettled<State extends Actors>(
   protocol: Protocol<State>,

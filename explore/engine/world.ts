@@ -67,7 +67,7 @@ export class World {
     return result as Result;
   }
 
-  /** Sends a command. It is done to a real server, too. @returns the reply as ioredis returns it */
+  /** Sends a command, and records it if deeds are recorded. @returns the reply as ioredis returns it */
   command(...words: string[]): unknown {
     return valueOf(this.execute(words));
   }
@@ -142,7 +142,7 @@ function wordOf(arg: string | Buffer): string {
   return typeof arg === 'string' ? bytesOf(arg) : arg.toString('latin1');
 }
 
-/** Converts a reply as ioredis does. */
+/** Converts a reply as ioredis with RESP2 does. */
 export function valueOf(reply: Reply): unknown {
   if (typeof reply === 'string') return textOf(reply);
   if (typeof reply === 'number' || reply === null) return reply;

@@ -40,7 +40,7 @@ function formOf(calls: number): { body: string; sha: string } {
   return compiled.formFor(calls);
 }
 
-/** The scripts of the in-memory server are not part of its snapshots, so they are set here to those of the state. */
+/** The digest of a state does not include the scripts of the server, so they are set here to those of the state. */
 function setScripts(world: World, { loaded }: RegistryState): void {
   const { scripts } = world.redis.server;
   scripts.flush();

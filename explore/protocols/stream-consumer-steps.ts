@@ -147,7 +147,7 @@ function upkeepSteps(state: StreamState, group: string, world: World): Step<Stre
     };
     steps.push({ actor: group, name: 'sweep', call, done: () => undefined });
   }
-  // Without faults, the repair runs now and again for ever.
+  // Without faults, the repair runs periodically, without end.
   if ((state.budgets.repair ?? 1) > 0) {
     const done = (to: StreamState): void => {
       if (to.budgets.repair !== undefined) to.budgets.repair--;

@@ -33,7 +33,7 @@ export interface Counts {
   readonly ARGV: number;
 }
 
-/** Returns all mutations of a source, no two with the same result. */
+/** Returns the mutations of a source, no two with the same result. */
 export function mutationsOf(source: string, counts: Counts): Mutation[] {
   const syntax = parse(source);
   const starts = flat(syntax.statements);

@@ -51,7 +51,7 @@ function swapped(script: AnyScript): AnyScript {
   return text === undefined ? script : { ...script, ...text };
 }
 
-/** Every endless loop calls or compares something. */
+/** Endless loops of these scripts usually call, index or compare something. */
 function countSteps(): void {
   const all = operators as unknown as Record<string, unknown>;
   for (const name of ['call', 'index', 'add', 'equal', 'less', 'lessOrEqual', 'concat']) {

@@ -3,8 +3,9 @@ import nodeTimers from 'node:timers';
 import timerPromises from 'node:timers/promises';
 
 /**
- * Time that passes only while the process has nothing to do: then it jumps to the next timer. So a test that waits for a lease
- * takes no time. It replaces the timers, `Date` and `performance` of the whole process, so load it before anything that uses them.
+ * Time that passes while the process has nothing to do: then it jumps to the next timer. So a test that waits for a lease takes
+ * almost no real time. It replaces the timers, `Date` and `performance` of the whole process, so load it before anything that
+ * uses them.
  */
 const { setImmediate: immediately, setTimeout: realTimeout } = nodeTimers;
 const resources = process.getActiveResourcesInfo.bind(process);
@@ -119,7 +120,7 @@ function install(): void {
   ownResources = counted();
 }
 
-/** Each reading is a little later than the last one, as of any clock. */
+/** Each reading is a little later than the last one. */
 function reading(): number {
   now += READING_MS;
   return now;
