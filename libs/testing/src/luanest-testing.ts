@@ -21,6 +21,9 @@ import type { MemoryRedis } from './redis/memory-redis';
 /**
  * Controls the app of a test: its clock, its Redis and faults of Redis. Runs its tasks, messages and jobs, and records what it
  * does. Get it with `app.get(LuanestTesting)`; LuanestTestingModule provides it.
+ *
+ * Records begin with `app.init()`. Those of scheduled tasks and published messages are of this app only. All others come from
+ * events, and include other apps of the process.
  */
 export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   /** Faults of Redis that happen when the test asks for them. */
@@ -44,7 +47,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     this.armed.start();
   }
 
-  /** Clock of the app and of its Redis, and of jobs of `@nestjs/schedule`. It stands still until the test moves it. */
+  /** Clock of the luanest modules, the app's Redis and jobs of `@nestjs/schedule`. It stands still until the test moves it. */
   get clock(): TestClock {
     this.scheduleJobs();
     return this.use.clock;
@@ -60,7 +63,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     return this.registries.serverOf(registry);
   }
 
-  /** Tasks that the app scheduled, and attempts that ended, since `clear()`. */
+  /** Tasks for which a call to schedule them returned, and attempts that ended, since `clear()`. */
   get tasks(): {
     readonly scheduled: readonly ScheduledTask[];
     readonly settled: readonly DelayedTaskEvents['attemptSettled'][];
@@ -68,7 +71,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     return this.records;
   }
 
-  /** Messages that the app published, and attempts that did not succeed, since `clear()`. */
+  /** Messages for which a call to publish them returned, those that were retried, and new dead letters, since `clear()`. */
   get streams(): {
     readonly published: readonly PublishedMessage[];
     readonly retried: readonly StreamConsumerEvents['messageRetried'][];
@@ -82,22 +85,22 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     return this.records;
   }
 
-  /** Names of the locks that the app holds now, the oldest first. Locks of scheduled jobs are not listed. */
+  /** Names of the locks that LockService has acquired and that are neither released nor lost, the oldest first. */
   get locks(): { readonly held: readonly string[] } {
     return { held: this.records.heldLocks };
   }
 
-  /** Statuses of the claims of ids since `clear()`. */
+  /** Statuses of the claims of ids to which Redis replied, since `clear()`. */
   get once(): { readonly claims: readonly OnceEvents['claimAnswered']['status'][] } {
     return this.records;
   }
 
-  /** Calls of `record` of read rewards since `clear()`. */
+  /** Calls of `record` of read rewards that returned, since `clear()`. */
   get rewards(): { readonly recorded: readonly ReadRewardEvents['readRecorded'][] } {
     return { recorded: this.records.rewards };
   }
 
-  /** Ticks of scheduled jobs since `clear()`. */
+  /** Ticks, catch-ups and runs by hand of jobs, and calls of locked handlers, that ended or did not run, since `clear()`. */
   get jobs(): { readonly ended: readonly ScheduledLockEvents['tickEnded'][] } {
     return { ended: this.records.jobs };
   }
@@ -114,7 +117,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
    * @param task name of the task, or its definition
    * @param payload JSON data
    * @param options `id`, `attempts`, `backoff` and `onConflict`, as for `schedule`
-   * @throws TestingSetupError if the app does not run such tasks; the errors of `schedule`
+   * @throws TestingSetupError if the app does not run such tasks, or a task with the id was kept; the errors of `schedule`
    */
   runTask<Payload>(
     task: string | TaskDefinition<Payload>,
@@ -145,7 +148,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
    * Runs a scheduled job now, under its lock, as `ScheduledLockService.runNow` does.
    *
    * @param job the option `name` of the job; without that option `Class.method`
-   * @throws ScheduledLockSetupError if the app has no such job; TestingSetupError without ScheduledLockModule
+   * @throws ScheduledLockSetupError if the app has no such job, or it is a handler; TestingSetupError without ScheduledLockService
    */
   tick(job: string): Promise<TickOutcome> {
     return this.drivers.tick(job);
@@ -178,7 +181,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     setImmediate(() => this.scheduleJobs());
   }
 
-  /** Ends the records, the clock and the in-memory Redis. Nest calls it. */
+  /** Ends the records, and the clock if no other open app uses it. Nest calls it. */
   onApplicationShutdown(): void {
     this.isRunning = false;
 

@@ -12,8 +12,8 @@ type Import = Type | DynamicModule | Promise<DynamicModule> | ForwardReference;
 const checks = new Checks('LuanestTestingModule');
 
 /**
- * Module for tests: gives the app an in-memory Redis that runs the real Lua scripts, and a clock. It opens no port, and
- * `app.close()` leaves no timer. The app, or the test, gets LuanestTesting to control both.
+ * Module for tests: gives each ScriptRegistry of the app an in-memory Redis that runs the real Lua scripts, and the app a clock.
+ * It opens no port, and leaves no timer of its own after `app.close()`. The app, or the test, gets LuanestTesting to control both.
  */
 @Module({})
 export class LuanestTestingModule {

@@ -4,8 +4,8 @@ import { TestClock } from './clock/test-clock';
 /** Options of LuanestTestingModule. */
 export interface LuanestTestingModuleOptions {
   /**
-   * Clock of the app and of its Redis. Default: the clock that is installed in this process, for example by another app of the
-   * test; if there is none, a new one that starts at 2026-01-01T00:00:00Z.
+   * Clock of the luanest modules and of the app's Redis. Default: the clock that is installed in this process, for example by
+   * another app of the test; if there is none, a new one that starts at 2026-01-01T00:00:00Z.
    */
   readonly clock?: TestClock;
   /** `forRoot` only: names of further ScriptRegistries, as `forRoot({ name })` of ScriptRegistryModule takes. Default: none. */

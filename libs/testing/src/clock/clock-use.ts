@@ -3,7 +3,7 @@ import { TestClock } from './test-clock';
 /** Number of running apps that use a clock. */
 const users = new WeakMap<TestClock, number>();
 
-/** The use of a clock by one app. The clock is installed for the process until the last app that uses it has closed. */
+/** The use of a clock by one app. The clock is installed for the process until the last running app that uses it has closed. */
 export class ClockUse {
   readonly clock: TestClock;
   private isCounted = false;

@@ -34,9 +34,10 @@ const adopted = new WeakSet<object>();
 
 /**
  * Makes the jobs of `@Cron`, `@Interval` and `@Timeout` of an app live by the installed TestClock. Call it after `app.init()`, and
- * again after jobs were added. Jobs that live by the clock already stay as they are.
+ * again after cron jobs were added. Jobs that live by the clock already stay as they are. Other timers of SchedulerRegistry, and
+ * the option `initialDelay`, count real time.
  *
- * A cron job whose times have passed several times in one jump of the clock runs once, as after a pause of the process.
+ * A cron job whose times have passed several times in one jump of the clock runs once.
  */
 export function scheduleByClock(app: INestApplicationContext): void {
   for (const orchestrator of orchestratorsOf(app.get(ModulesContainer))) {

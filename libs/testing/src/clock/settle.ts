@@ -29,7 +29,7 @@ export async function settled(): Promise<void> {
   }
 }
 
-/** Waits up to a second of real time until a condition is true. */
+/** Waits until a condition is true, for at most about a second of real time. */
 export async function reallyReached(condition: () => boolean): Promise<void> {
   for (let waitedMs = 0; !condition() && waitedMs < 1_000; waitedMs += 5) {
     await new Promise<void>((resolve) => void setRealTimeout(resolve, 5));

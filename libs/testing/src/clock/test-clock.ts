@@ -24,8 +24,8 @@ export interface TestClockOptions {
  * Clock for tests, which stands still until the test moves it. Once installed, all modules of luanest in this process live by
  * it, and so does each MemoryRedis that was made with it: windows end, leases expire and tasks become due without waiting.
  *
- * It does not change `Date`, `setTimeout` or the time of code that is not of luanest. It works with fake timers of a test
- * runner, which do not change it.
+ * It does not change `Date`, `setTimeout` or the time of other code; LuanestTestingModule makes jobs of `@nestjs/schedule` follow
+ * it. It works with fake timers of Jest, which do not change it.
  */
 export class TestClock implements Clock {
   private static current: TestClock | undefined;
@@ -34,11 +34,11 @@ export class TestClock implements Clock {
   // An integer, so that sums of times are exact.
   private elapsedMs = Math.ceil(realMs());
   private restoreTime: (() => void) | undefined;
-  /** The last call of `advance` or `set`, until it has ended. */
+  /** The last call of `advance`, `set` or `until`. */
   private moving: Promise<void> = Promise.resolve();
   private firing = false;
 
-  /** @throws RangeError if `nowMs` is not an integer of at least 0 */
+  /** @throws RangeError if `nowMs` is not an integer from 0 to 2^53 - 1 */
   constructor({ nowMs = TEST_CLOCK_START_MS }: TestClockOptions = {}) {
     this.wallMs = checked('nowMs', nowMs);
   }
@@ -96,8 +96,8 @@ export class TestClock implements Clock {
    * A lease that ends in this time is lost, as after a real pause: no renewal could run. Advance in smaller steps to let
    * renewals run.
    *
-   * @param ms integer of at least 0
-   * @throws RangeError if `ms` is not such a number; the error of a timer
+   * @param ms integer from 0 to 2^53 - 1
+   * @throws RangeError if `ms` is not such a number; the error of a timer or of `settle`
    */
   advance(ms: number): Promise<void> {
     checked('ms', ms);
@@ -111,8 +111,8 @@ export class TestClock implements Clock {
    * Sets the time. If it is later than now, as `advance` does. If it is earlier, only the time of day goes back, as when somebody
    * sets the clocks of the machines: keys with a TTL live longer, timers are due as before.
    *
-   * @param atMs ms since 1970, integer of at least 0
-   * @throws RangeError if `atMs` is not such a number; the error of a timer
+   * @param atMs ms since 1970, integer from 0 to 2^53 - 1
+   * @throws RangeError if `atMs` is not such a number; the error of a timer or of `settle`
    */
   set(atMs: number): Promise<void> {
     checked('atMs', atMs);
@@ -137,7 +137,8 @@ export class TestClock implements Clock {
    * Lets time pass until `work` has ended: whenever everything has settled, the clock jumps to the next timer. For work that
    * waits for time only, such as `clock.until(app.close())` while a lock is held.
    *
-   * @returns the result of `work` @throws the error of `work`; Error if for a second no timer is left that could end `work`
+   * @returns the result of `work` @throws the error of `work`; Error if for a second no timer is left that could end `work`, or
+   *   after 10,000 jumps
    */
   async until<T>(work: Promise<T>): Promise<T> {
     let ended = false;
@@ -210,12 +211,12 @@ export class TestClock implements Clock {
 function notEnding(jumps: number): Error {
   return new Error(
     jumps === MOST_JUMPS
-      ? `TestClock: the work has not ended after ${MOST_JUMPS} timers.`
+      ? `TestClock: the work has not ended after ${MOST_JUMPS} jumps to the next timer.`
       : 'TestClock: the work has not ended, and no timer is left that could end it. It may wait for something else than time.',
   );
 }
 
 function checked(name: string, value: number): number {
   if (Number.isSafeInteger(value) && value >= 0) return value;
-  throw new RangeError(`TestClock: ${name} is ${String(value)}. Expected an integer of at least 0.`);
+  throw new RangeError(`TestClock: ${name} is ${String(value)}. Expected an integer from 0 to 2^53 - 1.`);
 }

@@ -25,7 +25,7 @@ export class TestTimer implements Timer {
   }
 }
 
-/** The timers of a TestClock. They fire when it fires them. */
+/** The timers of a TestClock. */
 export class TestTimers {
   private readonly waiting = new Set<TestTimer>();
   private count = 0;
@@ -48,7 +48,7 @@ export class TestTimers {
     return timer;
   }
 
-  /** Adds a timer that fires after `realMs` of real time, too. */
+  /** Adds a timer that fires when it is due, or after `realMs` of real time if that is sooner. */
   addLimit(callback: () => void, dueAt: number, realMs: number): TestTimer {
     const timer = this.add(callback, dueAt);
     timer.real = setRealTimeout(() => this.waiting.delete(timer) && callback(), realMs);
@@ -74,7 +74,7 @@ export class TestTimers {
       if (timer.everyMs === undefined) this.clear(timer);
       else timer.dueAt = Math.ceil(now + Math.max(1, timer.everyMs));
       timer.callback();
-      // As Node does: what the callback has resolved goes on before the next timer.
+      // So that code that waited for what the callback has resolved goes on before the next timer.
       await Promise.resolve();
     }
     return due.length > 0;

@@ -34,7 +34,7 @@ export class Faults {
    *
    * @param name name of the lock
    * @returns true if the lock was held
-   * @throws TestingSetupError if the app does not import LockModule
+   * @throws TestingSetupError if the app does not import LockModule, or uses a mock of LockService
    */
   async loseLease(name: string): Promise<boolean> {
     const { forced } = await this.services.get('Lock', 'faults.loseLease()').forceUnlock(name);
@@ -51,7 +51,7 @@ export class Faults {
     await turn();
   }
 
-  /** Makes Redis available again with all its keys. Resolves when all ScriptRegistries are connected. */
+  /** Makes Redis available again with all its keys. Resolves when all ScriptRegistries that were connected are so again. */
   async redisUp(): Promise<void> {
     await this.registries.start();
   }

@@ -29,7 +29,7 @@ type Lib = keyof Services;
 export class AppServices {
   constructor(readonly modules: ModulesContainer) {}
 
-  /** Returns a service; undefined if the app does not import its module, or a mock replaces the service. */
+  /** Returns a service; undefined if the app does not import its module, has not made the service yet, or uses a mock of it. */
   find<L extends Lib>(lib: L): Services[L] | undefined {
     const moduleName = `${lib}Module`;
     for (const { metatype, providers } of this.modules.values()) {

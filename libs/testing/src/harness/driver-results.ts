@@ -5,14 +5,15 @@ export interface TaskOutcome {
   readonly id: string;
   /**
    * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task is a dead letter. `lost`: the task was
-   * cancelled or replaced meanwhile. `released`: the app shuts down.
+   * cancelled or replaced meanwhile, or the worker lost it, for example because its lease ended. `released`: the app shuts down.
+   * `unknown`: the app has no handler for the task.
    */
   readonly outcome: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
-  /** Result of the handler, as JSON holds it; undefined if it returned nothing, or did not succeed. */
+  /** Result of the handler, as JSON holds it; undefined if it returned nothing, did not succeed, or the result was not kept. */
   readonly result: unknown;
-  /** Error of the handler; undefined if it succeeded, or used `retryLater` or `deadLetter`. */
+  /** Error of a failed attempt, such as that of the handler; undefined if the handler used `retryLater` or `deadLetter`. */
   readonly error: unknown;
-  /** Text that is kept with the task: of the error, or the reason of `deadLetter`; '' if there is none. */
+  /** Text that is kept with the task: of its last error, the reason of `deadLetter`, or why a result was not kept; otherwise ''. */
   readonly reason: string;
   /** Pause before the next attempt, ms; undefined unless the outcome is `retried`. */
   readonly delayMs: number | undefined;
@@ -23,7 +24,7 @@ export interface MessageOutcome {
   readonly group: string;
   /** `handled`: the handler succeeded. `retried`: another attempt follows. `dead`: the message is a dead letter of the group. */
   readonly outcome: 'handled' | 'retried' | 'dead';
-  /** Error of the handler; undefined if it succeeded, or used `retryLater` or `deadLetter`. */
+  /** Error of a failed attempt, such as that of the handler; undefined if the handler used `retryLater` or `deadLetter`. */
   readonly error: unknown;
   /** Text that is kept with the dead letter, such as the reason of `deadLetter`; '' for other outcomes. */
   readonly reason: string;
@@ -33,10 +34,13 @@ export interface MessageOutcome {
 
 /** How a run of a job ended, as `tick` returns it. */
 export interface TickOutcome {
-  /** Outcome as in the history of the job, such as `ran`, `failed` or `skipped-held`; `closed` while the app shuts down. */
+  /**
+   * Outcome as in the history of the job, such as `ran` or `skipped-held`; `failed` if the job or the run threw; `closed` while the
+   * app shuts down.
+   */
   readonly outcome: JobRecord['outcome'] | 'closed';
   /** Result of the job; undefined if it did not run or threw. */
   readonly value: unknown;
-  /** Error of the job; undefined if it did not throw. */
+  /** Error of the job or of the run, such as one of Redis; undefined if neither threw. */
   readonly error: unknown;
 }

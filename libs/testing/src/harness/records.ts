@@ -7,7 +7,7 @@ import type { ReadRewardEvents } from 'luanest/read-reward';
 import type { ScheduledLockEvents } from 'luanest/scheduled-lock';
 import type { StreamConsumerEvents } from 'luanest/stream-consumer';
 
-/** A task that the app scheduled. */
+/** Result of a call that scheduled a task. A call that was rejected is not recorded, although the task may exist. */
 export interface ScheduledTask {
   readonly id: string;
   readonly name: string;
@@ -15,11 +15,11 @@ export interface ScheduledTask {
   /** Options of the call, without `id`. */
   readonly options: Omit<ScheduleOptions, 'id'>;
   readonly status: 'scheduled' | 'replaced' | 'kept';
-  /** When the task is due, ms since 1970. */
+  /** When the task is due, ms since 1970; 0 if an existing task was kept that is not waiting. */
   readonly runAtMs: number;
 }
 
-/** A message that the app published. */
+/** Result of a call that published a message. A call that was rejected is not recorded, although the message may exist. */
 export interface PublishedMessage {
   /** `<partition>:<entry id>`. */
   readonly id: string;
@@ -27,7 +27,7 @@ export interface PublishedMessage {
   readonly payload: unknown;
   readonly key: string | undefined;
   readonly operationId: string | undefined;
-  /** True if an earlier publish with the operation id added the message. */
+  /** True if an earlier publish with the operation id added the message, or this call was sent twice. */
   readonly replayed: boolean;
 }
 

@@ -30,7 +30,7 @@ export class Registries {
     return server;
   }
 
-  /** Gives a ScriptRegistry an in-memory server. A client that the app made is moved to it, too. */
+  /** Gives a ScriptRegistry an in-memory server. A client that the app made is moved to it; one of a Cluster is disconnected. */
   readonly replace: ReplaceRedis = async (registry, clientOfApp) => {
     const server = this.serverOf(registry);
     const given = clientOfApp();
@@ -49,7 +49,7 @@ export class Registries {
     for (const server of this.servers.values()) server.stop();
   }
 
-  /** Resolves when all clients are connected. */
+  /** Resolves when all clients are connected that have begun to connect and were not ended. */
   async start(): Promise<void> {
     this.isDown = false;
     for (const server of this.servers.values()) server.start();

@@ -166,7 +166,7 @@ function functionOf(value: LuaValue): LuaFunction {
   };
 }
 
-/** Returns an error of Lua. A stack of JavaScript that is full is one; any other error is a defect of the interpreter. */
+/** Returns an error as one of Lua, also a full stack and too long a text. Throws any other: a defect of the interpreter. */
 export function asLuaError(error: unknown): LuaError {
   if (error instanceof LuaError) return error;
   if (error instanceof RangeError && error.message.includes('call stack'))

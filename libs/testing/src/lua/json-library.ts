@@ -11,7 +11,7 @@ const SETTINGS =
   'decode_invalid_numbers decode_max_depth encode_invalid_numbers encode_keep_buffer encode_max_depth encode_number_precision ' +
   'encode_sparse_array new';
 
-/** cjson of Redis with its usual settings: sparse arrays are refused, empty tables are objects. */
+/** cjson of Redis with its default settings: arrays that are too sparse are refused, empty tables are objects. */
 export function createJsonLibrary(): LuaTable {
   const settings = SETTINGS.split(' ').map((name) => {
     const refuse = (): never => {

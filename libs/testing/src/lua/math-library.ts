@@ -86,7 +86,7 @@ export function createMathLibrary(random: RandomNumbers): LuaTable {
   );
 }
 
-/** Returns a mantissa from 0.5 to below 1 and the power of 2. */
+/** Returns a mantissa, whose size is from 0.5 to below 1, and the power of 2; 0, Infinity and NaN as they are. */
 function split(value: number): [number, number] {
   if (value === 0 || !Number.isFinite(value)) return [value, 0];
   let exponent = Math.max(-1023, Math.floor(Math.log2(Math.abs(value))) + 1);

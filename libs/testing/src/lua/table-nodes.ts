@@ -20,7 +20,7 @@ export class TableNodes {
   private readonly byKey = new Map<LuaValue, Node>();
   private free: number;
 
-  /** @param count how many keys there is room for; the size is the next power of 2 */
+  /** @param count how many keys there is room for, rounded up to a power of 2; 0 for none */
   constructor(count: number) {
     this.free = count === 0 ? 0 : 2 ** Math.ceil(Math.log2(count));
     this.nodes = Array.from({ length: this.free }, (_, index) => {

@@ -3,7 +3,7 @@ import { TableNodes } from './table-nodes';
 import type { AnyTable, LuaValue } from './values';
 
 /**
- * A table of Lua: an array for the keys 1, 2, 3, ... and nodes for all other keys.
+ * A table of Lua: an array for the keys from 1 to its size, and nodes for all other keys.
  *
  * The sizes of both, and when they change, are those of Lua 5.1. They decide what # returns for a list with holes, and the
  * order of pairs().
@@ -32,7 +32,7 @@ export class LuaTable implements AnyTable {
     return table;
   }
 
-  /** Length as # returns it: an index with a value of which the next index has none. */
+  /** Length as # returns it: 0, or an index with a value. The next index has no value. */
   get length(): number {
     const { array } = this;
     if (array.length === 0 || array[array.length - 1] !== undefined) {
@@ -107,7 +107,7 @@ export class LuaTable implements AnyTable {
     return this.search(low, high);
   }
 
-  /** Chooses sizes in which at least half of the array is used, and moves all values. */
+  /** Chooses sizes so that more than half of the array is used, and moves all values. */
   private rehash(added: LuaValue): void {
     const counts: number[] = [];
     let total = 1;

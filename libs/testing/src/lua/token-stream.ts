@@ -19,7 +19,7 @@ export class TokenStream {
     return this.tokens[this.at + 1] ?? this.current;
   }
 
-  /** Does the same where Lua itself looks ahead. It takes the line of that token for the line of the current one then. */
+  /** Returns the same where Lua itself looks ahead: Lua then takes the line of that token for the line of the current one. */
   lookAhead(): Token {
     this.lookedFrom = this.at;
     return this.following;
@@ -44,7 +44,7 @@ export class TokenStream {
   next(): Token {
     const token = this.current;
     this.at++;
-    // The end of the source is not left.
+    // At the end of the source, it stays the current one.
     this.current = this.tokens[this.at] ?? token;
     if (this.current.kind === 'wrong') this.check();
     return token;

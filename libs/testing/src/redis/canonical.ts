@@ -5,8 +5,8 @@ import type { Stream } from './streams/stream';
 import { HashValue, ListValue, SetValue, type Value } from './values';
 
 /**
- * Returns a text that is equal for equal values only. The fields of a hash and the members of a set have no order here.
- * A stream includes its groups, consumers and pending entries, with their times.
+ * Returns a text that is the same for equal values, and another one for each other value. The fields of a hash and the members of
+ * a set have no order here. A stream includes its groups, consumers and pending entries, with their times.
  */
 export function canonicalText(value: Value): string {
   if (typeof value === 'string') return `string ${sized(value)}`;

@@ -3,7 +3,8 @@ export type Changes<Entry> = Map<string, Entry | undefined>;
 
 /**
  * A state of the keys. States form a tree. Each refers to the next state on the way to the present one, and has the keys that
- * differ between the two. No state refers to one that the caller may have forgotten, so nothing needs to be released.
+ * differ between the two. A state that the caller drops needs no release: it is collected when no other state refers to it and it
+ * is not the last one.
  *
  * This is how Baker made arrays that keep their earlier versions: Shallow Binding Makes Functional Arrays Fast, 1991.
  */

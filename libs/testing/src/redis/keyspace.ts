@@ -33,7 +33,7 @@ export class Keyspace {
   /** Number of snapshots that were taken or restored. */
   private epoch = 0;
   private expiryMs: number | undefined;
-  /** How long a key lives after its TTL, ms. */
+  /** How long a key lives after its TTL at most, ms. */
   private readonly graceMs: number;
 
   constructor(private readonly clock: Clock) {
@@ -97,7 +97,7 @@ export class Keyspace {
     return this.change(key, SortedSet) ?? this.add(key, SortedSet.empty());
   }
 
-  /** Makes a key. */
+  /** Makes a key, or replaces it. It has no TTL. */
   add<Type extends Value>(key: string, value: Type): Type {
     this.set(key, value);
     return value;
@@ -152,14 +152,18 @@ export class Keyspace {
     return this.history.save();
   }
 
-  /** Returns to a state. Takes time for the keys that differ. @throws RangeError if it is a state of another keyspace */
+  /**
+   * Returns to a state. Takes time for the keys that changed between the two states.
+   *
+   * @throws RangeError if it is a state of another keyspace
+   */
   restore(state: KeysState<Entry>): void {
     this.history.restore(state);
     this.watches.noteAll();
     this.epoch++;
   }
 
-  /** Returns the digest of all keys that have not expired. Only keys that have changed since the last call are read. */
+  /** Returns the digest of all keys that have not expired. Reads only the values that have changed since the last call. */
   digest(): Digest {
     const digest = new Digest();
     const nowMs = this.nowMs;

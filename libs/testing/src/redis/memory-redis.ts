@@ -50,14 +50,15 @@ export class MemoryRedis {
     return { Connector: this.connector as unknown as NonNullable<RedisOptions['Connector']> };
   }
 
-  /** Returns a client of ioredis that is connected to this server. The caller ends it with `disconnect()`. */
+  /** Returns a client of ioredis that connects to this server. The caller ends it with `disconnect()`. */
   client(options: RedisOptions = {}): Redis {
     return new Redis({ ...options, ...this.clientOptions });
   }
 
   /**
    * Makes a client that another part of the app has made use this server. Its connection is closed, and it connects here with the
-   * same listeners and commands. Options for another server are dropped: database, user and password.
+   * same listeners and commands. Options for another server are dropped: database, user and password. Its `retryStrategy` becomes a
+   * pause of 1 ms.
    */
   adopt(client: Redis): void {
     moveClient(client, this.connector);
@@ -93,7 +94,7 @@ export class MemoryRedis {
    * Remembers all keys with their times of expiry, the scripts that are loaded, and what commands such as SPOP choose next. It
    * does not include the clock, nor connections with their channels and transactions.
    *
-   * Takes less than a microsecond for any number of keys. Afterwards each value is copied when it changes for the first time.
+   * Takes the same time for any number of keys. Afterwards each value is copied when it changes for the first time.
    */
   snapshot(): Snapshot {
     return { state: this.server.save() };
@@ -113,7 +114,7 @@ export class MemoryRedis {
    * Returns 16 hexadecimal digits that are equal for equal states: keys and values, times of expiry (absolute, ms since 1970),
    * streams with their groups, scripts that are loaded, and what commands such as SPOP choose next. The order of the fields of
    * a hash and of the members of a set does not count. The clock is not included, but keys that have expired by it do not
-   * count. Two different states have the same digest with a probability of about 2^-64.
+   * count. If hashes are like random numbers, two different states have the same digest with a probability of 2^-64.
    *
    * Takes time for the number of keys, and for the size of those that have changed since the last digest.
    */

@@ -5,7 +5,7 @@ export const MOST_INTEGER = 2n ** 63n - 1n;
 export const LEAST_INTEGER = -(2n ** 63n);
 const INTEGER = /^(?:0|-?[1-9]\d{0,18})$/;
 
-/** Returns a 64-bit integer; undefined if the text is not written as Redis writes integers. */
+/** Returns a 64-bit integer; undefined if the text is not one in the form in which Redis writes integers. */
 export function parseInteger(text: string): bigint | undefined {
   if (!INTEGER.test(text)) return undefined;
   const value = BigInt(text);
@@ -44,7 +44,7 @@ export function scoreText(value: number): string {
   return formatGeneral(value, 17, false);
 }
 
-/** Returns an integer as a number where it is exact. */
+/** Returns an integer as a number if that is exact, else as it is. */
 export function replyInteger(value: bigint): number | bigint {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;

@@ -56,7 +56,7 @@ export class StreamRows {
   constructor(readonly rows: readonly (readonly [Reply, Reply])[]) {}
 }
 
-/** A message of a channel: an array in RESP2. */
+/** A push of RESP3, such as a message of a channel: an array in RESP2. */
 export class Push {
   readonly kind = 'push';
 
@@ -77,7 +77,7 @@ export class NullArray {
 
 export const NULL_ARRAY = new NullArray();
 
-/** An error that a command replies with. Its message begins with a code, such as ERR. */
+/** An error that a command replies with. Its message usually begins with a code, such as ERR. */
 export class RedisError extends Error {
   constructor(message: string) {
     super(message.replace(/^[\r\n]+|[\r\n]+$/g, '').replace(/[\r\n]/g, ' '));

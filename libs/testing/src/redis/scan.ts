@@ -6,7 +6,8 @@ const CURSOR = /^(?:[-+]?\d+)?$/;
 
 /**
  * Replies to SCAN, HSCAN and the like. Elements come in the order of a hash of their names, and the cursor is the hash with
- * which to go on: elements that stay come exactly once, whatever is added or removed meanwhile.
+ * which to go on: elements that stay come at least once, whatever is added or removed meanwhile, and only once unless `isSmall`
+ * becomes true.
  *
  * @param args cursor, MATCH, COUNT @param isSmall true if Redis would return all elements at once
  */

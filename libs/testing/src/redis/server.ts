@@ -35,7 +35,7 @@ export class Server {
     this.scripts = new ScriptEngine(this.db, (session) => this.contextOf(session));
   }
 
-  /** Opens a connection. @param send sends messages of channels @param close ends the connection after the reply */
+  /** Opens a connection. @param send see Session @param close ends the connection after the reply */
   open(send: (reply: Reply) => void, close: () => void): Session {
     const session = new Session(++this.lastId, send, close);
     this.sessions.add(session);

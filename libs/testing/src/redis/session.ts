@@ -20,7 +20,7 @@ export class Session {
 
   /**
    * @param id number of the connection
-   * @param send sends what is not the reply to a command: messages of channels
+   * @param send sends what commands do not return: messages of channels, and confirmations of subscriptions
    * @param close ends the connection after the reply
    */
   constructor(

@@ -1,7 +1,7 @@
 import type { SortedSet } from './sorted-set';
 import type { Stream } from './streams/stream';
 
-/** A value of a key. Values other than strings are changed in place, after the keyspace has copied them for a snapshot. */
+/** A value of a key. Values other than strings are changed in place, after a copy if a snapshot may have them. */
 export type Value = string | HashValue | ListValue | SetValue | SortedSet | Stream;
 export type TypeName = 'string' | 'hash' | 'list' | 'set' | 'zset' | 'stream';
 

@@ -1,7 +1,7 @@
 /** The keys that a connection watches. */
 export class Watch {
   readonly keys = new Set<string>();
-  /** True if one of the keys has changed. */
+  /** True if one of the keys may have changed. */
   isBroken = false;
 }
 

@@ -6,7 +6,7 @@ export interface Address {
   readonly port: number;
 }
 
-/** Runs `use` with a connection that never reconnects and waits at most five seconds for a reply. Closes it in any case. */
+/** Runs `use` with a connection that does not reconnect and waits at most five seconds for each reply. Closes it in any case. */
 export async function withAdmin<T>({ host, port }: Address, use: (admin: Redis) => Promise<T>): Promise<T> {
   const admin = new Redis({
     host,

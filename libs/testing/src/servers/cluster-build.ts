@@ -15,7 +15,7 @@ export async function startNodes(
   const nodeArgs = [
     ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'],
     ['--cluster-node-timeout', String(nodeTimeoutMs)],
-    // A replica never changes its master, and may always take over, because tests expect a certain node to be promoted.
+    // A replica stays in its shard, and may take over however old its data is: tests expect a certain node to be promoted.
     ['--cluster-allow-replica-migration', 'no', '--cluster-replica-validity-factor', '0'],
     ['--repl-ping-replica-period', '1'],
     args,
@@ -65,12 +65,13 @@ function meet(node: RedisServer, others: readonly RedisServer[]): Promise<unknow
 function untilAcquainted(node: RedisServer, all: readonly RedisServer[]): Promise<string> {
   const look = async (): Promise<string> => {
     const { nodes, self } = await viewOf(node);
-    // A node that stands still for longer than the node timeout during a meeting is forgotten, so it must meet the others again.
+    // A node that stands still for too long during a meeting is forgotten, so it must meet the others again.
     const strangers = all.filter(({ port }) => !nodes.some((other) => other.port === port));
     if (strangers.length > 0) await meet(node, strangers);
     const known = nodes.filter((other) => !isFailing(other) && (other === self || other.linked));
     if (known.length !== all.length || nodes.length !== all.length) {
-      throw new TestServerError(`The node on port ${node.port} knows ${known.length} of ${all.length} nodes.`);
+      const seen = `lists ${nodes.length} nodes and is linked to ${known.length} of ${all.length}`;
+      throw new TestServerError(`The node on port ${node.port} ${seen}.`);
     }
     return self.id;
   };

@@ -8,7 +8,7 @@ export interface NodeView {
   /** Id of the master that this replica follows, or `-`. */
   masterId: string;
   linked: boolean;
-  /** Slots and ranges as CLUSTER NODES writes them, without those in migration. */
+  /** Slots and ranges as CLUSTER NODES writes them, without the marks of slots in migration. */
   slots: string[];
 }
 

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 /** Channel of counts such as `{ what: 'replies lost', count: 1 }`. */
 const faults = channel('luanest:testing:fault.made');
 
-/** True if somebody counts the faults. */
+/** Returns true if somebody counts the faults. */
 export function faultsAreCounted(): boolean {
   return faults.hasSubscribers;
 }
@@ -13,7 +13,7 @@ export function reportFault(what: string, count = 1): void {
   if (faults.hasSubscribers) faults.publish({ what, count });
 }
 
-/** Reports how many scripts a server has run since its start or CONFIG RESETSTAT. */
+/** Reports how many EVAL and EVALSHA, also those that failed, a server has run since its start or CONFIG RESETSTAT. */
 export async function reportScripts(admin: Redis): Promise<void> {
   const stats = await admin.info('commandstats');
   for (const [, calls] of stats.matchAll(/cmdstat_(?:evalsha|eval|evalsha_ro|eval_ro):calls=(\d+)/g)) {

@@ -12,7 +12,7 @@ export interface DropOptions {
    * Redis' protocol. Default: the next request.
    */
   readonly when?: (request: string) => boolean;
-  /** How long the connection stays silent before it is reset, ms. Default 20. */
+  /** How long the connection stays silent before it is reset, ms; the latency is added. Default 20. */
   readonly settleMs?: number;
   /**
    * The connection also stays silent until this promise settles. If it rejects, `dropReply` or `dropRequest` rejects with the same
@@ -44,7 +44,7 @@ export class FaultProxy implements AsyncDisposable {
   /** Always 127.0.0.1. */
   readonly host = '127.0.0.1';
   /**
-   * Server that new connections go to. Present connections stay where they are. Set it to another server for a failover behind one
+   * Server that new connections go to. Present connections keep theirs. Set it to another server for a failover behind one
    * address.
    */
   target: Address;
@@ -90,8 +90,8 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   /**
-   * Ends all faults, and restores the latency of the start. Connections that lost bytes in a blackhole are reset, because their
-   * replies would be taken for replies to other requests.
+   * Ends all faults, and restores the latency of the start. A `dropReply` or `dropRequest` whose request has come is not called
+   * off. Connections that lost bytes in a blackhole are reset, since their replies would be taken for replies to other requests.
    */
   pass(): void {
     this.#mode = 'pass';
@@ -100,12 +100,12 @@ export class FaultProxy implements AsyncDisposable {
     for (const link of this.#links) if (link.lostBytes) link.reset();
   }
 
-  /** Delays all bytes in each direction, so a call takes twice as long. Order and throughput stay the same. @param ms 0 to 60,000 */
+  /** Delays all bytes by `ms` in each direction, instead of by the latency of the start, in order. @param ms 0 to 60,000 */
   delay(ms: number): void {
     this.#latencyMs = ms;
   }
 
-  /** Cuts all present connections (RST). New ones pass. */
+  /** Cuts all present connections (RST). Changes nothing for new ones. */
   cut(): void {
     reportFault('connections reset', this.#links.size);
     for (const link of this.#links) link.reset();
@@ -117,15 +117,16 @@ export class FaultProxy implements AsyncDisposable {
     this.cut();
   }
 
-  /** Connections open and stay open, but no byte arrives on either side until `pass()`: the network loses all packets. */
+  /** Connections open and stay open, but what is sent until `pass()` is lost on either side: the network loses all packets. */
   blackhole(): void {
     this.#mode = 'blackhole';
     reportFault('connections gone silent', this.#links.size);
   }
 
   /**
-   * Loses the reply to one request. The server runs the request, its reply and all later ones are discarded, and then the
-   * connection is cut. Happens once; new connections pass. Resolves after the cut, or when `pass()` calls it off.
+   * Loses the reply to one request. The server gets the request, its reply and all later ones are discarded, and then the
+   * connection is cut. Happens once; other connections are not cut. Resolves after the cut, or when `pass()` calls it off before
+   * such a request has come.
    */
   dropReply(options: DropReplyOptions = {}): Promise<void> {
     return this.#plan('reply', options);
@@ -133,7 +134,8 @@ export class FaultProxy implements AsyncDisposable {
 
   /**
    * Loses one request. The server never runs it or a later one of the connection, earlier ones are answered, and then the
-   * connection is cut. Happens once; new connections pass. Resolves after the cut, or when `pass()` calls it off.
+   * connection is cut. Happens once; other connections are not cut. Resolves after the cut, or when `pass()` calls it off before
+   * such a request has come.
    */
   dropRequest(options: DropOptions = {}): Promise<void> {
     return this.#plan('request', options);

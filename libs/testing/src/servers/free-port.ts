@@ -4,9 +4,9 @@ import { createServer } from 'node:net';
 import { TestServerError } from './errors';
 
 const CLUSTER_BUS_OFFSET = 10_000;
-/** Processes that test at the same time pick from different parts of the range, so none takes the port of a server that restarts. */
+/** Up to 8 workers of Jest or Vitest pick from parts of their own, so none takes the port of another's server that restarts. */
 const PARTS = 8;
-/** Ports that were chosen already. Jest and Vitest load this module once for each test file. */
+/** Ports that were chosen already. Jest, and Vitest by default, load this module once for each test file. */
 const given = new Set<number>();
 
 interface Range {
@@ -16,7 +16,8 @@ interface Range {
 
 /**
  * Returns the ranges of ports for tests. Any outgoing connection may take a port of the ephemeral range at any moment, and then a
- * restart on this port would fail. So both ranges are below it. They share no port with each other or with the bus ports.
+ * restart on this port would fail. So both ranges are below it, if it begins at 31,000 or higher. They share no port with each
+ * other or with the bus ports.
  */
 function portRanges(): { standalone: Range; cluster: Range } {
   const ephemeral = lowestEphemeralPort();
@@ -32,7 +33,7 @@ function lowestEphemeralPort(): number {
   try {
     return Number(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').trim().split(/\s+/)[0]);
   } catch {
-    return 49_152; // without /proc, on macOS and BSD, the range is that of IANA
+    return 49_152; // without /proc: the range of IANA, which macOS and Windows use by default
   }
 }
 

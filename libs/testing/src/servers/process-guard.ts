@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 
 export interface ProcessGuard {
-  /** Ends the guard, because the process has ended by itself, and another process may get its id. */
+  /** Ends the guard. Call it when the process has ended, because another process may get its id. */
   release(): void;
 }
 
 /**
  * Shell script that waits on a pipe from this process. The pipe closes however this process ends, also by SIGKILL. Then the
- * shell kills `pid`. An exit hook could not do this, because Jest gives tests a copy of `process` whose exit hooks never run.
+ * shell kills `pid`, and removes the temporary directory. An exit hook could not do this: it does not run after SIGKILL.
  */
 export const GUARD_SCRIPT = `read -r released || {
   kill -KILL "$1"

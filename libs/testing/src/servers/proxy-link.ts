@@ -5,14 +5,14 @@ import { RespFrames, isPush } from './resp-frames';
 export interface LinkHooks {
   latencyMs: () => number;
   swallows: () => boolean;
-  /** Called with each whole request before it goes to the server. Returns true to lose it and all requests behind it. */
+  /** Called with each request when all of it has come. Returns true to lose its end and all requests behind it. */
   losesRequest: (request: Buffer) => boolean;
   onClose: () => void;
 }
 
 /** A planned end of a connection. */
 interface Cut {
-  /** Number of replies that still pass. */
+  /** Number of the last reply of the connection that passes. */
   lastReply: number;
   /** Number of replies, passed and discarded, after which nothing is left to wait for. */
   until: number;
@@ -46,7 +46,7 @@ export class ProxyLink {
     this.#carry(upstream, client, this.#toClient, (chunk) => this.#keepReplies(replies.push(chunk)));
   }
 
-  /** Resets both connections (RST), as after a crash of a machine between client and server. */
+  /** Closes both connections at once, by RST unless the end of the stream is being sent. */
   reset(): void {
     this.#toServer.clear();
     this.#toClient.clear();
@@ -58,12 +58,12 @@ export class ProxyLink {
     this.#cut?.reached();
   }
 
-  /** True once a cut is planned. Then all later replies of this connection are lost, too. */
+  /** True once a cut of this connection is planned. */
   get cutting(): boolean {
     return this.#cut !== undefined;
   }
 
-  /** Discards all replies after the first ones. Resolves when `until` replies have come, or when the connection ends. */
+  /** Discards all replies after the first `lastReply`. Resolves when `until` replies have come, or when the connection ends. */
   cut(lastReply: number, until: number): Promise<void> {
     return new Promise((reached) => {
       this.#cut = { lastReply, until, reached };

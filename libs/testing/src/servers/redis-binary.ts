@@ -26,7 +26,7 @@ export async function usableBinary(owner: string, binary = process.env.REDIS_SER
     await checkVersion(owner, 'redis-server');
     return 'redis-server';
   } catch (error) {
-    // The first error is the one to show: valkey-server is only looked for.
+    // valkey-server is the second choice, so its error is not shown.
     return checkVersion(owner, 'valkey-server').then(
       () => 'valkey-server',
       () => Promise.reject(error as Error),
@@ -40,7 +40,7 @@ async function checkVersion(owner: string, binary: string): Promise<void> {
   const version = await asked.catch((error: NodeJS.ErrnoException) => {
     versions.delete(binary);
     const missing = error.code === 'ENOENT';
-    const problem = missing ? 'is not on the PATH and is not a file' : `cannot be run: ${error.message}`;
+    const problem = missing ? 'or its loader was not found' : `cannot be run: ${error.message}`;
     throw new TestServerError(`${owner}: "${binary}" ${problem}. ${REMEDY}`, { cause: error });
   });
   const [, name = '', number = '', major = ''] = /^(\w+)?.*?\bv=((\d+)[\w.-]*)/s.exec(version) ?? [];

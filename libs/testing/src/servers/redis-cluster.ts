@@ -9,7 +9,7 @@ import { beginMigration, endMigration, giveSlot, migrateKeys } from './slot-migr
 import { eventually, sleep } from './wait';
 
 const POLL_MS = 40;
-/** Limit for a planned failover, which may have to be requested several times. */
+/** Limit for a planned failover, which may have to be requested several times, and for the wait for replicas. */
 const PATIENCE = { timeoutMs: 20_000 };
 
 /** Size and patience of a {@link RedisCluster}. */
@@ -52,13 +52,13 @@ export class RedisCluster implements AsyncDisposable {
     return this.nodes.map(({ host, port }) => ({ host, port }));
   }
 
-  /** The present masters. */
+  /** Returns the masters that own slots, as one live node sees them. */
   async masters(): Promise<RedisServer[]> {
     const view = await this.#anyView();
     return view.nodes.filter(({ slots }) => slots.length > 0).map((node) => this.#serverOf(node));
   }
 
-  /** The master of a slot (number) or of a key (string). */
+  /** Returns the master of a slot (number) or of a key (string), as one live node sees it. */
   async masterOf(slotOrKey: number | string): Promise<RedisServer> {
     const slot = typeof slotOrKey === 'number' ? slotOrKey : calculateSlot(slotOrKey);
     const owner = (await this.#anyView()).nodes.find((node) => owns(node, slot));
@@ -66,7 +66,7 @@ export class RedisCluster implements AsyncDisposable {
     return this.#serverOf(owner);
   }
 
-  /** The present replicas of a master. */
+  /** Returns the replicas of a master, as one live node sees them. */
   async replicasOf(master: RedisServer): Promise<RedisServer[]> {
     const { nodes } = await this.#anyView();
     const id = nodes.find(({ port }) => port === master.port)?.id;
@@ -102,8 +102,8 @@ export class RedisCluster implements AsyncDisposable {
   }
 
   /**
-   * Waits until the live replicas have all writes: those of one master, or of all masters. Call it before `killMaster()` if no write
-   * may be lost.
+   * Waits until the live replicas have all writes: those of one master, or of all masters. Call it after the last write and before
+   * `killMaster()` if no write may be lost.
    */
   async untilReplicated(master?: RedisServer): Promise<void> {
     for (const each of master ? [master] : await this.masters()) {
@@ -118,8 +118,8 @@ export class RedisCluster implements AsyncDisposable {
   }
 
   /**
-   * Kills a master with SIGKILL. Writes that no replica has yet are lost. Resolves with the promoted replica when all live nodes agree
-   * on it, which takes longer than the node timeout.
+   * Kills a master with SIGKILL. Writes that the promoted replica does not have are lost. Resolves with this replica when all live
+   * nodes agree on it, which takes longer than the node timeout.
    */
   async killMaster(master: RedisServer): Promise<RedisServer> {
     const candidates = (await this.replicasOf(master)).map(({ port }) => port);
@@ -138,7 +138,7 @@ export class RedisCluster implements AsyncDisposable {
     await this.finishMigration(slot, from, to);
   }
 
-  /** Begins to move a slot: clients get ASK and TRYAGAIN until `finishMigration` or `cancelMigration`. */
+  /** Begins to move a slot: clients may get ASK and TRYAGAIN until `finishMigration` or `cancelMigration`. */
   beginMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
     return beginMigration(slot, from, to);
   }
@@ -234,7 +234,7 @@ function ownsSlots(nodes: readonly NodeView[], port: number): boolean {
   return nodes.some((node) => node.port === port && node.slots.length > 0);
 }
 
-/** Returns how many bytes of writes a master has made, or a replica has copied. */
+/** Returns the offset in the replication stream up to which a master has written, or a replica has copied. */
 async function offsetOf(node: RedisServer): Promise<number> {
   const info = await withAdmin(node, (admin) => admin.info('replication'));
   return Number(/(?:master|slave)_repl_offset:(\d+)/.exec(info)?.[1]);

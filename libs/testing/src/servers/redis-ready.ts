@@ -11,7 +11,8 @@ interface Starting extends Address {
 }
 
 /**
- * Waits until a server answers, and until it has the data of its master if it is a replica.
+ * Waits until a server answers, and until it has the data of its master if it is a replica. A server that wants a password is not
+ * asked for its data.
  *
  * @throws TestServerError with the end of the server's log if it ends or takes longer than `timeoutMs`
  */
@@ -28,8 +29,10 @@ export async function untilReady(
     await sleep(POLL_MS);
   }
   const what = isReplica ? 'answer and have the data of its master' : 'answer';
-  const why = process.running ? `did not ${what} within ${timeoutMs} ms` : 'ended at once';
-  throw new TestServerError(`The redis-server on port ${server.port} ${why}. Its log: ${server.log.slice(-2_000)}`);
+  const why = process.running ? `did not ${what} within ${timeoutMs} ms` : 'ended before it was ready';
+  throw new TestServerError(
+    `The redis-server on port ${server.port} ${why}. Its log ends: ${server.log.slice(-2_000)}`,
+  );
 }
 
 /** Compares the process id, since another server may have taken the port. */
@@ -40,7 +43,7 @@ async function isReady(server: Address, pid: number, isReplica: boolean): Promis
       return isOurs && (!isReplica || (await admin.info('replication')).includes('master_link_status:up'));
     });
   } catch (error) {
-    // A server with a password answers that it wants one, and a replica cannot be looked at.
+    // A server with a password answers that it wants one. Whether a replica has its data cannot be seen then.
     return /^(NOAUTH|NOPERM)/.test((error as Error).message);
   }
 }

@@ -53,18 +53,20 @@ export class RedisSentinel implements AsyncDisposable {
     return this.watchers.map(({ host, port }) => ({ host, port }));
   }
 
-  /** The server that the Sentinels name as the master. */
+  /** Returns the server that the first live Sentinel names as the master. */
   async master(): Promise<RedisServer> {
     const port = await this.#masterPort(this.#firstWatcher());
     const server = this.nodes.find((node) => node.port === port);
     if (!server)
-      throw new TestServerError(`The Sentinels name port ${port} as the master, which is not a server of theirs.`);
+      throw new TestServerError(
+        `A Sentinel names port ${port} as the master. It is not a server of this RedisSentinel.`,
+      );
     return server;
   }
 
   /**
-   * Kills the master with SIGKILL. Writes that no replica has yet are lost. Resolves with the promoted replica when all Sentinels name
-   * it, after `downAfterMs` and one to ten seconds.
+   * Kills the master with SIGKILL. Writes that the promoted replica does not have are lost. Resolves with this replica when all
+   * Sentinels name it, usually after `downAfterMs` and one to ten seconds.
    */
   async killMaster(): Promise<RedisServer> {
     const master = await this.master();
@@ -97,7 +99,7 @@ export class RedisSentinel implements AsyncDisposable {
       const ports = await Promise.all(this.watchers.map((watcher) => this.#masterPort(watcher)));
       const next = this.nodes.find(({ port }) => port === ports[0]);
       if (!next || next === before || new Set(ports).size > 1)
-        throw new TestServerError('No Sentinel has failed over yet.');
+        throw new TestServerError('Not all Sentinels name the same new master yet.');
       const info = await withAdmin(next, (admin) => admin.info('replication'));
       if (!info.includes('role:master')) throw new TestServerError('The promoted replica is not a master yet.');
       return next;

@@ -101,7 +101,7 @@ export class RedisServer implements AsyncDisposable {
     await this.stop();
   }
 
-  /** Ends the server with SIGTERM, and keeps its directory for `restart()`. */
+  /** Ends the server with SIGTERM, or with SIGKILL after three seconds. Keeps its directory for `restart()`. */
   async terminate(): Promise<void> {
     await this.#process?.terminate();
   }
@@ -114,12 +114,11 @@ export class RedisServer implements AsyncDisposable {
   }
 
   /**
-   * Starts the server again with the same port, directory and arguments. Ends it first if it still runs. Its data is gone, unless
-   * its arguments turn on persistence. Rejects with TestServerError after `stop()`.
+   * Starts the server again with the same port, directory and arguments. Ends it first if it still runs. Data that it had not saved
+   * is gone: without persistence in its arguments, a master saves nothing by itself. Rejects with TestServerError after `stop()`.
    */
   async restart(): Promise<void> {
-    if (this.#stopped)
-      throw this.#error('has lost its directory by stop(): use kill() or terminate() before restart().');
+    if (this.#stopped) throw this.#error('was ended by stop(): use kill() or terminate() before restart().');
     await this.terminate();
     reportFault('servers started again');
     await this.#launch();
@@ -130,7 +129,7 @@ export class RedisServer implements AsyncDisposable {
     if (this.#process?.pause()) reportFault('servers stopped (SIGSTOP)');
   }
 
-  /** Lets a paused server go on. It runs everything that it was sent meanwhile. */
+  /** Lets a paused server go on. It runs what it was sent meanwhile on connections that were not reset. */
   resume(): void {
     this.#process?.resume();
   }
@@ -142,7 +141,10 @@ export class RedisServer implements AsyncDisposable {
     reportFault('failovers');
   }
 
-  /** Makes the server a replica of a master, and loses its own data. Resolves when it has the data of the master. */
+  /**
+   * Makes the server a replica of a master. The server loses its own data. Resolves when it has the data of the master, which is
+   * not checked if it wants a password.
+   */
   async follow(master: Address): Promise<void> {
     await withAdmin(this, (admin) => admin.replicaof(master.host, master.port));
     this.#replicaOf = { host: master.host, port: master.port };

@@ -33,7 +33,7 @@ export class RespFrames {
   }
 }
 
-/** Returns true for a push (Pub/Sub, invalidation), which is not a reply to a request. */
+/** Returns true for a push of RESP3 (Pub/Sub, invalidation), which is not a reply to a request. In RESP2 it looks like a reply. */
 export function isPush(frame: Buffer): boolean {
   return frame[0] === '>'.charCodeAt(0);
 }

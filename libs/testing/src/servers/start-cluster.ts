@@ -11,7 +11,7 @@ export interface RedisClusterOptions {
   readonly replicas?: number;
   /**
    * How long a node may be silent before the others fail it over, ms, 200 to 600,000. Default 1,000. On a busy machine a short time
-   * makes failovers that no test asked for.
+   * may cause failovers that no test asked for.
    */
   readonly nodeTimeoutMs?: number;
   /** The same as for `startRedis`. */
@@ -32,11 +32,11 @@ const KNOWN: KnownOptions<RedisClusterOptions> = {
 };
 
 /**
- * Starts a Redis Cluster on 127.0.0.1, without persistence. Resolves when all nodes agree on it: with the defaults that takes one to
- * two seconds. It ends with `stop()`, or when this process ends.
+ * Starts a Redis Cluster on 127.0.0.1, without persistence. Resolves when all nodes agree on it. It ends with `stop()`, or when
+ * this process ends.
  *
- * @throws InvalidOptionError for an invalid option; TestServerError if there is no redis-server, it is older than 7.0, or a node does
- * not start
+ * @throws InvalidOptionError for an invalid option; TestServerError if there is no redis-server, it is older than 7.0, a node does
+ * not start, or the nodes do not agree
  */
 export async function startCluster(options: RedisClusterOptions = {}): Promise<RedisCluster> {
   const checks = new Checks('startCluster');

@@ -5,7 +5,7 @@ import { checkAddress } from './start-redis';
 
 /** Options of {@link startFaultProxy}. */
 export interface FaultProxyOptions {
-  /** Latency of each direction while there is no other fault, ms, 0 to 60,000. Default 0. */
+  /** Latency of each direction until `delay()` changes it, ms, 0 to 60,000. `pass()` restores it. Default 0. */
   readonly latencyMs?: number;
 }
 
@@ -16,7 +16,8 @@ const KNOWN: KnownOptions<FaultProxyOptions> = { latencyMs: true };
  * Starts a proxy on 127.0.0.1 in front of a Redis server. Connect to its `url`, or to its `host` and `port`, instead of the server.
  * At first everything passes.
  *
- * @param target the server, or its URL: `redis://host:port`. Not a TLS connection: the proxy reads the requests
+ * @param target the server, or its URL: `redis://host:port`, default port 6379. User, password and database of the URL are not
+ * used. Not a TLS connection: the proxy reads the requests
  * @throws InvalidOptionError for an invalid target or option
  */
 export async function startFaultProxy(target: Address | string, options: FaultProxyOptions = {}): Promise<FaultProxy> {
@@ -32,10 +33,11 @@ function addressOf(checks: Checks, target: Address | string): Address {
     return target;
   }
   const url = URL.canParse(target) ? new URL(target) : undefined;
-  // A URL may hold a password, so the error shows only its beginning.
+  // A URL may hold a password, so the error shows only the beginning of one that can be parsed.
   const shown = url && `${url.protocol}//`;
   if (url?.protocol !== 'redis:' || url.hostname === '') {
-    return checks.refuse('target', shown ?? target, 'a URL redis://host:port, or an object with host and port');
+    const expected = 'a URL redis://host:port, or an object with host (text) and port (integer)';
+    return checks.refuse('target', shown ?? target, expected);
   }
   return { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || DEFAULT_PORT) };
 }

@@ -47,7 +47,8 @@ export function checkServerOptions(
 
 /**
  * Starts a redis-server on 127.0.0.1, without persistence. Resolves when the server answers, and when it has the data of its
- * master if it is a replica. The server ends with `stop()`, or when this process ends.
+ * master if it is a replica; the data is not checked if it wants a password. The server ends with `stop()`, or when this process
+ * ends.
  *
  * @throws InvalidOptionError for an invalid option; TestServerError if there is no redis-server, it is older than 7.0, or it does
  * not start
@@ -69,5 +70,5 @@ export function checkAddress(checks: Checks, name: string, address: Address): vo
   // Not `checks.options`: a server has more members.
   const { host, port } = Object(address) as Partial<Address>;
   if (typeof host === 'string' && host !== '' && Number.isInteger(port)) return;
-  checks.refuse(name, address, 'an object with host and port, such as a server');
+  checks.refuse(name, address, 'an object with host (text) and port (integer), such as a server');
 }

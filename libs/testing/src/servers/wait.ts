@@ -12,7 +12,7 @@ export async function sleep(ms: number): Promise<void> {
   await sleepMs(ms);
 }
 
-/** Runs `fn` again until it does not throw, and returns its result. After `timeoutMs` rejects with the last error. */
+/** Runs `fn` until it does not throw, and returns its result. After `timeoutMs` (default 30,000) rejects with the last error. */
 export async function eventually<T>(fn: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
   const { timeoutMs = 30_000, everyMs } = options;
   const start = performance.now();

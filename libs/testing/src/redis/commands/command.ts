@@ -20,7 +20,7 @@ export interface CommandServer {
 export interface Context {
   readonly db: Keyspace;
   readonly server: CommandServer;
-  /** The connection that sent the command, or the script that calls it. */
+  /** The connection that sent the command, or the session of scripts if a script calls it. */
   readonly session: Session;
 }
 
@@ -38,7 +38,7 @@ export interface Command {
 
 export type CommandTable = Readonly<Record<string, Command | Subcommands>>;
 
-/** A command whose first argument names the command. */
+/** A command whose first argument names a subcommand. */
 export interface Subcommands {
   readonly subcommands: Readonly<Record<string, Command>>;
 }

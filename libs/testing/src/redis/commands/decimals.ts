@@ -1,12 +1,12 @@
 import { refuse } from '../reply';
 
 const DECIMAL = /^([-+]?)(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?$/;
-/** Digits after the point that Redis writes. */
+/** Most digits after the point that Redis writes. */
 const DIGITS = 17;
 
 /**
- * Adds two decimal numbers, as INCRBYFLOAT does. The sum is exact, and rounded to 17 digits after the point; Redis calculates
- * with 64 binary digits.
+ * Adds two decimal numbers for INCRBYFLOAT. The exact sum is rounded to 17 digits after the point; Redis calculates with 64 binary
+ * digits.
  */
 export function addDecimals(a: string, b: string, notAFloat = 'ERR value is not a valid float'): string {
   const [left, right] = [parse(a, notAFloat), parse(b, 'ERR value is not a valid float')];

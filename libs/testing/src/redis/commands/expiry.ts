@@ -81,7 +81,7 @@ export const expiryCommands: CommandTable = {
   }),
   pexpire: expire('pexpire', 1n, true),
   pexpireat: expire('pexpireat', 1n, false),
-  // A time beyond 2^53 is not exact, except the last one.
+  // A time beyond 2^53 is not exact, except the highest one.
   pexpiretime: remaining((at) => (at >= 2 ** 63 ? MOST_INTEGER : at)),
   pttl: remaining((at, now) => Math.max(0, at - now)),
   ttl: remaining((at, now) => Math.floor((Math.max(0, at - now) + 500) / 1000)),

@@ -6,7 +6,7 @@ import { at, reads, writes, wrongNumber, type CommandTable, type Context } from 
 import { addDecimals } from './decimals';
 import { increased } from './strings';
 
-/** Up to this many short fields Redis keeps in one piece, which HSCAN returns at once. */
+/** Up to this many short fields Redis by default keeps in one piece, which HSCAN returns at once. */
 const MOST_IN_ONE_PIECE = 128;
 const LONGEST_IN_ONE_PIECE = 64;
 

@@ -4,7 +4,7 @@ import { readCursor, scan } from '../scan';
 import { SetValue } from '../values';
 import { at, reads, writes, type Command, type CommandTable, type Context } from './command';
 
-/** Up to this many integers Redis keeps sorted, and SSCAN returns them at once. */
+/** Up to this many integers Redis by default keeps sorted, and SSCAN returns them at once. */
 const MOST_INTEGERS = 512;
 
 function membersOf({ db }: Context, key: string): ReadonlySet<string> {
@@ -15,7 +15,7 @@ function isIntegers(members: ReadonlySet<string>): boolean {
   return members.size <= MOST_INTEGERS && [...members].every((member) => parseInteger(member) !== undefined);
 }
 
-/** Returns the members as Redis does: integers in their order. */
+/** Returns the members: integers in their order, if they are not too many; others in the order in which they were added. */
 function sorted(members: ReadonlySet<string>): string[] {
   if (!isIntegers(members)) return [...members];
   return [...members].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1));

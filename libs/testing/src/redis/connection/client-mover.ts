@@ -9,7 +9,7 @@ interface Parts {
   readonly status: string;
 }
 
-/** Makes a client of ioredis 5 or 6 connect by another connector, now if it has connected already. */
+/** Makes a client of ioredis 5 or 6 connect by another connector: now, or at its first use if it has not begun to connect. */
 export function moveClient(client: Redis, Connector: ReturnType<typeof connectorTo>): void {
   const parts = client as unknown as Parts;
   const old = parts.connector;

@@ -4,7 +4,7 @@ import { scoreText } from '../numbers';
 import { Double, Members, NoReply, NullArray, Pairs, RedisError, shownText, Status, type Reply } from '../reply';
 import { flat } from '../resp';
 
-/** Returns what redis.call() returns for a reply. Errors are tables, too. */
+/** Returns what redis.pcall() returns for a reply. Errors are tables, too. */
 export function luaOfReply(reply: Reply): LuaValue {
   if (typeof reply === 'string' || typeof reply === 'number') return reply;
   if (typeof reply === 'bigint') return Number(reply);

@@ -36,7 +36,7 @@ export function createRedisLibrary(call: CallCommand): LuaTable {
       error_reply: (args) => {
         const text = onlyText(args);
         if (text === undefined) return tableOf('err', 'ERR wrong number or type of arguments');
-        // A text of one word is the message without a code.
+        // A text of one word is a message without a code.
         if (text.startsWith('-')) return tableOf('err', text.slice(1));
         return tableOf('err', text.includes(' ') ? text : `ERR ${text}`);
       },
@@ -50,7 +50,7 @@ export function createRedisLibrary(call: CallCommand): LuaTable {
       setresp: (args) => {
         if (args.values[0] === 2) return NOTHING;
         const problem =
-          args.values[0] === 3 ? 'the in-memory server supports RESP2 in scripts only' : 'RESP version must be 2 or 3.';
+          args.values[0] === 3 ? 'the in-memory server supports only RESP2 in scripts' : 'RESP version must be 2 or 3.';
         throw raiseValue(errorTable(`ERR ${problem}`));
       },
       sha1hex: (args) => {
@@ -92,7 +92,7 @@ function onlyText(args: Arguments): string | undefined {
   return args.values.length === 1 && typeof text === 'string' ? text : undefined;
 }
 
-/** The user may do everything: the command must exist only. */
+/** The user may call every command, so only its name and its number of arguments are checked. */
 function checkCommand(args: Arguments): LuaResult {
   const words = args.values.map(wordOf);
   if (words.length === 0) {

@@ -15,7 +15,7 @@ import { readShebang } from './shebang';
 
 interface Script {
   readonly compiled: CompiledScript;
-  /** False if the script begins with #!lua: then its flags say what it may do. */
+  /** True if the script begins with #!lua: then its flags say what it may do. */
   readonly hasShebang: boolean;
   readonly readOnly: boolean;
 }
@@ -23,14 +23,14 @@ interface Script {
 /** The scripts that a server has at a time. */
 export type LoadedScripts = ReadonlyMap<string, unknown>;
 
-/** Scripts that were compiled in this process, by their SHA1. Tests open many servers with the same scripts. */
+/** Scripts that were compiled in this process lately, by their SHA1. Tests open many servers with the same scripts. */
 const compiledScripts = new Map<string, Script>();
 const MOST_COMPILED = 1_000;
 
 /** The scripts of a server. */
 export class ScriptEngine {
   private scripts = new Map<string, Script>();
-  /** True if a snapshot has the scripts: they are copied before they change. */
+  /** True if a snapshot may have the scripts: they are copied before they change. */
   private areShared = false;
   private digested: Digest | undefined;
   private readonly runtime: LuaRuntime;

@@ -25,7 +25,7 @@ export function idText(id: StreamId): string {
   return `${msOf(id)}-${sequenceOf(id)}`;
 }
 
-/** Returns a 64-bit number without a sign; undefined if the text is not one. */
+/** Returns an unsigned 64-bit number; undefined if the text is not one. */
 function parsePart(text: string): bigint | undefined {
   if (!/^[ \t\n\v\f\r]*\+?\d{1,100}$/.test(text)) return undefined;
   const value = BigInt(text.replace('+', ''));

@@ -12,7 +12,7 @@ export class Stream {
   readonly type = 'stream';
   entries: StreamEntry[] = [];
   lastId: StreamId = LOWEST_ID;
-  /** The highest id that was ever removed. */
+  /** The highest id that was deleted; trimmed ones do not count. */
   maxDeletedId: StreamId = LOWEST_ID;
   entriesAdded = 0n;
   readonly groups = new Map<string, ConsumerGroup>();
@@ -67,12 +67,12 @@ export class Stream {
     return true;
   }
 
-  /** Removes entries from the begin. */
+  /** Removes entries from the beginning. @returns how many it removed */
   trim(count: number): number {
     return this.entries.splice(0, count).length;
   }
 
-  /** Returns true if an entry from `id` on may have been removed. */
+  /** Returns true if an entry from `id` on may have been deleted, and not only trimmed. */
   hasTombstones(id: StreamId): boolean {
     return this.entries.length > 0 && this.firstId <= this.maxDeletedId && id <= this.maxDeletedId;
   }
