@@ -15,7 +15,7 @@ export function found<T>(activityId: string, value: T | undefined): T {
  * @throws InvalidRedPacketInputError unless it is 1 to 4 digits
  */
 export function readLimit(text: string, max = 1_000): number {
-  return /^\d{1,4}$/.test(text) ? Number(text) : refuse('limit', text, `an integer from 1 to ${max}`);
+  return /^\d{1,4}$/.test(text) ? Number(text) : refuse('limit', text, `an integer from 1 to ${max} in decimal digits`);
 }
 
 /** Calls the service. @throws HttpException for its errors, see `refused` */

@@ -51,7 +51,7 @@ const FIELDS = [
   'buckets',
 ];
 
-/** HTTP routes of red packets. The option `identity` determines the user of a request. A user in the body is ignored. */
+/** HTTP routes of red packets. The option `identity` determines the user of a request. The body of a grab is ignored. */
 @Controller('red-packets')
 export class RedPacketController {
   constructor(

@@ -1,8 +1,8 @@
 import { LuanestError } from '../../internal/src';
 
 /**
- * A parameter of an activity, an id, or the limit or cursor of a page is missing or invalid. The call changed no activity, but a
- * creation may have left a draft.
+ * An input is missing or invalid, such as a parameter of an activity, an id, a packet, or the limit or cursor of a page. The call
+ * changed no activity, but a creation may have left a draft.
  */
 export class InvalidRedPacketInputError extends LuanestError {
   readonly code = 'INVALID_RED_PACKET_INPUT';

@@ -12,8 +12,8 @@ export type CheckedActivity = Required<Omit<CreateActivity, 'amounts' | 'seed'>>
 const MAX_PACKETS = 1_000_000;
 const MAX_BUCKETS = 64;
 /**
- * Largest total of an activity with several buckets, cents. Pool entries have sums of all cents that were appended to the pool. A
- * packet that moves is appended again, so these sums can exceed the total, and must stay below 2^53.
+ * Largest total of an activity with several buckets, cents. Pool entries have sums of the cents that were appended since the
+ * pool was last empty. A packet that moves is appended again, so these sums can exceed the total, and must stay below 2^53.
  */
 const MAX_SHARDED_CENTS = 2 ** 46;
 const METHODS: readonly SplitMethod[] = ['double-mean', 'line-cut', 'equal', 'given'];

@@ -23,16 +23,16 @@ export interface RedPacketModuleOptions {
    * grab rejects with this error. Default: every user may take part.
    */
   readonly eligibility?: (activityId: string, userId: string) => boolean | Promise<boolean>;
-  /** Number of replicas that must have a win before the user sees it (WAIT); integer from 0 to 10. Default 0. */
+  /** Number of replicas that must have a win before `grab` returns the packet (WAIT); integer from 0 to 10. Default 0. */
   readonly replicas?: number;
   /**
-   * How long a grab waits for `replicas`, ms; integer from 1 to 60,000. Must be less than `deadlineMs` of ScriptRegistryModule,
+   * How long each call of a grab to Redis waits for `replicas`, ms; integer from 1 to 60,000. Must be less than `deadlineMs` of ScriptRegistryModule,
    * or grabs reject. Default 1,000.
    */
   readonly replicasTimeoutMs?: number;
   /**
-   * How long a grab waits for packets from other buckets if the user's bucket is empty, ms; integer from 0 to 60,000. Default
-   * 1,000.
+   * About how long a grab waits for packets from other buckets if the user's bucket is empty, ms; integer from 0 to 60,000.
+   * Default 1,000.
    */
   readonly transferWaitMs?: number;
   /**

@@ -78,7 +78,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     await requirePermissions(this.registry, this.logger);
   }
 
-  /** Ends the reads of this process that find out who won in sold-out activities, and wakes payout runs a last time. */
+  /** Ends the reads of this process that find out who won in sold-out activities, and sends the wakes of payout runs that wait. */
   onApplicationShutdown(): void {
     this.soldOutUsers.close();
     payoutAccessOf(this).wakes.close();
@@ -86,7 +86,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Creates an activity: splits the total into packets, stores them and opens the activity. May be repeated with the same
-   * parameters: that finishes an interrupted creation, until the retention ends, or finds the activity open.
+   * parameters: that finishes an interrupted creation, until the retention ends, or finds the existing activity.
    * @throws InvalidRedPacketInputError for invalid parameters, and for a new activity whose end has passed by Redis' clock
    * @throws ActivityConflictError if there is an activity with this id and other parameters, or Redis has lost its parameters
    * @throws ActivityIncompleteError if Redis lost packets or parameters during the creation; the errors of ScriptRegistry.run()
@@ -97,7 +97,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Grabs a packet for a user. A user wins at most one packet of an activity. Later grabs return it again while Redis has the
-   * activity and `eligibility` accepts the user, unless `conflict` has voided it. With `replicas`, a grab may be `unconfirmed`.
+   * grant and `eligibility` accepts the user, unless `conflict` has voided it. With `replicas`, a grab may be `unconfirmed`.
    * @throws InvalidRedPacketInputError for an invalid id; the errors of ScriptRegistry.run() and of `eligibility`
    */
   grab(activityId: string, userId: string): Promise<GrabResult> {
@@ -171,7 +171,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   /**
    * Reads a page of grants, in no particular order. A page may have more grants than the limit, because Redis returns a small
    * hash as one page. A grant that exists while all pages are read is on at least one of them, and may be on several. After a
-   * failover, begin with the first page again.
+   * failover or a restart of Redis, begin with the first page again.
    * @param page `limit` from 1 to 1,000, default 100; `cursor`: the `nextCursor` of the previous page
    * @throws InvalidRedPacketInputError; the errors of ScriptRegistry.run()
    */
@@ -207,12 +207,12 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return (await this.lifecycle.settle(checkActivityId(activityId), true)) !== 'owed';
   }
 
-  /** Lists the ids of all activities, including drafts. Some of them may have expired already. */
+  /** Lists the ids of all activities, including drafts. Some of them may have expired, or were never created. */
   activities(): Promise<string[]> {
     return this.index.all();
   }
 
-  /** Returns the keys of an activity's streams of payouts, one for each bucket. Empty if there is no such activity. */
+  /** Returns the keys of an activity's streams of payouts: one for each bucket; of a draft, one. Empty without such an activity. */
   async outboxes(activityId: string): Promise<string[]> {
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout?.buckets.map(({ outbox }) => outbox) ?? [];
@@ -220,7 +220,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Voids a grant that the ledger refused to pay. The ledger refuses if it has paid the packet to another user before, or another
-   * packet to this user. That happens after a failover in which Redis lost grants. Without `paid`, this user grabs again. With
+   * packet to this user. That happens after Redis lost grants, for example in a failover. Without `paid`, this user grabs again. With
    * `paid`, the packet is refunded, and later grabs return the paid one. May be repeated.
    * @throws InvalidRedPacketInputError; the errors of ScriptRegistry.run()
    */

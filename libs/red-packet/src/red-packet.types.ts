@@ -32,7 +32,7 @@ export interface CreateActivity {
    */
   readonly startsAtMs?: number;
   /**
-   * When grabs end, ms since 1970 by Redis' clock; integer up to the year 2100, after `startsAtMs` and in the future. Default:
+   * When grabs end, ms since 1970 by Redis' clock; integer up to the year 2100, after `startsAtMs` and in the future. Default (or 0):
    * one hour before the retention ends; with a retention of less than two hours, half-way through it. The retention then begins
    * when grabs begin.
    */
@@ -65,7 +65,7 @@ export interface Packet {
 }
 
 /**
- * State in which an activity takes no grabs. `unknown`: Redis has no such activity. `draft`: its creation is unfinished.
+ * State in which an activity takes no grabs. `unknown`: Redis has no such activity, or has lost the user's bucket. `draft`: its creation is unfinished.
  * `preheated`: it has not begun yet.
  */
 export type NotOpenReason = 'unknown' | 'draft' | 'preheated' | 'paused' | 'ended' | 'closed';
@@ -77,7 +77,7 @@ export type NotOpenReason = 'unknown' | 'draft' | 'preheated' | 'paused' | 'ende
  * - `already-won`: the user has won the packet before, or this call was sent twice.
  * - `unconfirmed`: the user has won a packet, but fewer than `replicas` replicas have confirmed it in time. Grab again to confirm
  *   and see it.
- * - `sold-out`: no packet is left.
+ * - `sold-out`: no packet is left. The process may have found this up to a second before.
  * - `not-open`: the activity takes no grabs. `reason` is its state.
  * - `try-again`: packets may be left, but none reached the user's bucket within `transferWaitMs`.
  * - `too-many-tries`: the user has grabbed `maxTries` times without winning.
@@ -107,7 +107,7 @@ export type ActivityState = 'draft' | 'preheated' | 'open' | 'paused' | 'sold-ou
 export interface ActivityStatus {
   readonly activityId: string;
   /**
-   * Key of this activity for a ledger, the same as `Payout.activityKey`. A later activity with the same id has another key.
+   * Key of this activity for a ledger, the same as `Payout.activityKey`. If the id is used again after this activity has expired, its key is another one.
    * Visible ASCII, up to 1,200 characters.
    */
   readonly activityKey: string;
@@ -144,8 +144,7 @@ export interface ActivityStatus {
   /** True if `expiresAtMs` has passed. */
   readonly overdue: boolean;
   /**
-   * True if `RedPacketService.settle` has set the TTL of all keys, because the activity owes nothing any more, or
-   * `RedPacketService.forget` has set it.
+   * True if the TTL of all keys is set, because the activity owes nothing any more, or because of `RedPacketService.forget`.
    */
   readonly settled: boolean;
 }
@@ -165,7 +164,7 @@ export interface RecordsPage {
 
 /** A packet as other winners see it, without the user's id. */
 export interface ResultRow extends Packet {
-  /** Name that the app's `participantName` returned for the user; left out if there is none. */
+  /** Name that the app's `participantName` returned for the user; left out without a name. */
   readonly name?: string;
   /** True for the packet of the user who asks. */
   readonly own: boolean;
@@ -205,7 +204,7 @@ export interface PayoutConflict {
   readonly packetId: string;
   /**
    * The packet of this activity that the ledger had already paid to this user. Leave `paid` out if the ledger had paid `packetId`
-   * to another user. Then this user may win another packet.
+   * to another user, even if both are true. Then this user may win another packet.
    */
   readonly paid?: Packet;
 }

@@ -14,7 +14,7 @@ import {
 /** Activities that the list of woken activities keeps: those that were woken last. wake-activities.lua has the same number. */
 export const WOKEN_KEPT = 10_000;
 
-/** The index of all activities, and the list of woken activities: those in which packets were won last. */
+/** The index of all activities, and the list of woken activities, which payout runs check soon. */
 export class ActivityIndex {
   // No activity has keys with these names, not even one with the id `activities`.
   private readonly index: string;
@@ -45,7 +45,7 @@ export class ActivityIndex {
     return this.registry.run(scanActivities, { keys: { index: this.index }, args: { cursor, count } });
   }
 
-  /** Removes an activity that Redis has forgotten, unless it was created again meanwhile. */
+  /** Removes an activity that Redis has forgotten. Does nothing before the time in the index: it may have been created again. */
   async remove(activityId: string): Promise<void> {
     await this.registry.run(unlistActivity, { keys: { index: this.index }, args: { activityId } });
   }
@@ -59,7 +59,7 @@ export class ActivityIndex {
    * Lists activities that were woken after those that an earlier call listed.
    *
    * @param after `last` of the earlier call
-   * @returns `lost`: true if Redis may have lost some
+   * @returns `lost`: true if Redis knows no score as high as `after`, so that it may have lost some
    */
   wokenAfter(after: number, count: number): Promise<{ lost: boolean; last: number; ids: readonly string[] }> {
     return this.registry.run(listWoken, { keys: { woken: this.woken }, args: { after, count } });

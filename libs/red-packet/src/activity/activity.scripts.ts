@@ -13,10 +13,10 @@ import {
   voidGrantLua,
 } from '../scripts/generated';
 
-/** Packets of one call of fill-pool.lua, which passes all of them to one RPUSH. fill-pool.lua refuses more. */
+/** Most packets of one call of fill-pool.lua, which passes all of them to one RPUSH. fill-pool.lua refuses more. */
 export const CHUNK_PACKETS = 1_000;
 
-/** Value of the field `state`. `spread:<n>` is the state of the root of an activity with n buckets. */
+/** Value of the field `state`. `spread:<n>` is the state of the opened root of n buckets. */
 type StoredState = 'draft' | 'open' | 'paused' | 'closed' | `spread:${number}`;
 
 export const beginActivity = defineScript({

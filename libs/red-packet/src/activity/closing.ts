@@ -10,7 +10,10 @@ const ATTEMPTS = 1_000;
 /** Pauses between attempts: 1 s, then twice as long each time, up to 60 s. 1,000 attempts take about 16 hours. */
 const BACKOFF = { delayMs: 1_000, maxDelayMs: 60_000 };
 
-/** Schedules a delayed task for each activity, which closes the activity at its end. Does nothing without `DelayedTaskModule`. */
+/**
+ * Schedules a delayed task for each activity, which closes the activity at its end. Schedules nothing without
+ * `DelayedTaskModule`.
+ */
 export class Closing {
   private readonly name: string;
 
@@ -82,7 +85,7 @@ export class Closing {
     return undefined;
   }
 
-  /** Calls `onClosed`, and notes that it resolved. Until then Redis keeps the activity, because its refund is owed. */
+  /** Calls `onClosed`, and notes that it resolved. Until then Redis keeps a refund that must be reported, unless it is given up. */
   private async callListener(closed: Closed): Promise<void> {
     const { onClosed } = this.options;
     if (onClosed === undefined && unreportedOf(closed.readings) > 0) {

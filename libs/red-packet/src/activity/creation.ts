@@ -57,7 +57,7 @@ export class Creation {
     });
     if (begun.state === 'draft') {
       // begin() has checked that the parameters are those of the activity, so its end is right. The activity opens after the task
-      // is scheduled, so no open activity lacks its task.
+      // is scheduled, so a crash leaves no open activity without its task.
       // See DECISIONS.md: closing-task-before-opening
       await this.closing.schedule(activityId, begun.endsAtMs);
       const layout = this.layouts.build(activityId, buckets);
@@ -140,7 +140,7 @@ export class Creation {
     const keys = { meta, pool, grants, outbox };
     const opened = await this.registry.run(openActivity, { keys, args: { group: PAYOUT_GROUP } });
     if (opened === 'incomplete' || opened === 'missing') {
-      const problem = opened === 'missing' ? 'Redis has lost its parameters' : 'its pool is not complete';
+      const problem = opened === 'missing' ? 'its parameters are no longer in Redis' : 'its pool is not complete';
       throw new ActivityIncompleteError(
         `Activity ${JSON.stringify(activityId)} was not opened, because ${problem}. Send the same create call again. ` +
           'If that call fails too, choose another id.',

@@ -76,8 +76,8 @@ export class Lifecycle {
   /**
    * Closes an activity whose end has passed by Redis' clock.
    *
-   * @returns `not-ended` if the end has not passed by the clock of one of the buckets, which then stays open; undefined if there
-   *   is no such activity
+   * @returns `not-ended` if the end has not passed by the clock of one of the buckets, which is then not closed; other buckets may
+   *   be closed. Undefined if there is no such activity
    * @throws ActivityIncompleteError for a draft
    */
   closeAtEnd(activityId: string): Promise<Closed | 'not-ended' | undefined> {
@@ -142,8 +142,8 @@ export class Lifecycle {
     const { readings } = found;
     const first = readings[0];
     if (first?.state === 'draft') {
-      // The retention is over, so nobody can open this draft any more. All its keys have a TTL, except the root of several
-      // buckets.
+      // Nobody has won a packet of a draft, and the retention is over, so all keys may expire. The root of several buckets, and
+      // buckets that were opened before the root, have no TTL yet.
       if (!first.overdue) return 'owed';
       if (first.buckets > 1) await this.forget(this.layouts.build(activityId, first.buckets), true);
       return 'settled';
@@ -169,7 +169,8 @@ export class Lifecycle {
   /**
    * Voids a grant: the user no longer has this packet.
    *
-   * @param paid the packet that the user has instead, because the ledger had paid it; undefined if the user has none
+   * @param paid the packet that the user has instead, because the ledger had paid it; undefined if the ledger had
+   *   paid `packetId` to another user
    * @returns true if the grant is void, by this call or an earlier one; false if the user has no such grant
    */
   async voidGrant(layout: Layout, bucket: number, userId: string, packetId: string, paid?: Packet): Promise<boolean> {

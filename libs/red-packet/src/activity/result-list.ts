@@ -4,7 +4,10 @@ import type { Lifecycle } from './lifecycle';
 import type { PageRequest, Results } from './results';
 import { statusOf } from './status';
 
-/** States in which nobody can win any more, except during a close, so that the largest packet is known. */
+/**
+ * States in which the largest packet is shown. Users may still win while the activity is being closed, or in a bucket whose Redis
+ * has a slower clock.
+ */
 const OVER: readonly ActivityState[] = ['sold-out', 'ended', 'closed'];
 
 /** Reads the results of an activity as its winners may see them: packets without ids of users. */

@@ -48,7 +48,8 @@ export function unreportedOf(readings: readonly BucketReading[]): number {
 
 /**
  * Returns true if an activity owes something, so that its keys must not expire: a user may still win or must be paid, or a
- * packet must be refunded or its refund reported. Packets that move between buckets count too, because they are in no pool.
+ * packet must be refunded or its refund reported. Packets that move between buckets count too, because they are in no pool. If a
+ * bucket is lost, only the transfers that the others have not confirmed count.
  */
 export function isOwing(readings: readonly BucketReading[]): boolean {
   const isOver = ({ state, pooled }: BucketReading): boolean =>
@@ -63,7 +64,7 @@ export function isOwing(readings: readonly BucketReading[]): boolean {
 
 /**
  * States of buckets. The state of an activity is the first state in this list that one of its buckets has. So an activity is
- * closed as soon as one bucket is closed.
+ * closed as soon as one bucket is closed. An open activity without packets left is `sold-out`.
  */
 const ORDER = ['draft', 'closed', 'paused', 'ended', 'preheated', 'open'] as const;
 

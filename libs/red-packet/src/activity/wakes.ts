@@ -3,9 +3,9 @@ import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/s
 import { thrownText, time, type Timer } from '../../../internal/src';
 import type { ActivityIndex } from './activity-index';
 
-/** Shortest time between two wakes of one activity by one process, ms. */
+/** Shortest time between two wakes of one activity by one process, ms. `close` does not wait for it. */
 const SAME_MS = 1_000;
-/** Shortest time between two calls, ms. */
+/** Shortest time between two calls, ms. `close` does not wait for it. */
 const CALL_MS = 50;
 /** Most activities in one call. wake-activities.lua takes no more. */
 const MOST = 1_000;
@@ -14,8 +14,9 @@ const REPEATED_MS = 60_000;
 
 // See DECISIONS.md: winners-wake-payout-runs
 /**
- * Wakes activities in which packets were won: puts them into a list in Redis that payout runs read. Sends the first wake at once,
- * and then at most one a second for each activity. A call that may not have reached Redis, or was refused, is repeated with later ones.
+ * Wakes activities that have payouts, or may have them: puts them into a list in Redis that payout runs read. Sends the first wake
+ * soon, and then at most one a second for each activity. A call that may not have reached Redis, or was refused, is repeated until
+ * the process shuts down.
  */
 export class Wakes {
   /** Activities to wake. */
@@ -37,7 +38,7 @@ export class Wakes {
   }
 
   /**
-   * Wakes an activity if one of its packets was won within the last minute. The process that won it may have died, or its reply may
+   * Wakes an activity if one of its packets was won within the last minute, by the clock of this process. The process that won it may have died, or its reply may
    * have been lost, before that process woke the activity.
    */
   wakeAfter(activityId: string, grantedAtMs: number): void {
@@ -79,20 +80,20 @@ export class Wakes {
       (error: unknown) => {
         const reached = !(error instanceof NotSentError || error instanceof UnknownOutcomeError);
         if (reached) this.report(thrownText(error));
-        // If the script failed, a repeat would fail too.
+        // If the script failed, a repeat would probably fail too.
         if (!reached || error instanceof ScriptRefusedError) for (const activityId of ids) this.wake(activityId);
       },
     );
   }
 
-  /** Logs a problem when it begins, and its end. @param problem '' if a call succeeded */
+  /** Logs a problem when it begins or changes, and its end. @param problem '' if a call succeeded */
   private report(problem: string): void {
     if (problem === this.problem) return;
     this.problem = problem;
-    if (problem === '') this.logger.log('Winners are put into the list that payout runs read again.');
+    if (problem === '') this.logger.log('Activities with new winners are again put into the list that payout runs read.');
     else {
       this.logger.warn(
-        `Winners cannot be put into the list that payout runs read, so they may be paid minutes late. ${problem}`,
+        `Activities could not be put into the list that payout runs read, so winners may be paid minutes late. ${problem}`,
       );
     }
   }

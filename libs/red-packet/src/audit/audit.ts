@@ -10,7 +10,7 @@ import { Problems } from './problem-list';
 
 /**
  * Audits activities: checks that the packets and cents that are left, granted, refunded and moving add up. A deep audit also
- * checks that every packet has exactly one of these states, or is void.
+ * checks that every packet has exactly one of these states, or is void, if nothing changes meanwhile.
  */
 export class Audit {
   private readonly deep: DeepAudit;
@@ -31,7 +31,7 @@ export class Audit {
       moving: { packets: status.movingPackets, cents: status.movingCents },
       buckets: readings.map(booksOf),
     };
-    // The pools of a draft are not full yet, so its counters are not compared.
+    // The pools of a draft may not be full yet, so its counters are not compared.
     if (status.state !== 'draft') {
       for (const [bucket, reading] of readings.entries()) checkBucket(bucket, reading, problems);
       const allotted = readings.reduce((sum, { packets }) => sum + packets, 0);
@@ -57,8 +57,8 @@ function booksOf(reading: BucketReading, bucket: number): BucketBooks {
 }
 
 /**
- * Adds a problem for each sum of a bucket that does not add up. The pool's cents come from the pool itself, not from a counter,
- * so the check finds a pool that differs from the counters.
+ * Adds a problem for each sum of a bucket that does not add up. The pool's cents come from its first and last entry, not from a
+ * counter.
  */
 function checkBucket(bucket: number, reading: BucketReading, problems: Problems): void {
   const name = `bucket ${bucket}:`;

@@ -111,13 +111,13 @@ export class PacketBook {
         this.problems.add(`packet ${id} has no record: it is not in a pool, granted, refunded, moving or void`);
   }
 
-  /** Adds a problem for each granted packet whose payout was not found in an outbox, in the ledger or among dead letters. */
+  /** Adds a problem for each granted packet whose payout was not found in an outbox, in the ledger or among the dead letters read. */
   checkPayouts(): void {
     const granted = STATES.indexOf('granted') + 1;
     for (let id = 1; id <= this.packets; id++) {
       if (this.states[id] === granted && this.marks[id] === 0) {
         this.problems.add(
-          `packet ${id} is granted, but has no payout row, no dead letter, and is not paid in the ledger`,
+          `packet ${id} is granted, but no payout row and no dead letter of it was found, and the ledger has not paid it`,
         );
       }
     }

@@ -27,7 +27,7 @@ const META_FIELDS = [
 
 /** A reading of a bucket at one instant: the counters of its meta hash, and the lengths of its lists and streams. */
 export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[number], number>> {
-  /** State by Redis' clock. `spread:<n>` is the root of an activity with n buckets. '' if Redis has no such bucket. */
+  /** State by Redis' clock. `spread:<n>` is the opened root of n buckets. '' if Redis has no such bucket. */
   readonly state: 'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | `spread:${number}` | '';
   readonly pooled: number;
   /** Cents in the pool, computed from its first and last entry; -1 if one of them is invalid. */
@@ -41,7 +41,7 @@ export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[numb
   readonly refundRecords: number;
   /** Indexes of the buckets to which a transfer of this bucket is not confirmed. Its packets may have arrived. */
   readonly outgoing: readonly number[];
-  /** Id of the last payout row that was written, settled or not. Every grant changes it. '' without an outbox. */
+  /** Id of the last payout row that was written; '0-0' before the first; '' without an outbox. Each grant changes it. */
   readonly lastRow: string;
   readonly deadLetters: number;
   /** True if expiresAtMs has passed by the clock of this bucket's Redis. */

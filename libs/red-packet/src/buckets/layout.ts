@@ -5,7 +5,7 @@ import { slotOf, spread, time } from '../../../internal/src';
 export const PAYOUT_GROUP = 'payouts';
 const SLOTS = 16_384;
 const MOST_KEPT = 1_000;
-/** How long calls use a layout without reading the activity again, ms. */
+/** For how long after a reading `fresh` returns the layout, ms. */
 const FRESH_MS = 2_000;
 
 /** Keys of one bucket. All have one hash tag, so one script may use all of them. */
@@ -48,7 +48,7 @@ export function keysOf({ buckets }: Layout, bucket: number): BucketKeys {
 }
 
 /**
- * Builds the keys of activities, and remembers how many buckets each has. The root of an activity is the meta hash under the tag
+ * Builds the keys of activities, and remembers the numbers of buckets of up to 1,000 sharded ones. The root of an activity is the meta hash under the tag
  * of its id: that of the only bucket, or a hash that stores the number of buckets.
  */
 export class Layouts {
@@ -113,9 +113,9 @@ export class Layouts {
   }
 
   /**
-   * Returns a hash tag for a bucket, so that the buckets are evenly distributed over the slots, and thus over the masters. Each
-   * bucket has a range of slots, and its tag is in the middle half of this range. The tag contains the number of buckets. If an
-   * id is used again with another number of buckets, the keys differ.
+   * Returns a hash tag for a bucket, so that the buckets are evenly distributed over the slots, and over masters that
+   * serve ranges of equal size. Each bucket has a range of slots, and its tag is in the middle half of this range. The tag contains
+   * the number of buckets. If an id is used again with another number of buckets, the keys of the buckets differ.
    */
   private tagOf(activityId: string, buckets: number, bucket: number): TaggedKeys {
     const share = SLOTS / buckets;

@@ -41,7 +41,7 @@ export class Refills {
 
 // See DECISIONS.md: sold-out-proven-by-growing-counters
 /**
- * Returns true if the counters prove that no packet is left in a pool or a transfer. Except in a failover, granted + refunded of
+ * Returns true if the counters prove that no packet is left in a pool or a transfer. Unless Redis loses data, granted + refunded of
  * a bucket never becomes less. The buckets are read at different instants. If granted + refunded of all buckets add up to all
  * packets, then all packets were gone when the last bucket was read, and they stay gone.
  */

@@ -15,8 +15,8 @@ export interface Direction {
 
 /**
  * Moves packets between buckets in three steps, and any process may repeat each step. First the source moves packets from its
- * pool to a record. If the record exists already, this step returns it. Then the destination adds the packets to its pool, once.
- * Then the source deletes the record.
+ * pool to a record. If the record exists already, this step returns it. Then the destination adds the packets to its pool, or to
+ * its refunds if it is closed, once. Then the source deletes the record.
  * See DECISIONS.md: packets-move-to-users
  */
 export class Transfers {
@@ -31,7 +31,7 @@ export class Transfers {
    * Moves packets from one bucket to another. If a transfer in this direction was not finished, finishes that one instead.
    *
    * @param most most packets to move; 0 only finishes a transfer
-   * @returns how many packets arrived
+   * @returns how many packets arrived, by this call or by an earlier one
    */
   async move(layout: Layout, direction: Direction, most = MOST_PACKETS): Promise<number> {
     const sent = await this.send(layout, direction, most);
@@ -48,7 +48,7 @@ export class Transfers {
     return (await this.registry.run(sendPackets, { keys: { meta, pool, moves }, args })).sent;
   }
 
-  /** Second step: adds packets to the destination, once. Returns false if Redis has no such bucket, or it is not open yet. */
+  /** Second step: adds packets to the pool or the refunds of the destination, once. Returns false if Redis has no such bucket, or it is not open yet. */
   async receive(layout: Layout, { from, to }: Direction, { sequence, packets }: SentPackets): Promise<boolean> {
     const { meta, pool, moves, refunds } = keysOf(layout, to);
     const keys = { meta, pool, moves, refunds };

@@ -9,7 +9,7 @@ import type { GrabResult, NotOpenReason } from '../red-packet.types';
 import { GRAB_MODE, grabAlone, grabPacket, type BucketReply } from './grab.scripts';
 import type { SoldOutUsers } from './sold-out-users';
 
-/** Pause before a grab tries again to get packets from other buckets, ms. */
+/** Pause before a grab tries again to get packets from other buckets, and `retryAfterMs` of `try-again`, ms. */
 const PAUSE_MS = 15;
 /** With this many grabs in flight, further ones are sent by the script that is made for groups. */
 const FEW = 2;

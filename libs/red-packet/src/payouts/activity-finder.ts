@@ -2,7 +2,7 @@ import { time } from '../../../internal/src';
 import { WOKEN_KEPT, type ActivityIndex } from '../activity/activity-index';
 import type { Look } from '../activity/index.scripts';
 
-/** Most activities that one search looks at, after the first one. */
+/** Most activities of the index that one search looks at, unless it looks at all of them; and most that failed before. */
 const LOOKS = 32;
 /** Activities that are looked at in parallel when a search looks at all of them. */
 const LOOKS_AT_ONCE = 128;
@@ -13,7 +13,7 @@ const UNREAD = Number.MAX_SAFE_INTEGER;
 
 // See DECISIONS.md: winners-wake-payout-runs
 /**
- * Finds activities that a payout run must check. `poll` finds those that were woken, because a packet was won. `search` looks at
+ * Finds activities that a payout run must check. `poll` finds those that were woken, for example because a packet was won. `search` looks at
  * the activities of the index in turn, and finds those that were not woken, and those that may be settled.
  */
 export class ActivityFinder {

@@ -34,7 +34,7 @@ const QUIET_MS = 2_000;
  * checked because it may be settled later.
  */
 const CLOSED_REST_MS = 30_000;
-/** Pause before the next check of an activity that has ended or is gone, and has no open payouts, ms. */
+/** Pause before the next check of an activity that has ended, is sold out or is gone, and has no open payouts, ms. */
 const PAID_REST_MS = 5_000;
 
 /** Options of a payout run. Options that are left out have the defaults of StreamConsumerModule. */
@@ -58,7 +58,7 @@ interface Reading {
   grantedAt: number;
 }
 
-/** Finds activities, and reads the outboxes of those that have open payouts. */
+/** Finds activities, and reads the outboxes of those that have open payouts, or in which packets were won just before. */
 export class PayoutRunner implements PayoutRun {
   private readonly logger = new Logger('RedPacketPayouts');
   private readonly debts = new Debts(this.logger);
@@ -96,7 +96,7 @@ export class PayoutRunner implements PayoutRun {
     return [...this.readings.keys()];
   }
 
-  /** True after `stop` was called, or after a search has found stream-consumer closed. */
+  /** True after `stop` was called, or after the run has found stream-consumer closed. */
   get stopped(): boolean {
     return this.stopping;
   }
@@ -147,7 +147,7 @@ export class PayoutRunner implements PayoutRun {
       const problem = thrownText(error);
       if (this.problem !== problem)
         this.logger.warn(
-          `The search for payouts failed for one or more activities. Until a search works, payouts may be late. ${problem}`,
+          `The search for payouts failed for some or all activities. Until it works again, payouts may be late. ${problem}`,
         );
       this.problem = problem;
       return false;

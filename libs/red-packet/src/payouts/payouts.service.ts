@@ -41,7 +41,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
    * into a ledger with UNIQUE (activityKey, packetId) and UNIQUE (activityKey, userId). Any number of processes may have a run.
    * Start it after the app has booted.
    *
-   * @throws InvalidOptionError for invalid options, if this process has a run already, and if the app does not import
+   * @throws InvalidOptionError for invalid options, if this service has a run already, and if the app does not import
    *   StreamConsumerModule or gives it another ScriptRegistry
    */
   run(handler: PayoutHandler, options: PayoutOptions = {}): PayoutRun {

@@ -8,7 +8,8 @@ import type { GrantRecord } from '../red-packet.types';
 export interface Payout extends GrantRecord {
   readonly activityId: string;
   /**
-   * Key of this activity, `<activityId, percent-encoded>@<expiresAtMs>`. A later activity with the same id has another key.
+   * Key of this activity, `<activityId, percent-encoded>@<expiresAtMs>`. If the id is used again after this activity has expired,
+   * its key is another one.
    * `RedPacketService.status` returns the same key. Use the key in the ledger instead of the id, unless you never reuse ids.
    */
   readonly activityKey: string;
@@ -28,8 +29,8 @@ export interface Payout extends GrantRecord {
 
 /**
  * Pays one payout. When the handler returns nothing, the payout is settled: it counts as paid, and is removed from the outbox. When
- * it throws, the attempt has failed. Return `retryLater({ delayMs })` or `deadLetter(reason)` of `luanest/stream-consumer` for
- * another outcome.
+ * it throws an error, the attempt has failed. Return or throw `retryLater({ delayMs })` or `deadLetter(reason)` of
+ * `luanest/stream-consumer` for another outcome.
  */
 export type PayoutHandler = (payout: Payout) => HandlerResult | Promise<HandlerResult>;
 
@@ -49,14 +50,14 @@ export interface PayoutOptions {
   readonly pollMs?: number;
   /**
    * Mean pause between two searches for payouts of winners that are not in the list, and for activities that are over, ms; integer
-   * from 10 to 60,000. Each search looks at up to 32 activities. Default 1,000.
+   * from 10 to 60,000. A search usually looks at up to 32 activities; the first one looks at all. Default 1,000.
    */
   readonly discoverMs?: number;
 }
 
 /** A payout run: it calls a handler for payouts in this process. */
 export interface PayoutRun {
-  /** Ids of the activities whose payouts are being read now. Open activities without open payouts are not among them. */
+  /** Ids of the activities whose payouts are being read now. An activity leaves soon after its last win, when no payout is open. */
   readonly activities: readonly string[];
   /**
    * Stops the run: waits for running handlers as `drainMs` and `abortGraceMs` of StreamConsumerModule say, and leaves all other

@@ -26,14 +26,14 @@ ARGV[14]  reports      int       1 if refunds must be reported to onClosed befor
 Returns {status, state, seed, expires, ends}
   status   'begun' | 'found' | 'conflict' | 'orphaned' | 'over'   begun: stored by this call; found: stored before, with the same
            fingerprint; conflict: stored before, with another one; orphaned: not stored, but there is a pool, grants or an outbox;
-           over: not stored, because the end has passed or comes before startsAtMs. If ARGV[12] is given, the end may have
+           over: not stored, because the end has passed or is not after startsAtMs. If ARGV[12] is given, the end may have
            passed, but not the retention
   state    'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>'
   seed     str   the seed that is stored; '' if nothing is stored
   expires  str   end of the retention, ms since the epoch; '0' if nothing is stored
   ends     str   when grabs end, ms since the epoch; of `over`, when they would end; '0' for `orphaned`
 
-O(1). TTL: a draft expires at expiresAtMs; a root has no TTL, because its buckets open before it. Clock: Redis. Replay: returns
+O(1). TTL: a draft expires at expiresAtMs; a root gets no TTL here, because its buckets open before it. Clock: Redis. Replay: returns
 what the first call stored.
 ]]
 -- @include now-text

@@ -12,7 +12,7 @@ Returns {status, length}
   length  int   packets in the pool after this call
 
 O(chunk). TTL: expiresAtMs of the draft. Clock: none. Replay: appends nothing, because the pool is
-longer than `offset`.
+longer than `offset`, or the bucket is not a draft any more.
 ]]
 local meta = redis.call('HMGET', KEYS[1], 'state', 'packets', 'totalCents', 'expiresAtMs')
 local length = redis.call('LLEN', KEYS[2])

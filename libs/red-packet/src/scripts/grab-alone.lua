@@ -13,8 +13,8 @@ Returns {code, text}
   code  int   as of grab
   text  str   as of grab
 
-O(1). TTL: untouched. Clock: Redis. Replay: returns the packet of the first call, with code 1. A call
-without a packet counts as another try.
+O(1). TTL: untouched. Clock: Redis. Replay: returns the packet of the first call, with code 1, unless
+void-grant has voided it. If the first call found no packet, the replay may count as another try.
 ]]
 -- @include now-text
 

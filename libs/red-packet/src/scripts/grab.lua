@@ -15,8 +15,8 @@ Returns {code, text}
   text  str   '<packet>:<cents>', and ':<ms>' if it was won before; for -2 'unknown' | 'draft' | 'paused' | 'ended' |
         'closed' | 'preheated:<ms until it opens>' | 'spread:<buckets>'; else ''
 
-O(1). TTL: untouched. Clock: Redis. Replay: returns the packet of the first call, with code 1. A call
-without a packet counts as another try.
+O(1). TTL: untouched. Clock: Redis. Replay: returns the packet of the first call, with code 1, unless
+void-grant has voided it. If the first call found no packet, the replay may count as another try.
 ]]
 -- @include now-text
 -- @include granting

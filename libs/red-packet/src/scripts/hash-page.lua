@@ -3,7 +3,7 @@ hash-page: read a page of a hash: of grants, of transfers between buckets, or of
 
 KEYS[1]  hash    hash          <prefix>:red-packet:{<activity>}:grants, :moves or :voids
 ARGV[1]  cursor  str           '0' for the first page, then the cursor that the previous page returned
-ARGV[2]  count   int 1..1,000  about how many fields
+ARGV[2]  count   int 1..1,000  about how many fields; a small hash is returned as one page
 
 Returns {cursor, field, value, ...}
   cursor  str   '0' if this is the last page

@@ -1,7 +1,7 @@
 --[[
 index-activity: add an activity to the index, in which payout runs find activities. The activity may be created afterwards.
 
-KEYS[1]  index        zset       <prefix>:red-packet:{activities}:index   activity id -> end of its retention, ms
+KEYS[1]  index        zset       <prefix>:red-packet:{activities}:index   activity id -> a time after the end of its retention, ms
 ARGV[1]  activityId   str        1 to 128 characters
 ARGV[2]  retentionMs  int >= 1   how long Redis keeps the activity after its end, ms
 ARGV[3]  fromMs       int >= 0   end of the activity, or its start if it has no end, ms since the epoch; 0 for now
@@ -10,7 +10,7 @@ Returns entries
   entries  int   activities in the index
 
 O(log n). TTL: none; unlist-activity removes activities that Redis has forgotten. Clock: Redis. Replay:
-changes nothing, or moves the end of the retention to a later time.
+changes nothing, or moves this time to a later one.
 ]]
 local time = redis.call('TIME')
 local ends = math.max(time[1] * 1000 + math.floor(time[2] / 1000), tonumber(ARGV[3])) + ARGV[2] + 60000

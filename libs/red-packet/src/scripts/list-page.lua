@@ -6,8 +6,8 @@ ARGV[1]  from     int >= 0      index of the first packet
 ARGV[2]  count    int 1..1,000  number of packets
 
 Returns {packet, ...}
-  packet  str   '<packetId>:<cents>:<sum>'; sum: cents of all packets that were appended to the pool up to this one;
-               0 for a packet that void-grant refunded
+  packet  str   '<packetId>:<cents>:<sum>'; sum: running sum of the cents that were appended, from which the cents of a pool are
+               computed; 0 for a packet that void-grant refunded
 
 O(from + count). TTL: untouched. Clock: none. Replay: reads again.
 ]]

@@ -2,7 +2,7 @@
 scan-activities: read a page of the index of activities. An activity that is listed from the first page to the last is on at least
 one page.
 
-KEYS[1]  index   zset      <prefix>:red-packet:{activities}:index   activity id -> end of its retention, ms
+KEYS[1]  index   zset      <prefix>:red-packet:{activities}:index   activity id -> a time after the end of its retention, ms
 ARGV[1]  cursor  str       cursor of the page before; '0' for the first page
 ARGV[2]  count   int >= 1  about how many activities to read; a small index is returned as one page
 

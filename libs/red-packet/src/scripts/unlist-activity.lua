@@ -1,11 +1,12 @@
 --[[
-unlist-activity: remove an activity that Redis has forgotten from the index, unless it was created again meanwhile.
+unlist-activity: remove an activity that Redis has forgotten from the index. Before its time in the index, do nothing, because it
+may have been created again.
 
-KEYS[1]  index       zset  <prefix>:red-packet:{activities}:index   activity id -> end of its retention, ms
+KEYS[1]  index       zset  <prefix>:red-packet:{activities}:index   activity id -> a time after the end of its retention, ms
 ARGV[1]  activityId  str   1 to 128 characters
 
 Returns dropped
-  dropped  1 | 0   0: the activity is not in the index, or its retention is not over
+  dropped  1 | 0   0: the activity is not in the index, or its time has not passed
 
 O(log n). TTL: none. Clock: Redis. Replay: returns 0 and changes nothing.
 ]]

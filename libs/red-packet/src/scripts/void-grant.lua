@@ -12,7 +12,8 @@ ARGV[3]  paid      str       '<packet>:<cents>:<ms>' that the ledger had paid to
 Returns {status}
   status  'void' | 'void-before' | 'none'   void: by this call; none: nothing was changed, because this user has no such grant
 
-O(1). TTL: if the activity is settled, that of its other keys. Clock: none. Replay: returns void-before and changes nothing.
+O(1). TTL: if the activity is settled, that of its other keys. Clock: none. Replay: changes nothing; returns void-before, or
+none if the packet was voided for another user since.
 ]]
 local known = redis.call('HGET', KEYS[3], ARGV[2])
 if known and string.match(known, '^%d+:%d+:%a+:(.*)$') == ARGV[1] then return { 'void-before' } end
@@ -37,7 +38,7 @@ if reason == 'packet' then
   redis.call('HDEL', KEYS[2], ARGV[1])
   redis.call('HINCRBY', KEYS[1], 'grantShift', 1)
 else
-  -- The ledger has paid this packet to no user, so it is refunded. It does not go back to the pool, because users may have got
+  -- The caller says that the ledger has paid this packet to no user, so it is refunded. It does not go back to the pool, because users may have got
   -- "sold out" already.
   redis.call('HSET', KEYS[2], ARGV[1], ARGV[3] .. ':l', '', string.format('%.0f', granted - cents))
   redis.call('HINCRBY', KEYS[1], 'grantShift', -1)

@@ -1,5 +1,5 @@
 --[[
-wake-activities: list activities as woken, because packets were won in them, so that payout runs pay the winners soon.
+wake-activities: list activities as woken, for example because packets were won in them, so that payout runs check them soon.
 
 KEYS[1]    woken        zset       <prefix>:red-packet:{activities}:woken   activity id -> score, about the ms at which it was woken
 ARGV[1..]  activityIds  list(str)  1 to 1,000 activities
@@ -8,7 +8,7 @@ Returns woken
   woken  int   number of activities in the call
 
 Each id gets a higher score than any id before, also if Redis' clock is set back. So a run that remembers the highest score that it
-has read misses no id. The 10,000 ids with the highest scores are kept.
+has read misses no id that is still listed. The 10,000 ids with the highest scores are kept.
 
 O(ids * log n). TTL: one day. Clock: Redis. Replay: wakes the activities once more.
 ]]

@@ -1,6 +1,6 @@
 -- @include clock
--- Buckets that the grabs of this EVALSHA have read, by the key of their meta hash. Each bucket is read once, because no other
--- command runs in between.
+-- Buckets that the grabs of this EVALSHA have read, by the key of their meta hash. A bucket that was read need not be read again,
+-- because no other command runs in between.
 local gates = {}
 
 local function sum_error()
@@ -52,7 +52,8 @@ local function check_packet(gate, id, cents, head)
   return not fits and sum_error() or nil
 end
 
--- Checks, once for each group, that the Redis user may run the commands of a grant. Returns nil, or an error if the user may not.
+-- Checks that the Redis user may run the commands of a grant. If so, the other grabs of the bucket in this group skip the check.
+-- Returns nil, or an error if the user may not.
 local function check_permissions(gate, meta, pool, grants, outbox)
   gate.permitted = redis.acl_check_cmd('XADD', outbox, '*', 'f', 'v') and redis.acl_check_cmd('LPOP', pool, '1')
     and redis.acl_check_cmd('HSET', grants, 'f', 'v') and redis.acl_check_cmd('HSET', meta, 'f', 'v')
