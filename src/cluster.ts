@@ -46,7 +46,7 @@ async function main(): Promise<void> {
   await cluster.stop();
 }
 
-/** Starts a process of the app. It is detached, so that Ctrl-C of a terminal reaches only this process, which passes it on. */
+/** Starts a process of the app. It is detached, so that Ctrl-C of a terminal reaches only this process, which then ends it. */
 function startApp(env: NodeJS.ProcessEnv): ChildProcess {
   const app = spawn(process.execPath, [join(__dirname, 'main.js')], {
     env,

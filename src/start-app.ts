@@ -17,8 +17,8 @@ export interface RunningApp {
   /** Base URL of the app, without a slash at the end. */
   readonly url: string;
   /**
-   * Finishes open requests and the payouts in flight, then closes the ledger. Shuts the embedded Redis down if no other app
-   * uses it.
+   * Waits for open requests and, for a limited time, for the payouts in flight. Then closes the ledger. Shuts the embedded Redis
+   * down if no other app uses it.
    */
   close(): Promise<void>;
 }

@@ -38,14 +38,14 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
   }
 
   /**
-   * Writes the entries of all rains that Redis knows and that have changed, except drafts.
+   * Writes the entries of all rains that Redis knows, except drafts, and those whose refund this process has already written.
    *
    * @throws the errors of Redis and of the ledger; calling again is safe
    */
   async keep(ledger: Pick<Ledger, 'note'>): Promise<void> {
     for (const activityId of await this.packets.activities()) {
       const status = await this.packets.status(activityId);
-      // A draft has no final activity key yet, because the key contains the expiry.
+      // Nothing of a draft can be won or refunded, and it may expire without being opened.
       if (status === undefined || status.state === 'draft') continue;
       const { activityKey } = status;
       const { totalCents: fundedCents, refundedCents, createdAtMs, expiresAtMs } = status;
@@ -56,7 +56,7 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
     }
   }
 
-  /** Runs one round. If Redis or the ledger is unavailable, a later round writes what this round did not. */
+  /** Runs one round. If Redis or the ledger is unavailable, a later round tries again. */
   private async tick(): Promise<void> {
     const ledger = this.host.current();
     if (ledger === undefined) return;

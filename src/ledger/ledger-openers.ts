@@ -22,7 +22,7 @@ export interface LedgerOpener {
   tryOpen(): Promise<OpenLedger | undefined>;
   /** Publishes the URL of this process, which owns the ledger, to the other processes. */
   announce(url: string): Promise<void>;
-  /** Returns the last published URL, whose process may have ended; undefined if no URL is published. */
+  /** Returns the last published URL, whose process may have ended; undefined if no URL can be read. */
   ownerUrl(): Promise<string | undefined>;
 }
 
@@ -35,7 +35,7 @@ export class EmbeddedLedgerOpener implements LedgerOpener {
     const lock = await FileLock.tryExclusive(join(this.dataDir, 'ledger.lock'));
     if (lock === undefined) return undefined;
     try {
-      // The file has the URL of the previous owner.
+      // The file may have the URL of the previous owner.
       await rm(this.noticePath, { force: true });
       const ledger = await openWithSchema(await PgliteDatabase.open(join(this.dataDir, 'ledger')));
       return { ledger, release: () => ledger.close().finally(() => lock.release()) };
@@ -72,10 +72,10 @@ export class PostgresLedgerOpener implements LedgerOpener {
     return { ledger, release: () => ledger.close() };
   }
 
-  /** Does nothing: every process has the ledger. */
+  /** Does nothing: every process opens the ledger itself. */
   async announce(): Promise<void> {}
 
-  /** Returns undefined: every process has the ledger. */
+  /** Returns undefined: every process opens the ledger itself. */
   async ownerUrl(): Promise<undefined> {}
 }
 

@@ -69,7 +69,10 @@ export const ADOPT_PAYOUTS = `
     AND NOT EXISTS (SELECT FROM luanest.payouts AS other WHERE other.activity_key = input.activity_key
       AND (other.packet_id = input.packet_id OR other.user_id = input.user_id))`;
 
-/** Sets the activity key, as ADOPT_PAYOUTS does, of all payouts that were granted between an activity's creation and expiry. */
+/**
+ * Sets the activity key, as ADOPT_PAYOUTS does, of payouts that were granted between an activity's creation and expiry. Skips those
+ * that contradict a payout under this key.
+ */
 export const ADOPT_ACTIVITY = `
   UPDATE luanest.payouts AS payout SET activity_key = $1
   WHERE payout.activity_key = 'legacy:' || $2::text
@@ -77,7 +80,7 @@ export const ADOPT_ACTIVITY = `
     AND NOT EXISTS (SELECT FROM luanest.payouts AS other WHERE other.activity_key = $1
       AND (other.packet_id = payout.packet_id OR other.user_id = payout.user_id))`;
 
-/** Sets the activity key of refused payouts that were granted between an activity's creation and expiry. */
+/** As ADOPT_ACTIVITY, for refused payouts. Skips those that are already recorded under this key. */
 export const ADOPT_CONFLICTS = `
   UPDATE luanest.payout_conflicts AS conflict SET activity_key = $1
   WHERE conflict.activity_key = 'legacy:' || $2::text

@@ -26,9 +26,10 @@ export class LedgerReader {
   ) {}
 
   /**
-   * Reads the totals of an activity key. Returns undefined if no known process has the ledger, or if that process refuses.
+   * Reads the totals of an activity key. Returns undefined if no known process has the ledger, or if the other process responds
+   * with an error status.
    *
-   * @throws {Error} if the database fails, or the other process does not respond
+   * @throws {Error} if the database of this process fails, or the other process does not respond
    */
   async totals(activityKey: string): Promise<LedgerTotals | undefined> {
     const own = this.host.current();

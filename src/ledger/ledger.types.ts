@@ -62,7 +62,7 @@ export interface LedgerTotals {
   readonly book: LedgerBook | null;
 }
 
-/** Some payouts of an activity key, in the order of their packets' ids. */
+/** Some payouts of an activity key, in the order of their packets' ids as text. */
 export interface PaidPage {
   readonly payouts: readonly PaidPacket[];
   /** `after` of the next page; null at the end. */

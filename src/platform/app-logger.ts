@@ -9,7 +9,7 @@ export class AppLogger extends ConsoleLogger {
     super(options);
   }
 
-  /** Logs a message, except Nest's own messages at boot. Warnings and errors of Nest are logged. */
+  /** Logs a message, except those of Nest's parts that log at boot. Their warnings and errors are logged. */
   override log(message: unknown, ...rest: unknown[]): void {
     const context: unknown = rest.at(-1);
     if (typeof context === 'string' && NEST_BOOT.has(context)) return;

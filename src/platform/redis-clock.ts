@@ -11,7 +11,7 @@ export class RedisClock {
   }
 
   /**
-   * Sets the clock. At this moment, the error is at most half of the time from the question to the reply.
+   * Sets the clock. At this moment, the error is at most half of the time from the question to the reply, and rounding.
    *
    * @param redisMs time that Redis returned, ms since 1970
    * @param askedAtMs time of this process at which Redis was asked, ms since 1970

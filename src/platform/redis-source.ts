@@ -13,7 +13,7 @@ export function singleRedis(where: RedisOptions & { readonly url?: string }): Re
   return { ...where, retryStrategy };
 }
 
-/** A Cluster, by URLs of some of its masters. User, password and TLS are those of the first URL. */
+/** A Cluster, by URLs of some of its nodes. User, password and TLS are those of the first URL. */
 export function redisCluster(urls: readonly string[]): RedisSource {
   const parsed = urls.map((url) => new URL(url));
   const [{ username, password, protocol }] = parsed as [URL];

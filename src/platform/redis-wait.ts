@@ -13,7 +13,7 @@ interface WaitLog {
 }
 
 /**
- * Waits until Redis answers. With a Cluster, waits until all slots are served and each master answers. So an app that is
+ * Waits until Redis answers. With a Cluster, waits until its state is ok and each master answers. So an app that is
  * started while Redis is unavailable starts to serve when Redis is back, and a supervisor does not restart the app in a loop.
  *
  * @param signal ends the wait: the promise rejects with an `AbortError`
@@ -49,10 +49,10 @@ async function probeCluster(source: Extract<RedisSource, { nodes: unknown }>): P
   throw failure;
 }
 
-/** Returns the masters of the Cluster. @throws {Error} while some slots are not served */
+/** Returns the masters of the Cluster. @throws {Error} while the Cluster is down, for example because some slots are not served */
 async function mastersOf(client: Redis): Promise<{ readonly host: string; readonly port: number }[]> {
   const info = String(await client.call('CLUSTER', 'INFO'));
-  if (!info.includes('cluster_state:ok')) throw new Error('some slots of the Cluster are not served');
+  if (!info.includes('cluster_state:ok')) throw new Error('the state of the Cluster is not ok');
   const slots = (await client.call('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
   const masters = new Map(slots.map(([, , [host, port]]) => [`${host}:${port}`, { host, port }]));
   return [...masters.values()];

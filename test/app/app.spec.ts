@@ -232,9 +232,9 @@ it('says in one line what is wrong with its configuration or its arguments', asy
   dataDir = await makeDataFolder();
   const app = Program.node([built('main.js')], { DATA_DIR: dataDir, PORT: '99999' });
   expect(await app.status()).toBe(1);
-  expect(app.stderr).toBe('PORT is "99999". Expected an integer from 0 to 65535.\n');
+  expect(app.stderr).toBe('PORT is "99999". Expected an integer from 0 to 65535 in decimal digits.\n');
   await expect(readFile(join(dataDir, 'guest-secret'))).rejects.toThrow('ENOENT');
   const rain = Program.node([built('simulation/rain/main.js'), '--users', 'all'], { DATA_DIR: dataDir });
   expect(await rain.status()).toBe(2);
-  expect(rain.stderr).toMatch(/^--users is "all"\. Expected an integer from 1 to 1000000\.\nUsage: /);
+  expect(rain.stderr).toMatch(/^--users is "all"\. Expected an integer from 1 to 1000000 in decimal digits\.\nUsage: /);
 });

@@ -155,7 +155,9 @@ describe('loadConfig', () => {
   it('names the variable of a file that is not allowed, and a file that cannot be read', async () => {
     const file = join(folder, '.env');
     await writeFile(file, 'PORT=http\n');
-    await expect(loadConfig(file)).rejects.toThrow('PORT is "http". Expected an integer from 0 to 65535.');
+    await expect(loadConfig(file)).rejects.toThrow(
+      'PORT is "http". Expected an integer from 0 to 65535 in decimal digits.',
+    );
     await mkdir(join(folder, 'sub'));
     await expect(loadConfig(join(folder, 'sub'))).rejects.toThrow(/sub is a file that cannot be read .*EISDIR/);
   });

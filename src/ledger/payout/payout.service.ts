@@ -39,7 +39,7 @@ export class PayoutService implements OnApplicationBootstrap, BeforeApplicationS
     });
   }
 
-  /** Finishes the payouts in flight, while Redis and the ledger are still open. */
+  /** Stops the run, while Redis and the ledger are still open, so that payouts in flight may finish. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopped = true;
     await this.run?.stop();

@@ -19,7 +19,7 @@ const MOST_LOGGED = 1_000;
 const AT_ONCE = 8;
 
 /**
- * Audits all rains every two seconds, on one process at a time. Also counts all records of the newest rain while the rain is
+ * Audits all rains about every two seconds, on one process at a time. Also counts all records of the newest rain while the rain is
  * at rest, except of a rain that is large or was just counted (see the constants).
  */
 @Injectable()
@@ -80,7 +80,7 @@ export class AuditJob {
       // Another count is in flight, for example by an operator's request. A later run tries again.
       if (error instanceof LockBusyError) return;
       this.logger.warn(
-        `The records of ${status.activityId} were not counted. A later run may count them. ${String(error)}`,
+        `The count of the records of ${status.activityId} failed. A later run may count them. ${String(error)}`,
       );
     }
   }

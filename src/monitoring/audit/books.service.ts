@@ -43,7 +43,7 @@ export class BooksService {
     let status = await this.packets.status(activityId);
     while (status !== undefined) {
       const key = status.activityKey;
-      // The ledger is read first, so a payout or refund in between can only make the ledger smaller than Redis.
+      // The ledger is read first, so what is granted, paid or refunded in between only makes the ledger smaller than Redis.
       const ledger = await this.ledger.totals(key).catch(() => undefined);
       const [now, audit] = await Promise.all([this.packets.status(activityId), this.packets.audit(activityId)]);
       if (now === undefined || audit === undefined) return undefined;
@@ -72,7 +72,7 @@ export class BooksService {
 export function faultsOf({ status, audit, ledger, unbookedMs }: Books): string[] {
   const faults = [...audit.problems];
   const check = (holds: boolean, fault: string): unknown => holds || faults.push(fault);
-  // `remaining` includes packets that move between buckets. The pool of a draft is not full yet.
+  // `remaining` includes packets that move between buckets. The pool of a draft may not be full yet.
   if (status.state !== 'draft') {
     const cents = status.remainingCents + status.grantedCents + status.refundedCents;
     const packets = status.remainingPackets + status.grantedPackets + status.refundedPackets;

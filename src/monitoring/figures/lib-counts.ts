@@ -32,7 +32,7 @@ export interface LibFigures {
   readonly limits: Counts;
   /** Requests with an idempotency key: `claimed` ran, `done` got the stored response, `in-progress` came while it ran. */
   readonly once: Counts;
-  /** Ticks of scheduled jobs, by outcome. */
+  /** Ticks of scheduled jobs, and runs by hand, by outcome. */
   readonly jobs: Counts;
   /** Attempts at delayed tasks, by outcome. `dead` includes tasks whose worker died in the last attempt. */
   readonly tasks: Counts;

@@ -4,7 +4,7 @@ import type { LedgerTotals } from '../../ledger/ledger.types';
 
 /** State of the payouts of a rain, of all processes together. */
 export interface PayoutFigures extends PayoutStats {
-  /** Granted packets that the ledger has neither paid nor refused; undefined if the ledger could not be read. */
+  /** Granted packets less the payouts that the ledger paid or refused, at least 0; undefined if the ledger could not be read. */
   readonly behind: number | undefined;
 }
 

@@ -22,7 +22,7 @@ export interface LiveView extends Books {
   readonly redisNowMs: number;
   /** Packets granted per second since the previous view; 0 in the first view. */
   readonly grantsPerSecond: number;
-  /** Granted packets that the ledger has neither paid nor refused; undefined if the ledger could not be read. */
+  /** Granted packets less the payouts that the ledger paid or refused, at least 0; undefined if the ledger could not be read. */
   readonly payoutsBehind: number | undefined;
   /** Differences between the counters, the ledger and the last count of all records, in words; empty if all agree. */
   readonly faults: readonly string[];

@@ -8,7 +8,7 @@ const KEPT = 2_048;
 export interface GrabFigures {
   /** Grabs that returned a result, won or not, since the process started. Refused and failed requests are not counted. */
   readonly grabs: number;
-  /** Grabs that won a packet. Repeated grabs of a winner are not counted. */
+  /** Grabs with the outcome `won`. Repeated grabs of a winner are not counted. */
   readonly won: number;
   /** Median latency of the last 2,048 grabs, ms; 0 before the first. */
   readonly p50Ms: number;

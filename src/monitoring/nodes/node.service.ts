@@ -16,7 +16,7 @@ export interface NodeReport extends GrabFigures {
   readonly node: string;
   /** Base URL; missing until the process listens. */
   readonly url?: string;
-  /** Start of the process, ms since 1970, by its own clock. */
+  /** About the start of the process, ms since 1970, by its own clock. */
   readonly startedAtMs: number;
   /** Requests that a limit refused since the process started. */
   readonly refused: number;

@@ -39,7 +39,7 @@ export async function loadConfig(envFile = '.env'): Promise<AppConfig> {
     await ConfigModule.forRoot({ ...OPTIONS, envFilePath: envFile, validate });
   } catch (cause) {
     if (cause instanceof ConfigError) throw cause;
-    throw new ConfigError(envFile, `a file that cannot be read (${String(cause)})`, 'a readable text file, or none', {
+    throw new ConfigError(envFile, `a file that cannot be read (${String(cause)})`, 'a readable text file or no file', {
       cause,
     });
   }

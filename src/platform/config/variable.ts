@@ -21,7 +21,7 @@ export function integer<F extends number | undefined>(
     // Number() alone would accept ' 80 ', '0x50' and '8e1' as well.
     const parsed = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
     if (parsed >= min && parsed <= max) return parsed;
-    throw new ConfigError(name, JSON.stringify(text), `an integer from ${min} to ${max}`);
+    throw new ConfigError(name, JSON.stringify(text), `an integer from ${min} to ${max} in decimal digits`);
   };
   return { name, fallback, parse };
 }

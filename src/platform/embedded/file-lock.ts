@@ -20,7 +20,7 @@ class FileLockUnavailableError extends Error {
 
 /**
  * An advisory lock of flock(2) on a whole file. The lock belongs to the open file, not to the helper program that takes the
- * lock. So the kernel frees the lock when the last process that has the file open ends, also after a crash.
+ * lock. So the kernel frees the lock when the last process that shares the open file closes it or ends, also after a crash.
  * See DECISIONS.md: file-locks-without-native-addon
  */
 export class FileLock {
@@ -33,7 +33,7 @@ export class FileLock {
   ) {}
 
   /**
-   * Locks the file for this process alone. Returns undefined if another process holds a lock. Creates a missing file.
+   * Locks the file exclusively. Returns undefined if the file is locked already. Creates a missing file.
    *
    * @throws {FileLockUnavailableError} if `flock`, or `perl` where `flock` is missing, could not try to lock the file
    */
@@ -42,8 +42,7 @@ export class FileLock {
   }
 
   /**
-   * Locks the file; other processes may share the lock. Returns undefined if a process holds an exclusive lock. Creates a
-   * missing file.
+   * Locks the file; other processes may share the lock. Returns undefined if there is an exclusive lock. Creates a missing file.
    *
    * @throws {FileLockUnavailableError} if `flock`, or `perl` where `flock` is missing, could not try to lock the file
    */

@@ -146,10 +146,13 @@ export class RedisFolder {
 
   private async unreachable(port: number | undefined): Promise<EmbeddedRedisError> {
     const pid = await readIfPresent(join(this.path, 'redis.pid')).catch(() => undefined);
-    const seen = port === undefined ? 'its address.json is missing or damaged' : `accepts no commands on port ${port}`;
+    const seen =
+      port === undefined
+        ? 'its address.json is missing or damaged, or its port is too high'
+        : `accepts no commands on port ${port}`;
     const who = pid === undefined ? 'the process that holds server.lock' : `process ${pid}`;
     return new EmbeddedRedisError(
-      `A redis-server holds ${this.path}, but ${seen}. Wait if redis.log shows that it still loads its data. Else stop ` +
+      `A redis-server seems to hold ${this.path}, but ${seen}. Wait if redis.log shows that it still loads its data. Else stop ` +
         `${who} and start again, or choose another DATA_DIR.`,
     );
   }
@@ -163,7 +166,7 @@ export class RedisFolder {
 
 function describeSpawnError(error: NodeJS.ErrnoException): string {
   if (error.code !== 'ENOENT') return error.message;
-  return 'the program redis-server is not on the PATH; install Redis 7.0 or newer, or set REDIS_URL';
+  return 'the program redis-server is not on the PATH; install Redis 7.0 or newer, or start the app alone with REDIS_URL';
 }
 
 /** Content of redis.conf. The password is in this file of mode 0600, because all users can read command lines. */

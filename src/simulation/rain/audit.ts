@@ -25,7 +25,7 @@ export interface Audit {
   readonly paidUsers: number;
   /** Cents in the ledger. */
   readonly paidCents: number;
-  /** Cents still in the pool. */
+  /** Cents that are left: in pools, or moving between them. */
   readonly leftCents: number;
   readonly leftPackets: number;
   readonly latencyP50Ms: number;

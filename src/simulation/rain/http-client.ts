@@ -78,7 +78,7 @@ export class HttpClient {
         if (Date.now() + pauseMs > deadline) {
           const reason = cause instanceof Error ? cause.message : String(cause);
           throw new RainRequestError(
-            `${call.method} ${path} failed, also when repeated for up to ${this.patienceMs} ms: ${reason}`,
+            `${call.method} ${path || '(unknown path)'} failed, also when repeated for up to ${this.patienceMs} ms: ${reason}`,
             {
               cause,
             },
@@ -114,7 +114,7 @@ export class HttpClient {
         agent: this.agent,
         timeout: 10_000,
       });
-      outgoing.on('timeout', () => outgoing.destroy(new Error('no response within 10000 ms')));
+      outgoing.on('timeout', () => outgoing.destroy(new Error('no data for 10000 ms')));
       outgoing.on('error', reject);
       outgoing.on('response', (response) => {
         const chunks: Buffer[] = [];

@@ -89,7 +89,9 @@ function integer(name: string, value: string | undefined, fallback: number, min:
   if (value === undefined) return fallback;
   const parsed = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
   if (parsed >= min && parsed <= max) return parsed;
-  throw new RainUsageError(`--${name} is ${JSON.stringify(value)}. Expected an integer from ${min} to ${max}.`);
+  throw new RainUsageError(
+    `--${name} is ${JSON.stringify(value)}. Expected an integer from ${min} to ${max} in decimal digits.`,
+  );
 }
 
 function money(value: string): number {

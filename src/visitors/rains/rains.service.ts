@@ -58,7 +58,7 @@ export class RainsService {
     return newest && this.sight(newest.activityId);
   }
 
-  /** Returns the fifty rains whose retention ends last, the newest first, as read up to 2 s ago. */
+  /** Returns up to fifty rains, those that the index lists last, the newest first, as read up to 2 s ago. */
   list(): Promise<readonly ActivityStatus[]> {
     if (this.listed === undefined || isStale(this.listed, LIST_KEPT_MS)) {
       this.listed = { atMs: performance.now(), value: this.readAll() };

@@ -2,7 +2,7 @@ import { at, write } from './dom.js';
 import { change, read } from './api.js';
 import { SaidError, sayingOf, w } from './operator-words.js';
 
-/** Time until a rain that an operator starts by hand would open, ms. In this time its pool is filled and it is paused. */
+/** Time until a rain that an operator starts by hand would open, ms. Before that, its pool must be filled and it must be paused. */
 const heldMs = (packets) => 3_000 + packets / 50;
 
 const newName = () => `rain-${Date.now().toString(36)}`;

@@ -89,7 +89,7 @@ export const EN = {
   paidTo: (sum, users) => `${sum} to ${users}`,
   fine: (sum, records) => `Every cent adds up: pool + moving + granted + refunded = ${sum}. ${records}`,
   countedToo: 'Every record was counted, too.',
-  countedAtRest: 'The records are counted when the rain is at rest.',
+  notCounted: 'Since the last change, not all records were counted.',
   faults: (faults) => `This does not add up: ${faults.join('; ')}.`,
   // Processes and jobs.
   processes: 'Processes',
@@ -107,7 +107,8 @@ export const EN = {
   took: 'Took',
   fence: 'Fence',
   noJob: 'It has not run yet.',
-  ticks: (ran, skipped, failed) => `${ran} ticks ran, ${skipped} were left to another process, ${failed} failed.`,
+  ticks: (ran, others, failed) =>
+    `${ran} ticks ran, ${failed} failed, ${others} ended otherwise, such as those that another process ran.`,
   outcomes: {},
   counting: 'Counting every record',
   counted: 'Counted',

@@ -111,7 +111,7 @@ export const ZH = {
   paidTo: (sum, users) => `${sum}，共 ${users} 人`,
   fine: (sum, records) => `每一分钱都对得上：奖池 + 转移中 + 已发放 + 已退回 = ${sum}。${records}`,
   countedToo: '所有记录也已逐条核对。',
-  countedAtRest: '红包雨静止后会逐条核对记录。',
+  notCounted: '自上次变化以来，记录尚未全部核对。',
   faults: (faults) => `账目不符：${faults.join('；')}。`,
   processes: '进程',
   node: '节点',
@@ -128,7 +128,7 @@ export const ZH = {
   took: '耗时',
   fence: '栅栏令牌',
   noJob: '还没有执行过。',
-  ticks: (ran, skipped, failed) => `执行 ${ran} 次，由其他进程执行 ${skipped} 次，失败 ${failed} 次。`,
+  ticks: (ran, others, failed) => `执行 ${ran} 次，失败 ${failed} 次，其他 ${others} 次（例如由其他进程执行）。`,
   outcomes: {
     ran: '已执行',
     failed: '失败',

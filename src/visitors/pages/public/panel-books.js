@@ -57,6 +57,6 @@ export function showAudit({ status, faults, counted }) {
   const banner = at('audit');
   const state = faults.length > 0 ? 'red' : 'green';
   banner.dataset.state = state;
-  const records = isNow(counted, status) ? w.countedToo : w.countedAtRest;
+  const records = isNow(counted, status) ? w.countedToo : w.notCounted;
   write(banner, state === 'green' ? w.fine(money(status.totalCents), records) : w.faults(faults));
 }

@@ -11,9 +11,9 @@ export function jobsPanel() {
   const list = table('jobs', ['slot', 'node', 'outcome', 'took', 'fence'], 'noJob');
   const node = panel({ title: 'jobs', lib: 'luanest/scheduled-lock', width: 'half' }, note, list.node);
   const show = ({ jobs, nodes }) => {
-    const { ran = 0, failed = 0, ...others } = together(nodes, ({ works }) => works.jobs);
-    const skipped = Object.values(others).reduce((all, one) => all + one, 0);
-    write(note, w.ticks(count(ran), count(skipped), count(failed)));
+    const { ran = 0, failed = 0, ...rest } = together(nodes, ({ works }) => works.jobs);
+    const others = Object.values(rest).reduce((all, one) => all + one, 0);
+    write(note, w.ticks(count(ran), count(others), count(failed)));
     // Records of processes that skipped a slot are left out.
     const told = jobs.filter(({ outcome }) => !outcome.startsWith('skipped')).slice(0, SHOWN);
     list.fill(
