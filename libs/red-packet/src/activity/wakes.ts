@@ -90,7 +90,7 @@ export class Wakes {
   private report(problem: string): void {
     if (problem === this.problem) return;
     this.problem = problem;
-    if (problem === '') this.logger.log('Activities with new winners are again put into the list that payout runs read.');
+    if (problem === '') this.logger.log('Activities with winners are again put into the list that payout runs read.');
     else {
       this.logger.warn(
         `Activities could not be put into the list that payout runs read, so winners may be paid minutes late. ${problem}`,
