@@ -38,7 +38,7 @@ export interface RedPacketModuleOptions {
   /**
    * Called after an activity was closed, at its end or by `close`, with the sum of all its refunds so far. Give this sum back, less
    * what you have given back before. Called at least once for each closed activity: again after it has thrown, after a crash, and
-   * when `conflict` has turned a payout into a refund. After 1,000 failures, about 16 hours, the closing task is dead-lettered.
+   * when `conflict` has turned a payout into a refund. After 1,000 failures, about 12 hours, the closing task is dead-lettered.
    * Redis keeps the refund until `onClosed` has resolved, unless you call `forget`. Needs `DelayedTaskModule`. Set it in all
    * processes or in none. Default: none.
    */
