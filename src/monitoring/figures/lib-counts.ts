@@ -30,11 +30,14 @@ interface TaskNote {
 export interface LibFigures {
   /** Refused requests, by the name of the limit. A request that two limits refuse counts for both. */
   readonly limits: Counts;
-  /** Requests with an idempotency key: `claimed` ran, `done` got the stored response, `in-progress` came while it ran. */
+  /**
+   * Requests with an idempotency key: `claimed` ran; `done` came after that and got the stored response, or a refusal if it was not
+   * stored; `in-progress` came while another one ran.
+   */
   readonly once: Counts;
   /** Ticks of scheduled jobs, and runs by hand, by outcome. */
   readonly jobs: Counts;
-  /** Attempts at delayed tasks, by outcome. `dead` includes tasks whose worker died in the last attempt. */
+  /** Attempts at delayed tasks, by outcome. `dead` includes tasks whose lease ended in the last attempt. */
   readonly tasks: Counts;
   /** The last five attempts at delayed tasks, the newest first. */
   readonly lastTasks: readonly TaskNote[];
@@ -47,7 +50,7 @@ export interface LibFigures {
    * `taken-over`: from a consumer whose lease has ended.
    */
   readonly streams: Counts;
-  /** `lost`: locks that were lost. `errors`: calls of the lock lib that failed. */
+  /** `lost`: locks that were lost. `errors`: renewals, releases and subscriptions of the lock lib that failed. */
   readonly locks: Counts;
 }
 

@@ -25,7 +25,7 @@ export interface AppConfig {
   readonly trustProxy: readonly string[] | undefined;
   /** How long Redis keeps an activity after its end, ms; 60,000 to 366 days; undefined: the red-packet lib's default. */
   readonly retentionMs: number | undefined;
-  /** Time after which a payout of a process that died goes to another process, ms; 1,000 to 600,000. Default 10,000. */
+  /** Time after which another process may take over a payout of a process that died, ms; 1,000 to 600,000. Default 10,000. */
   readonly payoutLeaseMs: number;
 }
 

@@ -22,7 +22,8 @@ export interface Payout extends GrantRecord {
   /** Number of this attempt, from 1. */
   readonly attempt: number;
   /**
-   * Aborted when another process may get this payout, because the lease ended, the handler took too long or the run stops.
+   * Aborted when this process may no longer own the payout, when the handler runs longer than `timeoutMs`, and when the run has
+   * not stopped within `drainMs`.
    */
   readonly signal: AbortSignal;
 }
@@ -36,11 +37,11 @@ export type PayoutHandler = (payout: Payout) => HandlerResult | Promise<HandlerR
 
 /** Options of a payout run. Options without a default here have the default that is set in StreamConsumerModule. */
 export interface PayoutOptions {
-  /** Handlers that run at the same time for each activity in this process; integer from 1 to 10,000. */
+  /** Most handlers that run at the same time for each activity in this process; integer from 1 to 10,000. */
   readonly concurrency?: number;
-  /** How long a payout stays with a process that died before another process takes it over, ms; integer >= 100. */
+  /** Others may take over the payouts of a process that has not renewed its lease for this time, ms; integer >= 100. */
   readonly leaseMs?: number;
-  /** Attempts before a payout is dead-lettered; integer from 1 to 10,000. Default 20. */
+  /** Most attempts that count; after the last one, a payout is dead-lettered. Integer from 1 to 10,000. Default 20. */
   readonly attempts?: number;
   /** Pauses between the attempts of a payout. */
   readonly backoff?: StreamBackoff;
@@ -76,7 +77,10 @@ export interface PayoutStats {
   readonly oldestMs: number | undefined;
   /** Dead-lettered payouts. `RedPacketPayouts.deadLetters` lists them. */
   readonly deadLetters: number;
-  /** Processes that read the payouts now; each counts once for each bucket. 0 after some time without open payouts. */
+  /**
+   * Processes that read the payouts, or died and whose lease has not ended; each counts once for each bucket. 0 after some time
+   * without open payouts.
+   */
   readonly consumers: number;
 }
 
