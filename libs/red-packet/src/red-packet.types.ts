@@ -129,7 +129,7 @@ export interface ActivityStatus {
   readonly movingCents: number;
   /** Open payouts: neither settled nor dead-lettered. */
   readonly outboxLength: number;
-  /** Dead-lettered payouts. No handler pays their winners until these payouts are replayed. */
+  /** Dead-lettered payouts. No handler is called for them until they are replayed. */
   readonly deadLetters: number;
   /** Refunded packets for which `onClosed` has not resolved yet; 0 if the activity was created without `onClosed`. */
   readonly unreportedPackets: number;

@@ -118,7 +118,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   }
 
   /**
-   * Deletes dead-lettered payouts, so that their winners are never paid by a handler. Use it for payouts that you paid by other
+   * Deletes dead-lettered payouts, so that no handler is called for them any more. Use it for payouts that you paid by other
    * means.
    *
    * @param ids the `id` of each `PayoutDeadLetter`. An id that is not dead-lettered any more is ignored.
