@@ -9,8 +9,8 @@ type Hook = (module: unknown) => void;
 
 /**
  * PGlite's file layer with a working fsync. By default PGlite runs PostgreSQL with fsync off, and its file layer ignores
- * fsync, so a commit survives a killed process but may be lost in a power cut. With this layer and `durableStartParams`, each fsync of
- * PostgreSQL is one of the operating system.
+ * fsync, so a commit survives a killed process but may be lost in a power cut. With this layer and `durableStartParams`, each
+ * fsync of PostgreSQL is one of the operating system.
  * See DECISIONS.md: pglite-with-real-fsync
  */
 export class DurableNodeFS extends NodeFS {

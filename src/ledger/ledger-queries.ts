@@ -70,8 +70,8 @@ export const ADOPT_PAYOUTS = `
       AND (other.packet_id = input.packet_id OR other.user_id = input.user_id))`;
 
 /**
- * Sets the activity key, as ADOPT_PAYOUTS does, of payouts that were granted between an activity's creation and expiry. Skips those
- * that contradict a payout under this key.
+ * Sets the activity key, as ADOPT_PAYOUTS does, of payouts that were granted between an activity's creation and expiry. Skips
+ * those that contradict a payout under this key.
  */
 export const ADOPT_ACTIVITY = `
   UPDATE luanest.payouts AS payout SET activity_key = $1

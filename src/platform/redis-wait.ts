@@ -49,7 +49,7 @@ async function probeCluster(source: Extract<RedisSource, { nodes: unknown }>): P
   throw failure;
 }
 
-/** Returns the masters of the Cluster. @throws {Error} while the Cluster is down, for example because some slots are not served */
+/** Returns the masters of the Cluster. @throws {Error} while the state of the Cluster is not ok, as when slots are not served */
 async function mastersOf(client: Redis): Promise<{ readonly host: string; readonly port: number }[]> {
   const info = String(await client.call('CLUSTER', 'INFO'));
   if (!info.includes('cluster_state:ok')) throw new Error('the state of the Cluster is not ok');

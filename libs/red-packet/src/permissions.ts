@@ -7,8 +7,8 @@ import { MissingPermissionError } from './red-packet.errors';
 const DEADLINE_MS = 1_000;
 
 /**
- * Checks, on one key of this lib, that the Redis user may run every command of this lib's scripts. Asks the master of this key. If
- * Redis does not answer, only logs a warning.
+ * Checks, on one key of this lib, that the Redis user may run every command of this lib's scripts. Asks the master of this key.
+ * If Redis does not answer, only logs a warning.
  *
  * @throws MissingPermissionError with the names of the commands that the user may not run; ScriptRefusedError if Redis refuses
  *   the check itself

@@ -26,8 +26,8 @@ export interface RedPacketModuleOptions {
   /** Number of replicas that must have a win before `grab` returns the packet (WAIT); integer from 0 to 10. Default 0. */
   readonly replicas?: number;
   /**
-   * How long each call of a grab to Redis waits for `replicas`, ms; integer from 1 to 60,000. Must be less than `deadlineMs` of ScriptRegistryModule,
-   * or grabs reject. Default 1,000.
+   * How long each call of a grab to Redis waits for `replicas`, ms; integer from 1 to 60,000. Must be less than `deadlineMs` of
+   * ScriptRegistryModule, or grabs reject. Default 1,000.
    */
   readonly replicasTimeoutMs?: number;
   /**

@@ -78,7 +78,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     await requirePermissions(this.registry, this.logger);
   }
 
-  /** Ends the reads of this process that find out who won in sold-out activities, and sends the wakes of payout runs that wait. */
+  /** Ends this process' reads of the winners of sold-out activities, and sends the wakes of payout runs that wait. */
   onApplicationShutdown(): void {
     this.soldOutUsers.close();
     payoutAccessOf(this).wakes.close();
@@ -212,7 +212,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return this.index.all();
   }
 
-  /** Returns the keys of an activity's streams of payouts: one for each bucket; of a draft, one. Empty without such an activity. */
+  /** Returns the keys of an activity's streams of payouts: one for each bucket; one for a draft; none without such an activity. */
   async outboxes(activityId: string): Promise<string[]> {
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout?.buckets.map(({ outbox }) => outbox) ?? [];
@@ -220,7 +220,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Voids a grant that the ledger refused to pay. The ledger refuses if it has paid the packet to another user before, or another
-   * packet to this user. That happens after Redis lost grants, for example in a failover. Without `paid`, this user grabs again. With
+   * packet to this user. That happens if Redis lost grants, as in a failover. Without `paid`, this user grabs again. With
    * `paid`, the packet is refunded, and later grabs return the paid one. May be repeated.
    * @throws InvalidRedPacketInputError; the errors of ScriptRegistry.run()
    */

@@ -32,9 +32,9 @@ export interface CreateActivity {
    */
   readonly startsAtMs?: number;
   /**
-   * When grabs end, ms since 1970 by Redis' clock; integer up to the year 2100, after `startsAtMs` and in the future. Default (or 0):
-   * one hour before the retention ends; with a retention of less than two hours, half-way through it. The retention then begins
-   * when grabs begin.
+   * When grabs end, ms since 1970 by Redis' clock; integer up to the year 2100, after `startsAtMs` and in the future. Default (or
+   * 0): one hour before the retention ends; with a retention of less than two hours, half-way through it. The retention then
+   * begins when grabs begin.
    */
   readonly endsAtMs?: number;
   /** How often a user may grab without winning; integer from 0 to 1,000,000. Default 0: any number of times. */
@@ -65,7 +65,8 @@ export interface Packet {
 }
 
 /**
- * State in which an activity takes no grabs. `unknown`: Redis has no such activity, or has lost the user's bucket. `draft`: its creation is unfinished.
+ * State in which an activity takes no grabs. `unknown`: Redis has no such activity, or has lost the user's bucket.
+ * `draft`: its creation is unfinished.
  * `preheated`: it has not begun yet.
  */
 export type NotOpenReason = 'unknown' | 'draft' | 'preheated' | 'paused' | 'ended' | 'closed';
@@ -107,7 +108,8 @@ export type ActivityState = 'draft' | 'preheated' | 'open' | 'paused' | 'sold-ou
 export interface ActivityStatus {
   readonly activityId: string;
   /**
-   * Key of this activity for a ledger, the same as `Payout.activityKey`. If the id is used again after this activity has expired, its key is another one.
+   * Key of this activity for a ledger, the same as `Payout.activityKey`. An activity that uses the id
+   * again, after this one has expired, has another key.
    * Visible ASCII, up to 1,200 characters.
    */
   readonly activityKey: string;

@@ -28,7 +28,8 @@ CREATE TABLE luanest.activities (
 );
 CREATE INDEX ON luanest.activities (activity_id);
 
--- The books: funded = paid + refunded + owed. Owed cents are those of packets that are not won, not paid or not noted as refunded yet.
+-- The books: funded = paid + refunded + owed. Owed cents are those of packets that are not won, not paid or not
+-- noted as refunded yet.
 CREATE VIEW luanest.books AS
 SELECT activity_key, activity_id, created_at, expires_at, funded_cents,
   coalesce(paid.cents, 0)::bigint AS paid_cents,

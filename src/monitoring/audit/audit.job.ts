@@ -19,8 +19,8 @@ const MOST_LOGGED = 1_000;
 const AT_ONCE = 8;
 
 /**
- * Audits all rains about every two seconds, on one process at a time. Also counts all records of the newest rain while the rain is
- * at rest, except of a rain that is large or was just counted (see the constants).
+ * Audits all rains about every two seconds, on one process at a time. Also counts all records of the newest rain while the rain
+ * is at rest, except of a rain that is large or was just counted (see the constants).
  */
 @Injectable()
 export class AuditJob {

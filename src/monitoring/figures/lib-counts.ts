@@ -31,8 +31,8 @@ export interface LibFigures {
   /** Refused requests, by the name of the limit. A request that two limits refuse counts for both. */
   readonly limits: Counts;
   /**
-   * Requests with an idempotency key: `claimed` ran; `done` came after that and got the stored response, or a refusal if it was not
-   * stored; `in-progress` came while another one ran.
+   * Requests with an idempotency key: `claimed` ran; `done` came after that and got the stored response, or a refusal if it was
+   * not stored; `in-progress` came while another one ran.
    */
   readonly once: Counts;
   /** Ticks of scheduled jobs, and runs by hand, by outcome. */

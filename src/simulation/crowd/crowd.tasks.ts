@@ -13,8 +13,8 @@ export class CrowdTasks {
   constructor(private readonly crowds: CrowdService) {}
 
   /**
-   * Starts a crowd (simulated users); if none can start now, tries again after 1 s, while the task has attempts left. A task may run twice. A second crowd is
-   * harmless: more users tap, but the rain has the same packets.
+   * Starts a crowd (simulated users); if none can start now, tries again after 1 s, while the task has attempts left. A task may
+   * run twice. A second crowd is harmless: more users tap, but the rain has the same packets.
    */
   @DelayedTask(CROWD_TASK)
   start(crowd: CrowdOptions): RetryLater | undefined {

@@ -8,8 +8,8 @@ import { unreportedOf } from './status';
 /** Attempts of the closing task before it is dead-lettered. */
 const ATTEMPTS = 1_000;
 /**
- * Pauses between attempts: 1 s, then twice as long each time, up to 60 s. delayed-task shortens each pause by up to half at random,
- * so 1,000 failed attempts take about 12 hours.
+ * Pauses between attempts: 1 s, then twice as long each time, up to 60 s. delayed-task shortens each pause by up to half at
+ * random, so 1,000 failed attempts take about 12 hours.
  */
 const BACKOFF = { delayMs: 1_000, maxDelayMs: 60_000 };
 
@@ -88,7 +88,7 @@ export class Closing {
     return undefined;
   }
 
-  /** Calls `onClosed`, and notes that it resolved. Until then Redis keeps a refund that must be reported, unless it is given up. */
+  /** Calls `onClosed`, and notes that it resolved. Until then Redis keeps refunds to report, unless they are given up. */
   private async callListener(closed: Closed): Promise<void> {
     const { onClosed } = this.options;
     if (onClosed === undefined && unreportedOf(closed.readings) > 0) {

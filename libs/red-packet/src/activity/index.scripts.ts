@@ -73,7 +73,7 @@ export interface Look {
   readonly open: number;
   /** Dead-lettered payouts; 0 if they were not counted. */
   readonly dead: number;
-  /** As stored: `draft`, `open`, `paused`, `closed`, or `spread:<n>` for the opened root of n buckets; '' if there is no bucket. */
+  /** As stored: `draft`, `open`, `paused`, `closed`, or `spread:<n>` for the opened root of n buckets; '' without a bucket. */
   readonly state: string;
   readonly endsAtMs: number;
   readonly expiresAtMs: number;

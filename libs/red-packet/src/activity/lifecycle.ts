@@ -76,8 +76,8 @@ export class Lifecycle {
   /**
    * Closes an activity whose end has passed by Redis' clock.
    *
-   * @returns `not-ended` if the end has not passed by the clock of one of the buckets, which is then not closed; other buckets may
-   *   be closed. Undefined if there is no such activity
+   * @returns `not-ended` if the end has not passed by the clock of one of the buckets, which is then not closed, though others
+   *   may be; undefined if there is no such activity
    * @throws ActivityIncompleteError for a draft
    */
   closeAtEnd(activityId: string): Promise<Closed | 'not-ended' | undefined> {

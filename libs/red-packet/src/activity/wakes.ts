@@ -14,9 +14,9 @@ const REPEATED_MS = 60_000;
 
 // See DECISIONS.md: winners-wake-payout-runs
 /**
- * Wakes activities that have payouts, or may have them: puts them into a list in Redis that payout runs read. Sends the first wake
- * soon, and then at most one a second for each activity. A call that may not have reached Redis, or was refused, is repeated until
- * the process shuts down.
+ * Wakes activities that have payouts, or may have them: puts them into a list in Redis that payout runs read. Sends the first
+ * wake soon, and then at most one a second for each activity. A call that may not have reached Redis, or was refused, is repeated
+ * until the process shuts down.
  */
 export class Wakes {
   /** Activities to wake. */
@@ -38,8 +38,8 @@ export class Wakes {
   }
 
   /**
-   * Wakes an activity if one of its packets was won within the last minute, by the clock of this process. The process that won it may have died, or its reply may
-   * have been lost, before that process woke the activity.
+   * Wakes an activity if one of its packets was won within the last minute, by the clock of this process. The process that won it
+   * may have died, or its reply may have been lost, before that process woke the activity.
    */
   wakeAfter(activityId: string, grantedAtMs: number): void {
     if (time.nowMs() - grantedAtMs < REPEATED_MS) this.wake(activityId);

@@ -33,8 +33,8 @@ export class DeepAudit {
   ) {}
 
   /**
-   * Counts all records. Adds the first 100 packets that the ledger has paid without a grant to `problems`. If nothing changed during the
-   * count, also adds all differences between the records and the counters.
+   * Counts all records. Adds the first 100 packets that the ledger has paid without a grant to `problems`. If nothing changed
+   * during the count, also adds all differences between the records and the counters.
    */
   async run({ layout, readings }: Read, options: AuditOptions, problems: Problems): Promise<DeepBooks> {
     let [before, count] = [readings, await this.count(layout, readings)];

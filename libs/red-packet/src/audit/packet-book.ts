@@ -111,7 +111,7 @@ export class PacketBook {
         this.problems.add(`packet ${id} has no record: it is not in a pool, granted, refunded, moving or void`);
   }
 
-  /** Adds a problem for each granted packet whose payout was not found in an outbox, in the ledger or among the dead letters read. */
+  /** Adds a problem for each granted packet whose payout was found neither in an outbox, the ledger nor the dead letters read. */
   checkPayouts(): void {
     const granted = STATES.indexOf('granted') + 1;
     for (let id = 1; id <= this.packets; id++) {

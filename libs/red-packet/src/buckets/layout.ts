@@ -48,8 +48,8 @@ export function keysOf({ buckets }: Layout, bucket: number): BucketKeys {
 }
 
 /**
- * Builds the keys of activities, and remembers the numbers of buckets of up to 1,000 sharded ones. The root of an activity is the meta hash under the tag
- * of its id: that of the only bucket, or a hash that stores the number of buckets.
+ * Builds the keys of activities, and remembers the numbers of buckets of up to 1,000 sharded ones. The root of an activity is the
+ * meta hash under the tag of its id: that of the only bucket, or a hash that stores the number of buckets.
  */
 export class Layouts {
   private readonly roots = new Map<string, Layout>();
@@ -114,8 +114,8 @@ export class Layouts {
 
   /**
    * Returns a hash tag for a bucket, so that the buckets are evenly distributed over the slots, and over masters that
-   * serve ranges of equal size. Each bucket has a range of slots, and its tag is in the middle half of this range. The tag contains
-   * the number of buckets. If an id is used again with another number of buckets, the keys of the buckets differ.
+   * serve ranges of equal size. Each bucket has a range of slots, and its tag is in the middle half of this range. The tag
+   * contains the number of buckets. If an id is used again with another number of buckets, the keys of the buckets differ.
    */
   private tagOf(activityId: string, buckets: number, bucket: number): TaggedKeys {
     const share = SLOTS / buckets;

@@ -41,8 +41,8 @@ export class Refills {
 
 // See DECISIONS.md: sold-out-proven-by-growing-counters
 /**
- * Returns true if the counters prove that no packet is left in a pool or a transfer. Unless Redis loses data, granted + refunded of
- * a bucket never becomes less. The buckets are read at different instants. If granted + refunded of all buckets add up to all
+ * Returns true if the counters prove that no packet is left in a pool or a transfer. Unless Redis loses data, granted + refunded
+ * of a bucket never becomes less. The buckets are read at different instants. If granted + refunded of all buckets add up to all
  * packets, then all packets were gone when the last bucket was read, and they stay gone.
  */
 export function isSoldOut(readings: readonly BucketReading[]): boolean {

@@ -48,7 +48,10 @@ export class Transfers {
     return (await this.registry.run(sendPackets, { keys: { meta, pool, moves }, args })).sent;
   }
 
-  /** Second step: adds packets to the pool or the refunds of the destination, once. Returns false if Redis has no such bucket, or it is not open yet. */
+  /**
+   * Second step: adds packets to the pool or the refunds of the destination, once. Returns false if Redis has no such bucket, or
+   * it is not open yet.
+   */
   async receive(layout: Layout, { from, to }: Direction, { sequence, packets }: SentPackets): Promise<boolean> {
     const { meta, pool, moves, refunds } = keysOf(layout, to);
     const keys = { meta, pool, moves, refunds };

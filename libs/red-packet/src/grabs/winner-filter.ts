@@ -2,8 +2,8 @@ const BITS_PER_WINNER = 16;
 const HASHES = 5;
 
 /**
- * Bloom filter of winners. Its memory is 2 to 4 bytes for each winner, and at least 8 bytes. At most about one in 500 of the other users is wrongly
- * taken for a winner.
+ * Bloom filter of winners. Its memory is 2 to 4 bytes for each winner, and at least 8 bytes. At most about one in 500 of the
+ * other users is wrongly taken for a winner.
  */
 export class WinnerFilter {
   private readonly words: Uint32Array;

@@ -13,8 +13,8 @@ const UNREAD = Number.MAX_SAFE_INTEGER;
 
 // See DECISIONS.md: winners-wake-payout-runs
 /**
- * Finds activities that a payout run must check. `poll` finds those that were woken, for example because a packet was won. `search` looks at
- * the activities of the index in turn, and finds those that were not woken, and those that may be settled.
+ * Finds activities that a payout run must check. `poll` finds those that were woken, for example because a packet was won.
+ * `search` looks at the activities of the index in turn, and finds those that were not woken, and those that may be settled.
  */
 export class ActivityFinder {
   /** Score up to which the list of woken activities was read. */

@@ -8,8 +8,8 @@ import type { GrantRecord } from '../red-packet.types';
 export interface Payout extends GrantRecord {
   readonly activityId: string;
   /**
-   * Key of this activity, `<activityId, percent-encoded>@<expiresAtMs>`. If the id is used again after this activity has expired,
-   * its key is another one.
+   * Key of this activity, `<activityId, percent-encoded>@<expiresAtMs>`. An activity that uses the id again, after this
+   * one has expired, has another key.
    * `RedPacketService.status` returns the same key. Use the key in the ledger instead of the id, unless you never reuse ids.
    */
   readonly activityKey: string;
@@ -58,7 +58,7 @@ export interface PayoutOptions {
 
 /** A payout run: it calls a handler for payouts in this process. */
 export interface PayoutRun {
-  /** Ids of the activities whose payouts are being read now. An activity leaves soon after its last win, when no payout is open. */
+  /** Ids of the activities whose payouts are being read now: those with open payouts, or with a win just before. */
   readonly activities: readonly string[];
   /**
    * Stops the run: waits for running handlers as `drainMs` and `abortGraceMs` of StreamConsumerModule say, and leaves all other

@@ -33,8 +33,8 @@ Returns {status, state, seed, expires, ends}
   expires  str   end of the retention, ms since the epoch; '0' if nothing is stored
   ends     str   when grabs end, ms since the epoch; of `over`, when they would end; '0' for `orphaned`
 
-O(1). TTL: a draft expires at expiresAtMs; a root gets no TTL here, because its buckets open before it. Clock: Redis. Replay: returns
-what the first call stored.
+O(1). TTL: a draft expires at expiresAtMs; a root gets no TTL here, because its buckets open before it. Clock: Redis. Replay:
+returns what the first call stored.
 ]]
 -- @include now-text
 local known = redis.call('HMGET', KEYS[1], 'state', 'seed', 'fingerprint', 'expiresAtMs', 'endsAtMs')

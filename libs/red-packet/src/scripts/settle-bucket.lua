@@ -21,8 +21,8 @@ Returns {status}
   status  'settled' | 'settled-before' | 'owed' | 'missing'   settled: by this call; owed: no TTL was set; missing: there is no
           such bucket, or it is a draft and giveUp is 0
 
-O(moves). TTL: set here: until expiresAtMs, but at least for the retention or one day, whichever is shorter. A root is kept for at least
-one minute longer than its buckets. Clock: Redis. Replay: returns settled-before and changes nothing.
+O(moves). TTL: set here: until expiresAtMs, but at least for the retention or one day, whichever is shorter. A root is kept at
+least one minute longer than its buckets. Clock: Redis. Replay: returns settled-before and changes nothing.
 ]]
 -- @include clock
 local meta = redis.call('HMGET', KEYS[1], 'state', 'endsAtMs', 'expiresAtMs', 'forgetAtMs', 'bucket', 'keepMs',

@@ -38,8 +38,8 @@ if reason == 'packet' then
   redis.call('HDEL', KEYS[2], ARGV[1])
   redis.call('HINCRBY', KEYS[1], 'grantShift', 1)
 else
-  -- The caller says that the ledger has paid this packet to no user, so it is refunded. It does not go back to the pool, because users may have got
-  -- "sold out" already.
+  -- The caller says that the ledger has paid this packet to no user, so it is refunded. It does not go back to the pool, because
+  -- users may have got "sold out" already.
   redis.call('HSET', KEYS[2], ARGV[1], ARGV[3] .. ':l', '', string.format('%.0f', granted - cents))
   redis.call('HINCRBY', KEYS[1], 'grantShift', -1)
   redis.call('HINCRBY', KEYS[1], 'refundedCents', cents)

@@ -2,7 +2,7 @@ import { at, write } from './dom.js';
 import { change, read } from './api.js';
 import { SaidError, sayingOf, w } from './operator-words.js';
 
-/** Time until a rain that an operator starts by hand would open, ms. Before that, its pool must be filled and it must be paused. */
+/** Time until a rain that an operator starts by hand would open, ms. By then its pool must be full, and it must be paused. */
 const heldMs = (packets) => 3_000 + packets / 50;
 
 const newName = () => `rain-${Date.now().toString(36)}`;
