@@ -16,8 +16,8 @@ export class ChannelListeners {
   constructor(private readonly connection: RedisConnection) {}
 
   /**
-   * Calls `listener` at each message of the channel, and once if messages may be missed from now on, also if `listen` rejects. After that it is not
-   * called until `listen` is called again.
+   * Calls `listener` at each message of the channel, and once if messages may be missed from now on. After that it is not called
+   * until `listen` is called again. It may also be called once if `listen` rejects.
    *
    * @returns a function that stops calling the listener
    * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
@@ -26,7 +26,7 @@ export class ChannelListeners {
     if (this.closed) throw new NotSentError('Not subscribed to the channel: ScriptRegistry is closed.');
     const node = this.connection.nodeFor(slot);
     if (!node?.ready) {
-      throw new NotSentError(`Not subscribed to the channel: the node of slot ${slot} is not connected.`);
+      throw new NotSentError(`Not subscribed to the channel: the node of slot ${slot} is not connected, or not ready yet.`);
     }
     const link = this.links.get(node.id) ?? this.open(node);
     let entry = link.channels.get(channel);

@@ -122,7 +122,7 @@ function resolveGroup(name: string, group: GroupBounds | false | undefined): Req
   const bounds = { maxCalls: group?.maxCalls ?? DEFAULT_MAX_CALLS, maxChars: group?.maxChars ?? DEFAULT_MAX_CHARS };
   for (const [bound, value] of Object.entries(bounds)) {
     if (!Number.isSafeInteger(value) || value < 1) {
-      refuse(name, `group.${bound} is ${shown(value)}. Expected an integer of at least 1, or group: false.`);
+      refuse(name, `group.${bound} is ${shown(value)}. Expected an integer from 1 to 2^53 - 1, or group: false.`);
     }
   }
   return bounds;

@@ -7,7 +7,7 @@ const SEGMENT = /^[a-z0-9][a-z0-9-]*$/;
 function checked(value: string, what: string): string {
   if (typeof value !== 'string' || value === '' || value.length > MAX_SUBJECT_CHARS || !value.isWellFormed()) {
     throw new InvalidKeyError(
-      `The ${what} is ${shown(value)}. Expected well-formed Unicode of 1 to ${MAX_SUBJECT_CHARS} characters. Hash longer text.`,
+      `The ${what} is ${shown(value)}. Expected a string of well-formed Unicode with a length of 1 to ${MAX_SUBJECT_CHARS}. Hash longer text.`,
     );
   }
   return value;
@@ -32,7 +32,7 @@ export class TaggedKeys {
    * Builds the key `<prefix>:<lib>:{<tag>}:<name>[:<segment>...]`.
    *
    * @param name what the key holds, such as `counter`; kebab-case
-   * @param segments further parts, each any text of 1 to 1,024 well-formed characters
+   * @param segments further parts, each any well-formed Unicode with a `length` of 1 to 1,024
    * @throws InvalidKeyError for an invalid name or segment
    */
   key(name: string, ...segments: readonly string[]): string {
@@ -60,7 +60,7 @@ export class KeySpace {
   private readonly base: string;
 
   /**
-   * @param prefix first part of every key; text without braces
+   * @param prefix first part of every key; well-formed Unicode with a `length` of 1 to 1,024, without braces
    * @param lib second part; kebab-case
    * @throws InvalidKeyError for an invalid prefix or lib
    */
@@ -78,7 +78,8 @@ export class KeySpace {
   /**
    * Starts the keys of one subject. The subject becomes the hash tag of the keys, with braces and `%` escaped.
    *
-   * @param subject id of the user, order or other thing that the keys belong to; any text of 1 to 1,024 well-formed characters
+   * @param subject id of the user, order or other thing that the keys belong to; any well-formed Unicode with a
+   *   `length` of 1 to 1,024
    * @throws InvalidKeyError for an invalid subject
    */
   tag(subject: string): TaggedKeys {

@@ -7,7 +7,7 @@ import { PreloadFailedError } from './script-registry.errors';
 import type { ResolvedScriptRegistryOptions } from './script-registry.options';
 import type { ScriptHealth } from './script-registry.types';
 
-/** How long boot waits for replicas after all masters have the scripts, ms. */
+/** Longest time that boot waits for replicas after all masters have the scripts, ms. */
 const REPLICA_GRACE_MS = 1_000;
 
 /** Script of the health check. Without keys, any node may run it. With these flags it runs also while memory is full. */
@@ -28,8 +28,8 @@ export class Preload {
   ) {}
 
   /**
-   * Starts to load scripts, and waits until the nodes have them, at most `preloadTimeoutMs`. With `best-effort` a problem is
-   * logged as a warning, and a connection that fails ends the wait.
+   * Starts to load scripts, and waits until loading has ended on the nodes, at most `preloadTimeoutMs`. With `best-effort`, a
+   * problem of a master is logged as a warning, and a connection that fails also ends the wait for masters.
    *
    * @throws PreloadFailedError if `preload` is `required`, and by then a master lacks scripts or is not connected
    */
@@ -53,7 +53,7 @@ export class Preload {
     if (!nodes.some(({ role }) => role === 'master')) return { healthy: false, problems: ['no master is connected'] };
     const results = await Promise.all(
       nodes.map((node) =>
-        withTimeout(this.nodeProblem(node), timeoutMs, `${node.id} did not reply within ${timeoutMs} ms`),
+        withTimeout(this.nodeProblem(node), timeoutMs, `${node.id}: the check did not end within ${timeoutMs} ms`),
       ),
     );
     const lost = this.connection.lostMasters().map((id) => `not connected: ${id}`);
@@ -66,7 +66,7 @@ export class Preload {
   }
 
   private async nodeProblem(node: RedisNode): Promise<string | undefined> {
-    if (!node.ready) return `${node.id} is not connected`;
+    if (!node.ready) return `${node.id} is not connected, or not ready yet`;
     try {
       const { shas } = this.loader;
       const [, present] = await Promise.all([
@@ -117,9 +117,9 @@ export class Preload {
 
   /**
    * Waits until loading has ended on all nodes, at most `preloadTimeoutMs`. It waits for replicas at most a second longer than
-   * for masters. If not `required`, it stops waiting when a connection fails.
+   * for masters. If not `required`, it also stops waiting for masters when a connection fails.
    *
-   * @returns the problem of the masters; undefined if all masters have the scripts
+   * @returns the problem of the masters; undefined if loading has succeeded on all of them
    */
   private watch(required: boolean): Promise<string | undefined> {
     return new Promise((resolve) => {
@@ -149,7 +149,7 @@ export class Preload {
     const masters = this.connection.nodes().filter(({ role }) => role === 'master');
     const lost = this.connection.lostMasters();
     const problems = masters.flatMap((node) => {
-      const error = node.ready || this.loader.settled(node) ? this.loader.problem(node) : new Error('not connected');
+      const error = node.ready || this.loader.settled(node) ? this.loader.problem(node) : new Error('not connected, or not ready yet');
       return error ? [`${node.id}: ${error.message}`] : [];
     });
     problems.push(...lost.map((id) => `${id}: not connected`));

@@ -37,7 +37,7 @@ export class ScriptLoader {
     return this.loaded.has(node);
   }
 
-  /** Returns why the node lacks scripts: the error of its last load, or that no load has ended yet. Undefined after a success. */
+  /** Returns why the node may lack scripts: the error of its last load, or that no load has ended yet. Undefined after a success. */
   problem(node: RedisNode): Error | undefined {
     const state = this.loaded.get(node);
     return state === true ? undefined : (state ?? new Error('scripts are not loaded yet'));

@@ -35,7 +35,7 @@ export class ScriptConflictError extends LuanestError {
   readonly code = 'SCRIPT_CONFLICT';
 }
 
-/** Scripts could not be loaded on every master while `preload` is `required`; boot fails with this error. */
+/** A master lacks scripts or is not connected while `preload` is `required`; boot fails with this error. */
 export class PreloadFailedError extends LuanestError {
   readonly code = 'PRELOAD_FAILED';
 }
@@ -49,7 +49,7 @@ export class NotSentError extends LuanestError {
 }
 
 /**
- * The call was sent, or may still be sent, and its reply is missing. So the script may have run, or may still run. If the call
+ * The call may have been sent, or may still be sent, and its reply is missing. So the script may have run, or may still run. If the call
  * was sent again and then refused, the first sending may have run nevertheless.
  *
  * Repeat the call only if a second run of the script is harmless, or returns the first result.
@@ -73,8 +73,8 @@ export class ScriptRefusedError extends LuanestError {
 }
 
 /**
- * The script itself raised or returned an error, or does not compile. Its writes before the error stay, because Redis does not
- * roll back.
+ * The script itself raised or returned an error, does not compile, or Redis replied with an error that is not known as a refusal.
+ * The script's writes before the error stay, because Redis does not roll back.
  */
 export class ScriptFailedError extends LuanestError {
   readonly code = 'SCRIPT_FAILED';

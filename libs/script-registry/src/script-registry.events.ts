@@ -7,7 +7,7 @@ export interface ScriptRegistryEvents {
     readonly registry: string;
     /** `host:port` of the node, or the path of its socket. */
     readonly node: string;
-    /** Number of script bodies sent to the node. 0 if a check found that it has all of them, or if loading failed (see `error`). */
+    /** Number of script bodies that the node loaded. 0 if it lacked none, or if loading failed (see `error`). */
     readonly scripts: number;
     /** The error if loading failed; some of the scripts may be loaded nevertheless. */
     readonly error?: unknown;
@@ -17,22 +17,25 @@ export interface ScriptRegistryEvents {
   readonly scriptsHealed: {
     readonly registry: string;
     /**
-     * `host:port` of the node, or the path of its socket; `routed by the client` if the call followed a redirection, so that
-     * the node is unknown.
+     * `host:port` of the node, or the path of its socket; `routed by the client` if the call was sent through the client's own
+     * routing, so that the node is unknown.
      */
     readonly node: string;
     /** Name of the script whose call got NOSCRIPT. */
     readonly script: string;
   };
 
-  /** Calls of one script were sent together, as one EVALSHA. A call that is sent alone is a group of one. */
+  /** Calls of one script are sent together, first as one EVALSHA. A call that is sent alone is a group of one. */
   readonly groupSent: {
     readonly registry: string;
     readonly script: string;
     readonly node: string;
     /** Calls in the group, at least 1. */
     readonly calls: number;
-    /** Groups of the same script and slot in flight, this one included. */
+    /**
+     * Groups in flight of the same script, this one included; on a Cluster of the same slot. Groups of `runAndWait` are counted
+     * apart, for each `replicas` and `timeoutMs`.
+     */
     readonly inFlight: number;
   };
 
@@ -66,7 +69,10 @@ export interface ScriptRegistryEvents {
     readonly error?: unknown;
   };
 
-  /** A call was rejected after it was accepted. Calls with invalid parameters or without a registered script are not published. */
+  /**
+   * A call was rejected after it was accepted. Not published for calls with invalid parameters, without a registered script or on
+   * a closed ScriptRegistry.
+   */
   readonly callFailed: {
     readonly registry: string;
     readonly script: string;

@@ -31,7 +31,7 @@ export interface ScriptRegistryModuleOptions {
   readonly client?: Redis | Cluster;
   /** Client of `@liaoliaots/nestjs-redis` to use: `{ module?, namespace? }`. Needed if both of its modules are imported. */
   readonly source?: RedisSource;
-  /** First part of every key that `keySpace()` builds; non-empty text without braces. Default `luanest`. */
+  /** First part of every key that `keySpace()` builds; 1 to 1,024 characters without braces. Default `luanest`. */
   readonly prefix?: string;
   /**
    * Behaviour of boot while Redis is unavailable. `required`: boot fails unless every master has the scripts. `best-effort`:
@@ -40,7 +40,7 @@ export interface ScriptRegistryModuleOptions {
   readonly preload?: 'required' | 'best-effort';
   /**
    * Longest time that boot waits until the nodes have the scripts, ms; integer >= 1. Default 10,000. With `best-effort`, boot
-   * stops waiting as soon as a connection fails.
+   * also stops waiting for masters when a connection fails.
    */
   readonly preloadTimeoutMs?: number;
   /**
@@ -54,8 +54,8 @@ export interface ScriptRegistryModuleOptions {
    */
   readonly grouping?: boolean;
   /**
-   * With this many calls of one script and slot in flight, further calls wait; integer >= 1. Default 4,096. One group may exceed
-   * it. Calls that wait until their deadline were not sent, while calls in flight may have run.
+   * With this many calls of one script in flight (on a Cluster: of one script and slot), further calls wait; integer >= 1. Default
+   * 4,096. One group may exceed it. Calls of `runAndWait` with the same wait have one group in flight instead. Calls that wait until their deadline were not sent, while calls in flight may have run.
    */
   readonly maxCallsInFlight?: number;
 }

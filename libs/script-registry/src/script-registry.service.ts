@@ -41,8 +41,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * @param name for errors and events: the name in `forRoot`, or `default`
-   * @param connection closed by `close()`, but the client in it stays open
-   * @param endClient ends the client; undefined if the app made the client
+   * @param connection closed by `close()`, which leaves the client in it open
+   * @param endClient ends the client, called by `close()`; undefined if the app made the client
    */
   constructor(
     readonly name: string,
@@ -69,9 +69,9 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Loads all registered scripts on all nodes. With `preload: 'best-effort'` a problem is logged as a warning.
+   * Loads all registered scripts on all nodes. With `preload: 'best-effort'` a problem of a master is logged as a warning.
    *
-   * @throws PreloadFailedError if `preload` is `required`, and a master lacks scripts
+   * @throws PreloadFailedError if `preload` is `required`, and a master lacks scripts or is not connected
    */
   async onModuleInit(): Promise<void> {
     try {
@@ -90,7 +90,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Registers scripts. Scripts that are registered after boot are loaded at once.
+   * Registers scripts. Scripts that are registered after boot are loaded at once on the nodes that are connected.
    *
    * @throws ScriptConflictError if two different scripts have the same name
    */
@@ -112,7 +112,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    * @throws NotSentError if the call could not be sent, such as by its deadline, or ScriptRegistry is closed; the call had no
    *   effect
    * @throws ScriptRefusedError if Redis refused to run the script; the call had no effect
-   * @throws ScriptFailedError if the script itself failed; its writes before the failure stay
+   * @throws ScriptFailedError if the script failed, or Redis replied with an unknown error; writes before the failure stay
    * @throws UnknownOutcomeError if the reply was lost or late; the script may have run
    * @throws ReplyDecodeError if the script ran, and its reply could not be decoded
    */
@@ -127,7 +127,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Runs a script, then waits until replicas have its writes (WAIT), at most `options.timeoutMs`. Both commands use a separate
-   * connection, because WAIT blocks its connection. Fewer replicas than `options.replicas` are not an error, see the result.
+   * connection, because WAIT blocks its connection. A call that is redirected is sent again without WAIT. Fewer replicas than
+   * `options.replicas` are not an error, see the result.
    *
    * Calls of `run` and `runAndWait` are ordered only if you await them. Throws the same errors as `run`.
    *
@@ -160,7 +161,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     return this.connection.clustered;
   }
 
-  /** Returns the builder of a lib's keys, which begin with `prefix`. @throws InvalidKeyError if `lib` is not kebab-case */
+  /** Returns the builder of a lib's keys, which begin with `prefix`. @throws InvalidKeyError for an invalid `lib` or prefix */
   keySpace(lib: string): KeySpace {
     return new KeySpace(this.options.prefix, lib);
   }
@@ -170,7 +171,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    * `SPUBLISH`. All listeners of a node share one connection, which `close()` closes.
    *
    * @param listener called at each message, and once if messages may be missed from now on, because the connection closed or
-   * the slot moved. After that it is not called until you call `listen` again.
+   * the slot moved. After that it is not called until you call `listen` again. It may also be called once if `listen` rejects
    * @returns a function that stops calling the listener
    * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
    */
@@ -190,7 +191,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Rejects all calls that have no reply yet, removes the listeners of ScriptRegistry from the client, and closes the
-   * connections that ScriptRegistry opened. A client that ScriptRegistry made ends within a second. A second call does nothing.
+   * connections that ScriptRegistry opened. A client that it made gets a second to quit. A second call does nothing.
    */
   close(): void {
     if (this.closed) return;
@@ -236,8 +237,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Refreshes the client's slot table after 100 ms, then tries to send the waiting calls. While calls wait for a node, nothing
-   * is sent that would make the client notice a failover.
+   * Refreshes the client's slot table after 100 ms, then tries to send the waiting calls. While calls wait for a node,
+   * perhaps nothing is sent that would make the client notice a failover.
    */
   private refreshSoon(): void {
     this.refreshTimer ??= setTimeout(() => {

@@ -10,7 +10,7 @@ export interface RunOptions {
 export interface RunAndWaitOptions extends RunOptions {
   /** Number of replicas that should have the script's writes; integer >= 1. */
   readonly replicas: number;
-  /** How long to wait for the replicas, ms; integer >= 1. Must be less than the call's deadline. */
+  /** Longest time to wait for the replicas, ms; integer >= 1. Must be less than the call's `deadlineMs`. */
   readonly timeoutMs: number;
 }
 
@@ -20,15 +20,16 @@ export interface WaitedResult<R> {
   readonly result: R;
   /**
    * Number of replicas that acknowledged the script's writes within `timeoutMs`. If there are fewer than you asked for, the
-   * script ran nevertheless, but a failover may lose its writes.
+   * script ran nevertheless, but a failover may lose its writes. 0 if WAIT failed, or was not sent because the call was redirected
+   * to another node of a Cluster.
    */
   readonly replicas: number;
 }
 
 /** Result of a health check of all nodes. */
 export interface ScriptHealth {
-  /** True if every node is connected, has all scripts and lets this user run them. */
+  /** True if every node is ready, has all scripts and lets this user run them. */
   readonly healthy: boolean;
-  /** One line for each node with a problem; empty if healthy. */
+  /** One line for each problem that was found; empty if healthy. */
   readonly problems: readonly string[];
 }

@@ -6,8 +6,8 @@ interface Parts {
 }
 
 /**
- * Disconnects a client, and leaves no timer. ioredis gives the socket 2 s to close, and starts this timer also for a socket that
- * has closed before, as when Redis has stopped. That would keep the process alive.
+ * Disconnects a client, and leaves no timer for a socket that has closed before, as when Redis has stopped. ioredis would give
+ * such a socket time to close, too (2 s by default), and this timer would keep the process alive.
  */
 export function disconnect(client: Redis | Cluster): void {
   for (const node of client instanceof Cluster ? client.nodes() : [client]) {

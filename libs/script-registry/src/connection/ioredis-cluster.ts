@@ -96,7 +96,7 @@ export class IoredisCluster implements RedisConnection {
   async sendRouted(name: string, args: CommandArg[]): Promise<unknown> {
     const [anyNode] = this.client.nodes();
     if (this.client.status !== 'ready' || anyNode === undefined) {
-      throw new CommandFailure('not-sent', 'the Cluster is not connected');
+      throw new CommandFailure('not-sent', 'the Cluster is not connected, or not ready yet');
     }
     const command = commandFor(anyNode, name, args);
     watchRouting(command, this.resends);

@@ -13,8 +13,8 @@ const checks = new Checks('ScriptRegistryModule');
 /**
  * Makes the RedisConnection of an ioredis client.
  *
- * @throws InvalidOptionError if `client` is not a client of ioredis, or has a `keyPrefix`, since keys already begin with the
- *   option `prefix`
+ * @throws InvalidOptionError if `client` has no method `sendCommand`, so that it is not a client of ioredis, or if it has a
+ *   `keyPrefix`
  */
 export function connectIoredis(client: Redis | Cluster): RedisConnection {
   if (typeof client !== 'object' || client === null || typeof client.sendCommand !== 'function') {

@@ -28,7 +28,7 @@ export function passReply(reply: unknown, done: OnReply, failed: OnFailure): voi
  * RedisNode on one connection of an ioredis client.
  *
  * It bypasses the client's autopipelining, which loses keys of scripts on a Cluster, and the client's offline queue, where
- * commands would wait beyond their deadline.
+ * commands could wait beyond their deadline.
  * See DECISIONS.md: commands-bypass-client-queues
  */
 export class IoredisNode implements RedisNode {

@@ -10,13 +10,13 @@ const QUIT_TIMEOUT_MS = 1_000;
 /** A client that ScriptRegistry made and must end. */
 export interface OwnClient {
   readonly client: Redis | Cluster;
-  /** If the client is connected, sends QUIT and waits at most a second for its reply. Then disconnects. Never rejects. */
+  /** If the client is ready, sends QUIT and waits at most a second for its reply. Then disconnects. Never rejects. */
   readonly end: () => Promise<void>;
 }
 
 /**
- * Makes the client that the options describe. It is lazy and connects when ScriptRegistry starts, so an app whose boot fails
- * earlier has no open connection.
+ * Makes the client that the options describe. It is lazy and connects when ScriptRegistry starts, or at an earlier call. So an app
+ * whose boot fails before has no open connection.
  *
  * @returns undefined if the options name no server
  */
@@ -38,7 +38,7 @@ function make(url: string | undefined, connection: ScriptRegistryModuleOptions['
 }
 
 /**
- * Logs one line at the client's first error, and one when it is connected again. Without an `error` listener, ioredis would
+ * Logs one line at the first error of an outage, and one when the client is ready again. Without an `error` listener, ioredis would
  * print a line for each failed attempt.
  */
 function logOutages(client: Redis | Cluster, logger: Logger): void {

@@ -2,8 +2,9 @@
  * Failure of a command. Methods of RedisNode and RedisConnection that return a promise reject with no other error.
  *
  * - `reply`: Redis replied with an error; `code` is its first word.
- * - `not-sent`: the command was never written, or Redis refused it each time, and nothing will send it later.
- * - `lost`: the command was written, or may still be written, and its reply will not be returned.
+ * - `not-sent`: the command was not written, or Redis refused it each time, and nothing will send it later. If it was sent before,
+ *   that sending may have run, see `mayHaveRun`.
+ * - `lost`: the command may have been written, or may still be written, and its reply will not be returned.
  */
 export class CommandFailure extends Error {
   /**
@@ -18,7 +19,7 @@ export class CommandFailure extends Error {
     super(message);
   }
 
-  /** First word of Redis' error; '' if Redis did not reply. */
+  /** First word of Redis' error; '' unless `kind` is `reply`. */
   get code(): string {
     return this.kind === 'reply' ? (this.message.split(' ', 1)[0] ?? '') : '';
   }
@@ -50,7 +51,7 @@ export interface RedisNode {
   /** `host:port`, or the socket's path. */
   readonly id: string;
   readonly role: 'master' | 'replica';
-  /** True if the connection is open, so that a command can be written at once. */
+  /** True if the connection is open and the server is ready, so that a command can be written at once. */
   readonly ready: boolean;
   /** Connects a client with `lazyConnect` that has not connected yet; does nothing otherwise. */
   connect(): void;
@@ -68,7 +69,8 @@ export interface RedisNode {
    */
   run(name: string, args: CommandArg[], done: OnReply, failed: OnFailure): void;
   /**
-   * Sends the command between two TIME commands, so that the measured time has little of the network and of Redis' queue in it.
+   * Sends the command between two TIME commands, so that the measured time mostly includes neither the network nor Redis' queue.
+   * Of a large command, it may include both.
    *
    * @param took called with the time that the command took in Redis, ms, or undefined if this user may not send TIME; not
    *   called if the command failed, or TIME failed for another reason
@@ -87,7 +89,7 @@ export interface DedicatedConnection {
 
 export interface ChannelEvents {
   readonly message: (channel: string) => void;
-  /** Called when the node has ended the subscription, because the channel's slot moved to another node. */
+  /** Called when the node has ended the subscription, such as when the channel's slot moved to another node. */
   readonly lost: (channel: string) => void;
   /** Called when the connection has ended; it does not reconnect. */
   readonly ended: () => void;
@@ -110,13 +112,13 @@ export interface RedisConnection {
   /** The nodes that the client knows now; of a Cluster, also the replicas. */
   nodes(): readonly RedisNode[];
   /**
-   * Ids of masters that own slots but are not in `nodes()`, because no connection to them could be made. While the slot table
-   * of a Cluster is unknown: one text for all masters.
+   * Ids of masters that own slots by the client's slot table, but are not in `nodes()`. While the slot table of a Cluster is
+   * unknown: one text for all masters.
    */
   lostMasters(): readonly string[];
   /**
-   * Returns the node to send a slot's commands to: its master, or any master if the client does not know which one has the
-   * slot. Undefined if there is none.
+   * Returns the node to send a slot's commands to: its master, or any ready master if the client does not know which one has the
+   * slot. May be undefined while the client lacks such a node or is not ready.
    */
   nodeFor(slot: number): RedisNode | undefined;
   /** Sends through the client's own routing, which follows the redirections of a Cluster. @throws CommandFailure */
@@ -129,7 +131,7 @@ export interface RedisConnection {
   subscriber(node: RedisNode, on: ChannelEvents): Promise<ChannelSubscriber>;
   /**
    * Calls `listener` when a node has connected or reconnected (`ready`), when the set of nodes or their slots may have
-   * changed (`topology`), and when a node has become unavailable (`down`).
+   * changed (`topology`), and when a connection has closed or could not be made (`down`).
    *
    * @returns a function that stops calling the listener
    */

@@ -45,8 +45,8 @@ function countingClass(base: CommandClass): new (name: string, args: string[]) =
 }
 
 /**
- * Makes a command whose arguments are sent unchanged, and whose reply has Buffers for strings. `client.callBuffer` may go
- * through autopipelining.
+ * Makes a command whose arguments are sent unchanged, and whose reply has Buffers for strings. `client.callBuffer` is not used,
+ * because it may go through autopipelining.
  *
  * In ioredis 5 the class of commands is a property of the client's class. That class is used, so that a client of another
  * copy of ioredis works too.

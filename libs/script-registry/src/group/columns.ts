@@ -3,7 +3,11 @@ import type { Call } from './call';
 
 // These loops use indexes, because all keys and arguments of a group pass through them, and an iterator costs more than the work.
 
-/** Returns true if all calls have the same keys or arguments. @param columns the indexes that are compared */
+/**
+ * Returns true if all calls have the same keys or arguments. Buffers of different calls count as different.
+ *
+ * @param columns the indexes that are compared
+ */
 export function alike(calls: readonly Call[], what: 'keys' | 'args', columns: readonly number[]): boolean {
   const first = (calls[0] as Call)[what];
   for (let i = 1; i < calls.length; i++) {

@@ -54,7 +54,7 @@ export class Deadlines {
     if (expiresAt + this.stalledMs < this.ringsAt) this.ringBy(performance.now());
   }
 
-  /** Keeps the process alive until no call waits any more, since a socket may be missing while there is no connection. */
+  /** Keeps the process alive until no call waits or is in flight, since a socket may be missing while there is no connection. */
   hold(): void {
     this.holding = true;
     this.timer?.ref();
@@ -112,7 +112,7 @@ export class Deadlines {
     for (const lane of [...this.busy]) {
       if (due) {
         const next = lane.expire(now, this.reject);
-        // `nextDue` is read after lane.expire(), because a rejected caller may have made a new call in it.
+        // `nextDue` is read after lane.expire(), because a subscriber of `callFailed` may have made a new call in it.
         this.nextDue = Math.min(this.nextDue, next);
       }
       if (lane.idle) lane.release();

@@ -17,22 +17,25 @@ const MAX_ELEMENTS = 4_096;
 export interface LaneHost {
   readonly pace: GroupPace;
   readonly maxChars: number;
-  /** Returns the node that can run calls of a slot now; undefined if it is not connected. */
+  /** Returns the node that can run calls of a slot now; undefined if there is no such node yet. */
   open(slot: number): RedisNode | undefined;
   /** Sends the calls as one group, settles each of them, and then calls `lane.ended(calls)`. */
   send(node: RedisNode, calls: readonly Call[], lane: Lane): void;
-  /** Called when the lane has had no calls for a while. It gets no more calls. */
+  /** Called when the lane is idle at a periodic check. It gets no more calls. */
   release(lane: Lane): void;
 }
 
-/** Queue of one script and one slot. It has the waiting calls in their order, and the groups in flight. */
+/**
+ * Queue of one script, slot and `wait`; a single Redis counts as one slot. It has the waiting calls in their order, and the groups
+ * in flight.
+ */
 export class Lane {
   private queue: Call[] = [];
   private queuedChars = 0;
   private scheduled = false;
   /**
-   * True if the last group that was sent and the last one that ended had one call. Then the next call is sent at once, if
-   * nothing is in flight or waiting.
+   * Set by each group that is sent: true if it has one call. A group of several calls that ends sets it to false. While it is true,
+   * the next call is sent at once, if nothing is in flight or waiting.
    * See DECISIONS.md: lone-call-waits-after-a-crowd
    */
   private alone = true;
@@ -59,8 +62,8 @@ export class Lane {
   }
 
   /**
-   * Adds a call. The call is sent at once if it fills a group, or if nothing is in flight or waiting and the last group had
-   * one call. Otherwise it is sent with the other calls of the same turn of the event loop, or after the next reply while
+   * Adds a call. The call is sent at once if it fills a group, or if nothing is in flight or waiting and `alone` is
+   * true. Otherwise it is sent with the other calls of the same turn of the event loop, or after the next reply while
    * Redis or this process is busy. Calls wait while no node is connected, or `maxInFlight` calls are in flight.
    * See DECISIONS.md: group-leaves-at-once-when-idle
    */
@@ -91,7 +94,7 @@ export class Lane {
     const late = new Set(due);
     this.queue = this.queue.filter((call) => !late.has(call));
     this.queuedChars = this.queue.reduce((sum, { chars }) => sum + chars, 0);
-    // Callers are rejected last, since a rejected caller may make a new call on this lane.
+    // Callers are rejected last, since a subscriber of `callFailed` may make a new call on this lane.
     for (const call of due) reject(call);
     return calls.reduce((next, call) => (late.has(call) ? next : Math.min(next, call.expiresAt)), Infinity);
   }

@@ -75,7 +75,7 @@ export class GroupPace {
   /**
    * Records the time that Redis needed for a command.
    *
-   * @param ms undefined if this user may not send TIME. Then only `maxCalls` limits the groups.
+   * @param ms undefined if this user may not send TIME. Then the time no longer limits the groups.
    */
   measured(calls: number, ms: number | undefined): void {
     this.late = false;

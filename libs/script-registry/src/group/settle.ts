@@ -29,7 +29,7 @@ const REFUSALS = new Set([
   ...REDIRECTS,
 ]);
 
-/** Returns true if the calls did not run and must be sent again one by one, through the client's own routing. */
+/** Returns true if this command did not run, and its calls must be sent again one by one, through the client's own routing. */
 export function asksForSingles(failure: CommandFailure, calls: number): boolean {
   if (failure.kind !== 'reply' || failure.raisedByScript) return false;
   // NOPERM may be due to the keys of one call only, so each call is sent alone.
@@ -77,7 +77,7 @@ export function callError({ name: script, inScript }: FailingScript, failure: Co
 export function expiryError(call: Call, closed: boolean): NotSentError | UnknownOutcomeError {
   const { name } = call.script;
   const when = closed ? 'before ScriptRegistry was closed' : 'by its deadline';
-  const why = closed ? '' : ', because Redis or this process was busy, or Redis was unavailable';
+  const why = closed ? '' : ', for example because Redis or this process was busy, or Redis was unavailable';
   return call.mayHaveRun
     ? new UnknownOutcomeError(`No reply to ${name} came ${when}. The script may have run, or may still run.`)
     : new NotSentError(`${name} did not run ${when}${why}. The call had no effect.`);

@@ -9,7 +9,7 @@ function startOf(key: string): string | undefined {
 }
 
 /**
- * Refuses keys of several slots. Slots are computed only for keys that differ before the end of their hash tag.
+ * Refuses keys of several slots. Slots are computed only for keys without a hash tag, and for keys that differ before its end.
  *
  * @param checked keys of one slot, of an earlier call. Keys that are the same at the same index are not checked again, since
  *   consecutive calls often have the same keys (one activity, one queue)

@@ -135,8 +135,9 @@ function assemble(parts: Parts): LoadableScript {
 }
 
 /**
- * Makes the form of a call sent alone. Comments are removed, and each `return` is encoded. The rest of the script's Lua is changed
- * only if the script is `timed`, so that `reply` gets the same time that the script reads.
+ * Makes the form of a call sent alone. Comments are removed, and the result is encoded, either at each `return` or by Lua around
+ * the source. The rest of the script's Lua is changed only if the script is `timed`, so that `reply` gets the same time that the
+ * script reads.
  */
 function singleForm(script: ScriptText, tagged: boolean, use: SourceUse): LoneScript {
   const { timed, finish, flags } = script;
@@ -184,7 +185,7 @@ function groupedForm(
   const time = timed ? SHARED_TIME_LUA : OWN_TIME_LUA;
   return assemble({
     flags,
-    // These globals become locals, which are faster, because every call of the group uses them.
+    // These globals become locals, which are faster, because every call of the group may use them.
     aliases: [...use.onlyCalled, 'KEYS', 'ARGV'],
     before: [
       'local luanest_n, luanest_calls = 0, luanest_tonumber(ARGV[1])',

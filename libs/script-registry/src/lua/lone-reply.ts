@@ -2,9 +2,10 @@ import { SPECIAL } from './wrapper';
 
 /**
  * Returns the Lua that encodes the result of a script in a call sent alone. The result is in the locals `reply`, `b`, `c` and `d`.
- * Values that are not a table, and arrays that begin with a number, as most scripts return, are returned unchanged. Any other
- * result is returned as `{ mark, value }`, with the marks of `recordLua`, so that an error that the script returns differs from an
- * error of Redis itself. The time of a timed call is the last value of an array.
+ * Arrays that begin with a number, as most scripts return, have no mark, unless the result may have a metatable. Nor have values
+ * that are not a table, unless the script is timed or the value is the text QUEUED. Any other result is returned as
+ * `{ mark, value }`, with the marks of `recordLua`, so that an error that the script returns differs from an error of Redis itself.
+ * The time of a timed call is the last value of an array.
  * See DECISIONS.md: lone-array-returned-unwrapped
  *
  * @param metatables true if the result may have a metatable

@@ -54,8 +54,8 @@ const CLOSING = new Set(['end', 'until', 'else', 'elseif']);
 const BRACKETS = ['(', '{', '['];
 
 /**
- * Encodes the result of a script at each `return` of its source, so that the source needs no function around it. A result is
- * returned as it is if the text proves what it is. Other results are encoded by `loneReply`.
+ * Encodes the result of a script at each `return` of its source, so that the source needs no function around it. The text of a
+ * `return` may prove what the result is. Other results are encoded by `loneReply`.
  * See DECISIONS.md: lone-source-at-top-level
  *
  * @param source Lua without comments

@@ -1,6 +1,9 @@
 import { splitLua, type LuaToken } from './tokens';
 
-/** Returns true if the name at index `at` follows `.` or `:`, so that it is a field of a table. Names in table constructors are not found. */
+/**
+ * Returns true if the name at index `at` follows `.` or `:`, so that it is a field of a table. Fields in a table constructor are not
+ * found.
+ */
 export function isField(tokens: readonly LuaToken[], at: number): boolean {
   const before = tokens[at - 1]?.text;
   return (before === '.' || before === ':') && textAt(tokens, at - 2) !== '.';
@@ -54,7 +57,7 @@ export interface SourceUse {
   readonly varargs: boolean;
   /** True if the Lua uses metatables, so that a reply may have one. */
   readonly metatables: boolean;
-  /** True if `redis.call('TIME')` is called, and `redis` is not redefined. */
+  /** True if `redis.call('TIME')` is called, and `redis` is used only as `redis.<field>`. */
   readonly readsTime: boolean;
   /**
    * Which of `tonumber` and `type` the Lua only calls, and never assigns, declares or passes on. These may be declared as
@@ -66,7 +69,7 @@ export interface SourceUse {
 /** Globals that give access to code or state that all calls of a group share. */
 const REACHING = ['_G', 'getfenv', 'setfenv', 'load', 'loadstring', 'collectgarbage', 'gcinfo'];
 const METATABLES = ['setmetatable', 'getmetatable', 'newproxy'];
-/** All names that `sourceUse` looks at. */
+/** Globals whose uses `sourceUse` looks at one by one. */
 const READ = new Set([...REACHING, ...METATABLES, 'redis', 'math', 'KEYS', 'ARGV']);
 /** Fields of `redis` whose use does not affect the next call of a group. */
 const HARMLESS = /^(call|pcall|error_reply|status_reply|sha1hex|log|LOG_\w+|acl_check_cmd|REDIS_VERSION(_NUM)?)$/;
@@ -82,7 +85,7 @@ const CLOSING = new Map([
   ['{', '}'],
 ]);
 
-/** Analyses how Lua uses KEYS, ARGV and state that calls share. Comments and strings are ignored. */
+/** Analyses how Lua uses KEYS, ARGV and state that calls share. Names in comments and strings are ignored. */
 export function sourceUse(...texts: readonly string[]): SourceUse {
   const tokens = texts.flatMap((text) => splitLua(text).code.concat({ kind: 'symbol', text: ';' }));
   const indexes = { KEYS: [] as number[], ARGV: [] as number[] };
