@@ -149,7 +149,8 @@ export class Preload {
     const masters = this.connection.nodes().filter(({ role }) => role === 'master');
     const lost = this.connection.lostMasters();
     const problems = masters.flatMap((node) => {
-      const error = node.ready || this.loader.settled(node) ? this.loader.problem(node) : new Error('not connected, or not ready yet');
+      const isKnown = node.ready || this.loader.settled(node);
+      const error = isKnown ? this.loader.problem(node) : new Error('not connected, or not ready yet');
       return error ? [`${node.id}: ${error.message}`] : [];
     });
     problems.push(...lost.map((id) => `${id}: not connected`));

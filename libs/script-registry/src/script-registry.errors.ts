@@ -49,8 +49,8 @@ export class NotSentError extends LuanestError {
 }
 
 /**
- * The call may have been sent, or may still be sent, and its reply is missing. So the script may have run, or may still run. If the call
- * was sent again and then refused, the first sending may have run nevertheless.
+ * The call may have been sent, or may still be sent, and its reply is missing. So the script may have run, or may still run. If
+ * the call was sent again and then refused, the first sending may have run nevertheless.
  *
  * Repeat the call only if a second run of the script is harmless, or returns the first result.
  */

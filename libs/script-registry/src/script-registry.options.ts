@@ -54,8 +54,9 @@ export interface ScriptRegistryModuleOptions {
    */
   readonly grouping?: boolean;
   /**
-   * With this many calls of one script in flight (on a Cluster: of one script and slot), further calls wait; integer >= 1. Default
-   * 4,096. One group may exceed it. Calls of `runAndWait` with the same wait have one group in flight instead. Calls that wait until their deadline were not sent, while calls in flight may have run.
+   * With this many calls of one script in flight (on a Cluster: of one script and slot), further calls wait; integer >= 1.
+   * Default 4,096. One group may exceed it. Calls of `runAndWait` with the same wait have one group in flight instead. Calls that
+   * wait until their deadline were not sent, while calls in flight may have run.
    */
   readonly maxCallsInFlight?: number;
 }

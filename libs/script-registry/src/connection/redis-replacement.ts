@@ -14,7 +14,8 @@ export interface ReplacedRedis {
  * Connects a ScriptRegistry to another Redis.
  *
  * @param registry name of the ScriptRegistry; `default` for the one without a name
- * @param clientOfApp returns the client that the options name; undefined if ScriptRegistry would have made it, or if the app has no client
+ * @param clientOfApp returns the client that the options name; undefined if ScriptRegistry would have made it, or if the app has
+ *   no client
  */
 export type ReplaceRedis = (
   registry: string,
