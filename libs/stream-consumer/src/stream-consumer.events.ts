@@ -18,14 +18,20 @@ export interface StreamConsumerEvents {
     readonly error?: unknown;
   };
 
-  /** Redis has stored that these messages were handled, up to 128 in an event. */
+  /**
+   * Redis has accepted that these messages were handled, up to 128 in an event. They include messages that another group has
+   * replayed, for which this group calls no handler.
+   */
   readonly messagesHandled: {
     readonly stream: string;
     readonly group: string;
     readonly ids: readonly string[];
   };
 
-  /** This process makes a message a dead letter. Published before Redis has stored it. */
+  /**
+   * This process makes a message a dead letter. Published before Redis has stored it. If the message was deleted from the stream in
+   * the meantime, there is no dead letter.
+   */
   readonly messageDeadLettered: {
     readonly stream: string;
     readonly group: string;

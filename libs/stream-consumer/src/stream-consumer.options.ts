@@ -44,8 +44,8 @@ export interface ConsumerDefaults {
   /** How long a handler may run before its attempt fails, ms; integer >= 1. Checked at least every second. Default 600,000. */
   readonly timeoutMs?: number;
   /**
-   * Longest pause between two reads of an empty partition, ms; integer >= 1. A publish through luanest usually ends the pause
-   * at once. Default 500.
+   * Longest pause between two reads of an empty partition while a handler is free, ms; integer >= 1. A publish through luanest
+   * usually ends the pause at once. Default 500.
    */
   readonly pollMs?: number;
   /**

@@ -8,7 +8,7 @@ import { HandlerRunner, type Invoke } from './handler-runner';
 import { Maintenance } from './maintenance';
 import { Reader } from './reader';
 
-/** Most entries that one call takes, so that the script does not block Redis for long. */
+/** Most entries that one call returns, so that the script does not block Redis for long. */
 const MAX_TAKE = 128;
 /** How long a stop waits for the calls in flight, and after that for the calls that end the leases, ms. */
 const LAST_MS = 2_000;

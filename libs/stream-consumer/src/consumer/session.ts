@@ -43,7 +43,10 @@ export class Session {
   lost = false;
   /** True if a take of the session has succeeded. */
   begun = false;
-  /** Time at which the last call that extends the lease was sent, by `time.monotonicMs()`; 0 if there was none or it failed. */
+  /**
+   * Time at which the last call that extends the lease was sent, by `time.monotonicMs()`; 0 before the first one, and after one that
+   * failed.
+   */
   extendedAt = 0;
   /** End of the lease, by `time.monotonicMs()`; Infinity before the first take. */
   endsAt = Infinity;
@@ -54,7 +57,7 @@ export class Session {
     return (this.takes++).toString(36);
   }
 
-  /** Number of takes that were begun. */
+  /** Number of tokens so far. A take whose token has this number or a higher one begins later. */
   get taken(): number {
     return this.takes;
   }
@@ -76,7 +79,7 @@ export class Session {
     for (const message of this.held.values()) message.suspect('the lease could not be renewed in time');
   }
 
-  /** Gives up all messages. @returns the ids of the messages; none at a second call */
+  /** Gives up all messages but those whose outcome is being sent. @returns their ids; no ids at a second call */
   lose(reason: string): string[] {
     this.lost = true;
     const ids = [...this.held.values(), ...this.acks].map((message) => message.lose(reason));

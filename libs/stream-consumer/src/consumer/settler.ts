@@ -99,7 +99,11 @@ export class Settler {
     if (alive) this.reader.wakeup.within(delayMs);
   }
 
-  /** Makes a message a dead letter. @returns false if the session was lost or the consumer stopped before Redis confirmed that */
+  /**
+   * Makes a message a dead letter, unless it was deleted from the stream.
+   *
+   * @returns false if the session was lost or the consumer stopped before Redis confirmed the call
+   */
   bury(message: Held, problem: string): Promise<boolean> {
     return this.finish(message.session, [message], problem);
   }
@@ -127,7 +131,7 @@ export class Settler {
    * Acknowledges messages, and releases the next messages of their keys.
    *
    * @param problem makes them dead letters, unless it is ''
-   * @returns false if the session was lost or the consumer stopped before Redis confirmed that
+   * @returns false if the session was lost or the consumer stopped before Redis confirmed the call
    */
   private async finish(session: Session, batch: readonly Held[], problem: string): Promise<boolean> {
     const { stream, sessions, due, tries, dead, heads } = this.reader.keys;

@@ -14,7 +14,7 @@ ARGV[4]  pending    str  where to continue in the group's list of pending entrie
 ARGV[5]  waiting    str  where to continue in the entries that wait for an attempt; '-' to begin
 ARGV[6]  parked     str  where to continue in the consumers of parked entries; '' to begin
 ARGV[7]  session    str  session of the caller; '' to leave it alone
-ARGV[8]  taken      int  takes of the session whose reply the caller has
+ARGV[8]  taken      int  tokens of the session that the caller has used; it does not know a take with a later token
 ARGV[9..] held      list(str)  ids of the entries that the caller handles or settles
 
 Returns {repaired, pending, waiting, parked}

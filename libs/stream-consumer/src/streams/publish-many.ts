@@ -19,11 +19,11 @@ export interface PublishManyState {
   /** Number of messages that were begun; the message with this index and all later ones were not sent. */
   readonly started: number;
   /**
-   * Indexes of messages that may have been published, ascending. Publish these messages again: with the same `operationId`, a
-   * message is added only once.
+   * Indexes of messages that may have been published, ascending. Publish these messages again: within `operationTtlMs`, a message
+   * with the same `operationId` is added only once.
    */
   readonly unknown: readonly number[];
-  /** Indexes of messages that were begun and not published, ascending. */
+  /** Indexes of messages whose publish failed and that were not published, ascending. Those with the result `full` are not in it. */
   readonly unpublished: readonly number[];
 }
 
@@ -56,7 +56,7 @@ export class PublishManyError extends LuanestError implements PublishManyState {
     const why = cause instanceof LuanestError ? `${cause.code}: ${cause.message.replace(/\.$/, '')}` : 'see the cause';
     super(
       `publishMany failed at message ${index}, counted from 0: ${why}. Of the first ${started} messages, ` +
-        `${unpublished.length} were not published, and ${unknown.length} may have been published: their indexes are in ` +
+        `${unpublished.length} failed and were not published, and ${unknown.length} may have been published: their indexes are in ` +
         `\`unpublished\` and \`unknown\`. Publish these again, and all messages from index ${started}. A message that may ` +
         `have been published is added only once if its operationId is the same.`,
       { cause },

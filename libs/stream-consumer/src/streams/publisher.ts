@@ -42,7 +42,7 @@ function jsonOf(payload: unknown, maxBytes: number): string {
       `The payload is ${classOf(payload)}, for which JSON.stringify() returns undefined. Publish a value that JSON can hold.`,
     );
   }
-  // A character of a JavaScript string has at most 3 bytes in UTF-8, so short text need not be measured.
+  // A UTF-16 unit has at most 3 bytes in UTF-8, so short text need not be measured.
   if (json.length * 3 > maxBytes && Buffer.byteLength(json) > maxBytes) {
     throw new InvalidStreamInputError(
       `The payload has ${Buffer.byteLength(json)} bytes as JSON. maxPayloadBytes allows ${maxBytes}. ` +

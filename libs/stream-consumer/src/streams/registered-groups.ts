@@ -2,7 +2,7 @@ import { time } from '../../../internal/src';
 
 /**
  * How long this process remembers a group that Redis no longer lists, ms. A failover may have lost the name of the group. The
- * running consumers of the group write it again at their next check; a removed group should have none.
+ * running consumers of the group write it again at their next check; a removed group should have no consumers.
  */
 const KEPT_MS = 10_000;
 

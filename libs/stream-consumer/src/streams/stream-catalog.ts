@@ -195,7 +195,8 @@ export class StreamCatalog {
     if (known && JSON.stringify(known.options) !== JSON.stringify(options)) {
       throw new InvalidOptionError(
         `defineStream: Stream ${name} has other options in this process already. Define it in one place: call ` +
-          `defineStream once and pass its value to every call; remove ${name} from streams of StreamConsumerModule.`,
+          `defineStream once and pass its value to every call. Do not use its name alone before, nor name it in streams of ` +
+          `StreamConsumerModule.`,
       );
     }
     if (known) return known;
