@@ -26,7 +26,9 @@ export class ChannelListeners {
     if (this.closed) throw new NotSentError('Not subscribed to the channel: ScriptRegistry is closed.');
     const node = this.connection.nodeFor(slot);
     if (!node?.ready) {
-      throw new NotSentError(`Not subscribed to the channel: the node of slot ${slot} is not connected, or not ready yet.`);
+      throw new NotSentError(
+        `Not subscribed to the channel: the node of slot ${slot} is not connected, or not ready yet.`,
+      );
     }
     const link = this.links.get(node.id) ?? this.open(node);
     let entry = link.channels.get(channel);

@@ -11,7 +11,10 @@ export interface GroupBounds {
   readonly maxChars?: number;
 }
 
-/** Reply of a script as `reply` gets it: integers, strings, null and arrays of these. */
+/**
+ * Reply of a script as `reply` gets it: integers, strings, null and arrays of these. If the script puts an error of `redis.pcall`
+ * into an array, that element is an Error.
+ */
 export type ScriptReply = number | string | null | ScriptReply[];
 
 /** Reply of a script with `replyBytes: true`: integers, strings as Buffers, null and arrays of these. */

@@ -56,8 +56,8 @@ export class PublishManyError extends LuanestError implements PublishManyState {
     const why = cause instanceof LuanestError ? `${cause.code}: ${cause.message.replace(/\.$/, '')}` : 'see the cause';
     super(
       `publishMany failed at message ${index}, counted from 0: ${why}. Of the first ${started} messages, ` +
-        `${unpublished.length} failed and were not published, and ${unknown.length} may have been published: their indexes are in ` +
-        `\`unpublished\` and \`unknown\`. Publish these again, and all messages from index ${started}. A message that may ` +
+        `${unpublished.length} failed and were not published, and ${unknown.length} may have been published: their indexes ` +
+        `are in \`unpublished\` and \`unknown\`. Publish these again, and all messages from index ${started}. A message that may ` +
         `have been published is added only once if its operationId is the same.`,
       { cause },
     );
