@@ -13,7 +13,7 @@ export interface GroupBounds {
 
 /**
  * Reply of a script as `reply` gets it: integers, strings, null and arrays of these. If the script puts an error of `redis.pcall`
- * into an array, that element is an Error.
+ * into an array, that element is an Error. Types of RESP3, such as `{ double = 0.5 }`, come as the client decodes them.
  */
 export type ScriptReply = number | string | null | ScriptReply[];
 
