@@ -37,12 +37,21 @@ const enforcers = new WeakMap<object, RateLimitEnforcer>();
 /** Decides the requests of RateLimitGuard, by the decisions of RateLimitService. */
 export class RateLimitEnforcer {
   /**
-   * Returns the enforcer of a service. For a mock without RateLimitModule, returns one with the default options. Undefined if
-   * there is no service, or a mock without `consume`, or the service of a module that has no enforcer yet.
+   * Returns a function that finds the enforcer of a service, and keeps it once it is found. It is called at requests, because
+   * Nest may make a guard before the enforcer.
    *
    * @param provided what Nest injects as RateLimitEnforcer
    */
-  static of(provided: unknown, service: Partial<RateLimitService> | undefined): RateLimitEnforcer | undefined {
+  static finder(provided: unknown, service: Partial<RateLimitService> | undefined): () => RateLimitEnforcer | undefined {
+    let enforcer: RateLimitEnforcer | undefined;
+    return () => (enforcer ??= RateLimitEnforcer.of(provided, service));
+  }
+
+  /**
+   * Returns the enforcer of a service. For a mock without RateLimitModule, returns one with the default options. Undefined if
+   * there is no service, or a mock without `consume`, or the service of a module that has no enforcer yet.
+   */
+  private static of(provided: unknown, service: Partial<RateLimitService> | undefined): RateLimitEnforcer | undefined {
     if (provided instanceof RateLimitEnforcer)
       return (provided.service as Partial<RateLimitService>).consume ? provided : undefined;
     if (!service?.consume) return undefined;

@@ -17,17 +17,14 @@ const MISSING = { where: 'RateLimitGuard', service: 'RateLimitService', method: 
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
-  // Not TypeScript's `private`, so that an app's own guard may have fields of these names.
-  #enforcer: RateLimitEnforcer | undefined;
-  readonly #service: RateLimitService | undefined;
-  readonly #provided: unknown;
+  // Not TypeScript's `private`, so that an app's own guard may have a field of this name.
+  readonly #enforcer: () => RateLimitEnforcer | undefined;
 
   constructor(
     @InjectService(RateLimitService) service: RateLimitService | undefined,
     @Optional() @Inject(RateLimitEnforcer) provided?: unknown,
   ) {
-    this.#service = service;
-    this.#provided = provided;
+    this.#enforcer = RateLimitEnforcer.finder(provided, service);
   }
 
   /**
@@ -40,9 +37,8 @@ export class RateLimitGuard implements CanActivate {
    * function throws
    */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    // Found at a request, because Nest may make the guard before the enforcer.
-    this.#enforcer ??= RateLimitEnforcer.of(this.#provided, this.#service);
-    return this.#enforcer === undefined ? plain() : this.#enforcer.admit(context);
+    const enforcer = this.#enforcer();
+    return enforcer === undefined ? plain() : enforcer.admit(context);
   }
 }
 

@@ -22,22 +22,18 @@ import { RateLimitService } from './rate-limit.service';
  */
 @Injectable()
 export class RateLimitInterceptor implements NestInterceptor {
-  #enforcer: RateLimitEnforcer | undefined;
-  readonly #service: RateLimitService | undefined;
-  readonly #provided: unknown;
+  readonly #enforcer: () => RateLimitEnforcer | undefined;
 
   constructor(
     @InjectService(RateLimitService) service: RateLimitService | undefined,
     @Optional() @Inject(RateLimitEnforcer) provided?: unknown,
   ) {
-    this.#service = service;
-    this.#provided = provided;
+    this.#enforcer = RateLimitEnforcer.finder(provided, service);
   }
 
   /** Runs the handler, and refunds its hits if its outcome does not count. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    // Found at a call, as in RateLimitGuard.
-    const enforcer = (this.#enforcer ??= RateLimitEnforcer.of(this.#provided, this.#service));
+    const enforcer = this.#enforcer();
     const decision = enforcer?.takeDecision(context);
     if (enforcer === undefined || decision === undefined) return next.handle();
     return next.handle().pipe(
