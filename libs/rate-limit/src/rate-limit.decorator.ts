@@ -16,8 +16,8 @@ type AnyDecorator = ClassDecorator & MethodDecorator;
  * If rules of the module, the class and the method have the same name, the method's rule replaces the class's rule, and the
  * class's rule replaces the module's rule.
  *
- * @throws InvalidOptionError when the class is loaded, for an invalid rule; when the app boots, for a rule that no guard
- * enforces, that has no name and cannot get one from its route, or whose name conflicts with that of another rule
+ * @throws InvalidOptionError when the class is loaded, for an invalid rule; when an app with RateLimitModule boots, for a rule
+ * that no guard enforces, that has no name and cannot get one from its route, or whose name conflicts with that of another rule
  */
 export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]): AnyDecorator {
   return classOrMethodDecorator('@RateLimit', ({ on, checks, apply }) => {
@@ -34,8 +34,8 @@ export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]
  * Exempts a route, or all routes of a class, from the named rules, or from all rules if no name is given. If a method has
  * several `@SkipRateLimit()`, the route is exempt from the rules of all of them.
  *
- * @throws InvalidOptionError when the class is loaded, for a name that is not text or is empty; when the app boots, for a
- * name that no rule of the route has
+ * @throws InvalidOptionError when the class is loaded, for a name that is not text or is empty; when an app with
+ * RateLimitModule boots, for a name that no rule of the route has
  */
 export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
   return classOrMethodDecorator('@SkipRateLimit', ({ on, checks }) => {
@@ -52,8 +52,9 @@ export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
  * Injects the decision of RateLimitGuard into a parameter of a handler:
  * `@RateLimitResult() limits: RateLimitDecision | undefined`.
  *
- * The decision is undefined if no rule applied to the request, or if the adapter of this kind of context returns no `call`. For
- * a WebSocket message whose payload is not an object, the decision is the latest one of this client and this handler.
+ * The decision is undefined if no rule applied to the request, if no RateLimitGuard decided it, or if the adapter of this kind of
+ * context returns no `call`. WebSocket messages whose payload is not an object share one decision per client: it may be that of
+ * a later message to the same handler, or undefined.
  */
 export const RateLimitResult: () => ParameterDecorator = createParamDecorator(
   (_data: unknown, context: ExecutionContext): RateLimitDecision | undefined => getRateLimitResult(context),

@@ -24,11 +24,11 @@ import type { NamedRule } from './rules/rule';
 const PROBLEM_TYPE = { 'Content-Type': 'application/problem+json' };
 
 // Marks a context whose request is decided, so that a guard that is applied twice decides once. The mark is a property,
-// because a WeakSet of all requests costs the garbage collector more than the rest of a check.
+// because a WeakSet of all requests costs the garbage collector more.
 // See DECISIONS.md: guard-marks-the-context
 const DECIDED = Symbol('luanest:rate-limit-decided');
 
-/** Context of a request, with the enforcer that decided it. All guards of a route get the same context object. */
+/** Context of a request, with the enforcer that decides it. All guards of a route get the same context object. */
 type MarkedContext = ExecutionContext & { [DECIDED]?: RateLimitEnforcer };
 
 /** The enforcer of each service, also of a mock of a unit test. */
@@ -49,7 +49,8 @@ export class RateLimitEnforcer {
 
   /**
    * Returns the enforcer of a service. For a mock without RateLimitModule, returns one with the default options. Undefined if
-   * there is no service, or a mock without `consume`, or the service of a module that has no enforcer yet.
+   * there is no service, if the service is a mock without `consume`, or if it is an instance of RateLimitService for which no
+   * module has made an enforcer yet.
    */
   private static of(provided: unknown, service: Partial<RateLimitService> | undefined): RateLimitEnforcer | undefined {
     if (provided instanceof RateLimitEnforcer)
@@ -84,9 +85,10 @@ export class RateLimitEnforcer {
   /**
    * Decides a request and sets the headers of its response.
    *
-   * @returns true if the request is allowed; false if it has no subject and `onUnknownSubject` is `deny`
+   * @returns true if the request is allowed; false if a rule other than a shadow rule finds no subject and `onUnknownSubject` is
+   * `deny`
    * @throws the error that the context's adapter makes, if the request is refused; InvalidRateLimitInputError if a function of
-   * a rule returned an invalid value; the errors of these functions
+   * a rule, or a mock of the service, returned an invalid value; the errors of functions of rules, of `responses` and of adapters
    */
   admit(context: ExecutionContext): boolean | Promise<boolean> {
     const plan = this.plans.of(context.getClass(), context.getHandler());
@@ -98,7 +100,7 @@ export class RateLimitEnforcer {
     const address = adapter.address(context);
     if (kind === 'http') this.proxies?.inspect(context.getArgByIndex<ProxiedRequest>(0));
     const client = address === undefined || address === '' ? undefined : clientOf(address, this.options.ipv6Prefix);
-    // On most routes no rule has a function, so there is nothing to wait for before the call to Redis.
+    // No rule has a function, so there is nothing to wait for before the call to Redis.
     if (plan.fixed && client !== undefined) {
       return this.decide(
         plan,
@@ -133,7 +135,7 @@ export class RateLimitEnforcer {
     });
   }
 
-  /** Returns and forgets the guard's decision of a call that may be refunded after its outcome; undefined if there is none. */
+  /** Returns and forgets the guard's decision of a call that may be refunded after its outcome; undefined without one. */
   takeDecision(context: ExecutionContext): RateLimitDecision | undefined {
     if (!this.plans.of(context.getClass(), context.getHandler()).refunds) return undefined;
     const call = this.adapters.get(context.getType<string>())?.call(context);
@@ -158,8 +160,8 @@ export class RateLimitEnforcer {
   }
 
   /**
-   * Returns the rules of a plan that apply to this kind of context. The module's rules count clients. So they do not apply to
-   * delayed tasks, cron jobs and stream messages, which have no client, unless the app has an adapter for that kind.
+   * Returns the rules of a plan that apply to this kind of context. The module's rules are for requests. So they do not apply to
+   * delayed tasks, cron jobs and stream messages, unless the app has an adapter for that kind.
    */
   private rulesFor({ rules }: RoutePlan, kind: string): readonly NamedRule[] {
     if (!WORK_KINDS.has(kind) || this.adapters.has(kind)) return rules;
@@ -195,8 +197,8 @@ export class RateLimitEnforcer {
       this.logger.warn(
         `Rule "${rule.name}" has no subject (the id or address to count) for a request of context "${kind}". Requests ` +
           `without a subject ${denies ? 'are refused' : 'share one counter of the rule'}. Single cases are normal: a client ` +
-          `that hung up has no address. If all requests are affected, give the rule a subject function that returns one, add ` +
-          `an adapter for the context (option contexts), or put @SkipRateLimit() on the route. Logged once per rule.`,
+          `that hung up has no address. If many requests are affected, let the rule's subject function return one, or add one to ` +
+          `a rule without it; or put @SkipRateLimit() on the route. Logged once per rule.`,
       );
     }
     return denies;

@@ -1,8 +1,8 @@
 import { LuanestError } from '../../internal/src';
 
 /**
- * A subject (the counted client or user), cost, limit, duration or rule name is invalid, in a call or as the result of a
- * rule's function. Nothing was counted.
+ * Invalid input: a subject (the counted client or user), cost, limit, duration or rule in a call, the result of a rule's
+ * function, or the result of a mock of RateLimitService. Nothing was counted.
  */
 export class InvalidRateLimitInputError extends LuanestError {
   readonly code = 'INVALID_RATE_LIMIT_INPUT';

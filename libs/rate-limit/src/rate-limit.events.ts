@@ -9,13 +9,13 @@ export interface RateLimitEvents {
   readonly requestAllowed: {
     /** Names of the request's rules. */
     readonly rules: readonly string[];
-    /** Names of the rules that the request violated. A shadow rule is listed, too, although it does not refuse. */
+    /** Names of the evaluated rules that the request violated. A shadow rule is listed, too, although it does not refuse. */
     readonly violated: readonly string[];
     /** Origin of the decision. */
     readonly source: RateLimitDecision['source'];
     /**
-     * Time until the request may be allowed, ms. Infinity if its cost exceeds the capacity of a rule that refuses it. 0 if the request is allowed, or
-     * was refused by the policy `deny` because Redis failed.
+     * Time until the request may be allowed, ms. Infinity if its cost exceeds the capacity of a rule that refuses it. 0 if the
+     * request is allowed, or was refused by the policy `deny`.
      */
     readonly retryAfterMs: number;
   };
@@ -23,7 +23,10 @@ export interface RateLimitEvents {
   /** Event of a refused request. Its fields are those of an allowed request. */
   readonly requestRefused: RateLimitEvents['requestAllowed'];
 
-  /** Event of a request that Redis did not decide, or of a failed refund of hits whose outcome does not count (`count`). */
+  /**
+   * Event of a request or peek that the policy `onRedisError` decided, because the call to Redis failed or the circuit breaker is
+   * open; or of a failed refund of hits whose outcome does not count (`count`).
+   */
   readonly redisFailed: {
     /** Names of the request's rules, or of the rules whose hits should have been refunded. */
     readonly rules: readonly string[];
@@ -46,7 +49,7 @@ export interface RateLimitEvents {
   };
 }
 
-/** Names of the `node:diagnostics_channel` channels that the lib publishes to. No event carries a subject. */
+/** Names of the `node:diagnostics_channel` channels that the lib publishes to. No event has a field for the subject. */
 export const RATE_LIMIT_CHANNELS = Object.freeze({
   requestAllowed: 'luanest:rate-limit:request.allowed',
   requestRefused: 'luanest:rate-limit:request.refused',

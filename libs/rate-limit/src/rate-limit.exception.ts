@@ -3,22 +3,25 @@ import type { RateLimitDecision } from './rate-limit.types';
 
 /** `extensions` of the error of a refused GraphQL field. */
 export interface RateLimitErrorExtensions {
-  /** `RATE_LIMIT_UNAVAILABLE` if Redis failed and the policy is `deny`. */
+  /** `RATE_LIMIT_UNAVAILABLE` if Redis failed, or the circuit breaker is open, and the policy is `deny`. */
   readonly code: 'RATE_LIMITED' | 'RATE_LIMIT_UNAVAILABLE';
   /** HTTP status: 429 or 503. */
   readonly status: number;
-  /** Time until the field may be requested again, ms; missing if waiting does not help, or if Redis failed. */
+  /** Time until the field may be allowed, ms; missing if waiting does not help, and for `RATE_LIMIT_UNAVAILABLE`. */
   readonly retryAfterMs?: number;
-  /** Names of the rules that refused the field; missing if Redis failed. */
+  /** Names of the evaluated rules that refused the field; missing for `RATE_LIMIT_UNAVAILABLE`. */
   readonly violatedPolicies?: readonly string[];
 }
 
 /**
  * Error of a refused HTTP request, GraphQL field, or call of a kind for which the guard has no adapter: 429, or 503 if Redis
- * failed and the policy is `deny`.
+ * failed, or the circuit breaker is open, and the policy is `deny`.
  */
 export class RateLimitException extends HttpException {
-  /** Details for GraphQL: servers copy this object into the error for the client. HTTP responses do not contain it. */
+  /**
+   * Details for GraphQL: by default servers copy this object into the error for the client. Nest does not send it for HTTP
+   * routes.
+   */
   readonly extensions: RateLimitErrorExtensions;
 
   constructor(

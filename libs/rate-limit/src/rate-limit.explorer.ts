@@ -12,7 +12,7 @@ interface Wrapper {
   readonly host?: { readonly metatype?: unknown };
 }
 
-/** Checks the rules of all routes when the app boots, and stops the boot if a rule cannot work. */
+/** Checks the rules of controllers and providers when the app boots. An invalid rule stops the boot. */
 export class RateLimitExplorer implements OnModuleInit {
   constructor(
     private readonly discovery: DiscoveryService,
@@ -23,7 +23,7 @@ export class RateLimitExplorer implements OnModuleInit {
     private readonly interceptor: boolean,
   ) {}
 
-  /** Checks all controllers and providers. @throws InvalidOptionError that names the class and the method */
+  /** Checks all controllers and providers. @throws InvalidOptionError that names the class or the method */
   onModuleInit(): void {
     const { plans } = this;
     const controllers: Wrapper[] = this.discovery.getControllers();
@@ -51,7 +51,7 @@ export class RateLimitExplorer implements OnModuleInit {
     return names.flatMap((name) => methodOf(prototype as object, name) ?? []);
   }
 
-  /** Returns the path that RouterModule gives a module; '' if there is none. */
+  /** Returns the path that RouterModule gives a module; '' without one. */
   private pathOf(module: unknown): string {
     if (typeof module !== 'function') return '';
     const target = module as Type<unknown>;

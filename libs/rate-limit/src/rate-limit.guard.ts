@@ -11,9 +11,9 @@ const MISSING = { where: 'RateLimitGuard', service: 'RateLimitService', method: 
  * The guard works for HTTP on Express and Fastify, GraphQL, WebSocket gateways and microservices. If the guard is applied to
  * a route twice, each request is counted once.
  *
- * It calls `RateLimitService.consume` with the checks of a request, so a mock of the service decides in its place. The subject of a
- * request without a client or user is then the empty text. Without the service, a request fails, unless the process has imported
- * `luanest/testing`: then it is allowed.
+ * If a rule applies to a request, the guard calls `RateLimitService.consume`, so a mock of the service decides in its place. The
+ * subject of a check is the empty text if the request has no client or user. Without the service, or with a mock that has no
+ * `consume`, a request fails, unless the process has imported `luanest/testing`: then it is allowed.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
@@ -33,8 +33,8 @@ export class RateLimitGuard implements CanActivate {
    * @returns true if the request is allowed; false (over HTTP, Nest then replies 403) if a rule that is not a shadow rule finds no
    * client or user to count and `onUnknownSubject` is `deny`
    * @throws the error of the refusal: RateLimitException, for WebSocket messages WsException, for message patterns RpcException, or
-   * the error of the app's own adapter; InvalidRateLimitInputError if a function of a rule returned an invalid value; what such a
-   * function throws
+   * the error of the app's own adapter; InvalidRateLimitInputError if a function of a rule returned an invalid value;
+   * InvalidOptionError without RateLimitService; what a function of a rule, of the option `responses` or of an adapter throws
    */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const enforcer = this.#enforcer();

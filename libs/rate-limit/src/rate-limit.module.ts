@@ -29,7 +29,8 @@ import { GuardedRoutes } from './rules/guarded-routes';
 export interface RateLimitModuleExtras extends ModuleExtras {
   /**
    * Applies RateLimitInterceptor to all handlers. Set it if a rule of the module has a `count` other than `all` and the app has
-   * GraphQL fields, WebSocket messages or message patterns; HTTP routes do not need it. Default false.
+   * GraphQL fields, WebSocket messages or message patterns; HTTP routes do not need it. For the message patterns of a hybrid app,
+   * Nest needs `inheritAppConfig: true`, as for an APP_GUARD. Default false.
    */
   readonly interceptor?: boolean;
 }
@@ -103,6 +104,9 @@ const RateLimitModuleBase = defineLuanestModule<
   }),
 });
 
-/** Provides RateLimitService and RateLimitGuard, and the rules of all routes. Every option has a default. */
+/**
+ * Provides RateLimitService, RateLimitGuard and RateLimitInterceptor, and checks the rules of all routes at boot. Every option
+ * has a default.
+ */
 @Module({})
 export class RateLimitModule extends RateLimitModuleBase {}

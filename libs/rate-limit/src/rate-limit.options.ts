@@ -13,8 +13,8 @@ export const RATE_LIMIT_OPTIONS = Symbol('luanest:rate-limit-options');
 /** Options of RateLimitModule. */
 export interface RateLimitModuleOptions {
   /**
-   * Rules that apply to every route with RateLimitGuard; each rule needs a name. They do not apply to stream messages, delayed
-   * tasks and cron jobs, unless `contexts` has an adapter for them. Default: none.
+   * Rules of all routes with RateLimitGuard, unless a route replaces or skips a rule; each rule needs a name. They do not apply to
+   * stream messages, delayed tasks and cron jobs, unless `contexts` has an adapter for them. Default: no rules.
    */
   readonly rules?: readonly RateLimitRule[];
   /**
@@ -22,18 +22,21 @@ export interface RateLimitModuleOptions {
    * and `local` counts in this process with the same limits. Default `local`.
    */
   readonly onRedisError?: RedisErrorPolicy;
-  /** Longest wait for Redis in one request, ms; integer from 1 to 60,000. Default 50. */
+  /** Longest wait for Redis in one request, unless its rules have their own, ms; integer from 1 to 60,000. Default 50. */
   readonly deadlineMs?: number;
-  /** Circuit breaker: stops calls to a Redis that fails. */
+  /** Circuit breaker: while Redis fails, requests do not call it. */
   readonly breaker?: {
     /** Consecutive failures that open the breaker; integer from 1 to 1,000,000. Default 5. */
     readonly failures?: number;
-    /** Time without calls to Redis before one request tries again, ms; integer from 1 to 3,600,000. Default 1,000. */
+    /**
+     * Time after a failure in which no request calls Redis, before one tries again, ms; integer from 1 to 3,600,000. Default
+     * 1,000.
+     */
     readonly openMs?: number;
   };
   /**
    * Caches up to 10,000 refusals in this process, each until the client or user may try again, but for at most 5 s. So a reset
-   * or refund by another process takes effect here up to 5 s later. False: caches none. Default true.
+   * or refund by another process takes effect here up to 5 s later. False: no cache. Default true.
    */
   readonly blockCache?: boolean;
   /**
@@ -43,13 +46,13 @@ export interface RateLimitModuleOptions {
   readonly tags?: number;
   /**
    * Handling of requests without a subject (the counted client or user), for example because the client has hung up. `count`
-   * counts all such requests in one counter per rule. `deny` refuses such requests, except under shadow rules: Nest replies 403.
-   * Default `count`.
+   * counts all such requests in one counter per rule. `deny` refuses such requests, except under shadow rules; over HTTP, Nest
+   * replies 403. Default `count`.
    */
   readonly onUnknownSubject?: 'count' | 'deny';
   /** Number of leading bits of an IPv6 address that identify one client; integer from 32 to 128. Default 56. */
   readonly ipv6Prefix?: number;
-  /** Logs one warning per mistake if requests show that the platform's `trust proxy` is misconfigured. Default true. */
+  /** Logs warnings, each kind once, if requests suggest that the platform's `trust proxy` is misconfigured. Default true. */
   readonly proxyWarnings?: boolean;
   /** Headers and bodies of HTTP responses. */
   readonly responses?: RateLimitResponseOptions;

@@ -35,8 +35,8 @@ export const consumeFixedWindow = defineScript({
 });
 
 /**
- * Charges several rules with fixed windows and without `blockMs`, or none. Per counter the reply has two numbers: hits in the
- * window, including the hits of this request, also if it is refused; ms to its end.
+ * Charges several rules with fixed windows and without `blockMs`, or none of them if one refuses. Per counter the reply has two
+ * numbers: hits in the window, including the hits of this request, also if it is refused; ms to its end.
  */
 export const consumeFixedWindows = defineScript({
   name: 'rate-limit.consume-fixed-windows',
@@ -46,7 +46,10 @@ export const consumeFixedWindows = defineScript({
   reply: (windows: readonly number[]) => windows,
 });
 
-/** Reads when fixed windows end. Per counter the reply has two numbers: the end of the window, ms since 1970; ms to its end. */
+/**
+ * Reads when fixed windows end. Per counter the reply has two numbers: the end of the window, ms since 1970; ms to its end.
+ * Negative if unknown.
+ */
 export const readWindows = defineScript({
   name: 'rate-limit.read-windows',
   ...readWindowsLua,

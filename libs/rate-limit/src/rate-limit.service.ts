@@ -30,7 +30,7 @@ export class RateLimitService {
 
   /**
    * Counts a request under the rules that allow it, or under none if a rule other than a shadow rule refuses. RateLimitGuard calls
-   * it. Throws as the call with one rule does.
+   * it. If the subjects differ and `tags` is above 1, hits may be counted and then refunded. Throws as the call with one rule does.
    */
   consume(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision>;
   /**
@@ -46,17 +46,24 @@ export class RateLimitService {
     return this.decide(first, subject, options, true);
   }
 
-  /** Decides as `consume` would now, but counts nothing and starts no block. Throws as `consume` does. */
+  /**
+   * Decides as `consume` would now, but counts nothing and starts no block, so `retryAfterMs` may be shorter. Throws as
+   * `consume`.
+   */
   peek(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision>;
-  /** Decides as `consume` would now, but counts nothing and starts no block. Throws as `consume` does. */
+  /**
+   * Decides as `consume` would now, but counts nothing and starts no block, so `retryAfterMs` may be shorter. Throws as
+   * `consume`.
+   */
   peek(rule: RateLimitRule | string, subject: string, options?: CallOptions): Promise<RateLimitDecision>;
   peek(first: First, subject?: string, options: CallOptions = NO_OPTIONS): Promise<RateLimitDecision> {
     return this.decide(first, subject, options, false);
   }
 
   /**
-   * Refunds the hits that a decision of this service or of RateLimitGuard counted, as far as they still count. Only the first
-   * call for a decision refunds anything, even if that call fails or names only some of the rules.
+   * Refunds the hits that a decision of this service or of RateLimitGuard counted, as far as they still count. The number may be
+   * too small, never too large: hits of a fixed window are not refunded if two round trips to Redis take as long as the window.
+   * Only the first call for a decision refunds anything, even if that call fails or names only some of the rules.
    *
    * @param rules names of the rules to refund. Default: all rules of the decision
    * @returns number of refunded hits
@@ -110,7 +117,7 @@ export class RateLimitService {
     for (const [i, { rule, subject }] of resolved.entries()) {
       if (resolved.findIndex((other) => other.rule.name === rule.name && other.subject === subject) === i) continue;
       throw input.error(
-        `Rule ${shown(rule.name)} is given twice for the same subject. Give the rule once, with the total cost.`,
+        `Two checks have a rule named ${shown(rule.name)} and the same subject. Give one check with the total cost, or rename a rule.`,
       );
     }
     return resolved;

@@ -18,7 +18,7 @@ export interface RateLimitCheck {
 /** Decision of one rule. */
 export interface RateLimitRuleDecision extends RateLimitPolicy {
   readonly algorithm: RateLimitAlgorithm;
-  /** True if this rule allows the request. If `shadow` is true, the request is not refused even if this is false. */
+  /** True if this rule allows the request. A shadow rule does not refuse the request, even if this is false. */
   readonly allowed: boolean;
   /** True if the subject is blocked now. Its hits do not matter then. */
   readonly blocked: boolean;
@@ -26,9 +26,12 @@ export interface RateLimitRuleDecision extends RateLimitPolicy {
   readonly shadow: boolean;
   /** Hits of this request. */
   readonly cost: number;
-  /** Hits that count now, including the hits of this request if they were charged. */
+  /**
+   * Hits that count now, including the hits of this request if they were charged. For the source `cache`: at the cached
+   * refusal.
+   */
   readonly used: number;
-  /** Hits that are still allowed now. */
+  /** Hits that are still allowed now; 0 while the subject is blocked. For the source `cache`: at the cached refusal. */
   readonly remaining: number;
   /** Time until no hit counts any more and no block is in force, ms. */
   readonly resetMs: number;
@@ -38,7 +41,7 @@ export interface RateLimitRuleDecision extends RateLimitPolicy {
   readonly retryAfterMs: number;
 }
 
-/** Parameters of a rule, as in the response header `RateLimit-Policy`. */
+/** Parameters of a rule, from which the response header `RateLimit-Policy` is made. */
 export interface RateLimitPolicy {
   readonly name: string;
   readonly limit: number;
@@ -52,17 +55,20 @@ export interface RateLimitDecision {
   readonly allowed: boolean;
   /**
    * Origin of the decision. `redis`: Redis decided. `cache`: this process repeated a refusal of Redis that it has cached.
-   * `local`: Redis failed, or the breaker was open, and this process counted. `policy`: the same, and `onRedisError` allowed or
-   * denied the request. `none`: no rule applied to the request.
+   * `local`: Redis failed or the breaker was open, and this process decided by its own counters. `policy`: Redis failed or the
+   * breaker was open, and `onRedisError` allowed or denied the request. `none`: no rule applied to the request.
    */
   readonly source: 'redis' | 'cache' | 'local' | 'policy' | 'none';
   /**
-   * Reason of a refusal; undefined if the request is allowed. `over-limit`: the subject has used up a rule. `blocked`: a block
-   * is in force. `cost-over-limit`: the cost exceeds a rule's capacity, so waiting does not help. `redis-error`: Redis failed,
-   * and `onRedisError` is `deny`.
+   * Reason of a refusal; undefined if the request is allowed. `over-limit`: a rule has fewer hits left than the request costs.
+   * `blocked`: a block is in force. `cost-over-limit`: the cost exceeds a rule's capacity, so waiting does not help. `redis-error`:
+   * Redis failed or the breaker was open, and `onRedisError` is `deny`.
    */
   readonly reason: 'over-limit' | 'cost-over-limit' | 'blocked' | 'redis-error' | undefined;
-  /** Time until all of `rules` may allow the request, ms; Infinity if waiting does not help. 0 if `allowed` or `redis-error`. */
+  /**
+   * Time until the evaluated rules may allow the request, ms; Infinity if waiting does not help. 0 if `allowed` or
+   * `redis-error`.
+   */
   readonly retryAfterMs: number;
   /**
    * One decision per rule that was evaluated, in the order of the rules. For the source `cache` only the rule that refuses is

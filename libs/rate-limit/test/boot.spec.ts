@@ -248,7 +248,7 @@ describe('refused at boot', () => {
       }
     }
     expect(await refusal({ controllers: [Cats] }, { rules })).toMatch(
-      /^@SkipRateLimit on Cats\.find: There is no rule "defualt"\. Known: "default"\./,
+      /^@SkipRateLimit on Cats\.find: There is no rule "defualt" here\. Known: "default"\./,
     );
     SkipRateLimit('one', 'gone')(Cats);
     RateLimit({ name: 'one', limit: 1, ...minute })(Cats);
@@ -256,7 +256,7 @@ describe('refused at boot', () => {
     Reflect.deleteMetadata(SKIP_METADATA, method.value as object);
     SkipRateLimit('default')(Cats.prototype, 'find', method);
     expect(await refusal({ controllers: [Cats] }, { rules })).toMatch(
-      /^@SkipRateLimit on Cats: There is no rule "gone"\./,
+      /^@SkipRateLimit on Cats: There is no rule "gone" here\./,
     );
   });
 
@@ -288,7 +288,7 @@ describe('refused at boot', () => {
         return true;
       }
     }
-    const message = /^@RateLimit on Cats\.find: The rule is not enforced, because RateLimitGuard is missing\./;
+    const message = /^@RateLimit on Cats\.find: The rule is not enforced, because no RateLimitGuard was found\./;
     const none = (): void => undefined;
     const on =
       (guard: Type): ((target: Type, handler: PropertyDescriptor) => void) =>

@@ -18,14 +18,15 @@ function groupsOf(address: string): number[] | undefined {
 /** Matches an address as some proxies write it: `192.0.2.1:4001`, `[2001:db8::1]:4001` or `[2001:db8::1]`. */
 const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([^\]]+)\](?::\d+)?)$/;
 
-/** Returns true for an address with a port or in brackets. Each connection of a client has another port. */
+/** Returns true for an address with a port or in brackets. The connections of a client mostly have different ports. */
 export function hasPort(address: string): boolean {
   return WITH_PORT.test(address);
 }
 
 /**
  * Returns the text that identifies the client of an address. For IPv4, also mapped into IPv6, the text is the IPv4 address.
- * For IPv6 it is the leading bits, because one client has a whole network of addresses. Other text is returned unchanged.
+ * For IPv6 it is the leading bits, because one client often has a whole network of addresses. Other text without a port is
+ * returned unchanged.
  *
  * @param address address of the socket, or from a header of the proxy; a port and a zone such as `%eth0` are removed
  * @param ipv6Prefix number of leading bits of an IPv6 address that identify one client, 32 to 128

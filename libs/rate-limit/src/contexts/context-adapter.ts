@@ -5,7 +5,7 @@ import type { RateLimitDecision } from '../rate-limit.types';
 export interface RateLimitRefusal {
   /** Decision that refused the request. */
   readonly decision: RateLimitDecision;
-  /** HTTP status: 429 if a rule refuses, 503 if Redis failed and the policy is `deny`. */
+  /** HTTP status: 429 if a rule refuses, 503 if the policy `deny` refuses because Redis failed. */
   readonly status: number;
   /** Body of the response, as the option `responses.problem` says. */
   readonly body: object;
@@ -20,13 +20,13 @@ export interface RateLimitContextAdapter {
   /** Returns the error that is thrown for a refused call. */
   refusal(context: ExecutionContext, refusal: RateLimitRefusal): Error;
   /**
-   * Returns an object that belongs to this call alone and that guards and interceptors both get. Undefined if there is none:
-   * then `@RateLimitResult()` is undefined, and RateLimitInterceptor refunds nothing.
+   * Returns an argument of the context: an object that belongs to this call alone and that guards and interceptors both get.
+   * Undefined without one: then `@RateLimitResult()` is undefined, and RateLimitInterceptor refunds nothing.
    */
   call(context: ExecutionContext): object | undefined;
   /**
-   * Makes `sent` be called once, when the response was sent, with `failed` true for a failure. If the client leaves before,
-   * `sent` is never called. Leave this method out if there is no response: RateLimitInterceptor then reports the outcome.
+   * Arranges a call of `sent` for the moment when the response was sent, with `failed` true for a failure. If the client leaves
+   * before, `sent` is not called. Leave this method out if there is no response: RateLimitInterceptor then reports the outcome.
    */
   onSent?(context: ExecutionContext, sent: (failed: boolean) => void): void;
 }

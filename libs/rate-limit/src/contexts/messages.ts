@@ -18,7 +18,7 @@ function loadWsException(): ExceptionClass {
   }
 }
 
-/** Returns the first argument of a context that is an object, of those at the given indexes; undefined if there is none. */
+/** Returns the first argument of a context that is an object, of those at the given indexes; undefined without one. */
 function objectAt(context: ExecutionContext, ...indexes: readonly number[]): object | undefined {
   for (const index of indexes) {
     const value: unknown = context.getArgByIndex(index);

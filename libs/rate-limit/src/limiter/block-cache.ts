@@ -34,8 +34,8 @@ export class BlockCache {
   }
 
   /**
-   * Returns the verdict of a cached refusal that applies to a check, with its times counted from now; undefined if there is
-   * none.
+   * Returns the verdict of a cached refusal that applies to a check, with its times counted from now; undefined without
+   * one.
    */
   find(check: Check): Verdict | undefined {
     const id = memoryId(check.rule, check.subject);

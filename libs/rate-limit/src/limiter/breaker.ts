@@ -1,4 +1,4 @@
-/** Circuit breaker: stops the calls to Redis after several failures in a row, and lets single calls through as a test. */
+/** Circuit breaker: stops the calls to Redis after consecutive failures, and lets single calls through as a test. */
 export class Breaker {
   private failures = 0;
   private openUntilMs = 0;

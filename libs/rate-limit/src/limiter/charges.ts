@@ -1,6 +1,6 @@
 import type { ChargedHits, Span } from './limiter.port';
 
-/** Most that the clocks of two machines drift apart, ms per ms. */
+/** Most that the clocks of two machines are assumed to drift apart, ms per ms. */
 const DRIFT = 0.001;
 /** Most that two times of Redis in whole ms differ from the time between them, ms. */
 const ROUNDING_MS = 2;
@@ -22,7 +22,7 @@ interface PresentWindow {
 }
 
 /**
- * Returns the end of the fixed window that was charged, ms since 1970; undefined if that window has ended.
+ * Returns the end of the fixed window that was charged, ms since 1970; undefined if that window has ended or cannot be found.
  *
  * The charge and the reading of the present window were each made between two readings of one clock. So the time between them is
  * known, except for the round trips, and with it the time that the charged window has left at the reading. A later window of the

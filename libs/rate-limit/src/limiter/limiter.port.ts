@@ -21,7 +21,7 @@ export class GuardCheck implements Check {
   ) {}
 }
 
-/** Two readings of this process's monotonic clock, ms: a decision was made between them. */
+/** Two readings of this process's monotonic clock, ms: a decision or a reading was made between them. */
 export interface Span {
   readonly fromMs: number;
   readonly toMs: number;
@@ -48,7 +48,7 @@ export interface Verdict {
 
 /** Outcome of all checks of one request. */
 export interface Verdicts {
-  /** True if only shadow rules refuse, or none. */
+  /** True if no rule refuses, other than shadow rules. */
   readonly allowed: boolean;
   /** In the order of the checks. */
   readonly rules: readonly Verdict[];
@@ -80,7 +80,7 @@ export interface Limiter {
   consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts>;
   /** Refunds hits, as far as they still count. Returns the refunded hits, in the order of `charged`. */
   refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]>;
-  /** Deletes the counter of a subject, its block and the memory of earlier blocks. Returns true if there was any of them. */
+  /** Deletes the counter of a subject, its block and the memory of earlier blocks. Returns true if one of them existed. */
   reset(rule: NamedRule, subject: string, deadlineMs: number): Promise<boolean>;
   /** Blocks a subject for `blockMs` from now, and deletes its counter. */
   block(rule: NamedRule, subject: string, blockMs: number, deadlineMs: number): Promise<void>;

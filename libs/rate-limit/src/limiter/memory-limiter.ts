@@ -28,7 +28,8 @@ interface Judged {
 }
 
 /**
- * Counts hits in the memory of this process, for the policy `local` while Redis is unavailable. Tests compare the decisions of the Lua scripts with the decisions of this class.
+ * Counts hits in the memory of this process, for the policy `local`. Tests compare the decisions of the Lua scripts with the
+ * decisions of this class.
  */
 export class MemoryLimiter implements Limiter {
   private readonly entries = new Map<string, Entry>();

@@ -131,8 +131,8 @@ export class RedisLimiter implements Limiter {
   }
 
   /**
-   * Decides with the script `consume` if a script for fixed windows failed because a counter is not an integer, such as the text
-   * that `block` writes. Then it has charged nothing. Other errors are thrown again, since they may have come after a charge.
+   * Decides with the script `consume` if a script for fixed windows failed because it cannot increment a counter, such as the
+   * text that `block` writes. Then it has charged nothing. Other errors are thrown again, since they may have come after a charge.
    */
   private runAfter(error: unknown, checks: readonly Check[], budget: Budget): Promise<Verdicts> {
     if (error instanceof ScriptFailedError && NOT_A_COUNTER.test(error.message)) return this.run(checks, true, budget);

@@ -36,7 +36,7 @@ export class BootChecks {
     for (const rule of this.rules) this.first.set(rule.name, { rule, where: 'the rules of RateLimitModule' });
   }
 
-  /** Checks a class and its methods. @throws InvalidOptionError that names the decorator, the class and the method */
+  /** Checks a class and its methods. @throws InvalidOptionError that names the decorator, and the class or the method */
   check({ target, methods }: ExploredClass): void {
     const ofClass = methods[0]?.declared.ofClass ?? [];
     this.checkRules(ofClass, target.name, [target]);
@@ -57,7 +57,8 @@ export class BootChecks {
   }
 
   /**
-   * Refuses a rule of the module whose `count` is not `all`, if nothing reports the outcome of this handler to the rule.
+   * Refuses a rule of the module whose `count` is not `all`, on a guarded handler without an HTTP response to which neither the
+   * option `interceptor` nor a decorator of the method applies RateLimitInterceptor.
    *
    * @throws InvalidOptionError that names the rule, the class and the method
    */
@@ -113,14 +114,14 @@ export class BootChecks {
     const unknown = skipped.find((name) => !names.has(name));
     if (unknown === undefined) return;
     throw new Checks(`@SkipRateLimit on ${where}`).error(
-      `There is no rule ${shown(unknown)}. Known: ${[...names].map((name) => shown(name)).join(', ') || 'none'}.`,
+      `There is no rule ${shown(unknown)} here. Known: ${[...names].map((name) => shown(name)).join(', ') || 'none'}.`,
     );
   }
 }
 
 function notGuarded(where: string, on: string): Error {
   return rateLimitOn(where).error(
-    `The rule is not enforced, because RateLimitGuard is missing. Add @UseGuards(RateLimitGuard) to ${on}, or provide ` +
+    `The rule is not enforced, because no RateLimitGuard was found. Add @UseGuards(RateLimitGuard) to ${on}, or provide ` +
       'the guard as APP_GUARD.',
   );
 }

@@ -32,8 +32,9 @@ async function valueOf(
  * Calls the functions of a rule (`skip`, `subject`, `limit`, `cost`) for a request.
  *
  * @param client address of the client: the subject if the rule has no `subject` function
- * @returns the check, with UNKNOWN_SUBJECT if the request has no subject; undefined if the rule does not apply to the request
- * @throws InvalidRateLimitInputError if a function returns an invalid value
+ * @returns the check, with UNKNOWN_SUBJECT if the request has no subject; undefined if the rule does not apply to the request, or
+ * the limit is Infinity
+ * @throws InvalidRateLimitInputError if a function returns an invalid value; what a function throws
  */
 export async function evaluateRule(
   rule: NamedRule,

@@ -3,7 +3,7 @@ import type { RateLimitDecision } from '../rate-limit.types';
 import type { Handler } from './route-names';
 
 // Decisions are stored as properties of an object of the call (the request, the payload), because a WeakMap of all requests
-// costs the garbage collector more than the rest of a check. See DECISIONS.md: guard-marks-the-context
+// costs the garbage collector more. See DECISIONS.md: guard-marks-the-context
 const RESULT = Symbol('luanest:rate-limit-result');
 const HANDLER = Symbol('luanest:rate-limit-result-handler');
 
@@ -15,7 +15,7 @@ interface Marked {
 /**
  * Stores the decision of a call, for `getRateLimitResult` with the same handler.
  *
- * @param call object that belongs to the call
+ * @param call object that belongs to the call; nothing is stored on a frozen object
  */
 export function keepResult(call: object, handler: Handler, decision: RateLimitDecision): void {
   if (!Object.isExtensible(call)) return;
@@ -24,11 +24,11 @@ export function keepResult(call: object, handler: Handler, decision: RateLimitDe
 }
 
 /**
- * Returns the decision of RateLimitGuard for a call. Use it in interceptors, pipes and filters; in handlers use
- * `@RateLimitResult()`.
+ * Returns the decision of RateLimitGuard for a call. Use it in interceptors and later guards; in handlers use
+ * `@RateLimitResult()`. A filter cannot use it, because Nest gives it no handler.
  *
- * @returns undefined if no rule applied, if the guard has not run, or if it refused the call. For a refusal over HTTP or GraphQL,
- *   RateLimitException has the decision
+ * @returns undefined if no rule applied, if the guard has not run, if it refused the call, or if the adapter of this kind of
+ *   context returns no `call`. For a refusal over HTTP or GraphQL, RateLimitException has the decision
  */
 export function getRateLimitResult(context: ExecutionContext): RateLimitDecision | undefined {
   const handler = context.getHandler();

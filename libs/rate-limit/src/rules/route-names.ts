@@ -22,7 +22,7 @@ function joined(...paths: unknown[]): string {
   return `/${parts.filter((part) => part !== '').join('/')}`;
 }
 
-/** Returns the version of a route as ` v1` or ` v1,2`, ` vneutral` for Nest's VERSION_NEUTRAL (a symbol), or '' for none. */
+/** Returns the version of a route as ` v1` or ` v1,2`, ` vneutral` for Nest's VERSION_NEUTRAL (a symbol), or '' without one. */
 function versionOf(version: unknown): string {
   if (version === undefined) return '';
   const versions = (Array.isArray(version) ? version : [version]) as unknown[];
@@ -61,7 +61,7 @@ export function routeOf(target: Type<unknown>, handler: Handler, modulePath: str
   const message = metadata<unknown>('message', handler);
   if (message !== undefined) return `${classRouteOf(target, modulePath) ?? 'ws'} ${text(message)}`;
   const type = metadata<string>('graphql:resolver_type', handler);
-  // A minifier keeps the names of methods, so the name of a method can be part of a rule's name.
+  // Minifiers keep the names of methods by default, so the name of a method can be part of a rule's name.
   if (type !== undefined)
     return `graphql ${type}.${metadata<string>('graphql:resolver_name', handler) ?? handler.name}`;
   const method = metadata<number>('method', handler);

@@ -92,8 +92,8 @@ export class RoutePlans {
     const paths = [...(this.modulePaths.get(target) ?? [''])];
     const where = `${target.name}.${handler.name}`;
     const rulesOf = (on: Handler | Type<unknown>): ResolvedRule[] | undefined => metadata(RULES_METADATA, on);
-    // A controller of two modules has two addresses, and the context does not show which of them a request used. So no name is
-    // made from an address then.
+    // A controller of modules with two paths has two addresses, and the context does not show which of them a request used. So no
+    // name is made from an address then.
     const classRoute = paths.length === 1 ? classRouteOf(target, paths[0] as string) : undefined;
     const route = paths.length === 1 ? routeOf(target, handler, paths[0] as string) : undefined;
     const ofClass = nameAll(rulesOf(target), classRoute, target.name);

@@ -9,7 +9,7 @@ export type RateLimitAlgorithm =
    * `windowMs` ago. Less than 2 x limit; the README has measured values.
    */
   | 'sliding-window'
-  /** Stores every hit. At most limit. */
+  /** Stores every request that it counts. At most limit. */
   | 'sliding-log'
   /** Allows `burst` hits at once, and then evenly one per `windowMs / limit` (GCRA). At most burst + limit. */
   | 'token-bucket';
@@ -34,7 +34,7 @@ export interface RateLimitRule {
    */
   readonly name?: string;
   /**
-   * Hits that are allowed in `windowMs`; integer from 0 (refuses all) to 1e9, for `sliding-log` to 10,000. A function may also
+   * Hits that are allowed in `windowMs`; integer from 0 (allows no hit) to 1e9, for `sliding-log` to 10,000. A function may also
    * return Infinity, for no limit.
    */
   readonly limit: PerRequest<number>;
@@ -50,15 +50,18 @@ export interface RateLimitRule {
    */
   readonly subject?: (context: ExecutionContext) => string | undefined | Promise<string | undefined>;
   /**
-   * Number of hits that a request counts as; integer from 0 to 1e9. A cost above `burst`, or above the limit if there is no burst, is
-   * never allowed; boot refuses such a number, unless the limit is 0. Default 1.
+   * Number of hits that a request counts as; integer from 0 to 1e9. A cost above `burst`, or above the limit if there is no
+   * burst, is never allowed; a rule with such numbers is invalid, unless its limit is 0. Default 1.
    */
   readonly cost?: PerRequest<number>;
   /** Returns true for requests that the rule does not apply to. Default: the rule applies to all requests. */
   readonly skip?: (context: ExecutionContext) => boolean | Promise<boolean>;
-  /** Outcomes that count. The hits of a request with another outcome are refunded when the outcome is known. Default `all`. */
+  /**
+   * Outcomes that count. When RateLimitGuard or RateLimitInterceptor knows that a request has another outcome, its hits are
+   * refunded. A call of RateLimitService has no outcome. Default `all`.
+   */
   readonly count?: 'all' | 'failures' | 'successes';
-  /** Length of a block after a refusal, ms; integer from 0 (no block) to 400 days. Default 0. */
+  /** Length of the block that a refusal by this rule starts, ms; integer from 0 (no block) to 400 days. Default 0. */
   readonly blockMs?: number;
   /** Makes repeated blocks longer. Default: each block lasts `blockMs`. */
   readonly blockEscalation?: {
@@ -72,13 +75,13 @@ export interface RateLimitRule {
     readonly memoryMs?: number;
   };
   /**
-   * True: the rule counts requests and publishes events, but does not refuse. Requests that another rule refuses are not counted.
-   * The rule's `deadlineMs` applies to the request as that of any rule. Default false.
+   * True: the rule counts and publishes events as other rules do, but does not refuse. Requests that another rule refuses are
+   * not counted. The rule's `deadlineMs` applies to the request as that of any rule. Default false.
    */
   readonly shadow?: boolean;
   /**
    * Policy for requests that Redis does not decide in time: `allow`, `deny` or `local`. Of the rules of a request, the strictest
-   * policy applies: `deny`, except of a shadow rule, then `local`. Default: the module's `onRedisError`.
+   * policy applies: `deny`, except of a shadow rule, then `local`, then `allow`. Default: the module's `onRedisError`.
    */
   readonly onRedisError?: RedisErrorPolicy;
   /**
@@ -90,7 +93,7 @@ export interface RateLimitRule {
 
 export type BlockEscalation = NonNullable<RateLimitRule['blockEscalation']>;
 
-/** Checked rule with all defaults filled in. If `name` is undefined, the rule gets the name of its route later. */
+/** Checked rule with all defaults filled in. If `name` is undefined, the rule gets the name of its route later, or is refused. */
 export interface ResolvedRule {
   readonly name: string | undefined;
   readonly limit: PerRequest<number>;

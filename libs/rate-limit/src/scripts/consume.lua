@@ -5,7 +5,7 @@ KEYS[1..]  keys  per rule its state, then its penalty
   state    string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
   penalty  string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>; its value is
                           <end of the block, ms>:<strikes>, where strikes are the earlier blocks that count
-ARGV[1]   charge  int        1 to charge, 0 to read only
+ARGV[1]   charge  int        1 to charge, 0 to decide only
 ARGV[2..]  rules  list(str)  per rule two: its parameters, then the hits to charge, int >= 0. Parameters are
   <algorithm>:<limit, hits a window>:<window ms>:<capacity>:<mode>:<penalty>
   capacity   the burst of token-bucket, else the limit; 0 if the limit is 0
@@ -15,10 +15,11 @@ ARGV[2..]  rules  list(str)  per rule two: its parameters, then the hits to char
 Returns {allowed, decisions}
   allowed    1, or 0 if a rule other than a shadow rule refuses the request
   decisions  flat, per rule four integers: verdict (0 allowed, 1 over the limit, 2 blocked); hits that count; ms until no
-             hit counts; and for verdict 0 ms until the number of allowed hits rises (0 if no hit counts), else ms to a retry
+             hit counts and no block is in force; and for verdict 0 ms until the number of allowed hits rises (0 if no hit
+             counts), else ms to a retry
 
-O(N) in the rules; sliding-log also in the hits that left the window. TTL: until the key counts nothing; a missing TTL is set
-again. Clock: Redis. Replay: charges once more.
+O(N) in the rules; sliding-log also in the hits that left the window and, if it refuses, in the cost. TTL: until the key counts
+nothing; a missing TTL is set again. Clock: Redis. Replay: charges once more.
 Loops over KEYS, so it cannot run on a managed Cluster that allows only literal KEYS[n].
 ]]
 -- @include fixed-window

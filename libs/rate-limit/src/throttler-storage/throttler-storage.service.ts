@@ -25,8 +25,8 @@ const UNLIMITED: ThrottlerRecord = Object.freeze({
 /**
  * Storage for `@nestjs/throttler` that counts in Redis.
  *
- * A refused hit is not counted, and starts a block of `blockDuration`. Hits during a block are not counted, and do not extend
- * the block. A new window begins after the block.
+ * A refused hit is not counted, and starts a block of `blockDuration`, if that is above 0. Hits during a block are not counted,
+ * and do not extend the block. A new window begins after the block.
  */
 export class RateLimitThrottlerStorage implements ThrottlerStorage {
   /** Rules by name of the throttler, ttl and blockDuration, because a route may have its own values of a throttler. */

@@ -1,4 +1,4 @@
--- Algorithms by name. Each algorithm has three functions. `value` is the value of `key`; '' if `key` has none or is not a string.
+-- Algorithms by name. Each algorithm has three functions. `value` is the value of `key`; '' if `key` is missing or not a string.
 -- look(rule, key, value, cost): returns the hits that count, the ms until no hit counts, the ms until `cost` may be allowed,
 --   the ms until the number of allowed hits rises (0 if no hit counts), and up to three values for `charge`.
 -- charge(rule, key, cost, ...): writes the state with `cost` more hits. Returns the ms until no hit counts, and the ms until
