@@ -3,9 +3,12 @@ import { Checks, type KnownOptions } from '../../internal/src';
 
 /** Options of one acquisition. */
 export interface LockOptions {
-  /** Lease: how long a process that died keeps the lock, ms; integer of 10 to 2^31 - 1. Default: the module's. */
+  /** Lease: how long a process that died keeps the lock at most, ms; integer of 10 to 2^31 - 1. Default: the module's. */
   readonly leaseMs?: number;
-  /** Longest wait for a lock that others hold or wait for, ms; integer >= 0. Default: the module's; 0 with `onBusy: 'skip'`. */
+  /**
+   * Longest wait for a lock that others hold or wait for, ms; integer of 0 to 2^31 - 1. Default: the module's; 0 with
+   * `onBusy: 'skip'`, which accepts no other value.
+   */
   readonly waitMs?: number;
   /**
    * Behaviour if others hold the lock or wait for it. `wait`: wait up to `waitMs`, then throw LockBusyError. `skip`: do not wait;
@@ -21,38 +24,46 @@ export interface LockOptions {
   readonly replicas?: number;
   /**
    * Signal of the caller that ends the acquisition, which then throws the signal's reason. A lock that Redis grants after that is
-   * released. This signal does not end an acquired lock or the work under it; `Lock.signal` reports a lost lock. Default none.
+   * released. This signal does not end an acquired lock or the work under it; `Lock.signal` reports a lost lock. Default: no
+   * signal.
    */
   readonly signal?: AbortSignal;
 }
 
 /** Options of LockModule. */
 export interface LockModuleOptions {
-  /** `leaseMs` of acquisitions without one, ms; integer >= 10. Default 30,000. */
+  /** `leaseMs` of acquisitions without one, ms; integer of 10 to 2^31 - 1. Default 30,000. */
   readonly leaseMs?: number;
-  /** `waitMs` of acquisitions without one, ms; integer >= 0. Default 10,000. */
+  /** `waitMs` of acquisitions without one, ms; integer of 0 to 2^31 - 1. Default 10,000. */
   readonly waitMs?: number;
   /**
-   * Longest pause between two tries of a waiting process, ms; integer >= 1. A release shortens the pause, if the process could
-   * subscribe to releases. Default 1,000.
+   * Longest pause between two tries of a waiting process, ms; integer of 1 to 2^31 - 1. A release shortens the pause, if the
+   * process could subscribe to releases. Default 1,000.
    */
   readonly pollMs?: number;
   /**
-   * How long after the end of `waitMs` an acquisition still waits for a reply of Redis, ms; integer >= 1. With `replicas`,
-   * `replicasTimeoutMs` is added. The option `deadlineMs` of ScriptRegistryModule may end a call sooner. Default 500.
+   * How long after the end of `waitMs` a call to Redis still waits for its reply, ms; integer of 1 to 2^31 - 1. With `replicas`,
+   * `replicasTimeoutMs` is added. The option `deadlineMs` of ScriptRegistryModule may end a call sooner. A second call may
+   * follow: if the acquisition does not wait while others do, or if it releases some of several names. Default 500.
    */
   readonly redisTimeoutMs?: number;
-  /** How long Redis keeps the fence of a lock after the end of its lease, ms; integer >= 1,000. Default 1 hour. */
+  /** How long Redis keeps the fence of a lock after the end of its lease, ms; integer of 1,000 to 2^31 - 1. Default 1 hour. */
   readonly fenceRetentionMs?: number;
   /** `replicas` of acquisitions without one, integer of 0 to 100. Default 0: WAIT is not used. */
   readonly replicas?: number;
-  /** Longest wait for the replicas of an acquisition, ms; integer >= 1. Default 1,000. */
+  /** Longest wait for the replicas of an acquisition, ms; integer of 1 to 2^31 - 1. Default 1,000. */
   readonly replicasTimeoutMs?: number;
   /** Name of this process, which `status` returns as `holder`; text of 1 to 200 characters without `#`. Default `<host>:<pid>`. */
   readonly holder?: string;
-  /** Longest time that shutdown waits for the release of held locks, ms; then their signals fire. Integer >= 0. Default 10,000. */
+  /**
+   * Longest time that shutdown waits for the release of held locks, ms; then their signals fire. Integer of 0 to 2^31 - 1.
+   * Default 10,000.
+   */
   readonly drainMs?: number;
-  /** Longest time that shutdown waits after the signals until it releases the locks itself, ms; integer >= 0. Default 500. */
+  /**
+   * Longest time that shutdown waits after the signals until it releases the locks itself, ms; integer of 0 to 2^31 - 1.
+   * Default 500.
+   */
   readonly abortGraceMs?: number;
 }
 

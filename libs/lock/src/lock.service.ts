@@ -50,7 +50,7 @@ export class LockService implements BeforeApplicationShutdown {
    * @throws LockBusyError if a name was not acquired within `waitMs`, mostly because others held it or waited for it first, or was
    *   lost before all names were acquired
    * @throws the reason of the option `signal` if that signal fires before the lock is acquired
-   * @throws ReentrantLockError inside `withLock` of the same name
+   * @throws ReentrantLockError inside `withLock` of the same name, while that lock is held
    * @throws InvalidCallError, InvalidKeyError or InvalidOptionError for an invalid name or option; nothing was sent
    * @throws LockNotReplicatedError, LockClosedError, the errors of ScriptRegistry.run()
    */
@@ -72,8 +72,8 @@ export class LockService implements BeforeApplicationShutdown {
    * Runs `work` under a lock, and releases the lock when `work` has ended.
    *
    * @returns the result of `work`; undefined if `onBusy` is `skip` and the lock was not acquired
-   * @throws the error of `work`; LockLostError if `work` succeeded but the lock was lost meanwhile, or shutdown no longer waits
-   *   for `work`; the errors of `acquire`
+   * @throws the error of `work`; LockLostError if `work` succeeded but the lock was lost before its release, or the script of the
+   *   release failed, or shutdown no longer waits for `work`; the errors of `acquire`
    */
   withLock<T>(
     names: Names,
@@ -217,7 +217,7 @@ function orThrow(result: Lock | Busy, names: Names, { waitMs, leaseMs }: Resolve
   const which = wanted.length > 1 ? `Lock ${result.name} (of ${wanted.join(', ')})` : `Lock ${result.name}`;
   throw new LockBusyError(
     result.lost
-      ? `${which} was acquired, but lost before all names were acquired: its lease (leaseMs: ${leaseMs} ms) ended, or it was removed from Redis.`
+      ? `${which} was acquired, but lost before all names were acquired: its lease (leaseMs: ${leaseMs} ms) ended, forceUnlock() took it, or Redis lost it.`
       : `${which} was not acquired within waitMs (${waitMs} ms). LockService.status() shows whether it is held now.`,
   );
 }

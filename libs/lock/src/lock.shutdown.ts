@@ -25,7 +25,7 @@ export class Shutdown {
         this.rejectors.delete(rejectNow);
         reject(
           new LockLostError(
-            `Lock ${lock.names.join(', ')} was lost: the app shut down before the work under the lock was done.`,
+            `The app shut down before the work under lock ${lock.names.join(', ')} was done, so the lock may no longer be used.`,
           ),
         );
       };

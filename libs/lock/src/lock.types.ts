@@ -14,11 +14,11 @@ export interface Lock {
    * reason is a LockLostError.
    */
   readonly signal: AbortSignal;
-  /** True until the lock is released or lost, or its lease ends by the local monotonic clock. */
+  /** True until the release begins, the lock is lost, or its lease ends by the local monotonic clock. */
   readonly held: boolean;
   /** Returns the fence of one of the names. @throws LockLostError for a name that the lock does not include */
   fenceOf(name: string): number;
-  /** To be called right before an action that must not happen without the lock. @throws LockLostError unless the lock is held */
+  /** Call it right before an action that must not happen without the lock. @throws LockLostError unless the lock is held */
   assertHeld(): void;
   /**
    * Restarts the lease in Redis now.
@@ -33,13 +33,13 @@ export interface Lock {
    * Stops the renewal and releases the lock. Further calls return the result of the first call.
    *
    * @returns `lost` if the lock was lost before
-   * @throws the errors of ScriptRegistry.run() if Redis fails; the lease then ends by itself
+   * @throws the errors of ScriptRegistry.run() if Redis fails; the lease then ends at the latest after `leaseMs`
    */
   release(): Promise<'released' | 'lost'>;
   /**
-   * Releases the lock at the end of the scope of `await using lock = ...`.
+   * Releases the lock at the end of the scope of `await using lock = ...`. If the release fails, publishes the event `callFailed`.
    *
-   * @throws LockLostError if the lock was lost before its release
+   * @throws LockLostError if the lock was lost before its release, or if the script of the release failed
    */
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -49,9 +49,12 @@ export type LockStatus =
   | { readonly held: false; readonly fence: number }
   | {
       readonly held: true;
-      /** The `holder` option of the process that holds the lock. */
+      /** Name of the process that holds the lock, from its option `holder`. */
       readonly holder: string;
-      /** When the lock was acquired, ms since 1970 by Redis' clock. Taken from the fence, so too late if that clock was set back. */
+      /**
+       * When the lock was acquired, ms since 1970 by Redis' clock. Taken from the fence, so too late if that clock was set
+       * back.
+       */
       readonly acquiredAtMs: number;
       /** When the lease ends unless it is renewed, ms since 1970 by Redis' clock. */
       readonly leaseEndsAtMs: number;

@@ -224,7 +224,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     await expect(waiting).rejects.toMatchObject({
       code: 'LOCK_BUSY',
       message:
-        'Lock lost-a (of lost-b, lost-a) was acquired, but lost before all names were acquired: its lease (leaseMs: 50000 ms) ended, or it was removed from Redis.',
+        'Lock lost-a (of lost-b, lost-a) was acquired, but lost before all names were acquired: its lease (leaseMs: 50000 ms) ended, forceUnlock() took it, or Redis lost it.',
     });
     expect(await other.locks.status('lost-b')).toMatchObject({ held: false });
   });

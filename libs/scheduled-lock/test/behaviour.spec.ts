@@ -52,7 +52,7 @@ it('a call keeps this, arguments, the answer and the error; the run has its lock
   expect(run).toMatchObject({ name: 'Jobs.answer', slot: LATER.getTime() });
   expect(run?.fence).toBeGreaterThan(0);
   expect(run?.signal.aborted).toBe(false);
-  expect(() => run?.assertHeld()).toThrow(/was released/);
+  expect(() => run?.assertHeld()).toThrow(/its release has begun/);
   expect(service.current()).toBeUndefined();
   await expect(tick(jobs, 'fail')).rejects.toThrow('as it was thrown');
   const [failed] = await service.history('Jobs.fail');

@@ -11,7 +11,7 @@ export class ReleaseSubscription {
   private opening: Promise<void> | undefined;
   private closed = false;
 
-  /** @param onRelease called at each message of the channel, and when a message may have been missed */
+  /** @param onRelease called at each message of the channel, and when messages may have been missed */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly name: string,
@@ -25,8 +25,9 @@ export class ReleaseSubscription {
   }
 
   /**
-   * Subscribes, at each call again, because the connection may have been lost. Returns after `timeoutMs` at the latest. If the
-   * subscription succeeds after that, `onRelease` is called, because a release may have been missed.
+   * Subscribes, at each call again unless an earlier call still does, because the connection may have been lost. Returns after
+   * `timeoutMs` at the latest. If the subscription succeeds after that, `onRelease` is called, because a release may have been
+   * missed.
    */
   async open(timeoutMs: number): Promise<void> {
     let late = false;

@@ -20,7 +20,7 @@ export class Sleeper {
     this.endSleep = undefined;
   }
 
-  /** Ends the current sleep, or the next one if there is none. */
+  /** Ends the current sleep; without one, the next sleep. */
   wake(): void {
     this.woken = true;
     this.endSleep?.();

@@ -27,7 +27,7 @@ export interface LeaseStart {
   readonly sentAt: number;
   /** True to renew the lease until its release or end. */
   readonly renew: boolean;
-  /** Set that the lease belongs to. Default none: the lease starts its timer at once. */
+  /** Set that the lease belongs to. Without one, the lease starts its timer at once. */
   readonly keeper?: LeaseKeeper;
 }
 
@@ -96,7 +96,7 @@ export class Lease {
    */
   assertHeld(): void {
     if (this.held) return;
-    throw this.lossError ?? new LockLostError(`Lock ${this.name} was released.`);
+    throw this.lossError ?? new LockLostError(`Lock ${this.name} is no longer held: its release has begun.`);
   }
 
   /**
@@ -119,7 +119,7 @@ export class Lease {
   /**
    * Stops the renewal, waits for a renewal in flight, and ends the lease in Redis. Further calls return the first result.
    *
-   * @throws the errors of ScriptRegistry.run() if Redis fails; the lease then ends by itself
+   * @throws the errors of ScriptRegistry.run() if Redis fails; the lease then ends at the latest after `leaseMs`
    */
   release(): Promise<'released' | 'lost'> {
     this.releasing ??= this.stop();
@@ -160,7 +160,7 @@ export class Lease {
     return this.lastRenewal ? this.lastRenewal.then(giveUp, giveUp) : giveUp();
   }
 
-  // The lease stays in the keeper until Redis has replied, so that shutdown waits for the reply.
+  // The lease stays in the keeper until Redis has replied or the call has failed, so that shutdown waits for that.
   private readonly releaseReplied = (released: boolean): 'released' | 'lost' => {
     this.keeper?.remove(this);
     if (this.lossError) return 'lost';

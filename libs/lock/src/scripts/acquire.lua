@@ -10,7 +10,8 @@ Returns {fence, leftMs}
   fence   int  of this acquisition if leftMs is 0, else the last fence
   leftMs  int  0: this owner has the lock; -1: the lock is free, but marked as waited for; else time until the holder's lease ends
 
-O(1). TTL: ttlMs. Clock: Redis. Replay: returns the fence of the first call while its lease lasts.
+O(1). TTL: ttlMs. Clock: Redis. Replay: returns the fence of the first call while its lease lasts; later
+it may take the lock again.
 ]]
 -- @include new-value
 if ARGV[1] ~= last_owner or ARGV[2] ~= last_lease then
@@ -34,6 +35,6 @@ if fence < now_us then
   redis.call('SET', KEYS[1], last_value, 'PX', ARGV[3])
   return { now_us, 0 }
 end
--- The clock went back.
+-- The clock is not past the last fence, for example because it went back.
 redis.call('SET', KEYS[1], sub(last_value, 1, 14) .. string.format('%016.0f', fence + 1) .. ARGV[1], 'PX', ARGV[3])
 return { fence + 1, 0 }
