@@ -50,7 +50,8 @@ export class Claims {
   /**
    * Claims a key in Redis.
    *
-   * @param freed true: if it is unknown whether Redis made the claim, it is released, because only this call knows its token
+   * @param freed true: if it is unknown whether Redis made the claim, this tries to release it, because only this call knows its
+   * token
    */
   take(located: Located, full: FullClaim, freed: boolean): Promise<ClaimAnswer | Mismatch> {
     return this.store.claim(located.key, full).then(

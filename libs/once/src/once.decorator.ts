@@ -25,7 +25,8 @@ export interface OnceHandlerOptions extends ClaimTerms {
   readonly scope?: string;
   /**
    * Reaction of a call while another call handles the message. `throw`: throws an OnceInProgressError, so that the transport
-   * delivers the message again. `skip`: returns undefined. Default `throw`, or `skip` with `delivery: 'at-most-once'`.
+   * delivers the message again. `skip`: returns undefined. Default `throw`, or `skip` if this decorator has the option
+   * `delivery: 'at-most-once'`.
    */
   readonly onInProgress?: 'throw' | 'skip';
 }
@@ -53,8 +54,8 @@ const MISSING = { service: 'OnceService', method: 'run', module: 'OnceModule' };
  * method can be a microservice handler, or any method of a provider or controller that Nest creates. When the message has been
  * handled, a further call within `retentionMs` does not run the method: it resolves with the stored result, if there is one.
  *
- * The order of `@Once()` and other decorators of the method does not matter. If the method returns an Observable, its last
- * value is the result.
+ * The order of `@Once()` and decorators that only set metadata, as those of Nest do, does not matter. If the method returns an
+ * Observable, its last value is the result.
  *
  * @throws InvalidOptionError when the class is loaded: for an unknown option, an invalid value, or if the member is not an
  * instance method

@@ -2,15 +2,16 @@ import { LuanestError } from '../../internal/src';
 
 /**
  * A method with `@Once()`, or a route with `@Idempotent()`, was called without an OnceService: no app with OnceModule made the
- * object, its constructor called the method, or a mock of the service lacks the method that is needed. Nothing ran.
+ * object, code called the method before the app was initialised, or a mock of the service lacks the method that is needed.
+ * Nothing ran.
  */
 export class OnceSetupError extends LuanestError {
   readonly code = 'ONCE_SETUP';
 }
 
 /**
- * An argument, or what a function of the app returned (`id`, `subject`, `fingerprint`), is missing, has a wrong type or is out of range.
- * The call wrote nothing.
+ * An argument, or what a function of the app returned (`id`, `subject`, `fingerprint`), is missing, has a wrong type, is out of
+ * range or cannot be written as JSON. The call wrote nothing.
  */
 export class InvalidOnceInputError extends LuanestError {
   readonly code = 'INVALID_ONCE_INPUT';
@@ -21,7 +22,7 @@ export class OnceResultTooLargeError extends LuanestError {
   readonly code = 'ONCE_RESULT_TOO_LARGE';
 
   /**
-   * @param bytes size of the result as JSON, in bytes
+   * @param bytes size of the result as JSON, or of the body of a response, bytes
    * @param maxResultBytes maximum of the module, bytes
    */
   constructor(
@@ -29,20 +30,21 @@ export class OnceResultTooLargeError extends LuanestError {
     readonly maxResultBytes: number,
   ) {
     super(
-      `The result has ${bytes} bytes as JSON. The maximum is ${maxResultBytes}. The id was not confirmed. ` +
+      `The result has ${bytes} bytes (as JSON; of a response only its body). The maximum is ${maxResultBytes}, of a response with ` +
+        'status and headers. The id was not confirmed. ' +
         `Confirm it with a smaller result, such as an id, or raise maxResultBytes of OnceModule.`,
     );
   }
 }
 
-/** A method with `@Once()` did not run, because another call handles the same message. Deliver the message again later. */
+/** A method with `@Once()` did not run, because another call has claimed the same message. Deliver the message again later. */
 export class OnceInProgressError extends LuanestError {
   readonly code = 'ONCE_IN_PROGRESS';
 
   /** @param retryAfterMs time until the lease of the other call ends, unless that call renews it, ms */
   constructor(readonly retryAfterMs: number) {
     super(
-      `Another call handles this message, here or in another process. Deliver the message again in ${retryAfterMs} ms or later.`,
+      `Another call has claimed this message, here or in another process. Deliver the message again in ${retryAfterMs} ms or later.`,
     );
   }
 }
@@ -68,8 +70,7 @@ export class OnceLostError extends LuanestError {
 
 /**
  * Too few replicas confirmed a write within `replicasTimeoutMs`. During a claim: nothing ran, and the id was released, unless Redis
- * failed at the release. During a confirmation: the work is done, and the id is marked as done on the master, but a failover may
- * lose this.
+ * failed at the release. During a confirmation: the id is marked as done on the master, but a failover may lose this.
  */
 export class OnceNotReplicatedError extends LuanestError {
   readonly code = 'ONCE_NOT_REPLICATED';
@@ -88,7 +89,7 @@ export class OnceNotReplicatedError extends LuanestError {
       `The ${during === 'claim' ? 'claim' : 'confirmation'} reached ${copies} of ${replicas} replicas in time. ` +
         (during === 'claim'
           ? 'Nothing ran. The claim was released, unless Redis failed at the release.'
-          : 'The work is done, and its id is marked as done. If a failover loses this mark, the work can run again.'),
+          : 'The id is marked as done on the master. If a failover loses this mark, the work may run again.'),
     );
   }
 }

@@ -2,7 +2,7 @@ import { eventChannels } from '../../internal/src';
 
 /** Type of each event of this lib, by its key in ONCE_CHANNELS: `OnceEvents['claimAnswered']`, for example. */
 export interface OnceEvents {
-  /** Event of each claim to which Redis replied, except those that were released again because too few replicas had them. */
+  /** Event of each claim whose reply arrived in time, except claims that were released because too few replicas had them. */
   readonly claimAnswered: {
     /**
      * `claimed`: the caller owns the id. `in-progress`: another owner has the id. `done`: the id is confirmed. `abandoned`: the
@@ -11,12 +11,12 @@ export interface OnceEvents {
     readonly status: 'claimed' | 'in-progress' | 'done' | 'abandoned' | 'mismatch';
   };
 
-  /** Event of a call that returned `lost`, because the caller does not own the id, or no longer. */
+  /** Event of a call that returned `lost`, because the caller does not own the id, or no longer owns it. */
   readonly leaseLost: {
     readonly during: 'renew' | 'confirm' | 'release';
   };
 
-  /** Event of work whose result or response cannot be stored. Its id is marked as done without a result. */
+  /** Event of work whose result or response cannot be stored. Its id is marked as done without a result, unless Redis fails. */
   readonly resultDropped: {
     /**
      * `too-large`: the result has more bytes than `maxResultBytes`, or the response more than `maxStoredBytes`. `not-json`: JSON
@@ -28,15 +28,15 @@ export interface OnceEvents {
   };
 
   /**
-   * Event of a confirmation or a release that failed, and whose error no caller gets: of a request, of unfinished work, or of a claim
-   * that no caller uses. Unless the call took effect in Redis, the id stays claimed until the lease ends.
+   * Event of a confirmation or a release that failed, and whose error no caller gets: of a request, of unfinished work, or of a
+   * claim that no caller uses. Unless the call took effect in Redis, the id stays claimed until the lease ends.
    */
   readonly settlementFailed: {
     readonly error: unknown;
   };
 }
 
-/** Names of this lib's channels on `node:diagnostics_channel`. No event carries an id, a token, a key or a result. */
+/** Names of this lib's channels on `node:diagnostics_channel`. No event has a field for an id, a token, a key or a result. */
 export const ONCE_CHANNELS = Object.freeze({
   claimAnswered: 'luanest:once:claim.answered',
   leaseLost: 'luanest:once:lease.lost',

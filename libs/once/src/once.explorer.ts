@@ -6,7 +6,7 @@ import { hasOnce } from './once.decorator';
 import { OnceService } from './once.service';
 
 /**
- * Gives OnceService to the decorated objects that Nest does not inject into, such as those of `useFactory`. Stops the boot of
+ * Gives OnceService to the objects with `@Once()`, also if Nest does not inject into them (`useFactory`). Stops the boot of
  * the app if `@Idempotent()` decorates a method that is not an HTTP route.
  */
 export class OnceExplorer implements OnModuleInit {

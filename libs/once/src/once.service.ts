@@ -58,7 +58,7 @@ export class OnceService implements BeforeApplicationShutdown {
    * Claims an id for the time of a lease, unless another owner has the id or the id is done. Nothing renews the lease
    * automatically.
    *
-   * If it is unknown whether Redis made a claim without `token`, the call releases it, and rejects.
+   * If it is unknown whether Redis made a claim without `token`, the call rejects, and tries to release the claim.
    *
    * @param target an id of the app's own, or a message with `@Once()`
    * @throws InvalidOnceInputError, InvalidOptionError for an invalid argument, before anything is sent; OnceNotReplicatedError
@@ -78,7 +78,7 @@ export class OnceService implements BeforeApplicationShutdown {
   /**
    * Renews the lease of an owner, so that the lease ends `leaseMs` from now. Returns `lost` if the caller does not own the id.
    *
-   * @param options leaseMs, ms; default: `leaseMs` of the module
+   * @param options leaseMs, ms, integer from 1 to 10 years; default: `leaseMs` of the module
    * @throws InvalidOnceInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   async renew(id: string, token: string, options: { readonly leaseMs?: number } = {}): Promise<RenewAnswer> {
@@ -112,8 +112,8 @@ export class OnceService implements BeforeApplicationShutdown {
    * without a lease and without a result, and it does not wait for replicas: if the first caller crashes, nobody repeats its
    * work.
    *
-   * @param options `retentionMs`, ms, default: `retentionMs` of the module; `token`, with which the first caller gets true
-   * again
+   * @param options `retentionMs`, ms, integer from 1 to 10 years, default: `retentionMs` of the module; `token`, with which the
+   * first caller gets true again
    * @throws InvalidOnceInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   first(id: string, options: Pick<ClaimOptions, 'retentionMs' | 'token'> = {}): Promise<boolean> {

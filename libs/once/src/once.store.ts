@@ -57,8 +57,8 @@ export class OnceStore {
   /**
    * Claims an id by its key. Throws synchronously if an argument is invalid.
    *
-   * @throws InvalidOnceInputError before anything is sent; OnceNotReplicatedError after an attempt to release the claim; the errors of
-   * ScriptRegistry.run()
+   * @throws InvalidOnceInputError before anything is sent; OnceNotReplicatedError after an attempt to release the claim; the
+   * errors of ScriptRegistry.run()
    */
   claim(key: string, claim: FullClaim): Promise<StoredAnswer> {
     const { token, leaseMs, retentionMs, delivery, fingerprint, replicas } = claim;
@@ -123,7 +123,8 @@ export class OnceStore {
   }
 
   /**
-   * Releases a claim that no caller will use. Never throws: if the release fails, publishes an event, and the lease will end.
+   * Releases a claim that no caller will use. Never throws: if the release fails, publishes an event. A claim that stays ends with
+   * its lease.
    */
   async giveBack(key: string, token: string): Promise<void> {
     try {
@@ -148,7 +149,7 @@ export class OnceStore {
     return this.keys.tag(checkId(id)).key(kind);
   }
 
-  /** Returns the reply of a claim. If the claim was made but too few replicas have it, releases it and throws. */
+  /** Returns the reply of a claim. If the claim was made but too few replicas have it, tries to release it, and throws. */
   private async releaseUnlessReplicated(
     { result, replicas }: WaitedResult<StoredAnswer>,
     key: string,

@@ -10,7 +10,7 @@ export interface Located {
   readonly key: string;
   /** True if results are the responses of a request. */
   readonly isRequest: boolean;
-  /** Hash of a request's content; '' if there is none. */
+  /** Hash of a request's content; '' without one. */
   readonly fingerprint: string;
 }
 

@@ -37,7 +37,7 @@ export interface ClaimTerms {
 /** Options of `OnceService.run`. */
 export interface RunOptions extends ClaimTerms {
   /**
-   * Secret that identifies the owner: another claim with the same token gets the same result while the owner holds the id.
+   * Secret that identifies the owner: another claim with the same token is granted, too, while the owner holds the id.
    * Text of 1 to 256 characters, hard to guess. Default: a new token for each call.
    */
   readonly token?: string;
@@ -54,20 +54,20 @@ export interface Claim {
   readonly token: string;
   /**
    * Fencing token, a number that is higher for each later claim of the id, unless Redis no longer has the id and its clock is
-   * behind. Pass it to the system that the work changes: if that system refuses a lower number than it has seen, an earlier owner can change
-   * nothing after a later one.
+   * behind. Pass it to the system that the work changes: if that system refuses a lower number than it has seen, an earlier
+   * owner can change nothing after a later one.
    */
   readonly fence: number;
-  /** End of the lease, ms since 1970 by Redis' clock. */
+  /** End of the lease unless it is renewed, ms since 1970 by Redis' clock. */
   readonly leaseEndsAtMs: number;
-  /** Calls `OnceService.renew` for this claim. Default of `leaseMs`: the `leaseMs` of the claim. */
+  /** Renews the lease of this claim, as `OnceService.renew` does. Default of `leaseMs`: the `leaseMs` of the claim. */
   renew(options?: { readonly leaseMs?: number }): Promise<RenewAnswer>;
   /**
-   * Calls `OnceService.confirm` for this claim, but waits for the `replicas` of the claim. The result of a request is a
+   * Confirms this claim, as `OnceService.confirm` does, but waits for the `replicas` of the claim. The result of a request is a
    * StoredResponse.
    */
   confirm(result?: unknown): Promise<ConfirmAnswer>;
-  /** Calls `OnceService.release` for this claim. */
+  /** Releases this claim, as `OnceService.release` does. */
   release(): Promise<ReleaseAnswer>;
 }
 
@@ -107,7 +107,7 @@ export type ClaimAnswer =
   | InProgress
   | {
       readonly status: 'done';
-      /** Result that was confirmed, of a request a StoredResponse; undefined if there was none. */
+      /** Result that was confirmed, of a request a StoredResponse; undefined without one. */
       readonly result: unknown;
       /**
        * False if the lease of an `at-most-once` claim ended without a confirmation. Then nobody knows if the work was
@@ -121,7 +121,7 @@ export interface Mismatch {
   readonly status: 'mismatch';
 }
 
-/** Result if the caller does not own the id, or no longer. Nothing was changed. */
+/** Result if the caller does not own the id, or no longer owns it. Nothing was changed. */
 interface Lost {
   readonly status: 'lost';
 }
@@ -144,8 +144,8 @@ export type RunAnswer<T> =
   | {
       readonly status: 'duplicate';
       /**
-       * Result of the earlier run, parsed from JSON. Undefined if it had none, if it could not be stored, or if the run
-       * failed.
+       * Result of the earlier run, parsed from JSON. Undefined if the run returned nothing, failed or was not confirmed, or if
+       * its result could not be stored.
        */
       readonly result: T | undefined;
       /**
@@ -170,8 +170,8 @@ export interface RequestTarget {
   /** Idempotency key of the request, as the client sends it. */
   readonly key: string;
   /**
-   * Text that is the same for a request and its repeats, of up to 9,999 characters. A claim of a request that was claimed with
-   * another one gets `mismatch`. Only `claim` reads it. Default none.
+   * Text that is the same for a request and its repeats, of up to 9,999 bytes in UTF-8. A claim of a request that was claimed with
+   * another one gets `mismatch`. Only `claim` reads it. Default: ''.
    */
   readonly fingerprint?: string;
 }
@@ -197,7 +197,8 @@ export type PeekAnswer =
   | {
       readonly status: 'done';
       /**
-       * Result that was confirmed; for a request a `StoredResponse`. Undefined if there is none, or if it could not be stored.
+       * Result that was confirmed; for a request a `StoredResponse`. Undefined if the id was confirmed without a result, or not
+       * confirmed.
        */
       readonly result: unknown;
       /**
@@ -212,11 +213,11 @@ export type PeekAnswer =
 /** Stored response of a request, which repeats of the request get. */
 export interface StoredResponse {
   readonly status: number;
-  /** Status message (reason phrase); undefined if it is the usual one of the status. */
+  /** Status message (reason phrase); undefined if it is the usual one of the status, and over HTTP/2. */
   readonly message: string | undefined;
   /**
-   * Headers that the handler changed, but not cookies, `date` and headers of one connection. Null: the handler removed this header,
-   * so a replay removes it, too.
+   * Headers that were changed after the interceptor began, but not cookies, `date` and headers of one connection. Null: this
+   * header was removed, so a replay removes it, too.
    */
   readonly headers: readonly (readonly [name: string, value: string | string[] | null])[];
   /** Body of the response: text if its bytes are UTF-8, otherwise a Buffer. */

@@ -61,8 +61,9 @@ interface KeyedRequest {
  * `@Idempotent()` binds this interceptor to a route. If the app binds it in another way, such as globally, it also applies to
  * POST and PATCH requests of routes without `@Idempotent()`.
  *
- * It calls `OnceService.claim`, so a mock of the service decides in its place. Without the service, a request fails with an
- * OnceSetupError, unless the process has imported `luanest/testing`: then the handler runs as it is.
+ * It calls `OnceService.claim`, so a mock of the service decides in its place. Without OnceModule, or with a mock that has no
+ * `claim`, a request fails with an OnceSetupError, unless the process has imported `luanest/testing`: then a mock with `claim`
+ * decides, and otherwise the handler runs as it is.
  */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
@@ -143,7 +144,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     this.logger.warn(
       `A request to ${context.getClass().name}.${handler.name} has ${(cause as Error).message}, which cannot be ` +
         'compared with a repeat, so the route refused the request with 415. Let a parser read the body, and keep ' +
-        'uploaded files in memory, before the interceptor, or set the option fingerprint. Logged once per route.',
+        'uploaded files in memory, before the interceptor, or set the option fingerprint. Logged once per handler.',
     );
   }
 

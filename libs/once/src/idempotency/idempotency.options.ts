@@ -58,8 +58,8 @@ export interface IdempotencyOptions extends IdempotencyRouteOptions {
   /** Name of the request header with the idempotency key. Default `Idempotency-Key`. */
   readonly header?: string;
   /**
-   * Reaction if Redis fails at the claim: `refuse` replies 503, `run` runs the handler without protection. Default
-   * `refuse`.
+   * Reaction if Redis is unavailable at the claim or refuses it, or if too few replicas have the claim: `refuse` replies 503,
+   * `run` runs the handler without protection. Default `refuse`.
    */
   readonly onRedisError?: 'refuse' | 'run';
 }

@@ -35,7 +35,7 @@ export function subjectOf(known: unknown): string {
   if (typeof known === 'string') return known;
   if (typeof known === 'bigint' || (typeof known === 'number' && Number.isSafeInteger(known))) return String(known);
   throw new InvalidOnceInputError(
-    `idempotency.subject returned ${shown(known)}. Expected the user's id: a string, a bigint or an integer of at most 2^53 - 1.`,
+    `idempotency.subject returned ${shown(known)}. Expected the user's id: a string, a bigint, or an integer from -(2^53 - 1) to 2^53 - 1.`,
   );
 }
 

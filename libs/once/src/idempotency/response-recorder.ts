@@ -20,7 +20,7 @@ export interface ResponseWatcher {
   /** Maximum size of a body that is written in pieces, with a content-length, and still stored, bytes; HTTP/2 only. */
   readonly maxStoredBytes: number;
   /**
-   * Is called once, when the response is about to end.
+   * Called when the response is about to end, at most once: not if the client leaves and nothing ends the response.
    *
    * @param sent the whole response, of which nothing was sent yet; undefined if a part of the response was sent already
    * @param send sends the response, or its end; must be called
@@ -128,7 +128,10 @@ function tappedWrite(this: Tapped, ...args: unknown[]): boolean {
   return tap.write.apply(this, args);
 }
 
-/** Holds a piece of the body back, and returns true. Returns false if no head is held (HTTP/1, or a `write` without `writeHead`), and if the body is too large or of unknown length. */
+/**
+ * Holds a piece of the body back, and returns true. Returns false if no head is held (HTTP/1, or a `write` without `writeHead`),
+ * and if the body is too large or of unknown length.
+ */
 function keepPiece({ held, pieces, watcher }: Tap, [chunk, encoding, callback]: unknown[]): boolean {
   if (held === undefined || !(Number(held.headers['content-length']) <= watcher.maxStoredBytes)) return false;
   pieces.push(Buffer.from(bodyOf(chunk as Chunk, encoding)));

@@ -87,7 +87,7 @@ export class Run implements OnceRun, TimedLease {
     // `async`, because a mock of a claim may have no method `renew`.
     (async () => claim.renew({ leaseMs }))().then(
       ({ status }) => {
-        if (status === 'lost') this.lose('its lease has ended, or another owner has the id');
+        if (status === 'lost') this.lose('its lease has ended, another owner has the id, or Redis lost the claim');
         else this.endsAt = Math.max(this.endsAt, now + leaseMs);
       },
       // The lease may not have ended yet, so a later `tick` tries again.
@@ -98,7 +98,7 @@ export class Run implements OnceRun, TimedLease {
   private watchTime(now: number): void {
     if (this.over || this.settling) return;
     if (now >= this.lastAt) this.lose(`it has run for at least its maxLeaseMs, ${this.held.maxLeaseMs} ms`);
-    else if (now >= this.endsAt) this.lose('its lease could not be renewed in time');
+    else if (now >= this.endsAt) this.lose('its lease was not renewed in time');
   }
 
   private lose(because: string): void {
@@ -108,7 +108,7 @@ export class Run implements OnceRun, TimedLease {
   }
 }
 
-/** Run of a request without a claim, because Redis failed and `onRedisError` is 'run'. Another request may do the same work. */
+/** Run of a request whose claim failed, while `onRedisError` is 'run'. Another request may do the same work. */
 export class UnprotectedRun implements OnceRun {
   readonly fence = 0;
   private own: AbortSignal | undefined;
@@ -127,6 +127,6 @@ export class UnprotectedRun implements OnceRun {
   }
 
   assertHeld(): void {
-    throw new OnceLostError(this.id, "it has no claim: Redis failed, and onRedisError is 'run'");
+    throw new OnceLostError(this.id, "it has no claim: the claim failed, and onRedisError is 'run'");
   }
 }

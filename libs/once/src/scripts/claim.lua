@@ -10,7 +10,7 @@ ARGV[1]  token        str       identifies the owner
 ARGV[2]  leaseMs      int >= 1  time in which the owner must renew the lease, ms
 ARGV[3]  retentionMs  int >= 1  time for which the id is remembered, ms
 ARGV[4]  delivery     str       'at-least-once' | 'at-most-once'; stored with the claim
-ARGV[5]  fingerprint  str       hash of a request's content, which must be the same in each claim; '' for none
+ARGV[5]  fingerprint  str       hash of a request's content, which must be the same in each claim; '' without one
 
 Returns answer
   answer  str  'c', the fence in 16 digits, the end of the lease in 13: claimed; the fence is higher than that of an earlier claim,
@@ -39,8 +39,8 @@ if ARGV[2] ~= head_lease or ARGV[3] ~= head_retention or kind ~= head_kind or #A
   ttl = lease > retention and ARGV[2] or ARGV[3]
   head_lease, head_retention, head_kind, head_token, head_fingerprint = ARGV[2], ARGV[3], kind, #ARGV[1], #ARGV[5]
 end
--- SET with NX and GET returns the old value and writes nothing, or returns nothing if it has written the claim. Most ids are
--- new, so most claims are this one command.
+-- SET with NX and GET returns the old value and writes nothing, or returns nothing if it has written the claim. So the
+-- claim of a new id is this one command.
 local text = redis.call('SET', KEYS[1], head .. ARGV[1] .. ARGV[5], 'NX', 'GET', 'PX', ttl)
 if not text then return 'c' .. string.sub(head, 3, 31) end
 local _, colon, lengths = string.find(text, '^[cdr][lm]%d+(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d):')

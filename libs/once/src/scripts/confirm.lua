@@ -3,7 +3,7 @@ confirm: mark an id as done, with a result for later claims.
 
 KEYS[1]  claim   string  <prefix>:once:{<id>}:claim   laid out as in `claim`
 ARGV[1]  token   str     token of the owner
-ARGV[2]  result  str     '' for none
+ARGV[2]  result  str     '' without one
 
 Returns status
   status  'confirmed' | 'lost'   lost: the token does not own the id; nothing was changed

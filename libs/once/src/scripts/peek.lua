@@ -8,7 +8,7 @@ Returns {status, fence, leaseEndsAtMs, expiresAtMs, result}
   fence          str  16 digits; '0' unless 'in-progress'
   leaseEndsAtMs  str  end of the lease, digits, ms since 1970 by Redis' clock; '0' unless 'in-progress'
   expiresAtMs    int  time at which the key expires, ms since 1970 by Redis' clock; -1 if it has no TTL; 0 for 'unknown'
-  result         str  stored result; '' for none
+  result         str  stored result; '' without one
 
 O(1). TTL: unchanged. Clock: Redis. Replay: reads again.
 ]]

@@ -7,7 +7,7 @@ ARGV[1]  token  str     token of the owner
 Returns status
   status  'released' | 'lost'   lost: the token does not own the id; nothing was changed
 
-O(1). TTL: unchanged; if the key has none, the retention of the claim. Clock: Redis. Replay: returns released, also if the
+O(1). TTL: unchanged; of a key without one, the retention of the claim. Clock: Redis. Replay: returns released, also if the
 next owner has claimed the id since.
 ]]
 -- @include clock
