@@ -20,7 +20,7 @@ function subjectPart(subject: string): string {
 
 /**
  * Returns an id for a rule and a subject, for maps in this process. Only rules that share counters have the same id for a subject.
- * The id's length has a maximum.
+ * Long subjects are hashed, so that the id stays short.
  */
 export function memoryId({ algorithm, name, windowMs }: NamedRule, subject: string): string {
   return `${algorithm}:${windowMs}:${name.length}:${name}:${subjectPart(subject)}`;

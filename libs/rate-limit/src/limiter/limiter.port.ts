@@ -74,8 +74,8 @@ export interface Budget {
 /** Counts hits, in Redis or in this process. */
 export interface Limiter {
   /**
-   * Decides all checks. Charges those that allow the request. If one refuses and its rule is not a shadow rule, charges none. If
-   * `charge` is false, only decides.
+   * Decides all checks. Charges those that allow the request. If one refuses and its rule is not a shadow rule, charges none, or
+   * tries to refund what it has charged. If `charge` is false, only decides.
    */
   consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts>;
   /** Refunds hits, as far as they still count. Returns the refunded hits, in the order of `charged`. */

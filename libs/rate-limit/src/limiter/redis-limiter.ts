@@ -152,7 +152,7 @@ export class RedisLimiter implements Limiter {
 
   /**
    * Decides checks whose subjects have different hash tags, with one command per hash tag. If a command refuses or fails,
-   * refunds what the other commands have charged.
+   * tries to refund what the other commands have charged.
    */
   private async consumeAcrossTags(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> {
     const groups = groupBy(checks, ({ subject }) => String(this.keys.tagOf(subject)));

@@ -58,8 +58,8 @@ export class ResilientLimiter {
   }
 
   /**
-   * Decides a request, and charges it if the request is allowed and `charge` is true. Does not reject if Redis fails: then the
-   * policy `onRedisError` decides.
+   * Decides a request. Charges it if the request is allowed by a rule and `charge` is true. Does not reject if Redis fails: then
+   * the policy `onRedisError` decides, and only the policy `local` charges.
    *
    * @throws InvalidCallError, InvalidKeyError if a key or an argument is invalid
    */
