@@ -48,7 +48,7 @@ interface Tap extends Methods {
   head: OutgoingHttpHeaders | readonly unknown[] | undefined;
   /** Status and headers that are held back until the response is stored; HTTP/2 only. */
   held: HeldHead | undefined;
-  /** Pieces of a body whose length is known, held back. HTTP/2 only: there Fastify writes a body over 16 KiB in pieces. */
+  /** Pieces of a body whose length is known, held back. HTTP/2 only: there Fastify writes a large body in pieces. */
   readonly pieces: Uint8Array[];
   /** True if a part of the response was sent before the call of `end`. */
   inPieces: boolean;
