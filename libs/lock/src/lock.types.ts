@@ -44,7 +44,7 @@ export interface Lock {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** State of a lock, as `LockService.status()` returns it. `fence` is the last fence of the name; 0 if Redis has none. */
+/** State of a lock, as `LockService.status()` returns it. `fence` is the last fence of the name; 0 if Redis has no record of it. */
 export type LockStatus =
   | { readonly held: false; readonly fence: number }
   | {

@@ -22,7 +22,7 @@ export interface OnceModuleOptions extends ClaimTerms {
   readonly drainMs?: number;
   /** Time for which a shutdown waits after it fired the signals, ms; integer from 0 to 2^31 - 1. Default 500. */
   readonly abortGraceMs?: number;
-  /** Options of idempotent HTTP routes. Default: none; then an app with `@Idempotent()` does not boot. */
+  /** Options of idempotent HTTP routes. Without them, an app with `@Idempotent()` does not boot. */
   readonly idempotency?: IdempotencyOptions;
 }
 

@@ -89,7 +89,7 @@ export class OnceService implements BeforeApplicationShutdown {
    * Marks an id as done, from now on for the `retentionMs` of its claim. Returns `lost` if the caller does not own the id.
    * Waits for the `replicas` of the module.
    *
-   * @param result result for later callers; a value that JSON can represent, at most `maxResultBytes` as JSON. Default: none
+   * @param result result for later callers; a value that JSON can represent, at most `maxResultBytes` as JSON. Default: no result
    * @throws OnceResultTooLargeError, InvalidOnceInputError before anything is sent; OnceNotReplicatedError; the errors of
    * ScriptRegistry.run()
    */

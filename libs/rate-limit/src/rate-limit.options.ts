@@ -58,7 +58,7 @@ export interface RateLimitModuleOptions {
   readonly responses?: RateLimitResponseOptions;
   /**
    * Adapters by kind of context (the result of `context.getType()`), for kinds that the guard does not support, or to replace
-   * a built-in adapter. Default: none.
+   * a built-in adapter. Default: only the built-in adapters.
    */
   readonly contexts?: Readonly<Record<string, RateLimitContextAdapter>>;
 }

@@ -9,7 +9,7 @@ export interface LeasePort {
   release(): Promise<boolean>;
 }
 
-/** Set of leases. It calls `watch()` only of leases that are held for more than a moment, so most leases need no timer. */
+/** Set of leases. It calls `watch()` of those that are still held when its own timer fires, so most leases need no timer. */
 export interface LeaseKeeper {
   /** Longest time from `add` to the call of `watch()`, ms. A lease that must act sooner starts its timer itself. */
   readonly watchWithinMs: number;

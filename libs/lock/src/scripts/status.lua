@@ -5,7 +5,7 @@ KEYS[1]  lock  string  <prefix>:lock:{<name>}:lock
 
 Returns {held, fence, till, owner}
   held   1 | 0  0 when the lock is free
-  fence  int   the last fence; 0 when Redis has none
+  fence  int   the last fence; 0 when Redis has no record of the name
   till   int   when the lease ends, ms since 1970; 0 when the lock is free
   owner  str   token of the owner; '' when the lock is free
 

@@ -27,7 +27,7 @@ interface NodeResponse {
   once?(event: 'finish', listener: () => void): unknown;
 }
 
-/** Request and response of a context; undefined if the context has none. */
+/** Request and response of a context, if it has them. */
 export interface Exchange {
   readonly request: RequestLike | undefined;
   readonly response: ResponseLike | undefined;

@@ -4,8 +4,8 @@ read-windows: read when the fixed windows end in which `consume-fixed-window` an
 KEYS[1..]  counters  per rule  string  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<window ms>:<subject>
 
 Returns {windows}
-  windows  flat, per rule: end of the window, ms since 1970; ms to this end. Both are -1 without a TTL, -2 without a counter, and
-           also if only `consume` can charge the counter
+  windows  flat, per rule: end of the window, ms since 1970; ms to this end. Both are -1 without a TTL; -2 without a counter,
+           or if only `consume` can charge it
 
 O(N). TTL: unchanged. Clock: Redis. Replay: harmless, nothing is written.
 Loops over KEYS, so it cannot run on a managed Cluster that allows only literal KEYS[n].

@@ -7,7 +7,8 @@ ARGV[1..]  rules   list(str)  per rule three: its parameters as for `consume`; t
                    us since 1970
 
 Returns {given}
-  given  flat, per rule: refunded hits, int 0 to the charged hits; fewer if some of them no longer count
+  given  flat, per rule: refunded hits, int 0 to the charged hits; fewer if some of them no longer count,
+         and of token-bucket perhaps fewer than still count
 
 O(N), sliding-log O(log hits). TTL: until the key counts nothing; of fixed-window and sliding-log unchanged. Clock: Redis.
 Replay: refunds as many other hits of the subject, if there are any; fixed-window only hits of the same window, sliding-log only

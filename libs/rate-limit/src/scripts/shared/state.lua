@@ -10,7 +10,7 @@ local algorithms = {}
 -- Longest block, and longest memory of blocks: 400 days.
 local LONGEST_MS = 34560000000
 
--- Sets the expiry of a key if the key has none, or if it is more than 1 s too late.
+-- Sets the expiry of a key without one, and an expiry that is more than 1 s too late.
 local function keep_ttl(key, until_ms)
   local ends_ms = redis.call('PEXPIRETIME', key)
   if ends_ms == -1 or ends_ms > until_ms + 1000 then redis.call('PEXPIREAT', key, until_ms + 1) end
