@@ -8,8 +8,8 @@ type Headers = Readonly<Record<string, string>>;
 export interface RateLimitResponseOptions {
   /**
    * Headers of all responses. True: `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (s) of the rule that
-   * is closest to a refusal, `RateLimit-Policy` and `RateLimit` (IETF draft) of the rules, and `Retry-After` (s) of a refusal if
-   * waiting helps. Shadow rules are left out. False: no headers. A function gets the headers of `true`, and returns the headers
+   * is closest to a refusal, `RateLimit-Policy` (IETF draft) of the rules, `RateLimit` of those that were evaluated, and
+   * `Retry-After` (s) of a refusal if waiting helps. Shadow rules are left out. False: no headers. A function gets the headers of `true`, and returns the headers
    * to send. Default true.
    */
   readonly headers?: boolean | ((decision: RateLimitDecision, headers: Headers) => Headers);
