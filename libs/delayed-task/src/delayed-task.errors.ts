@@ -2,7 +2,7 @@ import { LuanestError } from '../../internal/src';
 
 /**
  * An argument of a call is invalid, such as an id, a name, a payload or a time, or the task of `get` has another name. The call
- * wrote nothing to Redis.
+ * wrote nothing to Redis. Also kept as the error of a done task whose result JSON cannot hold.
  */
 export class InvalidTaskError extends LuanestError {
   readonly code = 'INVALID_TASK';
@@ -23,8 +23,8 @@ export class DelayedTaskSetupError extends LuanestError {
 }
 
 /**
- * A handler did not end within `timeoutMs`. This is the reason of its `signal`, and the error of its attempt unless the handler
- * returns, or throws an outcome, within `abortGraceMs`.
+ * A handler did not end within `timeoutMs`. This is the reason of its `signal` if that had not fired before. It is the error of the
+ * attempt, unless the handler returns or throws an outcome within `abortGraceMs`, or the task is handed back at shutdown.
  */
 export class TaskTimeoutError extends LuanestError {
   readonly code = 'TASK_TIMEOUT';

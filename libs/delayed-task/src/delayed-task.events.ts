@@ -9,22 +9,25 @@ export interface DelayedTaskEvents {
     readonly id: string;
     readonly attempt: number;
     /**
-     * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task was dead-lettered. `lost`: another worker
-     * has the task, or the task was cancelled or replaced; nothing was changed. A success without a stored result is `lost`, too, if
-     * Redis' first reply to it did not arrive. `released`: the task was handed back at shutdown; if Redis failed then, its lease ends by
-     * itself. `unknown`: the task was handed back, because this process has no handler for its name. `released` and `unknown` do not
-     * count as attempts.
+     * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task was dead-lettered. `lost`: the task was no
+     * longer leased to this worker, for example because another worker took it or it was cancelled; nothing was changed. A success
+     * can also be `lost` if Redis' first reply to it did not arrive. `released`: the worker handed the task back at shutdown; if that
+     * call failed, the lease ends by itself, and the attempt counts. `unknown`: the task was handed back, because this process has no
+     * handler for its name; the attempt does not count.
      */
     readonly outcome: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
-    /** Time from when the attempt was due until it was taken, ms by Redis' clock; never negative. */
+    /** `lateMs` of the TaskContext, ms by Redis' clock; never negative. */
     readonly lateMs: number;
-    /** Time from when the attempt was taken until Redis had its outcome, ms. */
+    /** Time from the start of the attempt until this event, ms. */
     readonly durationMs: number;
-    /** Error of a failed attempt; undefined if the attempt did not fail, or its handler used `retryLater` or `deadLetter`. */
+    /**
+     * Error of a failed attempt, or UnknownTaskError for a task that no worker had a handler for; undefined if the attempt did not
+     * fail, or its handler used `retryLater` or `deadLetter`.
+     */
     readonly error?: unknown;
   };
 
-  /** Tasks were dead-lettered, because their leases ended in their last attempt: the worker died, stood still or could not reach Redis. */
+  /** Tasks were dead-lettered, because their leases ended in their last attempt, for example because the worker died. */
   readonly tasksBuried: {
     readonly queue: string;
     readonly count: number;
@@ -33,8 +36,8 @@ export interface DelayedTaskEvents {
   };
 
   /**
-   * A call of the worker to Redis failed. The worker tries again, except for `release`: those tasks wait for the end of their
-   * leases.
+   * A call of the worker to Redis failed. Until it stops, the worker tries again, except for `release`: if that call did not run, the
+   * tasks wait for the end of their leases.
    */
   readonly callFailed: {
     readonly queue: string;

@@ -62,8 +62,9 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Schedules tasks, in steps of up to 100 tasks of a partition and about 4 MiB. Each step is atomic. If a step fails, the tasks of
-   * other steps, and after UnknownOutcomeError its own, may be scheduled. If each task has an `id`, repeat the call after an error.
+   * Schedules tasks, in steps of up to 100 tasks of a partition and 4,194,304 characters; a larger task is a step of its own. Each
+   * step is atomic. If a step fails, the tasks of other steps, and after UnknownOutcomeError its own, may be scheduled. If each task
+   * has an `id` and `onConflict` is `keep`, repeat the call after an error: a task that exists is not scheduled twice.
    *
    * @returns one result for each task, in the order of the tasks
    * @throws InvalidTaskError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
@@ -80,7 +81,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * `evenRunning: true`, a running task is removed as well, and the outcome of its attempt changes nothing. A dead letter stays,
    * and the call returns `dead`; `drop` removes dead letters.
    *
-   * @returns `unknown` if no task has the id
+   * @returns `unknown` if no task has the id, or the task is done
    * @throws InvalidTaskError; the errors of ScriptRegistry.run()
    */
   cancel(id: string, options: { readonly evenRunning?: boolean } = {}): Promise<CancelResult> {
@@ -98,10 +99,10 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Returns a task; undefined if no task has the id, or the task is done and its result is not kept.
+   * Returns a task; undefined if no task has the id, or the task was done more than `keepResultMs` ago.
    *
    * @param task definition of the task, for the type of the payload
-   * @throws InvalidTaskError, also if the task has another name than the definition; the errors of ScriptRegistry.run()
+   * @throws InvalidTaskError, also if a task that is not done has another name than the definition; the errors of ScriptRegistry.run()
    */
   get<Payload = unknown>(id: string, task?: TaskDefinition<Payload>): Promise<TaskView<Payload> | undefined> {
     return this.queue.get(id, task) as Promise<TaskView<Payload> | undefined>;
@@ -196,7 +197,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
     }
     if (noted === partitions) return;
     throw new DelayedTaskSetupError(
-      `DelayedTaskModule: partitions is ${partitions}, but queue ${queue} was created with ${noted}. This app would ` +
+      `DelayedTaskModule: partitions is ${partitions}, but queue ${queue} was created with ${noted}. This app might ` +
         `not find all tasks. Set partitions to ${noted}, use another queue, or empty this queue and delete the key ` +
         `${this.queue.partitions.layout}.`,
     );

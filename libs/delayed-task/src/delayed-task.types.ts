@@ -15,9 +15,9 @@ export interface Backoff {
 
 /** Due time of a task, by Redis' clock. Give `delayMs` or `runAtMs`, not both; without them, the task is due now. */
 export interface DueTime {
-  /** Time from now, ms; integer of at most 100 years. A negative delay means now. */
+  /** Time from now, ms; integer from -100 years to 100 years. A negative delay means now. */
   readonly delayMs?: number;
-  /** Instant, ms since 1970; integer, at most 100 years ahead. An instant in the past means now. */
+  /** Instant, ms since 1970; integer from 0, at most 100 years ahead. An instant in the past means now. */
   readonly runAtMs?: number;
 }
 
@@ -72,12 +72,15 @@ export interface ScheduleResult {
   readonly runAtMs: number;
 }
 
-/** Result of `cancel`. `running` and `dead`: the task is running or a dead letter, and stays. `unknown`: no task has the id. */
+/**
+ * Result of `cancel`. `running` and `dead`: the task is running or a dead letter, and stays. `unknown`: no task has the id, or the
+ * task is done.
+ */
 export type CancelResult = 'cancelled' | 'running' | 'dead' | 'unknown';
 
 /**
- * Result of `reschedule`. `running` and `dead`: the task is leased to a worker or a dead letter, and stays. `unknown`: no task has
- * the id.
+ * Result of `reschedule`. `running` and `dead`: a worker leased the task, or it is a dead letter, and it stays; `running` also if the
+ * lease has ended and no worker has taken the task since. `unknown`: no task has the id, or the task is done.
  */
 export type RescheduleResult =
   { readonly status: 'rescheduled'; readonly runAtMs: number } | { readonly status: 'running' | 'dead' | 'unknown' };
@@ -90,13 +93,15 @@ export interface TaskContext {
   readonly attempt: number;
   /** Most attempts of the task. */
   readonly attempts: number;
-  /** When this attempt was due, ms since 1970 by Redis' clock. */
+  /**
+   * When this attempt was due, ms since 1970 by Redis' clock. If it follows an attempt whose lease ended: when that attempt was due.
+   */
   readonly runAtMs: number;
-  /** Time from when the attempt was due until it was taken, ms by Redis' clock; never negative. */
+  /** Time from `runAtMs` until the attempt was taken, ms by Redis' clock; never negative. */
   readonly lateMs: number;
   /**
-   * Fires after `timeoutMs`, when the lease has ended, when a renewal finds that the task was cancelled, replaced or taken over,
-   * or when the app shuts down and `drainMs` is over. The handler should then stop its work.
+   * Fires after `timeoutMs`, when the lease has ended, when a renewal finds that the task was cancelled, replaced, taken over or
+   * lost, or when the app shuts down and `drainMs` is over. The handler should then stop its work.
    */
   readonly signal: AbortSignal;
 }
@@ -113,7 +118,8 @@ export type TaskHandler<Payload = any> = (payload: Payload, task: TaskContext) =
 export interface HandlerOptions {
   /**
    * How long one attempt may take, ms; integer from 1 to 2^31 - 1. After that the signal fires, and the handler has `abortGraceMs`
-   * to end. If the handler throws an error, or has not ended by then, the attempt has failed. Default: the module's.
+   * to end. If the handler throws an error, or has not ended by then, the attempt has failed. Default: that of the definition, or
+   * else the module's.
    */
   readonly timeoutMs?: number;
 }
@@ -133,8 +139,8 @@ export interface TaskDefinition<Payload = unknown> extends TaskDefinitionOptions
 export interface TaskView<Payload = unknown> {
   readonly id: string;
   /**
-   * `waiting`: for an attempt. `running`: a worker has leased the task. `dead`: no further attempt follows, see `replay`. `done`:
-   * the task is done, and Redis still has its result, or the reason why the result could not be kept (`error`).
+   * `waiting`: for an attempt. `running`: a worker leased the task; the lease may have ended (`atMs`). `dead`: no further attempt
+   * follows, see `replay`. `done`: the task was done within the last `keepResultMs`.
    */
   readonly state: 'waiting' | 'running' | 'dead' | 'done';
   /** Name of the task. If the task is done: '', `payload` is undefined, and both numbers of attempts are 0. */
@@ -152,15 +158,18 @@ export interface TaskView<Payload = unknown> {
   readonly attemptsMade: number;
   /** Most attempts of the task. */
   readonly attempts: number;
-  /** Why the last failed attempt failed. If the task is done: why its result was not kept. At most 1,000 characters; else ''. */
+  /**
+   * Why the last failed attempt failed, or the task was dead-lettered. If the task is done: why its result was not kept. At most
+   * 1,000 characters; else ''.
+   */
   readonly error: string;
   /** Result of a done task; undefined in other states, without a result, and if it could not be kept (see `error`). */
   readonly result: unknown;
 }
 
 /**
- * A dead letter: a task whose last attempt failed or lost its lease, that its handler gave up, or that workers without a handler
- * handed back for `unknownTaskMs`.
+ * A dead letter: a task whose last attempt failed or lost its lease, that its handler gave up or ended with InvalidOutcomeError, or
+ * that workers without a handler handed back for `unknownTaskMs`. Fields that Redis has lost are '', null or 0.
  */
 export interface DeadTask {
   readonly id: string;
@@ -170,7 +179,7 @@ export interface DeadTask {
   readonly attemptsMade: number;
   /** Most attempts of the task. */
   readonly attempts: number;
-  /** Text of the last error, or the reason of `deadLetter`; at most 1,000 characters. */
+  /** Why the task was dead-lettered, such as the text of the last error or the reason of `deadLetter`; at most 1,000 characters. */
   readonly error: string;
   /**
    * When an attempt first failed; ms since 1970 by Redis' clock. If none did: when the task was dead-lettered because its lease had
@@ -213,8 +222,9 @@ export interface QueueStats {
   readonly waiting: number;
   /** Waiting tasks that are due, and that no worker has taken yet. */
   readonly overdue: number;
+  /** Tasks that a worker leased, including those whose lease has ended and that no worker has taken since. */
   readonly running: number;
   readonly dead: number;
-  /** Time since the first overdue task was due, ms; 0 if no task is overdue. It grows while no worker takes tasks. */
+  /** Time since the first overdue task was due, ms; 0 if no task is overdue. */
   readonly lateMs: number;
 }

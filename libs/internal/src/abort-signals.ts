@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 
 /**
- * Allows any number of listeners on a signal, and returns the signal. By default Node warns of a memory leak at the eleventh
+ * Allows any number of listeners on a signal, and returns the signal. By default, Node 20 warns of a memory leak at the eleventh
  * listener, even if eleven operations just run at the same time. Each operation must remove its listener when it ends.
  */
 export function unlimitedListeners(signal: AbortSignal): AbortSignal {

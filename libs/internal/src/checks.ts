@@ -21,8 +21,8 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * Returns true if the object is an instance of a class, because its prototype has a prototype. The prototype is not compared
- * with Object.prototype, since each realm (such as a `vm` context) has its own.
+ * Returns true if the object's prototype has a prototype, as that of a class instance has. The prototype is not compared with
+ * Object.prototype, since each realm (such as a `vm` context) has its own.
  */
 function hasClass(object: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);
@@ -40,8 +40,7 @@ export function isIdOf(value: unknown, maxChars: number): value is string {
 }
 
 /**
- * Checks for the options of a module, a decorator or a call. Each check returns the value, or throws an error that names the
- * owner of the options, the option, the value and what is allowed:
+ * Checks for the options of a module, a decorator or a call. Each check returns the value, or throws an error such as
  * `LockModule: leaseMs is "30s". Expected an integer from 10 to 2147483647.`
  * See DECISIONS.md: options-refused-by-one-class
  */
@@ -128,12 +127,12 @@ export class Checks {
     const kind = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
     if (!kind) return this.refuse(name, value, expected);
     const seen = this.nameOf(name);
-    const article = seen === '' ? 'The options are' : `${seen} is`;
-    throw this.error(`${article} a ${kindOf(value).slice('[object '.length, -1)}. Expected ${expected}.`);
+    const subject = seen === '' ? 'The options are' : `${seen} is`;
+    throw this.error(`${subject} of the type ${kindOf(value).slice('[object '.length, -1)}. Expected ${expected}.`);
   }
 
   /**
-   * Checks for an object that has only known names. The names of an instance of a class are not checked.
+   * Checks for an object that has only known names. The names are not checked if the object has a class.
    *
    * @param name '' for the options themselves
    */

@@ -14,7 +14,7 @@ import { timesProvided } from './handlers';
 
 /** Settings that Nest needs before the options are resolved. `forRootAsync` takes them next to the factory. */
 export interface ModuleExtras {
-  /** True: every module of the app can inject what this module exports. Default true. */
+  /** True: every module of the app can inject what this module exports. */
   readonly isGlobal?: boolean;
   /** Name of the ScriptRegistry that runs the scripts. Default: the ScriptRegistry without a name. */
   readonly registry?: string;
@@ -24,8 +24,8 @@ export interface ModuleExtras {
 export interface LuanestModuleClass<Options extends object, Extras extends object> {
   new (): object;
   /**
-   * Makes the module, for the imports of the root module. Invalid values make the boot of the app fail with InvalidOptionError,
-   * and so does a second import, unless the module may be imported several times.
+   * Makes the module, for the imports of the root module. Invalid values make the boot of the app fail with InvalidOptionError.
+   * So does the result of a second `forRoot` or `forRootAsync`, unless the module may be imported several times.
    *
    * @throws InvalidOptionError if the options are not an object, or `isGlobal` or `registry` is invalid
    */
@@ -55,10 +55,10 @@ export interface ModuleDefinition<Options extends object, Extras extends object,
   readonly isGlobal?: boolean;
   /** Further settings of this module that Nest needs before the options are resolved, with their defaults. */
   readonly extras?: { readonly [Name in Exclude<keyof Extras, keyof ModuleExtras>]: Extras[Name] };
-  /** Checks the options and fills in the defaults; runs once, when the app boots. */
+  /** Checks the options and fills in the defaults; runs when the app boots. */
   readonly resolve: (options: Options) => Resolved;
   /**
-   * Returns a token that an app may provide only once, because two modules would use the same Redis keys without knowing of each
+   * Returns a token that only one module of an app may provide, because two would use the same Redis keys without knowing of each
    * other. Default: the token of the resolved options. Null: the module may be imported any number of times.
    */
   readonly once?: ((extras: Extras) => InjectionToken) | null;
@@ -72,8 +72,8 @@ const IMPORT_ONCE =
   'Import it once, in the root module, without isGlobal: false. Every other module can then inject what it provides';
 
 /**
- * Makes the base class of a module with `forRoot` and `forRootAsync`. Options are checked and resolved once, when the app
- * boots, and a second import is refused unless `once` is null.
+ * Makes the base class of a module with `forRoot` and `forRootAsync`. Options are checked and resolved when the app boots. A second
+ * module that provides the token of `once` is refused.
  *
  * @returns the class to extend
  */
@@ -129,7 +129,7 @@ function objectOf<T>(checks: Checks, options: T): T {
   return checks.object('', options, 'an object; a factory of forRootAsync must return one');
 }
 
-/** Returns a provider that calls the constructor of a class with the providers that `inject` names. */
+/** Returns a provider of a class. Its constructor gets the providers that `inject` names. */
 export function constructed<T, Arguments extends unknown[]>(
   type: new (...args: Arguments) => T,
   ...inject: NonNullable<FactoryProvider['inject']>

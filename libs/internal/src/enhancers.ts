@@ -43,7 +43,7 @@ export interface EnhancedMethod {
    * Runs the filters on an error of `run`, with the arguments of the call.
    *
    * @returns what the filter returned that caught the error
-   * @throws the error if no filter catches it, or the filter returns nothing; the error that the filter throws
+   * @throws the error if no filter catches it, or a filter that is not async returns nothing; the error that the filter throws
    */
   readonly filter: (error: unknown, ...args: unknown[]) => Promise<unknown>;
 }

@@ -18,7 +18,7 @@ export interface ExploreOptions {
 }
 
 /**
- * Finds the methods of all controllers and providers of an app. A class that two modules provide has two instances, so its
+ * Finds the methods of all controllers and providers of an app. If a class has two instances, because two modules provide it, its
  * methods are found twice.
  */
 export function* exploreMethods(
@@ -45,8 +45,8 @@ export const NOT_A_SINGLETON =
   'its class is request-scoped or transient, or depends on a request-scoped class, so there is no instance to call. Make it a singleton';
 
 /**
- * Returns the one instance of a provider or controller; undefined if there is none, or if its class is request-scoped or transient,
- * or depends on a request-scoped class.
+ * Returns the one instance of a provider or controller; undefined without an instance, or if its class is request-scoped or
+ * transient, or depends on a request-scoped class.
  */
 export function singletonOf(wrapper: Wrapper): object | undefined {
   if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient) return undefined;

@@ -7,7 +7,7 @@ const MAX_DELAY_MS = 366 * 86_400_000;
 
 /**
  * The options of `retryLater` or the reason of `deadLetter` are invalid, or the method that handles a stream's messages was
- * replaced by a value that is not a function. The work is not tried again: it is dead-lettered at once.
+ * replaced by a value that is not a function. Work whose attempt fails with this error is dead-lettered at once.
  */
 export class InvalidOutcomeError extends LuanestError {
   readonly code = 'INVALID_OUTCOME';
@@ -15,7 +15,7 @@ export class InvalidOutcomeError extends LuanestError {
 
 /** Options of `retryLater`. */
 export interface RetryLaterOptions {
-  /** Delay from now, ms; integer, at most 366 days. A negative delay counts as 0, such as `dueAtMs - Date.now()` after `dueAtMs`. */
+  /** Delay from now, ms; safe integer, at most 366 days. A negative delay counts as 0, such as `dueAtMs - Date.now()` after `dueAtMs`. */
   readonly delayMs: number;
   /** True if this attempt counts towards `attempts`. False: the handler may ask for retries without end. Default true. */
   readonly countsAsAttempt?: boolean;
@@ -24,7 +24,7 @@ export interface RetryLaterOptions {
 const KNOWN = ['delayMs', 'countsAsAttempt'];
 
 /**
- * Describes a value by its type or class. Logs and errors use this text instead of values of the app, which may be private.
+ * Describes a value by its type or class, for logs and errors that must not show values of the app, which may be private.
  *
  * @returns text such as `a number` or `an object of Order`
  */
@@ -47,7 +47,7 @@ function checkRetry(options: RetryLaterOptions): Required<RetryLaterOptions> {
   const { delayMs, countsAsAttempt = true } = options;
   if (!isIntegerOf(delayMs, Number.MIN_SAFE_INTEGER, MAX_DELAY_MS)) {
     const seen = typeof delayMs === 'number' ? String(delayMs) : classOf(delayMs);
-    throw invalid(`delayMs is ${seen}. Expected an integer of at most ${MAX_DELAY_MS}.`);
+    throw invalid(`delayMs is ${seen}. Expected an integer from ${Number.MIN_SAFE_INTEGER} to ${MAX_DELAY_MS}.`);
   }
   if (typeof countsAsAttempt !== 'boolean') {
     throw invalid(`countsAsAttempt is ${classOf(countsAsAttempt)}. Expected true or false.`);

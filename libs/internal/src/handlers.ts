@@ -8,12 +8,12 @@ export type Method = (...args: unknown[]) => unknown;
 
 export type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** Returns how many modules have a provider. Each `forRoot()` of a lib adds one module. */
+/** Returns how many modules have a provider. */
 export function timesProvided(modules: ModulesContainer, provider: InjectionToken): number {
   return [...modules.values()].filter(({ providers }) => providers.has(provider)).length;
 }
 
-/** Returns the prototype of a provider's instance, also before the instance exists. */
+/** Returns the prototype of a provider's instance; before the instance exists, the prototype of its class. */
 export function prototypeOf({ instance, metatype }: Wrapper): object | undefined {
   const object = instance as unknown;
   if (typeof object === 'object' && object !== null) {
@@ -22,7 +22,7 @@ export function prototypeOf({ instance, metatype }: Wrapper): object | undefined
   return typeof metatype === 'function' ? (metatype.prototype as object | undefined) : undefined;
 }
 
-/** Returns the method with this name, own or inherited; undefined if there is none. Getters are not called. */
+/** Returns the method with this name, own or inherited; undefined if no method has it. Getters are not called. */
 export function methodOf(prototype: object, name: string): Method | undefined {
   for (let at: object | null = prototype; at; at = Object.getPrototypeOf(at) as object | null) {
     const descriptor = Object.getOwnPropertyDescriptor(at, name);

@@ -18,7 +18,8 @@ export function spread(text: string): number {
 }
 
 /**
- * Returns hash tags whose slots are distributed evenly, so that masters with equally many slots get about equally many tags.
+ * Returns hash tags, one in each of `count` slot ranges of about equal size. So masters that have equally many adjacent slots get
+ * about equally many tags.
  *
  * @param count number of tags; with another count, the tags may differ
  * @param name first part of each tag; text without braces; default: none

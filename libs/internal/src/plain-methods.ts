@@ -6,7 +6,7 @@ type InjectDecorator = (target: object, key: string | symbol | undefined, index?
 let allowed = false;
 /** Functions that make an injected service optional. Each is called when plain methods are allowed. */
 const required: (() => void)[] = [];
-/** Services of objects that Nest did not inject into, such as those of `useFactory`, by the class of the service. */
+/** Services of objects, by the class of the service; for objects that Nest did not inject into, such as those of `useFactory`. */
 const given = new WeakMap<object, Map<Type, unknown>>();
 
 /**
@@ -38,7 +38,7 @@ export function giveService<T>(object: object, service: Type<T>, value: T): void
 }
 
 /**
- * Returns the service of a decorated object. It is partial, because a mock may have some of its methods only.
+ * Returns the service of a decorated object; undefined without one. It is partial, because a mock may have some of its methods only.
  *
  * @param property the property that has `InjectService`
  */

@@ -18,8 +18,8 @@ export function oneLine(text: string): string {
 }
 
 /**
- * Returns a value as text for a message: one line, cut to 80 characters. Objects are printed as `an object`, since they may hold
- * secrets or a `toString` that throws. Never throws.
+ * Returns a value as text for a message: one line, at most 80 characters of the value. Of an array, shows only the length; of a
+ * Date, the time; of other objects, `an object`, since they may hold secrets or a `toString` that throws. Never throws.
  * See DECISIONS.md: messages-quote-no-objects
  */
 export function shown(value: unknown): string {
@@ -39,8 +39,8 @@ function isError(thrown: unknown): thrown is NodeJS.ErrnoException {
 }
 
 /**
- * Returns the message of a thrown value. Node's error for a host with several addresses, such as localhost, has no message;
- * for an error without a message returns its code or its name. Never throws.
+ * Returns the message of an error, or its code or name if it has no message, as some errors of Node for a host with several addresses.
+ * Other thrown values are printed as by `shown`. Never throws.
  */
 export function messageOf(thrown: unknown): string {
   try {
@@ -48,16 +48,16 @@ export function messageOf(thrown: unknown): string {
     const [text = ''] = [thrown.message, thrown.code, thrown.name].filter(Boolean);
     return text;
   } catch {
-    return 'an error that cannot be shown';
+    return 'a thrown value that cannot be shown';
   }
 }
 
-/** Returns a thrown value as text for a message: name and message of an error, other values as `shown` does. Never throws. */
+/** Returns a thrown value as text for a message: an error as `String()` does, other values as `shown` does. Never throws. */
 export function thrownText(thrown: unknown): string {
   try {
     return isError(thrown) ? String(thrown) : shown(thrown);
   } catch {
-    return 'an error that cannot be shown';
+    return 'a thrown value that cannot be shown';
   }
 }
 
@@ -79,6 +79,6 @@ export function thrownKind(thrown: unknown): string {
   try {
     return isError(thrown) ? classNameOf(thrown) : `a thrown ${typeof thrown}`;
   } catch {
-    return 'an error that cannot be shown';
+    return 'a thrown value that cannot be shown';
   }
 }

@@ -4,7 +4,7 @@ const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Repeats calls to Redis until they succeed. Use it only for scripts that give a replay the first result, or are harmless
+ * Makes calls to Redis, and repeats those that fail. Use it only for scripts that give a replay the first result, or are harmless
  * twice. The pauses grow from 20 ms to 1 s; each pause is shortened at random by up to half.
  */
 export class Retries<During extends string> {
@@ -21,11 +21,11 @@ export class Retries<During extends string> {
   }
 
   /**
-   * Makes a call, and repeats it until it succeeds.
+   * Makes a call, and repeats it until it succeeds, `until` returns true, or `close` is called.
    *
    * @param during name of the step, for `failed`
    * @param until returns true when the call need not be repeated any more
-   * @returns the result of the call; undefined if it did not succeed before `until` returned true or `close` was called
+   * @returns the result of the call; undefined if no call succeeded
    */
   async run<T>(during: During, until: () => boolean, call: () => Promise<T>): Promise<T | undefined> {
     const running = this.repeat(during, until, call);
@@ -37,7 +37,7 @@ export class Retries<During extends string> {
     }
   }
 
-  /** Makes a call once, for work that other code repeats later. @returns its result; undefined if the call failed */
+  /** Makes a call once, for work that other code repeats later. @returns its result; undefined if it failed, or after `close` */
   async once<T>(during: During, call: () => Promise<T>): Promise<T | undefined> {
     let called = false;
     return this.run(
@@ -55,7 +55,7 @@ export class Retries<During extends string> {
     while (this.outstanding.size > 0) await Promise.allSettled(this.outstanding);
   }
 
-  /** Ends all pauses. After that, no call is repeated. */
+  /** Ends all pauses. After that, no call begins. */
   close(): void {
     this.closed = true;
     for (const wake of [...this.waits]) wake();

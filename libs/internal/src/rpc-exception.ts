@@ -3,7 +3,7 @@ type ExceptionClass = new (body: object) => Error;
 let loaded: ExceptionClass | undefined;
 
 function load(): ExceptionClass {
-  // The package is optional. An import, or for a bundler a `require` outside of `try`, would make it mandatory.
+  // The package is optional. A static import, or for a bundler a `require` outside of `try`, would make it mandatory.
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     return (require('@nestjs/microservices') as { RpcException: ExceptionClass }).RpcException;

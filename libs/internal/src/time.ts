@@ -43,7 +43,7 @@ const realTime: TimeSource = {
     timer instanceof RealTimeout ? clearRealTimeout(timer) : clearTimeout(timer as NodeJS.Timeout | undefined),
 };
 
-/** The time of this process. The libs use it for all that an option or a document gives a duration or a date. */
+/** The time of this process. The libs use it for durations and dates that options or documents name. */
 export const time: TimeSource = { ...realTime };
 
 let replaced = false;
@@ -74,10 +74,7 @@ export function replaceTime(source: TimeSource): () => void {
   };
 }
 
-/**
- * Calls back in a `setImmediate`: after the I/O callbacks of this turn of the event loop. Fake timers of a test do not stop it,
- * because the function is read here, before a test replaces it.
- */
+/** `setImmediate`, read here before a test replaces it, so that fake timers of the test do not stop it. */
 export const nextTurn: (callback: () => void) => NodeJS.Immediate = timers.setImmediate;
 
 /** Calls back after real time, also under fake timers of a test: for the next check of a condition that no clock controls. */
@@ -91,7 +88,7 @@ function classOfTimers(): new () => NodeJS.Timeout {
   return timer.constructor as new () => NodeJS.Timeout;
 }
 
-/** Returns how much time really has passed since some moment, ms: for durations that are only measured or logged. */
+/** Returns `performance.now()`, ms, also while the time is replaced: for durations that are only measured or logged. */
 export function measuredMs(): number {
   return performance.now();
 }

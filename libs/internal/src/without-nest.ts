@@ -1,3 +1,3 @@
-// Second door of this lib, for code that must not load Nest.
+// Second entry point of this lib, for code that must not load Nest.
 export { Checks, type KnownOptions } from './checks';
 export { LuanestError } from './errors';

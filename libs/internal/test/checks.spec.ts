@@ -24,7 +24,7 @@ describe('checks of options', () => {
     ['onClosed is 1. Expected a function.', () => checks.optionalFn('onClosed', 1)],
     ['rules is an object. Expected an array of rules.', () => checks.list('rules', {}, 'an array of rules')],
     ['The options are an array of 0. Expected an object.', () => checks.object('', [])],
-    ['streams is a Map. Expected an object.', () => checks.object('streams', new Map())],
+    ['streams is of the type Map. Expected an object.', () => checks.object('streams', new Map())],
     [
       'breaker is null. Expected an object. Known options: openMs.',
       () => checks.options('breaker', null, { openMs: 1 }),

@@ -9,7 +9,7 @@ it('the message of a thrown value is never empty', () => {
   const thrown = [new Error('broken'), refused, new AggregateError([]), foreign, 'text', { toString: 1 }, proxy];
   expect(thrown.map(messageOf)).toEqual([
     ...['broken', 'ECONNREFUSED', 'AggregateError', 'of another realm'],
-    ...['"text"', 'an object', 'an error that cannot be shown'],
+    ...['"text"', 'an object', 'a thrown value that cannot be shown'],
   ]);
 });
 
@@ -23,7 +23,7 @@ it('text that is shown in a log is one line, and shows no text of an error', () 
   expect(shown('a\nb\u2028\u0085')).toBe('"a\\nb "');
   expect([new OrderError('secret'), forged, foreign, 'secret', undefined, proxy].map(thrownKind)).toEqual([
     ...['OrderError', 'TypeError', 'TypeError'],
-    ...['a thrown string', 'a thrown undefined', 'an error that cannot be shown'],
+    ...['a thrown string', 'a thrown undefined', 'a thrown value that cannot be shown'],
   ]);
   expect(classOf(JSON.parse('{ "constructor": { "name": "secret" } }'))).toBe('an object of Object');
 });

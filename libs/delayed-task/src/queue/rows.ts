@@ -4,7 +4,7 @@ export interface TakenTask {
   /** The text that `schedule` stored for the task. RecordReader parses it. */
   readonly record: string;
   readonly attempt: number;
-  /** When this attempt was due, ms by Redis' clock. */
+  /** `runAtMs` of the TaskContext, ms by Redis' clock. */
   readonly runAtMs: number;
 }
 

@@ -55,7 +55,7 @@ export function whenOf({ delayMs, runAtMs }: DueTime): string {
     return `d${Math.max(0, taskInput.integer('delayMs', delayMs ?? 0, -MAX_DURATION_MS, MAX_DURATION_MS))}`;
   }
   if (!isIntegerOf(runAtMs, 0, time.nowMs() + MAX_DURATION_MS)) {
-    taskInput.refuse('runAtMs', runAtMs, 'an integer of ms since 1970, at most 100 years ahead');
+    taskInput.refuse('runAtMs', runAtMs, 'an integer of ms since 1970, from 0 to 100 years ahead');
   }
   return `a${runAtMs}`;
 }
@@ -127,7 +127,7 @@ export class RecordWriter {
           checkKeep(keepResultMs ?? defaults.keepResultMs, taskInput),
           backoff === undefined ? defaults.backoff : resolveBackoff(backoff, taskInput),
         );
-    // The fields are separated by line breaks, which neither JSON nor checked names contain.
+    // The fields are separated by line breaks, which neither this JSON nor checked names contain.
     const json = encodeJson('payload', payload === undefined ? null : payload, defaults.maxPayloadBytes);
     return `${start}${name}\n${json}`;
   }

@@ -33,7 +33,7 @@ import { definitionOf } from '../define-task';
  * See DECISIONS.md: schedule-remembers-its-call
  */
 export const OPERATION_MS = 60_000;
-/** How long Redis keeps the number of partitions after the last boot, ms: 90 days. */
+/** How long Redis keeps the number of partitions after the last boot of an app with the queue, ms: 90 days. */
 const LAYOUT_MS = 90 * 86_400_000;
 /** Most calls of one `scheduleMany` that are in flight at the same time. */
 const CALLS_AT_A_TIME = 32;
@@ -95,8 +95,8 @@ export class TaskQueue {
   }
 
   /**
-   * Schedules tasks, in calls of at most 100 tasks of one partition and about 4 MiB. After the first call that fails, no further
-   * call is begun.
+   * Schedules tasks, in calls of at most MAX_CHUNK tasks of one partition and MAX_CHUNK_CHARS. After the first call that fails, no
+   * further call is begun.
    *
    * @throws InvalidTaskError, TaskTooLargeError before anything is sent; the error of a call that failed
    */

@@ -8,7 +8,7 @@ ARGV[1..]  pairs   list(str)  id, token; 1 to 300 of them
 
 Returns {done, id, ...}
   done  int  tasks that were removed
-  id    str  id of a task that was not removed, because it was taken over, cancelled, replaced, or removed before
+  id    str  id of a task that was not removed, because it is no longer leased to the worker
 
 O(n log m). TTL: none. Clock: none. Replay: changes nothing; lists the tasks that the first call removed as not
 removed.

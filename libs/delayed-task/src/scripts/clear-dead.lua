@@ -9,7 +9,7 @@ KEYS[5]  waits      string  <prefix>:delayed-task:{<partition>}:waits
 KEYS[6]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]  verb         str         'replay': the tasks are due now and start at attempt 1 | 'drop': the tasks are deleted
 ARGV[2]  name         str         selects tasks of this name; '' for all names
-ARGV[3]  untilMs      int         ms of the last dead letter to read; at most Redis' time
+ARGV[3]  untilMs      int         ms of the last dead letter to read; a later time than Redis' counts as Redis' time
 ARGV[4]  afterMs      int         ms of the last dead letter that was read before; to begin, ms of the first dead letter to read
 ARGV[5]  afterId      str         id of the last dead letter that was read before; '' to begin
 ARGV[6]  limit        int 1..100  most dead letters that are read

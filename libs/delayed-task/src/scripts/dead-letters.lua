@@ -4,7 +4,7 @@ dead-letters: read a page of the dead letters of a partition, the oldest first.
 KEYS[1]  dead   zset  <prefix>:delayed-task:{<partition>}:dead
 KEYS[2]  tasks  hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[3]  runs   hash  <prefix>:delayed-task:{<partition>}:runs
-ARGV[1]  untilMs  int         ms of the last dead letter to read; at most Redis' time
+ARGV[1]  untilMs  int         ms of the last dead letter to read; a later time than Redis' counts as Redis' time
 ARGV[2]  afterMs  int         ms of the last dead letter that was read before; 0 to begin
 ARGV[3]  afterId  str         id of that dead letter, which may be gone by now; '' to begin
 ARGV[4]  limit    int 1..256  most dead letters

@@ -10,10 +10,11 @@ KEYS[6]  result  string  <prefix>:delayed-task:{<partition>}:result:<id>
 ARGV[1]  id      str
 
 Returns {atMs, state, record, run, result}
-  atMs    int  ms when a waiting task is due, when the lease ends, or when the task was dead-lettered; 0 in other states
+  atMs    int  ms when a waiting task is due, when the lease ends, or when the task was dead-lettered; 0 in other states, and for a
+               task that is in none of the zsets
   state   'waiting' | 'running' | 'dead' | 'done': only the result is left | '': there is no such task
   record  str  value in `tasks`; '' without a task
-  run     str  value in `runs`; '' if the task was never taken
+  run     str  value in `runs`; '' without one
   result  str  '<token> <ms> <JSON>'; '' unless the state is 'done'
 
 O(log n). TTL: untouched. Clock: none. Replay: reads again.

@@ -15,8 +15,8 @@ ARGV[4]  operationMs  int   how long the reply is kept for a replay, ms
 
 Returns {runAtMs, status}
   runAtMs  int  new due time, ms; 0 unless the task was moved
-  status   'moved' | 'running' and 'dead': the task is in this state and stays | 'unknown': there is no such task; with
-           ARGV[3] 'dead', no such dead letter
+  status   'moved' | 'running' and 'dead': the task is leased, also if the lease has ended, or a dead letter, and stays |
+           'unknown': there is no such task; with ARGV[3] 'dead', no such dead letter
 
 O(log n). TTL: the operation's. Clock: Redis. Replay: returns moved again while the operation is kept.
 ]]

@@ -4,7 +4,7 @@ they wait for. If the id exists, the caller must use `schedule`.
 
 KEYS[1]  due        zset    <prefix>:delayed-task:{<partition>}:due      id -> ms when it is due
 KEYS[2]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record, and when it was first due
-KEYS[3]  waits      string  <prefix>:delayed-task:{<partition>}:waits    due time for which workers wait; also the channel
+KEYS[3]  waits      string  <prefix>:delayed-task:{<partition>}:waits    ms until which workers wait; also the channel
 KEYS[4]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]  id           str
 ARGV[2]  when         str   'd<ms>' for a delay or 'a<ms>' for an instant

@@ -6,7 +6,7 @@ KEYS[2]    leased     zset    <prefix>:delayed-task:{<partition>}:leased   id ->
 KEYS[3]    tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record, and when it was first due
 KEYS[4]    runs       hash    <prefix>:delayed-task:{<partition>}:runs     id -> attempts and token
 KEYS[5]    dead       zset    <prefix>:delayed-task:{<partition>}:dead     id -> ms when it was dead-lettered
-KEYS[6]    waits      string  <prefix>:delayed-task:{<partition>}:waits    due time for which workers wait; also the channel
+KEYS[6]    waits      string  <prefix>:delayed-task:{<partition>}:waits    ms until which workers wait; also the channel
 KEYS[7]    operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]    conflict     str        'keep' | 'replace', for ids that exist
 ARGV[2]    operationMs  int        how long the reply is kept for a replay, ms

@@ -8,7 +8,7 @@ KEYS[3]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
 Returns {waiting, overdue, running, dead, lateMs}
   waiting  int  tasks in `due`, including overdue tasks
   overdue  int  waiting tasks that are due and not taken yet
-  running  int  leased tasks
+  running  int  leased tasks, also if the lease has ended
   dead     int  dead letters
   lateMs   int  time since the first overdue task was due, ms; 0 if no task is overdue
 

@@ -7,10 +7,10 @@ KEYS[3]  tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[4]  runs    hash  <prefix>:delayed-task:{<partition>}:runs
 KEYS[5]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
 ARGV[1]  retentionMs  int         how long a dead letter is kept, ms
-ARGV[2]  leaseMs      int         new lease of a running task whose entry in `leased` is lost, ms; the worker of the task renews it
+ARGV[2]  leaseMs      int         new lease of a running task whose entry in `leased` is lost, ms
 ARGV[3]  taskCursor   str         where the last call stopped in `tasks`; '0' to begin
 ARGV[4]  runCursor    str         where the last call stopped in `runs`; '0' to begin
-ARGV[5]  count        int 1..256  most entries of each kind to look at
+ARGV[5]  count        int 1..256  entries of `tasks` and of `runs` to look at, approximately; most dead letters to delete
 
 Returns {expired, restored, dropped, taskCursor, runCursor}
   expired     int  dead letters that were deleted

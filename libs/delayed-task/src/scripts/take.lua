@@ -21,7 +21,7 @@ Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, l
   id       str  id of a task
   record   str  value in `tasks`
   attempt  int  number of this attempt, from 1
-  runAtMs  int  ms when this attempt was due
+  runAtMs  int  ms when this attempt was due; after an ended lease, when the attempt of that lease was due
   deadId   str  id of a task that was dead-lettered
   name     str  name of that task
   last     int  number of its last attempt
@@ -33,7 +33,7 @@ of the first call that are still leased with the token, and those that it dead-l
 -- @include writes
 -- @include run
 -- @include task-record
-local LEASE_ENDED = 'the lease ended in the last attempt, because the worker died, stood still or could not reach Redis'
+local LEASE_ENDED = 'the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis'
 local NEVER = 9007199254740991
 -- Most bytes of the records of one take. If the first record has more, its task is taken alone.
 local MOST_BYTES = 16777216

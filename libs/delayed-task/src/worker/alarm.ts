@@ -1,6 +1,6 @@
 import { time, type Timer } from '../../../internal/src';
 
-/** A sleep that `ring` ends early. If `ring` was called after the last `reset`, the sleep ends at once. */
+/** Sleeps and pauses that `ring` ends early. If `ring` was called after the last `reset`, they end at once. */
 export class Alarm {
   private rung = false;
   private wake: (() => void) | undefined;
@@ -9,7 +9,7 @@ export class Alarm {
     this.rung = false;
   }
 
-  /** Ends the current or the next sleep or pause. */
+  /** Ends the current sleep or pause, or the next one before a `reset`. */
   ring(): void {
     this.rung = true;
     this.wake?.();

@@ -1,7 +1,7 @@
 import { InvalidOutcomeError, unfinishedOutcome } from '../../../internal/src';
 
 const MAX_ERROR_CHARS = 1_000;
-/** Stored and logged for an attempt whose handler used `retryLater`. */
+/** Text for an attempt whose handler used `retryLater`. */
 const ASKED = 'the handler asked for another attempt';
 /** Logged for a task whose handler used `deadLetter`. The reason itself is not logged, because it may hold private data. */
 const GIVEN_UP = 'the handler gave up the task';
@@ -23,7 +23,7 @@ export interface Failure {
   readonly note?: string;
 }
 
-/** Returns how an attempt is settled whose handler threw a value, or returned `retryLater` or `deadLetter`. Never throws. */
+/** Returns how an attempt is settled that timed out, or whose handler threw a value or returned an outcome. Never throws. */
 export function failureOf(value: unknown): Failure {
   const outcome = unfinishedOutcome(value);
   if (outcome?.kind === 'retry-later') {
@@ -31,7 +31,7 @@ export function failureOf(value: unknown): Failure {
     return { verdict: countsAsAttempt ? 'retry' : 'postpone', delayMs, text: ASKED, note: ASKED };
   }
   if (outcome !== undefined) return { verdict: 'dead-letter', text: storable(outcome.reason), note: GIVEN_UP };
-  // Another attempt is expected to return the same invalid outcome.
+  // Another attempt is expected to make the same mistake.
   const verdict = isInvalidOutcome(value) ? 'dead-letter' : 'retry';
   return { verdict, text: messageOf(value), error: value };
 }

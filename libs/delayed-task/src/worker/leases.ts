@@ -36,14 +36,14 @@ export class Leases {
     time.clearTimer(this.timer);
   }
 
-  /** Tries once to hand the tasks of attempts back. The attempts do not count. Never throws. */
+  /** Tries once to hand the tasks of attempts back, so that the attempts do not count. Never throws. */
   async release(attempts: readonly Attempt[]): Promise<void> {
     const calls = batches(attempts).map(async ([{ due, leased, runs, waits }, batch]) => {
       const call = { keys: { due, leased, runs, waits }, args: { pairs: pairsOf(batch) } };
       try {
         await this.registry.run(releaseTasks, call);
       } catch (error) {
-        // When their leases end, other workers take the tasks, or dead-letter them after their last attempt.
+        // If the call did not run, other workers take the tasks when their leases end, or dead-letter them after their last attempt.
         this.state.reportError('release', error);
       }
     });
@@ -74,7 +74,7 @@ export class Leases {
     }
     const tookMs = Math.round(now - attempt.startedAt);
     attempt.timeout = new TaskTimeoutError(`The handler of ${attempt.name} did not end within ${tookMs} ms.`);
-    // The task stays leased for up to abortGraceMs, so that no retry runs while the handler still ends.
+    // The task stays leased for up to abortGraceMs, to give the handler time to end before a retry runs.
     // See DECISIONS.md: slot-until-the-handler-ends
     attempt.timesOutAt = now + this.options.abortGraceMs;
     attempt.abort(attempt.timeout);
@@ -102,12 +102,14 @@ export class Leases {
     if (attempt.ended) return;
     attempt.lost = true;
     attempt.abort(
-      new TaskLostError('The lease is gone: the task was taken over, cancelled or replaced, or Redis lost it.'),
+      new TaskLostError(
+        'The lease is gone, for example because the task was taken over, cancelled or replaced, or Redis lost it.',
+      ),
     );
   }
 }
 
-/** Groups attempts by partition, with at most as many in a group as one call can take. */
+/** Groups attempts by partition, with at most MAX_CHUNK in a group. */
 function batches(attempts: readonly Attempt[]): [Partition, Attempt[]][] {
   const all: [Partition, Attempt[]][] = [];
   const open = new Map<Partition, Attempt[]>();

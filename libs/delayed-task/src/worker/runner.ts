@@ -21,7 +21,7 @@ export class Runner {
     private readonly log: TaskLog,
   ) {}
 
-  /** Attempts that were settled after a timeout, and whose handlers still run. Each keeps its slot. */
+  /** Attempts whose outcome is a timeout, and whose handlers still run. Each keeps its slot. */
   get overtime(): ReadonlySet<Attempt> {
     return this.overtimeAttempts;
   }
@@ -60,7 +60,7 @@ export class Runner {
           try {
             this.follow(attempt, value);
           } catch {
-            // The value is a proxy that throws when its type is read. The handler has succeeded.
+            // The value throws when its type is read, as a Proxy can. The handler has succeeded.
             this.returned(attempt, undefined);
           }
         },
@@ -122,7 +122,7 @@ function isThenable(value: object): value is PromiseLike<unknown> {
   return 'then' in value && typeof value.then === 'function';
 }
 
-/** Returns what was thrown. If the type of that cannot be read, because it is a proxy that throws, returns another error. */
+/** Returns what was thrown. If its type cannot be read, because it is a Proxy that throws, returns another error. */
 function readable(thrown: unknown): unknown {
   try {
     void (thrown instanceof Error);

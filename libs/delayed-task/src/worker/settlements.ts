@@ -18,7 +18,7 @@ type Outcome = DelayedTaskEvents['attemptSettled']['outcome'];
 const DEFERRED: readonly Outcome[] = ['lost', 'unknown', 'dead'];
 
 /**
- * Sends the outcomes of attempts to Redis: successes without a result, and tasks without a handler, in batches, others one by one.
+ * Sends the outcomes of attempts to Redis: successes that store nothing, and tasks without a handler, in batches, others one by one.
  * Each call is repeated until it succeeds or the worker has stopped.
  */
 export class Settlements {

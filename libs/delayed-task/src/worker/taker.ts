@@ -16,10 +16,10 @@ export interface Taken {
 }
 
 /** Logged for a task that was dead-lettered because its lease ended in the last attempt. */
-const LEASE_ENDED = 'its lease ended, because the worker died, stood still or could not reach Redis';
+const LEASE_ENDED = 'its lease ended, for example because the worker died, stood still or could not reach Redis';
 
 /**
- * Leases due tasks to this worker. If a reply is lost, the call is repeated until the lease ends, and Redis returns the same tasks.
+ * Leases due tasks to this worker. If a reply is lost, the call is repeated for up to `leaseMs`, and Redis returns the same tasks.
  * See DECISIONS.md: take-is-repeatable
  */
 export class Taker {

@@ -19,8 +19,8 @@ interface LoggedTask {
 }
 
 /**
- * Writes the log lines of a worker. A line shows the class of what a handler threw, never its text, which may hold what the app
- * keeps secret. Texts of some errors of this lib are shown.
+ * Writes the log lines of a worker. A line shows the class of what a handler threw, but not its text, which may hold what the app
+ * keeps secret. Only texts of some errors of this lib are shown.
  */
 export class TaskLog {
   private readonly logger = new Logger('DelayedTask');
@@ -83,7 +83,7 @@ export class TaskLog {
     );
   }
 
-  /** Logs that handlers run on after their timeout and keep their slots, once a minute. */
+  /** Logs that handlers run on after their timeout and keep their slots, at most once a minute. */
   overtime(tasks: ReadonlySet<LoggedTask>, slots: number): void {
     if (!this.isNews('overtime', OVERTIME_AGAIN_MS)) return;
     const names = new Set([...tasks].map(({ name }) => name));
@@ -104,7 +104,7 @@ export class TaskLog {
   }
 }
 
-/** Returns a task's name and id for a log line. The id is not shortened, so that a search for the id finds the line. */
+/** Returns a task's name and id for a log line. The id is not shortened, because people search for it. */
 function named({ name, id }: LoggedTask): string {
   return `task ${shown(name)} (id ${oneLine(JSON.stringify(id))})`;
 }

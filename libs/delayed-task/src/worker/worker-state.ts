@@ -17,7 +17,7 @@ export class WorkerState {
     return this.isStopped;
   }
 
-  /** Ends the repetition of calls. After this, the worker begins no call to Redis. */
+  /** Ends the repetition of calls. After this, no call is repeated. */
   stop(): void {
     this.isStopped = true;
     this.calls.close();

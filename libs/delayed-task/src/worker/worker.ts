@@ -14,7 +14,7 @@ import { TaskLog } from './task-log';
 import { Taker } from './taker';
 import { WorkerState } from './worker-state';
 
-/** How long shutdown waits for the replies to its last calls, ms. */
+/** How long shutdown waits at most for the replies when it hands tasks back, and again for those to its last calls, ms. */
 const LAST_ANSWERS_MS = 2_000;
 
 /** Runs the tasks of a queue in this process, from bootstrap to shutdown. */
