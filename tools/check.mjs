@@ -1,6 +1,6 @@
 // @ts-check
-// npm run check: runs all scripts check:<step>, as many at the same time as there are cores. Prints the output of each step when
-// the step ends. The exit status is 1 if a step failed.
+// npm run check: runs the scripts check:<step> of the list below, as many at the same time as there are cores. Prints the output of
+// each step when the step ends. The exit status is 1 if a step failed.
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 

@@ -51,7 +51,7 @@ function findPostgres(env) {
   try {
     versions = readdirSync(DEBIAN_POSTGRES_DIR).sort((a, b) => Number(b) - Number(a));
   } catch {
-    // The folder exists only on Debian.
+    // Only Debian and systems made from it have the folder.
   }
   const candidates = [
     env.POSTGRES_BIN_DIR && join(env.POSTGRES_BIN_DIR, 'postgres'),
@@ -62,7 +62,7 @@ function findPostgres(env) {
 }
 
 /**
- * Returns the path of a tool's binary; `undefined` if there is none.
+ * Returns the path of a tool's binary; `undefined` if it was not found.
  * @param {Tool} tool
  * @param {Env} [env]
  * @returns {string | undefined}
@@ -79,7 +79,7 @@ export function findBinary(tool, env = process.env) {
 }
 
 /**
- * Returns the problem of a redis-server binary: it is too old, or another program. `undefined` if there is none.
+ * Returns the problem of a redis-server binary: it is too old, or another program. `undefined` without a problem.
  * @param {string} path
  * @returns {string | undefined}
  */
@@ -150,7 +150,7 @@ export function ensure(wanted, options = {}) {
   const needed = wanted.filter((tool) => !(tool === 'redis-server' && orRedisUrl && env.REDIS_URL));
   const named = needed.includes('redis-server') && env.REDIS_SERVER_BIN;
   if (named && !findBinary('redis-server', env))
-    return [`REDIS_SERVER_BIN is ${named}, which is not an executable file.`];
+    return [`REDIS_SERVER_BIN is ${named}, which is not an executable file, nor a command on the PATH.`];
   const missing = needed.filter((tool) => !findBinary(tool, env));
   const failure = installMissing(missing, { env, isRoot, say });
   const problems = failure === undefined ? [] : [failure];

@@ -201,8 +201,8 @@ describe('tools/generate-lua.mjs', () => {
   });
 
   it.each([
-    ['CRLF line ends', 'claim.lua', 'return 1\r\n', /claim\.lua has CRLF line ends/],
-    ['a lone CR', 'claim.lua', 'return 1\r', /claim\.lua has CRLF line ends/],
+    ['CRLF line ends', 'claim.lua', 'return 1\r\n', /claim\.lua has carriage returns/],
+    ['a lone CR', 'claim.lua', 'return 1\r', /claim\.lua has carriage returns/],
     ['another encoding', 'claim.lua', Buffer.from([0x2d, 0x2d, 0xe9]), /claim\.lua is not UTF-8/],
     ['camel case', 'claimOnce.lua', '', /claimOnce\.lua must be named in kebab-case/],
     ['a leading digit', '2-claims.lua', '', /kebab-case/],

@@ -130,7 +130,9 @@ function luaFiles(root, folder) {
   return files.sort().map((name) => {
     const path = relative(root, join(folder, name));
     if (!KEBAB_CASE.test(name))
-      throw new Error(`${path} must be named in kebab-case: letters, digits and single dashes.`);
+      throw new Error(
+        `${path} must be named in kebab-case: lower-case letters, digits and single dashes, with a letter first.`,
+      );
     const text = readSource(join(folder, name), path);
     return { path, text, directives: directivesOf(path, text) };
   });
@@ -140,14 +142,14 @@ function luaFiles(root, folder) {
  * Reads a source file.
  * @param {string} file
  * @param {string} path name of the file in errors
- * @throws Error if the file is not UTF-8, or has CRLF line ends
+ * @throws Error if the file is not UTF-8, or has carriage returns
  */
 function readSource(file, path) {
   const bytes = readFileSync(file);
   const source = bytes.toString('utf8');
   if (!Buffer.from(source, 'utf8').equals(bytes)) throw new Error(`${path} is not UTF-8.`);
   // Other line ends would change the SHA1 hash of the script.
-  if (source.includes('\r')) throw new Error(`${path} has CRLF line ends; it must have LF.`);
+  if (source.includes('\r')) throw new Error(`${path} has carriage returns. Lines must end in LF alone.`);
   return source;
 }
 

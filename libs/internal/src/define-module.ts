@@ -14,7 +14,7 @@ import { timesProvided } from './handlers';
 
 /** Settings that Nest needs before the options are resolved. `forRootAsync` takes them next to the factory. */
 export interface ModuleExtras {
-  /** True: every module of the app can inject what this module exports. */
+  /** True: every module of the app can inject what this module exports. Default true. */
   readonly isGlobal?: boolean;
   /** Name of the ScriptRegistry that runs the scripts. Default: the ScriptRegistry without a name. */
   readonly registry?: string;
@@ -69,7 +69,7 @@ export interface ModuleDefinition<Options extends object, Extras extends object,
 }
 
 const IMPORT_ONCE =
-  'Import it once, in the root module, without isGlobal: false. Every other module can then inject what it provides';
+  'Import it once, in the root module, without isGlobal: false. Every other module can then inject what it exports';
 
 /**
  * Makes the base class of a module with `forRoot` and `forRootAsync`. Options are checked and resolved when the app boots. A second

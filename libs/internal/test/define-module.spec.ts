@@ -58,7 +58,7 @@ describe('a module of defineLuanestModule', () => {
     await expect(booting).rejects.toThrow(
       new InvalidOptionError(
         'CounterModule: forRoot() or forRootAsync() is imported 2 times. Import it once, in the root module, without ' +
-          'isGlobal: false. Every other module can then inject what it provides.',
+          'isGlobal: false. Every other module can then inject what it exports.',
       ),
     );
     expect(resolved).toBe(0);

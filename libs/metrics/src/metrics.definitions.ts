@@ -36,9 +36,8 @@ function durations<const A extends readonly string[]>(
 }
 
 /**
- * Definitions of all metrics, with literal types. Values of attributes are words of the libs and names from the app's code
- * (registries, scripts, rules, contexts, jobs, tasks, queues, streams, groups). They are never a key, the id of a user or client,
- * or the text of an error.
+ * Definitions of all metrics, with literal types. Values of attributes are words of the libs and names that the app gives to
+ * registries, scripts, rules, contexts, jobs, tasks, queues, streams and groups. They are never the text of an error.
  */
 export const TABLE = Object.freeze({
   'luanest.script.group.duration': durations(
@@ -121,8 +120,8 @@ export const TABLE = Object.freeze({
     OUTCOME,
   ),
   'luanest.lock.errors': counter('{call}', 'Renewals, releases and subscriptions that failed', DURING, ERROR),
-  'luanest.scheduled_lock.runs': counter('{tick}', 'Ticks of jobs in this process, by their outcome', JOB, OUTCOME),
-  'luanest.scheduled_lock.run.duration': durations(WORK, 'How long jobs ran', JOB, OUTCOME),
+  'luanest.scheduled_lock.runs': counter('{tick}', 'Ticks, runs by hand and handler calls of this process, by outcome', JOB, OUTCOME),
+  'luanest.scheduled_lock.run.duration': durations(WORK, 'How long jobs ran under their locks', JOB, OUTCOME),
   'luanest.delayed_task.attempt.duration': durations(
     WORK,
     'How long attempts of tasks took',
@@ -179,7 +178,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.stream.oldest': gauge(
     's',
-    'Age of the oldest message that the group has not settled; 0 if there is none',
+    'Age of the oldest message that the group has not settled; 0 if it has settled all',
     ...STREAM,
   ),
 });

@@ -22,6 +22,7 @@ const MetricsModuleBase = defineLuanestModule<MetricsModuleOptions, object>({
   name: 'MetricsModule',
   optionsToken: OPTIONS,
   isGlobal: false,
+  onceRemedy: () => 'Import it once, in the root module',
   resolve: (options) => {
     const { meterProvider, tracerProvider, calls, spans, streams } = checks.options('', options, KNOWN);
     resolveOptions({ meterProvider, tracerProvider, calls, spans, streams }, checks);

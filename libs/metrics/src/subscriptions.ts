@@ -11,7 +11,7 @@ export class Subscriptions {
       try {
         handle(event as ChannelEvents[C]);
       } catch (error) {
-        diag.error(`luanest/metrics: an event of ${channel} was not counted`, error);
+        diag.error(`luanest/metrics: an event of ${channel} was not recorded completely`, error);
       }
     };
     subscribe(channel, listener);

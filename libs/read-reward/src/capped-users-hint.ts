@@ -4,7 +4,7 @@ const LAST_LOG2 = 16;
 
 /**
  * Set of users whose period was full at their last call. It only selects the script that is sent first, and never decides a
- * result. So a wrong or missing entry does no harm.
+ * result. So a wrong or missing entry costs work, but changes no result.
  *
  * The set takes 1 KiB, and up to 256 KiB for many users. Users whose hashes collide replace each other.
  * See DECISIONS.md: look-first-for-full-users
@@ -15,10 +15,10 @@ export class CappedUsersHint {
   private collisions = 0;
 
   /**
-   * Returns true if the user's period was full at the last `note`, as far as this set remembers.
+   * Returns true if the user's period was probably full at the last `note`.
    *
    * @param hash hash of the user id
-   * @param mark number that identifies rule, zone and period
+   * @param mark hash of rule, zone and period
    */
   has(hash: number, mark: number): boolean {
     return this.tags[this.slotOf(hash, mark)] === (hash ^ mark) >>> 0;

@@ -49,7 +49,7 @@ export function readGrantId(grantId: unknown): GrantParts {
     return { rule, startsAtMs: Number(start), seq: Number(seq), ...ids };
   } catch (cause) {
     throw new InvalidReadRewardInputError(
-      `grantId is ${shown(grantId)}. Expected the unchanged grantId of a result with the status rewarded.`,
+      `grantId is ${shown(grantId)}. Expected the unchanged grantId of a rewarded result or of a row of the ledger.`,
       { cause },
     );
   }

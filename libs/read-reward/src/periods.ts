@@ -18,7 +18,7 @@ export interface Periods {
   readonly gapMs: number;
   /** `gapMs` and the rule's `maxItems`, as the argument `settings` of the script `record`. */
   readonly settings: number;
-  /** Number that identifies rule, zone and period in `CappedUsersHint`. */
+  /** Hash of rule, zone and period, for `CappedUsersHint`. */
   readonly mark: number;
 }
 

@@ -19,10 +19,10 @@ export interface ReadRewardEvents {
     readonly points: number;
   };
 
-  /** Redis' clock was in none of the periods that a call sent. The call is sent again with other periods, up to four times in all. */
+  /** Redis' clock was in none of the periods that a call sent. A call is sent up to four times in all, with periods by Redis' clock. */
   readonly periodMissed: {
     readonly rule: string;
-    /** Redis' clock minus this process' clock, ms. */
+    /** Redis' clock minus this process' clock, ms; estimated when the reply came. */
     readonly skewMs: number;
   };
 }

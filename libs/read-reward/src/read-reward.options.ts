@@ -12,7 +12,7 @@ export interface RewardRule {
    * Default none.
    */
   readonly capPoints?: number;
-  /** Length of a period. `total` never ends. Default `day`. */
+  /** Length of a period. `total` ends only when Redis drops a user's items (`retentionMs`). Default `day`. */
   readonly period?: Period;
   /** IANA time zone in which periods begin. A call may pass the zone of its user instead. Default `UTC`. */
   readonly timeZone?: string;

@@ -11,7 +11,7 @@ import type { ResolvedReadRewardModuleOptions, ResolvedRewardRule } from './read
 import { lookUp, recordFully, recordRead, STATUSES, type Recorded } from './read-reward.scripts';
 import type { RecordResult, RecordStatus } from './read-reward.types';
 
-/** How often a call is sent at most, each time with other periods, while Redis' clock is in none of the periods. */
+/** How often a call is sent at most, while Redis' clock is in none of the periods that are sent. */
 export const MAX_TRIES = 4;
 
 const [REWARDED, DUPLICATE, CAPPED] = [1, 2, 3];
@@ -24,7 +24,7 @@ interface CheckedRead {
   readonly timeZone: string | undefined;
 }
 
-/** Sends each read with the cheapest script that can decide it. */
+/** Sends each read first with the cheapest script that probably can decide it. */
 export class ReadRecorder {
   private readonly cappedUsers = new CappedUsersHint();
 
@@ -37,7 +37,12 @@ export class ReadRecorder {
     private readonly token: () => string,
   ) {}
 
-  /** Records one read. @throws PeriodMissedError after MAX_TRIES tries; the errors of ScriptRegistry.run() */
+  /**
+   * Records one read.
+   *
+   * @throws InvalidReadRewardInputError for an unknown zone; PeriodMissedError after MAX_TRIES tries; the errors of
+   *   ScriptRegistry.run()
+   */
   record(read: CheckedRead): Promise<RecordResult> {
     const { rule, userId, operationId } = read;
     const periods = this.clock.around(rule, read.timeZone);

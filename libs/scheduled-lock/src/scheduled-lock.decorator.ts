@@ -17,12 +17,12 @@ export interface LockedMethod {
 }
 
 /**
- * Lets a job of `@nestjs/schedule` run only on the node that claims the tick in Redis. Put it above or below `@Cron`, `@Interval`
- * or `@Timeout`.
+ * Lets a job of `@nestjs/schedule` run only on the node that claims the tick in Redis; if the claim fails, `onRedisError` decides. Put
+ * it above or below `@Cron`, `@Interval` or `@Timeout`.
  *
  * On an HTTP or RPC handler, it sets the options for `ScheduledLockInterceptor`.
  *
- * The method calls `ScheduledLockService.run`. On an object that no app made it throws a ScheduledLockSetupError, unless the
+ * The method calls `ScheduledLockService.run`. On an object without this service it throws a ScheduledLockSetupError, unless the
  * process has imported `luanest/testing`: then it runs as it is.
  *
  * @param options options of the job. Default: those of the module, with the name `Class.method`. Invalid values are refused when

@@ -5,12 +5,12 @@ import type { JobRecord } from './scheduled-lock.types';
 export interface ScheduledLockEvents {
   /**
    * A tick of a job, a catch-up, a run by hand or a call of a locked handler ended in this process, or did not run here. For a run
-   * without a lock (`onRedisError: 'run'`), it is published when the run begins. It is not published for a catch-up that did not
-   * run, or for what comes after shutdown has begun.
+   * without a lock (`onRedisError: 'run'`), it is published when the run begins. It is not published for a catch-up that claimed no
+   * slot, for a call inside a run of the same job, or for a call after shutdown has begun.
    */
   readonly tickEnded: JobRecord & {
     readonly name: string;
-    /** The error that the job threw, or why Redis failed. */
+    /** The error that the job threw, or with which the claim failed. */
     readonly error?: unknown;
   };
 }

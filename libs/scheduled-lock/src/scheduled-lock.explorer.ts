@@ -15,7 +15,7 @@ import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import { resolveJobOptions, type ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
 import { ScheduledLockService } from './scheduled-lock.service';
 
-/** Finds decorated jobs at boot. Refuses jobs that would run without a lock, never, or twice. */
+/** Finds decorated jobs and handlers at boot. Refuses those that are set up in a way that cannot work. */
 @Injectable()
 export class ScheduledLockExplorer implements OnModuleInit {
   private readonly seen = new Map<object, Set<string>>();
@@ -47,7 +47,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
     if (!lock) return undefined;
     const methods = this.seen.get(prototype) ?? new Set();
     if (methods.has(name)) {
-      return 'its class is provided twice (by two modules, or with an alias), so each tick would fire twice. Provide the class once.';
+      return 'its class is provided twice (by two modules, or with an alias), so a job would fire each tick twice. Provide the class once.';
     }
     this.seen.set(prototype, methods.add(name));
     return undefined;
@@ -73,8 +73,8 @@ export class ScheduledLockExplorer implements OnModuleInit {
 
   /**
    * Returns the job with the guards, interceptors and filters of its method, its class and the app. What the interceptors return is
-   * the job's result, and so is what a filter returns: an error that one of them handles is not a failure of the job. A filter
-   * that returns nothing handles no error.
+   * the job's result, and so is what a filter returns: an error that one of them handles is not a failure of the job. A filter that is
+   * not async and returns nothing does not handle the error.
    *
    * @param method also has the metadata of decorators above `@ScheduledLock`
    */

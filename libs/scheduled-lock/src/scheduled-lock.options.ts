@@ -11,25 +11,28 @@ export interface ScheduledLockModuleOptions {
   readonly namespace: string;
   /** Name of this node in histories; text of 1 to 200 characters without spaces. Default `<host>:<pid>`. */
   readonly node?: string;
-  /** `leaseMs` of jobs without one, ms; integer >= 10. Default 30,000. */
+  /** `leaseMs` of jobs without one, ms; integer from 10 to 2^31 - 1. Default 30,000. */
   readonly leaseMs?: number;
   /** `onRedisError` of jobs without one. Default `skip`. */
   readonly onRedisError?: 'skip' | 'run';
-  /** `staleAfterMs` of `@Cron` jobs without one, ms; integer >= 1. Default 5,000. */
+  /** `staleAfterMs` of `@Cron` jobs without one, ms; integer from 1 to 2^31 - 1. Default 5,000. */
   readonly staleAfterMs?: number;
-  /** Longest wait for the reply to a claim, ms; integer >= 1. With `replicas`, `replicasTimeoutMs` is added. Default 2,000. */
+  /** Longest wait for the reply to a claim, ms; integer from 1 to 2^31 - 1. With `replicas`, `replicasTimeoutMs` is added. Default 2,000. */
   readonly redisTimeoutMs?: number;
   /** `replicas` of jobs without one, integer of 0 to 100. Default 0: WAIT is not used. */
   readonly replicas?: number;
-  /** Longest wait for the replicas of a claim, ms; integer >= 1. Default 1,000. */
+  /** Longest wait for the replicas of a claim, ms; integer from 1 to 2^31 - 1. Default 1,000. */
   readonly replicasTimeoutMs?: number;
   /** Number of outcomes that each job's history keeps, integer of 1 to 1,000. Default 50. */
   readonly historySize?: number;
-  /** Longest time that shutdown waits for running jobs, ms; then the signals of the runs fire. Integer >= 0. Default 10,000. */
+  /** Longest time that shutdown waits for running jobs, ms; then the signals of the runs fire. Integer from 0 to 2^31 - 1. Default 10,000. */
   readonly drainMs?: number;
-  /** Longest time that shutdown waits after the signals until it releases the locks itself, ms; integer >= 0. Default 500. */
+  /** Longest time that shutdown waits after the signals until it releases the locks itself, ms; integer from 0 to 2^31 - 1. Default 500. */
   readonly abortGraceMs?: number;
-  /** How long Redis keeps the last slot, the fence and the history of a job after its last tick, ms; integer >= 60,000. Default 7 days. */
+  /**
+   * How long Redis keeps the last slot, the fence and the history of a job after its last tick, ms; integer from 60,000 to 2^31 - 1.
+   * Default 7 days.
+   */
   readonly retentionMs?: number;
 }
 

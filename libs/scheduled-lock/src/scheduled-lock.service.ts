@@ -62,8 +62,8 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
   }
 
   /**
-   * Runs a job now, under its lock. The run counts for no scheduled time, so it does not replace a tick. If the job is running
-   * already, it does not run a second time. A tick that comes during this run finds the lock held.
+   * Runs a job now, under its lock. The run counts for no scheduled time, so it does not replace a tick. If the lock is held, the job
+   * does not run; if the claim fails, `onRedisError` decides. A tick that comes during this run finds the lock held.
    *
    * @param name the option `name` of the job; without that option `Class.method`
    * @throws the error of the job; ScheduledLockSetupError for a handler, and for a job that this app does not have
@@ -86,7 +86,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
    * @param work runs if the job may run now. If the job has `enhancers`, its method runs through them instead
    * @param options `tick`: true if the call counts for the scheduled instant of now, as that of the scheduler does; default false.
    *   `args`: arguments of the call, which the enhancers see; default none
-   * @throws the error of `work`; ScheduledLockSetupError for a job that this app does not have
+   * @throws the error of `work`; ScheduledLockSetupError for a job that this app does not have, or whose slot cannot be found
    */
   async run(
     name: string,
@@ -151,10 +151,12 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
 
   private warnUnlessRan({ options: { name } }: Job, result: TickResult, { how, why }: ByHand): void {
     if (result.ran) return;
-    this.logger.warn(
-      `Job ${name} was ${how} and did not run: its outcome is ${result.outcome}. ` +
-        `Use ScheduledLockService.runNow('${name}') ${why}.`,
-    );
+    const call = `Job ${name} was ${how} and did not run`;
+    if (result.outcome === 'closed') this.logger.warn(`${call}, because the app is shutting down.`);
+    else {
+      const remedy = `Use ScheduledLockService.runNow('${name}') ${why}.`;
+      this.logger.warn(`${call}: its outcome is ${result.outcome}. ${remedy}`);
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Outcome of a tick. `ran`: the job returned. `failed`: the job threw. `lost`: before the job began or ended, its lease ended, or
  * shutdown fired its signal. `skipped-held`: the lock was held. `skipped-slot`: this slot or a newer one was claimed before.
- * `stale`: the slot is further from Redis' time than `staleAfterMs`. `redis-error`: Redis failed.
+ * `stale`: the slot is further from Redis' time than `staleAfterMs`. `redis-error`: the claim failed.
  */
 export type JobOutcome = 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'lost' | 'failed' | 'redis-error';
 
@@ -69,13 +69,13 @@ export interface ScheduledRun {
 export interface ScheduledLockOptions {
   /** Name of the job, unique within the namespace. Default `Class.method`. Set a name if a minifier renames classes. */
   readonly name?: string;
-  /** Lease: how long a node that died keeps the lock, ms; integer >= 10. Default: the module's. */
+  /** Lease: how long a node that died keeps the lock, ms; integer from 10 to 2^31 - 1. Default: the module's. */
   readonly leaseMs?: number;
   /** Shortest time for which the lock is kept if the job ends sooner, unless the run is lost, ms; integer of 0 to `leaseMs`. Default 0. */
   readonly lockAtLeastForMs?: number;
   /** True to renew the lease while the job runs. Default true. */
   readonly renew?: boolean;
-  /** Behaviour if Redis fails: `skip` the run, or `run` the job without a lock. Default: the module's. */
+  /** Behaviour if the claim fails: `skip` the run, or `run` the job without a lock. Default: the module's. */
   readonly onRedisError?: 'skip' | 'run';
   /** For `@Cron` only: how far a slot may be from Redis' time before its tick is `stale`, ms; integer of 1 to half of `retentionMs`. Default: the module's. */
   readonly staleAfterMs?: number;
@@ -86,8 +86,8 @@ export interface ScheduledLockOptions {
    */
   readonly catchUpWithinMs?: number;
   /**
-   * Number of replicas that must have the claim within the module's `replicasTimeoutMs` before the job runs, integer of 0 to 100.
-   * Default: the module's.
+   * Number of replicas that must have the claim within the module's `replicasTimeoutMs`, otherwise the claim has failed; integer of 0
+   * to 100. Default: the module's.
    */
   readonly replicas?: number;
   /**

@@ -120,7 +120,7 @@ describe('on HTTP handlers', () => {
     const booting = (controller: new () => unknown): Promise<Booted> =>
       boot({ controllers: [controller] }, { prefix: uniquePrefix() });
     await expect(booting(Unlocked)).rejects.toThrow(
-      /Unlocked\.go: this handler would run without its lock\. Add @UseInterceptors/,
+      /Unlocked\.go: neither this handler nor its class has the interceptor that locks it\. Add @UseInterceptors/,
     );
   });
 

@@ -36,8 +36,8 @@ it('the first tick that Redis fails is logged, and how many there were once Redi
   await eventually(async () => {
     await Promise.all([tick(jobs, 'skips'), tick(jobs, 'runs')]);
     expect([...lines.ours].sort()).toEqual([
-      expect.stringMatching(/^log Job runs: Redis answers again\. The job ran without the lock \d+ times since \d{4}-/),
-      expect.stringMatching(/^log Job skips: Redis answers again\. The job did not run \d+ times since \d{4}-/),
+      expect.stringMatching(/^log Job runs: claims work again\. The job ran without the lock \d+ times since \d{4}-/),
+      expect.stringMatching(/^log Job skips: claims work again\. The job did not run \d+ times since \d{4}-/),
     ]);
   });
   lines.clear();

@@ -12,7 +12,7 @@ type Queue = NonNullable<MetricsOptions['tasks']>;
 const STREAM_STATES = ['length', 'pending', 'lag', 'due', 'parked', 'dead'] as const;
 const TASK_STATES = ['waiting', 'overdue', 'running', 'dead'] as const;
 
-/** Shows the last statistics of each group that has a consumer in this process. The consumers publish them. */
+/** Shows the statistics that the consumers of this process last published for each group. */
 export function watchStreams(on: Subscriptions, recorder: Recorder): void {
   const latest = new Map<string, StreamConsumerEvents['groupMeasured'] & { readonly at: number }>();
   on.on('luanest:stream-consumer:group.measured', (event) =>

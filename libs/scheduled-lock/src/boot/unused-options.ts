@@ -12,7 +12,7 @@ const ONLY_FOR: readonly (readonly [option: keyof ScheduledLockOptions, kinds: r
 ];
 
 /**
- * Refuses options of a job that have no effect, and options with which a tick could run twice.
+ * Refuses options of a job that have no effect or contradict each other, and options with which a tick could run twice.
  *
  * @param where decorator and method, for messages
  * @param given options as the decorator got them, without defaults

@@ -2,14 +2,17 @@ import type { Candidate } from '../nest-schedule/candidate';
 import { cronOptions, hasTwoSchedulers, isTimeout } from '../nest-schedule/scheduler-metadata';
 
 /**
- * Returns the reason why a job or handler would run without its lock, never, or twice; undefined if the method is set up correctly.
+ * Returns the mistake in the setup of a job or handler, and what to do; undefined without one.
  *
  * @param schedulers number of ScheduleModule.forRoot() in the app
  */
 export function problemOf(candidate: Candidate, schedulers: number): string | undefined {
   const { lock, named, scheduled, handler, intercepted } = candidate;
   if (scheduled && intercepted) {
-    return 'Nest runs no interceptors on scheduled methods, so ScheduledLockInterceptor would not lock this one. Use @ScheduledLock().';
+    return (
+      'Nest runs no interceptors on scheduled methods, so ScheduledLockInterceptor would not lock this one. Use @ScheduledLock() ' +
+      'on the method, and remove the interceptor from it and its class.'
+    );
   }
   if (!lock) {
     if (handler && intercepted) {
@@ -22,8 +25,15 @@ export function problemOf(candidate: Candidate, schedulers: number): string | un
     return 'another decorator or an override replaced the method that @ScheduledLock() locks. Put @ScheduledLock() on the method that is scheduled.';
   }
   if (scheduled) return schedulingProblem(candidate, schedulers) ?? scopeProblem(candidate);
-  if (!handler) return 'the method has @ScheduledLock() but no @Cron, @Interval or @Timeout. Add one of these three.';
-  if (!intercepted) return 'this handler would run without its lock. Add @UseInterceptors(ScheduledLockInterceptor).';
+  if (!handler) {
+    return (
+      'the method has @ScheduledLock() but no @Cron, @Interval or @Timeout, and is not a handler. Add one of these three, or ' +
+      'remove @ScheduledLock().'
+    );
+  }
+  if (!intercepted) {
+    return 'neither this handler nor its class has the interceptor that locks it. Add @UseInterceptors(ScheduledLockInterceptor).';
+  }
   return undefined;
 }
 

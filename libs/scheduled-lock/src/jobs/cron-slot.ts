@@ -7,7 +7,7 @@ export interface CronTimes {
   getNextDateFrom(start: Date, zone?: string): { toMillis(): number };
 }
 
-/** The options of `@Cron` that decide when it fires. */
+/** The options of `@Cron` that this lib uses. */
 export interface CronOptions {
   readonly name?: string;
   readonly cronTime: unknown;

@@ -30,7 +30,7 @@ export class JobRegistry {
     const job = this.byName.get(name);
     if (job) return job;
     throw new ScheduledLockSetupError(
-      `This app has no job ${name}. Known jobs: ${this.names.join(', ') || 'none, which is so until the app is initialised (app.init() or app.listen())'}.`,
+      `This app has no job ${name}. Known jobs: ${this.names.join(', ') || 'none. Jobs are known once the app is initialised (app.init() or app.listen())'}.`,
     );
   }
 }

@@ -79,7 +79,7 @@ export class Claims {
     const { result, replicas: copies } = await this.registry.runAndWait(claimRun, input, waits);
     if (result.outcome !== 'ran' || copies >= replicas) return result;
     throw new LockNotReplicatedError(
-      `The claim of job ${options.name} reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${timeoutMs} ms), so the claim is undone.`,
+      `The claim of job ${options.name} reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${timeoutMs} ms), so it is not used.`,
     );
   }
 

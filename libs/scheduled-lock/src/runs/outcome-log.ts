@@ -13,15 +13,15 @@ export interface TickOutcome {
   readonly error?: unknown;
 }
 
-/** Series of consecutive ticks and runs by hand of a job for which Redis failed, or that were stale. */
+/** Series of consecutive ticks and runs by hand of a job whose claims failed, or that were stale. */
 interface Streak {
   readonly sinceMs: number;
   ticks: number;
 }
 
 /**
- * Publishes outcomes of ticks, and keeps outcomes that may not be saved in Redis. Of consecutive ticks for which Redis failed, or that
- * are stale, it logs the first as a warning. It logs a line when Redis replies again, or a tick is on time again.
+ * Publishes outcomes of ticks, and keeps outcomes that may not be saved in Redis. Of consecutive ticks whose claims fail, or that are
+ * stale, it logs the first as a warning. It logs a line when a claim works again, or a tick is on time again.
  */
 export class OutcomeLog {
   private readonly unsaved = new Map<string, JobRecord[]>();
@@ -55,7 +55,7 @@ export class OutcomeLog {
     const why = error instanceof LuanestError ? error.code : error instanceof Error ? error.name : 'unknown error';
     const what = onRedisError === 'run' ? 'runs without the lock' : 'does not run';
     this.logger.warn(
-      `Job ${name}: Redis failed (${why}), so the job ${what} this time. Further failures are not logged until a claim succeeds.`,
+      `Job ${name}: the claim failed (${why}), so the job ${what} this time. Further failures are not logged until a claim works again.`,
     );
   }
 
@@ -64,7 +64,7 @@ export class OutcomeLog {
     if (failed && this.failing.delete(name)) {
       const what = onRedisError === 'run' ? 'ran without the lock' : 'did not run';
       const times = failed.ticks === 1 ? 'once' : `${failed.ticks} times`;
-      this.logger.log(`Job ${name}: Redis answers again. The job ${what} ${times} since ${at(failed.sinceMs)}.`);
+      this.logger.log(`Job ${name}: claims work again. The job ${what} ${times} since ${at(failed.sinceMs)}.`);
     }
     if (outcome === 'stale') {
       if (!begins(this.stale, name)) return;

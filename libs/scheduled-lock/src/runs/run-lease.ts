@@ -10,7 +10,7 @@ export interface Ending {
   readonly durationMs: number;
 }
 
-/** Makes the lease of a claimed run. The release of the lease adds the result of `ending` to the history. */
+/** Makes the lease of a claimed run. Its release adds to the history the result of `ending`, or `lost` if the lease has ended. */
 export function runLease(
   registry: ScriptRegistry,
   module: ResolvedScheduledLockModuleOptions,

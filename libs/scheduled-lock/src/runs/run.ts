@@ -3,7 +3,7 @@ import { LockLostError } from 'luanest/lock';
 import type { Lease } from '../../../lock/src/internal';
 import type { ScheduledRun } from '../scheduled-lock.types';
 
-/** A run, as `current()` returns it. A run without a lease is not locked, because Redis failed and `onRedisError` is `run`. */
+/** A run, as `current()` returns it. A run without a lease is not locked, because its claim failed and `onRedisError` is `run`. */
 export class Run implements ScheduledRun {
   private readonly stopping = new AbortController();
   private either: AbortSignal | undefined;
@@ -33,7 +33,7 @@ export class Run implements ScheduledRun {
 
   assertHeld(): void {
     if (this.lease) return this.lease.assertHeld();
-    throw new LockLostError(`Job ${this.name} runs without its lock, because Redis failed and onRedisError is 'run'.`);
+    throw new LockLostError(`Job ${this.name} runs without its lock, because its claim failed and onRedisError is 'run'.`);
   }
 
   /** Fires the signal of the run. The lease is kept until its release. */

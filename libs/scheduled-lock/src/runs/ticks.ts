@@ -10,8 +10,8 @@ import { Run } from './run';
 import { runLease, type Ending } from './run-lease';
 
 /**
- * Result of a tick: its outcome, and the return value of the method if it ran. `nothing`: a catch-up found no slot to run. `closed`:
- * the app is shutting down.
+ * Result of a tick: its outcome, and the return value of the method if it ran. `nothing`: a catch-up found no slot to run, or its claim
+ * failed. `closed`: the app is shutting down.
  */
 export type TickResult =
   | { readonly ran: true; readonly outcome: JobOutcome; readonly value: unknown }
