@@ -16,8 +16,8 @@ export abstract class LuanestError extends Error {
 }
 
 /**
- * An option of a module, a decorator or a call is unknown, invalid, or in conflict with another one; or a decorator or module is
- * used where it has no effect or twice. Thrown when a class is loaded, at boot, or by the call.
+ * An option of a module, a decorator or a call is unknown, invalid, or in conflict with another one; or a decorator is applied to a
+ * wrong member, or a module is imported twice. Thrown when a class is loaded, at boot, or by the call.
  */
 export class InvalidOptionError extends LuanestError {
   readonly code = 'INVALID_OPTION';
