@@ -29,7 +29,7 @@ it('the first tick that Redis fails is logged, and how many there were once Redi
   proxy.refuse();
   for (let i = 0; i < 3; i++) await Promise.all([tick(jobs, 'skips'), tick(jobs, 'runs')]);
   const warned = (name: string, how: RegExp): unknown =>
-    expect.stringMatching(new RegExp(`^warn Job ${name}: Redis failed \\([A-Z_]+\\), so the job ${how.source}`));
+    expect.stringMatching(new RegExp(`^warn Job ${name}: the claim failed \\([A-Z_]+\\), so the job ${how.source}`));
   expect([...lines.ours].sort()).toEqual([warned('runs', /runs without the lock/), warned('skips', /does not run/)]);
   lines.clear();
   proxy.pass();
