@@ -156,7 +156,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.stream.dead_letters': counter(
     '{message}',
-    'Messages dead-lettered, counted before Redis has stored it',
+    'Messages dead-lettered, counted before Redis has stored them',
     ...STREAM,
   ),
   'luanest.stream.lost': counter(
