@@ -120,7 +120,12 @@ export const TABLE = Object.freeze({
     OUTCOME,
   ),
   'luanest.lock.errors': counter('{call}', 'Renewals, releases and subscriptions that failed', DURING, ERROR),
-  'luanest.scheduled_lock.runs': counter('{tick}', 'Ticks, runs by hand and handler calls of this process, by outcome', JOB, OUTCOME),
+  'luanest.scheduled_lock.runs': counter(
+    '{tick}',
+    'Ticks, runs by hand and handler calls of this process, by outcome',
+    JOB,
+    OUTCOME,
+  ),
   'luanest.scheduled_lock.run.duration': durations(WORK, 'How long jobs ran under their locks', JOB, OUTCOME),
   'luanest.delayed_task.attempt.duration': durations(
     WORK,
