@@ -33,7 +33,9 @@ export class Run implements ScheduledRun {
 
   assertHeld(): void {
     if (this.lease) return this.lease.assertHeld();
-    throw new LockLostError(`Job ${this.name} runs without its lock, because its claim failed and onRedisError is 'run'.`);
+    throw new LockLostError(
+      `Job ${this.name} runs without its lock, because its claim failed and onRedisError is 'run'.`,
+    );
   }
 
   /** Fires the signal of the run. The lease is kept until its release. */
