@@ -130,7 +130,7 @@ describe('timers', () => {
     await expect(clock.until(Promise.reject(new Error('broken')))).rejects.toThrow('broken');
     await expect(clock.until(new Promise(() => undefined))).rejects.toThrow('no timer is left');
     time.setRepeatingTimer(() => undefined, 1);
-    await expect(clock.until(new Promise(() => undefined))).rejects.toThrow('not ended after 10000 timers');
+    await expect(clock.until(new Promise(() => undefined))).rejects.toThrow('not ended after 10000 jumps');
   });
 });
 
