@@ -105,6 +105,20 @@ export async function requestsPerSecond(url, { seconds, connections = 64, header
   return result.requests.total / seconds;
 }
 
+/**
+ * Measures a route of an app that has the routes of usage.mjs. Returns requests per second, and the CPU time of the app's process
+ * per request.
+ *
+ * @param options as for requestsPerSecond
+ */
+export async function measureRoute(port, path, options) {
+  const app = `http://127.0.0.1:${port}`;
+  const usage = async () => (await (await globalThis.fetch(`${app}/usage`)).json()).cpuMicros;
+  const before = await usage();
+  const perSecond = await requestsPerSecond(`${app}${path}`, options);
+  return { perSecond, cpuMicros: ((await usage()) - before) / (perSecond * options.seconds) };
+}
+
 export function median(values) {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;

@@ -1,7 +1,7 @@
 // OnceService.first compared with the classic deduplication script, one EVALSHA a call; an idempotent route compared with one of
 // @node-idempotency/nestjs where that runs, and compared with a claim and a confirm by hand.
 import { createRequire } from 'node:module';
-import { measure, requestsPerSecond, rounds, row, startRedis, startServer } from './harness.mjs';
+import { measure, measureRoute, requestsPerSecond, rounds, row, startRedis, startServer } from './harness.mjs';
 
 const require = createRequire(import.meta.url);
 const { Redis } = require('ioredis');
@@ -83,7 +83,7 @@ async function benchHttp(server, add, print) {
       const url = `http://127.0.0.1:${app.port}/orders`;
       await checkReplay(url);
       await requestsPerSecond(url, order(HTTP_WARM_UP_SECONDS));
-      apps[guard] = { ...app, url };
+      apps[guard] = app;
     } catch (error) {
       if (guard === 'luanest') throw error;
       print(`${guard} does not run here: ${error.message}`);
@@ -91,13 +91,11 @@ async function benchHttp(server, add, print) {
     await admin.flushdb();
   }
   const contenders = Object.fromEntries(
-    Object.entries(apps).map(([guard, { url }]) => [
-      guard,
-      async () => ({ perSecond: await requestsPerSecond(url, order(HTTP_SECONDS)), cpuMicros: 0 }),
-    ]),
+    Object.entries(apps).map(([guard, { port }]) => [guard, () => measureRoute(port, '/orders', order(HTTP_SECONDS))]),
   );
   const figures = await rounds(HTTP_ROUNDS, contenders, () => admin.flushdb());
   add(row('http-64', 'requests/s', figures, (figure) => figure.perSecond, false));
+  add(row('http-64-cpu', 'µs CPU of the app/request', figures, (figure) => figure.cpuMicros, true));
   for (const app of Object.values(apps)) app.stop();
   admin.disconnect();
 }

@@ -3,6 +3,7 @@
 import 'reflect-metadata';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
+import { UsageController } from './usage.mjs';
 
 const require = createRequire(import.meta.url);
 const { Controller, Module, Post, UseInterceptors } = require('@nestjs/common');
@@ -70,7 +71,7 @@ Post()(Orders.prototype, 'create', descriptor);
 decorate(Orders.prototype, 'create', descriptor);
 Controller('orders')(Orders);
 class App {}
-Module({ imports, controllers: [Orders] })(App);
+Module({ imports, controllers: [Orders, UsageController] })(App);
 const app = await NestFactory.create(App, new FastifyAdapter(), { logger: false, abortOnError: false });
 await app.listen(0, '127.0.0.1');
 console.log(JSON.stringify({ port: new URL(await app.getUrl()).port }));

@@ -2,7 +2,7 @@
 // the guard compared with throttler's guard on the same route.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createRequire } from 'node:module';
-import { measure, requestsPerSecond, rounds, row, startCluster, startRedis, startServer } from './harness.mjs';
+import { measure, measureRoute, rounds, row, startCluster, startRedis, startServer } from './harness.mjs';
 
 const require = createRequire(import.meta.url);
 const { Cluster, Redis } = require('ioredis');
@@ -111,15 +111,6 @@ const ROUTES = {
   'express throttler': ['express', 'throttler', 1],
 };
 
-const cpuMicrosOf = async (app) => (await (await globalThis.fetch(`${app}/usage`)).json()).cpuMicros;
-
-/** Returns requests per second of the route of an app, and the CPU time of the app's process per request. */
-async function measureRoute(app, seconds) {
-  const before = await cpuMicrosOf(app);
-  const perSecond = await requestsPerSecond(`${app}/`, { seconds });
-  return { perSecond, cpuMicros: ((await cpuMicrosOf(app)) - before) / (perSecond * seconds) };
-}
-
 async function benchRoutes(add) {
   const server = await startRedis();
   const apps = {};
@@ -129,7 +120,7 @@ async function benchRoutes(add) {
   }
   const contenders = (seconds) =>
     Object.fromEntries(
-      Object.entries(apps).map(([name, { port }]) => [name, () => measureRoute(`http://127.0.0.1:${port}`, seconds)]),
+      Object.entries(apps).map(([name, { port }]) => [name, () => measureRoute(port, '/', { seconds })]),
     );
   await rounds(1, contenders(2), async () => {});
   const figures = await rounds(HTTP_ROUNDS, contenders(3), async () => {});

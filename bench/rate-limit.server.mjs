@@ -3,6 +3,7 @@
 import 'reflect-metadata';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
+import { UsageController } from './usage.mjs';
 
 const require = createRequire(import.meta.url);
 const { Controller, Get, Module, UseGuards } = require('@nestjs/common');
@@ -35,15 +36,6 @@ class RouteController {
 }
 Controller()(RouteController);
 Get()(RouteController.prototype, 'read', Object.getOwnPropertyDescriptor(RouteController.prototype, 'read'));
-
-class UsageController {
-  usage() {
-    const { user, system } = process.cpuUsage();
-    return { cpuMicros: user + system };
-  }
-}
-Controller('usage')(UsageController);
-Get()(UsageController.prototype, 'usage', Object.getOwnPropertyDescriptor(UsageController.prototype, 'usage'));
 
 const guards = {
   none: () => [],
