@@ -55,17 +55,19 @@ describe('mutations', () => {
     expect(mutationsOf(source, COUNTS).find(({ kind }) => kind === 'constant off by one')?.statement).toBe(10);
   });
 
-  it('are Lua that compiles, and unlike each other, for all scripts', () => {
+  // To compile all of them takes 20 s. `npm run mutants` compiles each one that it runs.
+  it('are Lua that compiles, and unlike each other, for one of sixteen of all scripts', () => {
     for (const scripts of LibScripts.read().values()) {
       const results = new Set<string>();
-      for (const mutant of scripts.mutants()) {
-        for (const text of scripts.textsOf(mutant).values()) {
-          const source = [text.shared, text.source].join('\n');
-          expect(() => compile(source)).not.toThrow();
-          results.add(source);
-        }
+      const some = scripts.mutants().filter((_, index) => index % 16 === 0);
+      for (const mutant of some) {
+        const [text] = scripts.textsOf(mutant).values();
+        const source = `${text?.shared}\n${text?.source}`;
+        expect(() => compile(source)).not.toThrow();
+        results.add(source);
       }
-      expect(results.size).toBeGreaterThan(200);
+      expect(results.size).toBe(some.length);
+      expect(results.size).toBeGreaterThan(12);
     }
   });
 });
