@@ -32,8 +32,8 @@ describe.each(libs)('options of $name at boot', (lib) => {
     ['leaseMs', '"leaseMs"'],
     [5, '5'],
     [[], 'an array of 0'],
-    [new Map(), 'a Map'],
-    [Promise.resolve({}), 'a Promise'],
+    [new Map(), 'of the type Map'],
+    [Promise.resolve({}), 'of the type Promise'],
     [() => ({}), 'a function'],
   ])('%p in their place is refused', async (value, seen) => {
     const error = { code: 'INVALID_OPTION', message: `${name}: The options are ${seen}. ${expected}` };

@@ -40,7 +40,7 @@ describe("an app's own guard, made with the service alone", () => {
     const module = await Test.createTestingModule({
       imports: [
         ScriptRegistryModule.forRoot({ client, prefix: uniquePrefix() }),
-        RateLimitModule.forRoot({ rules: [{ name: 'all', limit: 3, windowMs: 60_000 }] }),
+        RateLimitModule.forRoot({ deadlineMs: 10_000, rules: [{ name: 'all', limit: 3, windowMs: 60_000 }] }),
       ],
       controllers: [Routes],
     }).compile();

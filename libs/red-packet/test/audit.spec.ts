@@ -110,7 +110,7 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
     [
       'a payout row that is gone',
       ({ outbox }) => bench.raw.xtrim(outbox as string, 'MAXLEN', 1),
-      /has no payout row, no dead letter, and is not paid/,
+      /but no payout row and no dead letter of it was found, and the ledger has not paid it/,
     ],
     [
       'a payout row of an unknown packet',

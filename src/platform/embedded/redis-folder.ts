@@ -148,7 +148,7 @@ export class RedisFolder {
     const pid = await readIfPresent(join(this.path, 'redis.pid')).catch(() => undefined);
     const seen =
       port === undefined
-        ? 'its address.json is missing or damaged, or its port is too high'
+        ? 'its address.json is missing or damaged'
         : `accepts no commands on port ${port}`;
     const who = pid === undefined ? 'the process that holds server.lock' : `process ${pid}`;
     return new EmbeddedRedisError(
