@@ -7,8 +7,8 @@ import { makeDataFolder, removeFolder } from './support/temp-folder';
 
 jest.setTimeout(180_000);
 
-const USERS = size(600, 3_000);
-const PACKETS = size(480, 800);
+const USERS = size(400, 3_000);
+const PACKETS = size(320, 800);
 
 let dataDir: string;
 let program: Program | undefined;

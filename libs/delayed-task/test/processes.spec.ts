@@ -15,8 +15,8 @@ import { inventory, openBench, quiet, type Bench } from './support';
 import type { WorkerJob } from './worker';
 import { LONG, size } from '../../../test/support/size';
 
-const TASKS = size(6_000, 100_020);
-const SECONDS = size(6, 60);
+const TASKS = size(4_000, 100_020);
+const SECONDS = size(4, 60);
 const REDIS_KILLS = LONG ? 2 : 1;
 const LEASE_MS = 2_000;
 // A quick run has fewer tasks, but as many of them run at each kill.

@@ -155,7 +155,7 @@ describe.each(servers)('random histories on %s', (name, connect) => {
   });
   afterAll(() => benches.forEach((bench) => bench.close()));
 
-  const runs = name === 'standalone' ? size(40, 700) : size(20, 300);
+  const runs = name === 'standalone' ? size(25, 700) : size(12, 300);
   it('conserve every packet and every cent at each step', async () => {
     let run = 0;
     await fc.assert(

@@ -14,7 +14,7 @@ import { quickPulse } from './stalls';
 import { Child } from './support';
 import { size } from '../../../test/support/size';
 
-const RUN_MS = size(12_000, 600_000);
+const RUN_MS = size(9_000, 600_000);
 const EACH_MS = [size(1_500, 3_000), size(4_000, 12_000)] as const;
 const STOPPED_MS = [50, 4_000] as const;
 const DEAD_MS = [0, 1_500] as const;

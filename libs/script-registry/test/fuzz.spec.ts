@@ -8,7 +8,7 @@ import { quiet } from './support';
 import { size } from '../../../test/support/size';
 
 /** LUANEST_LONG=1 runs 50,000 scripts, LUANEST_FUZZ_SEED=n begins with seed n. */
-const SCRIPTS = Number(process.env.LUANEST_FUZZ_SCRIPTS ?? size(2_000, 50_000));
+const SCRIPTS = Number(process.env.LUANEST_FUZZ_SCRIPTS ?? size(1_000, 50_000));
 const SEED = Number(process.env.LUANEST_FUZZ_SEED ?? Date.now() % 1_000_000_000);
 const BATCH = 250;
 

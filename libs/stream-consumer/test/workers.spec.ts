@@ -12,8 +12,8 @@ import { openBench, quiet, type Bench } from './support';
 import type { WorkerJob, WorkerNote } from './worker';
 import { LONG, size } from '../../../test/support/size';
 
-const MESSAGES = size(5_000, 100_000);
-const SECONDS = size(6, 60);
+const MESSAGES = size(3_500, 100_000);
+const SECONDS = size(4, 60);
 const RESTARTS = LONG ? 2 : 1;
 const WORKERS = 4;
 const LEASE_MS = 2_000;

@@ -55,7 +55,7 @@ export async function problemsOf(app: FreshApp, compiler: string, resolution: Re
   return lines.filter((line) => !/^node_modules\/(?!luanest\/)/.test(line));
 }
 
-/** Compiles the app into `dist`. */
+/** Compiles the app into `dist`. @param resolution with `noCheck: true` if `problemsOf` checks the types */
 export async function compile(app: FreshApp, resolution: Resolution): Promise<void> {
   const compilerOptions = { ...COMPILER_OPTIONS, skipLibCheck: true, outDir: 'dist', ...resolution };
   app.write('tsconfig.json', JSON.stringify({ compilerOptions, include: ['src'] }));
