@@ -94,9 +94,10 @@ describe('workers on a server of their own', () => {
     await sleep(300);
     proxy.blackhole();
     await sleep(1_900);
+    // A call may have more time than its deadline, because the process does not count the time that it stood still itself.
+    await eventually(() => expect(errors.events.map(({ during }) => during)).toContain('take'));
     proxy.pass();
     await allRan(60);
-    expect(new Set(errors.events.map(({ during }) => during))).toContain('take');
     errors.stop();
   });
 

@@ -85,7 +85,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     await grabbed('idle', 2);
     await settled('idle');
     await eventually(() => expect(run.activities).not.toContain('idle'));
-    expect(await stats('idle')).toMatchObject({ open: 0, consumers: 0 });
+    await eventually(async () => expect(await stats('idle')).toMatchObject({ open: 0, consumers: 0 }));
     expect(await bench.packets.status('idle')).toMatchObject({ state: 'open' });
     await bench.packets.grab('idle', 'next');
     await eventually(() => expect(paid).toContain('idle next'));
