@@ -63,6 +63,23 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     );
   });
 
+  it.each([
+    [false, false],
+    [true, false],
+    [false, true],
+    [true, true],
+  ])('of a take after a later take, ordered %s, foreign %s: nothing is given or noted', async (ordered, foreign) => {
+    const { near } = hands(ordered, foreign);
+    const published = await near.publish(6);
+    await near.open();
+    // Tokens are numbers in base 36.
+    const later = await near.take('one', '10', 2);
+    expect(await near.take('one', 'z', 2)).toMatchObject({ state: 'taken', entries: [] });
+    expect(ids(later)).toEqual(published.slice(0, 2));
+    expect(ids(await near.take('one', '10', 2))).toEqual(published.slice(0, 2));
+    expect(ids(await near.take('one', '11', 2))).toEqual(published.slice(2, 4));
+  });
+
   it('of an acknowledge: they are settled, and no others', async () => {
     const { near, far } = hands();
     const published = await near.publish(3);

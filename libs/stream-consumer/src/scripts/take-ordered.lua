@@ -27,7 +27,8 @@ Returns {state, more, dueIn, endIn, now, again, entries}
   again    int  number of rows with six columns; these come first
   entries  str  rows, as take returns them
 
-O(count * log pending). TTL: the stream's. Clock: Redis. Replay: returns those entries of the first call that still exist.
+O(count * log pending). TTL: the stream's. Clock: Redis. Replay: returns those entries of the first call that still exist. After
+a take with a higher token that had entries: state 1, no entries, and nothing changes.
 ]]
 -- @include taking
 -- @include consumers
@@ -55,8 +56,12 @@ end
 
 if is_session_lost() then return reply_without_entries(0) end
 redis.call('HLEN', KEYS[5])
+local last_token, last_ids = last_take()
+if is_late(last_token) then return reply_without_entries(1) end
 local more, busy = true, redis.call('HLEN', KEYS[7])
-if not repeat_last_take(give) then
+if last_token == ARGV[3] then
+  repeat_take(last_ids, give)
+else
   local due, problem = give_due(give)
   -- Parked entries are not in the reply. So new entries are read up to four times, until the reply is full.
   local rounds = due and due < tonumber(ARGV[4]) and 4 or 0

@@ -10,7 +10,7 @@ KEYS[5]  tries     hash    ...:tries:<group>; attempts and last error of an entr
 KEYS[6]  waiters   string  ...:waiters
 ARGV[1]  group     str
 ARGV[2]  session   str     name without spaces; the name of a session that was lost is not used again
-ARGV[3]  token     str     token of this take, unique in the session; without spaces
+ARGV[3]  token     str     number of this take in base 36; each take of the session has a higher one
 ARGV[4]  count     int 1..128
 ARGV[5]  leaseMs   int >= 1
 ARGV[6]  begins    int     1 if the session is new | 0
@@ -26,7 +26,8 @@ Returns {state, more, dueIn, endIn, now, again, entries}
   entries  str  id, payload, key, operation, attempt, first delivery (ms); only the first four of a new entry for this group.
                  Attempt 0: the entry is for another group
 
-O(count). TTL: the stream's. Clock: Redis. Replay: returns those entries of the first call that still exist.
+O(count). TTL: the stream's. Clock: Redis. Replay: returns those entries of the first call that still exist. After
+a take with a higher token that had entries: state 1, no entries, and nothing changes.
 ]]
 -- @include taking
 -- @include own-fields or foreign-fields
@@ -37,8 +38,12 @@ end
 
 if is_session_lost() then return reply_without_entries(0) end
 redis.call('HLEN', KEYS[5])
+local last_token, last_ids = last_take()
+if is_late(last_token) then return reply_without_entries(1) end
 local more = true
-if not repeat_last_take(give) then
+if last_token == ARGV[3] then
+  repeat_take(last_ids, give)
+else
   local due, problem = give_due(give)
   if due and due < tonumber(ARGV[4]) then more, problem = give_new(ARGV[4] - due, give) end
   if problem then return is_gone(problem) and reply_without_entries(2) or problem end

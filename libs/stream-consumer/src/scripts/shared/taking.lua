@@ -27,15 +27,21 @@ local function add_entry(id, tried, is_ours, payload, key, operation)
   again[#again + 1] = string.format('%.0f', first_seen or now_ms)
 end
 
--- If the last take of the session had this token, adds the entries of that take to the reply. Returns false for another token.
-local function repeat_last_take(give)
-  local last = redis.call('HGET', KEYS[3], ARGV[2]) or ''
-  local token = string.match(last, '^%S*')
-  if token ~= ARGV[3] then return false end
-  for id in string.gmatch(string.sub(last, #token + 1), '%S+') do
+-- Returns the token and the entries, as text, of the last take of the session that had entries.
+local function last_take()
+  return string.match(redis.call('HGET', KEYS[3], ARGV[2]) or '', '^(%S*)(.*)$')
+end
+
+-- Returns true if the session has taken entries with a later token. So nobody waits for this take, which was delayed on its way.
+local function is_late(last_token)
+  return (tonumber(ARGV[3], 36) or 0) < (tonumber(last_token, 36) or 0)
+end
+
+-- Adds the entries of the last take to the reply.
+local function repeat_take(noted_ids, give)
+  for id in string.gmatch(noted_ids, '%S+') do
     for _, entry in ipairs(redis.call('XRANGE', KEYS[1], id, id)) do give(entry, redis.call('HGET', KEYS[5], id)) end
   end
-  return true
 end
 
 -- Deletes from `tries` what belongs to due entries that the stream no longer has.
