@@ -30,10 +30,10 @@ export class ActivityFinder {
   private readonly resting = new Map<string, number>();
   private stopped = false;
 
-  /** @param found called with each activity to check */
+  /** @param found called with each activity to check; `isReachable` is true if Redis has just replied to a call for it */
   constructor(
     private readonly index: Pick<ActivityIndex, 'page' | 'look' | 'wokenAfter'>,
-    private readonly found: (activityId: string) => void,
+    private readonly found: (activityId: string, isReachable: boolean) => void,
   ) {}
 
   /** Finds the activities that were woken since the last poll. @throws the errors of ScriptRegistry.run() */
@@ -47,7 +47,7 @@ export class ActivityFinder {
         // An activity leaves the list only if so many were woken after it.
         if (lost || listed >= WOKEN_KEPT) this.missed = true;
         this.after = last;
-        for (const activityId of ids) this.found(activityId);
+        for (const activityId of ids) this.found(activityId, false);
       }
     } catch (error) {
       // Redis may have lost wakes, for example in a failover. So the next poll that succeeds starts again.
@@ -115,7 +115,7 @@ export class ActivityFinder {
     const looks = await this.index.look(activityId, countDead);
     const open = looks.some((look) => look.open > 0);
     const rests = (this.resting.get(activityId) ?? 0) > time.monotonicMs();
-    if (open || (!rests && mustBeChecked(looks))) this.found(activityId);
+    if (open || (!rests && mustBeChecked(looks))) this.found(activityId, true);
   }
 }
 

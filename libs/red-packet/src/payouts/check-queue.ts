@@ -1,37 +1,41 @@
 /** Most activities that are checked at the same time. */
 const AT_ONCE = 16;
 /**
- * How many of them may be repeats. While a master is unavailable, a check lasts until its deadline, and there may be many such
- * activities. Those that were just found are checked meanwhile.
+ * How many of them may be of each kind. While a master is unavailable, a check lasts until its deadline, and there may be many such
+ * activities. Those that were just found are checked meanwhile, and so are those that are woken.
  */
-const REPEATS_AT_ONCE = 8;
+const KINDS = { found: AT_ONCE, woken: 4, repeated: 8 };
+
+type Kind = keyof typeof KINDS;
 
 /** Activities to check. A check that was asked for while the activity is being checked runs after that. */
 export class CheckQueue {
-  private readonly waiting = new Set<string>();
-  /** Activities that are checked again, when fewer than REPEATS_AT_ONCE of them are being checked. */
-  private readonly repeats = new Set<string>();
+  /** `woken`: activities that were woken although their last check failed. `repeated`: activities that are checked again. */
+  private readonly waiting = { found: new Set<string>(), woken: new Set<string>(), repeated: new Set<string>() };
   /** Activities whose last check failed. */
   private readonly failed = new Set<string>();
   private readonly running = new Map<string, Promise<void>>();
-  private runningRepeats = 0;
+  private readonly runningOf = { found: 0, woken: 0, repeated: 0 };
 
   /** @param check returns false if it failed; must not reject */
   constructor(private readonly check: (activityId: string) => Promise<boolean>) {}
 
   /** True if no activity is to be checked, and no last check failed. */
   get isEmpty(): boolean {
-    return this.waiting.size + this.repeats.size + this.failed.size + this.running.size === 0;
+    const { found, woken, repeated } = this.waiting;
+    return found.size + woken.size + repeated.size + this.failed.size + this.running.size === 0;
   }
 
-  add(activityId: string): void {
-    (this.failed.has(activityId) ? this.repeats : this.waiting).add(activityId);
+  /** @param isReachable true if Redis has just replied to a call for this activity */
+  add(activityId: string, isReachable = false): void {
+    if (isReachable) this.failed.delete(activityId);
+    this.waiting[this.failed.has(activityId) ? 'woken' : 'found'].add(activityId);
     this.next();
   }
 
   /** Checks activities again: these, and all whose last check failed. */
   repeat(activityIds: Iterable<string>): void {
-    for (const ids of [this.failed, activityIds]) for (const activityId of ids) this.repeats.add(activityId);
+    for (const ids of [this.failed, activityIds]) for (const activityId of ids) this.waiting.repeated.add(activityId);
     this.next();
   }
 
@@ -41,28 +45,24 @@ export class CheckQueue {
 
   /** Drops the checks that have not begun, and waits for the others. */
   async stop(): Promise<void> {
-    for (const ids of [this.waiting, this.repeats, this.failed]) ids.clear();
+    for (const ids of [...Object.values(this.waiting), this.failed]) ids.clear();
     await Promise.all(this.running.values());
   }
 
   private next(): void {
-    for (const activityId of this.waiting) {
-      if (this.running.size >= AT_ONCE) return;
-      if (!this.running.has(activityId)) this.begin(activityId, 0);
-    }
-    for (const activityId of this.repeats) {
-      if (this.running.size >= AT_ONCE || this.runningRepeats >= REPEATS_AT_ONCE) return;
-      if (!this.running.has(activityId)) this.begin(activityId, 1);
+    for (const kind of ['found', 'woken', 'repeated'] as const) {
+      for (const activityId of this.waiting[kind]) {
+        if (this.running.size >= AT_ONCE || this.runningOf[kind] >= KINDS[kind]) break;
+        if (!this.running.has(activityId)) this.begin(activityId, kind);
+      }
     }
   }
 
-  /** @param repeats 1 if this check is a repeat, otherwise 0 */
-  private begin(activityId: string, repeats: number): void {
-    this.waiting.delete(activityId);
-    this.repeats.delete(activityId);
-    this.runningRepeats += repeats;
+  private begin(activityId: string, kind: Kind): void {
+    for (const ids of Object.values(this.waiting)) ids.delete(activityId);
+    this.runningOf[kind] += 1;
     const ended = this.check(activityId).then((succeeded) => {
-      this.runningRepeats -= repeats;
+      this.runningOf[kind] -= 1;
       this.running.delete(activityId);
       if (succeeded) this.failed.delete(activityId);
       else this.failed.add(activityId);

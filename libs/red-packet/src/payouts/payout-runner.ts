@@ -79,7 +79,7 @@ export class PayoutRunner implements PayoutRun {
     private readonly options: ResolvedPayoutOptions,
   ) {
     const { discoverMs, consumer } = options;
-    this.finder = new ActivityFinder(index, (activityId) => this.found(activityId));
+    this.finder = new ActivityFinder(index, (activityId, isReachable) => this.found(activityId, isReachable));
     const pauseMs = (): number => discoverMs * (0.75 + Math.random() / 2);
     this.loops = [
       new Loop(
@@ -125,10 +125,10 @@ export class PayoutRunner implements PayoutRun {
     this.checks.repeat(this.repeats++ % CHECK_EVERY === 0 ? this.readings.keys() : []);
   }
 
-  private found(activityId: string): void {
+  private found(activityId: string, isReachable: boolean): void {
     // Activities that are being read are checked by `repeat`. A check that is running may have read the status before
     // the packet was won.
-    if (!this.readings.has(activityId) || this.checks.isRunning(activityId)) this.checks.add(activityId);
+    if (!this.readings.has(activityId) || this.checks.isRunning(activityId)) this.checks.add(activityId, isReachable);
   }
 
   /** Does some work of the run. Logs a failure. @returns false if the work failed */
