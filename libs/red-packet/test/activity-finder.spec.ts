@@ -137,4 +137,19 @@ describe('searches of a payout run', () => {
     );
     await restarted.stop();
   });
+
+  it('find an activity with old dead letters also if the first look at it failed', async () => {
+    await bench.packets.create(figures('unpaid', 3));
+    await bench.packets.grab('unpaid', 'u');
+    const run = bench.payouts.run(() => deadLetter('no account'), QUICK);
+    await eventually(async () => expect(await bench.payouts.stats('unpaid')).toMatchObject({ deadLetters: 1 }));
+    await run.stop();
+    const finder = openFinder();
+    await finder.poll();
+    look.mockRejectedValueOnce(new Error('failing over'));
+    await expect(finder.search()).rejects.toThrow('failing over');
+    expect(found).toEqual([]);
+    await finder.search();
+    expect(found).toEqual(['unpaid']);
+  });
 });
