@@ -3,7 +3,7 @@ import { LuanestError } from '../../internal/src';
 /**
  * A method with `@Once()`, or a route with `@Idempotent()`, was called without an OnceService: no app with OnceModule made the
  * object, code called the method before the app was initialised, or a mock of the service lacks the method that is needed.
- * Nothing ran.
+ * Nothing ran. At boot: the module of an idempotent route can inject OnceService, but not the rest of OnceModule.
  */
 export class OnceSetupError extends LuanestError {
   readonly code = 'ONCE_SETUP';

@@ -1,8 +1,16 @@
-import { Controller, Injectable, Post } from '@nestjs/common';
+import { Controller, Injectable, Module, Post } from '@nestjs/common';
 import { MessagePattern } from '@nestjs/microservices';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host';
 import { Reflector } from '@nestjs/core';
-import { Idempotent, IdempotencyInterceptor, type IdempotencyRouteOptions, type OnceService } from 'luanest/once';
+import { Test } from '@nestjs/testing';
+import {
+  Idempotent,
+  IdempotencyInterceptor,
+  type IdempotencyRouteOptions,
+  OnceModule,
+  OnceService,
+} from 'luanest/once';
+import { ScriptRegistryModule } from 'luanest/script-registry';
 import { Observable, of } from 'rxjs';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
@@ -168,4 +176,23 @@ describe('@Idempotent() on a method that is not an HTTP route', () => {
     expect(() => message(Mixed)).toThrow('The method is not an HTTP route');
     expect(message(Plain)).toBeInstanceOf(Observable);
   });
+});
+
+it('is refused at boot in a module that sees OnceService, but not the rest of OnceModule', async () => {
+  @Module({
+    imports: [OnceModule.forRoot({ isGlobal: false, idempotency: { subject: () => 'ann' } })],
+    providers: [{ provide: 'once', inject: [OnceService], useFactory: (once: OnceService) => once }],
+    exports: ['once'],
+  })
+  class Wrapper {}
+  const client = standaloneClient();
+  const building = Test.createTestingModule({
+    imports: [ScriptRegistryModule.forRoot({ client }), Wrapper],
+    controllers: [routes({})],
+    providers: [{ provide: OnceService, inject: ['once'], useFactory: (once: OnceService) => once }],
+  });
+  await expect(building.compile()).rejects.toThrow(
+    'IdempotencyInterceptor: The module of the route can inject OnceService, but not the other providers of OnceModule',
+  );
+  client.disconnect();
 });

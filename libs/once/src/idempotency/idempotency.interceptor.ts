@@ -39,6 +39,10 @@ type Request = HttpRequest & { [SEEN]?: ProtectedRequest | 'unprotected' };
 
 const MISSING = { where: 'IdempotencyInterceptor', service: 'OnceService', method: 'claim', module: 'OnceModule' };
 
+const HIDDEN =
+  'IdempotencyInterceptor: The module of the route can inject OnceService, but not the other providers of OnceModule, such as its ' +
+  'options. Import OnceModule.forRoot() there, or export OnceModule itself from the module that imports it.';
+
 /** Errors of a claim to which `onRedisError` applies: Redis was unavailable or refused, or too few replicas have the claim. */
 const REDIS_ERRORS = [NotSentError, ScriptRefusedError, UnknownOutcomeError, OnceNotReplicatedError];
 
@@ -80,13 +84,14 @@ export class IdempotencyInterceptor implements NestInterceptor {
   /** Handlers for which a refusal with BODY_NOT_COMPARABLE was logged. */
   private readonly warned = new WeakSet<object>();
 
-  /** @throws InvalidOptionError if the module has no option `idempotency` */
+  /** @throws InvalidOptionError if the module has no option `idempotency`; OnceSetupError if it sees only a part of OnceModule */
   constructor(
     @InjectService(OnceService) private readonly once: OnceService,
     @Inject(Reflector) private readonly reflector: Reflector,
     @Optional() @Inject(IdempotencyParts) provided?: unknown,
   ) {
     const parts = IdempotencyParts.of(provided);
+    if (parts.withoutModule && once instanceof OnceService) throw new OnceSetupError(HIDDEN);
     this.settings = parts.settings;
     this.runs = parts.runs;
     this.routes = new RouteSettings(reflector, this.settings);
