@@ -28,39 +28,34 @@ export class Double {
   constructor(readonly value: number) {}
 }
 
-/** A map: a flat array in RESP2. */
-export class Pairs {
-  readonly kind = 'pairs';
+/** An array in RESP2. Its class says what it is in RESP3. */
+class Items<Item> {
+  constructor(readonly items: readonly Item[]) {}
+}
 
-  constructor(readonly pairs: readonly (readonly [Reply, Reply])[]) {}
+/** A map: a flat array in RESP2. */
+export class Pairs extends Items<readonly [Reply, Reply]> {
+  readonly kind = 'pairs';
 }
 
 /** A set: an array in RESP2. */
-export class Members {
+export class Members extends Items<Reply> {
   readonly kind = 'members';
-
-  constructor(readonly items: readonly Reply[]) {}
 }
 
 /** An array of arrays in RESP3: a flat array in RESP2. */
-export class Rows {
+export class Rows extends Items<readonly Reply[]> {
   readonly kind = 'rows';
-
-  constructor(readonly rows: readonly (readonly Reply[])[]) {}
 }
 
 /** The rows of XREAD, one for each stream: a map in RESP3, an array of arrays in RESP2. */
-export class StreamRows {
+export class StreamRows extends Items<readonly [Reply, Reply]> {
   readonly kind = 'stream rows';
-
-  constructor(readonly rows: readonly (readonly [Reply, Reply])[]) {}
 }
 
 /** A push of RESP3, such as a message of a channel: an array in RESP2. */
-export class Push {
+export class Push extends Items<Reply> {
   readonly kind = 'push';
-
-  constructor(readonly items: readonly Reply[]) {}
 }
 
 /** Nothing: the command has sent its replies itself. */
@@ -93,6 +88,13 @@ export const SYNTAX_ERROR = 'ERR syntax error';
 export const NOT_AN_INTEGER = 'ERR value is not an integer or out of range';
 export const NOT_A_FLOAT = 'ERR value is not a valid float';
 export const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value';
+
+/** Returns the error for what this server lacks, with the remedy. */
+export function unsupported(what: string): RedisError {
+  return new RedisError(
+    `ERR the in-memory server does not support ${what}. Test this code with a server of luanest/testing/servers`,
+  );
+}
 
 export function refuse(message: string): never {
   throw new RedisError(message);

@@ -36,18 +36,17 @@ function encodeTwo(reply: Structured): string {
 
 /** Returns the array that a reply is in RESP2. */
 export function flat(reply: Exclude<Structured, NullArray | Double>): readonly Reply[] {
-  if (reply instanceof Pairs) return reply.pairs.flat();
-  if (reply instanceof Rows) return reply.rows.flat();
-  if (reply instanceof StreamRows) return reply.rows;
-  return reply instanceof Members || reply instanceof Push ? reply.items : reply;
+  if (reply instanceof Pairs || reply instanceof Rows) return reply.items.flat();
+  return reply instanceof StreamRows || reply instanceof Members || reply instanceof Push ? reply.items : reply;
 }
 
 function encodeThree(reply: Structured): string {
   if (reply instanceof NullArray) return '_\r\n';
   if (reply instanceof Double) return `,${scoreText(reply.value)}\r\n`;
-  if (reply instanceof Pairs) return `%${reply.pairs.length}\r\n${encodeAll(reply.pairs.flat(), 3)}`;
-  if (reply instanceof StreamRows) return `%${reply.rows.length}\r\n${encodeAll(reply.rows.flat(), 3)}`;
-  if (reply instanceof Rows) return encodeList('*', reply.rows, 3);
+  if (reply instanceof Pairs || reply instanceof StreamRows) {
+    return `%${reply.items.length}\r\n${encodeAll(reply.items.flat(), 3)}`;
+  }
+  if (reply instanceof Rows) return encodeList('*', reply.items, 3);
   if (reply instanceof Members) return encodeList('~', reply.items, 3);
   return reply instanceof Push ? encodeList('>', reply.items, 3) : encodeList('*', reply, 3);
 }
