@@ -127,3 +127,12 @@ it('aborts a transaction whose watched keys have changed', async () => {
   await expect(client.multi().set('a', '1').exec()).resolves.toEqual(done);
   client.disconnect();
 });
+
+it('refuses commands that wait, with the remedy', () => {
+  const memory = new MemoryRedis();
+  const remedy = 'Test this code with a server of luanest/testing/servers';
+  expect(() => memory.run('BLPOP', ['a', 0])).toThrow(`ERR the in-memory server does not support BLPOP. ${remedy}`);
+  expect(() => memory.run('XREAD', ['BLOCK', 0, 'STREAMS', 'a', '$'])).toThrow(
+    `ERR the in-memory server does not support BLOCK. ${remedy}`,
+  );
+});

@@ -1,5 +1,5 @@
 import { integer, replyInteger } from '../numbers';
-import { OK, Pairs, refuse, type Reply } from '../reply';
+import { OK, Pairs, refuse, unsupported, type Reply } from '../reply';
 import { ConsumerGroup } from '../streams/consumer-group';
 import { Stream } from '../streams/stream';
 import { idText, parseId, LOWEST_ID } from '../streams/stream-id';
@@ -83,7 +83,7 @@ function optionalInteger(value: bigint | undefined): Reply {
 
 const describeStream = info((stream, _context, args) => {
   if (args.length > 1 && !isWord(args[1], 'FULL')) wrongOptions('XINFO', 'STREAM');
-  if (args.length > 1) refuse('ERR the in-memory server does not support XINFO STREAM FULL');
+  if (args.length > 1) throw unsupported('XINFO STREAM FULL');
   const [first, last] = [stream.entries[0], stream.entries.at(-1)];
   return new Pairs([
     ['length', stream.size],

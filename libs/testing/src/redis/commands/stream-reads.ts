@@ -1,5 +1,5 @@
 import { integer } from '../numbers';
-import { NULL_ARRAY, refuse, StreamRows, SYNTAX_ERROR, type Reply } from '../reply';
+import { NULL_ARRAY, refuse, StreamRows, SYNTAX_ERROR, unsupported, type Reply } from '../reply';
 import type { ConsumerGroup } from '../streams/consumer-group';
 import { Stream } from '../streams/stream';
 import { HIGHEST_ID, idText, LOWEST_ID, parseId, type StreamId } from '../streams/stream-id';
@@ -29,7 +29,7 @@ function readOptions(name: string, args: readonly string[]): ReadOptions {
     const word = at(args, index).toUpperCase();
     const left = args.length - index - 1;
     if (word === 'BLOCK' && left > 0) {
-      refuse('ERR the in-memory server does not support BLOCK');
+      throw unsupported('BLOCK');
     } else if (word === 'COUNT' && left > 0) {
       const count = integer(at(args, ++index));
       options.most = count <= 0 ? undefined : count;
