@@ -1,25 +1,13 @@
-import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { LONG } from '../../../test/support/size';
 import { compareLua } from './compare-lua';
-import { RawRedis } from './raw-redis';
+import { realServer } from './real-server';
 
 const PROGRAMS = LONG ? 100_000 : 1_000;
 
-let server: RedisServer;
-let real: RawRedis;
-
-beforeAll(async () => {
-  server = await startRedis();
-  real = await RawRedis.connect(server.port);
-});
-
-afterAll(async () => {
-  real.close();
-  await server.stop();
-});
+const server = realServer();
 
 it(`runs ${PROGRAMS} random Lua programs as a Redis server does`, async () => {
   const seed = Math.floor(Math.random() * 2 ** 31);
-  const differences = await compareLua(real, PROGRAMS, seed);
+  const differences = await compareLua(server.raw, PROGRAMS, seed);
   expect({ seed, differences: differences.slice(0, 3) }).toEqual({ seed, differences: [] });
 }, 600_000);

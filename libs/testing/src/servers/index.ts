@@ -6,5 +6,5 @@ export type { RedisSentinel } from './redis-sentinel';
 export type { RedisServer } from './redis-server';
 export { startCluster, type RedisClusterOptions } from './start-cluster';
 export { startFaultProxy, type FaultProxyOptions } from './start-fault-proxy';
-export { startRedis, type RedisServerOptions } from './start-redis';
+export { startRedis, type CommonServerOptions, type RedisServerOptions } from './start-redis';
 export { startSentinel, type RedisSentinelOptions } from './start-sentinel';

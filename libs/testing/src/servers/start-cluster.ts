@@ -1,10 +1,9 @@
 import { Checks, type KnownOptions } from '../../../internal/src/without-nest';
-import { usableBinary } from './redis-binary';
 import { RedisCluster } from './redis-cluster';
-import { START_TIMEOUT_MS, checkServerOptions } from './start-redis';
+import { serverSettings, type CommonServerOptions } from './start-redis';
 
 /** Options of {@link startCluster}. */
-export interface RedisClusterOptions {
+export interface RedisClusterOptions extends CommonServerOptions {
   /** Number of masters, 1 to 16. Default 3. */
   readonly masters?: number;
   /** Number of replicas of each master, 0 to 3. Default 1. */
@@ -14,12 +13,6 @@ export interface RedisClusterOptions {
    * may cause failovers that no test asked for.
    */
   readonly nodeTimeoutMs?: number;
-  /** The same as for `startRedis`. */
-  readonly binary?: string;
-  /** Arguments for each node, such as `['--appendonly', 'yes']`. They win over those of luanest. Default: none. */
-  readonly args?: readonly string[];
-  /** How long the start of one node may take, ms, 100 to 600,000. Default 10,000. */
-  readonly startTimeoutMs?: number;
 }
 
 const KNOWN: KnownOptions<RedisClusterOptions> = {
@@ -41,11 +34,9 @@ const KNOWN: KnownOptions<RedisClusterOptions> = {
 export async function startCluster(options: RedisClusterOptions = {}): Promise<RedisCluster> {
   const checks = new Checks('startCluster');
   const known = checks.options('', options, KNOWN);
-  const { masters = 3, replicas = 1, nodeTimeoutMs = 1_000, args = [], startTimeoutMs = START_TIMEOUT_MS } = known;
-  checkServerOptions(checks, options);
+  const { masters = 3, replicas = 1, nodeTimeoutMs = 1_000 } = known;
   checks.integer('masters', masters, 1, 16);
   checks.integer('replicas', replicas, 0, 3);
   checks.integer('nodeTimeoutMs', nodeTimeoutMs, 200, 600_000);
-  const binary = await usableBinary(checks.where, options.binary);
-  return RedisCluster.start({ masters, replicas, nodeTimeoutMs }, { binary, args, startTimeoutMs });
+  return RedisCluster.start({ masters, replicas, nodeTimeoutMs }, await serverSettings(checks, known));
 }

@@ -3,26 +3,42 @@ import type { Address } from './admin';
 import { usableBinary } from './redis-binary';
 import { RedisServer } from './redis-server';
 
-/** Options of {@link startRedis}. */
-export interface RedisServerOptions {
+/** Options of all functions that start servers. */
+export interface CommonServerOptions {
   /**
    * Path of a redis-server, or its name on the PATH: Redis 7.0 or newer, or Valkey. Default: the environment variable
    * REDIS_SERVER_BIN, or else `redis-server`, or else `valkey-server`.
    */
   readonly binary?: string;
-  /** Arguments for the server, such as `['--appendonly', 'yes']`. They win over those of luanest. Default: none. */
+  /** Arguments for each server, but not for Sentinels, such as `['--appendonly', 'yes']`. They win over those of luanest. Default: none. */
   readonly args?: readonly string[];
+  /** How long the start of one server may take, ms, 100 to 600,000. Default 10,000. */
+  readonly startTimeoutMs?: number;
+}
+
+/** Options of {@link startRedis}. */
+export interface RedisServerOptions extends CommonServerOptions {
   /** TCP port on 127.0.0.1, 1 to 65535. Default: a free one. */
   readonly port?: number;
   /** Existing directory for the server's files, which `stop()` does not remove. Default: a temporary one. */
   readonly dir?: string;
   /** Master to follow as a replica, such as another server. Default: none. */
   readonly replicaOf?: Address;
-  /** How long the start may take, ms, 100 to 600,000. Default 10,000. */
-  readonly startTimeoutMs?: number;
 }
 
-export const START_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = 10_000;
+
+/** Checks the options that all servers have, and finds the program. @returns them with their defaults */
+export async function serverSettings(
+  checks: Checks,
+  { binary, args = [], startTimeoutMs = START_TIMEOUT_MS }: CommonServerOptions,
+): Promise<Required<CommonServerOptions>> {
+  if (binary !== undefined) checks.text('binary', binary, /./, 'the path of a redis-server');
+  checks.integer('startTimeoutMs', startTimeoutMs, 100, 600_000);
+  const texts = checks.list('args', args, 'an array of strings');
+  texts.forEach((arg, i) => checks.text(`args[${i}]`, arg, /^/, 'a string'));
+  return { binary: await usableBinary(checks.where, binary), args, startTimeoutMs };
+}
 
 const KNOWN: KnownOptions<RedisServerOptions> = {
   binary: true,
@@ -32,18 +48,6 @@ const KNOWN: KnownOptions<RedisServerOptions> = {
   replicaOf: true,
   startTimeoutMs: true,
 };
-
-/** Checks the options that all servers have. */
-export function checkServerOptions(
-  checks: Checks,
-  { binary, args, startTimeoutMs }: Pick<RedisServerOptions, 'binary' | 'args' | 'startTimeoutMs'>,
-): void {
-  if (binary !== undefined) checks.text('binary', binary, /./, 'the path of a redis-server');
-  if (startTimeoutMs !== undefined) checks.integer('startTimeoutMs', startTimeoutMs, 100, 600_000);
-  if (args === undefined) return;
-  const texts = checks.list('args', args, 'an array of strings');
-  texts.forEach((arg, i) => checks.text(`args[${i}]`, arg, /^/, 'a string'));
-}
 
 /**
  * Starts a redis-server on 127.0.0.1, without persistence. Resolves when the server answers, and when it has the data of its
@@ -55,13 +59,12 @@ export function checkServerOptions(
  */
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   const checks = new Checks('startRedis');
-  const { args = [], dir, port, replicaOf, startTimeoutMs = START_TIMEOUT_MS } = checks.options('', options, KNOWN);
-  checkServerOptions(checks, options);
+  const known = checks.options('', options, KNOWN);
+  const { dir, port, replicaOf } = known;
   if (port !== undefined) checks.integer('port', port, 1, 65_535);
   if (dir !== undefined) checks.text('dir', dir, /./, 'the path of a directory');
   if (replicaOf !== undefined) checkAddress(checks, 'replicaOf', replicaOf);
-  const binary = await usableBinary(checks.where, options.binary);
-  const settings = { binary, args, dir, replicaOf, startTimeoutMs };
+  const settings = { ...(await serverSettings(checks, known)), dir, replicaOf };
   return RedisServer.start(settings, port === undefined ? undefined : { port });
 }
 
