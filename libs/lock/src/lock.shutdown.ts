@@ -1,5 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { reachedWithin } from '../../internal/src';
+import { nextTurn, reachedWithin } from '../../internal/src';
 import type { Acquirer } from './acquisition/acquirer';
 import { LockLostError } from './lock.errors';
 import type { ResolvedLockModuleOptions } from './lock.options';
@@ -49,7 +48,7 @@ export class Shutdown {
     if (await this.idleWithin(abortGraceMs)) return;
     for (const rejectNow of rejectors) rejectNow();
     // Callers of withLock() see the error before their lock is released.
-    await nextTurn();
+    await new Promise<void>((resolve) => void nextTurn(resolve));
     for (const lease of acquirer.leases) lease.release().catch(() => undefined);
     await this.idleWithin(LAST_REPLIES_MS);
   }

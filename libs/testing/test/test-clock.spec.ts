@@ -1,8 +1,14 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import type * as timers from 'node:timers';
+import { Test } from '@nestjs/testing';
+import { LockModule, LockService } from 'luanest/lock';
+import { LuanestTesting, LuanestTestingModule } from 'luanest/testing';
 import { DateTime, Settings } from 'luxon';
 import { replaceTime, time } from '../../internal/src';
 import { TEST_CLOCK_START_MS, TestClock } from '../src/clock/test-clock';
 import { MemoryRedis } from '../src/redis/memory-redis';
+
+const { setImmediate: immediately } = globalThis;
+const nextTurn = (): Promise<void> => new Promise((resolve) => void immediately(resolve));
 
 afterEach(() => TestClock.installed?.uninstall());
 
@@ -184,6 +190,33 @@ describe('fake timers of Jest', () => {
       client.disconnect();
     },
   );
+});
+
+// As sinon does when it runs outside Jest: it replaces the functions of these modules, too.
+it('fake timers that replace the functions of node:timers change nothing', async () => {
+  const modules = [jest.requireActual<object>('node:timers'), jest.requireActual<object>('node:timers/promises')];
+  const never = (): Promise<never> => new Promise(() => undefined);
+  const spies = modules.flatMap((module) =>
+    (['setImmediate', 'setTimeout'] as const).map((name) =>
+      jest.spyOn(module as typeof timers, name).mockImplementation(never as never),
+    ),
+  );
+  try {
+    const app = await Test.createTestingModule({
+      imports: [LuanestTestingModule.forRoot(), LockModule.forRoot({ drainMs: 0, abortGraceMs: 0 })],
+    }).compile();
+    await app.init();
+    const { faults } = app.get(LuanestTesting);
+    const held = app.get(LockService).withLock('a', {}, () => new Promise(() => undefined));
+    const lost = expect(held).rejects.toThrow('the app shut down');
+    await nextTurn();
+    await faults.redisDown();
+    await faults.redisUp();
+    await app.close();
+    await lost;
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
 });
 
 it('gives luxon its time, if the test wants that', async () => {

@@ -1,6 +1,8 @@
-// Imported instead of taken from the global object, so that Jest's fake timers cannot stop the delays.
 import { performance } from 'node:perf_hooks';
-import { clearTimeout, setTimeout } from 'node:timers';
+import * as timers from 'node:timers';
+
+// Read now, because fake timers of a test may replace them later.
+const { clearTimeout, setTimeout } = timers;
 
 interface Item {
   due: number;

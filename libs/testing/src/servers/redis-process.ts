@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
-import { setTimeout as after } from 'node:timers/promises';
+import * as timers from 'node:timers/promises';
 import { TestServerError } from './errors';
 import { type ProcessGuard, guardProcess } from './process-guard';
 
+// Read now, because fake timers of a test may replace them later.
+const { setTimeout: after } = timers;
 const STOP_TIMEOUT_MS = 3_000;
 
 /** A server process. It dies with this process, however this process ends, and does not keep this process alive. */

@@ -1,6 +1,8 @@
-// Imported instead of taken from the global object, so that fake timers of a test cannot stop the waiting.
 import { performance } from 'node:perf_hooks';
-import { setTimeout as sleepMs } from 'node:timers/promises';
+import * as timers from 'node:timers/promises';
+
+// Read now, because fake timers of a test may replace them later.
+const { setTimeout: sleepMs } = timers;
 
 export interface EventuallyOptions {
   timeoutMs?: number;

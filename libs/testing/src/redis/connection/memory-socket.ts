@@ -1,9 +1,13 @@
+import { AsyncResource } from 'node:async_hooks';
 import { Duplex } from 'node:stream';
-import { setImmediate } from 'node:timers';
+import * as timers from 'node:timers';
 import { RedisError, type Reply } from '../reply';
 import { encode, RequestReader } from '../resp';
 import type { Server } from '../server';
 import type { Session } from '../session';
+
+// Read now, because fake timers of a test may replace them later, also in `node:timers`.
+const { setImmediate: immediately } = timers;
 
 /** A stream with the methods of a socket that a client calls. */
 abstract class SocketLike extends Duplex {
@@ -34,7 +38,7 @@ export class RefusedSocket extends SocketLike {
     super();
     const address = { errno: -111, code: 'ECONNREFUSED', syscall: 'connect', address: '127.0.0.1', port: 6379 };
     const error = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:6379'), address);
-    setImmediate(() => this.destroy(error));
+    immediately(() => this.destroy(error));
   }
 
   override _write(_chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
@@ -47,19 +51,20 @@ export class MemorySocket extends SocketLike {
   private readonly reader = new RequestReader();
   private readonly session: Session;
   private isQuitting = false;
+  /** That of the client, for messages of channels. Another client has caused them. */
+  private readonly context = new AsyncResource('MemorySocket');
 
   constructor(private readonly server: Server) {
     super({ allowHalfOpen: false });
     this.session = server.open(
-      (reply) => this.reply(reply),
+      (reply) => this.context.runInAsyncScope(() => this.reply(reply)),
       () => (this.isQuitting = true),
     );
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
     // Later, as over a network: a client notes what it has sent after it has written it, and timers run between two calls.
-    // Fake timers do not replace the function of node:timers.
-    setImmediate(() => {
+    immediately(() => {
       if (this.destroyed) return done();
       for (const words of this.reader.read(chunk.toString('latin1'))) {
         if (!this.isQuitting) this.reply(this.execute(words));
