@@ -4,7 +4,7 @@ import { DelayedTaskModule } from 'luanest/delayed-task';
 import { RedPacketModule, RedPacketService } from 'luanest/red-packet';
 import { ScheduledLock, ScheduledLockModule, ScheduledLockService } from 'luanest/scheduled-lock';
 import { retryLater, StreamConsumerModule, StreamConsumerService, type StreamMessage } from 'luanest/stream-consumer';
-import { CronTime } from 'cron';
+import { CronJob, CronTime } from 'cron';
 import { scheduleByClock } from '../src/clock/nest-schedule';
 import { closeApps, startApp } from './app-by-clock';
 
@@ -83,6 +83,24 @@ class Reports {
   }
 }
 
+@Injectable()
+class Beats {
+  @Interval('kept', MINUTE)
+  kept(): void {
+    calls.push('kept');
+  }
+
+  @Interval('deleted', MINUTE)
+  deleted(): void {
+    calls.push('deleted');
+  }
+
+  @Timeout('wait', 90_000)
+  wait(): void {
+    calls.push('wait');
+  }
+}
+
 describe('scheduled jobs', () => {
   beforeEach(() => (slots.length = calls.length = 0));
 
@@ -127,6 +145,65 @@ describe('scheduled jobs', () => {
     job.start();
     await clock.advance(24 * HOUR);
     expect(slots).toEqual([1, 3].map((day) => Date.UTC(2026, 0, day, 5)));
+  });
+});
+
+describe('jobs of @nestjs/schedule', () => {
+  const started = async (): Promise<[Awaited<ReturnType<typeof startApp>>, SchedulerRegistry]> => {
+    const node = await startApp([ScheduleModule.forRoot()], [Beats]);
+    scheduleByClock(node.app);
+    return [node, node.app.get(SchedulerRegistry)];
+  };
+  beforeEach(() => (calls.length = 0));
+
+  it.each([120, -330])('are due in the zone of utcOffset %d', async (utcOffset) => {
+    const [{ app, clock }, jobs] = await started();
+    const at: number[] = [];
+    const job = CronJob.from({ cronTime: '0 0 9 * * *', utcOffset, onTick: () => void at.push(clock.nowMs) });
+    jobs.addCronJob('nine', job);
+    job.start();
+    scheduleByClock(app);
+    const due = clock.nowMs + 9 * HOUR - utcOffset * MINUTE;
+    await clock.set(due - 1);
+    expect(at).toEqual([]);
+    await clock.set(due);
+    expect(at).toEqual([due]);
+  });
+
+  it('that are made with a date run once, and not if the date has passed', async () => {
+    const [{ app, clock }, jobs] = await started();
+    const ran: string[] = [];
+    for (const [name, inMs] of [
+      ['past', -1],
+      ['now', 0],
+      ['later', HOUR],
+    ] as const) {
+      const job = new CronJob(new Date(clock.nowMs + inMs), () => void ran.push(name));
+      jobs.addCronJob(name, job);
+    }
+    scheduleByClock(app);
+    for (const job of jobs.getCronJobs().values()) job.start();
+    await clock.settle();
+    expect(ran).toEqual(['now']);
+    await clock.advance(HOUR);
+    await clock.advance(HOUR);
+    expect(ran).toEqual(['now', 'later']);
+    expect(jobs.getCronJob('later').isActive).toBe(false);
+  });
+
+  it('end when they are deleted, and with their app', async () => {
+    const [{ app, clock, memory }, jobs] = await started();
+    const other = await startApp([ScheduleModule.forRoot()], [], { clock, memory });
+    await clock.advance(MINUTE);
+    expect(calls).toEqual(['kept', 'deleted']);
+    jobs.deleteInterval('deleted');
+    jobs.deleteTimeout('wait');
+    await clock.advance(MINUTE);
+    expect(calls.splice(0)).toEqual(['kept', 'deleted', 'kept']);
+    await app.close();
+    await clock.advance(10 * MINUTE);
+    expect(calls).toEqual([]);
+    await other.app.close();
   });
 });
 

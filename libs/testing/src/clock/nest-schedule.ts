@@ -1,19 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { time, type Timer } from '../../../internal/src';
-
-/** The part of a job of the cron package that this file uses. */
-interface CronJob {
-  readonly cronTime: {
-    getNextDateFrom(start: Date, zone?: string): { toMillis(): number };
-    readonly timeZone?: string;
-  };
-  readonly isActive: boolean;
-  lastExecution: Date | null;
-  start(): void;
-  stop(): unknown;
-  fireOnTick(): unknown;
-}
+import { adoptCron, type CronJob } from './cron-jobs';
 
 /** A method with `@Interval` or `@Timeout`. */
 interface TimedMethod {
@@ -22,9 +10,17 @@ interface TimedMethod {
   ref: NodeJS.Timeout;
 }
 
+/** The part of the SchedulerRegistry of `@nestjs/schedule` that this file uses. */
+interface Jobs {
+  getCronJobs(): Map<string, CronJob>;
+  doesExist(kind: 'interval' | 'timeout', name: string): boolean;
+  getInterval(name: string): unknown;
+  getTimeout(name: string): unknown;
+}
+
 /** The part of the SchedulerOrchestrator of `@nestjs/schedule` that this file uses. Each `ScheduleModule.forRoot()` has one. */
 interface Orchestrator {
-  readonly schedulerRegistry: { getCronJobs(): Map<string, CronJob> };
+  readonly schedulerRegistry: Jobs;
   readonly intervals: Readonly<Record<string, TimedMethod>>;
   readonly timeouts: Readonly<Record<string, TimedMethod>>;
 }
@@ -40,17 +36,29 @@ const adopted = new WeakSet<object>();
  * A cron job whose times have passed several times in one jump of the clock runs once.
  */
 export function scheduleByClock(app: INestApplicationContext): void {
-  for (const orchestrator of orchestratorsOf(app.get(ModulesContainer))) {
-    for (const job of orchestrator.schedulerRegistry.getCronJobs().values()) once(job, adoptCron);
-    for (const method of Object.values(orchestrator.intervals)) once(method, adoptInterval);
-    for (const method of Object.values(orchestrator.timeouts)) once(method, adoptTimeout);
+  for (const { schedulerRegistry, intervals, timeouts } of orchestratorsOf(app.get(ModulesContainer))) {
+    for (const job of schedulerRegistry.getCronJobs().values()) once(job, () => adoptCron(job));
+    for (const [name, method] of Object.entries(intervals)) {
+      const exists = (): boolean => isKept(schedulerRegistry, 'interval', name, method);
+      if (exists()) once(method, () => adoptInterval(method, exists));
+    }
+    for (const [name, method] of Object.entries(timeouts)) {
+      const exists = (): boolean => isKept(schedulerRegistry, 'timeout', name, method);
+      if (exists()) once(method, () => adoptTimeout(method, exists));
+    }
   }
 }
 
-function once<T extends object>(found: T, adopt: (found: T) => void): void {
+function once(found: object, adopt: () => void): void {
   if (adopted.has(found)) return;
+  adopt();
   adopted.add(found);
-  adopt(found);
+}
+
+/** Returns true from the boot of the app until it deletes the interval or timeout, which it also does when it closes. */
+function isKept(jobs: Jobs, kind: 'interval' | 'timeout', name: string, { ref }: TimedMethod): boolean {
+  if (!jobs.doesExist(kind, name)) return false;
+  return (kind === 'interval' ? jobs.getInterval(name) : jobs.getTimeout(name)) === ref;
 }
 
 // The package does not export the class, and a minifier may rename it, so it is recognised by its methods.
@@ -64,44 +72,17 @@ function orchestratorsOf(modules: ModulesContainer): Orchestrator[] {
   return [...new Set(ours)] as unknown as Orchestrator[];
 }
 
-function adoptCron(job: CronJob): void {
-  const wasActive = job.isActive;
-  const stopReal = job.stop.bind(job);
-  let timer: Timer | undefined;
-  const start = (): void => {
-    if (timer !== undefined) return;
-    const now = time.nowMs();
-    const at = job.cronTime.getNextDateFrom(new Date(now), job.cronTime.timeZone).toMillis();
-    timer = time.setTimer(() => {
-      timer = undefined;
-      job.lastExecution = new Date(time.nowMs());
-      start();
-      void job.fireOnTick();
-    }, at - now);
-  };
-  stopReal();
-  Object.defineProperties(job, {
-    // The field behind `isActive`, which `setTime` reads, too. Methods of the class write it.
-    _isActive: { get: () => timer !== undefined, set: () => undefined, configurable: true },
-    start: { value: start, configurable: true },
-    stop: {
-      value: () => {
-        time.clearTimer(timer);
-        timer = undefined;
-        return stopReal();
-      },
-      configurable: true,
-    },
-  });
-  if (wasActive) start();
-}
-
-function adoptInterval(method: TimedMethod): void {
+function adoptInterval(method: TimedMethod, exists: () => boolean): void {
   clearInterval(method.ref);
-  time.setRepeatingTimer(() => void method.target(), method.timeout);
+  const timer: Timer = time.setRepeatingTimer(() => {
+    if (exists()) void method.target();
+    else time.clearTimer(timer);
+  }, method.timeout);
 }
 
-function adoptTimeout(method: TimedMethod): void {
+function adoptTimeout(method: TimedMethod, exists: () => boolean): void {
   clearTimeout(method.ref);
-  time.setTimer(() => void method.target(), method.timeout);
+  time.setTimer(() => {
+    if (exists()) void method.target();
+  }, method.timeout);
 }

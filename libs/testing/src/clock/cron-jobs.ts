@@ -1,0 +1,71 @@
+import { time, type Timer } from '../../../internal/src';
+
+/** The part of a job of the cron package that this file uses. */
+export interface CronJob {
+  readonly cronTime: {
+    getNextDateFrom(start: Date, zone?: string): { toMillis(): number };
+    readonly timeZone?: string;
+    readonly utcOffset?: number;
+    /** True if the job was made with a date, so that it runs once. */
+    readonly realDate: boolean;
+    readonly source: unknown;
+  };
+  readonly isActive: boolean;
+  readonly runOnce: boolean;
+  lastExecution: Date | null;
+  readonly _timeout?: NodeJS.Timeout;
+  start(): void;
+  stop(): unknown;
+  fireOnTick(): unknown;
+}
+
+/** Makes a cron job live by the installed clock. A job that was made with a date in the past never runs. */
+export function adoptCron(job: CronJob): void {
+  const wasActive = job.isActive;
+  const stopReal = job.stop.bind(job);
+  let timer: Timer | undefined;
+  const start = (): void => {
+    if (timer !== undefined) return;
+    const now = time.nowMs();
+    const at = nextRun(job, now);
+    if (at === undefined) return;
+    timer = time.setTimer(() => {
+      timer = undefined;
+      job.lastExecution = new Date(time.nowMs());
+      if (!job.runOnce) start();
+      void job.fireOnTick();
+    }, at - now);
+  };
+  // Not stopReal(), which calls `onComplete` of the job.
+  clearTimeout(job._timeout);
+  Object.defineProperties(job, {
+    // The field behind `isActive`, which `setTime` reads, too. Methods of the class write it.
+    _isActive: { get: () => timer !== undefined, set: () => undefined, configurable: true },
+    start: { value: start, configurable: true },
+    stop: {
+      value: () => {
+        time.clearTimer(timer);
+        timer = undefined;
+        return stopReal();
+      },
+      configurable: true,
+    },
+  });
+  if (wasActive) start();
+}
+
+/** Returns when a job runs next, ms since 1970; undefined if it never does. */
+function nextRun({ cronTime }: CronJob, now: number): number | undefined {
+  if (!cronTime.realDate) return cronTime.getNextDateFrom(new Date(now), zoneOf(cronTime)).toMillis();
+  // A Date, or a DateTime of luxon.
+  const at = Number(cronTime.source);
+  return at < now ? undefined : at;
+}
+
+/** Returns the zone as luxon names it. The cron package uses `utcOffset`, in minutes, only with the time of the process. */
+function zoneOf({ timeZone, utcOffset }: CronJob['cronTime']): string | undefined {
+  if (utcOffset === undefined) return timeZone;
+  const minutes = Math.abs(Number(utcOffset));
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return `UTC${Number(utcOffset) < 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
+}
