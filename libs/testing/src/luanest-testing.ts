@@ -5,6 +5,7 @@ import type { RateLimitEvents } from 'luanest/rate-limit';
 import type { ReadRewardEvents } from 'luanest/read-reward';
 import type { ScheduledLockEvents } from 'luanest/scheduled-lock';
 import type { PublishOptions, StreamConsumerEvents, StreamDefinition } from 'luanest/stream-consumer';
+import { nextTurn } from '../../internal/src';
 import { ClockUse } from './clock/clock-use';
 import { scheduleByClock } from './clock/nest-schedule';
 import type { TestClock } from './clock/test-clock';
@@ -177,8 +178,9 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
 
   /** Lets the test clock run the jobs of `@nestjs/schedule`. Nest calls it. */
   onApplicationBootstrap(): void {
+    this.use.run();
     // ScheduleModule makes its timers after this.
-    setImmediate(() => this.scheduleJobs());
+    nextTurn(() => this.scheduleJobs());
   }
 
   /** Ends the records, and the clock if no other open app uses it. Nest calls it. */
