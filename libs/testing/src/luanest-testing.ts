@@ -1,4 +1,4 @@
-import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { DelayedTaskEvents, ScheduleOptions, TaskDefinition } from 'luanest/delayed-task';
 import type { OnceEvents } from 'luanest/once';
 import type { RateLimitEvents } from 'luanest/rate-limit';
@@ -9,6 +9,7 @@ import { nextTurn } from '../../internal/src';
 import { ClockUse } from './clock/clock-use';
 import { scheduleByClock } from './clock/nest-schedule';
 import type { TestClock } from './clock/test-clock';
+import { AppScripts } from './faults/app-scripts';
 import { ArmedFaults } from './faults/faults';
 import { Faults } from './faults/redis-faults';
 import type { AppServices } from './harness/app-services';
@@ -33,8 +34,9 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
   readonly registries: Registries;
   private readonly use: ClockUse;
   private readonly records = new Records();
-  private readonly armed = new ArmedFaults();
+  private readonly armed: ArmedFaults;
   private readonly drivers: Drivers;
+  private readonly logger = new Logger('LuanestTesting');
   private isRunning = false;
 
   constructor(
@@ -42,10 +44,10 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     clock: TestClock | undefined,
   ) {
     this.use = new ClockUse(clock);
+    this.armed = new ArmedFaults(new AppScripts(services.modules));
     this.registries = new Registries(this.use.clock, this.armed);
     this.faults = new Faults(this.armed, this.registries, services);
     this.drivers = new Drivers(services, this.use.clock);
-    this.armed.start();
   }
 
   /** Clock of the luanest modules, the app's Redis and jobs of `@nestjs/schedule`. It stands still until the test moves it. */
@@ -106,10 +108,13 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     return { ended: this.records.jobs };
   }
 
-  /** Empties all records, and drops the faults that have not happened. Keys stay; restore a snapshot of `redis` to reset them. */
+  /**
+   * Empties all records, and drops the faults that have not happened, with a warning for each. Keys stay; restore a snapshot of
+   * `redis` to reset them.
+   */
   clear(): void {
     this.records.clear();
-    this.faults.clear();
+    this.dropFaults();
   }
 
   /**
@@ -186,10 +191,17 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
   /** Ends the records, and the clock if no other open app uses it. Nest calls it. */
   onApplicationShutdown(): void {
     this.isRunning = false;
-
     this.records.stop();
-    this.armed.stop();
+    this.dropFaults();
     this.use.end();
+  }
+
+  private dropFaults(): void {
+    for (const call of this.armed.takeLeft()) {
+      this.logger.warn(
+        `faults.${call} did not happen: the app made no such call. Call faults.clear() if the test expects that.`,
+      );
+    }
   }
 
   private scheduleJobs(): void {

@@ -1,9 +1,10 @@
+import { Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { LockModule, LockService } from 'luanest/lock';
 import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
-import { type LuanestError, ScriptRegistryModule } from 'luanest/script-registry';
-import { LuanestTesting, LuanestTestingModule } from 'luanest/testing';
+import { defineScript, type LuanestError, ScriptRegistry, ScriptRegistryModule } from 'luanest/script-registry';
+import { type FaultOptions, LuanestTesting, LuanestTestingModule } from 'luanest/testing';
 import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { waitUntil } from '../../../test/support/wait';
@@ -157,6 +158,61 @@ describe('faults', () => {
     faults.nextCall('not-sent');
     faults.clear();
     await (await locks.acquire('a')).release();
+  });
+
+  it('hit calls with replicas, which have a connection of their own', async () => {
+    const [, { faults, redis }] = await openMemory();
+    const registry = (apps.at(-1) as INestApplicationContext).get(ScriptRegistry);
+    const set = defineScript({
+      name: 'own.set',
+      source: "redis.call('SET', KEYS[1], '1') return 1",
+      keys: ['key'],
+      args: {},
+      reply: (raw: number) => raw,
+    });
+    registry.register([set]);
+    const call = (key: string) => registry.runAndWait(set, { keys: { key }, args: {} }, { replicas: 1, timeoutMs: 10 });
+    await expect(call('a')).resolves.toEqual({ result: 1, replicas: 0 });
+    faults.nextCall('not-sent', { script: 'own.set' });
+    await expect(call('b')).rejects.toMatchObject({ code: 'NOT_SENT' });
+    faults.nextCall('unknown', { script: 'own.set' });
+    await expect(call('c')).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' });
+    faults.nextCall('unknown', { runs: false });
+    await expect(call('d')).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' });
+    faults.nextCall('refused');
+    await expect(call('e')).rejects.toMatchObject({ code: 'SCRIPT_REFUSED', redisCode: 'OOM' });
+    expect(redis.server.db.keys().sort()).toEqual(['a', 'c']);
+  });
+
+  it('that did not happen are reported by clear() and by the end of the app', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const [, testing] = await openMemory();
+    testing.faults.nextCall('unknown', { script: 'lock.acquire', runs: false });
+    testing.clear();
+    testing.faults.nextCall('not-sent');
+    testing.faults.clear();
+    testing.faults.nextCall('refused');
+    await apps.pop()?.close();
+    const texts = warn.mock.calls.map(([text]) => String(text));
+    warn.mockRestore();
+    const rest = ' did not happen: the app made no such call. Call faults.clear() if the test expects that.';
+    expect(texts).toEqual([
+      `faults.nextCall('unknown', {"script":"lock.acquire","runs":false})${rest}`,
+      `faults.nextCall('refused')${rest}`,
+    ]);
+  });
+
+  it('are refused for a script or a ScriptRegistry that does not exist', async () => {
+    const [, { faults }] = await openMemory();
+    const named = (options: FaultOptions) => () => faults.nextCall('unknown', options);
+    expect(named({ script: 'lock.aquire' })).toThrow(
+      /^LuanestTesting.faults.nextCall: script is "lock.aquire". Expected a script that the app has registered: .*lock.acquire, /,
+    );
+    expect(named({ registry: 'defualt' })).toThrow(
+      `LuanestTesting.faults.nextCall: registry is "defualt". Expected 'default'.`,
+    );
+    expect(named({ registry: 'default', script: 'once.claim ' })).toThrow('script is "once.claim ".');
+    expect(faults.pending).toBe(0);
   });
 
   it('are refused if they are invalid', async () => {

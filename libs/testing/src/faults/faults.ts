@@ -1,7 +1,6 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { ScriptRegistryEvents } from 'luanest/script-registry';
 import { CommandFailure, type RedisConnection } from '../../../script-registry/src/internal';
 import { Checks, type KnownOptions } from '../../../internal/src';
+import type { AppScripts } from './app-scripts';
 
 /** Ways in which a call fails. See `Faults.nextCall`. */
 export type Fault = 'not-sent' | 'unknown' | 'refused';
@@ -29,33 +28,27 @@ const REFUSALS = {
   LOADING: 'LOADING Redis is loading the dataset in memory',
 };
 const KNOWN: KnownOptions<FaultOptions> = { script: true, registry: true, runs: true, code: true };
-const SENT = 'luanest:script-registry:group.sent';
 const checks = new Checks('LuanestTesting.faults.nextCall');
 
 /** Faults that wait for their calls. */
 export class ArmedFaults {
   private armed: Armed[] = [];
-  private script = '';
-  /** ScriptRegistry reports a group right before it sends its command. */
-  private readonly sent = (event: unknown): void =>
-    void ({ script: this.script } = event as ScriptRegistryEvents['groupSent']);
+
+  constructor(private readonly scripts: AppScripts) {}
 
   get size(): number {
     return this.armed.length;
   }
 
-  start(): void {
-    subscribe(SENT, this.sent);
-  }
-
-  stop(): void {
-    unsubscribe(SENT, this.sent);
-  }
-
   add(fault: Fault, options: FaultOptions): void {
     checks.choice('fault', fault, ['not-sent', 'unknown', 'refused']);
-    checks.options('', options, KNOWN);
-    if (options.code !== undefined) checks.choice('code', options.code, ['OOM', 'READONLY', 'LOADING']);
+    const { script, registry, code } = checks.options('', options, KNOWN);
+    if (code !== undefined) checks.choice('code', code, ['OOM', 'READONLY', 'LOADING']);
+    if (registry !== undefined) checks.choice('registry', registry, this.scripts.registries);
+    const names = script === undefined ? [] : this.scripts.names(registry);
+    if (script !== undefined && !names.includes(script)) {
+      checks.refuse('script', script, `a script that the app has registered: ${names.join(', ') || 'there is none'}`);
+    }
     this.armed.push({ fault, ...options });
   }
 
@@ -63,29 +56,58 @@ export class ArmedFaults {
     this.armed = [];
   }
 
+  /** Drops the faults. @returns the calls of `nextCall` that made them, as text */
+  takeLeft(): string[] {
+    return this.armed.splice(0).map(({ fault, ...options }) => {
+      const given = Object.keys(options).length === 0 ? '' : `, ${JSON.stringify(options)}`;
+      return `nextCall('${fault}'${given})`;
+    });
+  }
+
   /** Makes the commands of a connection fail as the faults ask for. */
   inject(registry: string, connection: RedisConnection): void {
     for (const node of connection.nodes()) {
       const run = node.run.bind(node);
       node.run = (name, args, done, failed) => {
-        const armed = name === 'EVALSHA' || name === 'EVAL' ? this.take(registry) : undefined;
+        const armed = this.take(registry, name, args);
         if (!armed) return run(name, args, done, failed);
-        const { fault, runs = true, code = 'OOM' } = armed;
-        const fail = (failure: CommandFailure): void => queueMicrotask(() => failed(failure));
-        const lost = (): void =>
-          fail(new CommandFailure('lost', `The connection to ${node.id} closed before the reply`));
-        if (fault === 'not-sent') fail(new CommandFailure('not-sent', `${node.id} is not connected, or not ready yet`));
-        else if (fault === 'refused') fail(new CommandFailure('reply', REFUSALS[code]));
-        else if (runs) run(name, args, lost, failed);
-        else lost();
+        const fail = (): void => queueMicrotask(() => failed(failureOf(armed, node.id)));
+        if (runsFirst(armed)) run(name, args, fail, failed);
+        else fail();
       };
     }
+    // Calls with `replicas` have a connection of their own.
+    const dedicated = connection.dedicated.bind(connection);
+    connection.dedicated = async (node) => {
+      const own = await dedicated(node);
+      return {
+        sendAll: async (commands) => {
+          const armed = commands.map(([name, args]) => this.take(registry, name, args)).find(Boolean);
+          if (!armed) return own.sendAll(commands);
+          if (runsFirst(armed)) await own.sendAll(commands);
+          return commands.map(() => failureOf(armed, node.id));
+        },
+        close: () => own.close(),
+      };
+    };
   }
 
-  private take(registry: string): Armed | undefined {
-    const fits = ({ script = this.script, registry: only = registry }: Armed): boolean =>
-      script === this.script && only === registry;
+  private take(registry: string, name: string, [head]: readonly unknown[]): Armed | undefined {
+    if (this.armed.length === 0 || (name !== 'EVALSHA' && name !== 'EVAL')) return undefined;
+    const fits = ({ script, registry: only = registry }: Armed): boolean =>
+      only === registry && (script === undefined || this.scripts.isCallOf(registry, script, head));
     const index = this.armed.findIndex(fits);
     return index < 0 ? undefined : this.armed.splice(index, 1)[0];
   }
+}
+
+/** Returns true if the script runs before its reply is lost. */
+function runsFirst({ fault, runs = true }: Armed): boolean {
+  return fault === 'unknown' && runs;
+}
+
+function failureOf({ fault, code = 'OOM' }: Armed, node: string): CommandFailure {
+  if (fault === 'not-sent') return new CommandFailure('not-sent', `${node} is not connected, or not ready yet`);
+  if (fault === 'refused') return new CommandFailure('reply', REFUSALS[code]);
+  return new CommandFailure('lost', `The connection to ${node} closed before the reply`);
 }

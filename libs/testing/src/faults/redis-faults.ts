@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { nextTurn } from '../../../internal/src';
 import type { AppServices } from '../harness/app-services';
 import type { Registries } from '../harness/registries';
 import type { ArmedFaults, Fault, FaultOptions } from './faults';
@@ -22,7 +22,7 @@ export class Faults {
    *
    * @param fault `not-sent`: NotSentError, and the script does not run. `unknown`: UnknownOutcomeError; the script runs, unless
    *   `runs` is false. `refused`: ScriptRefusedError, because of `code`
-   * @throws InvalidOptionError
+   * @throws InvalidOptionError, also for a script that the app has not registered, and for an unknown ScriptRegistry
    */
   nextCall(fault: Fault, options: FaultOptions = {}): void {
     this.armed.add(fault, options);
@@ -48,7 +48,7 @@ export class Faults {
   async redisDown(): Promise<void> {
     this.registries.stop();
     // The clients notice that their connections have closed.
-    await turn();
+    await new Promise<void>((resolve) => void nextTurn(resolve));
   }
 
   /** Makes Redis available again with all its keys. Resolves when all ScriptRegistries that were connected are so again. */
@@ -56,7 +56,7 @@ export class Faults {
     await this.registries.start();
   }
 
-  /** Drops the faults of `nextCall` that have not happened. */
+  /** Drops the faults of `nextCall` that have not happened, without a warning. */
   clear(): void {
     this.armed.clear();
   }
