@@ -25,8 +25,10 @@ export {
   giveService,
   InjectService,
   missingService,
+  neededServices,
   serviceOf,
   type MissingService,
+  type NeededService,
 } from './plain-methods';
 export { classNameOf, messageOf, oneLine, shown, thrownKind, thrownText } from './printable';
 export { Retries } from './retries';

@@ -6,6 +6,17 @@ type InjectDecorator = (target: object, key: string | symbol | undefined, index?
 let allowed = false;
 /** Functions that make an injected service optional. Each is called when plain methods are allowed. */
 const required: (() => void)[] = [];
+/** A service that a class needs, see `InjectService`. */
+export interface NeededService {
+  readonly service: Type;
+  /** Names the decorator or the class, and the module. */
+  readonly text: string;
+  /** Property of the instances that has the service. Only of classes that Nest creates, while plain methods are allowed. */
+  readonly property: symbol;
+}
+
+/** The services that classes need, by the prototype of the class. */
+const needed = new WeakMap<object, NeededService[]>();
 /** Services of objects, by the class of the service; for objects that Nest did not inject into, such as those of `useFactory`. */
 const given = new WeakMap<object, Map<Type, unknown>>();
 
@@ -25,10 +36,44 @@ export function allowPlainMethods(): void {
 export function InjectService(service: Type): PropertyDecorator & ParameterDecorator {
   return (target: object, key: string | symbol | undefined, index?: number) => {
     (Inject(service) as InjectDecorator)(target, key, index);
-    const makeOptional = (): void => (Optional() as InjectDecorator)(target, key, index);
+    const need = neededBy(target, key, index, service);
+    const makeOptional = (): void => {
+      (Optional() as InjectDecorator)(target, key, index);
+      if (index === undefined) return;
+      // Nothing shows what Nest passed to the constructor, so it sets a property, too.
+      const prototype = (target as Type).prototype as object;
+      (Inject(service) as InjectDecorator)(prototype, need.property);
+      (Optional() as InjectDecorator)(prototype, need.property);
+    };
     if (allowed) makeOptional();
     else required.push(makeOptional);
   };
+}
+
+function neededBy(
+  target: object,
+  key: string | symbol | undefined,
+  index: number | undefined,
+  service: Type,
+): NeededService {
+  const isParameter = index !== undefined;
+  const prototype = isParameter ? ((target as Type).prototype as object) : target;
+  const property = isParameter ? Symbol(service.name) : (key as symbol);
+  const text = isParameter
+    ? `${(target as Type).name} needs ${service.name.replace(/Service$/, 'Module')}.forRoot()`
+    : (property.description ?? '');
+  const need = { service, text, property };
+  needed.set(prototype, [...(needed.get(prototype) ?? []), need]);
+  return need;
+}
+
+/** Returns the services that the class of an object needs, also those of its base classes. */
+export function neededServices(object: object): NeededService[] {
+  const found: NeededService[] = [];
+  for (let at = Object.getPrototypeOf(object) as object | null; at; at = Object.getPrototypeOf(at) as object | null) {
+    found.push(...(needed.get(at) ?? []));
+  }
+  return found;
 }
 
 /** Gives an object a service, for `serviceOf`. Explorers call it for each decorated instance when the app boots. */

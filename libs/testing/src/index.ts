@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { allowPlainMethods } from '../../internal/src';
 
 export { TestClock, type TestClockOptions } from './clock/test-clock';
@@ -12,3 +13,9 @@ export { TestingSetupError } from './testing.errors';
 export type { LuanestTestingModuleOptions } from './testing.options';
 
 allowPlainMethods();
+if (process.env.NODE_ENV === 'production') {
+  new Logger('luanest/testing').warn(
+    'luanest/testing was loaded with NODE_ENV=production. Guards and decorators without their module do nothing in this process. ' +
+      'Import it in tests only.',
+  );
+}

@@ -15,6 +15,7 @@ import { Faults } from './faults/redis-faults';
 import type { AppServices } from './harness/app-services';
 import type { MessageOutcome, TaskOutcome, TickOutcome } from './harness/driver-results';
 import { Drivers } from './harness/drivers';
+import { refuseMissingServices } from './harness/missing-services';
 import { recordMessages, recordTasks } from './harness/recorded-calls';
 import { Records, type PublishedMessage, type ScheduledTask } from './harness/records';
 import { Registries } from './harness/registries';
@@ -39,9 +40,11 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
   private readonly logger = new Logger('LuanestTesting');
   private isRunning = false;
 
+  /** @param isWhole true if the test has the whole app, so that nothing may be missing */
   constructor(
     private readonly services: AppServices,
     clock: TestClock | undefined,
+    private readonly isWhole: boolean,
   ) {
     this.use = new ClockUse(clock);
     this.armed = new ArmedFaults(new AppScripts(services.modules));
@@ -170,8 +173,9 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     return this.drivers.drain();
   }
 
-  /** Begins to record calls of the services. Nest calls it. */
+  /** Checks the app, and begins to record calls of the services. Nest calls it. @throws TestingSetupError */
   onModuleInit(): void {
+    if (this.isWhole) refuseMissingServices(this.services.modules);
     this.isRunning = true;
     this.use.begin();
     this.records.start();

@@ -26,7 +26,7 @@ export class LuanestTestingModule {
   static forRoot(options: LuanestTestingModuleOptions = {}): DynamicModule {
     const { registries = [] } = resolveOptions(options, checks);
     const named = registries.map((name) => ScriptRegistryModule.forRoot({ name }));
-    return dynamicModule(options, [ScriptRegistryModule.forRoot(), ...named]);
+    return dynamicModule(options, [ScriptRegistryModule.forRoot(), ...named], false);
   }
 
   /**
@@ -34,16 +34,19 @@ export class LuanestTestingModule {
    * in-memory servers, whatever Redis their options name. A client that the app made (`client`, or that of
    * `@liaoliaots/nestjs-redis`) is moved to the in-memory server as well; one of a Cluster is disconnected.
    *
+   * `init()` of the app rejects with a TestingSetupError if a decorated class, a guard or an interceptor has no service of luanest,
+   * because the app does not import its module.
+   *
    * @param app root module of the app
    * @throws InvalidOptionError
    */
   static forApp(app: Import, options: Omit<LuanestTestingModuleOptions, 'registries'> = {}): DynamicModule {
     resolveOptions(options, checks);
-    return dynamicModule(options, [app]);
+    return dynamicModule(options, [app], true);
   }
 }
 
-function dynamicModule({ clock }: LuanestTestingModuleOptions, imports: Import[]): DynamicModule {
+function dynamicModule({ clock }: LuanestTestingModuleOptions, imports: Import[], isWhole: boolean): DynamicModule {
   return {
     module: LuanestTestingModule,
     global: true,
@@ -52,7 +55,7 @@ function dynamicModule({ clock }: LuanestTestingModuleOptions, imports: Import[]
       {
         provide: LuanestTesting,
         inject: [ModulesContainer],
-        useFactory: (modules: ModulesContainer) => new LuanestTesting(new AppServices(modules), clock),
+        useFactory: (modules: ModulesContainer) => new LuanestTesting(new AppServices(modules), clock, isWhole),
       },
       {
         provide: REPLACE_REDIS,
