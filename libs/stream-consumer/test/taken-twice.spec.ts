@@ -25,7 +25,7 @@ it('a message that a session takes twice, after a failover, is held until its se
   first.open();
   await eventually(async () => expect(await bench.raw.xpending(stream, 'g', '-', '+', 10)).toHaveLength(1));
   // Another consumer takes the session over.
-  const [session = ''] = await bench.raw.zrange(sessions, 0, -1);
+  const [session = ''] = await bench.raw.zrange(sessions, '0', '-1');
   await bench.raw.zadd(sessions, '0', session);
   await eventually(() => expect(again?.signal.aborted).toBe(true));
   second.open();

@@ -5,6 +5,7 @@ export { TestClock, type TestClockOptions } from './clock/test-clock';
 export type { Fault, FaultOptions } from './faults/faults';
 export type { Faults } from './faults/redis-faults';
 export type { MessageOutcome, TaskOutcome, TickOutcome } from './harness/driver-results';
+export type { GrabbedPacket, PayoutOutcome } from './harness/packet-records';
 export type { PublishedMessage, ScheduledTask } from './harness/records';
 export { LuanestTesting } from './luanest-testing';
 export { MemoryRedis, type CommandArgument, type MemoryRedisOptions, type Snapshot } from './redis/memory-redis';

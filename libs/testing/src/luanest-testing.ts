@@ -12,14 +12,17 @@ import type { TestClock } from './clock/test-clock';
 import { AppScripts } from './faults/app-scripts';
 import { ArmedFaults } from './faults/faults';
 import { Faults } from './faults/redis-faults';
+import { markServices } from './harness/app-context';
 import type { AppServices } from './harness/app-services';
 import type { MessageOutcome, TaskOutcome, TickOutcome } from './harness/driver-results';
 import { Drivers } from './harness/drivers';
 import { refuseMissingServices } from './harness/missing-services';
+import type { GrabbedPacket, PayoutOutcome } from './harness/packet-records';
 import { recordMessages, recordTasks } from './harness/recorded-calls';
 import { Records, type PublishedMessage, type ScheduledTask } from './harness/records';
 import { Registries } from './harness/registries';
 import type { MemoryRedis } from './redis/memory-redis';
+import type { LuanestTestingModuleOptions } from './testing.options';
 
 /**
  * Controls the app of a test: its clock, its Redis and faults of Redis. Runs its tasks, messages and jobs, and records what it
@@ -43,14 +46,14 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
   /** @param isWhole true if the test has the whole app, so that nothing may be missing */
   constructor(
     private readonly services: AppServices,
-    clock: TestClock | undefined,
+    { clock, redis }: LuanestTestingModuleOptions,
     private readonly isWhole: boolean,
   ) {
     this.use = new ClockUse(clock);
     this.armed = new ArmedFaults(new AppScripts(services.modules));
-    this.registries = new Registries(this.use.clock, this.armed);
+    this.registries = new Registries(this.use.clock, this.armed, redis);
     this.faults = new Faults(this.armed, this.registries, services);
-    this.drivers = new Drivers(services, this.use.clock);
+    this.drivers = new Drivers(services, this.use.clock, this.records.packets);
   }
 
   /** Clock of the luanest modules, the app's Redis and jobs of `@nestjs/schedule`. It stands still until the test moves it. */
@@ -59,12 +62,16 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     return this.use.clock;
   }
 
-  /** Redis of the ScriptRegistry without a name. */
+  /** Redis of the ScriptRegistry without a name. With the option `redis`, that one. */
   get redis(): MemoryRedis {
     return this.redisOf();
   }
 
-  /** Returns the Redis of a ScriptRegistry. Each has its own. @param registry name as given to `forRoot`. Default: the one without a name */
+  /**
+   * Returns the Redis of a ScriptRegistry. Each has its own, unless the option `redis` is set.
+   *
+   * @param registry name as given to `forRoot`. Default: the one without a name
+   */
   redisOf(registry?: string): MemoryRedis {
     return this.registries.serverOf(registry);
   }
@@ -109,6 +116,11 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
   /** Ticks, catch-ups and runs by hand of jobs, and calls of locked handlers, that ended or did not run, since `clear()`. */
   get jobs(): { readonly ended: readonly ScheduledLockEvents['tickEnded'][] } {
     return { ended: this.records.jobs };
+  }
+
+  /** Grabs of red packets, with what they returned, and attempts to pay winners, since `clear()`. */
+  get packets(): { readonly grabbed: readonly GrabbedPacket[]; readonly payouts: readonly PayoutOutcome[] } {
+    return this.records.packets;
   }
 
   /**
@@ -164,8 +176,18 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
   }
 
   /**
-   * Waits until the app has run all tasks and handled all messages that are due by the clock, and those that they cause. What is
-   * due later stays: advance the clock first.
+   * Pays the winners of a red packet: waits until the payout run of the app has made one attempt for each open payout that is due.
+   *
+   * @returns one outcome for each attempt
+   * @throws TestingSetupError if the app has no payout run, or payouts are still open after 5 s of real time
+   */
+  payOut(activityId: string): Promise<PayoutOutcome[]> {
+    return this.drivers.payOut(activityId);
+  }
+
+  /**
+   * Waits until the app has run all tasks, handled all messages and paid all winners that are due by the clock, and those that they
+   * cause. Red packets that have ended are closed, since tasks do that. What is due later stays: advance the clock first.
    *
    * @throws TestingSetupError if there is still work after 5 s of real time
    */
@@ -175,14 +197,18 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
 
   /** Checks the app, and begins to record calls of the services. Nest calls it. @throws TestingSetupError */
   onModuleInit(): void {
-    if (this.isWhole) refuseMissingServices(this.services.modules);
+    const { modules } = this.services;
+    if (this.isWhole) refuseMissingServices(modules);
     this.isRunning = true;
     this.use.begin();
+    markServices(this.records, modules);
     this.records.start();
     const tasks = this.services.find('DelayedTask');
     if (tasks) recordTasks(tasks, this.records);
     const streams = this.services.find('StreamConsumer');
     if (streams) recordMessages(streams, this.records);
+    const packets = this.services.find('RedPacket');
+    if (packets) this.records.packets.watch(packets, this.services.find('RedPacketPayouts'));
   }
 
   /** Lets the test clock run the jobs of `@nestjs/schedule`. Nest calls it. */

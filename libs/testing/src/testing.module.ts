@@ -24,9 +24,10 @@ export class LuanestTestingModule {
    * @throws InvalidOptionError
    */
   static forRoot(options: LuanestTestingModuleOptions = {}): DynamicModule {
-    const { registries = [] } = resolveOptions(options, checks);
+    const resolved = resolveOptions(options, checks);
+    const { registries = [] } = resolved;
     const named = registries.map((name) => ScriptRegistryModule.forRoot({ name }));
-    return dynamicModule(options, [ScriptRegistryModule.forRoot(), ...named], false);
+    return dynamicModule(resolved, [ScriptRegistryModule.forRoot(), ...named], false);
   }
 
   /**
@@ -41,12 +42,11 @@ export class LuanestTestingModule {
    * @throws InvalidOptionError
    */
   static forApp(app: Import, options: Omit<LuanestTestingModuleOptions, 'registries'> = {}): DynamicModule {
-    resolveOptions(options, checks);
-    return dynamicModule(options, [app], true);
+    return dynamicModule(resolveOptions(options, checks), [app], true);
   }
 }
 
-function dynamicModule({ clock }: LuanestTestingModuleOptions, imports: Import[], isWhole: boolean): DynamicModule {
+function dynamicModule(options: LuanestTestingModuleOptions, imports: Import[], isWhole: boolean): DynamicModule {
   return {
     module: LuanestTestingModule,
     global: true,
@@ -55,7 +55,7 @@ function dynamicModule({ clock }: LuanestTestingModuleOptions, imports: Import[]
       {
         provide: LuanestTesting,
         inject: [ModulesContainer],
-        useFactory: (modules: ModulesContainer) => new LuanestTesting(new AppServices(modules), clock, isWhole),
+        useFactory: (modules: ModulesContainer) => new LuanestTesting(new AppServices(modules), options, isWhole),
       },
       {
         provide: REPLACE_REDIS,

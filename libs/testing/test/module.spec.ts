@@ -67,19 +67,8 @@ describe('forRoot', () => {
       'LuanestTestingModule: registries is "". Expected an array of names.',
     );
     expect(() => LuanestTestingModule.forRoot({ port: 1 } as object)).toThrow(
-      'LuanestTestingModule: There is no option "port". Known: clock, registries.',
+      'LuanestTestingModule: There is no option "port". Known: clock, redis, registries.',
     );
-  });
-
-  it('shares the clock of an app that is open', async () => {
-    const open = () => Test.createTestingModule({ imports: [LuanestTestingModule.forRoot()] }).compile();
-    const [one, other] = [await open(), await open()];
-    await Promise.all([one.init(), other.init()]);
-    expect(other.get(LuanestTesting).clock).toBe(one.get(LuanestTesting).clock);
-    await one.close();
-    expect(TestClock.installed).toBe(other.get(LuanestTesting).clock);
-    await other.close();
-    expect(TestClock.installed).toBeUndefined();
   });
 });
 

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import * as timers from 'node:timers';
 import type { Timer } from '../../../internal/src';
 
@@ -43,7 +44,8 @@ export class TestTimers {
 
   add(callback: () => void, dueAt: number, everyMs?: number): TestTimer {
     // Times of the clock are integers, so a timer of 0.3 ms is due after 1 ms.
-    const timer = new TestTimer(callback, Math.ceil(dueAt), everyMs, this.count++);
+    // As a timer of Node, it keeps the context of AsyncLocalStorage.
+    const timer = new TestTimer(AsyncResource.bind(callback), Math.ceil(dueAt), everyMs, this.count++);
     this.waiting.add(timer);
     return timer;
   }

@@ -1,6 +1,7 @@
 import type { ModulesContainer } from '@nestjs/core';
 import type { DelayedTaskService } from 'luanest/delayed-task';
 import type { LockService } from 'luanest/lock';
+import type { RedPacketPayouts, RedPacketService } from 'luanest/red-packet';
 import type { ScheduledLockService } from 'luanest/scheduled-lock';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { TestingSetupError } from '../testing.errors';
@@ -9,6 +10,8 @@ import { TestingSetupError } from '../testing.errors';
 const LIBS = {
   DelayedTask: () => (require('luanest/delayed-task') as typeof import('luanest/delayed-task')).DelayedTaskService,
   Lock: () => (require('luanest/lock') as typeof import('luanest/lock')).LockService,
+  RedPacket: () => (require('luanest/red-packet') as typeof import('luanest/red-packet')).RedPacketService,
+  RedPacketPayouts: () => (require('luanest/red-packet') as typeof import('luanest/red-packet')).RedPacketPayouts,
   ScheduledLock: () =>
     (require('luanest/scheduled-lock') as typeof import('luanest/scheduled-lock')).ScheduledLockService,
   StreamConsumer: () =>
@@ -19,11 +22,16 @@ const LIBS = {
 interface Services {
   readonly DelayedTask: DelayedTaskService;
   readonly Lock: LockService;
+  readonly RedPacket: RedPacketService;
+  readonly RedPacketPayouts: RedPacketPayouts;
   readonly ScheduledLock: ScheduledLockService;
   readonly StreamConsumer: StreamConsumerService;
 }
 
 type Lib = keyof Services;
+
+const isPayouts = (lib: Lib): boolean => lib === 'RedPacketPayouts';
+const moduleOf = (lib: Lib): string => (isPayouts(lib) ? 'RedPacketModule' : `${lib}Module`);
 
 /** Finds the services of luanest in the app, without loading libs that the app does not use. */
 export class AppServices {
@@ -31,7 +39,7 @@ export class AppServices {
 
   /** Returns a service; undefined if the app does not import its module, has not made the service yet, or uses a mock of it. */
   find<L extends Lib>(lib: L): Services[L] | undefined {
-    const moduleName = `${lib}Module`;
+    const moduleName = moduleOf(lib);
     for (const { metatype, providers } of this.modules.values()) {
       if (metatype.name !== moduleName) continue;
       const type = LIBS[lib]() as unknown as new () => Services[L];
@@ -46,7 +54,7 @@ export class AppServices {
     const service = this.find(lib);
     if (service) return service;
     throw new TestingSetupError(
-      `${caller} needs ${lib}Service. Import ${lib}Module into the app of the test, and do not replace its service by a mock.`,
+      `${caller} needs ${isPayouts(lib) ? lib : `${lib}Service`}. Import ${moduleOf(lib)} into the app of the test, and do not replace its service by a mock.`,
     );
   }
 }

@@ -6,6 +6,8 @@ import type { AppServices } from './app-services';
 import type { MessageOutcome, TaskOutcome, TickOutcome } from './driver-results';
 import { EventWait } from './event-wait';
 import { groupsOf, runsTasksOf, takesTasks } from './handlers-of-app';
+import { payoutsLeft, paysWinners, readOutboxes } from './packet-parts';
+import type { PacketRecords, PayoutOutcome } from './packet-records';
 
 /** How long the result of a task is kept, ms: until `runTask` has read it. */
 const KEEP_RESULT_MS = 60_000;
@@ -21,6 +23,7 @@ export class Drivers {
   constructor(
     private readonly services: AppServices,
     private readonly clock: TestClock,
+    private readonly packets: Pick<PacketRecords, 'payouts'>,
   ) {}
 
   async runTask(
@@ -122,16 +125,52 @@ export class Drivers {
     }
   }
 
+  async payOut(activityId: string): Promise<PayoutOutcome[]> {
+    const service = this.services.get('RedPacketPayouts', 'payOut()');
+    if (!paysWinners(service)) {
+      throw new TestingSetupError(
+        'payOut(): the app has no payout run. Call run() of RedPacketPayouts with a handler.',
+      );
+    }
+    const before = new Set(this.packets.payouts);
+    await this.until('payOut()', () => this.payoutsLeft([activityId]));
+    return this.packets.payouts.filter((payout) => payout.activityId === activityId && !before.has(payout));
+  }
+
   async drain(): Promise<void> {
+    await this.until('drain()', async () => [
+      ...(await this.tasksLeft()),
+      ...(await this.messagesLeft()),
+      ...(await this.payoutsLeft()),
+    ]);
+  }
+
+  /** Waits until no work is left. @param workLeft returns what is left, as text */
+  private async until(caller: string, workLeft: () => Promise<string[]>): Promise<void> {
     const until = performance.now() + DRAIN_MS;
     for (;;) {
       await this.clock.settle();
-      const left = [...(await this.tasksLeft()), ...(await this.messagesLeft())];
+      const left = await workLeft();
       if (left.length === 0) return;
       if (performance.now() > until) {
-        throw new TestingSetupError(`drain(): after ${DRAIN_MS} ms there is still work: ${left.join('; ')}.`);
+        throw new TestingSetupError(`${caller}: after ${DRAIN_MS} ms there is still work: ${left.join('; ')}.`);
       }
     }
+  }
+
+  /** Makes the app read the payouts that are open. @param activityIds default: all @returns what is left of them */
+  private async payoutsLeft(activityIds?: readonly string[]): Promise<string[]> {
+    const payouts = this.services.find('RedPacketPayouts');
+    if (!payouts || !paysWinners(payouts)) return [];
+    const all = activityIds ?? (await this.services.get('RedPacket', 'drain()').activities());
+    const left = await Promise.all(
+      all.map(async (activityId) => {
+        const open = await payoutsLeft(payouts, activityId);
+        if (open > 0) readOutboxes(payouts, activityId);
+        return open === 0 ? [] : [`${open} payouts of activity ${activityId} are open`];
+      }),
+    );
+    return left.flat();
   }
 
   private async tasksLeft(): Promise<string[]> {

@@ -6,6 +6,8 @@ import type { RateLimitEvents } from 'luanest/rate-limit';
 import type { ReadRewardEvents } from 'luanest/read-reward';
 import type { ScheduledLockEvents } from 'luanest/scheduled-lock';
 import type { StreamConsumerEvents } from 'luanest/stream-consumer';
+import { isOwn } from './app-context';
+import { PacketRecords } from './packet-records';
 
 /** Result of a call that scheduled a task. A call that was rejected is not recorded, although the task may exist. */
 export interface ScheduledTask {
@@ -34,7 +36,7 @@ export interface PublishedMessage {
 /** An event, and where it is kept. Names as text, because the libs themselves are not loaded for this. */
 type Keeper = readonly [channel: string, keep: (event: never) => void];
 
-/** Events and calls of the app since `clear()`. Events come from all apps of the process. */
+/** Events and calls of the app since `clear()`. */
 export class Records {
   readonly scheduled: ScheduledTask[] = [];
   readonly settled: DelayedTaskEvents['attemptSettled'][] = [];
@@ -45,10 +47,14 @@ export class Records {
   readonly claims: OnceEvents['claimAnswered']['status'][] = [];
   readonly rewards: ReadRewardEvents['readRecorded'][] = [];
   readonly jobs: ScheduledLockEvents['tickEnded'][] = [];
+  readonly packets = new PacketRecords();
   private readonly held = new Map<string, number>();
   private readonly keepers: readonly Keeper[] = [
     ['luanest:delayed-task:attempt.settled', (event) => this.settled.push(event)],
+    ['luanest:stream-consumer:messages.handled', (event) => this.packets.handled(event)],
+    ['luanest:stream-consumer:message.retried', (event) => this.packets.retried(event)],
     ['luanest:stream-consumer:message.retried', (event) => this.retried.push(event)],
+    ['luanest:stream-consumer:message.dead-lettered', (event) => this.packets.dead(event)],
     ['luanest:stream-consumer:message.dead-lettered', (event) => this.deadLettered.push(event)],
     ['luanest:rate-limit:request.refused', (event) => this.refused.push(event)],
     ['luanest:once:claim.answered', ({ status }: OnceEvents['claimAnswered']) => this.claims.push(status)],
@@ -59,23 +65,32 @@ export class Records {
     ['luanest:lock:lock.lost', ({ name }: LockEvents['lockLost']) => this.held.delete(name)],
   ];
 
+  private readonly ends: (() => void)[] = [];
+
   /** Names of the locks that LockService has acquired and that are neither released nor lost, the oldest first. */
   get heldLocks(): readonly string[] {
     return [...this.held.keys()];
   }
 
   start(): void {
-    for (const [channel, keep] of this.keepers) subscribe(channel, keep as (event: unknown) => void);
+    for (const [channel, keep] of this.keepers) {
+      const keepOwn = (event: unknown): void => {
+        if (isOwn(this)) keep(event as never);
+      };
+      subscribe(channel, keepOwn);
+      this.ends.push(() => unsubscribe(channel, keepOwn));
+    }
   }
 
   stop(): void {
-    for (const [channel, keep] of this.keepers) unsubscribe(channel, keep as (event: unknown) => void);
+    for (const end of this.ends.splice(0)) end();
   }
 
   /** Empties all lists. Locks that are held stay. */
   clear(): void {
     const lists = [this.scheduled, this.settled, this.published, this.retried, this.deadLettered];
     for (const list of [...lists, this.refused, this.claims, this.rewards, this.jobs]) list.length = 0;
+    this.packets.clear();
   }
 
   private acquired({ outcome, names }: LockEvents['acquisitionEnded']): void {

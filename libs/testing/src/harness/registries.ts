@@ -1,5 +1,5 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
+import { nextTurn } from '../../../internal/src';
 import { connectIoredis, type ReplaceRedis } from '../../../script-registry/src/internal';
 import type { TestClock } from '../clock/test-clock';
 import type { ArmedFaults } from '../faults/faults';
@@ -11,18 +11,20 @@ const RECONNECT_MS = 1;
 /** Longest deadline of calls while Redis is down, ms. They wait for Redis as in production, but not for seconds. */
 const DOWN_DEADLINE_MS = 20;
 
-/** The in-memory servers of an app: one for each of its ScriptRegistries. */
+/** The in-memory servers of an app: one for each of its ScriptRegistries, or one for all. */
 export class Registries {
   private readonly servers = new Map<string, MemoryRedis>();
   private readonly clients: Redis[] = [];
-  private isDown = false;
 
+  /** @param shared server of all ScriptRegistries, which other apps may use, too. Default: one for each */
   constructor(
     private readonly clock: TestClock,
     private readonly faults: ArmedFaults,
+    private readonly shared?: MemoryRedis,
   ) {}
 
   serverOf(registry = DEFAULT): MemoryRedis {
+    if (this.shared) return this.shared;
     const known = this.servers.get(registry);
     if (known) return known;
     const server = new MemoryRedis({ clock: this.clock });
@@ -40,25 +42,27 @@ export class Registries {
     const connection = connectIoredis(client);
     this.clients.push(client);
     this.faults.inject(registry, connection);
-    const deadlineMs = (own: number): number => (this.isDown ? Math.min(own, DOWN_DEADLINE_MS) : own);
+    const deadlineMs = (own: number): number => (server.stopped ? Math.min(own, DOWN_DEADLINE_MS) : own);
     return { connection, end: isMovable ? undefined : () => end(client), deadlineMs };
   };
 
   stop(): void {
-    this.isDown = true;
-    for (const server of this.servers.values()) server.stop();
+    for (const server of this.all) server.stop();
   }
 
   /** Resolves when all clients are connected that have begun to connect and were not ended. */
   async start(): Promise<void> {
-    this.isDown = false;
-    for (const server of this.servers.values()) server.start();
+    for (const server of this.all) server.start();
     await Promise.all(this.clients.map((client) => connected(client)));
+  }
+
+  private get all(): readonly MemoryRedis[] {
+    return this.shared ? [this.shared] : [...this.servers.values()];
   }
 
   private async adopt(client: Redis, server: MemoryRedis): Promise<Redis> {
     // A client that was just made has no socket yet that could be closed.
-    await turn();
+    await new Promise<void>((resolve) => void nextTurn(resolve));
     server.adopt(client);
     return client;
   }

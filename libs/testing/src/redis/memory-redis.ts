@@ -69,6 +69,11 @@ export class MemoryRedis {
     this.listener.stop();
   }
 
+  /** True after `stop()`, until `start()`. */
+  get stopped(): boolean {
+    return this.listener.isStopped;
+  }
+
   /** Accepts connections again after `stop()`. Clients connect again after their pause for that. */
   start(): void {
     this.listener.start();

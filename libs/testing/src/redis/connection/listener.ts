@@ -4,7 +4,7 @@ import { MemorySocket, RefusedSocket } from './memory-socket';
 /** Accepts the connections to a server in this process. */
 export class Listener {
   private readonly sockets = new Set<MemorySocket>();
-  private isStopped = false;
+  isStopped = false;
 
   constructor(private readonly server: Server) {}
 

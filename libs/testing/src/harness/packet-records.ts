@@ -1,0 +1,66 @@
+import type { GrabResult, RedPacketPayouts, RedPacketService } from 'luanest/red-packet';
+import type { StreamConsumerEvents } from 'luanest/stream-consumer';
+import { watchPayouts, type PaidPacket } from './packet-parts';
+
+/** A call of `grab`, with what it returned. */
+export type GrabbedPacket = GrabResult & { readonly activityId: string; readonly userId: string };
+
+/** One attempt to pay a winner. */
+export interface PayoutOutcome extends PaidPacket {
+  /** `paid`: the handler succeeded. `retried`: another attempt follows. `dead`: the payout is dead-lettered. */
+  readonly outcome: 'paid' | 'retried' | 'dead';
+  /** Error of the handler; undefined if it succeeded, or used `retryLater` or `deadLetter`. */
+  readonly error: unknown;
+  /** Text that is kept with the dead letter, such as the reason of `deadLetter`; '' for other outcomes. */
+  readonly reason: string;
+  /** Pause before the next attempt, ms; undefined unless the outcome is `retried`. */
+  readonly delayMs: number | undefined;
+}
+
+/** Grabs and payouts of the app since `clear()`. */
+export class PacketRecords {
+  readonly grabbed: GrabbedPacket[] = [];
+  readonly payouts: PayoutOutcome[] = [];
+  /** Payouts that a handler has got and whose outcome is not known yet, by stream and id of the message. */
+  private readonly open = new Map<string, PaidPacket>();
+
+  clear(): void {
+    this.grabbed.length = this.payouts.length = 0;
+  }
+
+  /** Records the calls of `grab`, and the payouts of each run that begins from now on. */
+  watch(packets: RedPacketService, payouts: RedPacketPayouts | undefined): void {
+    const grab = packets.grab.bind(packets);
+    packets.grab = async (activityId, userId) => {
+      const result = await grab(activityId, userId);
+      this.grabbed.push({ ...result, activityId, userId });
+      return result;
+    };
+    if (payouts === undefined) return;
+    const run = payouts.run.bind(payouts);
+    payouts.run = (handler, options) => {
+      const started = run(handler, options);
+      watchPayouts(started, (packet, { stream, id }) => this.open.set(`${stream} ${id}`, packet));
+      return started;
+    };
+  }
+
+  handled({ stream, ids }: StreamConsumerEvents['messagesHandled']): void {
+    for (const id of ids) this.end(stream, id, { outcome: 'paid' });
+  }
+
+  retried({ stream, id, error, delayMs }: StreamConsumerEvents['messageRetried']): void {
+    this.end(stream, id, { outcome: 'retried', error, delayMs });
+  }
+
+  dead({ stream, id, error, reason }: StreamConsumerEvents['messageDeadLettered']): void {
+    this.end(stream, id, { outcome: 'dead', error, reason });
+  }
+
+  private end(stream: string, id: string, outcome: Pick<PayoutOutcome, 'outcome'> & Partial<PayoutOutcome>): void {
+    const packet = this.open.get(`${stream} ${id}`);
+    if (packet === undefined) return;
+    this.open.delete(`${stream} ${id}`);
+    this.payouts.push({ ...packet, error: undefined, reason: '', delayMs: undefined, ...outcome });
+  }
+}
