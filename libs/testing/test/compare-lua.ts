@@ -11,15 +11,21 @@ const BATCH = 100;
 /** Addresses of tables and functions differ. */
 const ADDRESS = /0x[\da-f]{6,}/g;
 
-/** Runs random Lua programs on a Redis server and on the one in memory. @returns where the replies differ */
-export async function compareLua(real: RawRedis, programs: number, seed: number): Promise<Difference[]> {
-  const random = new Random(seed);
-  const lua = new RandomLua(random);
+/** Opens a server in memory. @returns a function that runs a command and returns the reply in RESP2 */
+export function openMemory(): { run(command: readonly string[]): string } {
   const memory = new Server(processClock);
   const session = memory.open(
     () => undefined,
     () => undefined,
   );
+  return { run: (command) => encode(memory.execute(session, command), 2) };
+}
+
+/** Runs random Lua programs on a Redis server and on the one in memory. @returns where the replies differ */
+export async function compareLua(real: RawRedis, programs: number, seed: number): Promise<Difference[]> {
+  const random = new Random(seed);
+  const lua = new RandomLua(random);
+  const memory = openMemory();
   const differences: Difference[] = [];
   for (let count = 0; count < programs; count += BATCH) {
     const batch = Array.from({ length: BATCH }, (_, index) => {
@@ -28,7 +34,7 @@ export async function compareLua(real: RawRedis, programs: number, seed: number)
       return index % 3 === 0 ? ['SCRIPT', 'LOAD', broken(source, random)] : ['EVAL', source, '0'];
     });
     const runs = batch
-      .map((command) => ({ command, ours: encode(memory.execute(session, command), 2) }))
+      .map((command) => ({ command, ours: memory.run(command) }))
       // A text that doubles again and again: a server would take the memory of the machine for it.
       .filter(({ ours }) => !ours.includes('not enough memory'));
     const expected = await real.send(runs.map(({ command }) => command));
@@ -36,7 +42,7 @@ export async function compareLua(real: RawRedis, programs: number, seed: number)
       const theirs = expected[index] ?? '';
       if (comparable(ours) !== comparable(theirs)) differences.push({ command, memory: ours, real: theirs });
     }
-    memory.scripts.flush();
+    memory.run(['SCRIPT', 'FLUSH']);
     await real.send([['SCRIPT', 'FLUSH']]);
   }
   return differences;

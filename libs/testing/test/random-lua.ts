@@ -79,6 +79,9 @@ const FORMATS = [
   "'%X'",
 ];
 const NAMES = ['a', 'b', 'c', 't'];
+const OPERATORS = ['+', '-', '*', '/', '%', '^', '..', '..', '==', '~=', '<', '<=', '>', '>=', 'and', 'or'];
+/** What Lua calculates when it compiles. Results of 0 and -0 become one constant there, but not in memory. */
+const CONSTANT = /^[-+*/%^().\dex\s]+$/;
 
 /** Makes Lua programs that always end. What they return shows what they have calculated. */
 export class RandomLua {
@@ -167,10 +170,10 @@ if not ok then ${this.name()} = tostring(rawget(e, 'err')) .. tostring(rawget(e,
     () => this.name(),
     () => this.random.pick(['nil', 'true', 'false']),
     () => this.table(),
-    () =>
-      `(${this.expression()} ${this.random.pick(['+', '-', '*', '/', '%', '^', '..', '..', '==', '~=', '<', '<=', '>', '>=', 'and', 'or'])} ${this.expression()})`,
-    () => `(${this.expression()} ${this.random.pick(['+', '-', '*', '..'])} ${this.random.pick(NUMBERS)})`,
-    () => `${this.random.pick(['-', 'not ', '#'])}(${this.expression()})`,
+    () => this.operation(this.expression(), OPERATORS, this.expression()),
+    () => this.operation(this.expression(), ['+', '-', '*', '..'], this.random.pick(NUMBERS)),
+    () => `${this.random.pick(['not ', '#'])}(${this.expression()})`,
+    () => `-(${this.variable(this.expression())})`,
     () => `t[${this.expression()}]`,
     () => `t.${this.name()}`,
     () => `(${this.expression()}).k`,
@@ -198,6 +201,16 @@ if not ok then ${this.name()} = tostring(rawget(e, 'err')) .. tostring(rawget(e,
     () => `unpack(t)`,
     () => `(redis.call('ECHO', ${this.expression()}))`,
   ];
+
+  private operation(left: string, operators: readonly string[], right: string): string {
+    const operator = this.random.pick(operators);
+    return `(${'*/%'.includes(operator) && CONSTANT.test(right) ? this.variable(left) : left} ${operator} ${right})`;
+  }
+
+  /** Replaces a constant. */
+  private variable(expression: string): string {
+    return CONSTANT.test(expression) ? 'a' : expression;
+  }
 
   private table(): string {
     if (++this.depth > 40) return '{}';

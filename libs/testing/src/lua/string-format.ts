@@ -30,7 +30,7 @@ function converted(
 ): string {
   switch (letter) {
     case 'c':
-      return String.fromCharCode(args.number(number) & 255);
+      return charOf(args.number(number));
     case 'd':
     case 'i':
       return signed(withDigits(String(integerOf(args.number(number))), precision), flags);
@@ -92,6 +92,12 @@ function signed(text: string, flags: string): string {
   if (text.startsWith('-')) return text;
   if (flags.includes('+')) return `+${text}`;
   return flags.includes(' ') ? ` ${text}` : text;
+}
+
+/** A character as C converts a number to it on x86: by way of a 32-bit integer. One out of range becomes the smallest. */
+function charOf(number: number): string {
+  const isInRange = number > -(2 ** 31) - 1 && number < 2 ** 31;
+  return String.fromCharCode(isInRange ? number & 255 : 0);
 }
 
 /** A number as C converts it to a 64-bit integer without a sign on x86: one that is too large becomes 0. */
