@@ -201,6 +201,20 @@ describe('drain', () => {
 });
 
 describe('records', () => {
+  it('copy payloads when the call is made', async () => {
+    const [mail, many, order] = [{ to: 'ann' }, { to: 'bob' }, { id: 7 }];
+    const calls = [
+      app.get(DelayedTaskService).schedule(sendMail, mail, { delayMs: 86_400_000 }),
+      app.get(DelayedTaskService).scheduleMany([{ task: sendMail, payload: many, delayMs: 86_400_000 }]),
+      app.get(StreamConsumerService).publish('archive', order),
+    ];
+    mail.to = many.to = 'changed';
+    order.id = 0;
+    await Promise.all(calls);
+    expect(testing.tasks.scheduled.map(({ payload }) => payload)).toEqual([{ to: 'ann' }, { to: 'bob' }]);
+    expect(testing.streams.published).toMatchObject([{ payload: { id: 7 } }]);
+  });
+
   it('list held locks', async () => {
     const locks = app.get(LockService);
     const one = await locks.acquire(['b', 'a']);
