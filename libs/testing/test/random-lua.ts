@@ -80,7 +80,7 @@ const FORMATS = [
 ];
 const NAMES = ['a', 'b', 'c', 't'];
 const OPERATORS = ['+', '-', '*', '/', '%', '^', '..', '..', '==', '~=', '<', '<=', '>', '>=', 'and', 'or'];
-/** What Lua calculates when it compiles. Results of 0 and -0 become one constant there, but not in memory. */
+/** An expression that Lua calculates when it compiles. Results of 0 and -0 become one constant there, but not in memory. */
 const CONSTANT = /^[-+*/%^().\dex\s]+$/;
 
 /** Makes Lua programs that always end. What they return shows what they have calculated. */
