@@ -13,10 +13,19 @@ it(`runs ${PROGRAMS} random Lua programs as a Redis server does`, async () => {
 }, 600_000);
 
 // Found by long runs.
-it.each(['123456789012345', '-123456789012345', '2^31', '-2^31 - 0.5', '300.7', '-1', '0/0', '1/0'])(
-  'formats the character %s as a Redis server does',
-  async (number) => {
-    const command = ['EVAL', `return 'a' .. string.format('%c', ${number}) .. 'b'`, '0'];
-    expect(openMemory().run(command)).toBe((await server.raw.send([command]))[0]);
-  },
-);
+it.each([
+  ...['123456789012345', '-123456789012345', '2^31', '-2^31 - 0.5', '300.7', '-1', '0/0', '1/0'].map(
+    (number) => `return 'a' .. string.format('%c', ${number}) .. 'b'`,
+  ),
+  "return ('a'):rep\n(3)",
+  "return ('a'):\nrep(3)",
+  "return ('a')\n:rep(3)",
+  'return tostring\n(3)',
+  "return ('a'):rep\n{}",
+  "return ('a'):\nnothing(3)",
+  'local a\nlocal b = (a)\n:\nb(3)',
+  'local a = {b = 1} return a:b\n""',
+])('replies to %j as a Redis server does', async (source) => {
+  const command = ['EVAL', source, '0'];
+  expect(openMemory().run(command)).toBe((await server.raw.send([command]))[0]);
+});

@@ -132,14 +132,12 @@ export function compileSuffixed(tokens: TokenStream, scope: Scope): Expression {
       );
     } else if (kind === ':') {
       tokens.next();
-      const { text } = tokens.expect('name');
+      const { text, line: lineOfName } = tokens.expect('name');
+      const { line: lineOfCall } = tokens.current;
       const object = scope.temporary();
-      const method = `$o.index(${object} = ${single(expression)}, ${JSON.stringify(text)}, ${nameOf(expression)}, ${line})`;
-      expression = called(method, `method '${text}'`, [object, ...compileArguments(tokens, scope)], line);
+      const method = `$o.index(${object} = ${single(expression)}, ${JSON.stringify(text)}, ${nameOf(expression)}, ${lineOfName})`;
+      expression = called(method, `method '${text}'`, [object, ...compileArguments(tokens, scope)], lineOfCall);
     } else if (kind === '(' || kind === 'string' || kind === '{') {
-      if (kind === '(' && line !== tokens.lastLine) {
-        throw tokens.wrong('ambiguous syntax (function call x new statement)');
-      }
       expression = called(single(expression), expression.name ?? '', compileArguments(tokens, scope), line);
     } else {
       return expression;
@@ -195,6 +193,9 @@ function compileArguments(tokens: TokenStream, scope: Scope): string[] {
     return [JSON.stringify(text)];
   }
   if (kind === '{') return [scope.grammar.table(tokens, scope).code];
+  if (kind === '(' && line !== tokens.lastLine) {
+    throw tokens.wrong('ambiguous syntax (function call x new statement)');
+  }
   if (!tokens.accept('(')) throw tokens.wrong('function arguments expected');
   if (tokens.accept(')')) return [];
   const list = compileList(tokens, scope);
