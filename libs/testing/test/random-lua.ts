@@ -145,8 +145,9 @@ return {show(a), show(b), show(c), show(t)}`;
     () =>
       `local ok, e = xpcall(function() ${this.block()} return ${this.expression()} end, rawget(_G, '__redis__err__handler'))
 if not ok then ${this.name()} = tostring(rawget(e, 'err')) .. tostring(rawget(e, 'line')) .. tostring(rawget(e, 'source')) end`,
+    // One value: of two, the first is the position. From there to the end of the list may be two billion steps.
     () =>
-      `table.insert(${this.random.chance(0.9) ? 't' : this.expression()}, ${this.random.chance(0.5) ? `${this.small()}, ` : ''}${this.expression()})`,
+      `table.insert(${this.random.chance(0.9) ? 't' : this.expression()}, ${this.random.chance(0.5) ? `${this.small()}, ` : ''}(${this.expression()}))`,
     () => `${this.name()} = table.remove(t${this.random.chance(0.5) ? `, ${this.small()}` : ''})`,
     () => 'pcall(table.sort, t)',
     () => `table.sort(t, function(x, y) return tostring(x) < tostring(y) end)`,
