@@ -30,7 +30,10 @@ export function shown(value: unknown): string {
     // A revoked Proxy throws at any access.
     text = 'something that cannot be shown';
   }
-  return text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}… (${text.length} characters)` : text;
+  if (text.length <= MAX_CHARS) return text;
+  // Without the quotes and escapes of the shown text, since limits are for the value.
+  const { length } = typeof value === 'string' ? value : text;
+  return `${text.slice(0, MAX_CHARS)}… (${length} characters)`;
 }
 
 /** Returns true for an error, also of another realm, such as Node's own errors in a test of Jest. */

@@ -27,3 +27,9 @@ it('text that is shown in a log is one line, and shows no text of an error', () 
   ]);
   expect(classOf(JSON.parse('{ "constructor": { "name": "secret" } }'))).toBe('an object of Object');
 });
+
+it('a text that is too long is shown with its own number of characters', () => {
+  expect(shown('x'.repeat(301))).toBe(`"${'x'.repeat(79)}… (301 characters)`);
+  expect(shown('"'.repeat(60))).toMatch(/… \(60 characters\)$/);
+  expect(shown(10n ** 90n)).toMatch(/^1(0{79})… \(92 characters\)$/);
+});
