@@ -31,7 +31,7 @@ export interface ScriptRegistryModuleOptions {
   readonly client?: Redis | Cluster;
   /** Client of `@liaoliaots/nestjs-redis` to use: `{ module?, namespace? }`. Needed if both of its modules are imported. */
   readonly source?: RedisSource;
-  /** First part of every key that `keySpace()` builds; 1 to 1,024 characters without braces. Default `luanest`. */
+  /** First part of every key that `keySpace()` builds; 1 to 1,024 characters of well-formed Unicode, without braces. Default `luanest`. */
   readonly prefix?: string;
   /**
    * Behaviour of boot while Redis is unavailable. `required`: boot fails unless every master has the scripts. `best-effort`:
@@ -123,7 +123,12 @@ export function resolveOptions(options: ScriptRegistryModuleOptions): ResolvedSc
     connection,
     client,
     source,
-    prefix: checks.text('prefix', options.prefix ?? 'luanest', /^[^{}]+$/, 'non-empty text without braces'),
+    prefix: checks.text(
+      'prefix',
+      checks.id('prefix', options.prefix ?? 'luanest', 1_024),
+      /^[^{}]+$/,
+      'text without braces',
+    ),
     preload: checks.choice('preload', options.preload ?? 'best-effort', ['required', 'best-effort']),
     preloadTimeoutMs: checks.integer('preloadTimeoutMs', options.preloadTimeoutMs ?? 10_000, 1),
     deadlineMs: checks.integer('deadlineMs', options.deadlineMs ?? 5_000, 1),

@@ -260,6 +260,8 @@ describe('options', () => {
     [{ preload: 'lazy' }, /preload.*'required' or 'best-effort'/],
     [{ prefix: '' }, /prefix/],
     [{ prefix: 'a{' }, /prefix.*braces/],
+    [{ prefix: 'x'.repeat(1_025) }, /prefix.*1 to 1024 characters/],
+    [{ prefix: '\ud800' }, /prefix.*well-formed/],
     [{ maxCallsInFlight: 0 }, /maxCallsInFlight/],
     [{ grouping: 'yes' }, /grouping/],
     [{ dead: 1 }, /^ScriptRegistryModule: There is no option "dead"\. Known: url, /],
@@ -273,7 +275,11 @@ describe('options', () => {
   it('refuses a client with a keyPrefix, and a value that is not a client', () => {
     const client = standaloneClient({ keyPrefix: 'mine:', lazyConnect: true });
     expect(() => connectIoredis(client)).toThrow(/keyPrefix "mine:".*prefix/);
-    expect(() => connectIoredis('redis://localhost' as never)).toThrow(InvalidOptionError);
+    // As a client of node-redis, which has a method `sendCommand`, too.
+    const nodeRedis = { isOpen: true, isReady: true, sendCommand: () => Promise.resolve('PONG') };
+    for (const value of ['redis://localhost', nodeRedis]) {
+      expect(() => connectIoredis(value as never)).toThrow(/client is .* Expected a Redis or a Cluster of ioredis/);
+    }
     client.disconnect();
   });
 });

@@ -8,18 +8,21 @@ function isCluster(client: Redis | Cluster): client is Cluster {
   return 'isCluster' in client && client.isCluster;
 }
 
+/** A client of node-redis has a method `sendCommand`, too, but no `status`. */
+function isIoredis(client: unknown): boolean {
+  const { sendCommand, status } = (client ?? {}) as Partial<Redis>;
+  return typeof sendCommand === 'function' && typeof status === 'string';
+}
+
 const checks = new Checks('ScriptRegistryModule');
 
 /**
  * Makes the RedisConnection of an ioredis client.
  *
- * @throws InvalidOptionError if `client` has no method `sendCommand`, so that it is not a client of ioredis, or if it has a
- *   `keyPrefix`
+ * @throws InvalidOptionError if `client` is not a client of ioredis, or has a `keyPrefix`
  */
 export function connectIoredis(client: Redis | Cluster): RedisConnection {
-  if (typeof client !== 'object' || client === null || typeof client.sendCommand !== 'function') {
-    checks.refuse('client', client, 'a Redis or a Cluster of ioredis');
-  }
+  if (!isIoredis(client)) checks.refuse('client', client, 'a Redis or a Cluster of ioredis');
   const keyPrefix = isCluster(client)
     ? (client.options.keyPrefix ?? client.options.redisOptions?.keyPrefix)
     : client.options.keyPrefix;
