@@ -324,6 +324,34 @@ describe('outcomes of calls on a Cluster', () => {
     }
     await eventually(async () => expect(await runsOf('moved')).toBe('1'));
   });
+
+  it('a call that is sent again to a node without scripts runs there', async () => {
+    const redis = client();
+    const registry = await open(redis);
+    const slot = calculateSlot('resent');
+    const owner = await cluster.masterOf(slot);
+    const other = (await cluster.masters()).find((master) => master !== owner) as RedisServer;
+    const node = redis.nodes().find(({ options }) => options.port === other.port) as Redis;
+    const admin = quiet(new Redis(owner.port));
+    const healed: string[] = [];
+    const listener = (event: unknown): void => void healed.push((event as ScriptRegistryEvents['scriptsHealed']).node);
+    subscribe(SCRIPT_REGISTRY_CHANNELS.scriptsHealed, listener);
+    other.pause();
+    try {
+      redis.slots[slot] = [`${other.host}:${other.port}`];
+      const call = registry.run(told, { keys: { runs: 'resent' }, args: { error: '', spins: 0 } });
+      redis.slots[slot] = [`${owner.host}:${owner.port}`];
+      await admin.script('FLUSH');
+      node.stream.destroy();
+      expect(await call).toBe(0);
+    } finally {
+      other.resume();
+      unsubscribe(SCRIPT_REGISTRY_CHANNELS.scriptsHealed, listener);
+      admin.disconnect();
+    }
+    expect(healed).not.toContain(`${other.host}:${other.port}`);
+    expect(await runsOf('resent')).toBe('1');
+  });
 });
 
 it('an error reply is known by its class, whatever a bundler calls that', () => {

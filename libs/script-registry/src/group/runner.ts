@@ -182,14 +182,14 @@ export class ScriptRunner implements LaneHost {
   }
 
   private async recover(calls: readonly Call[], route: Route, failure: CommandFailure, tries: number): Promise<void> {
-    if (failure.noScript && tries > 1) {
-      const { registry } = this.context;
+    const { registry, connection } = this.context;
+    if (route.id !== ROUTED && asksForSingles(failure, calls.length, connection.clustered)) {
+      await this.sendSingly(calls, failure);
+    } else if (failure.noScript && tries > 1) {
       const healed = await route.load();
       if (healed) events.scriptsHealed.publish(() => ({ registry, node: route.id, script: this.script.name }));
       const live = calls.filter(({ settled }) => !settled);
       if (live.length > 0) await this.tryAgain(live, route, tries - 1);
-    } else if (route.id !== ROUTED && asksForSingles(failure, calls.length)) {
-      await this.sendSingly(calls, failure);
     } else this.failAll(calls, failure);
   }
 
