@@ -111,7 +111,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   /**
    * Returns a page of the dead letters: partition by partition, the oldest first. A dead letter that stays from the first
    * page to the last is listed once, also if others are replayed, dropped or added between two pages. Tasks that are
-   * dead-lettered after the first page of their partition was read are left out, so the pages end.
+   * dead-lettered in a later millisecond than that of the first page of their partition are left out, so the pages end.
    *
    * @param options `limit` of 1 to 256, default 100; `cursor`, the `nextCursor` of the page before
    * @throws InvalidTaskError; the errors of ScriptRegistry.run()
@@ -143,8 +143,8 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Makes dead letters due now, in steps of 100. The tasks start again at attempt 1. Tasks that are dead-lettered after the call
-   * reached their partition are left out, so the call ends. If it fails halfway, call it again.
+   * Makes dead letters due now, in steps of 100. The tasks start again at attempt 1. Tasks that are dead-lettered in a later
+   * millisecond than that in which the call reached their partition are left out, so the call ends. If it fails halfway, call it again.
    *
    * @param filter selects dead letters; default: all
    * @returns the number of tasks that were replayed
@@ -155,8 +155,8 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Removes dead letters, in steps of 100. Tasks that are dead-lettered after the call reached their partition are left out,
-   * so the call ends. If it fails halfway, call it again.
+   * Removes dead letters, in steps of 100. Tasks that are dead-lettered in a later millisecond than that in which the call
+   * reached their partition are left out, so the call ends. If it fails halfway, call it again.
    *
    * @param filter selects dead letters; default: all
    * @returns the number of tasks that were dropped
