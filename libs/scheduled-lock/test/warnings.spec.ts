@@ -6,6 +6,8 @@ import { startFaultProxy } from 'luanest/testing/servers';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
+import type { Job } from '../src/jobs/job';
+import { OutcomeLog } from '../src/runs/outcome-log';
 import { boot, closeAll, LATER, Lines, tick } from './support';
 
 afterEach(closeAll);
@@ -71,5 +73,21 @@ it('the first stale tick is logged with its cause, and how many there were once 
   await tick(app.get(Jobs), 'ahead');
   expect(lines.ours.filter((line) => !line.includes('by hand'))).toEqual([
     expect.stringMatching(/^log Job ahead: its ticks are on time again\. 3 ticks were stale since \d{4}-/),
+  ]);
+});
+
+it('a catch-up or a run by hand does not end a series of stale ticks', () => {
+  const lines: string[] = [];
+  const logger = { warn: (line: string) => lines.push(line), log: (line: string) => lines.push(line) };
+  const log = new OutcomeLog({ node: 'n', historySize: 10 }, logger);
+  const job = { options: { name: 'j', staleAfterMs: 5_000, onRedisError: 'skip' } } as Job;
+  const slot = Date.now() - 60_000;
+  log.record(job, { mode: 'tick', outcome: 'stale', slot }, true);
+  log.record(job, { mode: 'catch-up', outcome: 'ran', slot: slot - 60_000 }, true);
+  log.record(job, { mode: 'free', outcome: 'ran', slot: 0 }, true);
+  expect(lines).toHaveLength(1);
+  log.record(job, { mode: 'tick', outcome: 'ran', slot: Date.now() }, true);
+  expect(lines.slice(1)).toEqual([
+    expect.stringMatching(/^Job j: its ticks are on time again\. 1 tick was stale since /),
   ]);
 });

@@ -4,8 +4,10 @@ import type { Job } from '../jobs/job';
 import { events } from '../scheduled-lock.events';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import type { JobOutcome, JobRecord } from '../scheduled-lock.types';
+import type { Mode } from './claims';
 
 export interface TickOutcome {
+  readonly mode: Mode;
   readonly outcome: JobOutcome;
   readonly slot: number;
   readonly fence?: number;
@@ -59,7 +61,10 @@ export class OutcomeLog {
     );
   }
 
-  private logRecovery({ options: { name, onRedisError, staleAfterMs } }: Job, { outcome, slot }: TickOutcome): void {
+  private logRecovery(
+    { options: { name, onRedisError, staleAfterMs } }: Job,
+    { mode, outcome, slot }: TickOutcome,
+  ): void {
     const failed = this.failing.get(name);
     if (failed && this.failing.delete(name)) {
       const what = onRedisError === 'run' ? 'ran without the lock' : 'did not run';
@@ -80,8 +85,8 @@ export class OutcomeLog {
       return;
     }
     const late = this.stale.get(name);
-    // A run by hand has no slot, so it does not end a series of stale ticks.
-    if (!late || slot === 0) return;
+    // Runs by hand and catch-ups do not show that the ticks of this node are on time.
+    if (!late || mode !== 'tick') return;
     this.stale.delete(name);
     const were = late.ticks === 1 ? 'was' : 'were';
     this.logger.log(

@@ -67,14 +67,14 @@ export class Ticks {
 
   private async decide(job: Job, mode: Mode, work: Work): Promise<TickResult> {
     const result = await this.claims.take(job, mode, this.closing.signal);
-    if (result.got === 'claim') return this.underLease(job, result.claim, work);
+    if (result.got === 'claim') return this.underLease(job, mode, result.claim, work);
     if (result.got === 'failure') return this.withoutRedis(job, mode, result, work);
     const { outcome, slot } = result;
-    if (outcome !== 'nothing') this.outcomes.record(job, { outcome, slot }, true);
+    if (outcome !== 'nothing') this.outcomes.record(job, { mode, outcome, slot }, true);
     return { ran: false, outcome };
   }
 
-  private async underLease(job: Job, claim: Claim, work: Work): Promise<TickResult> {
+  private async underLease(job: Job, mode: Mode, claim: Claim, work: Work): Promise<TickResult> {
     const startedAt = measuredMs();
     let failure: { readonly error: unknown } | undefined;
     const ending = (): Ending => ({
@@ -98,7 +98,7 @@ export class Ticks {
     const released = await lease.release().catch(() => 'unknown');
     const final = released === 'lost' ? 'lost' : outcome;
     const { slot, fence } = claim;
-    this.outcomes.record(job, { outcome: final, slot, fence, durationMs, ...failure }, released !== 'unknown');
+    this.outcomes.record(job, { mode, outcome: final, slot, fence, durationMs, ...failure }, released !== 'unknown');
     if (failure) throw failure.error;
     return ran ? { ran, outcome: final, value } : { ran, outcome: final };
   }
@@ -111,7 +111,7 @@ export class Ticks {
   ): Promise<TickResult> {
     if (mode === 'catch-up') return { ran: false, outcome: 'nothing' };
     const outcome = 'redis-error';
-    this.outcomes.record(job, { outcome, slot, error }, false);
+    this.outcomes.record(job, { mode, outcome, slot, error }, false);
     if (job.options.onRedisError === 'skip') return { ran: false, outcome };
     return { ran: true, outcome, value: await this.within(new Run(job.options.name, slot), work) };
   }
