@@ -17,10 +17,13 @@ import { announcePartitions, listGroups, withdrawGroup } from './streams.scripts
 /** Pause after which a publisher writes the number of partitions to Redis again, in case that Redis has lost the number; ms. */
 const ANNOUNCE_EVERY_MS = 30_000;
 
+/** Shortest time for which a group is kept that Redis no longer lists, ms. */
+const LEAST_KEPT_MS = 10_000;
+
 /** A stream: its options, its partitions, and the groups that this process knows. */
 export class Stream {
   private readonly partitions: Partition[] = [];
-  private readonly groups = new RegisteredGroups();
+  private readonly groups: RegisteredGroups;
   private announcing: Promise<void> | undefined;
   private announcedAt = -Infinity;
   /** Highest number of partitions that this process knows: its own, or one that another process has written to Redis. */
@@ -31,7 +34,10 @@ export class Stream {
     private readonly space: KeySpace,
     readonly name: string,
     readonly options: ResolvedStreamOptions,
+    watchEveryMs: number,
   ) {
+    // The consumers of a group check it within 1.25 times `watchEveryMs`.
+    this.groups = new RegisteredGroups(Math.max(LEAST_KEPT_MS, 2 * watchEveryMs));
     this.count = options.partitions;
   }
 
@@ -173,7 +179,13 @@ export class StreamCatalog {
   private named(name: string): Stream {
     let stream = this.streams.get(name);
     if (!stream) {
-      stream = new Stream(this.registry, this.space, name, resolveNamedStream(name, this.options));
+      stream = new Stream(
+        this.registry,
+        this.space,
+        name,
+        resolveNamedStream(name, this.options),
+        this.options.watchEveryMs,
+      );
       this.streams.set(name, stream);
     }
     return stream;
@@ -200,7 +212,7 @@ export class StreamCatalog {
       );
     }
     if (known) return known;
-    const stream = new Stream(this.registry, this.space, name, options);
+    const stream = new Stream(this.registry, this.space, name, options, this.options.watchEveryMs);
     // This refuses invalid keys now, not at the first message.
     options.keys.forEach((_, index) => stream.partition(index));
     this.streams.set(name, stream);
