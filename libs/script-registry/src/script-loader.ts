@@ -83,17 +83,18 @@ export class ScriptLoader {
     const running = this.loading.get(node);
     if (running) return running;
     const { size } = this.scripts;
-    const done: Promise<void> = work()
-      .then(
-        (scripts) => this.settle(node, true, scripts),
-        (error: unknown) => this.settle(node, asError(error), 0),
-      )
-      .then(() => {
-        // After a reconnect, `loading` may have the load on the new connection.
-        if (this.loading.get(node) === done) this.loading.delete(node);
-        // Scripts that were added while this load ran are not loaded yet.
-        if (this.scripts.size > size) void this.loadMissing(node);
-      });
+    const settle = (outcome: Error | true, scripts: number): void => {
+      // After `forget` this was a load on a connection that has closed.
+      if (this.loading.get(node) !== done) return;
+      this.settle(node, outcome, scripts);
+      this.loading.delete(node);
+      // Scripts that were added while this load ran are not loaded yet.
+      if (this.scripts.size > size) void this.loadMissing(node);
+    };
+    const done: Promise<void> = work().then(
+      (scripts) => settle(true, scripts),
+      (error: unknown) => settle(asError(error), 0),
+    );
     this.loading.set(node, done);
     return done;
   }
