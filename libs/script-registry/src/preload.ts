@@ -138,8 +138,12 @@ export class Preload {
         if (complete && masters.every((node) => this.loader.settled(node))) {
           if (masters.some((node) => this.loader.problem(node)) || nodes.every((node) => this.loader.settled(node)))
             return finish(this.problem());
-          grace ??= setTimeout(() => finish(undefined), REPLICA_GRACE_MS);
-        } else if (event === 'down' && !required) finish(this.problem());
+          grace ??= setTimeout(() => finish(this.problem()), REPLICA_GRACE_MS);
+          return;
+        }
+        clearTimeout(grace);
+        grace = undefined;
+        if (event === 'down' && !required) finish(this.problem());
       };
       this.watchers.add(check);
     });

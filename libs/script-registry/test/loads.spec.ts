@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { Logger } from '@nestjs/common';
+import { defineScript } from 'luanest/script-registry';
+import { MemoryRedis } from '../../testing/src/redis/memory-redis';
+import type { RedisConnection, RedisNode } from '../src/connection/port';
+import { Preload } from '../src/preload';
+import { ScriptLoader } from '../src/script-loader';
+import { openRegistry, quiet } from './support';
+
+it('a load that fails because its connection closed does not count for the next connection', async () => {
+  const client = quiet(new MemoryRedis().client({ autoResendUnfulfilledCommands: false, retryStrategy: () => 60_000 }));
+  const registry = await openRegistry(client, { preload: 'required' });
+  const { connection, loader } = registry as unknown as { connection: RedisConnection; loader: ScriptLoader };
+  const [node] = connection.nodes() as [RedisNode];
+  expect(loader.settled(node)).toBe(true);
+  const late = {
+    name: 'test.late',
+    keys: ['k'],
+    args: {},
+    source: 'return KEYS[1]',
+    reply: (raw: string) => raw,
+  } as const;
+  registry.register([defineScript(late)]);
+  const closed = once(client, 'close');
+  client.disconnect(true);
+  await closed;
+  await new Promise(setImmediate);
+  expect(loader.settled(node)).toBe(false);
+  registry.close();
+  client.disconnect();
+});
+
+describe('preload: required', () => {
+  const SCRIPT = { sha: 'a'.repeat(40), body: 'return 1', lines: { inScript: (message: string) => message } };
+
+  /** A Cluster of one master, and a replica that does not answer. `lose` closes the connection to the master. */
+  function start(preloadTimeoutMs: number) {
+    let ready = true;
+    let notify: (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
+    const of = (id: string, role: RedisNode['role'], send: RedisNode['send']): RedisNode =>
+      ({
+        id,
+        role,
+        send,
+        get ready() {
+          return ready;
+        },
+      }) as RedisNode;
+    const nodes = [
+      of('master:1', 'master', () => Promise.resolve(SCRIPT.sha)),
+      of('replica:1', 'replica', () => new Promise(() => undefined)),
+    ];
+    const [master] = nodes;
+    const connection = {
+      nodes: () => nodes,
+      lostMasters: () => [],
+      listen: (listener: typeof notify) => ((notify = listener), () => undefined),
+    } as unknown as RedisConnection;
+    const loader = new ScriptLoader('test', connection, () => undefined);
+    loader.add([SCRIPT as never]);
+    const options = { preload: 'required', preloadTimeoutMs } as const;
+    const done = new Preload(connection, loader, options, new Logger(), () => undefined).start();
+    const set = (isReady: boolean): void => {
+      ready = isReady;
+      notify(isReady ? 'ready' : 'down', master);
+    };
+    return { done, lose: () => set(false), find: () => set(true) };
+  }
+
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
+  it('fails if the master is lost while boot waits for a replica', async () => {
+    const { done, lose } = start(5_000);
+    const failed = expect(done).rejects.toMatchObject({
+      code: 'PRELOAD_FAILED',
+      message: expect.stringContaining('master:1: not connected') as string,
+    });
+    await jest.advanceTimersByTimeAsync(500);
+    lose();
+    await jest.advanceTimersByTimeAsync(5_000);
+    await failed;
+  });
+
+  it('boots if the master is back in time', async () => {
+    const { done, lose, find } = start(5_000);
+    await jest.advanceTimersByTimeAsync(500);
+    lose();
+    await jest.advanceTimersByTimeAsync(2_000);
+    find();
+    await jest.advanceTimersByTimeAsync(1_000);
+    await done;
+  });
+});
