@@ -90,7 +90,7 @@ export class Hands {
     session: string,
     entries: readonly TakenEntry[],
     problem: string,
-  ): Promise<{ alive: boolean; released: number }> {
+  ): Promise<{ alive: boolean; released: number; buried: number }> {
     const rows = entries.flatMap(({ id, key, attempt, firstSeenMs }) => [
       id,
       key,

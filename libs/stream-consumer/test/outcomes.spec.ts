@@ -9,6 +9,7 @@ import {
 } from 'luanest/stream-consumer';
 import { eventually } from '../../../test/support/wait';
 import { Hands } from './hands';
+import { standaloneClient } from '../../script-registry/test/support';
 import { boot, closeAll, group, openBench, servers, type Bench } from './support';
 
 const SILENT = new ConsoleLogger({ logLevels: [] });
@@ -24,6 +25,26 @@ function listen(): void {
   }
   Logger.overrideLogger(logger);
 }
+
+it('a message that was deleted from the stream is not logged as a dead letter', async () => {
+  const bench = await openBench(standaloneClient());
+  listen();
+  await bench.streams.consume(group('s', 'g'), async ({ id }) => {
+    await bench.raw.xdel(bench.keys('s', 'g').stream, id.slice(2));
+    return deadLetter('no use');
+  });
+  await bench.streams.publish('s', 1);
+  await eventually(() =>
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /message 0:[\d-]+ is dead-lettered, unless it was deleted from the stream, after attempt 1: /,
+      ),
+    ]),
+  );
+  expect((await bench.streams.deadLetters('s', 'g')).items).toEqual([]);
+  await bench.close();
+  Logger.overrideLogger(SILENT);
+});
 
 describe('outcomes of decorated handlers', () => {
   afterEach(async () => {

@@ -93,7 +93,7 @@ export const finish = defineScript({
   args: { group: str, session: str, needs: str, rows: list(str) },
   flags: FREES_MEMORY,
   group: SMALL_GROUP,
-  reply: ([alive, released]: [number, number]) => ({ alive: alive === 1, released }),
+  reply: ([alive, released, buried]: [number, number, number]) => ({ alive: alive === 1, released, buried }),
 });
 
 export const retryEntry = defineScript({

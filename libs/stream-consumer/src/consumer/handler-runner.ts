@@ -183,9 +183,10 @@ export class HandlerRunner {
     const last = attempt > this.options.attempts ? attempt - 1 : attempt;
     this.decide(delivery);
     events.messageDeadLettered.publish(() => ({ stream, group, id, attempts, reason: problem, error }));
-    void delivery.reader.settler.bury(delivery, problem).then((stored) => {
-      if (stored)
-        this.logger.error(`${stream}/${group}: message ${id} is dead-lettered after attempt ${last}: ${logged}.`);
+    void delivery.reader.settler.bury(delivery, problem).then((buried) => {
+      if (buried === undefined) return;
+      const fate = buried > 0 ? 'is dead-lettered' : 'is dead-lettered, unless it was deleted from the stream,';
+      this.logger.error(`${stream}/${group}: message ${id} ${fate} after attempt ${last}: ${logged}.`);
     });
   }
 

@@ -102,9 +102,10 @@ export class Settler {
   /**
    * Makes a message a dead letter, unless it was deleted from the stream.
    *
-   * @returns false if the session was lost or the consumer stopped before Redis confirmed the call
+   * @returns 1 if the dead letter was added; 0 if it was added by an earlier call whose reply was lost, or the message was
+   *   deleted from the stream; undefined if the session was lost or the consumer stopped before Redis confirmed the call
    */
-  bury(message: Held, problem: string): Promise<boolean> {
+  bury(message: Held, problem: string): Promise<number | undefined> {
     return this.finish(message.session, [message], problem);
   }
 
@@ -115,7 +116,7 @@ export class Settler {
   }
 
   private async send(session: Session, batch: readonly Held[]): Promise<boolean> {
-    if (this.options.ordered) return this.finish(session, batch, '');
+    if (this.options.ordered) return (await this.finish(session, batch, '')) !== undefined;
     const { stream, sessions, tries } = this.reader.keys;
     const { group } = this.options;
     const ids = batch.map(({ entry }) => entry.id);
@@ -131,9 +132,9 @@ export class Settler {
    * Acknowledges messages, and releases the next messages of their keys.
    *
    * @param problem makes them dead letters, unless it is ''
-   * @returns false if the session was lost or the consumer stopped before Redis confirmed the call
+   * @returns the number of dead letters that the last call added; undefined as for `bury`
    */
-  private async finish(session: Session, batch: readonly Held[], problem: string): Promise<boolean> {
+  private async finish(session: Session, batch: readonly Held[], problem: string): Promise<number | undefined> {
     const { stream, sessions, due, tries, dead, heads } = this.reader.keys;
     const rows = batch.flatMap(({ entry: { id, key, attempt, firstSeenMs } }) => [
       id,
@@ -143,15 +144,15 @@ export class Settler {
       String(firstSeenMs),
     ]);
     const keys = { stream, sessions, due, tries, dead, heads };
-    let released = 0;
+    let [released, buried] = [0, 0];
     const alive = await this.settle(session, batch, async () => {
       const args = { group: this.options.group, session: session.name, needs: this.source.needs, rows };
       const answer = await this.registry.run(finish, { keys, args });
-      released = answer.released;
+      ({ released, buried } = answer);
       return answer.alive;
     });
     if (released > 0) this.reader.wakeup.ring();
-    return alive;
+    return alive ? buried : undefined;
   }
 
   private async settle(session: Session, batch: readonly Held[], call: () => Promise<boolean>): Promise<boolean> {

@@ -13,12 +13,13 @@ ARGV[2]  session   str      session that took the entries
 ARGV[3]  needs     str      groups without which no entry may be deleted, as in ack
 ARGV[4..]  rows    list(str)  id, key, error, attempts, first delivery (ms); an empty error means that the message was handled
 
-Returns {alive, released}
+Returns {alive, released, buried}
   alive     1 | 0  0 if the session was lost: nothing was changed
   released  int    entries that waited for an earlier entry of their key and can be taken now
+  buried    int    dead letters that this call added
 
 O(rows * (groups + log pending)). TTL: the stream's. Clock: Redis. Replay: harmless, the entries are settled
-already.
+already, and buried is 0.
 ]]
 -- @include clock
 -- @include errors
@@ -26,14 +27,14 @@ already.
 -- @include consumers
 -- @include few-fields
 local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
-if not till or till == '0' then return { 0, 0 } end
+if not till or till == '0' then return { 0, 0, 0 } end
 redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[4])
 redis.call('XLEN', KEYS[5])
 redis.call('HLEN', KEYS[6])
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
-if failed(groups) then return is_gone(groups) and { 1, 0 } or groups end
-local others, released = find_settlers(groups, ARGV[1], ARGV[3]), 0
+if failed(groups) then return is_gone(groups) and { 1, 0, 0 } or groups end
+local others, released, buried = find_settlers(groups, ARGV[1], ARGV[3]), 0, 0
 local function is_needed(id)
   for _, other in ipairs(others or {}) do
     if comes_after(id, other.read) or #redis.call('XPENDING', KEYS[1], other.name, id, id, 1) > 0 then return true end
@@ -69,6 +70,7 @@ local function bury(id, problem, attempts, first)
   local row = { 'original-id', id, 'error', problem, 'attempts', attempts, 'first-seen-ms', first }
   for _, text in ipairs(few_fields(entry[2])) do row[#row + 1] = text end
   redis.call('XADD', KEYS[5], '*', unpack(row))
+  buried = buried + 1
   local ends = redis.call('PEXPIRETIME', KEYS[1])
   if ends > 0 then redis.call('PEXPIREAT', KEYS[5], ends) end
 end
@@ -83,4 +85,4 @@ for i = 4, #ARGV, 5 do
 end
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then redis.call('PEXPIREAT', KEYS[3], ends) end
-return { 1, released }
+return { 1, released, buried }
