@@ -67,7 +67,7 @@ export function Once(options: OnceHandlerOptions) {
   return methodDecorator('@Once', ({ where, checks, target, method, descriptor }) => {
     const original = method as Method;
     const { scope = where } = checks.options('', options, KNOWN);
-    checks.text('scope', scope, /^[^]{1,256}$/, '1 to 256 characters');
+    checks.id('scope', scope, 256);
     resolveTerms(options, DEFAULT_TERMS, checks);
     const input = new Checks(checks.where, (message) => new InvalidOnceInputError(message));
     // If the module is missing, Nest refuses to create the class, and its error shows the text of this symbol.

@@ -116,14 +116,14 @@ describe('@Once()', () => {
     expect(pushed).toEqual(['plain 1', 'risky 1']);
   });
 
-  it.each(['', 5, 'x'.repeat(257)])('refuses the scope %p when the class is loaded', (scope) => {
+  it.each(['', 5, 'x'.repeat(257), '\ud800'])('refuses the scope %p when the class is loaded', (scope) => {
     expect(() => {
       class Scoped {
         @Once({ id: () => '1', scope: scope as string })
         push(): void {}
       }
       return Scoped;
-    }).toThrow(/^@Once on Scoped\.push: scope is .*\. Expected 1 to 256 characters\.$/);
+    }).toThrow(/^@Once on Scoped\.push: scope is .*\. Expected 1 to 256 characters of well-formed Unicode\.$/);
   });
 
   it('refuses a message without an id, and an object that Nest did not create', async () => {

@@ -82,7 +82,7 @@ export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedSch
       /^[\w.-]{1,100}$/,
       '1 to 100 letters, digits, ".", "_" or "-": a name of this app that no other app on its Redis has',
     ),
-    node: checks.text('node', node, /^\S{1,200}$/, 'text of 1 to 200 characters without spaces'),
+    node: checks.text('node', node, /^[^\s\p{Cs}]{1,200}$/u, 'well-formed text of 1 to 200 characters without spaces'),
     leaseMs: checks.integer('leaseMs', options.leaseMs ?? 30_000, 10),
     onRedisError: checks.choice('onRedisError', options.onRedisError ?? 'skip', ['skip', 'run']),
     staleAfterMs: checks.integer('staleAfterMs', options.staleAfterMs ?? 5_000, 1),

@@ -25,6 +25,7 @@ const invalidOfModule: [string, Partial<ScheduledLockModuleOptions>][] = [
   ['namespace', { namespace: undefined }],
   ['namespace', { namespace: 'two words' }],
   ['node', { node: '' }],
+  ['node', { node: 'a\ud800' }],
   ['leaseMs', { leaseMs: 9 }],
   ['staleAfterMs', { staleAfterMs: 0 }],
   ['redisTimeoutMs', { redisTimeoutMs: 1.5 }],
