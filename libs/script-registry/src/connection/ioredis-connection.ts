@@ -10,7 +10,7 @@ function isCluster(client: Redis | Cluster): client is Cluster {
 
 /** A client of node-redis has a method `sendCommand`, too, but no `status`. */
 function isIoredis(client: unknown): boolean {
-  const { sendCommand, status } = (client ?? {}) as Partial<Redis>;
+  const { sendCommand, status } = (client ?? {}) as { sendCommand?: unknown; status?: unknown };
   return typeof sendCommand === 'function' && typeof status === 'string';
 }
 
