@@ -12,7 +12,7 @@ import { GuardCheck } from './limiter/limiter.port';
 import { InvalidRateLimitInputError } from './rate-limit.errors';
 import { events } from './rate-limit.events';
 import { resolveOptions, type ResolvedRateLimitOptions } from './rate-limit.options';
-import { RateLimitService } from './rate-limit.service';
+import type { RateLimitService } from './rate-limit.service';
 import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
 import { HttpResponses } from './responses/http-responses';
 import { evaluateRule, UNKNOWN_SUBJECT } from './rules/evaluate-rule';
@@ -42,23 +42,23 @@ export class RateLimitEnforcer {
    *
    * @param provided what Nest injects as RateLimitEnforcer
    */
-  static finder(provided: unknown, service: Partial<RateLimitService> | undefined): () => RateLimitEnforcer | undefined {
+  static finder(
+    provided: unknown,
+    service: Partial<RateLimitService> | undefined,
+  ): () => RateLimitEnforcer | undefined {
     let enforcer: RateLimitEnforcer | undefined;
     return () => (enforcer ??= RateLimitEnforcer.of(provided, service));
   }
 
   /**
    * Returns the enforcer of a service. For a mock without RateLimitModule, returns one with the default options. Undefined if
-   * there is no service, if the service is a mock without `consume`, or if it is an instance of RateLimitService for which no
-   * module has made an enforcer yet.
+   * there is no service, or if it is a mock without `consume`.
    */
   private static of(provided: unknown, service: Partial<RateLimitService> | undefined): RateLimitEnforcer | undefined {
     if (provided instanceof RateLimitEnforcer)
       return (provided.service as Partial<RateLimitService>).consume ? provided : undefined;
     if (!service?.consume) return undefined;
-    const known = enforcers.get(service);
-    if (known !== undefined || service instanceof RateLimitService) return known;
-    return new RateLimitEnforcer(service as RateLimitService, resolveOptions({}));
+    return enforcers.get(service) ?? new RateLimitEnforcer(service as RateLimitService, resolveOptions({}));
   }
 
   readonly plans: RoutePlans;

@@ -59,3 +59,17 @@ describe("an app's own guard, made with the service alone", () => {
     expect([await statusOf('own'), await statusOf('own')]).toEqual([200, 429]);
   });
 });
+
+it('a mock that is an instance of RateLimitService decides without RateLimitModule', async () => {
+  const consume = jest.fn().mockResolvedValue({ allowed: false });
+  const useValue = Object.assign(Object.create(RateLimitService.prototype) as object, { consume });
+  const testing = Test.createTestingModule({
+    controllers: [Routes],
+    providers: [{ provide: RateLimitService, useValue }],
+  });
+  const app = (await testing.compile()).createNestApplication({ logger: false });
+  await app.listen(0, '127.0.0.1');
+  const { status } = await fetch(`${await app.getUrl()}/both`);
+  await app.close();
+  expect([status, consume.mock.calls.length]).toEqual([429, 1]);
+});
