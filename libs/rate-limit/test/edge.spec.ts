@@ -1,4 +1,13 @@
-import { Controller, Get, Injectable, Module, UseGuards, type ExecutionContext, type Type } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Injectable,
+  Module,
+  UseGuards,
+  UseInterceptors,
+  type ExecutionContext,
+  type Type,
+} from '@nestjs/common';
 import { MessagePattern } from '@nestjs/microservices';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -7,6 +16,7 @@ import {
   getRateLimitResult,
   RateLimit,
   RateLimitGuard,
+  RateLimitInterceptor,
   RateLimitService,
   SkipRateLimit,
   type RateLimitDecision,
@@ -114,17 +124,20 @@ describe('invalid options are refused when the class is loaded, or at boot', () 
     expect(() => resolveOptions(wrong as never)).toThrow(message);
   });
 
-  it.each([
-    [
-      false,
-      /^RateLimitModule: count of rule "a" is "failures", but Cats\.purr has no HTTP response.*interceptor: true/,
-    ],
-    [true, undefined],
+  const refusal =
+    /^RateLimitModule: count of rule "a" is "failures", but Cats\.purr has no HTTP response.*interceptor: true/;
+  it.each<[string, boolean, ClassDecorator | undefined, RegExp | undefined]>([
+    ['without it', false, undefined, refusal],
+    ['by the option', true, undefined, undefined],
+    ['on the class', false, UseInterceptors(RateLimitInterceptor), undefined],
+    ['by a counting rule of the class', false, RateLimit({ ...good, count: 'successes' }), undefined],
+    ['by another rule of the class', false, RateLimit(good), refusal],
   ])(
     'a rule of the module that counts outcomes of messages needs the interceptor: %s',
-    async (interceptor, message) => {
+    async (_where, interceptor, ofClass, message) => {
       @Controller()
       @UseGuards(RateLimitGuard)
+      @(ofClass ?? (() => undefined))
       class Cats {
         @MessagePattern('purr')
         purr(): string {

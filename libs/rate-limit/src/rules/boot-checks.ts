@@ -58,7 +58,7 @@ export class BootChecks {
 
   /**
    * Refuses a rule of the module whose `count` is not `all`, on a guarded handler without an HTTP response to which neither the
-   * option `interceptor` nor a decorator of the method applies RateLimitInterceptor.
+   * option `interceptor` nor a decorator of the method or its class applies RateLimitInterceptor.
    *
    * @throws InvalidOptionError that names the rule, the class and the method
    */
@@ -66,7 +66,11 @@ export class BootChecks {
     if (this.interceptor || this.rules.every(({ count }) => count === 'all')) return;
     if (!NON_HTTP_HANDLERS.some((key) => Reflect.hasMetadata(key, handler))) return;
     if (!this.guarded.has(target) && !this.guarded.has(handler)) return;
-    if (metadata<unknown[]>('__interceptors__', handler)?.includes(RateLimitInterceptor)) return;
+    if (
+      [target, handler].some((each) => metadata<unknown[]>('__interceptors__', each)?.includes(RateLimitInterceptor))
+    ) {
+      return;
+    }
     const rule = this.plans.of(target, handler).rules.find((each) => each.count !== 'all' && this.rules.includes(each));
     if (rule === undefined) return;
     throw new Checks('RateLimitModule').error(
