@@ -1,5 +1,7 @@
+import { InvalidCallError } from 'luanest/script-registry';
 import { BlockCache } from '../src/limiter/block-cache';
 import { Breaker } from '../src/limiter/breaker';
+import { ResilientLimiter } from '../src/limiter/resilient-limiter';
 import { sleep } from '../../../test/support/wait';
 import { openBench, ruleOf, standalone, type Bench } from './support';
 
@@ -144,5 +146,24 @@ describe('the breaker', () => {
     breaker.succeeded();
     expect(changes).toEqual(['opened', 'closed']);
     expect(breaker.enter()).toBe(true);
+  });
+
+  it('stays open after a test call that did not reach Redis, and lets the next call through', async () => {
+    let now = 0;
+    const clocks = { monotonicMs: () => now, wallUs: () => 0 };
+    const consume = jest.fn().mockRejectedValue(new Error('Redis is down'));
+    const options = { onRedisError: 'allow', deadlineMs: 50, breaker: { failures: 2, openMs: 100 } } as const;
+    const limiter = new ResilientLimiter({ consume } as never, { ...options, blockCache: false }, clocks);
+    const decide = () =>
+      limiter.decide([{ rule: ruleOf({ name: 'r', limit: 5, ...minute }), subject: 's', limit: 5, cost: 1 }], true);
+    await decide();
+    await decide();
+    now = 100;
+    const invalid = new InvalidCallError('refused before it was sent');
+    consume.mockRejectedValueOnce(invalid);
+    await expect(decide()).rejects.toBe(invalid);
+    await decide();
+    await decide();
+    expect(consume).toHaveBeenCalledTimes(4);
   });
 });

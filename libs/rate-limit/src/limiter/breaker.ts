@@ -42,6 +42,11 @@ export class Breaker {
     if (wasOpen) this.changed('closed');
   }
 
+  /** Ends a call that did not reach Redis, so that it shows nothing about Redis. The next call may be the test call. */
+  skipped(): void {
+    this.probing = false;
+  }
+
   failed(): void {
     const wasOpen = this.open;
     this.failures += 1;

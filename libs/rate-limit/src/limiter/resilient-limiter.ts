@@ -143,9 +143,9 @@ export class ResilientLimiter {
   }
 
   private failed(checks: readonly Check[], charge: boolean, error: unknown): Decision {
-    // The caller made a mistake. Redis did not fail, so the policy does not apply, and for the breaker the call succeeded.
+    // The caller made a mistake, and Redis was not called, so the policy does not apply.
     if (error instanceof InvalidCallError || error instanceof InvalidKeyError) {
-      this.breaker.succeeded();
+      this.breaker.skipped();
       throw error;
     }
     this.breaker.failed();
