@@ -4,6 +4,9 @@ import { InvalidOnceInputError } from './once.errors';
 import type { OnceStore } from './once.store';
 import type { OnceTarget } from './once.types';
 
+/** A claim in Redis has four digits for this length. */
+const MAX_FINGERPRINT_BYTES = 9_999;
+
 /** A claim in Redis: its key, and what it is the claim of. */
 export interface Located {
   readonly id: string;
@@ -25,6 +28,12 @@ export function locate(store: OnceStore, target: string | OnceTarget): Located {
   const user = typeof subject === 'string' ? subject : isNumber(subject) ? String(subject) : '';
   const named = typeof key === 'string' ? readKey(key) : undefined;
   if (user !== '' && named && typeof fingerprint === 'string') {
+    const bytes = Buffer.byteLength(fingerprint);
+    if (bytes > MAX_FINGERPRINT_BYTES) {
+      throw new InvalidOnceInputError(
+        `fingerprint has ${bytes} bytes. Expected a text of at most ${MAX_FINGERPRINT_BYTES} bytes in UTF-8.`,
+      );
+    }
     return { id: named, key: store.keyOf(idOf(user, named), 'request'), isRequest: true, fingerprint };
   }
   throw new InvalidOnceInputError(
