@@ -101,14 +101,22 @@ export interface MissingService {
   readonly method: string;
   /** Class of the module that provides the service. */
   readonly module: string;
+  /** True if there is a mock that has the method, but it decides only with `luanest/testing`. Default false. */
+  readonly mocked?: boolean;
 }
 
 /**
  * Returns the error text for an object without a usable service: what is missing, and what to do. Undefined if plain methods are
  * allowed, so that the method runs as it is.
  */
-export function missingService({ where, service, method, module }: MissingService): string | undefined {
+export function missingService({ where, service, method, module, mocked }: MissingService): string | undefined {
   if (allowed) return undefined;
+  if (mocked) {
+    return (
+      `${where}: There is no ${module} here, so nothing runs; import ${module}.forRoot(), or in a unit test import ` +
+      `'luanest/testing' to let the mock of ${service} decide.`
+    );
+  }
   return (
     `${where}: There is no ${service} with a method ${method}() here, so nothing runs; let Nest create the object in an app that ` +
     `imports ${module}.forRoot() and call it after its constructor, or in a unit test import 'luanest/testing' to run it as it ` +

@@ -97,7 +97,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
     this.routes = new RouteSettings(reflector, this.settings);
     this.headerName = this.settings.header.toLowerCase();
     this.claims = typeof (once as Partial<OnceService> | undefined)?.claim === 'function';
-    this.problem = this.claims && !parts.withoutModule ? undefined : missingService(MISSING);
+    this.problem =
+      this.claims && !parts.withoutModule ? undefined : missingService({ ...MISSING, mocked: this.claims });
   }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
