@@ -179,6 +179,14 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
     expect(await bench.packets.luckiest('nobody')).toBeUndefined();
   });
 
+  it('finds the luckiest also in what conflict() took from the ledger', async () => {
+    await bench.packets.create({ activityId: 'copied', totalCents: 60, packets: 2, amounts: [10, 50] });
+    for (const user of ['u', 'v']) await bench.packets.grab('copied', user);
+    const paid = { packetId: '9', amountCents: 100, grantedAtMs: 5 };
+    await bench.packets.conflict('copied', { userId: 'u', packetId: '1', paid });
+    expect(await bench.packets.luckiest('copied')).toEqual({ userId: 'u', ...paid });
+  });
+
   describe.each([1, 3])('a conflict, with %d buckets', (buckets) => {
     it('over a packet gives its user another, and keeps the books', async () => {
       const id = `packet-${buckets}`;

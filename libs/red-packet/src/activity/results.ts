@@ -52,7 +52,7 @@ export class Results {
       .reduce<GrantRecord | undefined>((best, grant) => (best && !isLuckier(grant, best) ? best : grant), undefined);
   }
 
-  /** Reads all grants to find the largest packet. Needed if the largest packet that a bucket noted was voided later. */
+  /** Reads all grants to find the largest packet. Needed if `readLuckiest` reports `lost`. */
   private async search(layout: Layout): Promise<GrantRecord[]> {
     let best: GrantRecord | undefined;
     for (let at: PageRequest | undefined = Results.page({ limit: PAGE }); at !== undefined;) {

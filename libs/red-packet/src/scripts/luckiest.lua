@@ -8,8 +8,8 @@ Returns {userId, packetId, amountCents, grantedAtMs, lost}
   packetId     str   digits; '' before the first grant
   amountCents  str   digits
   grantedAtMs  str   digits
-  lost         str   '1' if the grant of this packet, or of an earlier largest one, was voided; then only a search of all
-                     grants finds the largest packet
+  lost         str   '1' if the grant of this packet, or of an earlier largest one, was voided, or a grant was replaced by a copy
+                     that may be larger; then only a search of all grants finds the largest packet
 
 O(1). TTL: untouched. Clock: none. Replay: reads again.
 ]]

@@ -20,7 +20,7 @@ if known and string.match(known, '^%d+:%d+:%a+:(.*)$') == ARGV[1] then return { 
 local grant = redis.call('HGET', KEYS[2], ARGV[1])
 local id, cents, at = string.match(grant or '', '^(%d+):(%d+):(%d+)$')
 if id ~= ARGV[2] or ARGV[1] == '' then return { 'none' } end
-local meta = redis.call('HMGET', KEYS[1], 'expiresAtMs', 'bestUser', 'forgetAtMs')
+local meta = redis.call('HMGET', KEYS[1], 'expiresAtMs', 'bestUser', 'forgetAtMs', 'bestCents')
 local granted = tonumber(redis.call('HGET', KEYS[2], '') or '-1')
 if not meta[1] or granted < tonumber(cents) then
   return redis.error_reply('BADMETA the parameters are lost, or the cents granted are fewer than this grant has, nothing was changed')
@@ -28,11 +28,14 @@ end
 if ARGV[3] ~= '' and not string.find(ARGV[3], '^%d+:%d+:%d+$') then
   return redis.error_reply('BADGRANT ARGV[3] is neither empty nor <packet>:<cents>:<ms>, nothing was changed')
 end
+-- The copy of what the ledger has paid may be the largest packet, or as large and older.
+local copied = tonumber(string.match(ARGV[3], '^%d+:(%d+)') or '0')
+local loses_best = meta[2] == ARGV[1] or (meta[4] and copied >= tonumber(meta[4]))
 redis.call('LLEN', KEYS[4])
 local reason = ARGV[3] == '' and 'packet' or 'user'
 redis.call('HSET', KEYS[3], ARGV[2], cents .. ':' .. at .. ':' .. reason .. ':' .. ARGV[1])
 if meta[3] then redis.call('PEXPIREAT', KEYS[3], meta[3]) end
-if meta[2] == ARGV[1] then redis.call('HSET', KEYS[1], 'bestLost', 1) end
+if loses_best then redis.call('HSET', KEYS[1], 'bestLost', 1) end
 if reason == 'packet' then
   -- The ledger has paid the packet to another user, so its cents stay granted. This user may grab again.
   redis.call('HDEL', KEYS[2], ARGV[1])
