@@ -1,10 +1,11 @@
 import { ConsoleLogger, Logger } from '@nestjs/common';
 import { InvalidOptionError } from 'luanest/script-registry';
 import { deadLetter, retryLater } from 'luanest/stream-consumer';
-import { InvalidRedPacketInputError, RedPacketPayouts, type Payout, type RedPacketService } from 'luanest/red-packet';
+import { InvalidRedPacketInputError, RedPacketPayouts, RedPacketService, type Payout } from 'luanest/red-packet';
 import { eventually } from '../../../test/support/wait';
 import { keysOf } from '../../read-reward/test/support';
 import { beginActivity, fillPool } from '../src/activity/activity.scripts';
+import { resolveOptions } from '../src/red-packet.options';
 import {
   beginArgs,
   byUser,
@@ -111,6 +112,9 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     expect(items).toMatchObject([{ payout: { userId: 'c' }, error: 'no such account', attempts: 1 }]);
     const report = await bench.packets.audit('closed', { deep: true, ledger: paid });
     expect(report).toMatchObject({ ok: true, deep: { quiet: true, deadLetters: 1, paid: { packets: 4 } } });
+    // Without StreamConsumerModule, the payouts that were not found may be dead letters.
+    const alone = new RedPacketService(bench.registry, resolveOptions({ identity: () => undefined }));
+    expect(await alone.audit('closed', { ledger: paid })).toMatchObject({ problems: [], deep: { deadLetters: 0 } });
     fails = false;
     expect(
       await bench.payouts.replay(
