@@ -5,6 +5,7 @@ import { NotSentError } from 'luanest/script-registry';
 import { AppAddress } from '../../src/monitoring/nodes/app-address';
 import { RefusalFilter } from '../../src/platform/refusal.filter';
 import { CrowdService } from '../../src/simulation/crowd/crowd.service';
+import { CrowdTasks } from '../../src/simulation/crowd/crowd.tasks';
 import { EN } from '../../src/visitors/pages/public/operator-en.js';
 import { REFUSALS, ZH } from '../../src/visitors/pages/public/operator-zh.js';
 import { api, createActivity } from './support/api';
@@ -56,6 +57,12 @@ it('refuses a crowd before the process listens, without a claim that one is runn
   expect(start).toThrow(
     expect.objectContaining({ response: expect.objectContaining({ code: 'CROWD_NOT_READY' }) as object }) as Error,
   );
+});
+
+it('waits for a running crowd without using up attempts of the task', () => {
+  const tasks = new CrowdTasks({ canStart: false } as CrowdService);
+  const outcome = tasks.start({ activityId: 'a', users: 1, taps: 1, hammers: 0 });
+  expect(outcome).toMatchObject({ kind: 'retry-later', delayMs: 1_000, countsAsAttempt: false });
 });
 
 it('sends the code of each refusal, and shows it on the Chinese page in Chinese', async () => {

@@ -13,12 +13,12 @@ export class CrowdTasks {
   constructor(private readonly crowds: CrowdService) {}
 
   /**
-   * Starts a crowd (simulated users); if none can start now, tries again after 1 s, while the task has attempts left. A task may
-   * run twice. A second crowd is harmless: more users tap, but the rain has the same packets.
+   * Starts a crowd (simulated users); if none can start now, tries again after 1 s. Waiting uses up no attempts, because another
+   * crowd may run for minutes. A task may run twice. A second crowd is harmless: more users tap, but the rain has the same packets.
    */
   @DelayedTask(CROWD_TASK)
   start(crowd: CrowdOptions): RetryLater | undefined {
-    if (!this.crowds.canStart) return retryLater({ delayMs: AGAIN_MS });
+    if (!this.crowds.canStart) return retryLater({ delayMs: AGAIN_MS, countsAsAttempt: false });
     this.crowds.start(crowd);
     return undefined;
   }
