@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import type { RedPacketService } from 'luanest/red-packet';
 import { AuditJob } from '../../src/monitoring/audit/audit.job';
 import type { Books, BooksService } from '../../src/monitoring/audit/books.service';
-import type { CountService } from '../../src/monitoring/audit/count.service';
+import { CountService } from '../../src/monitoring/audit/count.service';
 
 const ids = Array.from({ length: 30 }, (_, i) => `rain-${i}`);
 const packets = { activities: () => Promise.resolve([...ids]) } as unknown as RedPacketService;
@@ -37,4 +37,15 @@ it('a rain that cannot be read does not hide the faults of the others', async ()
   await expect(job.readAll()).rejects.toThrow('no answer');
   expect(logged.mock.calls.map(([line]) => String(line))).toHaveLength(29);
   logged.mockRestore();
+});
+
+it('refuses to count a draft, and stores nothing', async () => {
+  const draft = { status: async () => ({ activityKey: 'k' }), audit: async () => ({ ok: true, problems: [] }) };
+  const lock = { fence: 1, assertHeld: () => undefined };
+  const locks = { withLock: (_name: string, _options: object, work: (held: object) => unknown) => work(lock) };
+  const records = { note: jest.fn() };
+  const ledger = { payouts: async () => undefined };
+  const service = new CountService(draft as never, ledger as never, locks as never, records as never, {} as never);
+  await expect(service.count('a', 0)).rejects.toMatchObject({ status: 409, response: { code: 'COUNT_OF_DRAFT' } });
+  expect(records.note).not.toHaveBeenCalled();
 });

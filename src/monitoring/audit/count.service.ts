@@ -4,6 +4,7 @@ import { RedPacketService, type ActivityStatus } from 'luanest/red-packet';
 import { NodeService } from '../nodes/node.service';
 import { type CountRecord, CountRecords } from './count-records';
 import { LedgerReader } from '../../ledger/ledger-reader';
+import { refusal } from '../../platform/refusal.filter';
 
 const LOCK = 'rain.count';
 const LEASE_MS = 10_000;
@@ -25,6 +26,7 @@ export class CountService {
    *
    * @param waitMs longest wait for the lock while another count of any rain is in flight, ms
    * @returns undefined for a rain that Redis does not know
+   * @throws {HttpException} 409 for a draft
    * @throws {LockBusyError} if other counts held the lock during all of `waitMs`
    * @throws {LockLostError} if the lock was lost during the count: the result is not stored
    * @throws {LedgerUnavailableError} if the ledger became unavailable during the count
@@ -51,9 +53,11 @@ export class CountService {
     const { activityKey } = status;
     const ledger = await this.ledger.payouts(activityKey);
     const report = await this.packets.audit(activityId, { deep: true, ...(ledger !== undefined && { ledger }) });
-    const none = { packets: 0, cents: 0 };
     if (report === undefined) return undefined;
     const { deep } = report;
+    if (deep === undefined) {
+      throw refusal(409, 'COUNT_OF_DRAFT', 'The rain is a draft, so its packets are not counted. Preheat it first.');
+    }
     lock.assertHeld();
     const record: CountRecord = {
       atMs: Date.now(),
@@ -61,13 +65,13 @@ export class CountService {
       fence: lock.fence,
       tookMs: Math.round(performance.now() - started),
       ok: report.ok,
-      quiet: deep?.quiet ?? false,
+      quiet: deep.quiet,
       problems: report.problems.slice(0, MOST_PROBLEMS),
-      granted: deep?.granted ?? none,
-      pool: deep?.pool ?? none,
-      refunded: deep?.refunded ?? none,
-      paid: ledger && deep?.paid,
-      outboxRows: deep?.outboxRows ?? 0,
+      granted: deep.granted,
+      pool: deep.pool,
+      refunded: deep.refunded,
+      paid: ledger && deep.paid,
+      outboxRows: deep.outboxRows,
     };
     await this.records.note(activityKey, record);
     return record;

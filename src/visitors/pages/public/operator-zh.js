@@ -9,6 +9,7 @@ export const REFUSALS = {
   CROWD_RUNNING: '该进程已有模拟人群在运行，请等它结束后再试。',
   CROWD_NOT_READY: '应用仍在启动，请稍后再试。',
   COUNT_RUNNING: '另一次核对正在进行，请等它结束后再试。',
+  COUNT_OF_DRAFT: '红包雨仍是草稿，请先预热，再核对。',
   LEDGER_UNAVAILABLE: '无法读取账本，请稍后再试。',
   REDIS_UNAVAILABLE: 'Redis 出错，请稍后再试。',
   IN_PROGRESS: '同一请求正在处理，请稍后再试。',
