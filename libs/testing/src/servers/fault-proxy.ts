@@ -96,7 +96,7 @@ export class FaultProxy implements AsyncDisposable {
   pass(): void {
     this.#mode = 'pass';
     this.#latencyMs = this.normalMs;
-    for (const { done } of this.#drops.splice(0)) done();
+    this.#callOff();
     for (const link of this.#links) if (link.lostBytes) link.reset();
   }
 
@@ -125,8 +125,8 @@ export class FaultProxy implements AsyncDisposable {
 
   /**
    * Loses the reply to one request. The server gets the request, its reply and all later ones are discarded, and then the
-   * connection is cut. Happens once; other connections are not cut. Resolves after the cut, or when `pass()` calls it off before
-   * such a request has come.
+   * connection is cut. Happens once; other connections are not cut. Resolves after the cut, or when `pass()` or `stop()`
+   * calls it off before such a request has come.
    */
   dropReply(options: DropReplyOptions = {}): Promise<void> {
     return this.#plan('reply', options);
@@ -134,15 +134,16 @@ export class FaultProxy implements AsyncDisposable {
 
   /**
    * Loses one request. The server never runs it or a later one of the connection, earlier ones are answered, and then the
-   * connection is cut. Happens once; other connections are not cut. Resolves after the cut, or when `pass()` calls it off before
-   * such a request has come.
+   * connection is cut. Happens once; other connections are not cut. Resolves after the cut, or when `pass()` or `stop()`
+   * calls it off before such a request has come.
    */
   dropRequest(options: DropOptions = {}): Promise<void> {
     return this.#plan('request', options);
   }
 
-  /** Cuts all connections and ends the proxy. May be called any number of times. */
+  /** Cuts all connections and ends the proxy. Calls off faults as `pass()` does. May be called any number of times. */
   async stop(): Promise<void> {
+    this.#callOff();
     if (!this.#server.listening) return;
     this.#server.ref();
     this.#server.close();
@@ -174,6 +175,11 @@ export class FaultProxy implements AsyncDisposable {
 
   #plan(what: Drop['what'], options: DropReplyOptions): Promise<void> {
     return new Promise((done, failed) => this.#drops.push({ what, options, done, failed }));
+  }
+
+  /** Settles the faults whose request has not come. */
+  #callOff(): void {
+    for (const { done } of this.#drops.splice(0)) done();
   }
 
   /** Returns true if the request is lost. */

@@ -33,11 +33,15 @@ function addressOf(checks: Checks, target: Address | string): Address {
     return target;
   }
   const url = URL.canParse(target) ? new URL(target) : undefined;
-  // A URL may hold a password, so the error shows only the beginning of one that can be parsed.
-  const shown = url && `${url.protocol}//`;
   if (url?.protocol !== 'redis:' || url.hostname === '') {
     const expected = 'a URL redis://host:port, or an object with host (text) and port (integer)';
-    return checks.refuse('target', shown ?? target, expected);
+    return checks.refuse('target', withoutSecrets(target), expected);
   }
   return { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || DEFAULT_PORT) };
+}
+
+/** Returns the part of an invalid URL that an error may show: a URL may hold a password. */
+function withoutSecrets(url: string): string {
+  const scheme = /^[\w+.-]*:\/\//.exec(url)?.[0];
+  return scheme ?? (/[@?]/.test(url) ? '***' : url);
 }

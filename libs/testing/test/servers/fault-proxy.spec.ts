@@ -278,3 +278,22 @@ describe('RespFrames', () => {
     expect(parser.push(Buffer.from('+OK')).map(String)).toEqual(['+OK']);
   });
 });
+
+it('settles a fault that is still to come when the proxy stops', async () => {
+  const idle = await startFaultProxy({ host: '127.0.0.1', port: 1 });
+  const planned = Promise.all([idle.dropReply(), idle.dropRequest()]);
+  await idle.stop();
+  await expect(planned).resolves.toEqual([undefined, undefined]);
+});
+
+it.each([
+  'redis://u:secret@h:99999',
+  'redis://:sec/ret@h:99999',
+  'u:secret@h:99999',
+  'redis://h:99999?password=secret',
+  'http://u:secret@h',
+])('hides the password of an invalid URL: %s', async (url) => {
+  const error = await startFaultProxy(url).catch((reason: Error) => reason);
+  expect(String(error)).toMatch(/startFaultProxy: target is ".*Expected a URL redis:/);
+  expect(String(error)).not.toMatch(/sec|ret\b/);
+});
