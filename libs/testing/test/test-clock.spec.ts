@@ -102,6 +102,19 @@ describe('timers', () => {
     expect(fired).toEqual(['repeating 390']);
   });
 
+  it('fire after all that the one before has resolved', async () => {
+    const clock = new TestClock().install();
+    const fired: string[] = [];
+    const steps = async (): Promise<void> => {
+      for (let step = 0; step < 20; step++) await undefined;
+      fired.push('steps of the first');
+    };
+    time.setTimer(() => void steps(), 10);
+    time.setTimer(() => fired.push('second'), 10);
+    await clock.advance(10);
+    expect(fired).toEqual(['steps of the first', 'second']);
+  });
+
   it('of 0 ms fire although the clock stands still', async () => {
     const clock = new TestClock().install();
     const fired = jest.fn();
