@@ -14,7 +14,12 @@ import { LockModule, LockService } from 'luanest/lock';
 import { OnceModule, OnceService } from 'luanest/once';
 import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
 import { ReadRewardModule, ReadRewardService } from 'luanest/read-reward';
-import { ScheduledLock, ScheduledLockModule } from 'luanest/scheduled-lock';
+import {
+  ScheduledLock,
+  ScheduledLockModule,
+  ScheduledLockService,
+  ScheduledLockSetupError,
+} from 'luanest/scheduled-lock';
 import {
   defineStream,
   type HandlerResult,
@@ -34,8 +39,13 @@ const orders = defineStream<{ readonly id: number }>({ name: 'orders' });
 @Injectable()
 class Jobs {
   readonly seen: unknown[] = [];
+  block: Promise<void> | undefined;
+  unblock: (() => void) | undefined;
 
-  constructor(private readonly tasks: DelayedTaskService) {}
+  constructor(
+    private readonly tasks: DelayedTaskService,
+    private readonly jobs: ScheduledLockService,
+  ) {}
 
   @DelayedTask(sendMail)
   async send({ to }: Mail, { attempt }: TaskContext): Promise<unknown> {
@@ -49,6 +59,7 @@ class Jobs {
 
   @StreamConsumer({ stream: orders, group: 'mails', attempts: 3, backoff: { delayMs: 100 } })
   async ordered({ payload }: StreamMessage<{ id: number }>): Promise<HandlerResult> {
+    if (payload.id === 9) await this.block;
     if (payload.id === 0) throw new Error('no such order');
     if (payload.id < 0) return deadLetter('negative');
     await this.tasks.schedule(sendMail, { to: `order-${payload.id}` });
@@ -65,6 +76,12 @@ class Jobs {
   report(): string {
     if (this.seen.includes('broken')) throw new Error('broken');
     return 'reported';
+  }
+
+  @Cron('0 5 * * *', { name: 'nested' })
+  @ScheduledLock({ name: 'nested' })
+  async nested(): Promise<void> {
+    await this.jobs.runNow('nothing');
   }
 }
 
@@ -158,6 +175,18 @@ describe('deliver', () => {
     expect(items).toMatchObject([{ payload: { id: -1 }, error: 'negative' }]);
   });
 
+  it('returns a message that the app has lost', async () => {
+    const held = app.get(Jobs);
+    held.block = new Promise((resolve) => (held.unblock = resolve));
+    const outcomes = testing.deliver(orders, { id: 9 });
+    await testing.clock.settle();
+    testing.redis.run('FLUSHALL');
+    await testing.clock.advance(60_000);
+    const [lost] = await outcomes;
+    held.unblock?.();
+    expect(lost).toMatchObject({ group: 'mails', outcome: 'lost', reason: expect.any(String) as string });
+  });
+
   it('refuses streams that the app does not read', async () => {
     await expect(testing.deliver('nothing', {})).rejects.toThrow(
       'deliver(): no consumer of the app reads stream nothing. Add a handler, and call app.init().',
@@ -176,6 +205,10 @@ describe('tick', () => {
     });
     expect(testing.jobs.ended).toMatchObject([{ outcome: 'ran' }, { outcome: 'failed' }]);
     await expect(testing.tick('nothing')).rejects.toThrow('nothing');
+    await expect(testing.tick('nested')).resolves.toMatchObject({
+      outcome: 'failed',
+      error: expect.any(ScheduledLockSetupError) as Error,
+    });
   });
 });
 

@@ -22,11 +22,14 @@ export interface TaskOutcome {
 /** How one group handled a message, as `deliver` returns it. */
 export interface MessageOutcome {
   readonly group: string;
-  /** `handled`: the handler succeeded. `retried`: another attempt follows. `dead`: the message is a dead letter of the group. */
-  readonly outcome: 'handled' | 'retried' | 'dead';
+  /**
+   * `handled`: the handler succeeded. `retried`: another attempt follows. `dead`: the message is a dead letter of the group. `lost`:
+   * the app lost the message, for example because its lease ended.
+   */
+  readonly outcome: 'handled' | 'retried' | 'dead' | 'lost';
   /** Error of a failed attempt, such as that of the handler; undefined if the handler used `retryLater` or `deadLetter`. */
   readonly error: unknown;
-  /** Text that is kept with the dead letter, such as the reason of `deadLetter`; '' for other outcomes. */
+  /** Text that is kept with the dead letter, such as the reason of `deadLetter`; why a message was lost; '' for other outcomes. */
   readonly reason: string;
   /** Pause before the next attempt, ms; undefined unless the outcome is `retried`. */
   readonly delayMs: number | undefined;

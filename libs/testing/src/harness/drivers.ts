@@ -1,4 +1,5 @@
 import type { DelayedTaskEvents, ScheduleOptions, TaskDefinition } from 'luanest/delayed-task';
+import type { ScheduledLockEvents } from 'luanest/scheduled-lock';
 import type { PublishOptions, StreamConsumerEvents, StreamDefinition } from 'luanest/stream-consumer';
 import type { TestClock } from '../clock/test-clock';
 import { TestingSetupError } from '../testing.errors';
@@ -97,6 +98,9 @@ export class Drivers {
       )
       .on<StreamConsumerEvents['messageDeadLettered']>('luanest:stream-consumer:message.dead-lettered', (event) =>
         seen(event, [event.id], { outcome: 'dead', error: event.error, reason: event.reason }),
+      )
+      .on<StreamConsumerEvents['messagesLost']>('luanest:stream-consumer:messages.lost', (event) =>
+        seen(event, event.ids, { outcome: 'lost', reason: event.reason }),
       );
     try {
       const result = await service.publish(stream, payload, options);
@@ -116,12 +120,19 @@ export class Drivers {
 
   async tick(job: string): Promise<TickOutcome> {
     const service = this.services.get('ScheduledLock', 'tick()');
+    let ended = false;
+    const wait = new EventWait().on<ScheduledLockEvents['tickEnded']>('luanest:scheduled-lock:tick.ended', (event) => {
+      ended ||= event.name === job;
+    });
     try {
       const result = await service.runNow(job);
       return { outcome: result.outcome, value: result.ran ? result.value : undefined, error: undefined };
     } catch (error) {
-      if ((error as { code?: unknown } | null)?.code === 'SCHEDULED_LOCK_SETUP') throw error;
+      // The run did not begin, because the app has no such job.
+      if (!ended && (error as { code?: unknown } | null)?.code === 'SCHEDULED_LOCK_SETUP') throw error;
       return { outcome: 'failed', value: undefined, error };
+    } finally {
+      wait.end();
     }
   }
 
