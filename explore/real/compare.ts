@@ -14,7 +14,7 @@ export class Comparison {
 
   constructor(private readonly real: ClockedRedis) {}
 
-  /** @returns the first difference; undefined if there is none */
+  /** @returns the first difference; undefined if both did the same */
   async difference<State extends Actors>({ deeds, world, moves }: Replay<State>): Promise<string | undefined> {
     await this.real.connection.send([['FLUSHALL']]);
     let batch: (Deed & { kind: 'command' })[] = [];

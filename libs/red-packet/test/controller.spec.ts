@@ -58,7 +58,7 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     });
   });
 
-  it('answer the status of an activity to anyone, and 404 where there is none', async () => {
+  it('answer the status of an activity to anyone, and 404 for an unknown one', async () => {
     const id = 'spring {a}:ü';
     await http.create({ ...figures, activityId: id });
     await http.grab('u', id);

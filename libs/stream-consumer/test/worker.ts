@@ -31,7 +31,7 @@ export interface WorkerJob {
 export interface WorkerNote {
   readonly what: 'begun' | 'done' | 'lost' | 'stalled';
   readonly payload: number;
-  /** As the message said; 0 where there is none. */
+  /** As the message said; 0 without one. */
   readonly attempt: number;
 }
 

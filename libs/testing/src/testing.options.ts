@@ -6,7 +6,7 @@ import { MemoryRedis } from './redis/memory-redis';
 export interface LuanestTestingModuleOptions {
   /**
    * Clock of the luanest modules and of the app's Redis. Default: the clock that is installed in this process, for example by
-   * another app of the test; if there is none, a new one that starts at 2026-01-01T00:00:00Z.
+   * another app of the test; else a new one that starts at 2026-01-01T00:00:00Z.
    */
   readonly clock?: TestClock;
   /**

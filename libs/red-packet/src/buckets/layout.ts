@@ -155,7 +155,7 @@ export class Layouts {
   }
 }
 
-/** Returns the layout in the map. If there is none, builds and stores it, and drops the oldest one if the map is full. */
+/** Returns the layout in the map. Without one, builds and stores it, and drops the oldest one if the map is full. */
 function kept(map: Map<string, Layout>, activityId: string, build: () => Layout): Layout {
   let layout = map.get(activityId);
   if (layout !== undefined) return layout;

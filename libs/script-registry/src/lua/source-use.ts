@@ -52,7 +52,7 @@ export interface SourceUse {
   readonly whole: boolean;
   /** Reason why calls must be sent alone. Undefined if the Lua provably does not affect other calls of a group. */
   readonly alone: string | undefined;
-  /** First name that begins with `luanest_`, which is reserved for Lua that luanest adds. Undefined if there is none. */
+  /** First name that begins with `luanest_`, which is reserved for Lua that luanest adds. Undefined if the Lua has no such name. */
   readonly reserved: string | undefined;
   readonly varargs: boolean;
   /** True if the Lua uses metatables, so that a reply may have one. */

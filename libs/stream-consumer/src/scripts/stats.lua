@@ -11,7 +11,7 @@ Returns {length, pending, lag, oldestMs, due, parked, dead, sessions}
   length    int  entries of the stream
   pending   int  entries that the group has read and not settled, including entries that wait for a retry and parked entries
   lag       int  entries that the group has not read; an estimate of 100 or more if such entries were deleted and at least 100 are left
-  oldestMs  int  age of the oldest entry that is not settled; -1 if there is none
+  oldestMs  int  age of the oldest entry that is not settled; -1 if all are settled
   due       int  pending entries that wait for a consumer: until a retry is due, because their consumer died, or their turn has come
   parked    int  pending entries that wait for an earlier entry of their key
   dead      int  dead letters of the group

@@ -43,7 +43,7 @@ export class TestClock implements Clock {
     this.wallMs = checked('nowMs', nowMs);
   }
 
-  /** The clock that is installed in this process; undefined if there is none. */
+  /** The clock that is installed in this process; undefined without one. */
   static get installed(): TestClock | undefined {
     return TestClock.current;
   }

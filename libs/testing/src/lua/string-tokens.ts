@@ -83,7 +83,7 @@ export function readLongText(source: string, from: number): ReadText {
   return { text, near: `${opening}${text}]${signs}]`, end: close + opening.length, lines };
 }
 
-/** Returns how many characters the end of line at an index has; 0 if there is none. */
+/** Returns how many characters the end of line at an index has; 0 if no line ends there. */
 function newlineAt(text: string, at: number): number {
   const [first, second] = [text.charAt(at), text.charAt(at + 1)];
   if (first !== '\n' && first !== '\r') return 0;

@@ -25,7 +25,7 @@ export class LuaError extends Error {
   }
 }
 
-/** Returns the first of several values; undefined if there is none. */
+/** Returns the first of several values; undefined of an empty list. */
 export function first(result: LuaResult): LuaValue {
   return isSeveral(result) ? result[0] : result;
 }

@@ -15,7 +15,7 @@ const versions = new Map<string, Promise<string>>();
  *
  * @param owner function whose option it is, for errors
  * @param binary path, or name on the PATH. Default: REDIS_SERVER_BIN, `redis-server` or `valkey-server`
- * @throws TestServerError if there is none, or if it is too old
+ * @throws TestServerError if no such program is found, or if it is too old
  */
 export async function usableBinary(owner: string, binary = process.env.REDIS_SERVER_BIN): Promise<string> {
   if (binary) {
