@@ -52,14 +52,14 @@ export class LuaRuntime {
     };
   }
 
-  /** Compiles a script. @throws LuaError */
-  compile(source: string): CompiledScript {
-    const code = compile(source);
+  /** Compiles a script. @param isChecked true if the source is known to be Lua 5.1 @throws LuaError */
+  compile(source: string, isChecked = false): CompiledScript {
+    const code = isChecked ? undefined : compile(source);
     let compiled: CompiledScript | undefined;
     return (lua, varargs) => {
       // At the first run: most of the scripts that a test loads are not called.
       // eslint-disable-next-line @typescript-eslint/no-implied-eval -- this is the compiler of Lua
-      compiled ??= new Function('lua', 'varargs', code) as CompiledScript;
+      compiled ??= new Function('lua', 'varargs', code ?? compile(source)) as CompiledScript;
       return compiled(lua, varargs);
     };
   }

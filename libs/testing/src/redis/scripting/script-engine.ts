@@ -9,6 +9,7 @@ import { Digest } from '../digest';
 import type { Keyspace } from '../keyspace';
 import { RedisError, refuse, shownText, type Reply } from '../reply';
 import { Session } from '../session';
+import { CHECKED_BODIES } from './checked-bodies';
 import { replyOfLua } from './lua-replies';
 import { createRedisLibrary } from './redis-library';
 import { readShebang } from './shebang';
@@ -114,7 +115,8 @@ export class ScriptEngine {
   private compile(sha: string, source: string): Script {
     const { exists, flags, code } = readShebang(source);
     try {
-      const script = { compiled: this.runtime.compile(code), hasShebang: exists, readOnly: flags.has('no-writes') };
+      const compiled = this.runtime.compile(code, CHECKED_BODIES.has(sha));
+      const script = { compiled, hasShebang: exists, readOnly: flags.has('no-writes') };
       if (compiledScripts.size >= MOST_COMPILED) compiledScripts.clear();
       compiledScripts.set(sha, script);
       return script;
