@@ -1,4 +1,4 @@
-import { splitLua } from '../../libs/script-registry/src/lua/tokens';
+import { splitLua, type LuaToken } from '../../libs/script-registry/src/lua/tokens';
 
 /** A token of Lua with its position in the source. `text` is '' at the end of the source. */
 export interface Token {
@@ -14,10 +14,13 @@ const PAIRS = new Set(['==', '~=', '<=', '>=', '..']);
 export function tokensOf(source: string): Token[] {
   const tokens: Token[] = [];
   let at = 0;
-  for (const token of splitLua(source).tokens) {
+  let next = 0;
+  const { texts, code, places } = splitLua(source);
+  for (const [index, text] of texts.entries()) {
     const from = at;
-    at += token.text.length;
-    if (token.kind === 'space' || token.kind === 'comment') continue;
+    at += text.length;
+    if (places[next] !== index) continue;
+    const token = code[next++] as LuaToken;
     const last = tokens.at(-1);
     const pair = (last?.text ?? '') + token.text;
     if (last?.kind === 'symbol' && last.to === from && (PAIRS.has(pair) || pair === '...')) {

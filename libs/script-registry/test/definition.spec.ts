@@ -14,7 +14,7 @@ import { slotOf } from '../../internal/src';
 import { connectIoredis } from '../src/connection/ioredis-connection';
 import { formsOf } from '../src/lua/forms';
 import { sourceUse } from '../src/lua/source-use';
-import { splitLua } from '../src/lua/tokens';
+import { splitLua, withoutComments } from '../src/lua/tokens';
 import { resolveOptions } from '../src/script-registry.options';
 import { standaloneClient } from './support';
 
@@ -153,35 +153,27 @@ describe('defineScript', () => {
     expect(group?.body).toContain('{ x.KEYS[1], KEYS[luanest_k+1] }');
   });
 
-  it('cuts any text into tokens that join to the same text', () => {
-    const piece = fc.constantFrom(
-      '--',
-      '[[',
-      ']]',
-      '[=[',
-      ']=]',
-      '"',
-      "'",
-      '\\',
-      '\n',
-      'KEYS',
-      '[',
-      ']',
-      '1',
-      '..',
-      'x',
-      ' ',
-      'é',
-    );
-    fc.assert(
-      fc.property(
-        fc.array(piece),
-        (pieces) =>
-          splitLua(pieces.join(''))
-            .tokens.map(({ text }) => text)
-            .join('') === pieces.join(''),
-      ),
-    );
+  describe('splitLua', () => {
+    const pieces = ['--', '[[', ']]', '[=[', ']=]', '"', "'", '\\', '\n', 'KEYS', '[', ']', '1', '..', 'x', ' ', 'é'];
+    const lua = fc.array(fc.constantFrom(...pieces)).map((chosen) => chosen.join(''));
+
+    it('cuts any text into tokens that join to the same text', () => {
+      fc.assert(fc.property(lua, (text) => splitLua(text).texts.join('') === text));
+    });
+
+    it('knows the tokens of a text whose comments were removed', () => {
+      fc.assert(
+        fc.property(lua, (text) => {
+          const stripped = withoutComments(text);
+          const { texts, code, places } = splitLua(stripped);
+          expect(texts.join('')).toBe(stripped);
+          expect(places.map((place) => texts[place])).toEqual(code.map((token) => token.text));
+          // A text that was not seen before is split.
+          expect(code).toEqual(splitLua(`${stripped} `).code);
+          expect(stripped.split('\n')).toHaveLength(text.split('\n').length);
+        }),
+      );
+    });
   });
 
   it('rewrites literal indexes to offsets, reads TIME once a group, and keeps line numbers and operators', () => {

@@ -12,7 +12,7 @@ import {
   sourceUse,
   TIME_CALL_LENGTH,
 } from './source-use';
-import { splitLua, type LuaToken } from './tokens';
+import { splitLua, withoutComments, type LuaToken } from './tokens';
 import {
   captures,
   FINISHED_LUA,
@@ -73,12 +73,12 @@ function argIndexesOf(fixedArgs: readonly boolean[]): string[] {
   });
 }
 
-/** Changes Lua for a form. Line breaks stay, comments are removed. */
+/** Changes Lua for a form. Line breaks stay. */
 function rewrite(source: string, { argIndexes, time, calls }: Rewriting): string {
-  const { tokens, code, places } = splitLua(source);
-  const texts = tokens.map((token) =>
-    token.kind === 'comment' ? ` ${token.text.replace(/[^\r\n]/g, '')}` : token.text,
-  );
+  if (argIndexes === undefined && time === undefined && !calls) return source;
+  const split = splitLua(source);
+  const { code, places } = split;
+  const texts = [...split.texts];
   const replace = (from: number, to: number, text: string): void => {
     for (let i = from; i <= to; i++) texts[places[i] as number] = i === from ? text : '';
   };
@@ -226,13 +226,16 @@ export function formsOf(script: ScriptText, shape: ScriptShape, groups: boolean,
   const known = tagged ? made.tagged : made.plain;
   let forms = known.get(script);
   if (forms === undefined) {
-    const { shared, source, finish } = script;
+    const shared = withoutComments(script.shared);
+    const source = withoutComments(script.source);
+    const finish = withoutComments(script.finish);
+    const text = { ...script, shared, source, finish };
     const use = sourceUse(shared, source, finish);
-    const slices = shape.lists || sourceUse(source).whole;
+    const slices = shape.lists || (use.whole && sourceUse(source).whole);
     const grouped = groups && use.alone === undefined;
     forms = {
-      single: singleForm(script, tagged, use),
-      group: grouped ? groupedForm(script, shape, tagged, use, slices) : undefined,
+      single: singleForm(text, tagged, use),
+      group: grouped ? groupedForm(text, shape, tagged, use, slices) : undefined,
       slices,
     };
     known.set(script, forms);

@@ -63,7 +63,8 @@ const BRACKETS = ['(', '{', '['];
  */
 export function encodeReturns(shared: string, source: string, known: Known): EncodedReturns | undefined {
   const { timed } = known;
-  const { tokens, code, places } = splitLua(source);
+  const split = splitLua(source);
+  const { code, places } = split;
   const sharedCode = splitLua(shared).code;
   const outer = read(sharedCode, known.ownRedis);
   const inner = read(code, known.ownRedis);
@@ -73,7 +74,7 @@ export function encodeReturns(shared: string, source: string, known: Known): Enc
   const { returns } = inner;
   const open = timed && !returns.some(({ last }) => last);
   const plain = !open && returns.every(({ kind }) => kind !== 'unknown' && !(timed && kind === 'scalar'));
-  const texts = tokens.map(({ text }) => text);
+  const texts = [...split.texts];
   for (const { at, end, kind } of returns) {
     const [from, to] = [places[at] as number, places[end] as number];
     if (kind === 'error' && (plain || !timed)) {

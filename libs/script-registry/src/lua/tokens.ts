@@ -1,5 +1,5 @@
 export interface LuaToken {
-  readonly kind: 'space' | 'comment' | 'string' | 'name' | 'number' | 'symbol';
+  readonly kind: 'string' | 'name' | 'number' | 'symbol';
   readonly text: string;
 }
 
@@ -22,11 +22,11 @@ const PATTERN = new RegExp(
 
 /** Lua split into tokens. */
 export interface LuaCode {
-  /** Joined, their texts are the source again. */
-  readonly tokens: readonly LuaToken[];
+  /** Texts of all tokens. Joined, they are the source again. */
+  readonly texts: readonly string[];
   /** The tokens without spaces and comments. */
   readonly code: readonly LuaToken[];
-  /** Index in `tokens` of each token of `code`. */
+  /** Index in `texts` of each token of `code`. */
   readonly places: readonly number[];
 }
 
@@ -38,18 +38,29 @@ const MOST_RECENT = 8;
 export function splitLua(source: string): LuaCode {
   const known = recent.get(source);
   if (known !== undefined) return known;
-  const tokens: LuaToken[] = [];
+  const texts: readonly string[] = source.match(PATTERN) ?? [];
   const code: LuaToken[] = [];
   const places: number[] = [];
-  for (const text of source.match(PATTERN) ?? []) {
-    const token = { kind: kindOf(text), text };
-    if (isSignificant(token)) {
-      places.push(tokens.length);
-      code.push(token);
-    }
-    tokens.push(token);
+  for (let at = 0; at < texts.length; at++) {
+    const text = texts[at] as string;
+    const kind = kindOf(text);
+    if (kind === undefined) continue;
+    places.push(at);
+    code.push({ kind, text });
   }
-  const split = { tokens, code, places };
+  return remember(source, { texts, code, places });
+}
+
+/** Removes the comments from Lua. Line breaks stay. The result is not split again. */
+export function withoutComments(source: string): string {
+  const split = splitLua(source);
+  const texts = split.texts.map((text) => (text.startsWith('--') ? ` ${text.replace(/[^\r\n]+/g, '')}` : text));
+  const stripped = texts.join('');
+  remember(stripped, { ...split, texts });
+  return stripped;
+}
+
+function remember(source: string, split: LuaCode): LuaCode {
   if (recent.size >= MOST_RECENT) recent.clear();
   recent.set(source, split);
   return split;
@@ -57,18 +68,17 @@ export function splitLua(source: string): LuaCode {
 
 const [TAB, RETURN, SPACE, DOUBLE_QUOTE, SINGLE_QUOTE, MINUS, OPEN] = [9, 13, 32, 34, 39, 45, 91] as const;
 
-/** Returns the kind of a text that PATTERN matched. A quote or bracket alone is a symbol, because no string begins there. */
-function kindOf(text: string): LuaToken['kind'] {
+/**
+ * Returns the kind of a text that PATTERN matched; undefined for spaces and comments. A quote or bracket alone is a symbol, because
+ * no string begins there.
+ */
+function kindOf(text: string): LuaToken['kind'] | undefined {
   const first = text.charCodeAt(0);
   if ((first >= 97 && first <= 122) || (first >= 65 && first <= 90) || first === 95) return 'name';
-  if (first === SPACE || (first >= TAB && first <= RETURN)) return 'space';
+  if (first === SPACE || (first >= TAB && first <= RETURN)) return undefined;
   if (first >= 48 && first <= 57) return 'number';
-  if (first === MINUS) return text.length > 1 ? 'comment' : 'symbol';
+  if (first === MINUS) return text.length > 1 ? undefined : 'symbol';
   if (first === DOUBLE_QUOTE || first === SINGLE_QUOTE || first === OPEN) return text.length > 1 ? 'string' : 'symbol';
   // Spaces that are not ASCII.
-  return first > 127 && /^\s/.test(text) ? 'space' : 'symbol';
-}
-
-function isSignificant(token: LuaToken): boolean {
-  return token.kind !== 'space' && token.kind !== 'comment';
+  return first > 127 && /^\s/.test(text) ? undefined : 'symbol';
 }
