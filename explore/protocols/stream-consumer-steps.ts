@@ -17,7 +17,7 @@ import type { Move, ScriptCall, Step } from '../engine/protocol';
 import type { World } from '../engine/world';
 import { ATTEMPTS, type Consumer, type Held, type Settings, type StreamState } from './stream-consumer-state';
 
-const LEASE_MS = 1_000;
+export const LEASE_MS = 1_000;
 const RETRY_MS = 200;
 export const partition = new Partition(new KeySpace('e', 'stream-consumer'), 's', 0);
 

@@ -2,7 +2,7 @@ import { openGroup } from '../../libs/stream-consumer/src/consumer/consumer.scri
 import type { Protocol } from '../engine/protocol';
 import { invariants, observe, unsettled } from './stream-consumer-invariants';
 import { type Consumer, type Settings, type StreamState } from './stream-consumer-state';
-import { partition, newSession, stepsOf, movesOf } from './stream-consumer-steps';
+import { LEASE_MS, partition, newSession, stepsOf, movesOf } from './stream-consumer-steps';
 
 export function streamConsumer(settings: Settings): Protocol<StreamState> {
   const { scenario, budgets, consumers, groups, messages, renewals = 0, isOpen = true, depth } = settings;
@@ -41,7 +41,11 @@ are repeated with their token, and a session that was lost gets another name.`,
     steps: (state, world) => stepsOf(state, settings, world),
     moves: (state, world) => movesOf(state, settings, world),
     deadlines: (state, world) => [
-      ...Object.values(state.consumers).map(({ until }) => until),
+      // Left alone, a session that lives takes again in time. Its lease does not end, so only a repair finds what it forgot.
+      ...Object.values(state.consumers).map(({ until }) => {
+        const takesAtMs = until - LEASE_MS / 2;
+        return state.budgets.time === undefined && takesAtMs > world.nowMs ? takesAtMs : until;
+      }),
       ...groups.flatMap((group) => {
         const { sessions, due } = partition.of(group);
         return [sessions, due].flatMap((key) =>
