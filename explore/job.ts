@@ -1,4 +1,5 @@
 import { Search, type SearchOptions } from './engine/search';
+import { groupsOf } from './engine/groups';
 import { replay, type Replay } from './engine/replay';
 import type { Actors, Protocol } from './engine/protocol';
 import { ClockedRedis } from './real/clocked-redis';
@@ -13,8 +14,10 @@ export interface JobResult {
   readonly depth: number;
   readonly complete: boolean;
   readonly ends: number;
+  /** Groups of calls that were compared with the same calls alone. */
+  readonly groups: number;
   readonly seconds: number;
-  /** States that were compared with a real Redis, with all replies on the way to them; 0 unless on Linux. */
+  /** States that were compared with a real Redis, with all replies on the way to them and those of groups; 0 unless on Linux. */
   readonly compared: number;
   readonly violations: readonly CounterExample[];
 }
@@ -51,6 +54,7 @@ export async function explore(protocol: Protocol, options: Omit<SearchOptions, '
     let compared = 0;
     for (const path of comparison === undefined ? [] : sampled) {
       const way = replay(protocol, path);
+      for (const { together } of groupsOf(protocol, way.state, way.world)) way.world.group(together);
       const difference = await comparison?.difference(way);
       compared++;
       if (difference === undefined) continue;

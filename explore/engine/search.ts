@@ -2,6 +2,7 @@ import type { Snapshot } from '../../libs/testing/src/redis/memory-redis';
 import { digestOf } from './digest';
 import { make, movesOf } from './environment';
 import { copyOf } from './frozen';
+import { groupDifference, groupsOf } from './groups';
 import type { Actors, Protocol } from './protocol';
 import { whyUnsettled } from './settling';
 import { World } from './world';
@@ -30,6 +31,8 @@ export interface Found {
   readonly depth: number;
   /** States at which the actors were left alone, to see that all settles. */
   readonly ends: number;
+  /** Groups of calls that were compared with the same calls alone. */
+  readonly groups: number;
   readonly seconds: number;
   /** True if no state was left out, except for the bound of the depth. */
   readonly complete: boolean;
@@ -57,6 +60,7 @@ export class Search<State extends Actors> {
   private readonly frames: Frame<State>[] = [];
   private moves = 0;
   private ends = 0;
+  private groups = 0;
   private violation: Violation | undefined;
   /** The first violation on the way of actors that were left alone. Only reported if the search finds no other. */
   private later: Violation | undefined;
@@ -81,6 +85,7 @@ export class Search<State extends Actors> {
       moves: this.moves,
       depth: (node < this.depths.length ? this.depths[node] : this.depths.at(-1)) ?? 0,
       ends: this.ends,
+      groups: this.groups,
       seconds: (performance.now() - started) / 1000,
       complete: node === this.parents.length,
       violation: this.violation ?? this.later,
@@ -111,12 +116,21 @@ export class Search<State extends Actors> {
       this.back(frame);
       if (this.violation !== undefined) return;
     }
+    if ((node & 7) === 0) this.compareGroups(frame);
     if (moves.length > 0 && (node & 31) !== 0) return;
     this.ends++;
     const found = whyUnsettled(protocol, copyOf(frame.state), world);
     if (found?.isStuck === true) this.report(found.problem, node);
     else if (found !== undefined) this.later ??= { problem: found.problem, path: this.pathTo(node) };
     this.back(frame);
+  }
+
+  private compareGroups(frame: Frame<State>): void {
+    for (const group of groupsOf(this.protocol, frame.state, this.world)) {
+      this.groups++;
+      const problem = groupDifference(group, this.world, () => this.back(frame));
+      if (problem !== undefined) this.report(problem, frame.node);
+    }
   }
 
   private check(state: State, node: number): void {

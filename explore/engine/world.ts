@@ -45,26 +45,37 @@ export class World {
   }
 
   /** Runs a script as a ScriptRegistry does for a call that it sends alone, and returns the result of its `reply`. @throws */
-  call<Result = unknown>({ script: asked, input }: ScriptCall): Result {
-    const script = this.replaced.get(asked.name) ?? asked;
-    const compiled = this.compiledOf(script);
-    let result: unknown;
-    let failure: Error | undefined;
-    const call = new Call(
-      script,
-      0,
-      undefined,
-      (value) => (result = value),
-      (error) => (failure = error),
-    );
-    compiled.encode(call, input.keys, input.args);
-    const [form] = compiled.forms;
-    if (form === undefined) throw new Error(`${script.name} has no form`);
-    const reply = this.execute(['EVALSHA', ...compiled.command(form.sha, [call]).map(wordOf)]);
-    if (reply instanceof RedisError) throw reply;
-    compiled.settle(valueOf(reply), [call], (_call, error) => (failure = error));
-    if (failure !== undefined) throw failure;
+  call<Result = unknown>(call: ScriptCall): Result {
+    const [result] = this.run([call]);
+    if (result instanceof Error) throw result;
     return result as Result;
+  }
+
+  /** Runs calls of one script as a ScriptRegistry does for a group. @returns the result of each call, or its error */
+  group(calls: readonly ScriptCall[]): unknown[] {
+    return this.run(calls);
+  }
+
+  /** Returns how many calls a group may have. */
+  maxCallsOf(script: AnyScript): number {
+    return this.compiledOf(script).maxCalls;
+  }
+
+  private run(asked: readonly ScriptCall[]): unknown[] {
+    const compiled = this.compiledOf((asked[0] as ScriptCall).script);
+    const results: unknown[] = [];
+    const calls = asked.map(({ input }, index) => {
+      const settle = (result: unknown): void => void (results[index] = result);
+      const call = new Call(compiled.definition, 0, undefined, settle, settle);
+      compiled.encode(call, input.keys, input.args);
+      return call;
+    });
+    const form = compiled.formFor(calls.length);
+    if (!this.redis.server.scripts.has(form.sha)) this.execute(['SCRIPT', 'LOAD', bytesOf(form.body)]);
+    const reply = this.execute(['EVALSHA', ...compiled.command(form.sha, calls).map(wordOf)]);
+    if (reply instanceof RedisError) return calls.map(() => reply);
+    compiled.settle(valueOf(reply), calls, (call, error) => void call.reject(error));
+    return results;
   }
 
   /** Sends a command, and records it if deeds are recorded. @returns the reply as ioredis returns it */
@@ -99,15 +110,13 @@ export class World {
     return reply;
   }
 
-  private compiledOf(script: AnyScript): CompiledScript {
+  private compiledOf(asked: AnyScript): CompiledScript {
+    const script = this.replaced.get(asked.name) ?? asked;
     let compiled = this.compiled.get(script);
     if (compiled === undefined) {
-      compiled = new CompiledScript(script, false, false);
+      compiled = new CompiledScript(script, true, false);
       this.compiled.set(script, compiled);
     }
-    const [form] = compiled.forms;
-    if (form !== undefined && !this.redis.server.scripts.has(form.sha))
-      this.execute(['SCRIPT', 'LOAD', bytesOf(form.body)]);
     return compiled;
   }
 }

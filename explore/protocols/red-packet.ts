@@ -6,7 +6,7 @@ import {
   settleBucket,
 } from '../../libs/red-packet/src/activity/activity.scripts';
 import { homeOf, keysOf, PAYOUT_GROUP } from '../../libs/red-packet/src/buckets/layout';
-import { grabAlone, type BucketReply } from '../../libs/red-packet/src/grabs/grab.scripts';
+import { grabAlone, grabPacket, type BucketReply } from '../../libs/red-packet/src/grabs/grab.scripts';
 import type { Move, Protocol, ScriptCall, Step } from '../engine/protocol';
 import { BEGIN_MS, type World } from '../engine/world';
 import { invariants, unsettled } from './red-packet-invariants';
@@ -145,6 +145,7 @@ export function redPacket(settings: Settings): Protocol<PacketState> {
   const { scenario, budgets, users, movers = [], moves = 1, payers = [], isOpen = true, depth } = settings;
   return {
     name: 'red-packet',
+    inGroups: new Map([[grabAlone.name, grabPacket]]),
     scenario,
     depth,
     about: `An activity with two buckets: its creation, users who grab, processes that move packets and finish transfers, payouts \
