@@ -2,11 +2,9 @@ import { acquireLock, releaseLock, renewLock } from '../../libs/lock/src/lock.sc
 import { claimOnce, confirmOnce, releaseOnce } from '../../libs/once/src/once.scripts';
 import { listDead } from '../../libs/delayed-task/src/queue/queue.scripts';
 import { acknowledgeTasks, failTask, takeTasks } from '../../libs/delayed-task/src/worker/worker.scripts';
-import { refund } from '../../libs/rate-limit/src/rate-limit.scripts';
 import { delayedTask } from '../protocols/delayed-task';
 import { lock } from '../protocols/lock';
 import { once } from '../protocols/once';
-import { rateLimit } from '../protocols/rate-limit';
 import { counterExample, variant } from './seeded';
 
 // Old defects, and others like them, each as a change of the present Lua. The explorer must find each, with a shortest way.
@@ -41,17 +39,30 @@ describe('the explorer finds seeded defects of locks', () => {
       "redis.call('SETRANGE', KEYS[1], '0', '0000000000000')",
       "redis.call('DEL', KEYS[1])",
     ]);
-    expect(counterExample(protocol, [forgets])?.problem).toMatch(/got fence|waited longer/);
+    const found = counterExample(protocol, [forgets]);
+    expect(found?.problem).toMatch(/^A got fence \d+, but \d+ was given before/);
+    expect(found?.moves).toEqual(['A: acquire', 'A: get the reply', 'A: release', 'A: acquire']);
   });
 
   it('a release without the owner frees the lock of another process', () => {
     const frees = variant(releaseLock, ['if not mine then', 'if false then']);
-    expect(counterExample(protocol, [frees])?.problem).toContain('Broken: A holds the lock, and Redis has');
+    const found = counterExample(protocol, [frees]);
+    expect(found?.problem).toContain('Broken: A holds the lock, and Redis has');
+    expect(found?.moves).toEqual([
+      'A: acquire',
+      'A: get the reply',
+      'B: acquire, and the reply is lost',
+      'B: release what it may have',
+      'B: leave the queue',
+      'B: acquire',
+    ]);
   });
 
   it('a renewal after the end of the lease takes the lock from its next holder', () => {
     const takes = variant(renewLock, ['if lock.owner ~= ARGV[1] or lock.till <= now_ms then return 0 end', '']);
-    expect(counterExample(protocol, [takes])?.problem).toContain('Broken: A holds the lock, and Redis has');
+    const found = counterExample(protocol, [takes]);
+    expect(found?.problem).toContain('Broken: A holds the lock, and Redis has');
+    expect(found?.moves).toEqual(['A: acquire', 'A: get the reply', '1000 ms pass', 'B: acquire', 'A: renew']);
   });
 });
 
@@ -71,7 +82,9 @@ describe('the explorer finds seeded defects of once', () => {
       "if string.sub(text, 61, 60 + string.sub(text, 44, 47)) ~= ARGV[1] then return 'lost' end",
       '',
     ]);
-    expect(counterExample(protocol, [replaces])?.problem).toContain('B1 is confirmed, and Redis has !A1');
+    const found = counterExample(protocol, [replaces]);
+    expect(found?.problem).toContain('B1 is confirmed, and Redis has !A1');
+    expect(found?.moves).toEqual(['A: claim', '1000 ms pass', 'B: claim', 'A: confirm', 'B: confirm']);
   });
 
   it('a late release without the token ends the claim of the next owner', () => {
@@ -79,7 +92,14 @@ describe('the explorer finds seeded defects of once', () => {
       "return string.sub(text, 61 + a, 60 + a + b) == ARGV[1] and 'released' or 'lost'",
       '',
     ]);
-    expect(counterExample(protocol, [ends])?.problem).toContain('A and B own it');
+    const found = counterExample(protocol, [ends]);
+    expect(found?.problem).toContain('A and B own it');
+    expect(found?.moves).toEqual([
+      'A: claim',
+      'B: claim, and the reply is lost',
+      'B: give back what it may have',
+      'B: claim',
+    ]);
   });
 
   it('a claim with at-most-once begins again after its lease', () => {
@@ -92,35 +112,9 @@ describe('the explorer finds seeded defects of once', () => {
       budgets: { time: 2 },
       depth: 6,
     });
-    expect(counterExample(atMostOnce, [again])?.moves).toEqual(['A: claim', '1000 ms pass', 'B: claim']);
-  });
-});
-
-describe('the explorer finds seeded defects of rate limits', () => {
-  const settings = { scenario: 'seeded', requests: { A: 1, B: 1, C: 1 }, budgets: { time: 1, reset: 1 }, depth: 16 };
-
-  it('a refund of a fixed window that does not compare the window takes hits of the next one', () => {
-    const protocol = rateLimit({ ...settings, algorithm: 'fixed-window', limit: 1 });
-    const takes = variant(refund, [
-      'if count == 0 or ends_ms ~= charged_until_ms then return 0 end',
-      'if count == 0 then return 0 end',
-    ]);
-    expect(counterExample(protocol, [takes])?.problem).toContain('1 hits were allowed, 0 are counted');
-  });
-
-  it('a refund of a token bucket that gives hits that have drained', () => {
-    const protocol = rateLimit({
-      ...settings,
-      requests: { A: 2, B: 2, C: 2, D: 2 },
-      algorithm: 'token-bucket',
-      limit: 2,
-    });
-    const gives = variant(
-      refund,
-      ['if charged_us < empty_us then return 0 end', ''],
-      ['given = math.min(given, math.max(tonumber(low) or 0, cost - drained_in(rule, at_us - charged_us)))', ''],
-    );
-    expect(counterExample(protocol, [gives])).toBeDefined();
+    const found = counterExample(atMostOnce, [again]);
+    expect(found?.problem).toContain('It began 2 times');
+    expect(found?.moves).toEqual(['A: claim', '1000 ms pass', 'B: claim']);
   });
 });
 
@@ -133,13 +127,25 @@ describe('the explorer finds seeded defects of delayed tasks', () => {
       tasks,
       workers: ['W'],
       budgets: { cancel: 1, list: 1 },
-      depth: 11,
+      depth: 9,
     });
     const byNumber = variant(listDead, [
       "local from = rank_after(before, before + same, ARGV[3], function(rank)\n  return redis.call('ZRANGE', KEYS[1], rank, rank)[1]\nend)",
       'local from = before + (tonumber(string.sub(ARGV[3], 2)) or 0)',
     ]);
-    expect(counterExample(protocol, [byNumber])?.problem).toContain('missed');
+    const found = counterExample(protocol, [byNumber]);
+    expect(found?.problem).toContain("The operator's list missed t2");
+    expect(found?.moves).toEqual([
+      'publisher: schedule t1',
+      'publisher: schedule t2',
+      'W: take',
+      'W: fail t1',
+      'W: fail t2',
+      'the operator begins to list dead letters',
+      'operator: read a page',
+      'the operator cancels t1',
+      'operator: read a page',
+    ]);
   });
 
   it('a take whose replay leases other tasks', () => {
@@ -154,7 +160,9 @@ describe('the explorer finds seeded defects of delayed tasks', () => {
       'if not is_replay then write_take(#ids - ended) end',
       'write_take(#ids - ended)',
     ]);
-    expect(counterExample(protocol, [forgets])).toBeDefined();
+    const found = counterExample(protocol, [forgets]);
+    expect(found?.problem).toContain('The call failed: ERR Wrong number of args');
+    expect(found?.moves).toEqual(['publisher: schedule t1', 'W: take, and the reply is lost', 'W: repeat the take']);
   });
 
   it('an outcome without its token settles the attempt of another worker', () => {
@@ -170,8 +178,28 @@ describe('the explorer finds seeded defects of delayed tasks', () => {
       "if not record or run.token ~= ARGV[2] then return 'lost' end",
       "if not record then return 'lost' end",
     ]);
-    expect(counterExample(protocol, [settles])).toBeDefined();
+    const failed = counterExample(protocol, [settles]);
+    expect(failed?.problem).toContain('Broken: t2 runs twice');
+    expect(failed?.moves).toEqual([
+      'publisher: schedule t2',
+      'W: take',
+      '1000 ms pass',
+      'X: take',
+      'W: fail t2',
+      '1 ms pass',
+      '199 ms pass',
+      'W: take',
+    ]);
     const removes = variant(acknowledgeTasks, ["string.find(runs[i], ' l ' .. ARGV[2 * i] .. ' ', 1, true)", 'true']);
-    expect(counterExample(protocol, [removes])).toBeDefined();
+    const acknowledged = counterExample(protocol, [removes]);
+    expect(acknowledged?.problem).toContain('Broken: t2 is due');
+    expect(acknowledged?.moves).toEqual([
+      'publisher: schedule t2',
+      'W: take',
+      '1000 ms pass',
+      'X: take',
+      'X: fail t2',
+      'W: acknowledge t2',
+    ]);
   });
 });
