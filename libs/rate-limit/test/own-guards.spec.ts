@@ -63,13 +63,22 @@ describe("an app's own guard, made with the service alone", () => {
 it('a mock that is an instance of RateLimitService decides without RateLimitModule', async () => {
   const consume = jest.fn().mockResolvedValue({ allowed: false });
   const useValue = Object.assign(Object.create(RateLimitService.prototype) as object, { consume });
+  @Controller()
+  @UseGuards(RateLimitGuard)
+  class Limited {
+    @Get('limited')
+    @RateLimit({ limit: 2, windowMs: 60_000 })
+    get(): string {
+      return 'ok';
+    }
+  }
   const testing = Test.createTestingModule({
-    controllers: [Routes],
+    controllers: [Limited],
     providers: [{ provide: RateLimitService, useValue }],
   });
   const app = (await testing.compile()).createNestApplication({ logger: false });
   await app.listen(0, '127.0.0.1');
-  const { status } = await fetch(`${await app.getUrl()}/both`);
+  const { status } = await fetch(`${await app.getUrl()}/limited`);
   await app.close();
   expect([status, consume.mock.calls.length]).toEqual([429, 1]);
 });
