@@ -14,7 +14,7 @@ export interface SearchOptions {
   readonly seconds?: number;
   /** Most states. */
   readonly states?: number;
-  /** Called with the moves to a state, for a part of the states. */
+  /** Called with the moves to a state, for a part of the states and the last one. */
   readonly sample?: (path: readonly number[]) => void;
 }
 
@@ -80,6 +80,7 @@ export class Search<State extends Actors> {
       if (this.parents.length >= states || ((node & 63) === 0 && performance.now() - started > seconds * 1000)) break;
       this.expand(node, depth, sample);
     }
+    sample?.(this.pathTo(this.parents.length - 1));
     return {
       states: this.parents.length,
       moves: this.moves,

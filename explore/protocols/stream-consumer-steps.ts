@@ -1,4 +1,4 @@
-import { KeySpace } from 'luanest/script-registry';
+import { KeySpace, type AnyScript } from 'luanest/script-registry';
 import {
   acknowledge,
   finish,
@@ -20,6 +20,16 @@ import { ATTEMPTS, type Consumer, type Held, type Settings, type StreamState } f
 export const LEASE_MS = 1_000;
 const RETRY_MS = 200;
 export const partition = new Partition(new KeySpace('e', 'stream-consumer'), 's', 0);
+
+/** Returns a call of a group's script. It gets all keys of the group, and uses those that it declares. */
+function groupCall(script: AnyScript, group: string, args: ScriptCall['input']['args']): ScriptCall {
+  return { script, input: { keys: { ...partition.of(group) }, args } };
+}
+
+/** Returns the call by which a group is made, unless it exists. */
+export function openCall(group: string): ScriptCall {
+  return groupCall(openGroup, group, { group, makes: 1, from: '0' });
+}
 
 function publisherSteps({ toPublish }: StreamState): Step<StreamState>[] {
   const [message] = toPublish;
@@ -53,9 +63,6 @@ export function newSession(consumer: Consumer): void {
 
 function takeStep(actor: string, consumer: Consumer, settings: Settings): Step<StreamState> {
   const { group, takes, isNew } = consumer;
-  const { heads, ...rest } = partition.of(group);
-  const { stream, sessions, takes: takesKey, due, tries, waiters } = rest;
-  const keys = { stream, sessions, takes: takesKey, due, tries, waiters };
   const args = {
     group,
     session: sessionOf(actor, consumer),
@@ -65,9 +72,9 @@ function takeStep(actor: string, consumer: Consumer, settings: Settings): Step<S
     begins: isNew ? 1 : 0,
     waitMs: 0,
   };
-  const call: ScriptCall = settings.ordered
-    ? { script: takeOrdered, input: { keys: { ...keys, heads }, args: { ...args, maxKeys: 10 } } }
-    : { script: takeEntries, input: { keys, args } };
+  const call = settings.ordered
+    ? groupCall(takeOrdered, group, { ...args, maxKeys: 10 })
+    : groupCall(takeEntries, group, args);
   const done = (to: StreamState, { state, entries }: TakeAnswer, world: World): void => {
     const me = to.consumers[actor] as Consumer;
     const until = (consumer.takingSince || world.nowMs) + LEASE_MS;
@@ -91,7 +98,6 @@ function takeStep(actor: string, consumer: Consumer, settings: Settings): Step<S
 function settleSteps(actor: string, consumer: Consumer, index: number, settings: Settings): Step<StreamState>[] {
   const { group } = consumer;
   const { id, key, attempt, firstSeenMs, outcome } = consumer.held[index] as Held;
-  const { stream, sessions, due, tries, heads, dead, waiters } = partition.of(group);
   const session = sessionOf(actor, consumer);
   const needs = settings.groups.join(' ');
   const step = (what: Held['outcome'], call: ScriptCall): Step<StreamState> => ({
@@ -114,23 +120,17 @@ function settleSteps(actor: string, consumer: Consumer, index: number, settings:
   });
   const finishing = (error: string): ScriptCall => {
     const rows = [id, key, error, String(attempt), String(firstSeenMs)];
-    return {
-      script: finish,
-      input: { keys: { stream, sessions, due, tries, dead, heads }, args: { group, session, needs, rows } },
-    };
+    return groupCall(finish, group, { group, session, needs, rows });
   };
   const steps: Step<StreamState>[] = [];
   if (outcome === '' || outcome === 'handle') {
-    const acking = {
-      script: acknowledge,
-      input: { keys: { stream, sessions, tries }, args: { group, session, needs, ids: [id] } },
-    };
+    const acking = groupCall(acknowledge, group, { group, session, needs, ids: [id] });
     steps.push(step('handle', settings.ordered ? finishing('') : acking));
   }
   if (attempt === 0 || settings.failures === false) return steps;
   if (attempt < ATTEMPTS && (outcome === '' || outcome === 'retry')) {
     const args = { group, session, id, attempt, counted: 1, firstSeenMs, delayMs: RETRY_MS, problem: 'no' };
-    steps.push(step('retry', { script: retryEntry, input: { keys: { stream, sessions, due, tries, waiters }, args } }));
+    steps.push(step('retry', groupCall(retryEntry, group, args)));
   }
   if (attempt >= ATTEMPTS && (outcome === '' || outcome === 'dead-letter'))
     steps.push(step('dead-letter', finishing('no')));
@@ -138,13 +138,9 @@ function settleSteps(actor: string, consumer: Consumer, index: number, settings:
 }
 
 function upkeepSteps(state: StreamState, group: string, world: World): Step<StreamState>[] {
-  const { stream, sessions, takes, due, tries, heads } = partition.of(group);
   const steps: Step<StreamState>[] = [];
-  if ((world.read('ZCOUNT', sessions, '-inf', String(world.nowMs)) as number) > 0) {
-    const call = {
-      script: sweepSessions,
-      input: { keys: { stream, sessions, takes, due, tries }, args: { group, count: 10, problem: 'gone' } },
-    };
+  if ((world.read('ZCOUNT', partition.of(group).sessions, '-inf', String(world.nowMs)) as number) > 0) {
+    const call = groupCall(sweepSessions, group, { group, count: 10, problem: 'gone' });
     steps.push({ actor: group, name: 'sweep', call, done: () => undefined });
   }
   // Without faults, the repair runs periodically, without end.
@@ -157,8 +153,7 @@ function upkeepSteps(state: StreamState, group: string, world: World): Step<Stre
       const session = consumer.isNew || consumer.takingSince > 0 ? '' : sessionOf(actor, consumer);
       const own = { session, taken: consumer.takes, held: consumer.held.map(({ id }) => id) };
       const args = { group, leaseMs: LEASE_MS, count: 100, pending: '0-0', waiting: '-', parked: '', ...own };
-      const call = { script: repairGroup, input: { keys: { stream, sessions, due, heads, takes }, args } };
-      steps.push({ actor, name: 'repair', call, done });
+      steps.push({ actor, name: 'repair', call: groupCall(repairGroup, group, args), done });
     }
   }
   return steps;
@@ -168,17 +163,15 @@ export function stepsOf(state: StreamState, settings: Settings, world: World): S
   const steps = publisherSteps(state);
   for (const [actor, consumer] of Object.entries(state.consumers)) {
     const { group, held, isOpen, renewals } = consumer;
-    const { stream, sessions, takes, due, tries, heads } = partition.of(group);
     if (!isOpen) {
-      const input = { keys: { stream, sessions, takes, due, tries, heads }, args: { group, makes: 1, from: '0' } };
       const done = (to: StreamState): void => void ((to.consumers[actor] as Consumer).isOpen = true);
-      steps.push({ actor, name: `open ${group}`, call: { script: openGroup, input }, done, lost: () => undefined });
+      steps.push({ actor, name: `open ${group}`, call: openCall(group), done, lost: () => undefined });
       continue;
     }
     if (held.length === 0) steps.push(takeStep(actor, consumer, settings));
     for (let index = 0; index < held.length; index++) steps.push(...settleSteps(actor, consumer, index, settings));
     if (held.length > 0 && renewals > 0) {
-      const input = { keys: { sessions }, args: { session: sessionOf(actor, consumer), leaseMs: LEASE_MS } };
+      const args = { session: sessionOf(actor, consumer), leaseMs: LEASE_MS };
       const done = (to: StreamState, isAlive: boolean, now: World): void => {
         const me = to.consumers[actor] as Consumer;
         me.renewals--;
@@ -188,7 +181,7 @@ export function stepsOf(state: StreamState, settings: Settings, world: World): S
       steps.push({
         actor,
         name: 'renew',
-        call: { script: renewSession, input },
+        call: groupCall(renewSession, group, args),
         done,
         lost: (to) => void (to.consumers[actor] as Consumer).renewals--,
       });
@@ -215,15 +208,13 @@ export function movesOf(state: StreamState, settings: Settings, world: World): M
     });
   }
   for (const group of (state.budgets.replay ?? 0) > 0 ? settings.groups : []) {
-    const { dead, stream, waiters } = partition.of(group);
-    const rows = world.read('XRANGE', dead, '-', '+') as [string][];
+    const rows = world.read('XRANGE', partition.of(group).dead, '-', '+') as [string][];
     if (rows.length === 0) continue;
     moves.push({
       name: `the operator replays the dead letters of ${group}`,
       run: (to, next) => {
         next.budgets.replay = 0;
-        const input = { keys: { dead, stream, waiters }, args: { group, ids: rows.map(([id]) => id) } };
-        to.call({ script: replayDead, input });
+        to.call(groupCall(replayDead, group, { group, ids: rows.map(([id]) => id) }));
       },
     });
   }

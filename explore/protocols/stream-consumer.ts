@@ -1,8 +1,7 @@
-import { openGroup } from '../../libs/stream-consumer/src/consumer/consumer.scripts';
 import type { Protocol } from '../engine/protocol';
 import { invariants, observe, unsettled } from './stream-consumer-invariants';
 import { type Consumer, type Settings, type StreamState } from './stream-consumer-state';
-import { LEASE_MS, partition, newSession, stepsOf, movesOf } from './stream-consumer-steps';
+import { LEASE_MS, partition, newSession, openCall, stepsOf, movesOf } from './stream-consumer-steps';
 
 export function streamConsumer(settings: Settings): Protocol<StreamState> {
   const { scenario, budgets, consumers, groups, messages, renewals = 0, isOpen = true, depth } = settings;
@@ -29,13 +28,7 @@ are repeated with their token, and a session that was lost gets another name.`,
         handled: Object.fromEntries(groups.map((group) => [group, []])),
         sent: Object.fromEntries(groups.map((group) => [group, []])),
       };
-      for (const group of isOpen ? groups : []) {
-        const { stream, sessions, takes, due, tries, heads } = partition.of(group);
-        world.call({
-          script: openGroup,
-          input: { keys: { stream, sessions, takes, due, tries, heads }, args: { group, makes: 1, from: '0' } },
-        });
-      }
+      for (const group of isOpen ? groups : []) world.call(openCall(group));
       return state;
     },
     steps: (state, world) => stepsOf(state, settings, world),
@@ -68,6 +61,7 @@ are repeated with their token, and a session that was lost gets another name.`,
   };
 }
 
+const pair = { groups: ['mail'], consumers: { A: 'mail', B: 'mail' } };
 const all = { time: 4, lost: 1, late: 1, crash: 1, repair: 1 };
 
 export const streamConsumerScenarios = [
@@ -82,8 +76,7 @@ export const streamConsumerScenarios = [
   }),
   streamConsumer({
     scenario: 'takeover, retries and dead letters',
-    groups: ['mail'],
-    consumers: { A: 'mail', B: 'mail' },
+    ...pair,
     messages: { m1: '', m2: '' },
     renewals: 1,
     budgets: { ...all, replay: 1 },
@@ -91,8 +84,7 @@ export const streamConsumerScenarios = [
   }),
   streamConsumer({
     scenario: 'ordered',
-    groups: ['mail'],
-    consumers: { A: 'mail', B: 'mail' },
+    ...pair,
     messages: { m1: 'k', m2: 'k', m3: 'l' },
     ordered: true,
     budgets: { ...all, replay: 1 },
@@ -100,8 +92,7 @@ export const streamConsumerScenarios = [
   }),
   streamConsumer({
     scenario: 'ordered, and a stranger trims',
-    groups: ['mail'],
-    consumers: { A: 'mail', B: 'mail' },
+    ...pair,
     messages: { m1: 'k', m2: 'k', m3: 'k' },
     ordered: true,
     budgets: { time: 3, crash: 1, trim: 1, repair: 1 },
@@ -119,8 +110,7 @@ export const streamConsumerScenarios = [
   }),
   streamConsumer({
     scenario: 'eviction and failover',
-    groups: ['mail'],
-    consumers: { A: 'mail', B: 'mail' },
+    ...pair,
     messages: { m1: 'k', m2: 'k' },
     ordered: true,
     budgets: { time: 3, evict: 1, failover: 1, repair: 1 },

@@ -5,7 +5,7 @@ import { acquireLock } from '../../libs/lock/src/lock.scripts';
 import { variant } from './seeded';
 import type { Protocol } from '../engine/protocol';
 
-const STATES = 400;
+const STATES = 200;
 
 describe('the explorer', () => {
   it.each(scenarios.map((protocol) => [`${protocol.name}, ${protocol.scenario}`, protocol] as const))(
