@@ -8,6 +8,7 @@ import { resolveOptions, type OnceModuleOptions } from '../src/once.options';
 import { onceScripts } from '../src/once.scripts';
 import { OnceService } from '../src/once.service';
 import { OnceStore } from '../src/once.store';
+import type { Mismatch } from '../src/once.types';
 
 export { quiet } from '../../script-registry/test/support';
 
@@ -91,7 +92,7 @@ export async function openBench(
 }
 
 /** The claim of an answer that must be one. */
-export function claimed(answer: ClaimAnswer): Claim {
+export function claimed(answer: ClaimAnswer | Mismatch): Claim {
   if (answer.status === 'claimed') return answer;
   throw new Error(`There is no claim in ${JSON.stringify(answer)}.`);
 }
