@@ -106,7 +106,7 @@ describe('timers', () => {
     const clock = new TestClock().install();
     const fired: string[] = [];
     const steps = async (): Promise<void> => {
-      for (let step = 0; step < 20; step++) await undefined;
+      for (let step = 0; step < 20; step++) await Promise.resolve();
       fired.push('steps of the first');
     };
     time.setTimer(() => void steps(), 10);

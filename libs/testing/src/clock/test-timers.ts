@@ -90,5 +90,5 @@ export class TestTimers {
  * fake timers replace, nor an immediate, in which the in-memory Redis would reply.
  */
 async function resolvedCode(): Promise<void> {
-  for (let step = 0; step < STEPS; step++) await undefined;
+  for (let step = 0; step < STEPS; step++) await Promise.resolve();
 }

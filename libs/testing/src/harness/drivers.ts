@@ -120,16 +120,16 @@ export class Drivers {
 
   async tick(job: string): Promise<TickOutcome> {
     const service = this.services.get('ScheduledLock', 'tick()');
-    let ended = false;
+    let ended = 0;
     const wait = new EventWait().on<ScheduledLockEvents['tickEnded']>('luanest:scheduled-lock:tick.ended', (event) => {
-      ended ||= event.name === job;
+      if (event.name === job) ended += 1;
     });
     try {
       const result = await service.runNow(job);
       return { outcome: result.outcome, value: result.ran ? result.value : undefined, error: undefined };
     } catch (error) {
       // The run did not begin, because the app has no such job.
-      if (!ended && (error as { code?: unknown } | null)?.code === 'SCHEDULED_LOCK_SETUP') throw error;
+      if (ended === 0 && (error as { code?: unknown } | null)?.code === 'SCHEDULED_LOCK_SETUP') throw error;
       return { outcome: 'failed', value: undefined, error };
     } finally {
       wait.end();
