@@ -38,7 +38,8 @@ test('a request with a mock of OnceService names the module that is missing', as
     controllers: [Orders],
     providers: [IdempotencyInterceptor, { provide: OnceService, useValue: { claim: jest.fn() } }],
   }).compile();
-  const context = new ExecutionContextHost([{ method: 'POST', headers: {} }], Orders, Orders.prototype.create);
+  const handler = Reflect.get(Orders.prototype, 'create') as () => void;
+  const context = new ExecutionContextHost([{ method: 'POST', headers: {} }], Orders, handler);
   expect(() => module.get(IdempotencyInterceptor).intercept(context, { handle: () => EMPTY })).toThrow(
     'IdempotencyInterceptor: There is no OnceModule here, so nothing runs; import OnceModule.forRoot(), or in a unit test ' +
       "import 'luanest/testing' to let the mock of OnceService decide.",

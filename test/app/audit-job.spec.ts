@@ -40,12 +40,19 @@ it('a rain that cannot be read does not hide the faults of the others', async ()
 });
 
 it('refuses to count a draft, and stores nothing', async () => {
-  const draft = { status: async () => ({ activityKey: 'k' }), audit: async () => ({ ok: true, problems: [] }) };
+  const status = (): Promise<object> => Promise.resolve({ activityKey: 'k' });
+  const audit = (): Promise<object> => Promise.resolve({ ok: true, problems: [] });
   const lock = { fence: 1, assertHeld: () => undefined };
   const locks = { withLock: (_name: string, _options: object, work: (held: object) => unknown) => work(lock) };
   const records = { note: jest.fn() };
-  const ledger = { payouts: async () => undefined };
-  const service = new CountService(draft as never, ledger as never, locks as never, records as never, {} as never);
+  const ledger = { payouts: () => Promise.resolve(undefined) };
+  const service = new CountService(
+    { status, audit } as never,
+    ledger as never,
+    locks as never,
+    records as never,
+    {} as never,
+  );
   await expect(service.count('a', 0)).rejects.toMatchObject({ status: 409, response: { code: 'COUNT_OF_DRAFT' } });
   expect(records.note).not.toHaveBeenCalled();
 });

@@ -135,9 +135,10 @@ describe('invalid options are refused when the class is loaded, or at boot', () 
   ])(
     'a rule of the module that counts outcomes of messages needs the interceptor: %s',
     async (_where, interceptor, ofClass, message) => {
+      const decorate: ClassDecorator = ofClass ?? (() => undefined);
       @Controller()
       @UseGuards(RateLimitGuard)
-      @(ofClass ?? (() => undefined))
+      @decorate
       class Cats {
         @MessagePattern('purr')
         purr(): string {
