@@ -104,7 +104,12 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockModuleOp
     fenceRetentionMs: moduleChecks.integer('fenceRetentionMs', options.fenceRetentionMs ?? 3_600_000, 1_000),
     replicas: moduleChecks.integer('replicas', options.replicas ?? 0, 0, 100),
     replicasTimeoutMs: moduleChecks.integer('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
-    holder: moduleChecks.text('holder', holder, /^[^#\p{Cs}]{1,200}$/u, 'well-formed text of 1 to 200 characters without "#"'),
+    holder: moduleChecks.text(
+      'holder',
+      holder,
+      /^[^#\p{Cs}]{1,200}$/u,
+      'well-formed text of 1 to 200 characters without "#"',
+    ),
     drainMs: moduleChecks.integer('drainMs', options.drainMs ?? 10_000, 0),
     abortGraceMs: moduleChecks.integer('abortGraceMs', options.abortGraceMs ?? 500, 0),
   });

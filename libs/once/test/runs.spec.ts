@@ -92,7 +92,9 @@ describe('the signal of a run', () => {
   it('fires when another owner has the id', async () => {
     const answer = await bench.once.run(id, { leaseMs: 600, retentionMs: 60_000 }, async (run) => {
       await bench.expire(id);
-      expect(await reasonOf(run.signal)).toMatch(/its lease has ended, another owner has the id, or Redis lost the claim/);
+      expect(await reasonOf(run.signal)).toMatch(
+        /its lease has ended, another owner has the id, or Redis lost the claim/,
+      );
       expect(() => run.assertHeld()).toThrow(OnceLostError);
     });
     expect(answer).toMatchObject({ status: 'ran', confirmed: false });

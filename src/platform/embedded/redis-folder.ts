@@ -146,10 +146,7 @@ export class RedisFolder {
 
   private async unreachable(port: number | undefined): Promise<EmbeddedRedisError> {
     const pid = await readIfPresent(join(this.path, 'redis.pid')).catch(() => undefined);
-    const seen =
-      port === undefined
-        ? 'its address.json is missing or damaged'
-        : `accepts no commands on port ${port}`;
+    const seen = port === undefined ? 'its address.json is missing or damaged' : `accepts no commands on port ${port}`;
     const who = pid === undefined ? 'the process that holds server.lock' : `process ${pid}`;
     return new EmbeddedRedisError(
       `A redis-server seems to hold ${this.path}, but ${seen}. Wait if redis.log shows that it still loads its data. Else stop ` +

@@ -82,5 +82,7 @@ export async function releaseAndReport(lock: Lock): Promise<'released' | 'lost' 
 }
 
 export function lostDuringWork(lock: Lock): LockLostError {
-  return new LockLostError(`Lock ${lock.names.join(', ')} was lost before its release, so the work may have continued without it.`);
+  return new LockLostError(
+    `Lock ${lock.names.join(', ')} was lost before its release, so the work may have continued without it.`,
+  );
 }
