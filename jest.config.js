@@ -27,6 +27,7 @@ module.exports = {
     '<rootDir>/tools/**/*.spec.ts',
     '<rootDir>/explore/test/**/*.spec.ts',
     '<rootDir>/mutants/test/**/*.spec.ts',
+    '<rootDir>/histories/test/**/*.spec.ts',
     '<rootDir>/examples/**/*.test.ts',
   ],
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json'],

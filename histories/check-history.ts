@@ -1,0 +1,50 @@
+import { check, type Verdict } from './checker/check';
+import type { Event, Operation } from './checker/history';
+import type { Recorded } from './record/journal';
+import { subjectOf } from './subjects';
+import type { HistoryPlan } from './subjects/subject';
+
+/** Result of the check of one history. */
+export interface Checked {
+  /** Operations that were recorded and may have had an effect, or returned something. */
+  readonly operations: number;
+  /** Of these, operations with an unknown outcome. */
+  readonly pending: number;
+  readonly verdict: Verdict;
+  /** What is wrong; undefined if the history is linearizable. */
+  readonly problem?: string;
+}
+
+export function checkHistory(plan: HistoryPlan, recorded: readonly Recorded[], configurations?: number): Checked {
+  const subject = subjectOf(plan.subject);
+  const all = subject.operations(plan, recorded);
+  const verdict = check(subject.model(plan, all), all, configurations === undefined ? {} : { configurations });
+  const counted = recorded.filter(({ end }) => end?.how !== 'no effect');
+  const pending = counted.filter(({ end }) => end?.how !== 'returned').length;
+  const failed = recorded.find(({ end }) => end?.how === 'failed');
+  const problem = failed?.end?.how === 'failed' ? `An unexpected error: ${failed.end.error}` : problemOf(verdict);
+  return { operations: counted.length, pending, verdict, ...(problem !== undefined && { problem }) };
+}
+
+function problemOf(verdict: Verdict): string | undefined {
+  if (verdict.result === 'linearizable') return undefined;
+  if (verdict.result === 'unknown') return 'The check ended at its bound.';
+  const last = verdict.prefix.at(-1)?.operation;
+  return `No order of the operations explains what ${last?.id} returned.`;
+}
+
+/** Returns the events of a history as lines: time, call or return, operation, input and output. */
+export function linesOf(events: readonly Event[]): string[] {
+  const start = events[0]?.at ?? 0;
+  return events.map(({ at, kind, operation }) => {
+    const time = `${(at - start).toFixed(2).padStart(9)} ms`;
+    return kind === 'call'
+      ? `${time}  ${operation.id} calls ${JSON.stringify(operation.input)}${pendingText(operation)}`
+      : `${time}  ${operation.id} returns ${JSON.stringify(operation.output)}`;
+  });
+}
+
+function pendingText({ return: end, optional }: Operation): string {
+  if (end === Infinity) return ' (it never returns)';
+  return optional === true ? ' (it may have had no effect)' : '';
+}

@@ -1,0 +1,112 @@
+import type { Model, Operation } from '../checker/history';
+
+export type LimiterInput =
+  | { readonly op: 'consume'; readonly cost: number; readonly refunded?: boolean }
+  | { readonly op: 'peek'; readonly cost: number }
+  /** Refunds the hits of the operation `of`. `isSlow`: the calls took as long as a window, so nothing may be refunded. */
+  | { readonly op: 'refund'; readonly of: string; readonly cost: number; readonly isSlow?: boolean }
+  | { readonly op: 'reset' }
+  /** The window that began with the operation `of` has ended, by Redis' clock. */
+  | { readonly op: 'end'; readonly of: string };
+
+export interface LimiterOutput {
+  readonly allowed?: boolean;
+  readonly used?: number;
+  readonly refunded?: number;
+  readonly reset?: boolean;
+}
+
+export type LimiterOperation = Operation<LimiterInput, LimiterOutput>;
+
+export interface LimiterState {
+  /** Id of the operation that began the window; '' without a window. */
+  readonly window: string;
+  readonly used: number;
+  /** For each operation whose hits are refunded later, the window that it was counted in. */
+  readonly charges: Readonly<Record<string, string>>;
+}
+
+/** A fixed window: at most `limit` hits are counted from its first hit to its end. */
+export class LimiterModel implements Model<LimiterState, LimiterOperation> {
+  readonly start: LimiterState = { window: '', used: 0, charges: {} };
+
+  /** @param windowsEnd true if windows end within the history */
+  constructor(
+    private readonly limit: number,
+    private readonly windowsEnd: boolean,
+  ) {}
+
+  keyOf({ window, used, charges }: LimiterState): string {
+    return `${window} ${used} ${Object.entries(charges).sort().join(' ')}`;
+  }
+
+  reads({ input, output }: LimiterOperation): boolean {
+    if (output === undefined) return false;
+    if (input.op === 'consume') return output.allowed === false;
+    return input.op === 'peek' || output.refunded === 0 || output.reset === false;
+  }
+
+  classOf({ input }: LimiterOperation): string | undefined {
+    if (input.op === 'reset') return 'reset';
+    // Where windows end, it matters which operation began a window.
+    return input.op === 'consume' && !this.windowsEnd ? `consume ${input.cost}` : undefined;
+  }
+
+  step(state: LimiterState, { id, input, output }: LimiterOperation): readonly LimiterState[] {
+    switch (input.op) {
+      case 'consume':
+        return this.consume(state, id, input, output);
+      case 'peek':
+        return this.peek(state, input.cost, output);
+      case 'refund':
+        return refund(state, input, output);
+      case 'reset':
+        return reset(state, output);
+      case 'end':
+        return [state.window === input.of ? without(state) : state];
+    }
+  }
+
+  private consume(
+    state: LimiterState,
+    id: string,
+    { cost, refunded }: { readonly cost: number; readonly refunded?: boolean },
+    output: LimiterOutput | undefined,
+  ): readonly LimiterState[] {
+    const used = state.used + cost;
+    const fits = used <= this.limit;
+    if (output?.allowed === false) return !fits && output.used === state.used ? [state] : [];
+    if (!fits || (output !== undefined && output.used !== used)) return [];
+    const window = state.used === 0 ? id : state.window;
+    const charges = refunded === true ? { ...state.charges, [id]: window } : state.charges;
+    return [{ window, used, charges }];
+  }
+
+  private peek(state: LimiterState, cost: number, output: LimiterOutput | undefined): readonly LimiterState[] {
+    const fits = state.used + cost <= this.limit;
+    return output?.allowed === fits && output.used === state.used ? [state] : [];
+  }
+}
+
+function refund(
+  state: LimiterState,
+  { of, cost, isSlow = false }: { readonly of: string; readonly cost: number; readonly isSlow?: boolean },
+  output: LimiterOutput | undefined,
+): readonly LimiterState[] {
+  if (isSlow && output?.refunded === 0) return [state];
+  const counts = state.used > 0 && state.charges[of] === state.window;
+  const hits = counts ? Math.min(cost, state.used) : 0;
+  if (output !== undefined && output.refunded !== hits) return [];
+  const { [of]: _, ...charges } = state.charges;
+  const used = state.used - hits;
+  return [used === 0 ? { ...without(state), charges } : { ...state, used, charges }];
+}
+
+function reset(state: LimiterState, output: LimiterOutput | undefined): readonly LimiterState[] {
+  if (output !== undefined && output.reset !== state.used > 0) return [];
+  return [without(state)];
+}
+
+function without({ charges }: LimiterState): LimiterState {
+  return { window: '', used: 0, charges };
+}

@@ -1,0 +1,162 @@
+import { LockBusyError, LockLostError, LockService, type Lock } from 'luanest/lock';
+import { resolveOptions } from '../../libs/lock/src/lock.options';
+import { lockScripts } from '../../libs/lock/src/lock.scripts';
+import type { Operation } from '../checker/history';
+import { ANYBODY, LockModel, type LockInput, type LockOperation, type LockOutput } from '../models/lock';
+import type { Session, Step } from '../record/client';
+import type { Recorded } from '../record/journal';
+import { choose, type Random } from '../record/random';
+import {
+  earlierSendings,
+  operationOf,
+  SLACK_MS,
+  type Bench,
+  type BenchContext,
+  type HistoryPlan,
+  type Subject,
+} from './subject';
+
+/** `try`: nobody waits, and no lease ends. `wait`: callers wait. `lease`: leases end within the history. */
+const FLAVOURS = ['try', 'wait', 'lease'] as const;
+const LONG_MS = 600_000;
+const SHORT_MS = 120;
+const WAIT_MS = 30;
+
+class LockSession implements Session {
+  private held: { readonly lock: Lock; readonly id: string } | undefined;
+
+  constructor(
+    private readonly locks: LockService,
+    private readonly plan: HistoryPlan,
+    private readonly random: Random,
+  ) {}
+
+  next(): Step {
+    const { held } = this;
+    const kind =
+      held === undefined
+        ? choose(this.random, [[14, 'acquire'], [4, 'status'], [this.plan.flavour === 'lease' ? 0.5 : 2.5, 'force']])
+        : choose(this.random, [[8, 'release'], [5, 'extend'], [3, 'status']]);
+    if (kind === 'status') return statusStep(this.locks, this.plan.key);
+    if (kind === 'force') return this.force();
+    if (kind === 'acquire' || held === undefined) return this.acquire();
+    return kind === 'release' ? this.release(held.lock, held.id) : this.extend(held.lock, held.id);
+  }
+
+  private acquire(): Step {
+    const { key, flavour } = this.plan;
+    // Renewals of a timer would be operations that nobody records.
+    const options = { leaseMs: flavour === 'lease' ? SHORT_MS : LONG_MS, renew: false };
+    const acquired = (): Promise<Lock | undefined> =>
+      flavour === 'wait'
+        ? this.locks.acquire(key, { ...options, waitMs: WAIT_MS }).catch((error: unknown) => {
+            if (error instanceof LockBusyError) return undefined;
+            throw error;
+          })
+        : this.locks.tryAcquire(key, options);
+    const call = async (id: string): Promise<LockOutput> => {
+      const lock = await acquired();
+      if (lock === undefined) return { says: 'busy' };
+      this.held = { lock, id };
+      return { fence: lock.fence };
+    };
+    return { input: { op: 'acquire' } satisfies LockInput, call };
+  }
+
+  private release(lock: Lock, of: string): Step {
+    this.held = undefined;
+    return {
+      input: { op: 'release', of } satisfies LockInput,
+      call: async (): Promise<LockOutput> => ({ says: await lock.release() }),
+    };
+  }
+
+  private extend(lock: Lock, of: string): Step {
+    const call = async (): Promise<LockOutput> => {
+      try {
+        await lock.extend();
+        return { says: 'extended' };
+      } catch (error) {
+        if (!(error instanceof LockLostError)) throw error;
+        this.held = undefined;
+        return { says: 'lost' };
+      }
+    };
+    return { input: { op: 'extend', of } satisfies LockInput, call };
+  }
+
+  private force(): Step {
+    const call = async (): Promise<LockOutput> => {
+      const { forced, fence } = await this.locks.forceUnlock(this.plan.key);
+      return { held: forced, fence };
+    };
+    return { input: { op: 'force' } satisfies LockInput, call };
+  }
+}
+
+function statusStep(locks: LockService, key: string): Step {
+  const call = async (): Promise<LockOutput> => {
+    const status = await locks.status(key);
+    return { held: status.held, fence: status.fence, ...(status.held && { holder: status.holder }) };
+  };
+  return { input: { op: 'status' } satisfies LockInput, call };
+}
+
+function open({ connection, journal }: BenchContext): Bench {
+  const options = resolveOptions({ holder: journal.process, pollMs: 50, redisTimeoutMs: 250 });
+  const locks = new LockService(connection.registry, options);
+  return {
+    session: (plan, random) => new LockSession(locks, plan, random),
+    last: ({ key }) => [statusStep(locks, key)],
+  };
+}
+
+function operations(plan: HistoryPlan, recorded: readonly Recorded[]): LockOperation[] {
+  const leasesEnd = plan.flavour === 'lease';
+  return recorded.flatMap((one): LockOperation[] => {
+    const operation = operationOf<LockOperation>(one, ({ op }) => op === 'status');
+    if (operation === undefined) return [];
+    const { id, input, output } = operation;
+    if (input.op === 'status') return [operation];
+    if (input.op !== 'acquire') {
+      const all = [operation, ...earlierSendings(plan, operation, one)];
+      return input.op === 'extend' && leasesEnd ? [...all, ...all.map(expiryOf)] : all;
+    }
+    const owner = leasesEnd ? id : ANYBODY;
+    const repeats = earlierSendings(plan, operation, one, { op: 'acquire', owner: output === undefined ? owner : id });
+    const expiries = leasesEnd ? [operation, ...repeats].map(expiryOf) : [];
+    if (output === undefined) return [{ ...operation, input: { op: 'acquire', owner } }, ...repeats, ...expiries, releaseOf(operation, owner)];
+    const all = [operation, ...repeats, ...expiries];
+    // A reply that comes after the lease is not used, and the lock is released.
+    const tooLate = leasesEnd && output.says === 'busy' && operation.return - operation.call >= SHORT_MS - SLACK_MS;
+    if (!tooLate) return all;
+    return [...all, { ...operation, id: `${id}/late`, input: { op: 'acquire', owner }, output: undefined, optional: true }, releaseOf(operation, owner)];
+  });
+}
+
+/** The release that a process sends after an acquisition with an unknown outcome. */
+function releaseOf({ id, call }: Operation, owner: string): LockOperation {
+  return { id: `${id}/release`, call, return: Infinity, input: { op: 'release', of: owner } };
+}
+
+/** The end of the lease that an operation set, by Redis' clock. */
+function expiryOf({ id, call, return: end, input }: LockOperation): LockOperation {
+  // All sendings of an acquisition have the same owner.
+  const of = input.op === 'acquire' ? (id.split('/')[0] as string) : id;
+  return {
+    id: `${id}/end`,
+    call: call + SHORT_MS - SLACK_MS,
+    return: end + SHORT_MS + SLACK_MS,
+    input: { op: 'expire', of },
+    output: {},
+  };
+}
+
+export const lock: Subject = {
+  name: 'lock',
+  flavours: FLAVOURS,
+  scripts: lockScripts,
+  open,
+  operations,
+  model: ({ flavour }) => new LockModel({ leasesEnd: flavour === 'lease', waiting: flavour === 'wait' }),
+};

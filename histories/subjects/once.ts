@@ -1,0 +1,178 @@
+import { OnceService, type Claim } from 'luanest/once';
+import { resolveOptions } from '../../libs/once/src/once.options';
+import { onceScripts } from '../../libs/once/src/once.scripts';
+import { OnceStore } from '../../libs/once/src/once.store';
+import type { Operation } from '../checker/history';
+import { ANYBODY, OnceModel, type OnceInput, type OnceOperation, type OnceOutput } from '../models/once';
+import type { Session, Step } from '../record/client';
+import type { Recorded } from '../record/journal';
+import { choose, type Random } from '../record/random';
+import {
+  earlierSendings,
+  operationOf,
+  SLACK_MS,
+  type Bench,
+  type BenchContext,
+  type HistoryPlan,
+  type Subject,
+} from './subject';
+
+/** `long`: no lease ends. `least`, `most`: leases and retentions end, with each delivery. `first`: calls of `first`. */
+const FLAVOURS = ['long', 'least', 'most', 'first'] as const;
+const LEASE_MS = 120;
+const RETENTION_MS = 400;
+const LONG_MS = 600_000;
+
+class OnceSession implements Session {
+  private owned: { readonly claim: Claim; readonly id: string } | undefined;
+
+  constructor(
+    private readonly once: OnceService,
+    private readonly plan: HistoryPlan,
+    private readonly random: Random,
+  ) {}
+
+  next(): Step {
+    if (this.plan.flavour === 'first') return this.first();
+    const { owned } = this;
+    const confirms = this.plan.flavour === 'long' ? 0.7 : 4;
+    const kind =
+      owned === undefined
+        ? choose(this.random, [[10, 'claim'], [3, 'peek']])
+        : choose(this.random, [[8, 'release'], [confirms, 'confirm'], [5, 'renew'], [2, 'peek'], [1, 'claim']]);
+    if (kind === 'peek') return peekStep(this.once, this.plan.key);
+    if (kind === 'claim' || owned === undefined) return this.claim();
+    if (kind === 'renew') return this.renew(owned.claim, owned.id);
+    this.owned = undefined;
+    return kind === 'release' ? this.release(owned.claim, owned.id) : this.confirm(owned.claim, owned.id);
+  }
+
+  private first(): Step {
+    const call = async (): Promise<OnceOutput> => ({
+      status: 'first',
+      first: await this.once.first(this.plan.key, { retentionMs: RETENTION_MS }),
+    });
+    return { input: { op: 'first' } satisfies OnceInput, call };
+  }
+
+  private claim(): Step {
+    const { key, flavour } = this.plan;
+    const call = async (id: string): Promise<OnceOutput> => {
+      const answer = await this.once.claim(key, {
+        leaseMs: flavour === 'long' ? LONG_MS : LEASE_MS,
+        retentionMs: flavour === 'long' ? LONG_MS : RETENTION_MS,
+        delivery: deliveryOf(this.plan),
+      });
+      if (answer.status === 'in-progress') return { status: 'in-progress' };
+      if (answer.status === 'done') return doneOf(answer);
+      this.owned = { claim: answer, id };
+      return { status: 'claimed', fence: answer.fence };
+    };
+    return { input: { op: 'claim' } satisfies OnceInput, call };
+  }
+
+  private renew(claim: Claim, of: string): Step {
+    const call = async (): Promise<OnceOutput> => {
+      const { status } = await claim.renew();
+      if (status === 'lost') this.owned = undefined;
+      return { status };
+    };
+    return { input: { op: 'renew', of } satisfies OnceInput, call };
+  }
+
+  private confirm(claim: Claim, of: string): Step {
+    const result = `result of ${of}`;
+    const call = async (): Promise<OnceOutput> => ({ status: (await claim.confirm(result)).status });
+    return { input: { op: 'confirm', of, result } satisfies OnceInput, call };
+  }
+
+  private release(claim: Claim, of: string): Step {
+    const call = async (): Promise<OnceOutput> => ({ status: (await claim.release()).status });
+    return { input: { op: 'release', of } satisfies OnceInput, call };
+  }
+}
+
+function deliveryOf({ flavour }: HistoryPlan): 'at-least-once' | 'at-most-once' {
+  return flavour === 'most' ? 'at-most-once' : 'at-least-once';
+}
+
+function doneOf({ result, confirmed }: { readonly result: unknown; readonly confirmed: boolean }): OnceOutput {
+  return { status: 'done', confirmed, ...(confirmed && { result: String(result) }) };
+}
+
+function peekStep(once: OnceService, key: string): Step {
+  const call = async (): Promise<OnceOutput> => {
+    const answer = await once.peek(key);
+    if (answer.status === 'done') return doneOf(answer);
+    return answer.status === 'in-progress' ? { status: 'in-progress', fence: answer.fence } : { status: 'unknown' };
+  };
+  return { input: { op: 'peek' } satisfies OnceInput, call };
+}
+
+function open({ connection }: BenchContext): Bench {
+  const once = new OnceService(new OnceStore(connection.registry), resolveOptions({}));
+  return {
+    session: (plan, random) => new OnceSession(once, plan, random),
+    last: ({ key, flavour }) => (flavour === 'first' ? [] : [peekStep(once, key)]),
+  };
+}
+
+function operations(plan: HistoryPlan, recorded: readonly Recorded[]): OnceOperation[] {
+  const leasesEnd = plan.flavour !== 'long';
+  return recorded.flatMap((one): OnceOperation[] => {
+    const operation = operationOf<OnceOperation>(one, ({ op }) => op === 'peek');
+    if (operation === undefined) return [];
+    const { id, input, output } = operation;
+    if (input.op === 'peek') return [operation];
+    const owner = leasesEnd ? id : ANYBODY;
+    const unknownClaim = input.op === 'claim' && output === undefined;
+    const shown = unknownClaim ? { ...operation, input: { op: 'claim', owner } as const } : operation;
+    const repeats = earlierSendings(plan, operation, one, ownedBy(input, unknownClaim ? owner : id));
+    const all = [shown, ...repeats, ...(unknownClaim ? [releaseOf(operation, owner)] : [])];
+    return leasesEnd ? [...all, ...[operation, ...repeats].flatMap(endsOf)] : all;
+  });
+}
+
+function ownedBy(input: OnceInput, owner: string): OnceInput {
+  return input.op === 'claim' ? { op: 'claim', owner } : input;
+}
+
+/** The release that a process sends after a claim with an unknown outcome. */
+function releaseOf({ id, call }: Operation, owner: string): OnceOperation {
+  return { id: `${id}/release`, call, return: Infinity, input: { op: 'release', of: owner } };
+}
+
+/** The ends of the lease and of the retention that an operation set, by Redis' clock. */
+function endsOf({ id, call, return: end, input, output }: OnceOperation): OnceOperation[] {
+  // The sendings of a claim, and of a call of `first`, have the same token.
+  const [first = id] = id.split('/');
+  const of = input.op === 'claim' || input.op === 'first' ? first : id;
+  const after = (op: 'expire' | 'forget', ms: number): OnceOperation => ({
+    id: `${id}/${op}`,
+    call: call + ms - SLACK_MS,
+    return: end + ms + SLACK_MS,
+    input: { op, of },
+    output: { status: 'unknown' },
+  });
+  if (output?.status === 'lost' || output?.status === 'in-progress' || output?.first === false) return [];
+  switch (input.op) {
+    case 'claim':
+      return [after('expire', LEASE_MS), after('forget', RETENTION_MS)];
+    case 'renew':
+      return [after('expire', LEASE_MS), after('forget', LEASE_MS)];
+    case 'confirm':
+    case 'first':
+      return [after('forget', RETENTION_MS)];
+    default:
+      return [];
+  }
+}
+
+export const once: Subject = {
+  name: 'once',
+  flavours: FLAVOURS,
+  scripts: onceScripts,
+  open,
+  operations,
+  model: (plan) => new OnceModel({ leasesEnd: plan.flavour !== 'long', delivery: deliveryOf(plan) }),
+};

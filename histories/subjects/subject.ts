@@ -1,0 +1,74 @@
+import type { AnyScript } from 'luanest/script-registry';
+import type { Model, Operation } from '../checker/history';
+import type { Session, Step } from '../record/client';
+import type { Connection } from '../record/connection';
+import type { Journal, Recorded } from '../record/journal';
+import type { Random } from '../record/random';
+
+/** Longest difference between two clocks, and of the rounding of times in ms, ms. */
+export const SLACK_MS = 8;
+/** Most sendings of one call that are looked for, besides the last one. */
+const MOST_REPEATS = 3;
+
+/** What a history is about. It is the history of one key: a lock, a subject of a limit, an id, an activity or a task. */
+export interface HistoryPlan {
+  readonly key: string;
+  readonly subject: string;
+  /** One of the subject's. */
+  readonly flavour: string;
+  /** True: ioredis sends calls again whose reply was lost. */
+  readonly resend: boolean;
+}
+
+export interface BenchContext {
+  readonly connection: Connection;
+  readonly journal: Journal;
+  /** True in a process that also works in the background, such as one that runs tasks. */
+  readonly works: boolean;
+  readonly resend: boolean;
+}
+
+/** The services of one process, on one connection. */
+export interface Bench {
+  /** Makes what a history needs before its first operation. */
+  prepare?(plan: HistoryPlan): Promise<void>;
+  session(plan: HistoryPlan, random: Random): Session;
+  /** Operations that look at the key when all clients have ended. */
+  last(plan: HistoryPlan): readonly Step[];
+  close?(): void;
+}
+
+/** A part of the package whose histories are recorded and checked. */
+export interface Subject {
+  readonly name: string;
+  readonly flavours: readonly string[];
+  readonly scripts: readonly AnyScript[];
+  open(context: BenchContext): Promise<Bench> | Bench;
+  /** Returns the operations for the model: what was recorded, and what happens without a call, such as the end of a lease. */
+  operations(plan: HistoryPlan, recorded: readonly Recorded[]): Operation[];
+  model(plan: HistoryPlan, operations: readonly Operation[]): Model<unknown>;
+}
+
+/** Returns an operation as it was recorded. Undefined if it had no effect, or changes nothing and returned nothing. */
+export function operationOf<Op extends Operation>(
+  { id, call, input, end }: Recorded,
+  isRead: (input: Op['input']) => boolean,
+): Op | undefined {
+  if (end?.how === 'no effect' || end?.how === 'failed') return undefined;
+  if (end?.how === 'returned') return { id, call, return: end.at, input, output: end.output } as Op;
+  return isRead(input) ? undefined : ({ id, call, return: Infinity, input } as Op);
+}
+
+/** Returns the earlier sendings of a call that may have been sent again: each may have had an effect, too. */
+export function earlierSendings<Op extends Operation>(
+  plan: HistoryPlan,
+  operation: Op,
+  recorded: Recorded,
+  input: Op['input'] = operation.input,
+): Op[] {
+  const count = plan.resend ? Math.min(MOST_REPEATS, recorded.end?.closes ?? MOST_REPEATS) : 0;
+  return Array.from({ length: count }, (_, n) => {
+    const { id, call, return: end } = operation;
+    return { id: `${id}/${n + 1}`, call, return: end, input, optional: true } as Op;
+  });
+}
