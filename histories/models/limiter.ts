@@ -1,13 +1,25 @@
 import type { Model, Operation } from '../checker/history';
 
 export type LimiterInput =
-  | { readonly op: 'consume'; readonly cost: number; readonly refunded?: boolean }
+  | ConsumeInput
   | { readonly op: 'peek'; readonly cost: number }
   /** Refunds the hits of the operation `of`. `isSlow`: the calls took as long as a window, so nothing may be refunded. */
   | { readonly op: 'refund'; readonly of: string; readonly cost: number; readonly isSlow?: boolean }
   | { readonly op: 'reset' }
   /** The window that began with the operation `of` has ended, by Redis' clock. */
   | { readonly op: 'end'; readonly of: string };
+
+export interface ConsumeInput {
+  readonly op: 'consume';
+  readonly cost: number;
+  /** True if the hits are refunded later. Default false. */
+  readonly refunded?: boolean;
+  /** Name of the window, if it begins with these hits. Default: the id of the operation. */
+  readonly window?: string;
+}
+
+/** Windows that began with hits of which nobody knows whether they were counted. They are alike. */
+export const ANY_WINDOW = '?';
 
 export interface LimiterOutput {
   readonly allowed?: boolean;
@@ -30,11 +42,7 @@ export interface LimiterState {
 export class LimiterModel implements Model<LimiterState, LimiterOperation> {
   readonly start: LimiterState = { window: '', used: 0, charges: {} };
 
-  /** @param windowsEnd true if windows end within the history */
-  constructor(
-    private readonly limit: number,
-    private readonly windowsEnd: boolean,
-  ) {}
+  constructor(private readonly limit: number) {}
 
   keyOf({ window, used, charges }: LimiterState): string {
     return `${window} ${used} ${Object.entries(charges).sort().join(' ')}`;
@@ -47,9 +55,8 @@ export class LimiterModel implements Model<LimiterState, LimiterOperation> {
   }
 
   classOf({ input }: LimiterOperation): string | undefined {
-    if (input.op === 'reset') return 'reset';
-    // Where windows end, it matters which operation began a window.
-    return input.op === 'consume' && !this.windowsEnd ? `consume ${input.cost}` : undefined;
+    if (input.op === 'reset' || (input.op === 'end' && input.of === ANY_WINDOW)) return input.op;
+    return input.op === 'consume' && input.window === ANY_WINDOW ? `consume ${input.cost}` : undefined;
   }
 
   step(state: LimiterState, { id, input, output }: LimiterOperation): readonly LimiterState[] {
@@ -70,14 +77,14 @@ export class LimiterModel implements Model<LimiterState, LimiterOperation> {
   private consume(
     state: LimiterState,
     id: string,
-    { cost, refunded }: { readonly cost: number; readonly refunded?: boolean },
+    { cost, refunded, window: name = id }: ConsumeInput,
     output: LimiterOutput | undefined,
   ): readonly LimiterState[] {
     const used = state.used + cost;
     const fits = used <= this.limit;
     if (output?.allowed === false) return !fits && output.used === state.used ? [state] : [];
     if (!fits || (output !== undefined && output.used !== used)) return [];
-    const window = state.used === 0 ? id : state.window;
+    const window = state.used === 0 ? name : state.window;
     const charges = refunded === true ? { ...state.charges, [id]: window } : state.charges;
     return [{ window, used, charges }];
   }

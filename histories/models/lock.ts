@@ -8,10 +8,7 @@ export type LockInput =
   /** The lease that an acquisition or extension with this id set has ended, by Redis' clock. */
   | { readonly op: 'expire'; readonly of: string };
 
-/**
- * Owner of acquisitions whose outcome nobody knows, where leases do not end. They are alike: each is released later by its own
- * process, or never.
- */
+/** Owner of acquisitions whose outcome nobody knows. They are alike: their leases end, or they are released later, or never. */
 export const ANYBODY = '?';
 
 export interface LockOutput {
@@ -61,7 +58,7 @@ export class LockModel implements Model<LockState, LockOperation> {
   }
 
   classOf({ input }: LockOperation): string | undefined {
-    const owner = input.op === 'acquire' ? input.owner : input.op === 'release' ? input.of : undefined;
+    const owner = input.op === 'acquire' ? input.owner : 'of' in input ? input.of : undefined;
     return input.op === 'force' || owner === ANYBODY ? input.op : undefined;
   }
 

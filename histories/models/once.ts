@@ -9,7 +9,7 @@ export type OnceInput =
   /** The lease ended, or Redis forgot the id, by Redis' clock. */
   | { readonly op: 'expire' | 'forget'; readonly of: string };
 
-/** Owner of claims whose outcome nobody knows, where leases do not end. Each is released later by its own process, or never. */
+/** Owner of claims whose outcome nobody knows. They are alike: their leases end, or they are released later, or never. */
 export const ANYBODY = '?';
 
 export interface OnceOutput {
@@ -62,7 +62,7 @@ export class OnceModel implements Model<OnceState, OnceOperation> {
   }
 
   classOf({ input }: OnceOperation): string | undefined {
-    const owner = input.op === 'claim' ? input.owner : input.op === 'release' ? input.of : undefined;
+    const owner = input.op === 'claim' ? input.owner : 'of' in input ? input.of : undefined;
     return owner === ANYBODY ? input.op : undefined;
   }
 

@@ -1,4 +1,4 @@
-import { existsSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readSync, writeSync } from 'node:fs';
 
 /** An operation as a process recorded it. Times are of `nowMs`. */
 export interface Recorded {
@@ -77,8 +77,7 @@ export class JournalReader {
 
   /** Returns the operations that were called since the last reading. */
   read(): Recorded[] {
-    if (!existsSync(this.path)) return [];
-    const bytes = readFileSync(this.path).subarray(this.offset);
+    const bytes = this.newBytes();
     // A process that was killed may have left its last line unfinished.
     const end = bytes.lastIndexOf('\n') + 1;
     this.offset += end;
@@ -90,5 +89,14 @@ export class JournalReader {
       if (called !== undefined) operations.set(line.id, { ...called, ...(line.end && { end: line.end }) });
     }
     return [...operations.values()];
+  }
+
+  private newBytes(): Buffer {
+    if (!existsSync(this.path)) return Buffer.alloc(0);
+    const file = openSync(this.path, 'r');
+    const bytes = Buffer.alloc(fstatSync(file).size - this.offset);
+    const count = readSync(file, bytes, 0, bytes.length, this.offset);
+    closeSync(file);
+    return bytes.subarray(0, count);
   }
 }

@@ -81,8 +81,8 @@ export class Rig {
       replace: async (at: number): Promise<void> => {
         await this.workers[at]?.kill();
         const next = await (this.spare ?? this.start());
-        this.spare = undefined;
         this.workers[at] = next;
+        this.spare = this.start();
         run(next, batch.seed + 104_729);
       },
     };

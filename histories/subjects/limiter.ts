@@ -3,7 +3,14 @@ import { RedisLimiter } from '../../libs/rate-limit/src/limiter/redis-limiter';
 import { ResilientLimiter } from '../../libs/rate-limit/src/limiter/resilient-limiter';
 import { resolveOptions } from '../../libs/rate-limit/src/rate-limit.options';
 import { rateLimitScripts } from '../../libs/rate-limit/src/rate-limit.scripts';
-import { LimiterModel, type LimiterInput, type LimiterOperation, type LimiterOutput } from '../models/limiter';
+import {
+  ANY_WINDOW,
+  LimiterModel,
+  type ConsumeInput,
+  type LimiterInput,
+  type LimiterOperation,
+  type LimiterOutput,
+} from '../models/limiter';
 import { UnknownResult, type Session, type Step } from '../record/client';
 import type { Recorded } from '../record/journal';
 import { below, choose, type Random } from '../record/random';
@@ -109,15 +116,20 @@ function operations(plan: HistoryPlan, recorded: readonly Recorded[]): LimiterOp
     const operation = operationOf<LimiterOperation>(one, ({ op }) => op === 'peek');
     if (operation === undefined) return [];
     if (operation.input.op === 'peek') return [operation];
+    if (operation.input.op === 'consume') return consumeOf(plan, operation, one, refunded.has(one.id));
     const repeats = earlierSendings(plan, operation, one);
     if (operation.input.op === 'refund') return [{ ...operation, input: timed(plan, operation, recorded) }, ...repeats];
-    if (operation.input.op !== 'consume') return [operation, ...repeats];
-    const consumed = refunded.has(one.id)
-      ? { ...operation, input: { ...operation.input, refunded: true } }
-      : operation;
-    const begins = operation.output?.allowed === false ? repeats : [operation, ...repeats];
-    return [consumed, ...repeats, ...(plan.flavour === 'short' ? begins.map(endOf) : [])];
+    return [operation, ...repeats];
   });
+}
+
+function consumeOf(plan: HistoryPlan, operation: LimiterOperation, recorded: Recorded, refunded: boolean): LimiterOperation[] {
+  const { cost } = operation.input as ConsumeInput;
+  const isUnknown = operation.output === undefined;
+  const input: ConsumeInput = { op: 'consume', cost, refunded, ...(isUnknown && { window: ANY_WINDOW }) };
+  const repeats = earlierSendings(plan, operation, recorded, isUnknown ? input : { op: 'consume', cost });
+  const begins = operation.output?.allowed === false ? repeats : [{ ...operation, input }, ...repeats];
+  return [{ ...operation, input }, ...repeats, ...(plan.flavour === 'short' ? begins.map(endOf) : [])];
 }
 
 /** Two round trips that take as long as a window refund nothing, as README.md says. */
@@ -129,12 +141,12 @@ function timed(plan: HistoryPlan, refund: LimiterOperation, recorded: readonly R
 }
 
 /** The end of the window that began with an operation, by Redis' clock. */
-function endOf({ id, call, return: end }: LimiterOperation): LimiterOperation {
+function endOf({ id, call, return: end, input }: LimiterOperation): LimiterOperation {
   return {
     id: `${id}/end`,
     call: call + SHORT_MS - SLACK_MS,
     return: end + SHORT_MS + SLACK_MS,
-    input: { op: 'end', of: id },
+    input: { op: 'end', of: (input as ConsumeInput).window ?? id },
     output: {},
   };
 }
@@ -145,5 +157,5 @@ export const limiter: Subject = {
   scripts: rateLimitScripts,
   open,
   operations,
-  model: ({ flavour }) => new LimiterModel(LIMIT, flavour === 'short'),
+  model: () => new LimiterModel(LIMIT),
 };

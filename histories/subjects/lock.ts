@@ -122,27 +122,28 @@ function operations(plan: HistoryPlan, recorded: readonly Recorded[]): LockOpera
       const all = [operation, ...earlierSendings(plan, operation, one)];
       return input.op === 'extend' && leasesEnd ? [...all, ...all.map(expiryOf)] : all;
     }
-    const owner = leasesEnd ? id : ANYBODY;
-    const repeats = earlierSendings(plan, operation, one, { op: 'acquire', owner: output === undefined ? owner : id });
-    const expiries = leasesEnd ? [operation, ...repeats].map(expiryOf) : [];
-    if (output === undefined) return [{ ...operation, input: { op: 'acquire', owner } }, ...repeats, ...expiries, releaseOf(operation, owner)];
-    const all = [operation, ...repeats, ...expiries];
+    const owner = output === undefined ? ANYBODY : id;
+    const sent: LockOperation = { ...operation, input: { op: 'acquire', owner } };
+    const repeats = earlierSendings(plan, sent, one);
+    const all = [sent, ...repeats, ...(leasesEnd ? [sent, ...repeats].map(expiryOf) : [])];
+    if (output === undefined) return [...all, releaseOf(operation)];
     // A reply that comes after the lease is not used, and the lock is released.
-    const tooLate = leasesEnd && output.says === 'busy' && operation.return - operation.call >= SHORT_MS - SLACK_MS;
-    if (!tooLate) return all;
-    return [...all, { ...operation, id: `${id}/late`, input: { op: 'acquire', owner }, output: undefined, optional: true }, releaseOf(operation, owner)];
+    const isLate = leasesEnd && output.says === 'busy' && operation.return - operation.call >= SHORT_MS - SLACK_MS;
+    if (!isLate) return all;
+    const late: LockOperation = { ...sent, id: `${id}/late`, input: { op: 'acquire', owner: ANYBODY }, output: undefined };
+    return [...all, { ...late, optional: true }, { ...expiryOf(late), return: Infinity }, releaseOf(operation)];
   });
 }
 
 /** The release that a process sends after an acquisition with an unknown outcome. */
-function releaseOf({ id, call }: Operation, owner: string): LockOperation {
-  return { id: `${id}/release`, call, return: Infinity, input: { op: 'release', of: owner } };
+function releaseOf({ id, call }: Operation): LockOperation {
+  return { id: `${id}/release`, call, return: Infinity, input: { op: 'release', of: ANYBODY } };
 }
 
 /** The end of the lease that an operation set, by Redis' clock. */
 function expiryOf({ id, call, return: end, input }: LockOperation): LockOperation {
   // All sendings of an acquisition have the same owner.
-  const of = input.op === 'acquire' ? (id.split('/')[0] as string) : id;
+  const of = (input.op === 'acquire' ? input.owner : undefined) ?? id;
   return {
     id: `${id}/end`,
     call: call + SHORT_MS - SLACK_MS,

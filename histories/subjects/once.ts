@@ -124,29 +124,24 @@ function operations(plan: HistoryPlan, recorded: readonly Recorded[]): OnceOpera
     if (operation === undefined) return [];
     const { id, input, output } = operation;
     if (input.op === 'peek') return [operation];
-    const owner = leasesEnd ? id : ANYBODY;
-    const unknownClaim = input.op === 'claim' && output === undefined;
-    const shown = unknownClaim ? { ...operation, input: { op: 'claim', owner } as const } : operation;
-    const repeats = earlierSendings(plan, operation, one, ownedBy(input, unknownClaim ? owner : id));
-    const all = [shown, ...repeats, ...(unknownClaim ? [releaseOf(operation, owner)] : [])];
-    return leasesEnd ? [...all, ...[operation, ...repeats].flatMap(endsOf)] : all;
+    const isUnknown = input.op === 'claim' && output === undefined;
+    const owned: OnceInput = input.op === 'claim' ? { op: 'claim', owner: isUnknown ? ANYBODY : id } : input;
+    const sent = { ...operation, input: owned };
+    const repeats = earlierSendings(plan, sent, one);
+    const all = [sent, ...repeats, ...(isUnknown ? [releaseOf(operation)] : [])];
+    return leasesEnd ? [...all, ...[sent, ...repeats].flatMap(endsOf)] : all;
   });
 }
 
-function ownedBy(input: OnceInput, owner: string): OnceInput {
-  return input.op === 'claim' ? { op: 'claim', owner } : input;
-}
-
 /** The release that a process sends after a claim with an unknown outcome. */
-function releaseOf({ id, call }: Operation, owner: string): OnceOperation {
-  return { id: `${id}/release`, call, return: Infinity, input: { op: 'release', of: owner } };
+function releaseOf({ id, call }: Operation): OnceOperation {
+  return { id: `${id}/release`, call, return: Infinity, input: { op: 'release', of: ANYBODY } };
 }
 
 /** The ends of the lease and of the retention that an operation set, by Redis' clock. */
 function endsOf({ id, call, return: end, input, output }: OnceOperation): OnceOperation[] {
   // The sendings of a claim, and of a call of `first`, have the same token.
-  const [first = id] = id.split('/');
-  const of = input.op === 'claim' || input.op === 'first' ? first : id;
+  const of = input.op === 'claim' ? (input.owner ?? id) : input.op === 'first' ? (id.split('/')[0] as string) : id;
   const after = (op: 'expire' | 'forget', ms: number): OnceOperation => ({
     id: `${id}/${op}`,
     call: call + ms - SLACK_MS,

@@ -66,7 +66,10 @@ export function earlierSendings<Op extends Operation>(
   recorded: Recorded,
   input: Op['input'] = operation.input,
 ): Op[] {
-  const count = plan.resend ? Math.min(MOST_REPEATS, recorded.end?.closes ?? MOST_REPEATS) : 0;
+  if (!plan.resend) return [];
+  // A call whose outcome is unknown may also be sent again later.
+  const later = operation.return === Infinity ? 1 : 0;
+  const count = Math.min(MOST_REPEATS, (recorded.end?.closes ?? 0) + later);
   return Array.from({ length: count }, (_, n) => {
     const { id, call, return: end } = operation;
     return { id: `${id}/${n + 1}`, call, return: end, input, optional: true } as Op;
