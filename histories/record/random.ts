@@ -18,7 +18,7 @@ export function below(random: Random, bound: number): number {
 }
 
 /** Returns one of the choices. A choice with twice the weight is returned twice as often. */
-export function choose<T>(random: Random, choices: readonly (readonly [weight: number, choice: T])[]): T {
+export function choose<const T>(random: Random, choices: readonly (readonly [weight: number, choice: T])[]): T {
   let left = random() * choices.reduce((sum, [weight]) => sum + weight, 0);
   for (const [weight, choice] of choices) {
     left -= weight;

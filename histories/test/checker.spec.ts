@@ -45,7 +45,7 @@ describe('the checker', () => {
     const [first, second] = [read(2, 2, 3), read(0, 4, 9)];
     const verdict = check(register, [write(1, 0, 1), first, write(2, 1.5, 8), second, read(7, 10, 11)]);
     expect(verdict.result).toBe('not linearizable');
-    const { prefix } = verdict as { prefix: Event[] };
+    const { prefix } = verdict as { readonly prefix: readonly Event[] };
     expect(prefix.at(-1)).toMatchObject({ kind: 'return', operation: second });
     expect(prefix.map(({ at }) => at)).toEqual([0, 1, 1.5, 2, 3, 4, 8, 9]);
   });
