@@ -71,6 +71,7 @@ function advance<State, Op extends Operation>(
       if (isLegalRead(model, state, key, operation)) done = [...done, operation];
       else open = [...open, operation];
     } else if (done.includes(operation)) done = done.filter((one) => one !== operation);
+    else if (hasNoEffect(model, state, key, operation)) open = open.filter((one) => one !== operation);
     else break;
   }
   return { at, state, key, open, done };
@@ -84,6 +85,17 @@ function withReads<State, Op extends Operation>(
 ): [open: readonly Op[], done: readonly Op[]] {
   const legal = open.filter((operation) => isLegalRead(model, state, key, operation));
   return legal.length === 0 ? [open, done] : [open.filter((one) => !legal.includes(one)), [...done, ...legal]];
+}
+
+/** Returns true for something that happens, but not in this state. */
+function hasNoEffect<State, Op extends Operation>(
+  model: Model<State, Op>,
+  state: State,
+  key: string,
+  operation: Op,
+): boolean {
+  if (model.happens?.(operation) !== true) return false;
+  return model.step(state, operation).every((next) => model.keyOf(next) === key);
 }
 
 function isLegalRead<State, Op extends Operation>(
@@ -111,8 +123,8 @@ function branch<State, Op extends Operation>(
     const left = open.filter((one) => one !== operation);
     for (const after of model.step(state, operation)) {
       const key = model.keyOf(after);
-      // Without an effect, an operation that may be left out is left out.
-      if (mayBeLeftOut(operation) && key === from.key) continue;
+      // Without an effect, an operation that may be left out is left out, and what happens does so later.
+      if (key === from.key && (mayBeLeftOut(operation) || model.happens?.(operation) === true)) continue;
       next.push({ at, state: after, key, open: left, done: [...done, operation] });
     }
   };

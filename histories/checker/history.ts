@@ -28,6 +28,12 @@ export interface Model<State, Op extends Operation = Operation> {
   /** True for an operation that, with its output, never changes a state. The checker then places it as soon as it is legal. */
   reads(operation: Op): boolean;
   /**
+   * True for what happens without a call, such as the end of a lease. It must be legal in every state, and cannot have an effect
+   * after its return, even if it had none before. So the checker places it only where it changes the state. Default: no operation
+   * is.
+   */
+  happens?(operation: Op): boolean;
+  /**
    * Returns the same text for pending operations that are interchangeable, so that the checker tries only one of them. Default: no
    * operation is.
    */

@@ -54,6 +54,10 @@ export class LimiterModel implements Model<LimiterState, LimiterOperation> {
     return input.op === 'peek' || output.refunded === 0 || output.reset === false;
   }
 
+  happens({ input }: LimiterOperation): boolean {
+    return input.op === 'end';
+  }
+
   classOf({ input }: LimiterOperation): string | undefined {
     if (input.op === 'reset' || (input.op === 'end' && input.of === ANY_WINDOW)) return input.op;
     return input.op === 'consume' && input.window === ANY_WINDOW ? `consume ${input.cost}` : undefined;

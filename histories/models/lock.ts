@@ -57,6 +57,10 @@ export class LockModel implements Model<LockState, LockOperation> {
     return !this.rules.leasesEnd && (input.op === 'extend' || output.says === 'lost');
   }
 
+  happens({ input }: LockOperation): boolean {
+    return input.op === 'expire';
+  }
+
   classOf({ input }: LockOperation): string | undefined {
     const owner = input.op === 'acquire' ? input.owner : 'of' in input ? input.of : undefined;
     return input.op === 'force' || owner === ANYBODY ? input.op : undefined;

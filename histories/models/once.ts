@@ -61,6 +61,10 @@ export class OnceModel implements Model<OnceState, OnceOperation> {
     return ['in-progress', 'lost'].includes(output.status) || (input.op === 'claim' && output.status === 'done');
   }
 
+  happens({ input }: OnceOperation): boolean {
+    return input.op === 'expire' || input.op === 'forget';
+  }
+
   classOf({ input }: OnceOperation): string | undefined {
     const owner = input.op === 'claim' ? input.owner : 'of' in input ? input.of : undefined;
     return owner === ANYBODY ? input.op : undefined;
