@@ -105,8 +105,7 @@ function isLegalRead<State, Op extends Operation>(
   operation: Op,
 ): boolean {
   if (!model.reads(operation)) return false;
-  const [next, ...others] = model.step(state, operation);
-  return next !== undefined && others.length === 0 && model.keyOf(next) === key;
+  return model.step(state, operation).some((next) => model.keyOf(next) === key);
 }
 
 /** Adds the configurations after one more operation, so that the most likely one is looked at next. */

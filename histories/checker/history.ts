@@ -25,7 +25,10 @@ export interface Model<State, Op extends Operation = Operation> {
   step(state: State, operation: Op): readonly State[];
   /** Returns a text that is the same for equal states, and differs for others. */
   keyOf(state: State): string;
-  /** True for an operation that, with its output, never changes a state. The checker then places it as soon as it is legal. */
+  /**
+   * True for an operation that, with its output, never changes a state, but may say more about it. The checker places it as soon as
+   * it may leave the state as it is.
+   */
   reads(operation: Op): boolean;
   /**
    * True for what happens without a call, such as the end of a lease. It must be legal in every state, and cannot have an effect

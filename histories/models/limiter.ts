@@ -18,7 +18,10 @@ export interface ConsumeInput {
   readonly window?: string;
 }
 
-/** Windows that began with hits of which nobody knows whether they were counted. They are alike. */
+/**
+ * Windows that began with hits of which nobody knows when they were counted. They are alike. If windows end within the history,
+ * they may end at any time.
+ */
 export const ANY_WINDOW = '?';
 
 export interface LimiterOutput {
@@ -42,7 +45,11 @@ export interface LimiterState {
 export class LimiterModel implements Model<LimiterState, LimiterOperation> {
   readonly start: LimiterState = { window: '', used: 0, charges: {} };
 
-  constructor(private readonly limit: number) {}
+  /** @param windowsEnd true if windows end within the history */
+  constructor(
+    private readonly limit: number,
+    private readonly windowsEnd: boolean,
+  ) {}
 
   keyOf({ window, used, charges }: LimiterState): string {
     return `${window} ${used} ${Object.entries(charges).sort().join(' ')}`;
@@ -59,11 +66,17 @@ export class LimiterModel implements Model<LimiterState, LimiterOperation> {
   }
 
   classOf({ input }: LimiterOperation): string | undefined {
-    if (input.op === 'reset' || (input.op === 'end' && input.of === ANY_WINDOW)) return input.op;
+    if (input.op === 'reset') return 'reset';
     return input.op === 'consume' && input.window === ANY_WINDOW ? `consume ${input.cost}` : undefined;
   }
 
-  step(state: LimiterState, { id, input, output }: LimiterOperation): readonly LimiterState[] {
+  step(state: LimiterState, operation: LimiterOperation): readonly LimiterState[] {
+    const next = this.next(state, operation);
+    if (!this.windowsEnd || state.window !== ANY_WINDOW) return next;
+    return [...next, ...this.next(without(state), operation)];
+  }
+
+  private next(state: LimiterState, { id, input, output }: LimiterOperation): readonly LimiterState[] {
     switch (input.op) {
       case 'consume':
         return this.consume(state, id, input, output);

@@ -8,7 +8,10 @@ export type LockInput =
   /** The lease that an acquisition or extension with this id set has ended, by Redis' clock. */
   | { readonly op: 'expire'; readonly of: string };
 
-/** Owner of acquisitions whose outcome nobody knows. They are alike: their leases end, or they are released later, or never. */
+/**
+ * Owner of acquisitions whose outcome nobody knows. They are alike. Their process releases them later, or their leases end, so they
+ * may be over at any time.
+ */
 export const ANYBODY = '?';
 
 export interface LockOutput {
@@ -62,11 +65,16 @@ export class LockModel implements Model<LockState, LockOperation> {
   }
 
   classOf({ input }: LockOperation): string | undefined {
-    const owner = input.op === 'acquire' ? input.owner : 'of' in input ? input.of : undefined;
-    return input.op === 'force' || owner === ANYBODY ? input.op : undefined;
+    return input.op === 'force' || (input.op === 'acquire' && input.owner === ANYBODY) ? input.op : undefined;
   }
 
-  step(state: LockState, { id, input, output }: LockOperation): readonly LockState[] {
+  step(state: LockState, operation: LockOperation): readonly LockState[] {
+    const next = this.next(state, operation);
+    if (!state.held || state.owner !== ANYBODY) return next;
+    return [...next, ...this.next({ ...state, held: false }, operation)];
+  }
+
+  private next(state: LockState, { id, input, output }: LockOperation): readonly LockState[] {
     switch (input.op) {
       case 'acquire':
         return this.acquire(state, input.owner ?? id, output);

@@ -3,13 +3,24 @@ import type { Model, Operation } from '../checker/history';
 /** `of` is the id of the claim, or of the operation that set the lease or the TTL. */
 export type OnceInput =
   | { readonly op: 'claim'; readonly owner?: string }
-  | { readonly op: 'renew' | 'release'; readonly of: string }
+  | { readonly op: 'release'; readonly of: string }
+  | RenewInput
   | { readonly op: 'confirm'; readonly of: string; readonly result: string }
   | { readonly op: 'peek' | 'first' }
   /** The lease ended, or Redis forgot the id, by Redis' clock. */
   | { readonly op: 'expire' | 'forget'; readonly of: string };
 
-/** Owner of claims whose outcome nobody knows. They are alike: their leases end, or they are released later, or never. */
+export interface RenewInput {
+  readonly op: 'renew';
+  readonly of: string;
+  /** True: the retention may end before the renewed lease does. Then the renewal extends it. Default false. */
+  readonly isLate?: boolean;
+}
+
+/**
+ * Owner of claims whose outcome nobody knows. They are alike. Their process releases them later, or their leases end, so they may be
+ * over at any time.
+ */
 export const ANYBODY = '?';
 
 export interface OnceOutput {
@@ -66,16 +77,22 @@ export class OnceModel implements Model<OnceState, OnceOperation> {
   }
 
   classOf({ input }: OnceOperation): string | undefined {
-    const owner = input.op === 'claim' ? input.owner : 'of' in input ? input.of : undefined;
-    return owner === ANYBODY ? input.op : undefined;
+    return input.op === 'claim' && input.owner === ANYBODY ? input.op : undefined;
   }
 
-  step(state: OnceState, { id, input, output }: OnceOperation): readonly OnceState[] {
+  step(state: OnceState, operation: OnceOperation): readonly OnceState[] {
+    const next = this.next(state, operation);
+    if (state.phase !== 'claimed' || state.owner !== ANYBODY) return next;
+    const over = this.rules.leasesEnd ? [this.expired(state)] : [];
+    return [...next, ...[{ ...state, ...FREE }, ...over].flatMap((after) => this.next(after, operation))];
+  }
+
+  private next(state: OnceState, { id, input, output }: OnceOperation): readonly OnceState[] {
     switch (input.op) {
       case 'claim':
         return this.claim(state, input.owner ?? id, output);
       case 'renew':
-        return this.renew(state, id, input.of, output);
+        return this.renew(state, id, input, output);
       case 'confirm':
         return confirm(state, id, input, output);
       case 'release':
@@ -103,14 +120,18 @@ export class OnceModel implements Model<OnceState, OnceOperation> {
     return state.phase === 'free' && output.fence > fence ? [{ ...claimed, fence: output.fence, exact: true }] : [];
   }
 
-  private renew(state: OnceState, id: string, of: string, output: OnceOutput | undefined): readonly OnceState[] {
+  private renew(
+    state: OnceState,
+    id: string,
+    { of, isLate = false }: RenewInput,
+    output: OnceOutput | undefined,
+  ): readonly OnceState[] {
     const owns = state.phase === 'claimed' && state.owner === of;
     if (output?.status === 'lost') return owns ? [] : [state];
     if (!owns) return [];
     if (!this.rules.leasesEnd) return [state];
-    // A renewal near the end of the retention also extends the TTL.
     const renewed = { ...state, lease: id };
-    return [renewed, { ...renewed, ttl: id }];
+    return isLate ? [renewed, { ...renewed, ttl: id }] : [renewed];
   }
 
   private look(state: OnceState, output: OnceOutput | undefined): readonly OnceState[] {

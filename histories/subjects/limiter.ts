@@ -128,8 +128,10 @@ function consumeOf(plan: HistoryPlan, operation: LimiterOperation, recorded: Rec
   const isUnknown = operation.output === undefined;
   const input: ConsumeInput = { op: 'consume', cost, refunded, ...(isUnknown && { window: ANY_WINDOW }) };
   const repeats = earlierSendings(plan, operation, recorded, isUnknown ? input : { op: 'consume', cost });
-  const begins = operation.output?.allowed === false ? repeats : [{ ...operation, input }, ...repeats];
-  return [{ ...operation, input }, ...repeats, ...(plan.flavour === 'short' ? begins.map(endOf) : [])];
+  const all = [{ ...operation, input }, ...repeats];
+  if (isUnknown || plan.flavour !== 'short') return all;
+  const begins = operation.output?.allowed === false ? repeats : all;
+  return [...all, ...begins.map(endOf)];
 }
 
 /** Two round trips that take as long as a window refund nothing, as README.md says. */
@@ -141,12 +143,12 @@ function timed(plan: HistoryPlan, refund: LimiterOperation, recorded: readonly R
 }
 
 /** The end of the window that began with an operation, by Redis' clock. */
-function endOf({ id, call, return: end, input }: LimiterOperation): LimiterOperation {
+function endOf({ id, call, return: end }: LimiterOperation): LimiterOperation {
   return {
     id: `${id}/end`,
     call: call + SHORT_MS - SLACK_MS,
     return: end + SHORT_MS + SLACK_MS,
-    input: { op: 'end', of: (input as ConsumeInput).window ?? id },
+    input: { op: 'end', of: id },
     output: {},
   };
 }
@@ -157,5 +159,5 @@ export const limiter: Subject = {
   scripts: rateLimitScripts,
   open,
   operations,
-  model: () => new LimiterModel(LIMIT),
+  model: ({ flavour }) => new LimiterModel(LIMIT, flavour === 'short'),
 };

@@ -1,7 +1,6 @@
 import { LockBusyError, LockLostError, LockService, type Lock } from 'luanest/lock';
 import { resolveOptions } from '../../libs/lock/src/lock.options';
 import { lockScripts } from '../../libs/lock/src/lock.scripts';
-import type { Operation } from '../checker/history';
 import { ANYBODY, LockModel, type LockInput, type LockOperation, type LockOutput } from '../models/lock';
 import type { Session, Step } from '../record/client';
 import type { Recorded } from '../record/journal';
@@ -125,25 +124,20 @@ function operations(plan: HistoryPlan, recorded: readonly Recorded[]): LockOpera
     const owner = output === undefined ? ANYBODY : id;
     const sent: LockOperation = { ...operation, input: { op: 'acquire', owner } };
     const repeats = earlierSendings(plan, sent, one);
+    if (output === undefined) return [sent, ...repeats];
     const all = [sent, ...repeats, ...(leasesEnd ? [sent, ...repeats].map(expiryOf) : [])];
-    if (output === undefined) return [...all, releaseOf(operation)];
     // A reply that comes after the lease is not used, and the lock is released.
     const isLate = leasesEnd && output.says === 'busy' && operation.return - operation.call >= SHORT_MS - SLACK_MS;
     if (!isLate) return all;
-    const late: LockOperation = { ...sent, id: `${id}/late`, input: { op: 'acquire', owner: ANYBODY }, output: undefined };
-    return [...all, { ...late, optional: true }, { ...expiryOf(late), return: Infinity }, releaseOf(operation)];
+    const unknown = { op: 'acquire', owner: ANYBODY } as const;
+    return [...all, { ...sent, id: `${id}/late`, input: unknown, output: undefined, optional: true }];
   });
-}
-
-/** The release that a process sends after an acquisition with an unknown outcome. */
-function releaseOf({ id, call }: Operation): LockOperation {
-  return { id: `${id}/release`, call, return: Infinity, input: { op: 'release', of: ANYBODY } };
 }
 
 /** The end of the lease that an operation set, by Redis' clock. */
 function expiryOf({ id, call, return: end, input }: LockOperation): LockOperation {
   // All sendings of an acquisition have the same owner.
-  const of = (input.op === 'acquire' ? input.owner : undefined) ?? id;
+  const of = input.op === 'acquire' ? (input.owner ?? id) : id;
   return {
     id: `${id}/end`,
     call: call + SHORT_MS - SLACK_MS,

@@ -2,7 +2,6 @@ import { OnceService, type Claim } from 'luanest/once';
 import { resolveOptions } from '../../libs/once/src/once.options';
 import { onceScripts } from '../../libs/once/src/once.scripts';
 import { OnceStore } from '../../libs/once/src/once.store';
-import type { Operation } from '../checker/history';
 import { ANYBODY, OnceModel, type OnceInput, type OnceOperation, type OnceOutput } from '../models/once';
 import type { Session, Step } from '../record/client';
 import type { Recorded } from '../record/journal';
@@ -119,23 +118,24 @@ function open({ connection }: BenchContext): Bench {
 
 function operations(plan: HistoryPlan, recorded: readonly Recorded[]): OnceOperation[] {
   const leasesEnd = plan.flavour !== 'long';
+  const claims = new Map(recorded.map((one) => [one.id, one]));
   return recorded.flatMap((one): OnceOperation[] => {
     const operation = operationOf<OnceOperation>(one, ({ op }) => op === 'peek');
     if (operation === undefined) return [];
-    const { id, input, output } = operation;
+    const { input, output } = operation;
     if (input.op === 'peek') return [operation];
     const isUnknown = input.op === 'claim' && output === undefined;
-    const owned: OnceInput = input.op === 'claim' ? { op: 'claim', owner: isUnknown ? ANYBODY : id } : input;
-    const sent = { ...operation, input: owned };
-    const repeats = earlierSendings(plan, sent, one);
-    const all = [sent, ...repeats, ...(isUnknown ? [releaseOf(operation)] : [])];
-    return leasesEnd ? [...all, ...[sent, ...repeats].flatMap(endsOf)] : all;
+    const sent = { ...operation, input: inputOf(operation, isUnknown, claims) };
+    const all = [sent, ...earlierSendings(plan, sent, one)];
+    return leasesEnd && !isUnknown ? [...all, ...all.flatMap(endsOf)] : all;
   });
 }
 
-/** The release that a process sends after a claim with an unknown outcome. */
-function releaseOf({ id, call }: Operation): OnceOperation {
-  return { id: `${id}/release`, call, return: Infinity, input: { op: 'release', of: ANYBODY } };
+function inputOf({ id, input, return: end }: OnceOperation, isUnknown: boolean, claims: Map<string, Recorded>): OnceInput {
+  if (input.op === 'claim') return { op: 'claim', owner: isUnknown ? ANYBODY : id };
+  if (input.op !== 'renew') return input;
+  const claimedAt = claims.get(input.of)?.call ?? 0;
+  return { ...input, isLate: end >= claimedAt + RETENTION_MS - LEASE_MS - SLACK_MS };
 }
 
 /** The ends of the lease and of the retention that an operation set, by Redis' clock. */
@@ -154,7 +154,7 @@ function endsOf({ id, call, return: end, input, output }: OnceOperation): OnceOp
     case 'claim':
       return [after('expire', LEASE_MS), after('forget', RETENTION_MS)];
     case 'renew':
-      return [after('expire', LEASE_MS), after('forget', LEASE_MS)];
+      return [after('expire', LEASE_MS), ...(input.isLate === true ? [after('forget', LEASE_MS)] : [])];
     case 'confirm':
     case 'first':
       return [after('forget', RETENTION_MS)];

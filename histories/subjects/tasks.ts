@@ -22,7 +22,7 @@ const LEASE_MS = 300;
 /** Longer than calls and takes that are repeated after a fault, ms. */
 const TROUBLE_MS = 1_500;
 /** Takes and burials that nobody saw, besides those that the numbers of the attempts show. */
-const UNSEEN = 2;
+const UNSEEN = 8;
 
 interface Payload {
   /** Id of the operation that scheduled the task. */

@@ -97,7 +97,7 @@ describe('compared with all orders', () => {
 
   it.each([
     ['registers', register, registerOperation],
-    ['limits', new LimiterModel(3), limiterOperation],
+    ['limits', new LimiterModel(3, true), limiterOperation],
   ] as const)('finds the same for 3,000 random histories of %s, and the shortest prefix', (_, model, make) => {
     const random = randomOf(1_993);
     const results = { linearizable: 0, other: 0 };
