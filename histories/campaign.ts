@@ -61,7 +61,6 @@ export async function runCampaign(settings: CampaignSettings): Promise<CampaignR
   const violations: Violation[] = [];
   const random = randomOf(seed);
   const rig = await Rig.open({ subjects, workers: WORKERS });
-  log(`open ${tookS().toFixed(1)}`);
   try {
     const wanted = Math.ceil(histories / subjects.length);
     const leftOf = (name: string): number => wanted - (counts.get(name)?.histories ?? 0);
@@ -71,14 +70,10 @@ export async function runCampaign(settings: CampaignSettings): Promise<CampaignR
       const recorded = await rig.record({ ...PACE, plans, seed: seed + 1_000_003 * batch }, FAULTS_OF_BATCH, random, (kind) =>
         faults.set(kind, (faults.get(kind) ?? 0) + 1),
       );
-      const recordedAt = tookS();
       for (const plan of plans) {
-        const from = performance.now();
         const violation = count(plan, recorded.get(plan.key) ?? [], counts.get(plan.subject) as Counts);
         if (violation !== undefined) violations.push(violation);
-        if (performance.now() - from > 300) require('fs').writeFileSync(`/tmp/slow-${plan.key}.json`, JSON.stringify({plan, recorded: recorded.get(plan.key)})), log(`slow ${plan.key} ${plan.flavour} ${plan.resend} ${(performance.now() - from).toFixed(0)}`);
       }
-      log(`recorded ${recordedAt.toFixed(1)}, checked ${tookS().toFixed(1)}, ${JSON.stringify([...counts])}`);
       const total = totalOf(counts);
       log(`${total.histories} histories, ${total.operations} operations, ${violations.length} violations, ${tookS().toFixed(0)} s`);
     }

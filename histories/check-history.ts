@@ -1,8 +1,11 @@
-import { check, type Verdict } from './checker/check';
+import { check, type CheckOptions, type Verdict } from './checker/check';
 import type { Event, Operation } from './checker/history';
 import type { Recorded } from './record/journal';
 import { subjectOf } from './subjects';
 import type { HistoryPlan } from './subjects/subject';
+
+/** Most that is looked at for one history: some seconds. */
+const BOUND: CheckOptions = { configurations: 200_000 };
 
 /** Result of the check of one history. */
 export interface Checked {
@@ -15,10 +18,15 @@ export interface Checked {
   readonly problem?: string;
 }
 
-export function checkHistory(plan: HistoryPlan, recorded: readonly Recorded[], configurations?: number): Checked {
+export function checkHistory(plan: HistoryPlan, recorded: readonly Recorded[], options: CheckOptions = BOUND): Checked {
   const subject = subjectOf(plan.subject);
-  const all = subject.operations(plan, recorded);
-  const verdict = check(subject.model(plan, all), all, configurations === undefined ? {} : { configurations });
+  let verdict: Verdict | undefined;
+  for (const unseen of subject.unseen ?? [0]) {
+    const all = subject.operations(plan, recorded, unseen);
+    verdict = check(subject.model(plan, all), all, options);
+    if (verdict.result === 'linearizable') break;
+  }
+  if (verdict === undefined) throw new Error(`The subject ${plan.subject} has no values of unseen operations.`);
   const counted = recorded.filter(({ end }) => end?.how !== 'no effect');
   const pending = counted.filter(({ end }) => end?.how !== 'returned').length;
   const failed = recorded.find(({ end }) => end?.how === 'failed');

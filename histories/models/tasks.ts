@@ -1,9 +1,10 @@
 import type { Model, Operation } from '../checker/history';
 
 export type TaskInput =
-  | { readonly op: 'schedule'; readonly onConflict: 'keep' | 'replace' }
+  | { readonly op: 'schedule'; readonly onConflict: 'keep' | 'replace'; readonly delayMs: number }
+  | { readonly op: 'reschedule'; readonly delayMs: number }
   | { readonly op: 'cancel'; readonly evenRunning: boolean }
-  | { readonly op: 'reschedule' | 'get' | 'replay' | 'drop' }
+  | { readonly op: 'get' | 'replay' | 'drop' }
   /** A handler began. */
   | TakeInput
   /** A handler ended: it returned, threw, or gave up the task. `of` is the take. */

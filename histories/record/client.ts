@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import type { Connection } from './connection';
-import { nowMs, type End, type Journal } from './journal';
+import { now, nowMs, type End, type Journal } from './journal';
 import { below, type Random } from './random';
 
 /** One operation that a client is about to make. */
@@ -50,7 +50,7 @@ export async function makeStep(
     else if (error instanceof UnknownOutcomeError || error instanceof UnknownResult) end = { how: 'unknown' };
     else end = { how: 'failed', error: String((error as Error).stack ?? error) };
   }
-  journal.end(id, { at: nowMs(), closes: connection.closes - before, ...end } satisfies End);
+  journal.end(id, { ...now(), closes: connection.closes - before, ...end } satisfies End);
   return end.how === 'returned' || end.how === 'no effect';
 }
 

@@ -13,8 +13,11 @@ export interface Recorded {
   readonly end?: End;
 }
 
-/** How an operation ended. `closes`: how often the connection was closed meanwhile, so that the call may have been sent again. */
-export type End = { readonly at: number; readonly closes: number } & (
+/**
+ * How an operation ended. `wallMs`: the same moment as `at`, by the time of day. `closes`: how often the connection was closed
+ * meanwhile, so that the call may have been sent again.
+ */
+export type End = { readonly at: number; readonly wallMs: number; readonly closes: number } & (
   | { readonly how: 'returned'; readonly output: unknown }
   | { readonly how: 'unknown' | 'no effect' }
   /** An error that no fault explains. */
@@ -27,6 +30,10 @@ type Line = (Omit<Recorded, 'end'> & { readonly end?: End }) | { readonly id: st
 /** Monotonic time of this machine, which all its processes share, ms. */
 export function nowMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
+}
+
+export function now(): { readonly at: number; readonly wallMs: number } {
+  return { at: nowMs(), wallMs: Date.now() };
 }
 
 /**

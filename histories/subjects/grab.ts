@@ -119,7 +119,9 @@ function operations(plan: HistoryPlan, recorded: readonly Recorded[]): GrabOpera
     if (operation === undefined) return [];
     const { id, input, output } = operation;
     if (input.op === 'packetOf' || input.op === 'status') return [operation];
-    const all = [operation, ...earlierSendings(plan, operation, one)];
+    // A grab that is sent again after a win returns `already-won`, and a second closing does not close.
+    const isSecond = input.op === 'grab' ? output?.outcome === 'already-won' : output?.closed !== true;
+    const all = [operation, ...(output === undefined || isSecond ? earlierSendings(plan, operation, one) : [])];
     if (output?.state === undefined) return all;
     return [...all, { ...operation, id: `${id}/state`, input: { op: 'state' } }];
   });

@@ -127,7 +127,8 @@ function consumeOf(plan: HistoryPlan, operation: LimiterOperation, recorded: Rec
   const { cost } = operation.input as ConsumeInput;
   const isUnknown = operation.output === undefined;
   const input: ConsumeInput = { op: 'consume', cost, refunded, ...(isUnknown && { window: ANY_WINDOW }) };
-  const repeats = earlierSendings(plan, operation, recorded, isUnknown ? input : { op: 'consume', cost });
+  const repeated: ConsumeInput = isUnknown ? input : { op: 'consume', cost };
+  const repeats = earlierSendings(plan, { ...operation, input: repeated }, recorded);
   const all = [{ ...operation, input }, ...repeats];
   if (isUnknown || plan.flavour !== 'short') return all;
   const begins = operation.output?.allowed === false ? repeats : all;

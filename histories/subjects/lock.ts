@@ -7,6 +7,7 @@ import type { Recorded } from '../record/journal';
 import { choose, type Random } from '../record/random';
 import {
   earlierSendings,
+  narrowed,
   operationOf,
   SLACK_MS,
   type Bench,
@@ -118,12 +119,15 @@ function operations(plan: HistoryPlan, recorded: readonly Recorded[]): LockOpera
     const { id, input, output } = operation;
     if (input.op === 'status') return [operation];
     if (input.op !== 'acquire') {
-      const all = [operation, ...earlierSendings(plan, operation, one)];
+      // After a release that says `released`, an earlier sending had the same effect, or none.
+      const repeats = output?.says === 'released' ? [] : earlierSendings(plan, operation, one);
+      const all = [narrowed(operation, one, momentOf(operation)), ...repeats];
       return input.op === 'extend' && leasesEnd ? [...all, ...all.map(expiryOf)] : all;
     }
     const owner = output === undefined ? ANYBODY : id;
-    const sent: LockOperation = { ...operation, input: { op: 'acquire', owner } };
-    const repeats = earlierSendings(plan, sent, one);
+    const called: LockOperation = { ...operation, input: { op: 'acquire', owner } };
+    const repeats = earlierSendings(plan, called, one);
+    const sent = narrowed(called, one, momentOf(operation));
     if (output === undefined) return [sent, ...repeats];
     const all = [sent, ...repeats, ...(leasesEnd ? [sent, ...repeats].map(expiryOf) : [])];
     // A reply that comes after the lease is not used, and the lock is released.
@@ -132,6 +136,11 @@ function operations(plan: HistoryPlan, recorded: readonly Recorded[]): LockOpera
     const unknown = { op: 'acquire', owner: ANYBODY } as const;
     return [...all, { ...sent, id: `${id}/late`, input: unknown, output: undefined, optional: true }];
   });
+}
+
+/** A fence is Redis' time of the acquisition, in microseconds. */
+function momentOf({ input, output }: LockOperation): number | undefined {
+  return input.op === 'status' || output?.fence === undefined ? undefined : output.fence / 1_000;
 }
 
 /** The end of the lease that an operation set, by Redis' clock. */

@@ -8,6 +8,7 @@ import type { Recorded } from '../record/journal';
 import { choose, type Random } from '../record/random';
 import {
   earlierSendings,
+  narrowed,
   operationOf,
   SLACK_MS,
   type Bench,
@@ -125,10 +126,19 @@ function operations(plan: HistoryPlan, recorded: readonly Recorded[]): OnceOpera
     const { input, output } = operation;
     if (input.op === 'peek') return [operation];
     const isUnknown = input.op === 'claim' && output === undefined;
-    const sent = { ...operation, input: inputOf(operation, isUnknown, claims) };
-    const all = [sent, ...earlierSendings(plan, sent, one)];
+    const called = { ...operation, input: inputOf(operation, isUnknown, claims) };
+    // A fence is Redis' time of the claim, in microseconds.
+    const sent = narrowed(called, one, output?.fence === undefined ? undefined : output.fence / 1_000);
+    const all = [sent, ...(mayRepeat(called, leasesEnd) ? earlierSendings(plan, called, one) : [])];
     return leasesEnd && !isUnknown ? [...all, ...all.flatMap(endsOf)] : all;
   });
+}
+
+/** Returns whether an earlier sending may have had another effect than the last one: it gets the same token, and so its reply. */
+function mayRepeat({ call, return: end, input, output }: OnceOperation, leasesEnd: boolean): boolean {
+  if (output === undefined || output.status === 'lost') return true;
+  if (input.op === 'claim') return leasesEnd && end - call >= LEASE_MS - SLACK_MS;
+  return input.op === 'first' && end - call >= RETENTION_MS - SLACK_MS;
 }
 
 function inputOf({ id, input, return: end }: OnceOperation, isUnknown: boolean, claims: Map<string, Recorded>): OnceInput {

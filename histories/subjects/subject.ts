@@ -44,8 +44,14 @@ export interface Subject {
   readonly flavours: readonly string[];
   readonly scripts: readonly AnyScript[];
   open(context: BenchContext): Promise<Bench> | Bench;
-  /** Returns the operations for the model: what was recorded, and what happens without a call, such as the end of a lease. */
-  operations(plan: HistoryPlan, recorded: readonly Recorded[]): Operation[];
+  /**
+   * Returns the operations for the model: what was recorded, and what happens without a call, such as the end of a lease.
+   *
+   * @param unseen how many operations of processes that died there may be, besides those that the history shows
+   */
+  operations(plan: HistoryPlan, recorded: readonly Recorded[], unseen: number): Operation[];
+  /** Values of `unseen` to try, until one explains the history. Default: 0 only. */
+  readonly unseen?: readonly number[];
   model(plan: HistoryPlan, operations: readonly Operation[]): Model<unknown>;
 }
 
@@ -59,19 +65,28 @@ export function operationOf<Op extends Operation>(
   return isRead(input) ? undefined : ({ id, call, return: Infinity, input } as Op);
 }
 
+/**
+ * Returns an operation that took effect at a known moment by Redis' clock, which is that of this machine.
+ *
+ * @param momentMs ms since 1970; undefined if it is not known
+ */
+export function narrowed<Op extends Operation>(operation: Op, { end }: Recorded, momentMs: number | undefined): Op {
+  if (end === undefined || momentMs === undefined) return operation;
+  const moment = momentMs + end.at - end.wallMs;
+  const call = Math.max(operation.call, moment - SLACK_MS);
+  const last = Math.min(operation.return, moment + SLACK_MS);
+  // With such a moment, the history is not linearizable, and shows it better as it was recorded.
+  return call <= last ? { ...operation, call, return: last } : operation;
+}
+
 /** Returns the earlier sendings of a call that may have been sent again: each may have had an effect, too. */
-export function earlierSendings<Op extends Operation>(
-  plan: HistoryPlan,
-  operation: Op,
-  recorded: Recorded,
-  input: Op['input'] = operation.input,
-): Op[] {
+export function earlierSendings<Op extends Operation>(plan: HistoryPlan, operation: Op, { end: ended }: Recorded): Op[] {
   if (!plan.resend) return [];
   // A call whose outcome is unknown may also be sent again later.
   const later = operation.return === Infinity ? 1 : 0;
-  const count = Math.min(MOST_REPEATS, (recorded.end?.closes ?? 0) + later);
+  const count = Math.min(MOST_REPEATS, (ended?.closes ?? 0) + later);
   return Array.from({ length: count }, (_, n) => {
-    const { id, call, return: end } = operation;
+    const { id, call, return: end, input } = operation;
     return { id: `${id}/${n + 1}`, call, return: end, input, optional: true } as Op;
   });
 }

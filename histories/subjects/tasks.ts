@@ -11,9 +11,9 @@ import { resolveOptions } from '../../libs/delayed-task/src/delayed-task.options
 import { delayedTaskScripts } from '../../libs/delayed-task/src/delayed-task.scripts';
 import { TaskModel, type TaskInput, type TaskOperation, type TaskOutput } from '../models/tasks';
 import type { Session, Step } from '../record/client';
-import { nowMs, type Recorded } from '../record/journal';
+import { now, nowMs, type Recorded } from '../record/journal';
 import { below, choose, type Random } from '../record/random';
-import { operationOf, SLACK_MS, type Bench, type BenchContext, type HistoryPlan, type Subject } from './subject';
+import { narrowed, operationOf, SLACK_MS, type Bench, type BenchContext, type HistoryPlan, type Subject } from './subject';
 
 const FLAVOURS = ['tasks'] as const;
 const NAME = 'job';
@@ -21,8 +21,6 @@ const ATTEMPTS = 3;
 const LEASE_MS = 300;
 /** Longer than calls and takes that are repeated after a fault, ms. */
 const TROUBLE_MS = 1_500;
-/** Takes and burials that nobody saw, besides those that the numbers of the attempts show. */
-const UNSEEN = 8;
 
 interface Payload {
   /** Id of the operation that scheduled the task. */
@@ -60,7 +58,7 @@ class TaskSession implements Session {
       case 'cancel running':
         return cancelStep(tasks, key, kind === 'cancel running');
       case 'reschedule':
-        return stepOf({ op: 'reschedule' }, async () => tasks.reschedule(key, { delayMs }));
+        return stepOf({ op: 'reschedule', delayMs }, async () => tasks.reschedule(key, { delayMs }));
       case 'replay':
         return stepOf({ op: 'replay' }, async () => ({ status: await tasks.replay(key, { delayMs }) }));
       case 'drop':
@@ -69,7 +67,7 @@ class TaskSession implements Session {
   }
 
   private schedule(onConflict: 'keep' | 'replace', delayMs: number): Step {
-    return stepOf({ op: 'schedule', onConflict }, async (plan) => {
+    return stepOf({ op: 'schedule', onConflict, delayMs }, async (plan) => {
       const options = { id: this.plan.key, delayMs, onConflict };
       const { status, runAtMs } = await this.tasks.schedule(NAME, { plan } satisfies Payload, options);
       return { status, runAtMs };
@@ -114,12 +112,12 @@ class Observer {
     const at = nowMs();
     // Redis' clock is that of this machine.
     const wallMs = at - Date.now();
-    const [runAtMs, takenAt] = [task.runAtMs, task.runAtMs + task.lateMs + wallMs - SLACK_MS];
+    const [runAtMs, takenAt] = [task.runAtMs, task.runAtMs + task.lateMs + wallMs];
     const input = { op: 'take', plan, attempt: task.attempt, runAtMs, notBefore: runAtMs + wallMs - SLACK_MS } as const;
     // A take that was sent twice may have had its effect the first time.
-    const call = this.isTroubled(at) ? -Infinity : takenAt;
+    const call = this.isTroubled(at) ? -Infinity : takenAt - SLACK_MS;
     const of = journal.newId();
-    const end = { at, closes: 0, how: 'returned', output: {} } as const;
+    const end = { at: Math.min(at, takenAt + SLACK_MS), wallMs: 0, closes: 0, how: 'returned', output: {} } as const;
     journal.observed({ key: task.id, id: of, client: 'worker', call, input, end });
     await sleep(below(this.random, 20) === 0 ? 150 : below(this.random, 12));
     const op = choose(this.random, [[6, 'succeed'], [4, 'fail'], [1, 'give up']]);
@@ -148,7 +146,7 @@ class Observer {
     this.open.delete(nameOf(queue, task, attempt));
     // It is not known which of several attempts this is.
     if (others.length > 0) return;
-    this.context.journal.end(id, { at: nowMs(), closes: 0, how: 'returned', output: { status: outcome } });
+    this.context.journal.end(id, { ...now(), closes: 0, how: 'returned', output: { status: outcome } });
   };
 
   private readonly failed = (event: unknown): void => {
@@ -188,13 +186,14 @@ async function open(context: BenchContext): Promise<Bench> {
   };
 }
 
-function operations(_: HistoryPlan, recorded: readonly Recorded[]): TaskOperation[] {
+function operations(_: HistoryPlan, recorded: readonly Recorded[], more: number): TaskOperation[] {
   const calls = new Map(recorded.map(({ id, call }) => [id, call]));
   const start = Math.min(...recorded.map(({ call }) => call).filter((call) => typeof call === 'number'));
   const missing = new Map<string, number>();
   const all = recorded.flatMap((one): TaskOperation[] => {
     const operation = operationOf<TaskOperation>(one, ({ op }) => op === 'get');
-    if (operation?.input.op !== 'take') return operation === undefined ? [] : [operation];
+    if (operation === undefined) return [];
+    if (operation.input.op !== 'take') return [narrowed(operation, one, momentOf(operation))];
     const { plan, attempt } = operation.input;
     missing.set(plan, Math.max(attempt, missing.get(plan) ?? 0));
     // JSON has no Infinity: null is a take of which only the plan is known to come before it.
@@ -203,10 +202,16 @@ function operations(_: HistoryPlan, recorded: readonly Recorded[]): TaskOperatio
   });
   for (const { input } of all)
     if (input.op === 'take') missing.set(input.plan, (missing.get(input.plan) ?? 0) - 1);
-  const unseen = UNSEEN + [...missing.values()].reduce((sum, count) => sum + Math.max(0, count), 0);
+  const unseen = more + [...missing.values()].reduce((sum, count) => sum + Math.max(0, count), 0);
   const unseenOf = (op: 'unseen take' | 'bury', count: number): TaskOperation[] =>
     Array.from({ length: count }, (_, n) => ({ id: `${op} ${n}`, call: start, return: Infinity, input: { op } }));
-  return [...all, ...unseenOf('unseen take', unseen), ...unseenOf('bury', UNSEEN)];
+  return [...all, ...unseenOf('unseen take', unseen), ...unseenOf('bury', more)];
+}
+
+/** A task is due at the moment of the call and the delay. */
+function momentOf({ input, output }: TaskOperation): number | undefined {
+  if (!('delayMs' in input) || output?.status === 'kept' || !output?.runAtMs) return undefined;
+  return output.runAtMs - input.delayMs;
 }
 
 export const tasks: Subject = {
@@ -215,5 +220,6 @@ export const tasks: Subject = {
   scripts: delayedTaskScripts,
   open,
   operations,
+  unseen: [2, 4, 8],
   model: () => new TaskModel({ attempts: ATTEMPTS, lease: LEASE_MS - SLACK_MS }),
 };
