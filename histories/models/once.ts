@@ -82,8 +82,8 @@ export class OnceModel implements Model<OnceState, OnceOperation> {
 
   step(state: OnceState, operation: OnceOperation): readonly OnceState[] {
     const next = this.next(state, operation);
-    if (state.phase !== 'claimed' || state.owner !== ANYBODY) return next;
-    const over = this.rules.leasesEnd ? [this.expired(state)] : [];
+    if (state.owner !== ANYBODY || (state.phase !== 'claimed' && state.phase !== 'abandoned')) return next;
+    const over = this.rules.leasesEnd && state.phase === 'claimed' ? [this.expired(state)] : [];
     return [...next, ...[{ ...state, ...FREE }, ...over].flatMap((after) => this.next(after, operation))];
   }
 

@@ -159,7 +159,7 @@ function endsOf({ id, call, return: end, input, output }: OnceOperation): OnceOp
     input: { op, of },
     output: { status: 'unknown' },
   });
-  if (output?.status === 'lost' || output?.status === 'in-progress' || output?.first === false) return [];
+  if (['lost', 'in-progress', 'done'].includes(output?.status ?? '') || output?.first === false) return [];
   switch (input.op) {
     case 'claim':
       return [after('expire', LEASE_MS), after('forget', RETENTION_MS)];
