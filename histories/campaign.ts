@@ -67,15 +67,20 @@ export async function runCampaign(settings: CampaignSettings): Promise<CampaignR
     for (let batch = 1; subjects.some((name) => leftOf(name) > 0) && tookS() < seconds; batch++) {
       const most = Math.ceil(SIDE_BY_SIDE / subjects.length);
       const plans = subjects.flatMap((name) => plansOf(name, batch, Math.min(most, leftOf(name))));
-      const recorded = await rig.record({ ...PACE, plans, seed: seed + 1_000_003 * batch }, FAULTS_OF_BATCH, random, (kind) =>
-        faults.set(kind, (faults.get(kind) ?? 0) + 1),
+      const recorded = await rig.record(
+        { ...PACE, plans, seed: seed + 1_000_003 * batch },
+        FAULTS_OF_BATCH,
+        random,
+        (kind) => faults.set(kind, (faults.get(kind) ?? 0) + 1),
       );
       for (const plan of plans) {
         const violation = count(plan, recorded.get(plan.key) ?? [], counts.get(plan.subject) as Counts);
         if (violation !== undefined) violations.push(violation);
       }
       const total = totalOf(counts);
-      log(`${total.histories} histories, ${total.operations} operations, ${violations.length} violations, ${tookS().toFixed(0)} s`);
+      log(
+        `${total.histories} histories, ${total.operations} operations, ${violations.length} violations, ${tookS().toFixed(0)} s`,
+      );
     }
   } finally {
     await rig.close();

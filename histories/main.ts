@@ -47,7 +47,10 @@ function keep(violation: Violation, quiet: boolean): void {
   mkdirSync(FOLDER, { recursive: true });
   const file = join(FOLDER, `${violation.plan.key}.json`);
   writeFileSync(file, `${JSON.stringify(violation, null, 2)}\n`);
-  if (!quiet) print(`${violation.plan.key} (${violation.plan.flavour}): ${violation.problem}\nnpm run histories -- replay ${file}`);
+  if (!quiet)
+    print(
+      `${violation.plan.key} (${violation.plan.flavour}): ${violation.problem}\nnpm run histories -- replay ${file}`,
+    );
 }
 
 /** Checks a kept history again, and prints it up to the return that no order explains. */

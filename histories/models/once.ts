@@ -24,7 +24,8 @@ export interface RenewInput {
 export const ANYBODY = '?';
 
 export interface OnceOutput {
-  readonly status: 'claimed' | 'in-progress' | 'done' | 'renewed' | 'confirmed' | 'released' | 'lost' | 'unknown' | 'first';
+  readonly status:
+    'claimed' | 'in-progress' | 'done' | 'renewed' | 'confirmed' | 'released' | 'lost' | 'unknown' | 'first';
   readonly fence?: number;
   readonly result?: string;
   readonly confirmed?: boolean;

@@ -41,7 +41,9 @@ export class Player {
 
   static async open(subjects: readonly Subject[], settings: PlayerSettings): Promise<Player> {
     const journal = new Journal(settings.journal, settings.name);
-    const [plain, resend] = await Promise.all([false, true].map((again) => openSide(subjects, settings, journal, again)));
+    const [plain, resend] = await Promise.all(
+      [false, true].map((again) => openSide(subjects, settings, journal, again)),
+    );
     return new Player(journal, plain as Side, resend as Side);
   }
 

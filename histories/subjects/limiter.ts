@@ -51,7 +51,12 @@ class LimiterSession implements Session {
   next(): Step {
     // A refund that is sent twice may take hits of other requests, as README.md says.
     const refunds = this.charged.length > 0 && !this.plan.resend ? 3 : 0;
-    const kind = choose(this.random, [[10, 'consume'], [3, 'peek'], [refunds, 'refund'], [1.2, 'reset']]);
+    const kind = choose(this.random, [
+      [10, 'consume'],
+      [3, 'peek'],
+      [refunds, 'refund'],
+      [1.2, 'reset'],
+    ]);
     if (kind === 'reset') return this.reset();
     if (kind === 'refund') return this.refund(this.charged.pop() as Charged);
     return this.ask(kind, 1 + below(this.random, 3));
@@ -123,7 +128,12 @@ function operations(plan: HistoryPlan, recorded: readonly Recorded[]): LimiterOp
   });
 }
 
-function consumeOf(plan: HistoryPlan, operation: LimiterOperation, recorded: Recorded, refunded: boolean): LimiterOperation[] {
+function consumeOf(
+  plan: HistoryPlan,
+  operation: LimiterOperation,
+  recorded: Recorded,
+  refunded: boolean,
+): LimiterOperation[] {
   const { cost } = operation.input as ConsumeInput;
   const isUnknown = operation.output === undefined;
   const input: ConsumeInput = { op: 'consume', cost, refunded, ...(isUnknown && { window: ANY_WINDOW }) };

@@ -35,8 +35,16 @@ class LockSession implements Session {
     const { held } = this;
     const kind =
       held === undefined
-        ? choose(this.random, [[14, 'acquire'], [4, 'status'], [this.plan.flavour === 'lease' ? 0.5 : 2.5, 'force']])
-        : choose(this.random, [[8, 'release'], [5, 'extend'], [3, 'status']]);
+        ? choose(this.random, [
+            [14, 'acquire'],
+            [4, 'status'],
+            [this.plan.flavour === 'lease' ? 0.5 : 2.5, 'force'],
+          ])
+        : choose(this.random, [
+            [8, 'release'],
+            [5, 'extend'],
+            [3, 'status'],
+          ]);
     if (kind === 'status') return statusStep(this.locks, this.plan.key);
     if (kind === 'force') return this.force();
     if (kind === 'acquire' || held === undefined) return this.acquire();

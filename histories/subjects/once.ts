@@ -38,8 +38,17 @@ class OnceSession implements Session {
     const confirms = this.plan.flavour === 'long' ? 0.7 : 4;
     const kind =
       owned === undefined
-        ? choose(this.random, [[10, 'claim'], [3, 'peek']])
-        : choose(this.random, [[8, 'release'], [confirms, 'confirm'], [5, 'renew'], [2, 'peek'], [1, 'claim']]);
+        ? choose(this.random, [
+            [10, 'claim'],
+            [3, 'peek'],
+          ])
+        : choose(this.random, [
+            [8, 'release'],
+            [confirms, 'confirm'],
+            [5, 'renew'],
+            [2, 'peek'],
+            [1, 'claim'],
+          ]);
     if (kind === 'peek') return peekStep(this.once, this.plan.key);
     if (kind === 'claim' || owned === undefined) return this.claim();
     if (kind === 'renew') return this.renew(owned.claim, owned.id);
@@ -141,7 +150,11 @@ function mayRepeat({ call, return: end, input, output }: OnceOperation, leasesEn
   return input.op === 'first' && end - call >= RETENTION_MS - SLACK_MS;
 }
 
-function inputOf({ id, input, return: end }: OnceOperation, isUnknown: boolean, claims: Map<string, Recorded>): OnceInput {
+function inputOf(
+  { id, input, return: end }: OnceOperation,
+  isUnknown: boolean,
+  claims: Map<string, Recorded>,
+): OnceInput {
   if (input.op === 'claim') return { op: 'claim', owner: isUnknown ? ANYBODY : id };
   if (input.op !== 'renew') return input;
   const claimedAt = claims.get(input.of)?.call ?? 0;

@@ -80,7 +80,11 @@ export function narrowed<Op extends Operation>(operation: Op, { end }: Recorded,
 }
 
 /** Returns the earlier sendings of a call that may have been sent again: each may have had an effect, too. */
-export function earlierSendings<Op extends Operation>(plan: HistoryPlan, operation: Op, { end: ended }: Recorded): Op[] {
+export function earlierSendings<Op extends Operation>(
+  plan: HistoryPlan,
+  operation: Op,
+  { end: ended }: Recorded,
+): Op[] {
   if (!plan.resend) return [];
   // A call whose outcome is unknown may also be sent again later.
   const later = operation.return === Infinity ? 1 : 0;

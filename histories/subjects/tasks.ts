@@ -13,7 +13,15 @@ import { TaskModel, type TaskInput, type TaskOperation, type TaskOutput } from '
 import type { Session, Step } from '../record/client';
 import { now, nowMs, type Recorded } from '../record/journal';
 import { below, choose, type Random } from '../record/random';
-import { narrowed, operationOf, SLACK_MS, type Bench, type BenchContext, type HistoryPlan, type Subject } from './subject';
+import {
+  narrowed,
+  operationOf,
+  SLACK_MS,
+  type Bench,
+  type BenchContext,
+  type HistoryPlan,
+  type Subject,
+} from './subject';
 
 const FLAVOURS = ['tasks'] as const;
 const NAME = 'job';
@@ -120,7 +128,11 @@ class Observer {
     const end = { at: Math.min(at, takenAt + SLACK_MS), wallMs: 0, closes: 0, how: 'returned', output: {} } as const;
     journal.observed({ key: task.id, id: of, client: 'worker', call, input, end });
     await sleep(below(this.random, 20) === 0 ? 150 : below(this.random, 12));
-    const op = choose(this.random, [[6, 'succeed'], [4, 'fail'], [1, 'give up']]);
+    const op = choose(this.random, [
+      [6, 'succeed'],
+      [4, 'fail'],
+      [1, 'give up'],
+    ]);
     const name = nameOf(this.queue, task.id, task.attempt);
     const id = journal.call(task.id, 'worker', { op, of } satisfies TaskInput);
     this.open.set(name, [...(this.open.get(name) ?? []), id]);
@@ -200,8 +212,7 @@ function operations(_: HistoryPlan, recorded: readonly Recorded[], more: number)
     const planned = calls.get(plan) ?? start;
     return [{ ...operation, call: Math.max(planned, (one.call as number | null) ?? planned) }];
   });
-  for (const { input } of all)
-    if (input.op === 'take') missing.set(input.plan, (missing.get(input.plan) ?? 0) - 1);
+  for (const { input } of all) if (input.op === 'take') missing.set(input.plan, (missing.get(input.plan) ?? 0) - 1);
   const unseen = more + [...missing.values()].reduce((sum, count) => sum + Math.max(0, count), 0);
   const unseenOf = (op: 'unseen take' | 'bury', count: number): TaskOperation[] =>
     Array.from({ length: count }, (_, n) => ({ id: `${op} ${n}`, call: start, return: Infinity, input: { op } }));

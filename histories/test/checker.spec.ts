@@ -81,7 +81,12 @@ describe('compared with all orders', () => {
     random() < 0.5 ? write(1 + below(random, 3), 0, 0) : read(below(random, 4), 0, 0);
 
   const limiterOperation = (random: Random, n: number): Operation => {
-    const output = { allowed: random() < 0.7, used: below(random, 5), refunded: below(random, 2), reset: random() < 0.5 };
+    const output = {
+      allowed: random() < 0.7,
+      used: below(random, 5),
+      refunded: below(random, 2),
+      reset: random() < 0.5,
+    };
     const inputs: LimiterOperation['input'][] = [
       { op: 'consume', cost: 1 + below(random, 2), refunded: true },
       { op: 'peek', cost: 1 },
