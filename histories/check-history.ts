@@ -14,7 +14,7 @@ export interface Checked {
   /** Of these, operations with an unknown outcome. */
   readonly pending: number;
   readonly verdict: Verdict;
-  /** What is wrong; undefined if the history is linearizable. */
+  /** Undefined if the history is linearizable. */
   readonly problem?: string;
 }
 

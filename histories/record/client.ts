@@ -13,7 +13,7 @@ export interface Step {
   readonly severalCalls?: boolean;
 }
 
-/** What a client knows, such as the lock that it holds. */
+/** Memory of a client, such as the lock that it holds. It chooses the next call. */
 export interface Session {
   next(): Step;
 }

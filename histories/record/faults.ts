@@ -3,7 +3,7 @@ import type { FaultProxy, RedisServer } from 'luanest/testing/servers';
 import { below, type Random } from './random';
 import type { WorkerProcess } from './worker-process';
 
-/** What happens to processes and links. */
+/** Kinds of faults of processes and links. */
 export const FAULTS = [
   'workers killed (SIGKILL)',
   'workers paused (SIGSTOP)',
@@ -17,7 +17,7 @@ export const FAULTS = [
 ] as const;
 export type FaultKind = (typeof FAULTS)[number];
 
-/** What faults are made to. */
+/** Processes and links that faults are made to. */
 export interface FaultTarget {
   readonly redis: RedisServer;
   /** The present workers. */

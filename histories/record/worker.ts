@@ -8,7 +8,7 @@ export type WorkerMessage =
   | { readonly kind: 'run'; readonly batch: Batch }
   | { readonly kind: 'stop' };
 
-/** What a worker reports. */
+/** Message of a worker to its parent. */
 export type WorkerReport = 'open' | 'ran' | { readonly failed: string };
 
 let player: Player | undefined;

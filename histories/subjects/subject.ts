@@ -10,7 +10,7 @@ export const SLACK_MS = 8;
 /** Most sendings of one call that are looked for, besides the last one. */
 const MOST_REPEATS = 3;
 
-/** What a history is about. It is the history of one key: a lock, a subject of a limit, an id, an activity or a task. */
+/** Plan of a history. It is the history of one key: a lock, a subject of a limit, an id, an activity or a task. */
 export interface HistoryPlan {
   readonly key: string;
   readonly subject: string;

@@ -6,6 +6,13 @@ import { bruteForce, read, register, write, type RegisterOperation } from './reg
 
 const PENDING = Infinity;
 
+/** Ends of windows of random histories are not those of real ones: they may have an effect after their return. */
+class Limits extends LimiterModel {
+  override happens(): boolean {
+    return false;
+  }
+}
+
 describe('the checker', () => {
   const resultOf = (...operations: RegisterOperation[]): string => check(register, operations).result;
 
@@ -102,7 +109,7 @@ describe('compared with all orders', () => {
 
   it.each([
     ['registers', register, registerOperation],
-    ['limits', new LimiterModel(3, true), limiterOperation],
+    ['limits', new Limits(3, true), limiterOperation],
   ] as const)('finds the same for 3,000 random histories of %s, and the shortest prefix', (_, model, make) => {
     const random = randomOf(1_993);
     const results = { linearizable: 0, other: 0 };
@@ -126,4 +133,46 @@ describe('compared with all orders', () => {
       .filter(({ kind }) => kind === 'call')
       .map(({ operation }) => (returned.has(operation) ? operation : { ...operation, return: PENDING }));
   }
+});
+
+describe('what happens without a call', () => {
+  const WINDOW = 6;
+
+  /** Simulates calls that are counted at random moments, and the ends of their windows. */
+  function execution(random: Random): LimiterOperation[] {
+    let [now, startedAt, used] = [0, -WINDOW, 0];
+    return Array.from({ length: 10 }, (_, n) => {
+      now += random() * 3;
+      if (now >= startedAt + WINDOW) used = 0;
+      if (used === 0) startedAt = now;
+      const allowed = used < 3;
+      if (allowed) used += 1;
+      const [call, end] = [now - random() * 4, now + random() * 4];
+      const output = { allowed, used };
+      const consumed: LimiterOperation = { id: `${n}`, call, return: end, input: { op: 'consume', cost: 1 }, output };
+      const ended = {
+        id: `${n}/end`,
+        call: call + WINDOW,
+        return: end + WINDOW,
+        input: { op: 'end', of: `${n}` },
+      } as const;
+      return allowed ? [consumed, { ...ended, output: {} }] : [consumed];
+    }).flat();
+  }
+
+  it('is accepted at its moment, and refused if the outputs say otherwise', () => {
+    const random = randomOf(2_017);
+    const model = new LimiterModel(3, true);
+    let refused = 0;
+    for (let n = 0; n < 1_000; n++) {
+      const operations = execution(random);
+      expect(check(model, operations).result).toBe('linearizable');
+      const at = below(random, operations.length);
+      const wrong = operations.map((one, i) =>
+        i === at && one.input.op === 'consume' ? { ...one, output: { allowed: true, used: 3 } } : one,
+      );
+      if (check(model, wrong).result === 'not linearizable') refused += 1;
+    }
+    expect(refused).toBeGreaterThan(100);
+  });
 });

@@ -35,7 +35,7 @@ export async function play(settings: StageSettings): Promise<StageResult[]> {
   const players = await Promise.all(
     names.map((name, n) => {
       const { port } = proxies[n] as FaultProxy;
-      // Of one process, only one player can tell its own attempts by their events.
+      // All players of a process get all events of attempts, so only one player runs tasks.
       return Player.open([subject], { port, prefix, name, journal: join(folder, name), seeds, works: n === 0 });
     }),
   );
