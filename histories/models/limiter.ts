@@ -121,7 +121,7 @@ function refund(
   const counts = state.used > 0 && state.charges[of] === state.window;
   const hits = counts ? Math.min(cost, state.used) : 0;
   if (output !== undefined && output.refunded !== hits) return [];
-  const { [of]: _, ...charges } = state.charges;
+  const charges = Object.fromEntries(Object.entries(state.charges).filter(([id]) => id !== of));
   const used = state.used - hits;
   return [used === 0 ? { ...without(state), charges } : { ...state, used, charges }];
 }

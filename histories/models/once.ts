@@ -136,18 +136,14 @@ export class OnceModel implements Model<OnceState, OnceOperation> {
   }
 
   private look(state: OnceState, output: OnceOutput | undefined): readonly OnceState[] {
-    switch (output?.status) {
-      case 'unknown':
-        return state.phase === 'free' ? [state] : [];
-      case 'in-progress':
-        if (state.phase !== 'claimed') return [];
-        return output.fence === undefined ? [state] : boundTo(state, output.fence);
-      case 'done':
-        if (output.confirmed !== true) return state.phase === 'abandoned' ? [state] : [];
-        return state.phase === 'done' && state.result === output.result ? [state] : [];
-      default:
-        return [];
+    if (output?.status === 'unknown') return state.phase === 'free' ? [state] : [];
+    if (output?.status === 'in-progress') {
+      if (state.phase !== 'claimed') return [];
+      return output.fence === undefined ? [state] : boundTo(state, output.fence);
     }
+    if (output?.status !== 'done') return [];
+    if (output.confirmed !== true) return state.phase === 'abandoned' ? [state] : [];
+    return state.phase === 'done' && state.result === output.result ? [state] : [];
   }
 
   private expired(state: OnceState): OnceState {

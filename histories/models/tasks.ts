@@ -67,18 +67,8 @@ export class TaskModel implements Model<TaskState, TaskOperation> {
   }
 
   classOf({ input }: TaskOperation): string | undefined {
-    switch (input.op) {
-      case 'cancel':
-        return `cancel ${input.evenRunning}`;
-      case 'schedule':
-      case 'take':
-      case 'succeed':
-      case 'fail':
-      case 'give up':
-        return undefined;
-      default:
-        return input.op;
-    }
+    if (input.op === 'cancel') return `cancel ${input.evenRunning}`;
+    return input.op === 'schedule' || input.op === 'take' || 'of' in input ? undefined : input.op;
   }
 
   step(state: TaskState, operation: TaskOperation): readonly TaskState[] {

@@ -49,7 +49,7 @@ export class Player {
 
   /** Makes what the histories need. */
   async prepare(plans: readonly HistoryPlan[]): Promise<void> {
-    await Promise.all(plans.map((plan) => this.sideOf(plan).bench.prepare?.(plan)));
+    await Promise.all(plans.map(async (plan) => this.sideOf(plan).bench.prepare?.(plan)));
   }
 
   /** Resolves when all clients have made their calls, or after `stop`. */

@@ -41,7 +41,8 @@ class GrabSession implements Session {
         return statusStep(this.packets, this.plan.key);
       case 'close':
         return this.close();
-      default:
+      case 'pause':
+      case 'resume':
         return this.setPaused(kind);
     }
   }

@@ -173,17 +173,10 @@ function endsOf({ id, call, return: end, input, output }: OnceOperation): OnceOp
     output: { status: 'unknown' },
   });
   if (['lost', 'in-progress', 'done'].includes(output?.status ?? '') || output?.first === false) return [];
-  switch (input.op) {
-    case 'claim':
-      return [after('expire', LEASE_MS), after('forget', RETENTION_MS)];
-    case 'renew':
-      return [after('expire', LEASE_MS), ...(input.isLate === true ? [after('forget', LEASE_MS)] : [])];
-    case 'confirm':
-    case 'first':
-      return [after('forget', RETENTION_MS)];
-    default:
-      return [];
-  }
+  if (input.op === 'claim') return [after('expire', LEASE_MS), after('forget', RETENTION_MS)];
+  if (input.op === 'confirm' || input.op === 'first') return [after('forget', RETENTION_MS)];
+  if (input.op !== 'renew') return [];
+  return [after('expire', LEASE_MS), ...(input.isLate === true ? [after('forget', LEASE_MS)] : [])];
 }
 
 export const once: Subject = {

@@ -123,7 +123,7 @@ class Observer {
     const [runAtMs, takenAt] = [task.runAtMs, task.runAtMs + task.lateMs + wallMs];
     const input = { op: 'take', plan, attempt: task.attempt, runAtMs, notBefore: runAtMs + wallMs - SLACK_MS } as const;
     // A take that was sent twice may have had its effect the first time.
-    const call = this.isTroubled(at) ? -Infinity : takenAt - SLACK_MS;
+    const call = this.isTroubled(at) ? 0 : takenAt - SLACK_MS;
     const of = journal.newId();
     const end = { at: Math.min(at, takenAt + SLACK_MS), wallMs: 0, closes: 0, how: 'returned', output: {} } as const;
     journal.observed({ key: task.id, id: of, client: 'worker', call, input, end });
@@ -170,7 +170,7 @@ function nameOf(queue: string, task: string, attempt: number): string {
   return `${queue} ${task} ${attempt}`;
 }
 
-async function open(context: BenchContext): Promise<Bench> {
+function open(context: BenchContext): Bench {
   const queue = context.resend ? 'resend' : 'plain';
   const options = resolveOptions({
     queue,
@@ -200,7 +200,7 @@ async function open(context: BenchContext): Promise<Bench> {
 
 function operations(_: HistoryPlan, recorded: readonly Recorded[], more: number): TaskOperation[] {
   const calls = new Map(recorded.map(({ id, call }) => [id, call]));
-  const start = Math.min(...recorded.map(({ call }) => call).filter((call) => typeof call === 'number'));
+  const start = Math.min(...recorded.map(({ call }) => call).filter((call) => call > 0));
   const missing = new Map<string, number>();
   const all = recorded.flatMap((one): TaskOperation[] => {
     const operation = operationOf<TaskOperation>(one, ({ op }) => op === 'get');
@@ -208,9 +208,8 @@ function operations(_: HistoryPlan, recorded: readonly Recorded[], more: number)
     if (operation.input.op !== 'take') return [narrowed(operation, one, momentOf(operation))];
     const { plan, attempt } = operation.input;
     missing.set(plan, Math.max(attempt, missing.get(plan) ?? 0));
-    // JSON has no Infinity: null is a take of which only the plan is known to come before it.
-    const planned = calls.get(plan) ?? start;
-    return [{ ...operation, call: Math.max(planned, (one.call as number | null) ?? planned) }];
+    // It is not before the task was scheduled.
+    return [{ ...operation, call: Math.max(calls.get(plan) ?? start, one.call) }];
   });
   for (const { input } of all) if (input.op === 'take') missing.set(input.plan, (missing.get(input.plan) ?? 0) - 1);
   const unseen = more + [...missing.values()].reduce((sum, count) => sum + Math.max(0, count), 0);

@@ -58,7 +58,7 @@ describe('the checker', () => {
   });
 
   it('ends at its bound', () => {
-    const writes = Array.from({ length: 12 }, (_, n) => write(n, 0, 100));
+    const writes = Array.from({ length: 9 }, (_, n) => write(n, 0, 100));
     const unread = [...writes, read(99, 101, 102)];
     expect(check(register, unread, { configurations: 50 })).toEqual({ result: 'unknown', configurations: 50 });
     expect(check(register, unread).result).toBe('not linearizable');
@@ -110,10 +110,10 @@ describe('compared with all orders', () => {
   it.each([
     ['registers', register, registerOperation],
     ['limits', new Limits(3, true), limiterOperation],
-  ] as const)('finds the same for 3,000 random histories of %s, and the shortest prefix', (_, model, make) => {
+  ] as const)('finds the same for 2,000 random histories of %s, and the shortest prefix', (_, model, make) => {
     const random = randomOf(1_993);
     const results = { linearizable: 0, other: 0 };
-    for (let n = 0; n < 3_000; n++) {
+    for (let n = 0; n < 2_000; n++) {
       const operations = randomOps(random, make) as never[];
       const verdict = check(model as never, operations);
       expect(verdict.result).toBe(bruteForce(model as never, operations) ? 'linearizable' : 'not linearizable');
@@ -122,7 +122,7 @@ describe('compared with all orders', () => {
       expect(bruteForce(model as never, endedAfter(operations, verdict.prefix.length) as never[])).toBe(false);
       expect(bruteForce(model as never, endedAfter(operations, verdict.prefix.length - 1) as never[])).toBe(true);
     }
-    expect(Math.min(results.linearizable, results.other)).toBeGreaterThan(300);
+    expect(Math.min(results.linearizable, results.other)).toBeGreaterThan(200);
   });
 
   /** Returns what was known of a history after its first events. */

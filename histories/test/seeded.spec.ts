@@ -91,7 +91,8 @@ describe('the checker finds seeded defects', () => {
       variant(grabAlone, ['if grants[1] then', 'if false then']),
     ];
     const lines = await shortest({ subject: grab, flavours: ['open'], seeds: replaced(...forgets) });
-    expect(lines.at(-1)).toContain('"outcome":"won"');
+    // The user wins twice, or a status counts more packets than the users have.
+    expect(lines.at(-1)).toMatch(/"outcome":"won"|"left":/);
   }, 60_000);
 
   it('a take that leaves the task with the waiting ones', async () => {
