@@ -87,7 +87,7 @@ function withReads<State, Op extends Operation>(
   return legal.length === 0 ? [open, done] : [open.filter((one) => !legal.includes(one)), [...done, ...legal]];
 }
 
-/** Returns true for something that happens, but not in this state. */
+/** Returns true for something that happens, but may have no effect in this state. */
 function hasNoEffect<State, Op extends Operation>(
   model: Model<State, Op>,
   state: State,
@@ -95,7 +95,7 @@ function hasNoEffect<State, Op extends Operation>(
   operation: Op,
 ): boolean {
   if (model.happens?.(operation) !== true) return false;
-  return model.step(state, operation).every((next) => model.keyOf(next) === key);
+  return model.step(state, operation).some((next) => model.keyOf(next) === key);
 }
 
 function isLegalRead<State, Op extends Operation>(
