@@ -24,8 +24,9 @@ export interface Counts {
   pending: number;
   /** Configurations that the checker looked at. */
   configurations: number;
-  /** Histories of fewer operations, which do not count. */
+  /** Histories of fewer operations, and histories whose check ended at its bound. They do not count. */
   short: number;
+  undecided: number;
 }
 
 export interface Violation {
@@ -97,7 +98,7 @@ export function totalOf(counts: ReadonlyMap<string, Counts>): Counts {
 }
 
 function emptyCounts(): Counts {
-  return { histories: 0, operations: 0, pending: 0, configurations: 0, short: 0 };
+  return { histories: 0, operations: 0, pending: 0, configurations: 0, short: 0, undecided: 0 };
 }
 
 /** Each flavour in turn, and each with and without repeated calls. */
@@ -115,10 +116,9 @@ function count(plan: HistoryPlan, recorded: readonly Recorded[], counts: Counts)
   const { operations, pending, verdict, problem } = checkHistory(plan, recorded);
   counts.configurations += verdict.configurations;
   if (problem !== undefined) return { plan, problem, recorded };
-  if (operations < FEWEST_OPERATIONS) {
-    counts.short += 1;
-    return undefined;
-  }
+  if (operations < FEWEST_OPERATIONS) counts.short += 1;
+  if (verdict.result === 'unknown') counts.undecided += 1;
+  if (operations < FEWEST_OPERATIONS || verdict.result === 'unknown') return undefined;
   counts.histories += 1;
   counts.operations += operations;
   counts.pending += pending;

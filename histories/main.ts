@@ -39,7 +39,7 @@ async function main(): Promise<void> {
   const figures = { ...total, faults: Object.fromEntries(faults), seconds, violations: violations.length, seed };
   if (quiet) print(JSON.stringify(figures));
   else print(`${total.histories} histories in ${seconds.toFixed(0)} s, ${violations.length} violations, seed ${seed}`);
-  if (name === undefined && values.histories === undefined && values.seconds === undefined) await writeReport(result);
+  if (name === undefined && values.histories === undefined) await writeReport(result);
   if (violations.length > 0) process.exitCode = 1;
 }
 
@@ -59,7 +59,7 @@ function replay(file: string | undefined): void {
   const { plan, recorded } = JSON.parse(readFileSync(file, 'utf8')) as Violation;
   const { verdict, problem } = checkHistory(plan, recorded);
   if (verdict.result === 'not linearizable') print(linesOf(verdict.prefix).join('\n'));
-  print(problem ?? 'The history is linearizable.');
+  print(problem ?? (verdict.result === 'unknown' ? 'The check ended at its bound.' : 'The history is linearizable.'));
 }
 
 function print(text: string): void {

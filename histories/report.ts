@@ -10,16 +10,17 @@ const number = (value: number): string => value.toLocaleString('en');
 export async function writeReport({ counts, faults, violations, seconds, seed }: CampaignResult): Promise<void> {
   const ofSubject = (name: string): number => violations.filter(({ plan }) => plan.subject === name).length;
   const row = (name: string, one: Counts, wrong: number): string =>
-    `| ${[name, one.histories, one.operations, one.pending, one.configurations, wrong].map((cell) => (typeof cell === 'number' ? number(cell) : cell)).join(' | ')} |`;
+    `| ${[name, one.histories, one.operations, one.pending, one.configurations, one.undecided, wrong].map((cell) => (typeof cell === 'number' ? number(cell) : cell)).join(' | ')} |`;
   const total = totalOf(counts);
   const text = `# Histories
 
 Made by \`npm run histories\` on ${new Date().toISOString().slice(0, 10)}, in ${(seconds / 60).toFixed(1)} minutes on ${cpus().length} cores with Node ${process.versions.node}, seed ${seed}. The
 command records concurrent calls of several processes against a real Redis, under faults, and checks each history for
-linearizability. \`histories/README.md\` describes how. A history has at least 50 operations; ${number(total.short)} shorter ones do not count.
+linearizability. \`histories/README.md\` describes how. A history has at least 50 operations; ${number(total.short)} shorter ones do not count, and neither do
+${number(total.undecided)} whose check ended at its bound (undecided).
 
-| subject | histories | operations | pending | configurations | violations |
-| --- | --- | --- | --- | --- | --- |
+| subject | histories | operations | pending | configurations | undecided | violations |
+| --- | --- | --- | --- | --- | --- | --- |
 ${[...counts].map(([name, one]) => row(name, one, ofSubject(name))).join('\n')}
 ${row('**all**', total, violations.length)}
 

@@ -37,13 +37,16 @@ export interface LimiterState {
   /** Id of the operation that began the window; '' without a window. */
   readonly window: string;
   readonly used: number;
-  /** For each operation whose hits are refunded later, the window that it was counted in. */
+  /** Operations of this window whose hits are refunded later, each with the name of the window. */
   readonly charges: Readonly<Record<string, string>>;
 }
 
+/** The end of the window. Its hits never count again. */
+const ENDED: LimiterState = { window: '', used: 0, charges: {} };
+
 /** A fixed window: at most `limit` hits are counted from its first hit to its end. */
 export class LimiterModel implements Model<LimiterState, LimiterOperation> {
-  readonly start: LimiterState = { window: '', used: 0, charges: {} };
+  readonly start = ENDED;
 
   /** @param windowsEnd true if windows end within the history */
   constructor(
@@ -73,7 +76,7 @@ export class LimiterModel implements Model<LimiterState, LimiterOperation> {
   step(state: LimiterState, operation: LimiterOperation): readonly LimiterState[] {
     const next = this.next(state, operation);
     if (!this.windowsEnd || state.window !== ANY_WINDOW) return next;
-    return [...next, ...this.next(without(state), operation)];
+    return [...next, ...this.next(ENDED, operation)];
   }
 
   private next(state: LimiterState, { id, input, output }: LimiterOperation): readonly LimiterState[] {
@@ -87,7 +90,7 @@ export class LimiterModel implements Model<LimiterState, LimiterOperation> {
       case 'reset':
         return reset(state, output);
       case 'end':
-        return [state.window === input.of ? without(state) : state];
+        return [state.window === input.of ? ENDED : state];
     }
   }
 
@@ -123,14 +126,10 @@ function refund(
   if (output !== undefined && output.refunded !== hits) return [];
   const charges = Object.fromEntries(Object.entries(state.charges).filter(([id]) => id !== of));
   const used = state.used - hits;
-  return [used === 0 ? { ...without(state), charges } : { ...state, used, charges }];
+  return [used === 0 ? ENDED : { ...state, used, charges }];
 }
 
 function reset(state: LimiterState, output: LimiterOutput | undefined): readonly LimiterState[] {
   if (output !== undefined && output.reset !== state.used > 0) return [];
-  return [without(state)];
-}
-
-function without({ charges }: LimiterState): LimiterState {
-  return { window: '', used: 0, charges };
+  return [ENDED];
 }

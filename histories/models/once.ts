@@ -114,10 +114,11 @@ export class OnceModel implements Model<OnceState, OnceOperation> {
     const { fence } = state;
     const claimed = { ...state, phase: 'claimed', owner, lease: owner, ttl: owner, result: '' } as const;
     if (output === undefined) return state.phase === 'free' ? [{ ...claimed, exact: false }] : [];
-    if (output.status !== 'claimed') return state.owner === owner ? [] : this.look(state, output);
+    const owns = state.phase === 'claimed' && state.owner === owner;
+    if (output.status !== 'claimed') return owns ? [] : this.look(state, output);
     if (output.fence === undefined) return [];
     // The call was sent twice, and its first reply was lost.
-    if (state.phase === 'claimed' && state.owner === owner) return boundTo(state, output.fence);
+    if (owns) return boundTo(state, output.fence);
     return state.phase === 'free' && output.fence > fence ? [{ ...claimed, fence: output.fence, exact: true }] : [];
   }
 
