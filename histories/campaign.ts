@@ -46,7 +46,7 @@ export interface CampaignResult {
 /** A history counts from so many operations on. */
 const FEWEST_OPERATIONS = 50;
 /** Histories that are recorded side by side. */
-const SIDE_BY_SIDE = 125;
+const SIDE_BY_SIDE = 250;
 const WORKERS = 3;
 const PACE = { rounds: 7, roundMs: 280, calls: 2, clients: 2 };
 /** Faults of each batch. */

@@ -29,17 +29,21 @@ export interface ConnectionSettings {
 
 /** A client with a registry, as an app makes them. */
 export class Connection {
-  /** How often the connection was closed. */
+  /** How often a connection was closed on which calls can have been sent. */
   closes = 0;
   /** When it was closed last, by `nowMs`. */
   closedAt = -Infinity;
+  private ready = false;
 
   private constructor(
     private readonly client: Redis,
     readonly registry: ScriptRegistry,
   ) {
+    client.on('ready', () => (this.ready = true));
     client.on('close', () => {
-      this.closes += 1;
+      // Nothing was sent on a connection that was refused.
+      if (this.ready) this.closes += 1;
+      this.ready = false;
       this.closedAt = nowMs();
     });
   }
@@ -59,6 +63,7 @@ export class Connection {
     for (const seed of seeds) plant(registry, seed);
     const connection = new Connection(client, registry);
     await registry.onModuleInit();
+    connection.ready = client.status === 'ready';
     return connection;
   }
 
