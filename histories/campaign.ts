@@ -14,6 +14,8 @@ export interface CampaignSettings {
   readonly seconds?: number | undefined;
   readonly seed: number;
   readonly log: (line: string) => void;
+  /** Called for each violation, at once. */
+  readonly violated: (violation: Violation) => void;
 }
 
 /** Histories of a subject, or of all. */
@@ -46,7 +48,7 @@ export interface CampaignResult {
 /** A history counts from so many operations on. */
 const FEWEST_OPERATIONS = 50;
 /** Histories that are recorded side by side. */
-const SIDE_BY_SIDE = 250;
+const SIDE_BY_SIDE = 200;
 const WORKERS = 3;
 const PACE = { rounds: 7, roundMs: 280, calls: 2, clients: 2 };
 /** Faults of each batch. */
@@ -54,7 +56,7 @@ const FAULTS_OF_BATCH: readonly FaultKind[] = [...FAULTS, 'links cut', 'links cu
 
 /** Records histories batch by batch, and checks each batch before the next one. */
 export async function runCampaign(settings: CampaignSettings): Promise<CampaignResult> {
-  const { subjects, histories, seconds = Infinity, seed, log } = settings;
+  const { subjects, histories, seconds = Infinity, seed, log, violated } = settings;
   const started = performance.now();
   const tookS = (): number => (performance.now() - started) / 1_000;
   const counts = new Map(subjects.map((name) => [name, emptyCounts()]));
@@ -76,7 +78,9 @@ export async function runCampaign(settings: CampaignSettings): Promise<CampaignR
       );
       for (const plan of plans) {
         const violation = count(plan, recorded.get(plan.key) ?? [], counts.get(plan.subject) as Counts);
-        if (violation !== undefined) violations.push(violation);
+        if (violation === undefined) continue;
+        violations.push(violation);
+        violated(violation);
       }
       const total = totalOf(counts);
       log(

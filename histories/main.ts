@@ -32,9 +32,9 @@ async function main(): Promise<void> {
     seconds: values.seconds === undefined ? undefined : Number(values.seconds),
     seed: Number(values.seed ?? Math.floor(Math.random() * 2 ** 31)),
     log: (line) => quiet || print(line),
+    violated: (violation) => keep(violation, quiet),
   });
   const { seed, seconds, faults, violations } = result;
-  for (const violation of violations) keep(violation, quiet);
   const total = totalOf(result.counts);
   const figures = { ...total, faults: Object.fromEntries(faults), seconds, violations: violations.length, seed };
   if (quiet) print(JSON.stringify(figures));

@@ -27,7 +27,7 @@ ${row('**all**', total, violations.length)}
 - **pending**: operations whose outcome nobody knows, because the reply was lost, came too late, or the process was killed.
 - **configurations**: what the checker looked at: the operations that have taken effect, and the state.
 
-Faults. Each batch of 250 histories had all of them:
+Faults. Each batch of 200 histories had all of them:
 
 | fault | how often |
 | --- | --- |

@@ -96,9 +96,7 @@ export class TaskModel implements Model<TaskState, TaskOperation> {
       case 'unseen take':
         return this.take(state, operation);
       case 'bury':
-        return state.phase === 'running' && state.attempts >= this.rules.attempts
-          ? [{ ...state, phase: 'dead', take: '' }]
-          : [];
+        return state.phase === 'running' && state.attempts >= this.rules.attempts ? [{ ...state, phase: 'dead' }] : [];
       case 'succeed':
       case 'fail':
       case 'give up':
@@ -135,6 +133,8 @@ export class TaskModel implements Model<TaskState, TaskOperation> {
   ): readonly TaskState[] {
     const isLast = how === 'give up' || state.attempts >= this.rules.attempts;
     const status = how === 'succeed' ? 'done' : isLast ? 'dead' : 'retried';
+    // The lease of the last attempt ended first. The failure finds the task dead, with its own token.
+    if (state.phase === 'dead' && state.take === of && output?.status === 'dead') return [state];
     // A call that is sent again after a lost reply finds its own effect, and returns `lost`.
     if (state.phase !== 'running' || state.take !== of) return output?.status === 'lost' ? [state] : [];
     if (output !== undefined && output.status !== 'lost' && output.status !== status) return [];
