@@ -1,6 +1,6 @@
 import type { LibScripts, Mutant } from './lua/scripts';
-import { hashOf, survivorOf, type FileResult, type Survivor } from './results';
-import type { Coverage, Order, Outcome } from './run/messages';
+import { hashOf, reasonFor, survivorOf, type Equivalent, type FileResult, type Survivor } from './results';
+import type { Coverage, Order, Outcome, TestFiles } from './run/messages';
 import { WorkerProcess } from './run/worker-process';
 
 /** Most time for all tests on one mutant, ms. */
@@ -12,17 +12,18 @@ const TEST_LIMIT_MS = 60_000;
 /** Runs the tests of a lib on the mutants of its scripts. */
 export class LibRun {
   private readonly workers: readonly WorkerProcess[];
+  private readonly mutants: readonly Mutant[];
   private coverage: readonly Coverage[] = [];
   /** How many mutants a test has killed, by test and file. */
   private readonly kills = new Map<string, number>();
 
-  /** @param real true if the tests run on real servers */
   constructor(
     private readonly scripts: LibScripts,
     workers: number,
-    real: boolean,
+    private readonly files: TestFiles,
   ) {
-    this.workers = Array.from({ length: workers }, () => new WorkerProcess(scripts.lib, real));
+    this.mutants = scripts.mutants();
+    this.workers = Array.from({ length: workers }, () => new WorkerProcess(scripts.lib, files));
   }
 
   /** The tests that can be used. */
@@ -34,11 +35,10 @@ export class LibRun {
     for (const worker of this.workers) worker.stop();
   }
 
-  /** Runs all tests, but those of `except`, on the unchanged scripts. @returns those that cannot be used */
-  async cover(except: readonly string[] = []): Promise<readonly Coverage[]> {
+  /** Runs all tests on the unchanged scripts. @returns those that cannot be used */
+  async cover(): Promise<readonly Coverage[]> {
     const [first] = this.workers;
-    const listed = (await first?.ask<readonly string[]>({ kind: 'list' }, MUTANT_LIMIT_MS)) ?? [];
-    const tests = listed.filter((test) => !except.includes(test));
+    const tests = (await first?.ask<readonly string[]>({ kind: 'list' }, MUTANT_LIMIT_MS)) ?? [];
     const all = await this.share(tests, async (worker, test): Promise<Coverage> => {
       const covered = await worker.ask<Coverage>({ kind: 'cover', test }, TEST_LIMIT_MS);
       return covered ?? { test, virtualMs: 0, realMs: 0, ran: [], failure: 'it did not end in time' };
@@ -47,36 +47,42 @@ export class LibRun {
     return all.filter(({ failure }) => failure !== undefined);
   }
 
-  /** Measures the mutants of one file; with `again` only those that survived then. */
-  async measure(path: string, again?: FileResult): Promise<FileResult> {
+  /** Measures the mutants of one file; with `again` only those that survived then, but for the equivalent ones. */
+  async measure(path: string, again: FileResult | undefined, equivalents: readonly Equivalent[]): Promise<FileResult> {
     const file = this.scripts.files.findIndex((one) => one.path === path);
-    const wanted = ({ line, kind, nth }: Pick<Mutant, 'line' | 'kind' | 'nth'>): boolean =>
-      again === undefined || again.survivors.some((one) => one.line === line && one.kind === kind && one.nth === nth);
-    const all = this.scripts.mutants();
-    const mutants = all.flatMap((mutant, index) => (mutant.path === path ? [{ mutant, index }] : []));
-    const survivors: Survivor[] = [];
+    const before = new Map(again?.survivors.map((one) => [idOf(one), one]));
+    const survivors = before.size === 0 ? [] : [...before.values()].filter((one) => reasonFor(path, one, equivalents));
+    const kept = new Set(survivors.map(idOf));
+    const mutants = this.mutants.flatMap((mutant, index) => (mutant.path === path ? [{ mutant, index }] : []));
+    const chosen = mutants.filter(
+      ({ mutant }) => again === undefined || (before.has(idOf(mutant)) && !kept.has(idOf(mutant))),
+    );
     let timeouts = again?.timeouts ?? 0;
-    const chosen = mutants.filter(({ mutant }) => wanted(mutant));
     await this.share(chosen, async (worker, { mutant, index }) => {
       const orders = this.ordersFor(mutant, file);
-      const asked = { kind: 'mutant', index, orders } as const;
-      const outcome: Outcome =
-        orders.length === 0
-          ? { megabytes: 0 }
-          : ((await worker.ask<Outcome>(asked, MUTANT_LIMIT_MS)) ?? {
-              killer: '',
-              failure: 'took too long',
-              megabytes: 0,
-            });
+      const outcome = await this.outcomeOf(worker, index, orders);
       if (outcome.megabytes > MOST_MEGABYTES) worker.stop();
-      if (outcome.killer === undefined)
-        survivors.push(survivorOf(mutant, this.scripts, orders.length > 0 || again !== undefined));
-      else this.kills.set(outcome.killer + path, (this.kills.get(outcome.killer + path) ?? 0) + 1);
+      if (outcome.killer === undefined) {
+        const covered = orders.length > 0 || before.get(idOf(mutant))?.covered === true;
+        survivors.push(survivorOf(mutant, this.scripts, covered));
+      } else this.kills.set(outcome.killer + path, (this.kills.get(outcome.killer + path) ?? 0) + 1);
       if (outcome.failure?.includes('took too long')) timeouts++;
     });
     survivors.sort((one, other) => one.line - other.line || one.kind.localeCompare(other.kind) || one.nth - other.nth);
-    const hash = hashOf(this.scripts.files[file]?.text ?? '');
-    return { hash, mutants: mutants.length, killed: mutants.length - survivors.length, timeouts, survivors };
+    return {
+      hash: hashOf(this.scripts.files[file]?.text ?? ''),
+      mutants: mutants.length,
+      killed: mutants.length - survivors.length,
+      timeouts,
+      complete: this.files === 'others',
+      survivors,
+    };
+  }
+
+  private async outcomeOf(worker: WorkerProcess, index: number, orders: readonly Order[]): Promise<Outcome> {
+    if (orders.length === 0) return { megabytes: 0 };
+    const outcome = await worker.ask<Outcome>({ kind: 'mutant', index, orders }, MUTANT_LIMIT_MS);
+    return outcome ?? { killer: '', failure: 'took too long', megabytes: 0 };
   }
 
   /** Returns the tests that run the statement: those that have killed mutants of this file, and short ones, first. */
@@ -84,7 +90,7 @@ export class LibRun {
     const mark = `${file}:${statement}`;
     const cost = ({ test, realMs }: Coverage): number => (realMs + 5) / (1 + 4 * (this.kills.get(test + path) ?? 0));
     return this.coverage
-      .filter(({ ran }) => ran.includes(mark) || ran.includes(`${file}:*`))
+      .filter(({ ran }) => ran.includes(mark))
       .sort((one, other) => cost(one) - cost(other))
       .map(({ test, virtualMs, realMs }) => ({
         test,
@@ -107,4 +113,9 @@ export class LibRun {
     );
     return results;
   }
+}
+
+/** Identifies a mutant among those of its file. */
+function idOf({ line, kind, nth }: Pick<Survivor, 'line' | 'kind' | 'nth'>): string {
+  return `${line} ${kind} ${nth}`;
 }

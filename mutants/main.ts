@@ -1,19 +1,25 @@
-// npm run mutants -- [lib...] [--changed] [--again] [--memory] [--json] [--workers N]
+// npm run mutants -- [lib...] [--changed] [--again] [--states] [--seconds S] [--json] [--workers N]
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { LibRun } from './lib-run';
 import { LibScripts } from './lua/scripts';
-import { startServers } from './real-servers';
 import { writeReport } from './report';
-import { hashOf, outdated, readEquivalents, readResult, writeResult, type FileResult } from './results';
+import type { TestFiles } from './run/messages';
+import * as results from './results';
+
+/** Score that each lib needs, %. */
+const LEAST_SCORE = 95;
 
 interface Settings {
   /** True: files that were measured are not measured again. */
   readonly changed: boolean;
   /** True: but their survivors are. */
   readonly again: boolean;
-  /** True: survivors do not get the tests that need real servers. */
-  readonly onlyMemory: boolean;
+  /** True: survivors of the tests of states do not get the other tests. */
+  readonly onlyStates: boolean;
+  /** Time by performance.now() after which no further file is begun. */
+  readonly endMs: number;
+  readonly equivalents: readonly results.Equivalent[];
   readonly workers: number;
   readonly log: (line: string) => void;
 }
@@ -25,7 +31,8 @@ async function main(): Promise<void> {
     options: {
       changed: { type: 'boolean' },
       again: { type: 'boolean' },
-      memory: { type: 'boolean' },
+      states: { type: 'boolean' },
+      seconds: { type: 'string' },
       json: { type: 'boolean' },
       workers: { type: 'string' },
     },
@@ -34,13 +41,16 @@ async function main(): Promise<void> {
   const unknown = positionals.find((lib) => !all.has(lib));
   if (unknown !== undefined)
     throw new Error(`There is no lib "${unknown}" with scripts. Libs: ${[...all.keys()].join(', ')}.`);
-  const wrong = outdated(readEquivalents(), all.values());
+  const equivalents = results.readEquivalents();
+  const wrong = results.outdated(equivalents, all.values());
   if (wrong.length > 0)
     throw new Error(`mutants/equivalent.json has entries that match no mutant: ${JSON.stringify(wrong)}`);
   const settings: Settings = {
     changed: values.changed === true || values.again === true,
     again: values.again === true,
-    onlyMemory: values.memory === true,
+    onlyStates: values.states === true,
+    endMs: performance.now() + 1_000 * Number(values.seconds ?? Infinity),
+    equivalents,
     workers: Number(values.workers ?? availableParallelism()),
     log: (line) => values.json !== true && print(line),
   };
@@ -49,66 +59,67 @@ async function main(): Promise<void> {
   const total = writeReport(all);
   if (values.json === true) print(JSON.stringify(total));
   else print(`${total.mutants} mutants, ${total.killed} killed, ${total.survivors} survivors`);
+  const weak = [...total.scores].filter(([, score]) => score < LEAST_SCORE).map(([lib, score]) => `${lib} ${score} %`);
+  if (weak.length > 0) throw new Error(`Scores below ${LEAST_SCORE} %: ${weak.join(', ')}. See test/MUTANTS.md.`);
 }
 
 /** Measures the files of a lib that are not known yet, and writes what is known after each file. */
 async function runLib(scripts: LibScripts, settings: Settings): Promise<void> {
   const { lib } = scripts;
-  const before = settings.changed ? readResult(lib) : undefined;
-  const known = new Map<string, FileResult>(
+  const before = settings.changed ? results.readResult(lib) : undefined;
+  const known = new Map<string, results.FileResult>(
     scripts.files.flatMap(({ path, text }) => {
       const file = before?.files[path];
-      return file !== undefined && file.hash === hashOf(text) ? [[path, file] as const] : [];
+      return file !== undefined && file.hash === results.hashOf(text) ? [[path, file] as const] : [];
     }),
   );
-  const wanted = scripts.files
-    .map(({ path }) => path)
-    .filter((path) => !known.has(path) || (settings.again && known.get(path)?.survivors.length !== 0));
-  const survived = (): string[] => [...known].filter(([, file]) => needsRealServers(file)).map(([path]) => path);
-  if (wanted.length === 0 && (settings.onlyMemory || survived().length === 0)) {
-    return settings.log(`${lib}: no changed scripts`);
-  }
+  const survives = (path: string): boolean =>
+    known.get(path)?.survivors.some((one) => !results.reasonFor(path, one, settings.equivalents)) === true;
+  const paths = scripts.files.map(({ path }) => path);
   const started = performance.now();
-  const memory = new LibRun(scripts, settings.workers, false);
-  const real = new LibRun(scripts, settings.workers, true);
-  const measure = async (run: LibRun, path: string): Promise<void> => {
-    const from = performance.now();
-    const again = known.get(path);
-    const result = await run.measure(path, again);
-    known.set(path, run === real ? { ...result, real: true } : result);
-    writeResult(lib, {
-      measured: new Date().toISOString().slice(0, 10),
-      seconds: Math.round((before?.seconds ?? 0) + (performance.now() - started) / 1000),
-      tests: memory.usable.length + real.usable.length,
-      workers: settings.workers,
-      files: Object.fromEntries([...known].sort()),
-    });
-    const { mutants, survivors, timeouts } = result;
-    const took = `${seconds(from)}${run === real ? ', on real servers' : ''}`;
-    settings.log(`${path}: ${mutants} mutants, ${survivors.length} survivors, ${timeouts} by time, ${took}`);
+  let tests = 0;
+  const measure = async (files: TestFiles, wanted: readonly string[]): Promise<void> => {
+    if (wanted.length === 0) return;
+    const run = new LibRun(scripts, settings.workers, files);
+    try {
+      await cover(run, `${lib}, ${files === 'states' ? 'tests of states' : 'other tests'}`, settings);
+      tests += run.usable.length;
+      for (const path of wanted) {
+        if (performance.now() > settings.endMs) return settings.log(`${path}: no time left`);
+        const from = performance.now();
+        const result = await run.measure(path, known.get(path), settings.equivalents);
+        known.set(path, result);
+        results.writeResult(lib, {
+          measured: new Date().toISOString().slice(0, 10),
+          seconds: Math.round((before?.seconds ?? 0) + (performance.now() - started) / 1000),
+          tests: Math.max(tests, before?.tests ?? 0),
+          workers: settings.workers,
+          files: Object.fromEntries([...known].sort()),
+        });
+        const { mutants, survivors, timeouts } = result;
+        settings.log(
+          `${path}: ${mutants} mutants, ${survivors.length} survivors, ${timeouts} by time, ${seconds(from)}`,
+        );
+      }
+    } finally {
+      run.stop();
+    }
   };
-  let stopServers = (): Promise<void> => Promise.resolve();
-  try {
-    await cover(memory, [], `${lib} in memory`, settings);
-    for (const path of wanted) await measure(memory, path);
-    if (settings.onlyMemory || survived().length === 0) return;
-    stopServers = await startServers();
-    await cover(real, memory.usable, `${lib} on real servers`, settings);
-    for (const path of survived()) await measure(real, path);
-  } finally {
-    memory.stop();
-    real.stop();
-    await stopServers();
-  }
+  // Tests of states are short and find most mutants. Only what survives them gets the other tests.
+  await measure(
+    'states',
+    paths.filter((path) => !known.has(path) || (settings.again && survives(path))),
+  );
+  await measure(
+    'others',
+    settings.onlyStates ? [] : paths.filter((path) => known.get(path)?.complete === false && survives(path)),
+  );
+  if (tests === 0) settings.log(`${lib}: no changed scripts`);
 }
 
-function needsRealServers({ real, survivors }: FileResult): boolean {
-  return real !== true && survivors.length > 0;
-}
-
-async function cover(run: LibRun, except: readonly string[], what: string, { log }: Settings): Promise<void> {
+async function cover(run: LibRun, what: string, { log }: Settings): Promise<void> {
   const from = performance.now();
-  const failing = await run.cover(except);
+  const failing = await run.cover();
   log(`${what}: ${run.usable.length} tests, ${seconds(from)}`);
   for (const { test, failure } of failing) log(`  not used: ${test}: ${failure?.split('\n', 1)[0]}`);
 }

@@ -14,8 +14,8 @@ export interface Total {
 
 const PATH = join(ROOT, 'test', 'MUTANTS.md');
 
-/** Writes test/MUTANTS.md from what was measured for the present scripts. @returns the sums */
-export function writeReport(libs: ReadonlyMap<string, LibScripts>): Total {
+/** Writes test/MUTANTS.md from what was measured for the present scripts. @returns the sums, and the scores of the libs */
+export function writeReport(libs: ReadonlyMap<string, LibScripts>): Total & { scores: ReadonlyMap<string, number> } {
   const measured = [...libs].map(([lib, scripts]) => ({ lib, scripts, result: readResult(lib) }));
   const rows = measured.map(({ lib, scripts, result }) => ({ lib, result, total: totalOf(scripts, result), scripts }));
   const sum = add(rows.map(({ total }) => total));
@@ -26,7 +26,8 @@ export function writeReport(libs: ReadonlyMap<string, LibScripts>): Total {
     'off by one, a TTL not set, a key swapped. A mutant is killed if a test fails on it.',
     '',
     'The tests are those of the lib that need no real server, on the in-memory server of `libs/testing`. Their time passes only',
-    'while they have nothing to do. A mutant gets each test that runs its statement, until one fails.',
+    'while they have nothing to do. A mutant first gets the tests of single scripts in exact states (`states*.spec.ts`) that run',
+    'its statement. If it survives, it gets all other tests that run it, until one fails. No real server is used.',
     '',
     'Score: killed mutants of those that are not equivalent. A mutant is equivalent if it cannot change what a caller or a key',
     'shows: the reasons are below, from `mutants/equivalent.json`.',
@@ -59,7 +60,7 @@ export function writeReport(libs: ReadonlyMap<string, LibScripts>): Total {
     ...rows.flatMap(({ lib, scripts, result }) => survivorsOf(lib, scripts, result)),
   ];
   writeFileSync(PATH, `${lines.join('\n').trimEnd()}\n`);
-  return sum;
+  return { ...sum, scores: new Map(rows.map(({ lib, total }) => [lib, total.score])) };
 }
 
 function figures({ mutants, killed, equivalent, survivors, score }: Total): string[] {

@@ -24,8 +24,8 @@ export interface FileResult {
   readonly killed: number;
   /** Of those killed: by a test that did not end in time. */
   readonly timeouts: number;
-  /** True if the survivors got the tests that need real servers, too. */
-  readonly real?: boolean;
+  /** True if the survivors got all tests of the lib, not only those of exact states. */
+  readonly complete: boolean;
   readonly survivors: readonly Survivor[];
 }
 

@@ -101,14 +101,6 @@ export class LibScripts {
     );
   }
 
-  /** Returns the indexes of the files of a script. @param key of the unchanged script */
-  filesOf(key: string): number[] {
-    const script = this.scripts.find((one) => keyOf(joined(one, (file) => file.text)) === key);
-    if (script === undefined) return [];
-    const paths = [...script.shared, ...script.source, ...script.finish].map(({ path }) => path);
-    return this.files.flatMap(({ path }, index) => (paths.includes(path) ? [index] : []));
-  }
-
   /** Keys and arguments of the script that has the most of them, of those with this file. */
   private countsOf(file: LuaFile): { KEYS: number; ARGV: number } {
     const counts = { KEYS: 0, ARGV: 0 };

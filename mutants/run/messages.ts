@@ -1,3 +1,6 @@
+/** Files of tests: those of single scripts in exact states (states*.spec.ts), or all others. */
+export type TestFiles = 'states' | 'others';
+
 /** Behaviour of a test with the unchanged scripts. */
 export interface Coverage {
   readonly test: string;

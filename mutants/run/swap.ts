@@ -12,22 +12,16 @@ export const swap = {
   texts: new Map<string, ScriptText>() as ReadonlyMap<string, ScriptText>,
   /** Marks of the statements that have run. */
   ran: new Set<string>(),
-  /** Texts of the scripts that were called, as `keyOf` returns them. */
-  called: new Set<string>(),
   install,
 };
 
 let steps = 0;
 
 function install(): void {
-  // eslint-disable-next-line @typescript-eslint/unbound-method -- they are called with their object
-  const { add, runnerOf } = RegisteredScripts.prototype;
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with its object
+  const { add } = RegisteredScripts.prototype;
   RegisteredScripts.prototype.add = function (scripts, makeRunner) {
     return add.call(this, scripts, (script) => makeRunner(swapped(script)));
-  };
-  RegisteredScripts.prototype.runnerOf = function (script) {
-    swap.called.add(keyOf(script));
-    return runnerOf.call(this, script);
   };
   countSteps();
   const engine = ScriptEngine.prototype as unknown as {

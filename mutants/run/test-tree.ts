@@ -25,9 +25,6 @@ export class TestTree {
   private block: Block | undefined;
   private file = '';
 
-  /** @param cluster false if there is no Cluster: suites that run on several servers leave it out */
-  constructor(private readonly cluster: boolean) {}
-
   install(): void {
     const describe = (name: unknown, fill: () => void): void => {
       this.within(String(name), fill);
@@ -35,10 +32,10 @@ export class TestTree {
     const it = (name: string, run: Step): void => this.add(name, run);
     const skipped = (): void => undefined;
     const each = Object.assign(bind(it as never), {});
-    // Each suite names the servers that it runs on.
+    // Each suite names the servers that it runs on. There are no clusters here.
     const eachBlock = (rows: readonly unknown[], ...rest: unknown[]) =>
       (bind(describe as never) as (...args: unknown[]) => unknown)(
-        !this.cluster && Array.isArray(rows) && !('raw' in rows)
+        Array.isArray(rows) && !('raw' in rows)
           ? rows.filter((row) => !/cluster/i.test(String([row].flat()[0])))
           : rows,
         ...rest,

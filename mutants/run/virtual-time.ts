@@ -7,7 +7,7 @@ import timerPromises from 'node:timers/promises';
  * almost no real time. It replaces the timers, `Date` and `performance` of the whole process, so load it before anything that
  * uses them.
  */
-const { setImmediate: immediately, setTimeout: realTimeout } = nodeTimers;
+const { setImmediate: immediately } = nodeTimers;
 const resources = process.getActiveResourcesInfo.bind(process);
 const realNow = performance.now.bind(performance);
 const RealDate = Date;
@@ -58,21 +58,17 @@ const startWall = RealDate.now() - now;
 let count = 0;
 let ownResources = new Map<string, number>();
 
-let isInstalled = false;
-
 export const virtualTime = {
   install,
   /** Milliseconds that have passed by this time. */
-  nowMs: (): number => (isInstalled ? now : realNow()),
+  nowMs: (): number => now,
   realMs: realNow,
-  realTimeout,
   /** Drops all timers. */
   clear: (): void => timers.clear(),
   until,
 };
 
 function install(): void {
-  isInstalled = true;
   const start = (
     callback: (...args: unknown[]) => void,
     ms: number,
@@ -147,11 +143,10 @@ function sleep<T>(ms = 1, value?: T, { signal }: { signal?: AbortSignal } = {}):
 }
 
 /**
- * Lets time pass until `work` has ended. If this time is not installed, real time passes. @throws Error after `limitMs` of this time or `realLimitMs` of real time, or if nothing is left
- * that could end it
+ * Lets time pass until `work` has ended. @throws Error after `limitMs` of this time or `realLimitMs` of real time, or if nothing
+ * is left that could end it
  */
 async function until<T>(work: Promise<T>, limitMs: number, realLimitMs: number): Promise<T> {
-  if (!isInstalled) return inTime(work, realLimitMs);
   let ended = false;
   const end = (): void => void (ended = true);
   work.then(end, end);
@@ -164,14 +159,6 @@ async function until<T>(work: Promise<T>, limitMs: number, realLimitMs: number):
     if (timer.dueAt > latest || realNow() > realLatest) throw new Error('the test took too long');
     fire(timer);
   }
-}
-
-async function inTime<T>(work: Promise<T>, limitMs: number): Promise<T> {
-  let limit: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    limit = realTimeout(() => reject(new Error('the test took too long')), limitMs);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(limit));
 }
 
 function nextTimer(): VirtualTimer | undefined {

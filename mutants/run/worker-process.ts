@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { ROOT } from '../lua/scripts';
-import type { Task } from './messages';
+import type { Task, TestFiles } from './messages';
 
 const ENTRY = join(ROOT, 'test', 'support', 'worker-entry.cjs');
 
@@ -9,10 +9,9 @@ const ENTRY = join(ROOT, 'test', 'support', 'worker-entry.cjs');
 export class WorkerProcess {
   private child: ChildProcess | undefined;
 
-  /** @param real true if the tests run on real servers, which this process has started */
   constructor(
     private readonly lib: string,
-    private readonly real: boolean,
+    private readonly files: TestFiles,
   ) {}
 
   /** @returns the answer; undefined if there was none in time: then the process was ended */
@@ -42,7 +41,7 @@ export class WorkerProcess {
 
   private start(): ChildProcess {
     const output = process.env.LUANEST_MUTANTS_OUTPUT === '1' ? 'inherit' : 'ignore';
-    return fork(ENTRY, [join(ROOT, 'mutants', 'run', 'worker.ts'), this.lib, this.real ? 'real' : 'memory'], {
+    return fork(ENTRY, [join(ROOT, 'mutants', 'run', 'worker.ts'), this.lib, this.files], {
       stdio: ['ignore', output, output, 'ipc'],
     });
   }

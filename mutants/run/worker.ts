@@ -1,10 +1,7 @@
-// A process that runs tests of one lib on mutants: node worker-entry.cjs worker.ts LIB [real]
+// A process that runs tests of one lib on mutants: node worker-entry.cjs worker.ts LIB states|others
 import { virtualTime } from './virtual-time';
-const real = process.argv[4] === 'real';
-if (!real) {
-  virtualTime.install();
-  process.env.LUANEST_TEST_SERVER = 'memory';
-}
+virtualTime.install();
+process.env.LUANEST_TEST_SERVER = 'memory';
 import { readdirSync, readFileSync } from 'node:fs';
 import Module from 'node:module';
 import { join } from 'node:path';
@@ -19,9 +16,11 @@ import { TestTree, type Test } from './test-tree';
  * themselves in memory.
  */
 const OUTSIDE = /child_process|forkWorker|fork-worker|startWorker|openHttp|fetch\(|getUrl|app\.listen\(/;
-const COVER_LIMITS = { virtualMs: 120_000, realMs: real ? 90_000 : 6_000 };
+/** Tests of single scripts in exact states. */
+const STATES = /^states.*\.spec\.ts$/;
+const COVER_LIMITS = { virtualMs: 120_000, realMs: 6_000 };
 
-const lib = process.argv[3] ?? '';
+const [lib = '', files] = process.argv.slice(3);
 const scripts = LibScripts.read().get(lib) as LibScripts;
 const mutants: readonly Mutant[] = scripts.mutants();
 const tests = load();
@@ -35,13 +34,14 @@ process.on('message', (task: Task) => {
 
 function load(): Map<string, Test> {
   const folder = join(ROOT, 'libs', lib, 'test');
-  const tree = new TestTree(real);
+  const tree = new TestTree();
   tree.install();
   swap.install();
   noteServers();
-  if (!real) refuseServers();
+  refuseServers();
   for (const name of readdirSync(folder).sort()) {
-    if (!name.endsWith('.spec.ts') || (!real && OUTSIDE.test(readFileSync(join(folder, name), 'utf8')))) continue;
+    if (!name.endsWith('.spec.ts') || STATES.test(name) !== (files === 'states')) continue;
+    if (OUTSIDE.test(readFileSync(join(folder, name), 'utf8'))) continue;
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- it defines its tests when it is loaded
     tree.load(name, (file) => require(join(folder, file)) as unknown);
   }
@@ -78,14 +78,10 @@ function megabytes(): number {
 
 async function cover(test: Test): Promise<Coverage> {
   swap.texts = new Map();
-  swap.called.clear();
   const from = { virtual: virtualTime.nowMs(), real: virtualTime.realMs() };
   let failure = await runTest(test, COVER_LIMITS);
   const virtualMs = virtualTime.nowMs() - from.virtual;
   const realMs = virtualTime.realMs() - from.real;
-  // A real server cannot say which statements have run, only which scripts were called.
-  const ran = [...swap.called].flatMap((key) => scripts.filesOf(key).map((file) => `${file}:*`));
-  if (real) return { test: test.id, virtualMs, realMs, ran, failure };
   swap.texts = scripts.marked();
   swap.ran.clear();
   failure ??= await runTest(test, COVER_LIMITS);
