@@ -1,0 +1,285 @@
+import { NOW, NOW_US, ScriptStates } from '../../../test/support/script-states';
+import { claimRun, completeRun, readHistory, renewRun, scheduledLockScripts } from '../src/scheduled-lock.scripts';
+
+const LEASE_MS = 60_000;
+const RETENTION_MS = 5_000;
+const PERIOD_MS = 1_000;
+
+describe('each script of a job, in a state and at a time of which all is known,', () => {
+  const states = new ScriptStates(scheduledLockScripts);
+  type Args = Readonly<Record<string, string | number>>;
+  const claim = (args: Args = {}) =>
+    states.call(claimRun, {
+      owner: 'me',
+      node: 'node',
+      mode: 'tick',
+      slot: NOW,
+      periodMs: 0,
+      staleMs: 0,
+      leaseMs: LEASE_MS,
+      retentionMs: RETENTION_MS,
+      keep: 3,
+      ...args,
+    });
+  const renew = (owner = 'me') => states.call(renewRun, { owner, leaseMs: LEASE_MS, retentionMs: RETENTION_MS });
+  const complete = (args: Args = {}) =>
+    states.call(completeRun, {
+      owner: 'me',
+      node: 'node',
+      outcome: 'ran',
+      durationMs: 11,
+      atLeastMs: 0,
+      retentionMs: RETENTION_MS,
+      keep: 3,
+      slot: NOW - 1,
+      fence: 7,
+      ...args,
+    });
+  /** A run of another owner that lasts 1 ms more, of the slot before this one. */
+  const other = {
+    slot: NOW - PERIOD_MS,
+    open: 1,
+    owner: 'other',
+    mode: 'tick',
+    fence: 7,
+    since: NOW - 500,
+    till: NOW + 1,
+    done: 0,
+  };
+  const textOf = (state: Readonly<Record<string, string | number>>): string =>
+    Object.entries(state)
+      .map(([name, value]) => `${name}=${value}`)
+      .sort()
+      .join(', ');
+  const put = (state: Args = {}) => {
+    states.put('DEL', 'state');
+    states.put('DEL', 'history');
+    states.put('HSET', 'state', ...Object.entries({ ...other, ...state }).flat());
+    states.put('PEXPIRE', 'state', 9_000);
+  };
+  const history = () => states.keys().history;
+  const taken = {
+    slot: NOW,
+    open: 1,
+    owner: 'me',
+    mode: 'tick',
+    fence: NOW_US,
+    since: NOW,
+    till: NOW + LEASE_MS,
+    done: 0,
+  };
+  const takenKeys = (state: Args = {}) => ({
+    state: `${textOf({ ...taken, ...state })} | ${LEASE_MS + RETENTION_MS}`,
+  });
+  const ran = (slot: number, fence = NOW_US) => ({ outcome: 'ran', slot, fence, leftMs: 0 });
+
+  it('claim: runs the first slot, and returns the claim again', async () => {
+    expect(await states.after(claim())).toEqual([ran(NOW), takenKeys()]);
+    states.clock.set(NOW + 1);
+    const left = { state: `${textOf(taken)} | ${LEASE_MS + RETENTION_MS - 1}` };
+    expect(await states.after(claim({ slot: 1, leaseMs: 1 }))).toEqual([ran(NOW), left]);
+    expect(await states.after(claim({ mode: 'free' }))).toEqual([ran(0), left]);
+  });
+
+  it('claim: runs slot 0, and a slot at a time with microseconds', async () => {
+    expect(await states.after(claim({ slot: 0 }))).toEqual([ran(0), takenKeys({ slot: 0 })]);
+    put({ till: NOW });
+    states.clock.set(NOW + 0.25);
+    expect(await states.after(claim())).toEqual([ran(NOW, NOW_US + 250), takenKeys({ fence: NOW_US + 250 })]);
+  });
+
+  it('claim: raises the fence of the last run', async () => {
+    put({ till: NOW, fence: NOW_US - 1, done: 1, open: 0 });
+    expect(await states.after(claim())).toEqual([ran(NOW), takenKeys()]);
+    put({ till: NOW, fence: NOW_US });
+    expect(await states.after(claim())).toEqual([ran(NOW, NOW_US + 1), takenKeys({ fence: NOW_US + 1 })]);
+  });
+
+  it('claim: refuses a slot that was claimed, and one that is held, and keeps the history short', async () => {
+    put({ till: NOW, slot: NOW });
+    const state = `${textOf({ ...other, till: NOW, slot: NOW })} | 9000`;
+    const skipped = { outcome: 'skipped-slot', slot: NOW, fence: 0, leftMs: 0 };
+    const line = `skipped-slot ${NOW} ${NOW} 0 0 node`;
+    expect(await states.after(claim())).toEqual([skipped, { state, history: `${line} | ${RETENTION_MS}` }]);
+    put();
+    const held = { ...skipped, outcome: 'skipped-held' };
+    for (const node of ['a', 'b', 'c', 'd']) expect(await claim({ node })).toEqual(held);
+    const lines = ['d', 'c', 'b'].map((node) => `skipped-held ${NOW} ${NOW} 0 0 ${node}`);
+    expect(states.keys()).toEqual({
+      state: `${textOf(other)} | 9000`,
+      history: `${lines.join(', ')} | ${RETENTION_MS}`,
+    });
+  });
+
+  it.each([
+    [5, NOW - 5, 'ran'],
+    [5, NOW - 6, 'stale'],
+    [5, NOW + 5, 'ran'],
+    [5, NOW + 6, 'stale'],
+    [1, NOW - 2, 'stale'],
+    [0, NOW - 2, 'ran'],
+  ])('claim: with staleMs %i, the slot %i is %s', async (staleMs, slot, outcome) => {
+    put({ slot: NOW - 100, till: NOW });
+    expect(await claim({ staleMs, slot })).toMatchObject({ outcome, slot });
+    expect(history()).toBe(outcome === 'ran' ? undefined : `stale ${slot} ${NOW} 0 0 node | ${RETENTION_MS}`);
+  });
+
+  it('claim: a stale slot that was claimed is stale', async () => {
+    put({ slot: NOW });
+    expect(await claim({ staleMs: 5, slot: NOW - 6 })).toMatchObject({ outcome: 'stale' });
+  });
+
+  it('claim: runs the current period, and waits while it lasts', async () => {
+    states.clock.set(NOW + 300);
+    expect(await states.after(claim({ slot: 0, periodMs: PERIOD_MS }))).toEqual([
+      ran(NOW, NOW_US + 300_000),
+      takenKeys({ fence: NOW_US + 300_000, since: NOW + 300, till: NOW + 300 + LEASE_MS }),
+    ]);
+    put({ till: NOW + 301 });
+    const held = { outcome: 'skipped-held', slot: NOW, fence: 0, leftMs: 700 };
+    expect(await claim({ slot: 0, periodMs: PERIOD_MS })).toEqual(held);
+    expect(await claim({ slot: NOW, periodMs: PERIOD_MS })).toEqual(held);
+    expect(history()).toBeUndefined();
+    // The period of the slot is over.
+    const over = { ...held, slot: NOW - PERIOD_MS, leftMs: 0 };
+    put({ slot: NOW - 2 * PERIOD_MS, till: 0 });
+    expect(await claim({ slot: NOW - PERIOD_MS, periodMs: PERIOD_MS })).toEqual(over);
+    expect(history()).toBe(`skipped-held ${NOW - PERIOD_MS} ${NOW + 300} 0 0 node | ${RETENTION_MS}`);
+    expect(await claim({ slot: NOW, periodMs: 1 })).toMatchObject({ outcome: 'skipped-held', slot: NOW });
+    expect(await claim({ slot: 0, periodMs: 1 })).toMatchObject({ outcome: 'ran', slot: NOW + 300 });
+  });
+
+  it('claim: waits in a period of 1 ms', async () => {
+    put();
+    expect(await claim({ slot: 0, periodMs: 1 })).toMatchObject({ outcome: 'skipped-held', leftMs: 1 });
+  });
+
+  it('claim: a slot of the current period that was claimed is skipped', async () => {
+    put({ slot: NOW });
+    const skipped = { outcome: 'skipped-slot', slot: NOW, fence: 0, leftMs: 0 };
+    expect(await claim({ slot: 0, periodMs: PERIOD_MS })).toEqual(skipped);
+  });
+
+  it('claim: a catch-up takes an open slot whose lease has ended', async () => {
+    const nothing = { outcome: 'nothing', slot: 0, fence: 0, leftMs: 0 };
+    const args = { mode: 'catch-up', staleMs: PERIOD_MS, slot: 1 };
+    expect(await states.after(claim(args))).toEqual([nothing, {}]);
+    put({ slot: -1, till: NOW });
+    expect(await claim(args)).toEqual(nothing);
+    put({ till: NOW, open: 0 });
+    expect(await claim(args)).toEqual(nothing);
+    put({ till: NOW + 1 });
+    expect(await claim(args)).toEqual(nothing);
+    put({ till: NOW });
+    expect(await claim({ ...args, staleMs: PERIOD_MS - 1 })).toEqual(nothing);
+    expect(history()).toBeUndefined();
+    expect(await states.after(claim(args))).toEqual([
+      ran(NOW - PERIOD_MS),
+      takenKeys({ mode: 'catch-up', slot: NOW - PERIOD_MS }),
+    ]);
+    put({ till: 0, slot: 0 });
+    expect(await claim({ ...args, staleMs: NOW })).toEqual(ran(0));
+  });
+
+  it('claim: free takes no slot', async () => {
+    expect(await claim({ mode: 'free', periodMs: PERIOD_MS })).toEqual(ran(0));
+    put({ till: NOW, open: 0 });
+    expect(await states.after(claim({ mode: 'free' }))).toEqual([
+      ran(0),
+      takenKeys({ mode: 'free', slot: NOW - PERIOD_MS, open: 0 }),
+    ]);
+    put();
+    const held = { outcome: 'skipped-held', slot: 0, fence: 0, leftMs: 0 };
+    expect(await claim({ mode: 'free', periodMs: PERIOD_MS })).toEqual(held);
+    expect(history()).toBe(`skipped-held 0 ${NOW} 0 0 node | ${RETENTION_MS}`);
+  });
+
+  it('renew: restarts a lease that has not ended, of the same owner only', async () => {
+    for (const state of [{}, { owner: 'me', done: 1 }, { owner: 'me', till: NOW }]) {
+      put(state);
+      expect(await states.after(renew())).toEqual([false, { state: `${textOf({ ...other, ...state })} | 9000` }]);
+    }
+    put({ owner: 'me' });
+    states.clock.set(NOW + 0.999);
+    expect(await states.after(renew())).toEqual([
+      true,
+      { state: `${textOf({ ...other, owner: 'me', till: NOW + LEASE_MS })} | ${LEASE_MS + RETENTION_MS}` },
+    ]);
+  });
+
+  it('renew and complete: read a time with microseconds', async () => {
+    put({ owner: 'me', till: NOW + 1_000 });
+    states.clock.set(NOW + 999.5);
+    await renew();
+    expect(states.put('HGET', 'state', 'till')).toBe(String(NOW + 999 + LEASE_MS));
+    await complete();
+    expect(history()).toBe(`ran ${NOW - 1} ${NOW + 999} 11 7 node | ${RETENTION_MS}`);
+  });
+
+  it.each([
+    ['ran', 'tick', 0, { till: NOW - 500, open: 0 }],
+    ['ran', 'tick', 800, { till: NOW + 300, open: 0 }],
+    ['failed', 'catch-up', 800, { till: NOW + 300, open: 0 }],
+    ['ran', 'free', 800, { till: NOW + 300 }],
+    ['lost', 'tick', 800, { till: 0 }],
+    ['lost', 'catch-up', 800, { till: 0 }],
+    ['redis-error', 'tick', 800, { till: 0, open: 0, slot: NOW - PERIOD_MS - 1 }],
+    ['redis-error', 'catch-up', 800, { till: 0 }],
+    ['redis-error', 'free', 800, { till: 0 }],
+  ])(
+    'complete: with %s, ends a run of a %s that the lock outlasts by %i ms',
+    async (outcome, mode, atLeastMs, state) => {
+      put({ owner: 'me', mode });
+      states.clock.set(NOW + 0.999);
+      const keys = {
+        state: `${textOf({ ...other, owner: 'me', mode, done: 1, ...state })} | ${atLeastMs + RETENTION_MS}`,
+        ...(outcome === 'redis-error' ? {} : { history: `${outcome} ${NOW - 1} ${NOW} 11 7 node | ${RETENTION_MS}` }),
+      };
+      const call = () => complete({ outcome, atLeastMs });
+      expect(await states.after(call())).toEqual([true, keys]);
+      expect(await states.after(call())).toEqual([true, keys]);
+    },
+  );
+
+  it('complete: never keeps a lock till a time below 0', async () => {
+    put({ owner: 'me', since: -5 });
+    expect(await complete()).toBe(true);
+    expect(states.put('HGET', 'state', 'till')).toBe('0');
+  });
+
+  it.each([
+    ['of another owner', {}, 'me'],
+    ['of another owner that has completed', { done: 1 }, 'me'],
+    ['that ended now', { owner: 'me', till: NOW }, 'me'],
+  ])('complete: only notes a run %s', async (_, state, owner) => {
+    put(state);
+    const kept = `${textOf({ ...other, ...state })} | 9000`;
+    expect(await states.after(complete({ owner, outcome: 'redis-error' }))).toEqual([false, { state: kept }]);
+    for (const node of ['a', 'b', 'c', 'd']) expect(await complete({ owner, node })).toBe(false);
+    const lines = ['d', 'c', 'b'].map((node) => `lost ${NOW - 1} ${NOW} 11 7 ${node}`);
+    expect(states.keys()).toEqual({ state: kept, history: `${lines.join(', ')} | ${RETENTION_MS}` });
+  });
+
+  it('complete and claim: fail before they change anything if a key has another type', async () => {
+    const setUp = () => {
+      put({ owner: 'me', till: NOW + 1 });
+      states.put('LPUSH', 'history', 'ran 1 1 1 1 node');
+    };
+    const wrong = { state: 'error WRONGTYPE', history: 'error WRONGTYPE' };
+    expect(await states.withOtherTypes(['state', 'history'], setUp, complete)).toEqual(wrong);
+    expect(await states.withOtherTypes(['state', 'history'], setUp, () => claim({ owner: 'new' }))).toEqual(wrong);
+    const free = () => {
+      setUp();
+      states.put('HSET', 'state', 'till', 0);
+    };
+    expect(await states.withOtherTypes(['state', 'history'], free, () => claim({ owner: 'new' }))).toEqual(wrong);
+  });
+
+  it('history: returns all entries, the newest first', async () => {
+    states.put('RPUSH', 'history', `failed 3 4 5 6 node`, 'ran 1 2 3 4 other');
+    expect(await states.call(readHistory, {})).toEqual([
+      { outcome: 'failed', slot: 3, recordedAtMs: 4, durationMs: 5, fence: 6, node: 'node' },
+      { outcome: 'ran', slot: 1, recordedAtMs: 2, durationMs: 3, fence: 4, node: 'other' },
+    ]);
+  });
+});
