@@ -167,7 +167,10 @@ describe('each script of dead letters, in a state and at a time of which all is 
       for (let i = 0; i < 400; i++) states.put('HSET', 'runs', `run${i}`, '1 r t 1 0 0 ');
       const [first] = states.put('HSCAN', 'runs', '0', 'COUNT', 40) as [string, string[]];
       const [second, page] = states.put('HSCAN', 'runs', first, 'COUNT', 40) as [string, string[]];
-      expect(await sweep({ runCursor: first, count: 40 })).toMatchObject({ runCursor: second, dropped: page.length / 2 });
+      expect(await sweep({ runCursor: first, count: 40 })).toMatchObject({
+        runCursor: second,
+        dropped: page.length / 2,
+      });
       expect(states.put('HEXISTS', 'runs', page[0] ?? '')).toBe(0);
     });
 

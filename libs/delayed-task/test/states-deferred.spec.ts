@@ -1,6 +1,13 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
 import { delayedTaskScripts } from '../src/delayed-task.scripts';
-import { acknowledgeTasks, completeTask, deferTasks, failTask, releaseTasks, renewTasks } from '../src/worker/worker.scripts';
+import {
+  acknowledgeTasks,
+  completeTask,
+  deferTasks,
+  failTask,
+  releaseTasks,
+  renewTasks,
+} from '../src/worker/worker.scripts';
 import { putTasks, WRITES } from './states-tasks';
 
 describe('each script of an attempt, in a state and at a time of which all is known,', () => {
@@ -228,7 +235,10 @@ describe('each script of an attempt, in a state and at a time of which all is kn
     put();
     states.put('HSET', 'runs', 'first', '2 l t 5 1 1 ', 'second', '2 l t 5 0 1 ');
     expect(await defer()).toEqual([2, 2]);
-    expect(states.put('HMGET', 'runs', 'first', 'second')).toEqual(['1 d t 5 1 0 no handler', '1 d t 5 1 0 no handler']);
+    expect(states.put('HMGET', 'runs', 'first', 'second')).toEqual([
+      '1 d t 5 1 0 no handler',
+      '1 d t 5 1 0 no handler',
+    ]);
   });
 
   it('all check the permissions before the first write', async () => {

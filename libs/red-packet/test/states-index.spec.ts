@@ -2,7 +2,14 @@ import { defineScript } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../internal/src';
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
 import { settleBucket } from '../src/activity/activity.scripts';
-import { indexActivity, listActivities, listWoken, scanActivities, unlistActivity, wakeActivities } from '../src/activity/index.scripts';
+import {
+  indexActivity,
+  listActivities,
+  listWoken,
+  scanActivities,
+  unlistActivity,
+  wakeActivities,
+} from '../src/activity/index.scripts';
 import { readRecords } from '../src/activity/results.scripts';
 import { readHashPage, readListPage, readOutboxPage } from '../src/audit/audit.scripts';
 import { BUCKET_KEYS } from '../src/buckets/bucket-keys';

@@ -1,5 +1,12 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
-import { beginActivity, checkPermissions, fillPool, noteReport, openActivity, setPause } from '../src/activity/activity.scripts';
+import {
+  beginActivity,
+  checkPermissions,
+  fillPool,
+  noteReport,
+  openActivity,
+  setPause,
+} from '../src/activity/activity.scripts';
 import { redPacketScripts } from '../src/red-packet.scripts';
 
 type Fields = Readonly<Record<string, string | number>>;

@@ -25,7 +25,7 @@ describe('each script of a session, in a state and at a time of which all is kno
     setUp();
     states.clock.set(NOW + 0.5);
     expect(await states.after(end([...row('1-1', '', 'an error'), ...row('2-1'), ...row('9-9', '', 'gone')]))).toEqual([
-      { alive: true, released: 0 },
+      { alive: true, released: 0, buried: 1 },
       {
         dead: '1800000000000-0 original-id=1-1 error=an error attempts=2 first-seen-ms=33 payload=p1-1',
         due: '7-7@1800000000009',
@@ -41,7 +41,7 @@ describe('each script of a session, in a state and at a time of which all is kno
     states.put('PEXPIRE', 'stream', 7_000);
     states.put('XDEL', 'stream', '1-1');
     expect(await states.after(end([...row('1-1', '', 'e1'), ...row('3-1', '', 'e3')], '*'))).toEqual([
-      { alive: true, released: 0 },
+      { alive: true, released: 0, buried: 1 },
       {
         dead: '1800000000000-0 original-id=3-1 error=e3 attempts=2 first-seen-ms=33 payload=p3-1 | 7000',
         due: '7-7@1800000000009 | 7000',
@@ -85,7 +85,7 @@ describe('each script of a session, in a state and at a time of which all is kno
     it('releases the next entry of a key', async () => {
       park();
       expect(await states.after(end(row('1-1', 'k')))).toEqual([
-        { alive: true, released: 1 },
+        { alive: true, released: 1, buried: 0 },
         {
           due: '2-1@1800000000000, 7-7@1800000000009',
           heads: 'k=2-1',
@@ -99,7 +99,7 @@ describe('each script of a session, in a state and at a time of which all is kno
         },
       ]);
       expect(await states.after(end([...row('2-1', 'k'), ...row('2-1', 'k')]))).toEqual([
-        { alive: true, released: 1 },
+        { alive: true, released: 1, buried: 0 },
         {
           due: '2-1@1800000000000, 3-1@1800000000000, 7-7@1800000000009',
           heads: 'k=3-1',
@@ -112,7 +112,7 @@ describe('each script of a session, in a state and at a time of which all is kno
         },
       ]);
       expect(await states.after(end(row('3-1', 'k')))).toEqual([
-        { alive: true, released: 0 },
+        { alive: true, released: 0, buried: 0 },
         {
           due: '2-1@1800000000000, 3-1@1800000000000, 7-7@1800000000009',
           sessions: 'lost@0, s@1800000000050',
@@ -127,11 +127,11 @@ describe('each script of a session, in a state and at a time of which all is kno
 
     it('releases nothing for an entry that is not the head, and for one without a key', async () => {
       park();
-      expect((await states.after(end(row('2-1', 'k'))))[0]).toEqual({ alive: true, released: 0 });
-      expect((await states.after(end(row('2-1', 'x'))))[0]).toEqual({ alive: true, released: 0 });
+      expect((await states.after(end(row('2-1', 'k'))))[0]).toEqual({ alive: true, released: 0, buried: 0 });
+      expect((await states.after(end(row('2-1', 'x'))))[0]).toEqual({ alive: true, released: 0, buried: 0 });
       states.put('HSET', 'heads', '', '3-1');
       expect(await states.after(end(row('3-1')))).toEqual([
-        { alive: true, released: 0 },
+        { alive: true, released: 0, buried: 0 },
         {
           due: '7-7@1800000000009',
           heads: '=3-1, k=1-1',
@@ -149,7 +149,7 @@ describe('each script of a session, in a state and at a time of which all is kno
       park();
       states.put('XDEL', 'stream', '2-1');
       expect(await states.after(end(row('1-1', 'k')))).toEqual([
-        { alive: true, released: 1 },
+        { alive: true, released: 1, buried: 0 },
         {
           due: '3-1@1800000000000, 7-7@1800000000009',
           heads: 'k=3-1',
@@ -174,7 +174,7 @@ describe('each script of a session, in a state and at a time of which all is kno
         for (let at = 2; at <= gone + 1; at++) states.put('XDEL', 'stream', `${at}-1`);
         const [reply, { heads }] = await states.after(end(row('1-1', 'k')));
         expect([gone, reply, heads]).toEqual(
-          gone === 99 ? [99, { alive: true, released: 1 }, 'k=101-1'] : [100, { alive: true, released: 0 }, 'k=1-1'],
+          gone === 99 ? [99, { alive: true, released: 1, buried: 0 }, 'k=101-1'] : [100, { alive: true, released: 0, buried: 0 }, 'k=1-1'],
         );
       }
     });

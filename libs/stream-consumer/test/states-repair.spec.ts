@@ -199,7 +199,10 @@ describe('each script that looks after a group, in a state and at a time of whic
     setUp('1-1', '2-1', '3-1');
     for (const [at, key] of ['a', 'b', 'c'].entries()) give(`parked ${key}`, `${at + 1}-1`);
     dropFirst();
-    expect(await repair({ count: 2 })).toEqual({ repaired: 2, next: { pending: '0-0', waiting: '(2-1', parked: 'parked b' } });
+    expect(await repair({ count: 2 })).toEqual({
+      repaired: 2,
+      next: { pending: '0-0', waiting: '(2-1', parked: 'parked b' },
+    });
   });
 
   it('repair: puts back what a session does not hold', async () => {

@@ -1,5 +1,13 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
-import { acknowledge, consumerScripts, finish, leaveGroup, openGroup, retryEntry, sweepSessions } from '../src/consumer/consumer.scripts';
+import {
+  acknowledge,
+  consumerScripts,
+  finish,
+  leaveGroup,
+  openGroup,
+  retryEntry,
+  sweepSessions,
+} from '../src/consumer/consumer.scripts';
 
 describe('each script of a session, in a state and at a time of which all is known,', () => {
   const states = new ScriptStates(consumerScripts, ['waiters']);
@@ -51,14 +59,17 @@ describe('each script of a session, in a state and at a time of which all is kno
 
   it('open: finds no stream if there are only sessions', async () => {
     states.put('ZADD', 'sessions', 1, 's');
-    expect(await states.call(openGroup, { group: 'new', makes: 0, from: '0' })).toEqual({ state: 'no-stream', from: '0' });
+    expect(await states.call(openGroup, { group: 'new', makes: 0, from: '0' })).toEqual({
+      state: 'no-stream',
+      from: '0',
+    });
   });
 
   it('all: nothing is left to do without the stream or the group', async () => {
     setUp();
     states.put('DEL', 'stream');
     const sweep = () => states.call(sweepSessions, { group: 'g', count: 5, problem: 'died' });
-    expect([await ack(), await end(row('1-1')), await retry()]).toEqual([true, { alive: true, released: 0 }, true]);
+    expect([await ack(), await end(row('1-1')), await retry()]).toEqual([true, { alive: true, released: 0, buried: 0 }, true]);
     setUp();
     states.run('XGROUP', 'DESTROY', '@stream', 'g');
     expect([await retry(), await sweep()]).toEqual([true, { taken: 0, more: false, session: 'lost' }]);
