@@ -81,7 +81,7 @@ export class ScriptStates {
         return [key, typeof name === 'string' ? TAG + name : name.map((one) => TAG + one)];
       }),
     );
-    return (this.registry as ScriptRegistry).run(script as never, { keys, args } as never);
+    return (this.registry as ScriptRegistry).run(script, { keys, args } as never);
   }
 
   /** Waits for a reply, and returns it with the state after it. */

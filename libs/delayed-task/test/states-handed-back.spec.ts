@@ -1,4 +1,4 @@
-import { each, NOW, ScriptStates } from '../../../test/support/script-states';
+import { NOW, ScriptStates } from '../../../test/support/script-states';
 import { delayedTaskScripts } from '../src/delayed-task.scripts';
 import { releaseTasks, renewTasks } from '../src/worker/worker.scripts';
 import { putTasks } from './states-tasks';

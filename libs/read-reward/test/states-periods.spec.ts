@@ -1,4 +1,4 @@
-import { each, NOW, ScriptStates } from '../../../test/support/script-states';
+import { NOW, ScriptStates } from '../../../test/support/script-states';
 import { readRewardScripts, readStatus, recordFully } from '../src/read-reward.scripts';
 
 /** Starts of the previous, the current and the next periods, and the end of the last one. */
@@ -19,7 +19,7 @@ interface Rule {
 describe('record-fully and status, in a state and at a time of which all is known,', () => {
   const states = new ScriptStates(readRewardScripts);
   const ruleOf = ({ limit = 3, cap = 0, totalMs = 0 }: Rule) => `${limit}:10:${cap}:${totalMs}:${BOUNDS.join(':')}`;
-  const record = (itemId: string, { rule = {} as Rule | string, names = ALL as object, ...args } = {}) =>
+  const record = (itemId: string, { rule = {}, names = ALL, ...args } = {}) =>
     states.call(
       recordFully,
       {
@@ -33,7 +33,7 @@ describe('record-fully and status, in a state and at a time of which all is know
         userId: 'user',
         ...args,
       },
-      names as Record<string, string>,
+      names,
     );
   const status = (rule: Rule | string = {}) =>
     states.call(readStatus, { rule: typeof rule === 'string' ? rule : ruleOf(rule) });

@@ -1,4 +1,4 @@
-import { each, NOW, ScriptStates } from '../../../test/support/script-states';
+import { NOW, ScriptStates } from '../../../test/support/script-states';
 import { beginActivity, openActivity, voidGrant } from '../src/activity/activity.scripts';
 import { redPacketScripts } from '../src/red-packet.scripts';
 

@@ -51,7 +51,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       ['closed', { grants: '=5', meta: 'closedAtMs=1800000000000, endsAtMs=1800000000001, heldCents=5, state=closed' }],
     ],
   ])('close: a bucket that is %s', async (_, fields, atEnd, expected) => {
-    if (Object.keys(fields).length > 0) put(fields as Fields);
+    if (Object.keys(fields).length > 0) put(fields);
     states.put('HSET', 'grants', '', 5);
     states.clock.set(NOW + 0.5);
     expect(await states.after(close(atEnd))).toEqual(expected);

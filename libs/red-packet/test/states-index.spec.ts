@@ -1,6 +1,6 @@
 import { defineScript } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../internal/src';
-import { each, NOW, ScriptStates } from '../../../test/support/script-states';
+import { NOW, ScriptStates } from '../../../test/support/script-states';
 import { settleBucket } from '../src/activity/activity.scripts';
 import {
   indexActivity,
@@ -113,7 +113,7 @@ describe('each script of buckets, in a state and at a time of which all is known
       ],
       ['that is settled', { forgetAtMs: 5 }, ['settled-before - 5', 'settled-before - 5']],
     ])('a bucket %s', async (_, fields, expected) => {
-      setUp(fields as Fields);
+      setUp(fields);
       const short = async (giveUp: number) => {
         const [reply, keys] = await states.after(settle(giveUp));
         return [reply, keys.meta?.split(' | ')[1] ?? '-', states.put('HGET', 'meta', 'forgetAtMs')].join(' ');

@@ -1,6 +1,6 @@
 import { defineScript } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../internal/src';
-import { each, NOW, ScriptStates } from '../../../test/support/script-states';
+import { NOW, ScriptStates } from '../../../test/support/script-states';
 import { lookAtBucket } from '../src/activity/index.scripts';
 import { BUCKET_KEYS } from '../src/buckets/bucket-keys';
 import { readBucket } from '../src/buckets/bucket.scripts';
@@ -190,7 +190,7 @@ describe('each script of buckets, in a state and at a time of which all is known
       ['without reports', { refundedPackets: 3 }, 'open false 0 2'],
       ['with voided grants', { grantShift: -1 }, 'open false 0 1'],
     ])('status: of a bucket %s', async (_, fields, expected) => {
-      setUp(fields as Fields);
+      setUp(fields);
       const { state, overdue, unreported, granted } = (await status()) as Record<string, unknown>;
       expect([state, overdue, unreported, granted].join(' ')).toEqual(expected);
     });
@@ -204,7 +204,7 @@ describe('each script of buckets, in a state and at a time of which all is known
     ])('status: repairs the TTLs of %s', async (_, fields, until) => {
       const names = ['meta', 'pool', 'grants', 'outbox', 'tries', 'moves', 'voids', 'refunds'];
       for (const kept of ['voids', 'pool']) {
-        setUp(fields as Fields);
+        setUp(fields);
         states.put('PEXPIRE', kept, 5);
         await status();
         const ttls = names.map((name) => states.put('PTTL', name));

@@ -84,7 +84,7 @@ describe('each script of buckets, in a state and at a time of which all is known
       ['it is empty', {}, {}, [], 1],
       ['it shall send nothing', {}, {}, undefined, 0],
     ])('moves nothing if %s', async (_, meta, moves, pool, most) => {
-      setUp(meta as Fields, moves, pool as string[] | undefined);
+      setUp(meta, moves, pool);
       const before = states.keys();
       expect(await states.after(send(most))).toEqual([{ status: 'nothing', sent: undefined }, before]);
     });

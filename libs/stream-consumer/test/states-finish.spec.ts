@@ -1,4 +1,4 @@
-import { each, NOW, ScriptStates } from '../../../test/support/script-states';
+import { NOW, ScriptStates } from '../../../test/support/script-states';
 import { consumerScripts, finish } from '../src/consumer/consumer.scripts';
 
 describe('each script of a session, in a state and at a time of which all is known,', () => {

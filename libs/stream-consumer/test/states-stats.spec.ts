@@ -1,4 +1,4 @@
-import { each, NOW, ScriptStates } from '../../../test/support/script-states';
+import { NOW, ScriptStates } from '../../../test/support/script-states';
 import { consumerScripts, tidyNotes } from '../src/consumer/consumer.scripts';
 import { readStats, streamScripts } from '../src/streams/streams.scripts';
 
