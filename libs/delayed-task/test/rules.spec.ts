@@ -1,0 +1,195 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { deadLetter, defineTask, InvalidOutcomeError, retryLater } from 'luanest/delayed-task';
+import {
+  checkScheduling,
+  encodeJson,
+  encodeNote,
+  readResult,
+  readRun,
+  RecordReader,
+  RecordWriter,
+  whenOf,
+} from '../src/queue/task-codec';
+import { checkId, checkName } from '../src/queue/task-input';
+import { failureOf, messageOf } from '../src/worker/attempt-failure';
+import { Capacity } from '../src/worker/capacity';
+
+const YEARS_MS = 36_525 * 86_400_000;
+
+describe('how an attempt that did not succeed is settled', () => {
+  it('by what the handler threw or returned', () => {
+    const error = new TypeError('broken');
+    expect(failureOf(error)).toEqual({ verdict: 'retry', text: 'TypeError: broken', error });
+    expect(failureOf('text')).toEqual({ verdict: 'retry', text: 'thrown: text', error: 'text' });
+    const invalid = new InvalidOutcomeError('wrong');
+    expect(failureOf(invalid)).toMatchObject({
+      verdict: 'dead-letter',
+      text: 'InvalidOutcomeError: wrong',
+      error: invalid,
+    });
+    const asked = 'the handler asked for another attempt';
+    expect(failureOf(retryLater({ delayMs: 70 }))).toEqual({ verdict: 'retry', delayMs: 70, text: asked, note: asked });
+    expect(failureOf(retryLater({ delayMs: 0, countsAsAttempt: false }))).toEqual({
+      ...{ verdict: 'postpone', delayMs: 0, text: asked, note: asked },
+    });
+    expect(failureOf(deadLetter('no such user'))).toEqual({
+      ...{ verdict: 'dead-letter', text: 'no such user', note: 'the handler gave up the task' },
+    });
+  });
+
+  it('and never throws', () => {
+    const hostile = new Proxy(new Error('x'), {
+      getPrototypeOf: () => {
+        throw new Error('hostile');
+      },
+    });
+    const { verdict, text } = failureOf(hostile);
+    expect([verdict, text]).toEqual(['retry', 'thrown: something that cannot be shown']);
+    expect(messageOf(Object.create(null))).toBe('thrown: something that cannot be shown');
+    expect(messageOf('x'.repeat(2_000))).toBe(`thrown: ${'x'.repeat(992)}`);
+    expect(messageOf(`${'x'.repeat(991)}😀`)).toBe(`thrown: ${'x'.repeat(991)}\ufffd`);
+  });
+});
+
+describe('slots for tasks', () => {
+  it('are granted up to what is free, and then in order', async () => {
+    const capacity = new Capacity(5);
+    expect([capacity.reserve(3), capacity.reserve(3)]).toEqual([3, 2]);
+    const granted: number[] = [];
+    for (const most of [2, 3]) void Promise.resolve(capacity.reserve(most)).then((slots) => granted.push(slots));
+    capacity.release(1);
+    await Promise.resolve();
+    expect(granted).toEqual([]);
+    capacity.release(1);
+    await turn();
+    await turn();
+    expect(granted).toEqual([2]);
+    capacity.release(3);
+    await Promise.resolve();
+    expect(granted).toEqual([2, 3]);
+    capacity.release(1);
+    expect(capacity.reserve(9)).toBe(1);
+  });
+
+  it('are all granted that become free in one turn', async () => {
+    const capacity = new Capacity(3);
+    expect(capacity.reserve(3)).toBe(3);
+    const waiting = capacity.reserve(9);
+    for (let i = 0; i < 3; i++) capacity.release(1);
+    expect(await waiting).toBe(3);
+    const [one, two] = [capacity.reserve(2), capacity.reserve(2)];
+    capacity.release(3);
+    expect([await one, await two]).toEqual([2, 1]);
+  });
+
+  it('go first to those who waited first', async () => {
+    const capacity = new Capacity(2);
+    expect(capacity.reserve(2)).toBe(2);
+    const first = capacity.reserve(9);
+    capacity.release(1);
+    const second = capacity.reserve(1);
+    capacity.release(1);
+    expect(await first).toBe(2);
+    capacity.release(4);
+    expect([await second, capacity.reserve(9)]).toEqual([1, 3]);
+  });
+
+  it('are not granted any more once it is closed', async () => {
+    const capacity = new Capacity(1);
+    expect(capacity.reserve(1)).toBe(1);
+    const waiting = capacity.reserve(1);
+    capacity.close();
+    expect(await waiting).toBe(0);
+    capacity.release(1);
+    expect(capacity.reserve(1)).toBe(0);
+  });
+});
+
+describe('the input of tasks', () => {
+  it('has ids and names of bounded length', () => {
+    expect([checkId('x'.repeat(256)), checkName('n'.repeat(128)), checkName(' n ')]).toEqual([
+      ...['x'.repeat(256), 'n'.repeat(128), ' n '],
+    ]);
+    const expected = 'Expected 1 to 256 characters without control characters, as well-formed Unicode';
+    for (const id of ['', 'x'.repeat(257), 'a\u0000', 'a\u001f', '\u007fb', '\ud800', null])
+      expect(() => checkId(id)).toThrow(`${expected}.`);
+    for (const id of [5, 5n]) expect(() => checkId(id)).toThrow(`${expected}. Write numbers as text.`);
+    expect(() => checkName('n'.repeat(129))).toThrow('1 to 128 characters');
+    expect(() => checkName('  ')).toThrow('text that is not blank');
+    expect(checkId('  ')).toBe('  ');
+  });
+
+  it('has a delay or an instant', () => {
+    expect([
+      whenOf({}),
+      whenOf({ delayMs: 5 }),
+      whenOf({ delayMs: -5 }),
+      whenOf({ runAtMs: 7 }),
+      whenOf({ runAtMs: 0 }),
+    ]).toEqual([...['d0', 'd5', 'd0', 'a7', 'a0']]);
+    expect(() => whenOf({ delayMs: 5, runAtMs: 7 })).toThrow('delayMs is 5 and runAtMs is 7. Give one of the two.');
+    for (const runAtMs of [-1, 0.5, Date.now() + 2 * YEARS_MS, '7'])
+      expect(() => whenOf({ runAtMs } as never)).toThrow('an integer of ms since 1970, from 0 to 100 years ahead');
+    expect(whenOf({ runAtMs: Date.now() + YEARS_MS / 2 })).toMatch(/^a\d+$/);
+    for (const delayMs of [0.5, 2 * YEARS_MS, -2 * YEARS_MS]) expect(() => whenOf({ delayMs })).toThrow('delayMs is');
+    expect(() => checkScheduling({ other: 1 } as never)).toThrow('other');
+    const all = { delayMs: 1, runAtMs: 1, id: 'a', attempts: 1, backoff: {}, keepResultMs: 1, onConflict: 'keep' };
+    expect(checkScheduling(all as never)).toBe(all);
+  });
+
+  it('is JSON of a bounded size, in bytes', () => {
+    expect([encodeJson('payload', { a: 'é' }, 10), encodeJson('payload', 'aé', 5)]).toEqual(['{"a":"é"}', '"aé"']);
+    expect(() => encodeJson('payload', 'aé', 4)).toThrow('The payload has 5 bytes as JSON. maxPayloadBytes is 4.');
+    expect(() => encodeJson('result', () => 1, 9)).toThrow(
+      'The result is a function, for which JSON.stringify() returns',
+    );
+    expect(() => encodeJson('result', 1n, 9)).toThrow('The result cannot be written as JSON: TypeError');
+  });
+});
+
+describe('the record of a task', () => {
+  const defaults = {
+    ...{ attempts: 3, keepResultMs: 10, maxPayloadBytes: 1_000 },
+    backoff: { delayMs: 1, factor: 2, maxDelayMs: 9 },
+  };
+  const writer = new RecordWriter(defaults);
+
+  it('has the settings of the call, else of the definition, else of the module', () => {
+    expect(writer.write('n', undefined, {})).toBe('3\n10\n1 2 9\nn\nnull');
+    expect(writer.write('n', { a: 1 }, { attempts: 5 })).toBe('5\n10\n1 2 9\nn\n{"a":1}');
+    expect(writer.write('n', 1, { keepResultMs: 0 })).toBe('3\n0\n1 2 9\nn\n1');
+    expect(writer.write('n', 1, { backoff: { delayMs: 4, factor: 1, maxDelayMs: 8 } })).toBe('3\n10\n4 1 8\nn\n1');
+    const task = defineTask({ name: 'd', attempts: 7, keepResultMs: 70 });
+    expect(writer.write(task, 1, {})).toBe('7\n70\n1 2 9\nd\n1');
+    expect(writer.write(task, 1, { attempts: 2 })).toBe('2\n70\n1 2 9\nd\n1');
+  });
+
+  it('is read as it was written', () => {
+    const reader = new RecordReader();
+    const one = reader.read('5\n20\n1 2 9\nn\n{"a":1}');
+    expect(one).toEqual({
+      ...{
+        attempts: 5,
+        keepResultMs: 20,
+        backoff: { delayMs: 1, factor: 2, maxDelayMs: 9 },
+        name: 'n',
+        payload: '{"a":1}',
+      },
+    });
+    expect(reader.read('1\n0\n1 2 9\nm\n1').backoff).toBe(one.backoff);
+    expect(reader.read('1\n0\n1 3 9\nm\n1').backoff).toEqual({ delayMs: 1, factor: 3, maxDelayMs: 9 });
+    expect(new RecordReader().read('')).toEqual({
+      ...{ attempts: 0, keepResultMs: 0, backoff: { delayMs: 0, factor: 1, maxDelayMs: 0 }, name: '', payload: 'null' },
+    });
+  });
+
+  it('has its attempts and result next to it', () => {
+    expect(readRun('')).toEqual({ attemptsMade: 0, firstFailedAtMs: 0, error: '' });
+    expect(readRun('2 a b c 17 d some error')).toEqual({ attemptsMade: 2, firstFailedAtMs: 17, error: 'some error' });
+    expect([encodeNote('lost'), readResult('!lost')]).toEqual(['!lost', { result: undefined, error: 'lost' }]);
+    expect([readResult(''), readResult('{"a":1}')]).toEqual([
+      { result: undefined, error: '' },
+      { result: { a: 1 }, error: '' },
+    ]);
+  });
+});
