@@ -1,4 +1,4 @@
-// npm run mutants -- [lib...] [--changed] [--again] [--states] [--seconds S] [--json] [--workers N]
+// npm run mutants -- [--typescript] [lib...] [--changed] [--again] [--states] [--seconds S] [--json] [--workers N]
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { LibRun } from './lib-run';
@@ -6,6 +6,7 @@ import { LibScripts } from './lua/scripts';
 import { writeReport } from './report';
 import type { TestFiles } from './run/messages';
 import * as results from './results';
+import { main as typescript } from './typescript/main';
 
 /** Score that each lib needs, %. */
 const LEAST_SCORE = 95;
@@ -132,7 +133,8 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-main().catch((error: unknown) => {
+const args = process.argv.slice(3);
+(args.includes('--typescript') ? typescript(args) : main()).catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
 });

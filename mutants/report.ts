@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT, type LibScripts } from './lua/scripts';
 import { hashOf, readEquivalents, readResult, reasonFor, type LibResult } from './results';
+import { typescriptSection } from './typescript/report';
 
 export interface Total {
   readonly mutants: number;
@@ -58,6 +59,7 @@ export function writeReport(libs: ReadonlyMap<string, LibScripts>): Total & { sc
     ]),
     '',
     ...rows.flatMap(({ lib, scripts, result }) => survivorsOf(lib, scripts, result)),
+    ...typescriptSection(),
   ];
   writeFileSync(PATH, `${lines.join('\n').trimEnd()}\n`);
   return { ...sum, scores: new Map(rows.map(({ lib, total }) => [lib, total.score])) };
