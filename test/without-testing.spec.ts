@@ -38,7 +38,7 @@ test('a request with a mock of OnceService names the module that is missing', as
     controllers: [Orders],
     providers: [IdempotencyInterceptor, { provide: OnceService, useValue: { claim: jest.fn() } }],
   }).compile();
-  const handler = Reflect.get(Orders.prototype, 'create') as () => void;
+  const handler = Reflect.get<Orders, 'create'>(Orders.prototype, 'create');
   const context = new ExecutionContextHost([{ method: 'POST', headers: {} }], Orders, handler);
   expect(() => module.get(IdempotencyInterceptor).intercept(context, { handle: () => EMPTY })).toThrow(
     'IdempotencyInterceptor: There is no OnceModule here, so nothing runs; import OnceModule.forRoot(), or in a unit test ' +

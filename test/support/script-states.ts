@@ -86,7 +86,9 @@ export class ScriptStates {
 
   /** Waits for a reply, and returns it with the state after it. */
   async after(reply: Promise<unknown>): Promise<After> {
-    const settled = await reply.catch((error: { redisCode?: string }) => `error ${error.redisCode ?? String(error)}`);
+    const settled = await reply.catch(
+      (error: Error & { redisCode?: string }) => `error ${error.redisCode ?? error.message}`,
+    );
     const published = (await this.published()).join(', ');
     return [settled, published === '' ? this.keys() : { ...this.keys(), published }];
   }
@@ -163,7 +165,7 @@ export class ScriptStates {
       this.denied.has(command) || this.denied.has(`${command} ${key.slice(TAG.length)}`);
     library.set(
       'acl_check_cmd',
-      (...words) => check(...words) === true && !isDenied(String(words[0]), String(words[1])),
+      (...words) => check(...words) === true && !isDenied(words[0] as string, words[1] as string),
     );
   }
 

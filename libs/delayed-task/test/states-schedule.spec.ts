@@ -1,13 +1,12 @@
 import { NOW, ScriptStates } from '../../../test/support/script-states';
 import { delayedTaskScripts } from '../src/delayed-task.scripts';
-import { scheduleTask, scheduleTasks } from '../src/queue/queue.scripts';
+import { scheduleTasks } from '../src/queue/queue.scripts';
 import { putTasks } from './states-tasks';
 
 describe('each script of a queue, in a state and at a time of which all is known,', () => {
   const states = new ScriptStates(delayedTaskScripts, ['waits']);
   const schedule = (tasks: readonly string[], conflict = 'keep') =>
     states.call(scheduleTasks, { conflict, operationMs: 500, tasks });
-  const one = (when: string, id = 'a') => states.call(scheduleTask, { id, when, record: `r-${id}`, operationMs: 500 });
   const put = (waits?: string | number) => putTasks(states, waits);
 
   it('schedule: adds tasks, and returns a replay the first result', async () => {

@@ -35,6 +35,8 @@ export interface LuanestModuleClass<Options extends object, Extras extends objec
   /**
    * Makes the module from options that a factory or a class of the app returns. Settings such as `registry` and `isGlobal` are
    * given next to the factory. Invalid values make the boot of the app fail with InvalidOptionError.
+   *
+   * @throws InvalidOptionError if `isGlobal` or `registry` is invalid
    */
   forRootAsync(options: ConfigurableModuleAsyncOptions<Options, 'create'> & Partial<Extras>): DynamicModule;
 }

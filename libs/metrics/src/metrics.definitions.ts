@@ -99,7 +99,11 @@ export const TABLE = Object.freeze({
     'Work that was done, but whose result could not be stored',
     'luanest.reason',
   ),
-  'luanest.once.settle.errors': counter('{call}', 'Confirmations and releases of claims that failed', ERROR),
+  'luanest.once.settle.errors': counter(
+    '{call}',
+    'Failed confirmations and releases of claims whose error no caller got',
+    ERROR,
+  ),
   'luanest.read_reward.records': counter('{item}', 'Reads recorded, by outcome', REWARD, OUTCOME),
   'luanest.read_reward.points': counter('{point}', 'Points granted; a repeated operation counts again', REWARD),
   'luanest.read_reward.refunds': counter('{refund}', 'Refunds, by outcome', REWARD, OUTCOME),
@@ -119,10 +123,15 @@ export const TABLE = Object.freeze({
     'How long locks, and leases of scheduled runs, were held until they were released or lost',
     OUTCOME,
   ),
-  'luanest.lock.errors': counter('{call}', 'Renewals, releases and subscriptions that failed', DURING, ERROR),
+  'luanest.lock.errors': counter(
+    '{call}',
+    'Failed automatic renewals, releases at the end of withLock or await using, and subscriptions to releases',
+    DURING,
+    ERROR,
+  ),
   'luanest.scheduled_lock.runs': counter(
     '{tick}',
-    'Ticks, runs by hand and handler calls of this process, by outcome',
+    'Ticks, catch-ups, runs by hand and handler calls of this process, by outcome',
     JOB,
     OUTCOME,
   ),
@@ -166,7 +175,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.stream.lost': counter(
     '{message}',
-    'Messages that a consumer of this process lost while it handled them',
+    'Messages that a consumer of this process lost before Redis had their outcomes',
     ...STREAM,
   ),
   'luanest.stream.taken_over': counter(

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
-import type { Claim, ClaimAnswer, Mismatch } from 'luanest/once';
+import type { Claim, ClaimAnswer } from 'luanest/once';
 import type { ScriptRegistry, ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';

@@ -1,14 +1,14 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
-import { readRewardScripts, readStatus, recordFully } from '../src/read-reward.scripts';
+import { readRewardScripts, recordFully } from '../src/read-reward.scripts';
 
 /** Starts of the previous, the current and the next periods, and the end of the last one. */
 const BOUNDS = [NOW - 5_000, NOW - 1_000, NOW + 2_000, NOW + 6_000, NOW + 13_000] as const;
 
-const [B0, B1, B2, B3, B4] = BOUNDS;
+const [, B1, B2, B3] = BOUNDS;
 
-const ALL = { state: 'state', ever: 'state', answer: 'state', ledger: 'state' };
+const ALL: Readonly<Record<string, string>> = { state: 'state', ever: 'state', answer: 'state', ledger: 'state' };
 
-const SEPARATE = {};
+const SEPARATE: Readonly<Record<string, string>> = {};
 
 interface Rule {
   limit?: number;
@@ -16,10 +16,21 @@ interface Rule {
   totalMs?: number;
 }
 
+interface Given {
+  rule?: Rule | string;
+  names?: Readonly<Record<string, string>>;
+  token?: string;
+  everMs?: number;
+  answerMs?: number;
+  ledgerMs?: number;
+  name?: string;
+  userId?: string;
+}
+
 describe('record-fully and status, in a state and at a time of which all is known,', () => {
   const states = new ScriptStates(readRewardScripts);
   const ruleOf = ({ limit = 3, cap = 0, totalMs = 0 }: Rule) => `${limit}:10:${cap}:${totalMs}:${BOUNDS.join(':')}`;
-  const record = (itemId: string, { rule = {}, names = ALL, ...args } = {}) =>
+  const record = (itemId: string, { rule = {}, names = ALL, ...args }: Given = {}) =>
     states.call(
       recordFully,
       {
@@ -35,17 +46,10 @@ describe('record-fully and status, in a state and at a time of which all is know
       },
       names,
     );
-  const status = (rule: Rule | string = {}) =>
-    states.call(readStatus, { rule: typeof rule === 'string' ? rule : ruleOf(rule) });
   /** As short texts: status, points, used, remaining, seq; start and end; item. */
   const after = async (call: Promise<unknown>): Promise<readonly unknown[]> => {
     const [reply, keys] = await states.after(call);
     return [typeof reply === 'object' ? Object.values(reply as object).join(' ') : reply, keys];
-  };
-  const put = (head: string, ttlMs = B3 - NOW, fields: readonly string[] = []) => {
-    states.put('DEL', 'state');
-    states.put('HSET', 'state', '', head, ...fields);
-    if (ttlMs >= 0) states.put('PEXPIRE', 'state', ttlMs);
   };
 
   it('ever: items count in later periods', async () => {

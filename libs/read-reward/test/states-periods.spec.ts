@@ -6,9 +6,9 @@ const BOUNDS = [NOW - 5_000, NOW - 1_000, NOW + 2_000, NOW + 6_000, NOW + 13_000
 
 const [B0, B1, B2, B3, B4] = BOUNDS;
 
-const ALL = { state: 'state', ever: 'state', answer: 'state', ledger: 'state' };
+const ALL: Readonly<Record<string, string>> = { state: 'state', ever: 'state', answer: 'state', ledger: 'state' };
 
-const SEPARATE = {};
+const SEPARATE: Readonly<Record<string, string>> = {};
 
 interface Rule {
   limit?: number;
@@ -16,10 +16,21 @@ interface Rule {
   totalMs?: number;
 }
 
+interface Given {
+  rule?: Rule | string;
+  names?: Readonly<Record<string, string>>;
+  token?: string;
+  everMs?: number;
+  answerMs?: number;
+  ledgerMs?: number;
+  name?: string;
+  userId?: string;
+}
+
 describe('record-fully and status, in a state and at a time of which all is known,', () => {
   const states = new ScriptStates(readRewardScripts);
   const ruleOf = ({ limit = 3, cap = 0, totalMs = 0 }: Rule) => `${limit}:10:${cap}:${totalMs}:${BOUNDS.join(':')}`;
-  const record = (itemId: string, { rule = {}, names = ALL, ...args } = {}) =>
+  const record = (itemId: string, { rule = {}, names = ALL, ...args }: Given = {}) =>
     states.call(
       recordFully,
       {

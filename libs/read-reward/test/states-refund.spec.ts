@@ -179,7 +179,7 @@ describe('refund, in a state and at a time of which all is known,', () => {
   });
 
   it('refuses a time that is too short', async () => {
-    for (const args of [{ answerMs: 0 }, { everMs: -1 }, { ledgerMs: -1 }]) {
+    for (const args of [{ answerMs: 0 }, { everMs: -1 }, { ledgerMs: -1 }] as Record<string, number>[]) {
       put();
       const before = states.keys();
       expect(await after(refund(args))).toEqual(['error BADRULE', before]);

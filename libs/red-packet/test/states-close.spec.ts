@@ -1,12 +1,11 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
-import { closeBucket, openActivity, voidGrant } from '../src/activity/activity.scripts';
+import { closeBucket, voidGrant } from '../src/activity/activity.scripts';
 import { redPacketScripts } from '../src/red-packet.scripts';
 
 type Fields = Readonly<Record<string, string | number>>;
 
 describe('each script of the life of a bucket, in a state and at a time of which all is known,', () => {
   const states = new ScriptStates(redPacketScripts);
-  const open = () => states.call(openActivity, { group: 'payouts' });
   const close = (atEnd = 0) => states.call(closeBucket, { atEnd });
   const put = (fields: Fields) => states.put('HSET', 'meta', ...Object.entries(fields).flat());
   const clear = () => {

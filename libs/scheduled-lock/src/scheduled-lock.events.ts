@@ -5,8 +5,8 @@ import type { JobRecord } from './scheduled-lock.types';
 export interface ScheduledLockEvents {
   /**
    * A tick of a job, a catch-up, a run by hand or a call of a locked handler ended in this process, or did not run here. For a run
-   * without a lock (`onRedisError: 'run'`), it is published when the run begins. It is not published for a catch-up that claimed no
-   * slot, for a call inside a run of the same job, or for a call after shutdown has begun.
+   * without a lock (`onRedisError: 'run'`), it is published when the run begins. It is not published for a tick whose
+   * slot cannot be found, a catch-up that claimed no slot, a call inside a run of the same job, or a call after shutdown has begun.
    */
   readonly tickEnded: JobRecord & {
     readonly name: string;

@@ -195,7 +195,10 @@ describe('each script of a job, in a state and at a time of which all is known,'
   });
 
   it('renew: restarts a lease that has not ended, of the same owner only', async () => {
-    for (const state of [{}, { owner: 'me', done: 1 }, { owner: 'me', till: NOW }]) {
+    for (const state of [{}, { owner: 'me', done: 1 }, { owner: 'me', till: NOW }] as Record<
+      string,
+      string | number
+    >[]) {
       put(state);
       expect(await states.after(renew())).toEqual([false, { state: `${textOf({ ...other, ...state })} | 9000` }]);
     }

@@ -44,7 +44,7 @@ describe('a failed command becomes the error of its calls:', () => {
 
   it('calls go alone after a redirection, and after NOPERM if they were several', () => {
     const asks = (message: string, calls: number, kind: 'reply' | 'lost' = 'reply'): boolean =>
-      asksForSingles(new CommandFailure(kind, message), calls);
+      asksForSingles(new CommandFailure(kind, message), calls, true);
     for (const code of ['MOVED', 'ASK', 'TRYAGAIN', 'CROSSSLOT', 'CLUSTERDOWN']) {
       expect([asks(`${code} 1`, 1), asks(`${code} 1`, 2), asks(`${code} 1`, 2, 'lost')]).toEqual([true, true, false]);
       expect(asks(`${code} 1 script: ${'0'.repeat(40)}`, 2)).toBe(false);

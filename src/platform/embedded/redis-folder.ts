@@ -163,7 +163,7 @@ export class RedisFolder {
 
 function describeSpawnError(error: NodeJS.ErrnoException): string {
   if (error.code !== 'ENOENT') return error.message;
-  return 'the program redis-server is not on the PATH; install Redis 7.0 or newer, or start the app alone with REDIS_URL';
+  return 'the program redis-server is not on the PATH; install Redis 7.0 or newer, or set REDIS_URL and run npm start';
 }
 
 /** Content of redis.conf. The password is in this file of mode 0600, because all users can read command lines. */

@@ -33,7 +33,8 @@ export class ProtectedRequest implements ResponseWatcher {
   private readonly raw: ServerResponse;
   private readonly before: Headers;
   /**
-   * Number of runs of the handler. An interceptor outside may run the handler again; only the outcome of the last run counts.
+   * Number of runs of the handler. An interceptor outside may run the handler again. Until the claim is settled, only the
+   * outcome of the last run counts.
    */
   private runNumber = 0;
   private state: 'running' | 'answered' | 'threw' = 'running';

@@ -90,7 +90,7 @@ export class HttpResponses {
     return texts;
   }
 
-  /** Returns the status and the body of a refusal. `problem` is true if the body is RFC 9457 problem details. */
+  /** Returns the status and the body of a refusal. `problem` is true if the body is the module's own problem details. */
   refusal(decision: RateLimitDecision, context: ExecutionContext): { status: number; body: object; problem: boolean } {
     const unavailable = decision.reason === 'redis-error';
     const status = unavailable ? 503 : 429;

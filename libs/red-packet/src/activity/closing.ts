@@ -35,7 +35,7 @@ export class Closing {
     if (this.options.onClosed !== undefined && this.tasks === undefined) {
       throw new InvalidOptionError(
         'RedPacketModule: onClosed is called by delayed tasks. Import DelayedTaskModule.forRoot() in the root module, ' +
-          'or leave onClosed out.',
+          'without isGlobal: false, or leave onClosed out.',
       );
     }
     // A mock of DelayedTaskService may have no method `process`.

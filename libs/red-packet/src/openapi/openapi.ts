@@ -33,7 +33,7 @@ interface Route {
 }
 
 const REASONS = {
-  400: 'The request is invalid; the message names the field',
+  400: 'The request is invalid; the message says why',
   401: 'The request has no authenticated user',
   403: 'The caller is not an admin, or admin routes are closed',
   404: 'Not found',

@@ -15,7 +15,7 @@ export interface TickOutcome {
   readonly error?: unknown;
 }
 
-/** Series of consecutive ticks and runs by hand of a job whose claims failed, or that were stale. */
+/** Series of consecutive ticks, runs by hand and handler calls of a job whose claims failed, or of ticks that were stale. */
 interface Streak {
   readonly sinceMs: number;
   ticks: number;

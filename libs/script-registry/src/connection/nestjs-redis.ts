@@ -49,8 +49,8 @@ export function clientFrom(
   const moduleName = module === 'redis' ? 'RedisModule' : 'ClusterModule';
   if (!service) {
     throw checks.error(
-      'There is no client. Set `client`, `url` or `connection`, ' +
-        `or import ${moduleName}.forRoot(...) of @liaoliaots/nestjs-redis as a global module.`,
+      `There is no client of ${moduleName}. Import ${moduleName}.forRoot(...) of @liaoliaots/nestjs-redis as a global module, ` +
+        'or set `client`, `url` or `connection`, and no `source`.',
     );
   }
   const client = source?.namespace === undefined ? service.getOrNil() : service.getOrNil(source.namespace);

@@ -54,7 +54,7 @@ export class Deadlines {
     if (expiresAt + this.stalledMs < this.ringsAt) this.ringBy(performance.now());
   }
 
-  /** Keeps the process alive until no call waits or is in flight, since a socket may be missing while there is no connection. */
+  /** Keeps the process alive until no call waits or is in flight: without a connection, no socket does so. */
   hold(): void {
     this.holding = true;
     this.timer?.ref();
