@@ -121,7 +121,10 @@ describe('each script of a session, in a state and at a time of which all is kno
     const before = states.keys();
     for (const session of ['lost', 'none']) {
       expect(await states.after(ack(['1-1'], 'g', session))).toEqual([false, before]);
-      expect(await states.after(end(row('1-1'), 'g', session))).toEqual([{ alive: false, released: 0, buried: 0 }, before]);
+      expect(await states.after(end(row('1-1'), 'g', session))).toEqual([
+        { alive: false, released: 0, buried: 0 },
+        before,
+      ]);
       expect(await states.after(retry({ session }))).toEqual([false, before]);
       expect(await states.after(states.call(renewSession, { session, leaseMs: 5 }))).toEqual([false, before]);
     }
@@ -167,6 +170,9 @@ describe('each script of a session, in a state and at a time of which all is kno
     setUp();
     expect([await ack(['1-1'], needs), states.put('XLEN', 'stream')]).toEqual([true, 4]);
     setUp();
-    expect([await end(row('1-1'), needs), states.put('XLEN', 'stream')]).toEqual([{ alive: true, released: 0, buried: 0 }, 4]);
+    expect([await end(row('1-1'), needs), states.put('XLEN', 'stream')]).toEqual([
+      { alive: true, released: 0, buried: 0 },
+      4,
+    ]);
   });
 });

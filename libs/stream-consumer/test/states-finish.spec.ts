@@ -174,7 +174,9 @@ describe('each script of a session, in a state and at a time of which all is kno
         for (let at = 2; at <= gone + 1; at++) states.put('XDEL', 'stream', `${at}-1`);
         const [reply, { heads }] = await states.after(end(row('1-1', 'k')));
         expect([gone, reply, heads]).toEqual(
-          gone === 99 ? [99, { alive: true, released: 1, buried: 0 }, 'k=101-1'] : [100, { alive: true, released: 0, buried: 0 }, 'k=1-1'],
+          gone === 99
+            ? [99, { alive: true, released: 1, buried: 0 }, 'k=101-1']
+            : [100, { alive: true, released: 0, buried: 0 }, 'k=1-1'],
         );
       }
     });

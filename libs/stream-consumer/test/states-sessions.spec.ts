@@ -69,7 +69,11 @@ describe('each script of a session, in a state and at a time of which all is kno
     setUp();
     states.put('DEL', 'stream');
     const sweep = () => states.call(sweepSessions, { group: 'g', count: 5, problem: 'died' });
-    expect([await ack(), await end(row('1-1')), await retry()]).toEqual([true, { alive: true, released: 0, buried: 0 }, true]);
+    expect([await ack(), await end(row('1-1')), await retry()]).toEqual([
+      true,
+      { alive: true, released: 0, buried: 0 },
+      true,
+    ]);
     setUp();
     states.run('XGROUP', 'DESTROY', '@stream', 'g');
     expect([await retry(), await sweep()]).toEqual([true, { taken: 0, more: false, session: 'lost' }]);
