@@ -165,7 +165,7 @@ export class ScriptStates {
       this.denied.has(command) || this.denied.has(`${command} ${key.slice(TAG.length)}`);
     library.set(
       'acl_check_cmd',
-      (...words) => check(...words) === true && !isDenied(words[0] as string, words[1] as string),
+      (...words) => check(...words) === true && !isDenied(String(words[0] as string), String(words[1] as string)),
     );
   }
 

@@ -13,6 +13,14 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => void immediately(
 afterEach(() => TestClock.installed?.uninstall());
 
 describe('the time of the libs', () => {
+  it('settles for two callers at the same time', async () => {
+    const clock = new TestClock().install();
+    let ran = 0;
+    void nextTurn().then(() => nextTurn().then(() => ran++));
+    await Promise.all([clock.settle().then(() => expect(ran).toBe(1)), clock.settle(), clock.advance(10)]);
+    expect(ran).toBe(1);
+  });
+
   it('stands still from 2026-01-01T00:00:00Z, or from nowMs', async () => {
     const clock = new TestClock().install();
     const [wall, elapsed] = [time.nowMs(), time.monotonicMs()];

@@ -9,6 +9,9 @@ const QUIET_TURNS = 2;
 /** Most turns of the event loop to wait. */
 const MOST_TURNS = 100_000;
 
+/** Calls of `settled` that have not ended. Each has an immediate, which the others must not wait for. */
+let settling = 0;
+
 /**
  * Waits until this process has nothing left to do that needs no timer, socket or file. A command of the in-memory server is an
  * immediate, and so is each step of the libs that waits for the end of a turn of the event loop.
@@ -16,16 +19,21 @@ const MOST_TURNS = 100_000;
  * @throws Error if there is always more to do
  */
 export async function settled(): Promise<void> {
-  let quiet = 0;
-  for (let turn = 0; quiet < QUIET_TURNS; turn++) {
-    if (turn === MOST_TURNS) {
-      throw new Error(
-        `TestClock: after ${MOST_TURNS} turns of the event loop there was still more to do. Code that runs may call itself ` +
-          'again and again without a pause.',
-      );
+  settling += 1;
+  try {
+    for (let turn = 0, quiet = 0; quiet < QUIET_TURNS; turn++) {
+      if (turn === MOST_TURNS) {
+        throw new Error(
+          `TestClock: after ${MOST_TURNS} turns of the event loop there was still more to do. Code that runs may call itself ` +
+            'again and again without a pause.',
+        );
+      }
+      await new Promise<void>((resolve) => void immediately(resolve));
+      const immediates = resources().filter((resource) => resource === 'Immediate').length;
+      quiet = immediates > settling - 1 ? 0 : quiet + 1;
     }
-    await new Promise<void>((resolve) => void immediately(resolve));
-    quiet = resources().includes('Immediate') ? 0 : quiet + 1;
+  } finally {
+    settling -= 1;
   }
 }
 
