@@ -163,10 +163,10 @@ export class ScriptStates {
     const check = library.get('acl_check_cmd') as LuaFunction;
     const isDenied = (command: string, key: string): boolean =>
       this.denied.has(command) || this.denied.has(`${command} ${key.slice(TAG.length)}`);
-    library.set(
-      'acl_check_cmd',
-      (...words) => check(...words) === true && !isDenied(String(words[0] as string), String(words[1] as string)),
-    );
+    library.set('acl_check_cmd', (...words) => {
+      const [command = '', key = ''] = words.map(String);
+      return check(...words) === true && !isDenied(command, key);
+    });
   }
 
   private valueOf(key: string): string {
