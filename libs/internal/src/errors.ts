@@ -22,3 +22,38 @@ export abstract class LuanestError extends Error {
 export class InvalidOptionError extends LuanestError {
   readonly code = 'INVALID_OPTION';
 }
+
+/**
+ * The call had no effect, so it is safe to repeat: it was never written to a socket, or each node that got it refused it, and it
+ * will not be sent later. A subscription of `listen` that failed rejects with this error, too.
+ */
+export class NotSentError extends LuanestError {
+  readonly code = 'NOT_SENT';
+}
+
+/**
+ * The call may have been sent, or may still be sent, and its reply is missing. So the script may have run, or may still run. If
+ * the call was sent again and then refused, the first sending may have run nevertheless.
+ *
+ * An operation that makes several calls rejects with this error, too, if one of them had no effect after others may have had one.
+ * Then the `cause` is the error of that call.
+ *
+ * Repeat the call only if a second run of the script is harmless, or returns the first result.
+ */
+export class UnknownOutcomeError extends LuanestError {
+  readonly code = 'UNKNOWN_OUTCOME';
+}
+
+/** Redis refused to run the script (OOM, READONLY, NOPERM, ...) each time it was sent, so the call had no effect. */
+export class ScriptRefusedError extends LuanestError {
+  readonly code = 'SCRIPT_REFUSED';
+
+  /** @param redisCode first word of Redis' error, such as `READONLY` */
+  constructor(
+    message: string,
+    readonly redisCode: string,
+    options?: { cause?: unknown },
+  ) {
+    super(message, options);
+  }
+}

@@ -4,7 +4,7 @@ export { constructed, defineLuanestModule, type LuanestModuleClass, type ModuleE
 export { classOrMethodDecorator, methodDecorator, type Decorated, type DecoratedMethod } from './decorators';
 export { withEnhancers, type EnhancedMethod, type EnhancedResult } from './enhancers';
 export { exploreMethods, NOT_A_SINGLETON, singletonOf, type ExploredMethod } from './explorer';
-export { InvalidOptionError, LuanestError } from './errors';
+export { InvalidOptionError, LuanestError, NotSentError, ScriptRefusedError, UnknownOutcomeError } from './errors';
 export { EventChannel, eventChannels } from './event-channels';
 export {
   classOf,
@@ -34,6 +34,7 @@ export { classNameOf, messageOf, oneLine, shown, thrownKind, thrownText } from '
 export { Retries } from './retries';
 export { rpcException } from './rpc-exception';
 export { ALONE, FREES_MEMORY, SMALL_GROUP } from './script-defaults';
+export { afterEffect, Steps } from './steps';
 export { measuredMs, nextTurn, replaceTime, time, type Timer, type TimeSource } from './time';
 export { UniqueIds } from './unique-ids';
 export { endsWithin, pause, reachedWithin } from './waits';

@@ -40,7 +40,7 @@ export function InjectService(service: Type): PropertyDecorator & ParameterDecor
     const makeOptional = (): void => {
       (Optional() as InjectDecorator)(target, key, index);
       if (index === undefined) return;
-      // Nothing shows what Nest passed to the constructor, so it sets a property, too.
+      // No code can read what Nest passed to the constructor, so Nest sets a property, too.
       const prototype = (target as Type).prototype as object;
       (Inject(service) as InjectDecorator)(prototype, need.property);
       (Optional() as InjectDecorator)(prototype, need.property);

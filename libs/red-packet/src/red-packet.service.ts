@@ -1,5 +1,6 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { Steps } from '../../internal/src';
 import { ActivityIndex } from './activity/activity-index';
 import { Creation } from './activity/creation';
 import { givePayoutAccess, payoutAccessOf } from './activity/payout-access';
@@ -11,7 +12,7 @@ import { Results } from './activity/results';
 import { Wakes } from './activity/wakes';
 import { Audit } from './audit/audit';
 import type { AuditOptions, AuditReport } from './audit/audit.types';
-import { homeOf, Layouts } from './buckets/layout';
+import { Layouts } from './buckets/layout';
 import { Transfers } from './buckets/transfers';
 import { Grabber } from './grabs/grabber';
 import { SoldOutUsers } from './grabs/sold-out-users';
@@ -131,15 +132,15 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Closes an activity for good, and refunds the packets that nobody has won. May be called again, also by other processes:
-   * each packet is refunded once. If it rejects, some buckets may be closed, so call it again. If the option `onClosed` is set, a
-   * delayed task calls it afterwards. A draft stays a draft. Returns undefined if there is no such activity.
+   * Closes an activity for good, and refunds the packets that nobody has won. If it rejects, call it again: each packet is refunded
+   * once. If there is `onClosed`, a delayed task calls it. A draft stays a draft. Returns undefined if there is no such activity.
    */
   async close(activityId: string): Promise<ClosedActivity | undefined> {
-    const found = await this.lifecycle.close(checkActivityId(activityId));
+    const steps = new Steps('RedPacketService.close');
+    const found = await this.lifecycle.close(checkActivityId(activityId), steps);
     if (found === undefined) return undefined;
     // An earlier call may have died after the closing and before this line. Its refund is still unreported.
-    if (found.closed.closed || unreportedOf(found.readings) > 0) await this.closing.report(activityId);
+    if (found.closed.closed || unreportedOf(found.readings) > 0) await steps.read(this.closing.report(activityId));
     return found.closed;
   }
 
@@ -187,9 +188,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   /**
    * Sets the TTL of an activity's keys if it owes nothing: it is closed, or has ended without packets left; all payouts are
    * settled; and `onClosed` has resolved for all refunds. Before that, keys of an opened activity have no TTL.
-   * `RedPacketPayouts.run` calls this method. Call it yourself if no process runs payouts. May be called again.
-   * @returns true if the keys have a TTL, or there is no such activity; false for an activity that owes something, and for a draft
-   *   within its retention
+   * `RedPacketPayouts.run` calls this method. Call it yourself if no process runs payouts.
+   * @returns true if the keys have a TTL, or there is no such activity; false if it owes something, and for a draft within its retention
    */
   async settle(activityId: string): Promise<boolean> {
     const state = await this.lifecycle.settle(checkActivityId(activityId));
@@ -198,8 +198,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Sets the TTL of a closed activity's keys, also if it owes payouts or refunds. Use it if you have paid these by other means.
-   * May be called again.
+   * Sets the TTL of a closed activity's keys, also if it owes payouts or refunds, which you have paid by other means. May be repeated.
    * @returns true if the keys have a TTL, or there is no such activity; false for a draft within its retention, and for an
    *   activity that is not closed and owes something
    */
@@ -226,12 +225,13 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    */
   async conflict(activityId: string, { userId, packetId, paid }: PayoutConflict): Promise<VoidedGrant> {
     const layout = (await this.lifecycle.layoutOf(checkActivityId(activityId))) ?? this.layouts.root(activityId);
-    const bucket = homeOf(layout, checkUserId(userId));
+    const grant = { userId: checkUserId(userId), packetId: checkPacketId(packetId) };
     const paidBefore = paid === undefined ? undefined : checkPacket(paid);
-    const voided = await this.lifecycle.voidGrant(layout, bucket, userId, checkPacketId(packetId), paidBefore);
-    if (voided && paidBefore !== undefined) await this.closing.report(activityId);
+    const steps = new Steps('RedPacketService.conflict');
+    const voided = await steps.one(this.lifecycle.voidGrant(layout, grant, paidBefore));
+    if (voided && paidBefore !== undefined) await steps.read(this.closing.report(activityId));
     // `eligibility` is not asked again, because the user passed it before the grant.
-    return { voided, now: await this.grabber.grab(activityId, userId) };
+    return { voided, now: await steps.read(this.grabber.grab(activityId, userId)) };
   }
 
   /**

@@ -369,10 +369,13 @@ describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: string) => void lines.push(line));
     try {
       const id = `owed {${buckets}}`;
-      await short.packets.create({ ...figures(id, 3 * buckets), buckets });
       const winners = await eventually(async () => {
+        // On a busy machine an activity without a grab may be over before the first grab.
+        await short.packets.create({ ...figures(id, 3 * buckets), buckets });
         const grabs = await Promise.all(users.map((user) => short.packets.grab(id, user)));
-        return grabs.filter(({ outcome }) => outcome !== 'sold-out').length;
+        const won = grabs.filter(({ outcome }) => outcome === 'won' || outcome === 'already-won');
+        expect(won).not.toEqual([]);
+        return won.length;
       });
       let broken = true;
       const paid = new Set<string>();

@@ -1,6 +1,12 @@
 import { LuanestError } from '../../internal/src';
 
-export { InvalidOptionError, LuanestError } from '../../internal/src';
+export {
+  InvalidOptionError,
+  LuanestError,
+  NotSentError,
+  ScriptRefusedError,
+  UnknownOutcomeError,
+} from '../../internal/src';
 
 /** The definition of a script is invalid, or does not fit its Lua source. Thrown by `defineScript`. */
 export class InvalidScriptError extends LuanestError {
@@ -38,38 +44,6 @@ export class ScriptConflictError extends LuanestError {
 /** A master lacks scripts or is not connected while `preload` is `required`; boot fails with this error. */
 export class PreloadFailedError extends LuanestError {
   readonly code = 'PRELOAD_FAILED';
-}
-
-/**
- * The call had no effect, so it is safe to repeat: it was never written to a socket, or each node that got it refused it, and it
- * will not be sent later. A subscription of `listen` that failed rejects with this error, too.
- */
-export class NotSentError extends LuanestError {
-  readonly code = 'NOT_SENT';
-}
-
-/**
- * The call may have been sent, or may still be sent, and its reply is missing. So the script may have run, or may still run. If
- * the call was sent again and then refused, the first sending may have run nevertheless.
- *
- * Repeat the call only if a second run of the script is harmless, or returns the first result.
- */
-export class UnknownOutcomeError extends LuanestError {
-  readonly code = 'UNKNOWN_OUTCOME';
-}
-
-/** Redis refused to run the script (OOM, READONLY, NOPERM, ...) each time it was sent, so the call had no effect. */
-export class ScriptRefusedError extends LuanestError {
-  readonly code = 'SCRIPT_REFUSED';
-
-  /** @param redisCode first word of Redis' error, such as `READONLY` */
-  constructor(
-    message: string,
-    readonly redisCode: string,
-    options?: { cause?: unknown },
-  ) {
-    super(message, options);
-  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { KnownOptions } from '../../../internal/src';
+import { Steps, type KnownOptions } from '../../../internal/src';
 import { clearDead, listDead, MAX_CHUNK } from './queue.scripts';
 import type { DeadFilter, DeadPage, DeadTask } from '../delayed-task.types';
 import { readRun, RecordReader } from './task-codec';
@@ -23,6 +23,17 @@ interface Position {
   readonly untilMs: number;
   readonly afterMs: number;
   readonly afterId: string;
+}
+
+/** Result of one step of `clear()`. */
+interface Cleared {
+  /** Number of tasks that were replayed or dropped. */
+  readonly done: number;
+  /** `untilMs` of the next step. */
+  readonly untilMs: number;
+  readonly lastMs: number;
+  /** Id of the last dead letter of this step; '' after the last step in the partition. */
+  readonly lastId: string;
 }
 
 export class DeadLetters {
@@ -61,10 +72,14 @@ export class DeadLetters {
       diedBeforeAtMs === undefined ? NEVER_MS : inFilter.integer('diedBeforeAtMs', diedBeforeAtMs, 0, NEVER_MS);
     if (beforeMs <= fromMs) return 0;
     let count = 0;
+    const steps = new Steps(
+      `DelayedTaskService.${verb}All`,
+      'Call it again: it continues with the dead letters that are left.',
+    );
     for (let partition = 0; partition < this.queue.partitions.all.length; partition++) {
       let at: Position | undefined = { partition, untilMs: beforeMs - 1, afterMs: fromMs, afterId: '' };
       while (at !== undefined) {
-        const { done, untilMs, lastMs, lastId } = await this.clearSome(verb, chosen, at);
+        const { done, untilMs, lastMs, lastId }: Cleared = await steps.one(this.clearSome(verb, chosen, at));
         count += done;
         at = lastId === '' ? undefined : { partition, untilMs, afterMs: lastMs, afterId: lastId };
       }
@@ -77,7 +92,7 @@ export class DeadLetters {
     return this.queue.registry.run(listDead, { keys: { dead, tasks, runs }, args: { ...from, limit } });
   }
 
-  private clearSome(verb: string, name: string, { partition, ...from }: Position) {
+  private clearSome(verb: string, name: string, { partition, ...from }: Position): Promise<Cleared> {
     const { due, tasks, runs, dead, waits, operation } = this.queue.partitions.at(partition);
     const keys = { due, tasks, runs, dead, waits, operation: operation(this.queue.tokens.next()) };
     const args = { verb, name, ...from, limit: MAX_CHUNK, operationMs: OPERATION_MS };

@@ -25,7 +25,7 @@ import {
 import { type Partition, Partitions } from './partitions';
 import { checkScheduling, readResult, readRun, RecordReader, RecordWriter, whenOf } from './task-codec';
 import { checkId, taskInput } from './task-input';
-import { shown, UniqueIds } from '../../../internal/src';
+import { shown, Steps, UniqueIds } from '../../../internal/src';
 import { definitionOf } from '../define-task';
 
 /**
@@ -42,6 +42,9 @@ const MAX_CHUNK_CHARS = 4 * 1_024 * 1_024;
 /** Most characters of one `scheduleMany` that are in flight at the same time, approximately. */
 const CHARS_AT_A_TIME = 8 * MAX_CHUNK_CHARS;
 const CONFLICTS = ['keep', 'replace'];
+/** Advice after a failure between the calls of one `scheduleMany`. */
+const REPEAT =
+  "If each task has an id and onConflict is 'keep', call it again: a task that exists is not scheduled twice.";
 
 /** Tasks of one partition that one call of a script schedules. */
 interface Chunk {
@@ -106,12 +109,13 @@ export class TaskQueue {
     const chunks = this.chunksOf(tasks, ids);
     const answers = new Array<ScheduleResult>(tasks.length);
     let next = 0;
+    const steps = new Steps('DelayedTaskService.scheduleMany', REPEAT);
     // Each lane makes one call after the other. If all calls were made at once, the last one could wait longer than its deadline.
     const lane = async (): Promise<void> => {
       for (let chunk = chunks[next++]; chunk !== undefined; chunk = chunks[next++]) {
         const { partition, fields, indexes } = chunk;
         try {
-          const answered = await this.send(partition, onConflict, fields);
+          const answered = await steps.note(this.send(partition, onConflict, fields));
           answered.forEach(({ status, runAtMs }, i) => {
             const index = indexes[i] as number;
             answers[index] = { id: ids[index] as string, status, runAtMs };
@@ -125,7 +129,9 @@ export class TaskQueue {
     const largest = chunks.reduce((most, { chars }) => Math.max(most, chars), 1);
     const width = Math.max(1, Math.min(CALLS_AT_A_TIME, chunks.length, Math.floor(CHARS_AT_A_TIME / largest)));
     const lanes = Array.from({ length: width }, lane);
-    for (const outcome of await Promise.allSettled(lanes)) if (outcome.status === 'rejected') throw outcome.reason;
+    for (const outcome of await Promise.allSettled(lanes)) {
+      if (outcome.status === 'rejected') throw steps.errorOf(outcome.reason);
+    }
     return answers;
   }
 

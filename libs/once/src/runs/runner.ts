@@ -1,4 +1,4 @@
-import { isUnfinished, time } from '../../../internal/src';
+import { afterEffect, isUnfinished, time } from '../../../internal/src';
 import type { Claims } from '../once.claims';
 import { OnceResultTooLargeError } from '../once.errors';
 import { events } from '../once.events';
@@ -6,6 +6,8 @@ import type { Located } from '../once.targets';
 import type { Claim, ClaimAnswer, Delivery, OnceRun, RunAnswer, RunOptions } from '../once.types';
 import type { Run } from './run';
 import type { Runs } from './runs';
+
+const WORK_MAY_REPEAT = 'A later call with this id may run the work again.';
 
 export interface Work<T> {
   readonly located: Located;
@@ -49,8 +51,13 @@ export class Runner {
         await this.settleUnfinished(claim, full.delivery);
         return { status: 'ran', result, confirmed: false };
       }
-      const { status } = await this.claims.store.confirm(located.key, full.token, this.encodeOrNothing(result), full);
-      return { status: 'ran', result, confirmed: status === 'confirmed' };
+      const text = this.encodeOrNothing(result);
+      try {
+        const { status } = await this.claims.store.confirm(located.key, full.token, text, full);
+        return { status: 'ran', result, confirmed: status === 'confirmed' };
+      } catch (error) {
+        throw afterEffect(error, 'The work of OnceService.run has run, but its id was not confirmed', WORK_MAY_REPEAT);
+      }
     } finally {
       if (run !== undefined) this.runs.end(run);
       this.runs.leave(work);

@@ -1,5 +1,5 @@
 import { ScriptFailedError, type ScriptRegistry } from 'luanest/script-registry';
-import { time } from '../../../internal/src';
+import { Steps, time } from '../../../internal/src';
 import {
   block,
   consume,
@@ -24,6 +24,9 @@ import {
 import { verdictOfWindow, verdictsOf, verdictsOfWindows } from './verdicts';
 
 const CLUSTER_TAGS = 32;
+
+/** Advice of an error of a refund that failed halfway. */
+const NO_SECOND_REFUND = 'It cannot be repeated: only the first call for a decision refunds.';
 
 /** Errors of INCRBY on a value that is not an integer, or is too large. */
 const NOT_A_COUNTER = /NOCOUNTER|WRONGTYPE|not an integer|would overflow/;
@@ -61,23 +64,21 @@ export class RedisLimiter implements Limiter {
   async refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]> {
     const given = new Array<number>(charged.length).fill(0);
     const groups = groupBy(charged, ({ check }) => String(this.keys.tagOf(check.subject)));
-    await Promise.all(
-      groups.map(async (group) => {
-        const charges = await this.chargesOf(group, deadlineMs);
-        const found = group.filter((_, n) => charges[n] !== undefined);
-        if (found.length === 0) return;
-        const states = found.map(({ item: { check } }) => this.keys.state(check.rule, check.subject));
-        const texts = charges.filter((charge) => charge !== undefined).map(String);
-        const rules = found.flatMap(({ item: { check } }, n) => [
-          textOf(check),
-          String(check.cost),
-          texts[n] as string,
-        ]);
-        const refunded = await this.registry.run(refund, { keys: { states }, args: { rules } }, { deadlineMs });
-        for (const [n, { at }] of found.entries()) given[at] = refunded[n] ?? 0;
-      }),
-    );
+    const refunds = groups.map((group) => this.refundGroup(group, deadlineMs, given));
+    await (refunds.length === 1 ? refunds[0] : new Steps('RateLimitService.refund', NO_SECOND_REFUND).all(refunds));
     return given;
+  }
+
+  /** Refunds hits of subjects with one hash tag. Stores in `given` how many. */
+  private async refundGroup(group: readonly Item<ChargedHits>[], deadlineMs: number, given: number[]): Promise<void> {
+    const charges = await this.chargesOf(group, deadlineMs);
+    const found = group.filter((_, n) => charges[n] !== undefined);
+    if (found.length === 0) return;
+    const states = found.map(({ item: { check } }) => this.keys.state(check.rule, check.subject));
+    const texts = charges.filter((charge) => charge !== undefined).map(String);
+    const rules = found.flatMap(({ item: { check } }, n) => [textOf(check), String(check.cost), texts[n] as string]);
+    const refunded = await this.registry.run(refund, { keys: { states }, args: { rules } }, { deadlineMs });
+    for (const [n, { at }] of found.entries()) given[at] = refunded[n] ?? 0;
   }
 
   async reset(rule: NamedRule, subject: string, deadlineMs: number): Promise<boolean> {

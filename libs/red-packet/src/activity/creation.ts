@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { Steps } from '../../../internal/src';
 import { keysOf, PAYOUT_GROUP, type BucketKeys, type Layout, type Layouts } from '../buckets/layout';
 import { ActivityConflictError, ActivityIncompleteError } from '../red-packet.errors';
 import { refuse, type CheckedActivity } from '../red-packet.input';
@@ -38,11 +39,17 @@ export class Creation {
    * Creates an activity. If it exists with the same parameters, finishes its creation. For errors see RedPacketService.create.
    */
   async create(activity: CheckedActivity): Promise<CreatedActivity> {
-    const { activityId, startsAtMs, endsAtMs, totalCents, packets, buckets } = activity;
+    const { activityId, startsAtMs, endsAtMs } = activity;
     const { retentionMs } = this.settings;
+    const steps = new Steps('RedPacketService.create', 'Send the same create call again: that is safe.');
     // The id is listed before the activity exists. A crash after this line leaves an unused id in the list. The other order
     // could leave an activity that payout runs do not find.
-    await this.index.add(activityId, retentionMs, Math.max(startsAtMs, endsAtMs));
+    await steps.one(this.index.add(activityId, retentionMs, Math.max(startsAtMs, endsAtMs)));
+    return steps.read(this.createListed(activity));
+  }
+
+  private async createListed(activity: CheckedActivity): Promise<CreatedActivity> {
+    const { activityId, totalCents, packets, buckets } = activity;
     const fingerprint = fingerprintOf(activity);
     const root = keysOf(this.layouts.root(activityId), 0);
     const seed = activity.seed ?? randomBytes(16).toString('hex');

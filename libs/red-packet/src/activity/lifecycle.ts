@@ -1,5 +1,6 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { keysOf, type BucketKeys, type Layout, type Layouts } from '../buckets/layout';
+import { Steps } from '../../../internal/src';
+import { homeOf, keysOf, type BucketKeys, type Layout, type Layouts } from '../buckets/layout';
 import type { Transfers } from '../buckets/transfers';
 import { ActivityIncompleteError } from '../red-packet.errors';
 import { type BucketReading } from '../buckets/bucket.scripts';
@@ -64,12 +65,13 @@ export class Lifecycle {
     const layout = (await this.read(activityId))?.layout;
     if (layout === undefined) return undefined;
     const args = { state: paused ? 'paused' : 'open' };
-    await Promise.all(layout.buckets.map(({ meta }) => this.registry.run(setPause, { keys: { meta }, args })));
-    return (await this.status(activityId))?.state;
+    const steps = new Steps(`RedPacketService.${paused ? 'pause' : 'resume'}`);
+    await steps.all(layout.buckets.map(({ meta }) => this.registry.run(setPause, { keys: { meta }, args })));
+    return (await steps.read(this.status(activityId)))?.state;
   }
 
-  async close(activityId: string): Promise<Closed | undefined> {
-    const closed = await this.closeBuckets(activityId, false);
+  async close(activityId: string, steps: Steps): Promise<Closed | undefined> {
+    const closed = await this.closeBuckets(activityId, false, steps);
     return closed === 'not-ended' ? undefined : closed;
   }
 
@@ -81,13 +83,17 @@ export class Lifecycle {
    * @throws ActivityIncompleteError for a draft
    */
   closeAtEnd(activityId: string): Promise<Closed | 'not-ended' | undefined> {
-    return this.closeBuckets(activityId, true);
+    return this.closeBuckets(activityId, true, new Steps('The closing task'));
   }
 
-  private async closeBuckets(activityId: string, atEnd: boolean): Promise<Closed | 'not-ended' | undefined> {
+  private async closeBuckets(
+    activityId: string,
+    atEnd: boolean,
+    steps: Steps,
+  ): Promise<Closed | 'not-ended' | undefined> {
     const layout = (await this.read(activityId))?.layout;
     if (layout === undefined) return undefined;
-    const statuses = await Promise.all(
+    const statuses = await steps.all(
       layout.buckets.map(({ meta, pool, refunds, grants }) =>
         this.registry.run(closeBucket, { keys: { meta, pool, refunds, grants }, args: { atEnd: atEnd ? 1 : 0 } }),
       ),
@@ -100,14 +106,19 @@ export class Lifecycle {
           'To finish its creation, send the same create call again before its retention ends.',
       );
     }
+    const readings = await steps.read(this.finishTransfers(layout));
+    if (!isOwing(readings)) await this.forget(layout, false, steps);
+    const { refundedPackets, refundedCents } = statusOf(activityId, readings);
+    const closed = { activityId, closed: statuses.includes('closed'), refundedPackets, refundedCents };
+    return { layout, readings, closed };
+  }
+
+  private async finishTransfers(layout: Layout): Promise<BucketReading[]> {
     let readings = await this.transfers.readAll(layout);
     for (let round = 0; round < MAX_ROUNDS && (await this.transfers.finish(layout, readings)) > 0; round++) {
       readings = await this.transfers.readAll(layout);
     }
-    if (!isOwing(readings)) await this.forget(layout, false);
-    const { refundedPackets, refundedCents } = statusOf(activityId, readings);
-    const closed = { activityId, closed: statuses.includes('closed'), refundedPackets, refundedCents };
-    return { layout, readings, closed };
+    return readings;
   }
 
   /**
@@ -134,9 +145,10 @@ export class Lifecycle {
    */
   async settle(activityId: string, giveUp = false): Promise<'settled' | 'owed' | 'gone'> {
     const found = await this.find(activityId);
+    const steps = new Steps(`RedPacketService.${giveUp ? 'forget' : 'settle'}`);
     if (found === undefined) {
       // The root of several buckets may be left after its buckets have expired or were lost. It gets its TTL here.
-      await this.forget(this.layouts.root(activityId), false);
+      await this.forget(this.layouts.root(activityId), false, steps);
       return 'gone';
     }
     const { readings } = found;
@@ -145,36 +157,41 @@ export class Lifecycle {
       // Nobody has won a packet of a draft, and the retention is over, so all keys may expire. The root of several buckets, and
       // buckets that were opened before the root, have no TTL yet.
       if (!first.overdue) return 'owed';
-      if (first.buckets > 1) await this.forget(this.layouts.build(activityId, first.buckets), true);
+      if (first.buckets > 1) await this.forget(this.layouts.build(activityId, first.buckets), true, steps);
       return 'settled';
     }
     if (isOwing(readings) && !(giveUp && readings.every(({ state }) => state === 'closed' || state === '')))
       return 'owed';
-    return (await this.forget(found.layout, giveUp)) ? 'settled' : 'owed';
+    return (await this.forget(found.layout, giveUp, steps)) ? 'settled' : 'owed';
   }
 
   /**
    * Sets the TTL of the keys of each bucket, then of the root. Returns false if a bucket owes something; then neither the
    * root nor that bucket gets a TTL.
    */
-  private async forget(layout: Layout, giveUp: boolean): Promise<boolean> {
+  private async forget(layout: Layout, giveUp: boolean, steps: Steps): Promise<boolean> {
     const args = { giveUp: giveUp ? 1 : 0 };
     const run = (keys: BucketKeys) => this.registry.run(settleBucket, { keys, args });
-    const statuses = await Promise.all(layout.buckets.map(run));
+    const statuses = await steps.all(layout.buckets.map(run));
     if (statuses.includes('owed')) return false;
-    if (layout.buckets.length > 1) await run(keysOf(this.layouts.root(layout.activityId), 0));
+    if (layout.buckets.length > 1) await steps.one(run(keysOf(this.layouts.root(layout.activityId), 0)));
     return true;
   }
 
   /**
    * Voids a grant: the user no longer has this packet.
    *
+   * @param grant the packet, and the user who has it
    * @param paid the packet that the user has instead, because the ledger had paid it; undefined if the ledger had
    *   paid `packetId` to another user
    * @returns true if the grant is void, by this call or an earlier one; false if the user has no such grant
    */
-  async voidGrant(layout: Layout, bucket: number, userId: string, packetId: string, paid?: Packet): Promise<boolean> {
-    const { meta, grants, voids, refunds } = keysOf(layout, bucket);
+  async voidGrant(
+    layout: Layout,
+    { userId, packetId }: { readonly userId: string; readonly packetId: string },
+    paid?: Packet,
+  ): Promise<boolean> {
+    const { meta, grants, voids, refunds } = keysOf(layout, homeOf(layout, userId));
     const paidText = paid === undefined ? '' : `${paid.packetId}:${paid.amountCents}:${paid.grantedAtMs}`;
     const args = { userId, packetId, paid: paidText };
     return (await this.registry.run(voidGrant, { keys: { meta, grants, voids, refunds }, args })) !== 'none';

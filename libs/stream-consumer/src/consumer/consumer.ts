@@ -1,5 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { endsWithin, reachedWithin, time, type Timer, nextTurn } from '../../../internal/src';
+import { endsWithin, reachedWithin, Steps, time, type Timer, nextTurn } from '../../../internal/src';
 import type { ResolvedConsumerOptions, ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
 import type { StreamConsumerHandle, StreamStats } from '../stream-consumer.types';
 import { statsOf } from '../streams/stats';
@@ -64,10 +64,11 @@ export class Consumer implements StreamConsumerHandle {
 
   /** Adds readers of new partitions, and creates the group there if it is missing. @throws the errors of ScriptRegistry.run() */
   async openPartitions(): Promise<void> {
-    const partitions = await this.source.join(this.group);
+    const steps = new Steps('StreamConsumerService.consume', 'Call it again, or remove the group with removeGroup().');
+    const partitions = await steps.one(this.source.join(this.group));
     for (const partition of partitions.slice(this.readers.length)) {
       const reader = new Reader(this.registry, this.source, partition, this.options, () => this.schedule());
-      await reader.open();
+      await steps.one(reader.open());
       if (this.readers.length === partition.index) this.readers.push(reader);
     }
     this.schedule();

@@ -1,5 +1,5 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { Checks, type KnownOptions } from '../../../internal/src';
+import { Checks, Steps, type KnownOptions } from '../../../internal/src';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type {
   DeadLetterFilter,
@@ -33,6 +33,8 @@ interface IdRange {
 
 /** Replays or drops dead letters of one partition. @returns the number that were replayed or dropped */
 type Use = (partition: number, entries: readonly string[]) => Promise<number>;
+
+const REPEAT = 'Call it again: it continues with the dead letters that are left.';
 
 function parsed(text: string): unknown {
   try {
@@ -122,19 +124,21 @@ export class DeadLetters {
   }
 
   replay(stream: Stream, group: string, ids: readonly string[]): Promise<number> {
-    return this.each(stream, ids, this.replaying(stream, group));
+    return this.each(stream, ids, this.replaying(stream, group), new Steps('StreamConsumerService.replay', REPEAT));
   }
 
   drop(stream: Stream, group: string, ids: readonly string[]): Promise<number> {
-    return this.each(stream, ids, this.dropping(stream, group));
+    return this.each(stream, ids, this.dropping(stream, group), new Steps('StreamConsumerService.drop', REPEAT));
   }
 
   replayAll(stream: Stream, group: string, filter: DeadLetterFilter): Promise<number> {
-    return this.all(stream, group, filter, this.replaying(stream, group));
+    const steps = new Steps('StreamConsumerService.replayAll', REPEAT);
+    return this.all(stream, group, filter, this.replaying(stream, group), steps);
   }
 
   dropAll(stream: Stream, group: string, filter: DeadLetterFilter): Promise<number> {
-    return this.all(stream, group, filter, this.dropping(stream, group));
+    const steps = new Steps('StreamConsumerService.dropAll', REPEAT);
+    return this.all(stream, group, filter, this.dropping(stream, group), steps);
   }
 
   private replaying(stream: Stream, group: string): Use {
@@ -165,18 +169,18 @@ export class DeadLetters {
    * Passes the ids of all dead letters that the filter selects to `use`, partition by partition, in steps of 100. The first step in
    * a partition finds its newest dead letter. Dead letters that are added later are left out, so the loop ends.
    */
-  private async all(stream: Stream, group: string, filter: DeadLetterFilter, use: Use): Promise<number> {
+  private async all(stream: Stream, group: string, filter: DeadLetterFilter, use: Use, steps: Steps): Promise<number> {
     const range = rangeOf(filter);
     if (range === undefined) return 0;
     let done = 0;
     for (const { index } of await stream.all()) {
       let { after, until } = range;
       for (;;) {
-        const { newest, rows } = await this.read(stream, group, index, { after, until }, IDS_A_CALL);
+        const { newest, rows } = await steps.read(this.read(stream, group, index, { after, until }, IDS_A_CALL));
         const entries = rows.map(([id]) => String(id));
         const last = entries.at(-1);
         if (last === undefined) break;
-        done += await use(index, entries);
+        done += await steps.one(use(index, entries));
         if (last === newest) break;
         // A replayed message may be dead-lettered again. That dead letter comes after `newest`, so it is not replayed once more.
         [after, until] = [last, newest];
@@ -185,7 +189,7 @@ export class DeadLetters {
     return done;
   }
 
-  private async each(stream: Stream, ids: readonly string[], use: Use): Promise<number> {
+  private async each(stream: Stream, ids: readonly string[], use: Use, steps: Steps): Promise<number> {
     checks.list('ids', ids, 'an array of ids');
     const byPartition = new Map<number, string[]>();
     for (const id of new Set(ids)) {
@@ -198,7 +202,7 @@ export class DeadLetters {
     for (const [index, entries] of byPartition) {
       if (!stream.has(index)) continue;
       for (let at = 0; at < entries.length; at += IDS_A_CALL) {
-        done += await use(index, entries.slice(at, at + IDS_A_CALL));
+        done += await steps.one(use(index, entries.slice(at, at + IDS_A_CALL)));
       }
     }
     return done;

@@ -1,4 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { Steps } from '../../../internal/src';
 import type { Partition } from './partitions';
 import { purgeStream, removeGroup } from './streams.scripts';
 import type { Stream } from './stream-catalog';
@@ -14,14 +15,16 @@ const PURGED_A_CALL = 100;
  * @throws the errors of ScriptRegistry.run()
  */
 export async function forgetGroup(registry: ScriptRegistry, source: Stream, group: string): Promise<boolean> {
-  let found = await source.withdraw(group);
-  for (let done = 0, partitions = await source.all(); done < partitions.length; partitions = await source.all()) {
+  const steps = new Steps('StreamConsumerService.removeGroup');
+  let found = await steps.one(source.withdraw(group));
+  const all = () => steps.read(source.all());
+  for (let done = 0, partitions = await all(); done < partitions.length; partitions = await all()) {
     for (const partition of partitions.slice(done)) {
       const { stream, sessions, takes, due, tries, heads, dead } = partition.of(group);
       const keys = { stream, sessions, takes, due, tries, heads, dead };
-      if (await registry.run(removeGroup, { keys, args: { group } })) found = true;
+      if (await steps.one(registry.run(removeGroup, { keys, args: { group } }))) found = true;
       for (let after = '-', more = true; more;) {
-        ({ after } = await purge(registry, source, partition, after));
+        ({ after } = await steps.one(purge(registry, source, partition, after)));
         more = after !== '-';
       }
     }
