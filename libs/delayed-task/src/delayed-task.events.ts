@@ -9,9 +9,9 @@ export interface DelayedTaskEvents {
     readonly id: string;
     readonly attempt: number;
     /**
-     * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task was dead-lettered. `lost`: the task was no
-     * longer leased to this worker, for example because another worker took it or it was cancelled; nothing was changed. A success
-     * can also be `lost` if Redis' first reply to it did not arrive. `released`: the worker handed the task back at shutdown; if that
+     * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the outcome dead-lettered the task. `lost`: the task
+     * was no longer leased to this worker, for example because another worker took or dead-lettered it (`tasksBuried`) or it was
+     * cancelled; nothing was changed. A success can also be `lost` if Redis' first reply to it did not arrive. `released`: the worker handed the task back at shutdown; if that
      * call failed, the lease ends by itself, and the attempt counts. `unknown`: the task was handed back, because this process has no
      * handler for its name; the attempt does not count.
      */

@@ -36,8 +36,9 @@ export interface DelayedTaskModuleOptions {
   /** Age at which a sweep deletes a dead letter, ms; integer from 1 s to 100 years. Default 30 days. */
   readonly deadRetentionMs?: number;
   /**
-   * How long workers without a handler for the name of a task hand the task back before it is dead-lettered, ms; integer from 1 s
-   * to 100 years. Default 1 day.
+   * Time after which a task is dead-lettered if no worker that takes it has a handler for its name, ms; integer from 1 s to 100
+   * years. Default 1 day. The time begins when a worker first hands the task back. It goes on while the task waits, also after
+   * `reschedule`, and while no worker runs. A failed or postponed attempt ends it.
    */
   readonly unknownTaskMs?: number;
   /**

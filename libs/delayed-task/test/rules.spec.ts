@@ -111,6 +111,7 @@ describe('the input of tasks', () => {
       ...['x'.repeat(256), 'n'.repeat(128), ' n '],
     ]);
     const expected = 'Expected 1 to 256 characters without control characters, as well-formed Unicode';
+    expect(() => checkId({})).toThrow(/well-formed Unicode\.$/);
     for (const id of ['', 'x'.repeat(257), 'a\u0000', 'a\u001f', '\u007fb', '\ud800', null])
       expect(() => checkId(id)).toThrow(`${expected}.`);
     for (const id of [5, 5n]) expect(() => checkId(id)).toThrow(`${expected}. Write numbers as text.`);
@@ -132,7 +133,7 @@ describe('the input of tasks', () => {
       expect(() => whenOf({ runAtMs } as never)).toThrow('an integer of ms since 1970, from 0 to 100 years ahead');
     expect(whenOf({ runAtMs: Date.now() + YEARS_MS / 2 })).toMatch(/^a\d+$/);
     for (const delayMs of [0.5, 2 * YEARS_MS, -2 * YEARS_MS]) expect(() => whenOf({ delayMs })).toThrow('delayMs is');
-    expect(() => checkScheduling({ other: 1 } as never)).toThrow('other');
+    expect(() => checkScheduling({ other: 1 } as never)).toThrow('There is no option "other". Known: ');
     const all = { delayMs: 1, runAtMs: 1, id: 'a', attempts: 1, backoff: {}, keepResultMs: 1, onConflict: 'keep' };
     expect(checkScheduling(all as never)).toBe(all);
   });
@@ -144,6 +145,9 @@ describe('the input of tasks', () => {
       'The result is a function, for which JSON.stringify() returns',
     );
     expect(() => encodeJson('result', 1n, 9)).toThrow('The result cannot be written as JSON: TypeError');
+    expect(() => encodeJson('result', 1n, 9)).toThrow(
+      expect.objectContaining({ cause: expect.any(TypeError) as unknown }) as Error,
+    );
   });
 });
 
@@ -161,6 +165,7 @@ describe('the record of a task', () => {
     expect(writer.write('n', 1, { backoff: { delayMs: 4, factor: 1, maxDelayMs: 8 } })).toBe('3\n10\n4 1 8\nn\n1');
     const task = defineTask({ name: 'd', attempts: 7, keepResultMs: 70 });
     expect(writer.write(task, 1, {})).toBe('7\n70\n1 2 9\nd\n1');
+    expect(() => writer.write('n', 1n, {})).toThrow('The payload cannot be written as JSON');
     expect(writer.write(task, 1, { attempts: 2 })).toBe('2\n70\n1 2 9\nd\n1');
   });
 

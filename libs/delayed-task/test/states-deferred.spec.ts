@@ -81,7 +81,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
   it('defer: hands tasks back for a share of a pause, and returns a replay the first result', async () => {
     put(NOW + 51);
     expect(await states.after(defer(MIXED))).toEqual([
-      [0, 1, 0, 0, 0, 2, 1],
+      [0, 1, 0, 0, 0, 0, 1],
       {
         dead: 'dead@1799999999930',
         due: 'first@1800000000050, waits@1800000000050',

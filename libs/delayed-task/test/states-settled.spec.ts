@@ -203,11 +203,15 @@ describe('each script of an attempt, in a state and at a time of which all is kn
     ['back', 't', 'lost'],
     ['waits', 't', 'retried'],
     ['moved', 't', 'retried'],
-    ['dead', 't', 'dead'],
+    ['dead', 't', 'lost'],
+    ['buried', 't', 'dead'],
   ])('fail: the task "%s" of "%s" is %s', async (id, token, status) => {
     put();
     states.put('HSET', 'tasks', 'moved', 'x');
     states.put('HSET', 'runs', 'moved', '2 w t 1 2 3 e');
+    // The first run of this call has dead-lettered it. The task `dead` is a dead letter for another reason.
+    states.put('HSET', 'tasks', 'buried', 'x');
+    states.put('HSET', 'runs', 'buried', '2 d t 1 2 3 new error');
     const before = states.keys();
     expect(await states.after(fail(id, 'retry', token))).toEqual([status, before]);
   });

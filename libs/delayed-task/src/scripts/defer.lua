@@ -14,7 +14,8 @@ ARGV[3]    error      str           error of the tasks that are dead-lettered
 ARGV[4..]  pairs      list(str)     id, token; 1 to 300 of them
 
 Returns {code, ...}
-  code  0 | 1 | 2   0: the task is no longer leased to the worker, nothing was changed | 1: handed back | 2: dead-lettered
+  code  0 | 1 | 2   0: the task is no longer leased to the worker, nothing was changed; also if another worker dead-lettered it,
+                    because its lease had ended | 1: handed back | 2: dead-lettered
 
 O(n log m). TTL: none; the script sweep deletes old dead letters. Clock: Redis. Replay: the first reply, until another call
 takes or changes the task.
@@ -32,7 +33,8 @@ redis.call('ZCARD', KEYS[4])
 for i, id in ipairs(ids) do
   local run = parse_run(runs[i])
   local ours = run.token == ARGV[2 * i + 3]
-  reply[i] = ours and (run.state == 'b' and 1 or run.state == 'd' and 2) or 0
+  -- A dead letter keeps the token of its last lease. So the error shows if this call has dead-lettered the task.
+  reply[i] = ours and (run.state == 'b' and 1 or run.state == 'd' and run.problem == ARGV[3] and 2) or 0
   if ours and run.state == 'l' then
     local since = run.unknown > 0 and run.unknown or now_ms
     local dies = now_ms - since >= tonumber(ARGV[1])

@@ -15,7 +15,8 @@ ARGV[4]  verdict  str       'retry': the attempt counts, and the task is dead-le
 ARGV[5]  error    str       kept with the task, unless it is postponed
 
 Returns status
-  status  'retried' | 'dead' | 'lost'   lost: the task is no longer leased to the worker, nothing was changed
+  status  'retried' | 'dead' | 'lost'   lost: the task is no longer leased to the worker, nothing was changed; also if another
+                                        worker dead-lettered it, because its lease had ended
 
 O(log n). TTL: none; the script sweep deletes old dead letters. Clock: Redis. Replay: the first reply, until another call
 takes or changes the task.
@@ -29,7 +30,10 @@ local mark = redis.call('GET', KEYS[6])
 redis.call('ZCARD', KEYS[1])
 redis.call('ZCARD', KEYS[5])
 if not record or run.token ~= ARGV[2] then return 'lost' end
-if run.state ~= 'l' then return (run.state == 'r' or run.state == 'w') and 'retried' or run.state == 'd' and 'dead' or 'lost' end
+if run.state == 'r' or run.state == 'w' then return 'retried' end
+-- A dead letter keeps the token of its last lease. So the error shows if this call has dead-lettered the task.
+if run.state == 'd' and run.problem == ARGV[5] then return 'dead' end
+if run.state ~= 'l' then return 'lost' end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 local due = now_ms + ARGV[3]
 local dead = ARGV[4] == 'dead-letter' or ARGV[4] == 'retry' and run.attempt >= attempts_of(record)

@@ -1,0 +1,50 @@
+import { Logger } from '@nestjs/common';
+import { eventually } from '../../../test/support/wait';
+import { standaloneClient } from '../../script-registry/test/support';
+import { takeTasks } from '../src/worker/worker.scripts';
+import { Gate, listen, openBench, type Bench } from './support';
+
+describe('an attempt that ends after another worker has dead-lettered its task', () => {
+  let bench: Bench;
+  let errors: jest.SpyInstance;
+  beforeEach(async () => {
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    errors = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    // Its own worker must not take the task before takeElsewhere() does.
+    bench = await openBench(standaloneClient(), { pollMs: 60_000, attempts: 1 });
+  });
+  afterEach(async () => {
+    await bench.close();
+    jest.restoreAllMocks();
+  });
+
+  /** Ends the lease of a task, and takes due tasks as another worker does. Returns the ids that this dead-letters. */
+  async function takeElsewhere(id: string): Promise<string[]> {
+    const { due, leased, tasks, runs, dead, waits, taken } = bench.partitionOf(id);
+    await bench.raw.zadd(leased, 'XX', 1, id);
+    const { buried } = await bench.registry.run(takeTasks, {
+      keys: { due, leased, tasks, runs, dead, waits, taken: taken('other') },
+      args: { token: 'other', limit: 1, leaseMs: 60_000, markMs: 1_000 },
+    });
+    return buried.map((task) => task.id);
+  }
+
+  it('is `lost`: it neither reports nor logs a dead letter', async () => {
+    const settled = listen('attemptSettled');
+    const gate = new Gate();
+    bench.tasks.process('mail', async () => {
+      await gate.pass();
+      throw new Error('too late');
+    });
+    bench.work();
+    await bench.tasks.schedule('mail', null, { id: 'a' });
+    await eventually(() => expect(gate.entered).toBe(1));
+    expect(await takeElsewhere('a')).toEqual(['a']);
+    gate.open();
+    await eventually(() => expect(settled.events).toHaveLength(1));
+    settled.stop();
+    expect(settled.events[0]).toMatchObject({ id: 'a', outcome: 'lost' });
+    expect(errors).not.toHaveBeenCalled();
+    expect((await bench.tasks.deadLetters()).items).toMatchObject([{ id: 'a', attemptsMade: 1 }]);
+  });
+});
