@@ -49,7 +49,7 @@ export interface StreamConsumerEvents {
 
   /**
    * This process lost messages: its lease was taken over, Redis lost the lease, or the group was deleted. The outcomes of their
-   * handlers are not sent to Redis any more.
+   * handlers are not sent to Redis any more. Redis may have some of them already, if the reply to the call was lost.
    */
   readonly messagesLost: {
     readonly stream: string;

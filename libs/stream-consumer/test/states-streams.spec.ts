@@ -227,10 +227,13 @@ describe('each script of a stream, in a state and at a time of which all is know
       expect((await states.after(replay('3-1')))[1].published).toBe('replayed');
     });
 
-    it('replay-dead: publishes nothing to a stream that expires in 1 ms', async () => {
+    it.each([1, 0])('replay-dead: publishes nothing to a stream that expires in %i ms', async (leftMs) => {
       setUp();
-      states.put('PEXPIRE', 'dead', 1);
+      states.put('PEXPIREAT', 'dead', NOW + 1);
+      states.clock.set(NOW + 1 - leftMs);
+      expect(states.put('PTTL', 'dead')).toBe(leftMs);
       expect(await replay('1-1')).toBe(0);
+      expect(states.put('EXISTS', 'stream')).toBe(0);
     });
 
     it('drop-dead: deletes', async () => {

@@ -14,8 +14,8 @@ O(ids). TTL: untouched. Clock: not read. Replay: publishes nothing more, and doe
 ]]
 -- @include fields
 -- Dead letters with a TTL belong to the stream of another program. If that stream has expired, XADD would create it again
--- without a TTL, so nothing is replayed.
-if redis.call('XLEN', KEYS[2]) == 0 and redis.call('PTTL', KEYS[1]) > 0 and redis.call('EXISTS', KEYS[2]) == 0 then return { 0 } end
+-- without a TTL, so nothing is replayed. In its last ms, a key has a TTL of 0.
+if redis.call('XLEN', KEYS[2]) == 0 and redis.call('PTTL', KEYS[1]) >= 0 and redis.call('EXISTS', KEYS[2]) == 0 then return { 0 } end
 local replayed = 0
 for i = 2, #ARGV do
   local entry = redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i])[1]
