@@ -1,4 +1,4 @@
-import { Logger, type ExecutionContext } from '@nestjs/common';
+import { Inject, Logger, Optional, type ExecutionContext, type Type } from '@nestjs/common';
 import { shown } from '../../internal/src';
 import { clientOf } from './contexts/client-address';
 import type { RateLimitContextAdapter } from './contexts/context-adapter';
@@ -31,23 +31,30 @@ const DECIDED = Symbol('luanest:rate-limit-decided');
 /** Context of a request, with the enforcer that decides it. All guards of a route get the same context object. */
 type MarkedContext = ExecutionContext & { [DECIDED]?: RateLimitEnforcer };
 
+// Not a parameter of a constructor: Nest would require it of a subclass with a constructor of its own, too, and pass it in place of
+// the subclass' own parameter.
+const PROVIDED = Symbol('luanest:rate-limit-enforcer');
+
 /** The enforcer of each service, also of a mock of a unit test. */
 const enforcers = new WeakMap<object, RateLimitEnforcer>();
 
 /** Decides the requests of RateLimitGuard, by the decisions of RateLimitService. */
 export class RateLimitEnforcer {
+  /** Makes Nest set a property of each instance of a class to the enforcer, if there is one. `finder` reads it. */
+  static injectInto({ prototype }: Type): void {
+    Inject(RateLimitEnforcer)(prototype as object, PROVIDED);
+    Optional()(prototype as object, PROVIDED);
+  }
+
   /**
    * Returns a function that finds the enforcer of a service, and keeps it once it is found. It is called at requests, because
-   * Nest may make a guard before the enforcer.
+   * Nest may make a guard before the enforcer, and sets its properties after its constructor.
    *
-   * @param provided what Nest injects as RateLimitEnforcer
+   * @param target instance of a class of `injectInto`
    */
-  static finder(
-    provided: unknown,
-    service: Partial<RateLimitService> | undefined,
-  ): () => RateLimitEnforcer | undefined {
+  static finder(target: object, service: Partial<RateLimitService> | undefined): () => RateLimitEnforcer | undefined {
     let enforcer: RateLimitEnforcer | undefined;
-    return () => (enforcer ??= RateLimitEnforcer.of(provided, service));
+    return () => (enforcer ??= RateLimitEnforcer.of((target as { [PROVIDED]?: unknown })[PROVIDED], service));
   }
 
   /**

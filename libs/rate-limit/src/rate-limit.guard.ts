@@ -1,4 +1,4 @@
-import { Inject, Injectable, Optional, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { InjectService, InvalidOptionError, missingService } from '../../internal/src';
 import { RateLimitEnforcer } from './rate-limit.enforcer';
 import { RateLimitService } from './rate-limit.service';
@@ -14,17 +14,16 @@ const MISSING = { where: 'RateLimitGuard', service: 'RateLimitService', method: 
  * If a rule applies to a request, the guard calls `RateLimitService.consume`, so a mock of the service decides in its place. The
  * subject of a check is the empty text if the request has no client or user. Without the service, or with a mock that has no
  * `consume`, a request fails, unless the process has imported `luanest/testing`: then it is allowed.
+ *
+ * An app's own guard that extends this one may have a constructor of its own, whose first parameter is RateLimitService.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
   // Not TypeScript's `private`, so that an app's own guard may have a field of this name.
   readonly #enforcer: () => RateLimitEnforcer | undefined;
 
-  constructor(
-    @InjectService(RateLimitService) service: RateLimitService | undefined,
-    @Optional() @Inject(RateLimitEnforcer) provided?: unknown,
-  ) {
-    this.#enforcer = RateLimitEnforcer.finder(provided, service);
+  constructor(@InjectService(RateLimitService) service: RateLimitService | undefined) {
+    this.#enforcer = RateLimitEnforcer.finder(this, service);
   }
 
   /**
@@ -41,6 +40,8 @@ export class RateLimitGuard implements CanActivate {
     return enforcer === undefined ? plain() : enforcer.admit(context);
   }
 }
+
+RateLimitEnforcer.injectInto(RateLimitGuard);
 
 /** Allows a request of a test without RateLimitService. @throws InvalidOptionError unless luanest/testing allows it */
 function plain(): true {

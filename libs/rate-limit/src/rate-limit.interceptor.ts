@@ -1,11 +1,4 @@
-import {
-  Inject,
-  Injectable,
-  Optional,
-  type CallHandler,
-  type ExecutionContext,
-  type NestInterceptor,
-} from '@nestjs/common';
+import { Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { tap, type Observable } from 'rxjs';
 import { InjectService } from '../../internal/src';
 import { RateLimitEnforcer } from './rate-limit.enforcer';
@@ -24,11 +17,8 @@ import { RateLimitService } from './rate-limit.service';
 export class RateLimitInterceptor implements NestInterceptor {
   readonly #enforcer: () => RateLimitEnforcer | undefined;
 
-  constructor(
-    @InjectService(RateLimitService) service: RateLimitService | undefined,
-    @Optional() @Inject(RateLimitEnforcer) provided?: unknown,
-  ) {
-    this.#enforcer = RateLimitEnforcer.finder(provided, service);
+  constructor(@InjectService(RateLimitService) service: RateLimitService | undefined) {
+    this.#enforcer = RateLimitEnforcer.finder(this, service);
   }
 
   /** Runs the handler, and refunds its hits if its outcome does not count. */
@@ -44,3 +34,5 @@ export class RateLimitInterceptor implements NestInterceptor {
     );
   }
 }
+
+RateLimitEnforcer.injectInto(RateLimitInterceptor);

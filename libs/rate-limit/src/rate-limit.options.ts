@@ -98,7 +98,7 @@ function resolveRules(checks: Checks, rules: readonly RateLimitRule[]): NamedRul
     const checked = resolveRule(rule, checks.in(`rules[${i}]`));
     if (checked.name !== undefined) return named(checked, checked.name);
     throw checks.error(
-      `rules[${i}] has no name. A rule of the module applies to many routes, so it cannot get a route's name. Set its name.`,
+      `rules[${i}] has no name. Set its name. Only a rule of @RateLimit() can get its name from the route.`,
     );
   });
   const duplicate = resolved.find(({ name }, i) => resolved.findIndex((other) => other.name === name) !== i);

@@ -1,6 +1,6 @@
 import { Controller, Get, Injectable, UseGuards, type INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { RateLimit, RateLimitGuard, RateLimitModule, RateLimitService } from 'luanest/rate-limit';
+import { RateLimit, RateLimitGuard, RateLimitModule, RateLimitService, SkipRateLimit } from 'luanest/rate-limit';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { standaloneClient } from '../../script-registry/test/support';
@@ -16,8 +16,28 @@ class OwnGuard extends RateLimitGuard {
   }
 }
 
+@Injectable()
+class Users {}
+
+@Injectable()
+class GuardOfUsers extends RateLimitGuard {
+  constructor(
+    readonly limits: RateLimitService,
+    readonly users: Users,
+  ) {
+    super(limits);
+  }
+}
+
 @Controller()
 class Routes {
+  @UseGuards(GuardOfUsers)
+  @SkipRateLimit('all')
+  @Get('users')
+  users(): string {
+    return 'ok';
+  }
+
   @UseGuards(OwnGuard)
   @Get('own')
   own(): string {
@@ -43,6 +63,7 @@ describe("an app's own guard, made with the service alone", () => {
         RateLimitModule.forRoot({ deadlineMs: 10_000, rules: [{ name: 'all', limit: 3, windowMs: 60_000 }] }),
       ],
       controllers: [Routes],
+      providers: [Users, GuardOfUsers],
     }).compile();
     app = module.createNestApplication({ logger: false });
     await app.listen(0, '127.0.0.1');
@@ -54,17 +75,26 @@ describe("an app's own guard, made with the service alone", () => {
 
   const statusOf = async (path: string): Promise<number> => (await fetch(`${await app.getUrl()}/${path}`)).status;
 
+  it('gets other providers in its constructor, next to the service', async () => {
+    const guard = app.get(GuardOfUsers);
+    expect([guard.users, guard.limits]).toEqual([expect.any(Users), app.get(RateLimitService)]);
+    expect(await statusOf('users')).toBe(200);
+  });
+
   it('enforces the rules of the module, and counts a request once next to RateLimitGuard', async () => {
     expect([await statusOf('both'), await statusOf('both'), await statusOf('both')]).toEqual([200, 200, 429]);
     expect([await statusOf('own'), await statusOf('own')]).toEqual([200, 429]);
   });
 });
 
-it('a mock that is an instance of RateLimitService decides without RateLimitModule', async () => {
+it.each([
+  ['RateLimitGuard', RateLimitGuard],
+  ["an app's own guard", OwnGuard],
+])('a mock that is an instance of RateLimitService decides for %s without RateLimitModule', async (_name, guard) => {
   const consume = jest.fn().mockResolvedValue({ allowed: false });
   const useValue = Object.assign(Object.create(RateLimitService.prototype) as object, { consume });
   @Controller()
-  @UseGuards(RateLimitGuard)
+  @UseGuards(guard)
   class Limited {
     @Get('limited')
     @RateLimit({ limit: 2, windowMs: 60_000 })
