@@ -154,7 +154,7 @@ export class PayoutRunner implements PayoutRun {
     }
   }
 
-  /** Starts or stops reading the outboxes of an activity, as its state demands, and settles it if it owes nothing. */
+  /** Starts or stops reading the outboxes of an activity, as its state demands. Settles it if it is gone, or is over and owes nothing. */
   private async check(activityId: string): Promise<void> {
     const status = await this.packets.status(activityId);
     this.debts.check(activityId, status);
@@ -214,8 +214,9 @@ export class PayoutRunner implements PayoutRun {
     if (grant === undefined) return deadLetter('This entry is not a payout: no grab wrote it to the outbox.');
     const { userId, packetId, amountCents, grantedAtMs } = grant;
     if (grantedAtMs >= expiresAtMs) {
+      // The later activity is not read yet, so no handler has seen its payout. If it is not found, `overdue` is logged.
       this.checks.add(activityId);
-      return retryLater({ delayMs: this.options.discoverMs });
+      return retryLater({ delayMs: this.options.discoverMs, countsAsAttempt: false });
     }
     const activityKey = activityKeyOf(activityId, expiresAtMs);
     const payout: Payout = {
