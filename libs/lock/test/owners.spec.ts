@@ -25,4 +25,11 @@ describe('owner tokens', () => {
     expect(owners.tokenFor('a')).not.toBe(token);
     expect(new OwnerTokens('host:1').tokenFor('a')).not.toBe(token);
   });
+
+  it('are shared by 1,024 names at most, because these are kept in memory', () => {
+    const owners = new OwnerTokens('host:1');
+    const tokens = Array.from({ length: 1_025 }, (_, i) => owners.tokenFor(`name-${i}`));
+    expect(new Set(tokens.slice(0, 1_024)).size).toBe(1);
+    expect(tokens[1_024]).not.toBe(tokens[0]);
+  });
 });

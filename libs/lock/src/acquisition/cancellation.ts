@@ -10,7 +10,7 @@ export class Cancellation {
   constructor(private readonly signal?: AbortSignal) {
     if (!signal) return;
     // Callers may pass one signal to many acquisitions at once. Node would warn at the eleventh listener.
-    if (getMaxListeners(signal) === defaultMaxListeners) setMaxListeners(Infinity, signal);
+    if (hasDefaultLimit(signal)) setMaxListeners(Infinity, signal);
     signal.addEventListener('abort', this.aborted);
   }
 
@@ -50,4 +50,13 @@ export class Cancellation {
   }
 
   private readonly aborted = (): void => this.cancel(this.signal?.reason);
+}
+
+/** Node 20 throws for a signal without a limit, such as `Lock.signal`, and for one that is not of Node. Neither warns. */
+function hasDefaultLimit(signal: AbortSignal): boolean {
+  try {
+    return getMaxListeners(signal) === defaultMaxListeners;
+  } catch {
+    return false;
+  }
 }

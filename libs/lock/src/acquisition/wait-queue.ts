@@ -43,7 +43,6 @@ export class WaitQueue {
   private nextTryAt = 0;
   /** True while the ticket may be in Redis. */
   private queued = false;
-  private trying = false;
   /** Number of releases since the last try began. */
   private releasesDuringTry = 0;
 
@@ -54,7 +53,7 @@ export class WaitQueue {
   /** Must be called at each release of the lock, and when a release may have been missed. */
   released(): void {
     this.releasesDuringTry += 1;
-    if (!this.trying) this.advance();
+    this.advance();
     this.sleepers[0]?.wake();
   }
 
@@ -98,25 +97,21 @@ export class WaitQueue {
     const { releases, pollMs } = this.context;
     // Subscribe first: a release between the try and the subscription would be missed.
     await releases.open(subscribeMs);
-    this.queued = this.trying = true;
+    this.queued = true;
     this.releasesDuringTry = this.ahead = this.nextTryAt = 0;
-    try {
-      const result = await tryOnce(this.ticket);
-      if (result.lease) {
-        this.queued = false;
-        return result.lease;
-      }
-      this.ahead = result.ahead;
-      const polls = pollMs * (0.5 + Math.random() / 2);
-      // Without a subscription, the first process in the queue must try again before its turn ends.
-      const pause = releases.active || result.ahead > 0 ? polls : Math.min(polls, TURN_MS / 2);
-      this.nextTryAt = time.monotonicMs() + Math.min(pause, result.leftMs + 1);
-      // The reply may be older than a release that was reported during the try.
-      for (let i = 0; i < this.releasesDuringTry; i++) this.advance();
-      return undefined;
-    } finally {
-      this.trying = false;
+    const result = await tryOnce(this.ticket);
+    if (result.lease) {
+      this.queued = false;
+      return result.lease;
     }
+    this.ahead = result.ahead;
+    const polls = pollMs * (0.5 + Math.random() / 2);
+    // Without a subscription, the first process in the queue must try again before its turn ends.
+    const pause = releases.active || result.ahead > 0 ? polls : Math.min(polls, TURN_MS / 2);
+    this.nextTryAt = time.monotonicMs() + Math.min(pause, result.leftMs + 1);
+    // The reply may be older than a release that was reported during the try.
+    for (let i = 0; i < this.releasesDuringTry; i++) this.advance();
+    return undefined;
   }
 
   private advance(): void {

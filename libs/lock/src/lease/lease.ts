@@ -75,7 +75,7 @@ export class Lease {
       unlimitedListeners(this.controller.signal);
     }
     this.checkDeadline();
-    if (this.lossError && !this.controller.signal.aborted) this.controller.abort(this.lossError);
+    if (this.lossError) this.controller.abort(this.lossError);
     return this.controller.signal;
   }
 
@@ -182,7 +182,7 @@ export class Lease {
   }
 
   private checkDeadline(): void {
-    if (!this.ended && !this.releasing && time.monotonicMs() >= this.deadline) this.lose('the lease ended');
+    if (time.monotonicMs() >= this.deadline) this.lose('the lease ended');
   }
 
   private startTimer(): void {
@@ -237,10 +237,10 @@ export class Lease {
       this.deadline = sentAt + leaseMs;
       this.startTimer();
     }
-    const renewed = await this.port.renew(leaseMs, Math.max(1, Math.min(timeoutMs, leaseMs)));
+    const renewed = await this.port.renew(leaseMs, Math.min(timeoutMs, leaseMs));
     this.checkDeadline();
     if (!renewed) this.lose('Redis had no lease of this holder at a renewal');
-    else if (!this.ended) {
+    else {
       this.deadline = sentAt + leaseMs;
       this.renewAt = this.renews ? sentAt + leaseMs / 3 : Infinity;
     }
