@@ -1,0 +1,27 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+
+/** Collects the events that a lib publishes in each test of the block: the name of the event, and what it says. */
+export class Published {
+  private list: unknown[] = [];
+
+  /** @param channels names of the channels, by the names of their events */
+  constructor(channels: Readonly<Record<string, string>>) {
+    const listeners = Object.entries(channels).map(
+      ([event, channel]) => [channel, (message: unknown) => void this.list.push([event, message])] as const,
+    );
+    beforeEach(() => {
+      this.list = [];
+      for (const [channel, listener] of listeners) subscribe(channel, listener);
+    });
+    afterEach(() => {
+      for (const [channel, listener] of listeners) unsubscribe(channel, listener);
+    });
+  }
+
+  /** Returns the events since the last call. */
+  take(): unknown[] {
+    const { list } = this;
+    this.list = [];
+    return list;
+  }
+}
