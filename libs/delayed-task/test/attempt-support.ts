@@ -1,0 +1,47 @@
+import { KeySpace } from 'luanest/script-registry';
+import { Partitions } from '../src/queue/partitions';
+import { Attempt } from '../src/worker/running-attempts';
+import type { FakeRegistry } from '../../../test/support/fake-registry';
+import { turn } from '../../../test/support/manual-time';
+
+export const partitions = new Partitions(new KeySpace('p', 'delayed-task'), 'mails', 2);
+export const [ONE, TWO] = [partitions.at(0), partitions.at(1)];
+
+/** Makes an attempt of a task, with the token `t-<id>`. */
+export function attemptOf(
+  id: string,
+  start: Partial<ConstructorParameters<typeof Attempt>[0]> & { keepResultMs?: number } = {},
+): Attempt {
+  const { keepResultMs = 0, ...more } = start;
+  const backoff = { delayMs: 100, factor: 2, maxDelayMs: 1_000 };
+  const record = { attempts: 5, keepResultMs, backoff, name: 'mail', payload: '{}' };
+  const base = { id, attempt: 2, runAtMs: 5, lateMs: 3, token: `t-${id}`, partition: ONE, leaseEndsAt: Infinity };
+  return new Attempt({ ...base, record, ...more });
+}
+
+/** Gives the last call of a registry its reply. */
+export async function answer(registry: FakeRegistry, reply: unknown): Promise<void> {
+  registry.last.reply.resolve(reply);
+  await turn();
+}
+
+/** Lets the last call of a registry fail. */
+export async function fail(registry: FakeRegistry, error: unknown): Promise<void> {
+  registry.last.reply.reject(error);
+  await turn();
+}
+
+/** A log of a worker that keeps what it is given: the name of the method, and its arguments. */
+export function logOf<T>(): { lines: unknown[]; log: T } {
+  const lines: unknown[] = [];
+  const log = new Proxy(
+    {},
+    {
+      get:
+        (_, method) =>
+        (...args: unknown[]) =>
+          void lines.push([method, ...args]),
+    },
+  );
+  return { lines, log: log as T };
+}

@@ -1,0 +1,143 @@
+import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
+import { UnknownOutcomeError } from 'luanest/script-registry';
+import { Taker } from '../src/worker/taker';
+import type { TaskLog } from '../src/worker/task-log';
+import { WorkerState } from '../src/worker/worker-state';
+import { FakeRegistry } from '../../../test/support/fake-registry';
+import { ManualTime } from '../../../test/support/manual-time';
+import { Published } from '../../../test/support/published';
+import { stateOf } from '../../../test/support/replies';
+import { answer, fail, logOf, ONE } from './attempt-support';
+
+describe('taking tasks', () => {
+  const time = new ManualTime();
+  const events = new Published(DELAYED_TASK_CHANNELS);
+  const record = '5\n0\n100 2 1000\nmail\n{"to":"a"}';
+  const row = { id: 'a', record, attempt: 2, runAtMs: 90 };
+  const reply = { now: 100, nextAt: 0, buried: [], tasks: [row] };
+  const lostReply = new UnknownOutcomeError('no reply');
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  function open() {
+    const [registry, state] = [new FakeRegistry(), new WorkerState('mails')];
+    const { lines, log } = logOf<TaskLog>();
+    const options = { queue: 'mails', leaseMs: 3_000, pollMs: 400 };
+    const taker = new Taker(registry.asRegistry, options as never, state, log);
+    return { registry, state, lines, taker };
+  }
+
+  it('makes attempts of the tasks that Redis leases', async () => {
+    const { registry, taker } = open();
+    const taking = taker.take(ONE, 1, 9);
+    const { due, leased, tasks, runs, dead, waits } = ONE;
+    expect(registry.calls).toMatchObject([
+      {
+        script: 'delayed-task.take',
+        keys: { due, leased, tasks, runs, dead, waits },
+        args: { limit: 9, leaseMs: 3_000, markMs: 1_800 },
+      },
+    ]);
+    const { token } = registry.last.args;
+    time.now += 20;
+    await answer(registry, reply);
+    const { attempts = [], waitMs } = (await taking) ?? {};
+    expect([attempts.length, waitMs]).toEqual([1, Infinity]);
+    const [attempt] = attempts;
+    expect(attempt).toMatchObject({ id: 'a', attempt: 2, runAtMs: 90, lateMs: 10, name: 'mail', attempts: 5, token });
+    expect([attempt?.partition, attempt?.leaseEndsAt]).toEqual([ONE, 4_000]);
+    expect(attempt?.record.payload).toBe('{"to":"a"}');
+    expect(events.take()).toEqual([]);
+  });
+
+  it('waits until the next task is due, by the middle of the call', async () => {
+    const { registry, taker } = open();
+    const taking = taker.take(ONE, 1, 9);
+    time.now += 20;
+    await answer(registry, { ...reply, tasks: [], nextAt: 600 });
+    expect(await taking).toEqual({ attempts: [], waitMs: 490 });
+  });
+
+  it('has a token for each take, and a key for each lane of this worker', () => {
+    const { registry, taker } = open();
+    for (const lane of [1, 1, 2]) void taker.take(ONE, lane, 9);
+    void open().taker.take(ONE, 1, 9);
+    const [first, second, third] = registry.calls;
+    expect(new Set(registry.calls.map(({ args }) => args.token)).size).toBe(3);
+    expect(first?.keys.taken).toMatch(/\.1$/);
+    expect(second?.keys.taken).toBe(first?.keys.taken);
+    expect(third?.keys.taken).toBe(first?.keys.taken?.replace(/\.1$/, '.2'));
+    const other = open();
+    void other.taker.take(ONE, 1, 9);
+    expect(other.registry.last.keys.taken).not.toBe(first?.keys.taken);
+  });
+
+  it('reports tasks whose lease ended in their last attempt', async () => {
+    const { registry, taker, lines } = open();
+    void taker.take(ONE, 1, 9);
+    const buried = [{ id: 'b', name: 'mail', attempt: 5 }];
+    await answer(registry, { ...reply, buried });
+    expect(events.take()).toEqual([['tasksBuried', { queue: 'mails', count: 1, tasks: buried }]]);
+    const why = 'its lease ended, for example because the worker died, stood still or could not reach Redis';
+    expect(lines).toEqual([['dead', { ...buried[0], attempts: 5 }, why]]);
+  });
+
+  it('does not begin tasks whose leases have ended before the reply', async () => {
+    for (const [afterMs, begun] of [
+      [2_999, 1],
+      [3_000, 0],
+    ] as const) {
+      const { registry, taker } = open();
+      const taking = taker.take(ONE, 1, 9);
+      time.now += afterMs;
+      await answer(registry, reply);
+      expect((await taking)?.attempts.length).toBe(begun);
+    }
+  });
+
+  it.each([
+    [0, 20],
+    [0.5, 35],
+  ])('is repeated with its token if the reply is lost (%d)', async (random, afterMs) => {
+    jest.spyOn(Math, 'random').mockReturnValue(random);
+    time.now = 10_000;
+    const { registry, taker } = open();
+    const taking = taker.take(ONE, 1, 9);
+    time.now += 100;
+    await fail(registry, lostReply);
+    expect(events.take()).toEqual([['callFailed', { queue: 'mails', during: 'take', error: lostReply }]]);
+    expect([time.running, time.keepsProcess]).toEqual([[afterMs], false]);
+    await time.pass(afterMs);
+    const [first, second] = registry.calls;
+    expect(second).toMatchObject({ keys: first?.keys, args: first?.args });
+    time.now += 20;
+    await answer(registry, { ...reply, nextAt: 600 });
+    expect(await taking).toMatchObject({ attempts: [{ leaseEndsAt: 13_000 }], waitMs: 490 });
+  });
+
+  it('fails after other errors, and when the leases have ended', async () => {
+    const { registry, taker } = open();
+    const taking = taker.take(ONE, 1, 9);
+    const error = new Error('not sent');
+    await fail(registry, error);
+    expect(await stateOf(taking)).toBeUndefined();
+    expect(events.take()).toEqual([['callFailed', { queue: 'mails', during: 'take', error }]]);
+    const late = taker.take(ONE, 1, 9);
+    time.now += 3_000;
+    await fail(registry, lostReply);
+    expect(await stateOf(late)).toBeUndefined();
+    expect([registry.calls.length, time.running]).toEqual([2, []]);
+  });
+
+  it('ends when the worker stops', async () => {
+    const { registry, taker, state } = open();
+    const taking = taker.take(ONE, 1, 9);
+    await fail(registry, lostReply);
+    state.stop();
+    await time.pass(50);
+    expect(await stateOf(taking)).toBeUndefined();
+    expect(await stateOf(taker.take(ONE, 1, 9))).toBeUndefined();
+    expect(registry.calls).toHaveLength(1);
+  });
+});
