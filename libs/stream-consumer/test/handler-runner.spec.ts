@@ -1,0 +1,208 @@
+import { deadLetter, InvalidOutcomeError, retryLater, STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
+import type { Delivery } from '../src/consumer/delivery';
+import { ManualTime, turn } from '../../../test/support/manual-time';
+import { Published } from '../../../test/support/published';
+import { pending } from '../../../test/support/replies';
+import { openRunner } from './handler-runner-support';
+
+const time = new ManualTime();
+const events = new Published(STREAM_CONSUMER_CHANNELS);
+beforeEach(() => {
+  jest.spyOn(Math, 'random').mockReturnValue(0.5);
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+const throwing = (error: unknown) => () => {
+  throw error;
+};
+
+describe('a message whose handler succeeds', () => {
+  it('is acknowledged', () => {
+    let payload: unknown;
+    const { runner, start, outcomes, lines, counts, session } = openRunner((message) => {
+      ({ payload } = message as Delivery);
+    });
+    const message = start();
+    expect([payload, outcomes, lines, runner.size]).toEqual([{ a: 1 }, [['commit', '0:1-0']], [], 0]);
+    expect([message.decided, session.held.size, counts.ended > 0]).toEqual([true, 0, true]);
+  });
+
+  it('is acknowledged when the promise is fulfilled', async () => {
+    const work = pending<void>();
+    const { runner, start, outcomes, counts } = openRunner(() => work.promise);
+    start();
+    await turn();
+    expect([runner.size, outcomes, counts.ended]).toEqual([1, [], 0]);
+    work.resolve();
+    await turn();
+    expect([runner.size, outcomes]).toEqual([0, [['commit', '0:1-0']]]);
+  });
+
+  it('is acknowledged without a call if it is for another group', () => {
+    const { start, outcomes } = openRunner(throwing(new Error('called')));
+    start({ attempt: 0 });
+    expect(outcomes).toEqual([['commit', '0:1-0']]);
+  });
+
+  it('keeps another message of the same entry that the session took later', () => {
+    const { runner, session, start } = openRunner(() => new Promise(() => undefined));
+    const first = start();
+    start();
+    runner.putBack(first);
+    expect(session.held.size).toBe(1);
+  });
+
+  it('is acknowledged whatever is returned, which is logged once', async () => {
+    const mailer = (): unknown => Promise.resolve(5);
+    const { start, outcomes, lines } = openRunner(mailer);
+    start();
+    start();
+    await turn();
+    expect(outcomes).toHaveLength(2);
+    expect(lines).toEqual([
+      'warn orders/mail: mailer returned a number, which is treated as if it had returned nothing. Return nothing, commit(), retryLater({ delayMs }) or deadLetter(reason). Logged once.',
+    ]);
+    const unnamed = openRunner(
+      (
+        (): (() => unknown) => () =>
+          'x'
+      )(),
+    );
+    unnamed.start();
+    expect(unnamed.lines[0]).toMatch(/^warn orders\/mail: the handler returned a string/);
+  });
+});
+
+describe('a message whose handler fails', () => {
+  it.each([
+    [1, 75],
+    [2, 150],
+    [8, 750],
+  ])('at attempt %i is put back for %i ms', (attempt, delayMs) => {
+    const error = new TypeError('secret');
+    const { start, outcomes, lines } = openRunner(throwing(error), { attempts: 9 });
+    start({ attempt });
+    expect(outcomes).toEqual([['retry', '0:1-0', delayMs, true, 'TypeError: secret']]);
+    const { stream, group, id } = { stream: 'orders', group: 'mail', id: '0:1-0' };
+    expect(events.take()).toEqual([['messageRetried', { stream, group, id, attempt, delayMs, error }]]);
+    expect(lines).toEqual([
+      `warn orders/mail: message 0:1-0 failed at attempt ${attempt}: TypeError. The next attempt is due in ${delayMs} ms.`,
+    ]);
+  });
+
+  it('is put back at once without a backoff', () => {
+    const backoff = { delayMs: 0, factor: Infinity, maxDelayMs: 1_000 };
+    const { start, outcomes } = openRunner(throwing(new Error('x')), { backoff });
+    start({ attempt: 2 });
+    expect(outcomes).toEqual([['retry', '0:1-0', 0, true, 'Error: x']]);
+  });
+
+  it('is logged at most once in 10 s', () => {
+    const { start, lines } = openRunner(throwing(new Error('x')));
+    start();
+    time.now += 9_999;
+    start();
+    expect(lines).toHaveLength(1);
+    time.now += 1;
+    start();
+    expect(lines).toHaveLength(2);
+  });
+
+  it('is dead-lettered after its last attempt', async () => {
+    const error = new TypeError('secret');
+    const { start, outcomes, lines } = openRunner(() => Promise.reject(error));
+    start({ attempt: 3 });
+    await turn();
+    expect(outcomes).toEqual([['bury', '0:1-0', 'TypeError: secret']]);
+    const reason = 'TypeError: secret';
+    expect(events.take()).toEqual([
+      ['messageDeadLettered', { stream: 'orders', group: 'mail', id: '0:1-0', attempts: 3, reason, error }],
+    ]);
+    expect(lines).toEqual(['error orders/mail: message 0:1-0 is dead-lettered after attempt 3: TypeError.']);
+  });
+
+  it('is dead-lettered without a call if no attempt is left', async () => {
+    const { start, outcomes, lines } = openRunner(throwing(new Error('called')));
+    start({ attempt: 4 });
+    await turn();
+    const why =
+      'no attempt is left: the consumer of the last one died, shut down or lost its lease, or the option attempts was lowered since';
+    expect(outcomes).toEqual([['bury', '0:1-0', `Error: ${why}`]]);
+    expect(events.take()).toMatchObject([['messageDeadLettered', { attempts: 3, reason: `Error: ${why}` }]]);
+    expect(lines).toEqual([`error orders/mail: message 0:1-0 is dead-lettered after attempt 3: ${why}.`]);
+  });
+
+  it('is dead-lettered at once after an error that another attempt would repeat', async () => {
+    const malformed = openRunner(() => undefined);
+    malformed.start({ payload: '{no' });
+    const text = 'MalformedPayloadError: The payload of message 0:1-0 is not JSON (3 characters).';
+    expect(malformed.outcomes).toEqual([['bury', '0:1-0', text]]);
+    const invalid = openRunner(throwing(new InvalidOutcomeError('wrong. Again.')));
+    invalid.start();
+    expect(invalid.outcomes).toEqual([['bury', '0:1-0', 'InvalidOutcomeError: wrong. Again.']]);
+    await turn();
+    expect(malformed.lines).toEqual([]);
+    expect(invalid.lines).toEqual([
+      `error orders/mail: message 0:1-0 is dead-lettered after attempt 1: ${text.replace(/\.$/, '')}.`,
+      'error orders/mail: message 0:1-0 is dead-lettered after attempt 1: InvalidOutcomeError: wrong. Again.',
+    ]);
+  });
+
+  it('is logged as a dead letter only if Redis has it, or may have it', async () => {
+    const { start, buried, lines } = openRunner(() => deadLetter('no such user'));
+    buried.count = 0;
+    start();
+    await turn();
+    expect(lines).toEqual([
+      'error orders/mail: message 0:1-0 is dead-lettered, unless it was deleted from the stream, after attempt 1: the handler returned or threw deadLetter().',
+    ]);
+    buried.count = undefined;
+    start();
+    await turn();
+    expect(lines).toHaveLength(1);
+  });
+
+  it('may fail with an error that cannot be looked at', () => {
+    const hostile = new Proxy(new Error('x'), {
+      getPrototypeOf: () => {
+        throw new Error('hostile');
+      },
+    });
+    const { start, outcomes, lines } = openRunner(throwing(hostile));
+    start();
+    expect(outcomes).toEqual([['retry', '0:1-0', 75, true, 'a thrown value that cannot be shown']]);
+    expect(lines).toHaveLength(1);
+  });
+});
+
+describe('a message whose handler asks for an outcome', () => {
+  const asked = 'the handler asked for a retry';
+
+  it('is put back as the handler asks, and dead-lettered after its last attempt', () => {
+    const { start, outcomes, lines } = openRunner(() => retryLater({ delayMs: 70 }));
+    start({ attempt: 2 });
+    start({ attempt: 3 });
+    expect(outcomes).toEqual([
+      ['retry', '0:1-0', 70, true, asked],
+      ['bury', '0:1-0', asked],
+    ]);
+    expect(lines).toEqual([]);
+  });
+
+  it('is put back without counting, with a text that is unique', () => {
+    const { start, outcomes, session } = openRunner(throwing(retryLater({ delayMs: 70, countsAsAttempt: false })));
+    start({ attempt: 3 });
+    start({ attempt: 3 });
+    expect(outcomes).toEqual([
+      ['retry', '0:1-0', 70, false, `${asked} ${session.name} 0`],
+      ['retry', '0:1-0', 70, false, `${asked} ${session.name} 1`],
+    ]);
+  });
+
+  it('is dead-lettered for the reason that the handler gives', () => {
+    const { start, outcomes } = openRunner(() => deadLetter('no such\nuser'));
+    start();
+    expect(outcomes).toEqual([['bury', '0:1-0', 'no such user']]);
+  });
+});

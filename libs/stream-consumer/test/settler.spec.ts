@@ -1,0 +1,204 @@
+import { Logger } from '@nestjs/common';
+import { STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
+import { groupCalls } from '../src/consumer/group-calls';
+import { Session } from '../src/consumer/session';
+import { LEASE_LOST, problemOf, Settler } from '../src/consumer/settler';
+import { FakeRegistry } from '../../../test/support/fake-registry';
+import { ManualTime, turn } from '../../../test/support/manual-time';
+import { Published } from '../../../test/support/published';
+import { stateOf } from '../../../test/support/replies';
+import { messageOf } from './taken-messages';
+
+describe('the text that is kept for an error', () => {
+  it('is one line of its name and message, or of its type and text', () => {
+    expect(problemOf(new TypeError('a\nb'))).toBe('TypeError: a b');
+    expect([problemOf('text'), problemOf(5)]).toEqual(['string: text', 'number: 5']);
+    expect(problemOf(Object.create(null))).toBe('a thrown value that cannot be shown');
+  });
+
+  it('has at most 1,000 characters, and is well-formed', () => {
+    expect(problemOf('x'.repeat(2_000))).toBe(`string: ${'x'.repeat(992)}`);
+    expect(problemOf(`${'x'.repeat(991)}😀`)).toBe(`string: ${'x'.repeat(991)}\ufffd`);
+  });
+});
+
+describe('outcomes of messages', () => {
+  const time = new ManualTime();
+  const events = new Published(STREAM_CONSUMER_CHANNELS);
+
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  function open({ ordered = false } = {}) {
+    jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+    const calls = groupCalls('orders', 'mail');
+    const registry = new FakeRegistry();
+    const session = new Session();
+    const log: unknown[] = [];
+    const note =
+      (name: string) =>
+      (...args: unknown[]): void =>
+        void log.push([name, ...args]);
+    const names = ['stream', 'sessions', 'due', 'tries', 'dead', 'heads', 'waiters'];
+    const reader = {
+      keys: Object.fromEntries(names.map((name) => [name, `key of ${name}`])),
+      origin: { stream: 'orders', group: 'mail', idPrefix: '0:', isOrdered: ordered },
+      session,
+      calls,
+      wakeup: { within: note('within'), ring: note('ring') },
+      changed: note('changed'),
+      lose: note('lose'),
+    };
+    const options = { group: 'mail', ordered, attempts: 3 };
+    const settler = new Settler(registry.asRegistry, options as never, reader as never, { needs: 'billing' });
+    const message = (id: string, attempt = 1, key = '') => messageOf(settler, { id, attempt, key }, { session });
+    const commit = (count: number, from = 0): void => {
+      for (let i = from; i < from + count; i++) settler.commit(message(`${i}-0`));
+    };
+    const answer = async (reply: unknown): Promise<void> => {
+      registry.last.reply.resolve(reply);
+      await turn();
+    };
+    return { registry, session, calls, log, settler, message, commit, answer };
+  }
+  const keysOf = (...names: string[]) => Object.fromEntries(names.map((name) => [name, `key of ${name}`]));
+
+  it('are acknowledged together, and published when Redis has them', async () => {
+    const { registry, session, log, settler, commit, answer } = open();
+    commit(2);
+    expect([settler.idle, registry.calls]).toEqual([false, []]);
+    settler.flush();
+    expect(registry.calls).toMatchObject([
+      { script: 'stream-consumer.ack', keys: keysOf('stream', 'sessions', 'tries') },
+    ]);
+    expect(registry.last.args).toEqual({
+      ...{ group: 'mail', session: session.name, needs: 'billing', ids: ['0-0', '1-0'] },
+    });
+    expect([settler.idle, session.settling.size]).toEqual([false, 1]);
+    await answer(true);
+    expect([settler.idle, session.settling.size, log]).toEqual([true, 0, [['changed']]]);
+    expect(events.take()).toEqual([['messagesHandled', { stream: 'orders', group: 'mail', ids: ['0:0-0', '0:1-0'] }]]);
+    settler.flush();
+    expect(registry.calls).toHaveLength(1);
+  });
+
+  it('are sent up to 128 in a call, and in two calls at a time', async () => {
+    const { registry, settler, commit, answer } = open();
+    commit(300);
+    settler.flush();
+    const sizes = (): number[] => registry.calls.map(({ args }) => (args.ids as string[]).length);
+    expect(sizes()).toEqual([128, 128]);
+    await answer(true);
+    expect(sizes()).toEqual([128, 128, 44]);
+    await answer(true);
+    expect(settler.idle).toBe(false);
+    registry.calls[0]?.reply.resolve(true);
+    await turn();
+    expect(settler.idle).toBe(true);
+  });
+
+  it('are behind if more than 1,024 acknowledgements wait', () => {
+    const { settler, commit } = open();
+    commit(1_024);
+    expect(settler.behind).toBe(false);
+    commit(1, 1_024);
+    expect(settler.behind).toBe(true);
+  });
+
+  it('of an ordered group release the next messages of their keys', async () => {
+    const { registry, session, log, settler, message, answer } = open({ ordered: true });
+    settler.commit(message('1-0', 2, 'k'));
+    settler.flush();
+    expect(registry.calls).toMatchObject([
+      {
+        script: 'stream-consumer.finish',
+        keys: keysOf('stream', 'sessions', 'due', 'tries', 'dead', 'heads'),
+        args: { group: 'mail', session: session.name, needs: 'billing', rows: ['1-0', 'k', '', '2', '5'] },
+      },
+    ]);
+    await answer({ alive: true, released: 1, buried: 0 });
+    expect(log).toEqual([['ring'], ['changed']]);
+    expect(events.take()).toMatchObject([['messagesHandled', { ids: ['0:1-0'] }]]);
+    settler.commit(message('2-0'));
+    settler.flush();
+    await answer({ alive: true, released: 0, buried: 0 });
+    expect(log.slice(2)).toEqual([['changed']]);
+  });
+
+  it('are dead letters with the number of attempts that are allowed', async () => {
+    const { registry, log, settler, message, answer } = open();
+    const burying = settler.bury(message('1-0', 4), 'Error: broken');
+    expect(registry.last).toMatchObject({
+      script: 'stream-consumer.finish',
+      args: { rows: ['1-0', '', 'Error: broken', '3', '5'] },
+    });
+    await answer({ alive: true, released: 0, buried: 1 });
+    expect([await stateOf(burying), log]).toEqual([1, []]);
+  });
+
+  it.each([
+    [true, 1],
+    [false, 0],
+  ])('are put back, and taken again when they are due (counted: %s)', async (counted, sent) => {
+    const { registry, session, log, settler, message, answer } = open();
+    const retrying = settler.retry(message('1-0', 2), 70, counted, 'Error: broken');
+    expect(registry.calls).toMatchObject([
+      {
+        script: 'stream-consumer.retry',
+        keys: keysOf('stream', 'sessions', 'due', 'tries', 'waiters'),
+      },
+    ]);
+    expect(registry.last.args).toEqual({
+      ...{ group: 'mail', session: session.name, id: '1-0', attempt: 2, firstSeenMs: 5 },
+      ...{ counted: sent, delayMs: 70, problem: 'Error: broken' },
+    });
+    await answer(true);
+    expect([await stateOf(retrying), log]).toEqual([undefined, [['within', 70]]]);
+  });
+
+  it('of a session that was taken over are lost', async () => {
+    for (const ordered of [false, true]) {
+      const { session, log, settler, message, commit, answer } = open({ ordered });
+      commit(1);
+      settler.flush();
+      await answer(ordered ? { alive: false, released: 0, buried: 0 } : false);
+      expect(log).toMatchObject([['lose', session, LEASE_LOST, [{ id: '0:0-0' }]], ['changed']]);
+      log.splice(0);
+      void settler.retry(message('1-0'), 70, true, 'Error: broken');
+      await answer(false);
+      const burying = settler.bury(message('2-0'), 'Error: broken');
+      await answer({ alive: false, released: 0, buried: 1 });
+      expect(await stateOf(burying)).toBeUndefined();
+      expect(log.map((one) => (one as string[])[0])).toEqual(['lose', 'lose']);
+      expect(events.take()).toEqual([]);
+    }
+    expect(LEASE_LOST).toBe('the lease of this consumer was taken over, Redis lost it, or the group was deleted');
+  });
+
+  it('are sent again until Redis replies, the session is lost or the consumer stops', async () => {
+    const { registry, session, log, settler, commit } = open();
+    commit(1);
+    settler.flush();
+    const error = new Error('no reply');
+    registry.last.reply.reject(error);
+    await turn();
+    const failed = ['callFailed', { stream: 'orders', group: 'mail', during: 'settle', error }];
+    expect([events.take(), session.settling.size]).toEqual([[failed], 1]);
+    await time.pass(20);
+    expect(registry.calls).toHaveLength(2);
+    session.lost = true;
+    registry.last.reply.reject(error);
+    await turn();
+    expect(log).toMatchObject([['lose', session, LEASE_LOST, [{ id: '0:0-0' }]], ['changed']]);
+  });
+
+  it('are neither sent nor lost after the consumer stopped', async () => {
+    const { registry, calls, log, settler, message } = open();
+    const burying = settler.bury(message('1-0'), 'Error: broken');
+    calls.close();
+    registry.last.reply.reject(new Error('no reply'));
+    await turn();
+    expect([await stateOf(burying), log, registry.calls.length]).toEqual([undefined, [], 1]);
+  });
+});
