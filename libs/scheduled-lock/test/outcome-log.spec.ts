@@ -1,0 +1,119 @@
+import { SCHEDULED_LOCK_CHANNELS } from 'luanest/scheduled-lock';
+import { LockLostError } from 'luanest/lock';
+import type { Job } from '../src/jobs/job';
+import { OutcomeLog, type TickOutcome } from '../src/runs/outcome-log';
+import { ManualTime } from '../../../test/support/manual-time';
+import { Published } from '../../../test/support/published';
+import { CRON, jobOf, MODULE } from './runs-support';
+
+describe('the outcomes of ticks', () => {
+  const time = new ManualTime();
+  const events = new Published(SCHEDULED_LOCK_CHANNELS);
+
+  function open() {
+    const lines: string[] = [];
+    const logger = {
+      warn: (text: string) => lines.push(`warn ${text}`),
+      log: (text: string) => lines.push(`log ${text}`),
+    };
+    const outcomes = new OutcomeLog(MODULE, logger);
+    const record = (job: Job, outcome: TickOutcome['outcome'], more: Partial<TickOutcome> = {}, saved = true): void =>
+      outcomes.record(job, { mode: 'tick', outcome, slot: time.now, ...more }, saved);
+    const take = (): string[] => lines.splice(0);
+    return { outcomes, record, take };
+  }
+
+  it('are published', () => {
+    const { record } = open();
+    record(jobOf(), 'failed', { slot: 77, fence: 7, durationMs: 30, error: 'broken' });
+    record(jobOf(), 'skipped-held', { slot: 78 });
+    const base = { name: 'report', recordedAtMs: 1_000, node: 'n1' };
+    expect(events.take()).toEqual([
+      ['tickEnded', { ...base, outcome: 'failed', slot: 77, fence: 7, durationMs: 30, error: 'broken' }],
+      ['tickEnded', { ...base, outcome: 'skipped-held', slot: 78, fence: 0, durationMs: 0 }],
+    ]);
+    record(jobOf(), 'ran');
+    expect((events.take()[0] as [string, object])[1]).not.toHaveProperty('error');
+  });
+
+  it('are kept if Redis may not have them, the newest first, up to the size of a history', () => {
+    const { outcomes, record } = open();
+    expect(outcomes.unsavedOf('report')).toEqual([]);
+    record(jobOf(), 'ran', { slot: 1 });
+    expect(outcomes.unsavedOf('report')).toEqual([]);
+    for (const slot of [2, 3, 4, 5]) record(jobOf(), 'lost', { slot, fence: 7, durationMs: 8 }, false);
+    expect(outcomes.unsavedOf('report').map(({ slot }) => slot)).toEqual([5, 4, 3]);
+    const kept = { outcome: 'lost', slot: 5, fence: 7, recordedAtMs: 1_000, durationMs: 8, node: 'n1' };
+    expect(outcomes.unsavedOf('report')[0]).toEqual(kept);
+    expect(outcomes.unsavedOf('other')).toEqual([]);
+  });
+
+  it.each([
+    [new LockLostError('x'), 'LOCK_LOST'],
+    [new TypeError('x'), 'TypeError'],
+    ['x', 'unknown error'],
+  ])('are logged once when claims begin to fail (%s)', (error, why) => {
+    const { record, take } = open();
+    for (let i = 0; i < 2; i++) record(jobOf(), 'redis-error', { error });
+    expect(take()).toEqual([
+      `warn Job report: the claim failed (${why}), so the job does not run this time. Further failures are not logged until a claim works again.`,
+    ]);
+  });
+
+  it('are logged when claims work again', () => {
+    const { record, take } = open();
+    const [skips, runs] = [jobOf(), jobOf(CRON, { name: 'other', onRedisError: 'run' })];
+    record(skips, 'redis-error');
+    for (let i = 0; i < 3; i++) record(runs, 'redis-error');
+    expect(take()[1]).toMatch(
+      /^warn Job other: the claim failed \(unknown error\), so the job runs without the lock this/,
+    );
+    time.now += 5;
+    for (let i = 0; i < 2; i++) {
+      record(skips, 'ran');
+      record(runs, 'skipped-held');
+    }
+    expect(take()).toEqual([
+      'log Job report: claims work again. The job did not run once since 1970-01-01T00:00:01.000Z.',
+      'log Job other: claims work again. The job ran without the lock 3 times since 1970-01-01T00:00:01.000Z.',
+    ]);
+    record(skips, 'redis-error');
+    expect(take()).toHaveLength(1);
+  });
+
+  const stale = "away from Redis' time, so the tick is stale and does not run.";
+  const further = 'Further stale ticks are not logged until a tick is on time.';
+
+  it.each([
+    [-61_000, 'The tick came 61000 ms late by the clock of this machine'],
+    [61_000, 'The tick came 61000 ms early by the clock of this machine'],
+    [-60_000, 'By the clock of this machine it is only 60000 ms away, so compare the two clocks'],
+    [60_000, 'By the clock of this machine it is only 60000 ms away, so compare the two clocks'],
+  ])('are logged once when ticks begin to be stale (%i)', (awayMs, cause) => {
+    const { record, take } = open();
+    time.now = 100_000;
+    const slot = time.now + awayMs;
+    for (let i = 0; i < 2; i++) record(jobOf(), 'stale', { slot });
+    expect(take()).toEqual([
+      `warn Job report: its tick of ${new Date(slot).toISOString()} is more than staleAfterMs (60000 ms) ${stale} ${cause}. ${further}`,
+    ]);
+  });
+
+  it('are logged when ticks are on time again, which runs by hand do not show', () => {
+    const { record, take } = open();
+    const other = jobOf(CRON, { name: 'other' });
+    record(jobOf(), 'stale');
+    for (let i = 0; i < 2; i++) record(other, 'stale');
+    take();
+    for (const mode of ['free', 'catch-up'] as const) record(jobOf(), 'ran', { mode });
+    expect(take()).toEqual([]);
+    for (let i = 0; i < 2; i++) {
+      record(jobOf(), 'ran');
+      record(other, 'ran');
+    }
+    expect(take()).toEqual([
+      'log Job report: its ticks are on time again. 1 tick was stale since 1970-01-01T00:00:01.000Z.',
+      'log Job other: its ticks are on time again. 2 ticks were stale since 1970-01-01T00:00:01.000Z.',
+    ]);
+  });
+});

@@ -1,0 +1,236 @@
+import type { Job, Work } from '../src/jobs/job';
+import { OutcomeLog } from '../src/runs/outcome-log';
+import { Ticks } from '../src/runs/ticks';
+import { FakeRegistry } from '../../../test/support/fake-registry';
+import { ManualTime, turn } from '../../../test/support/manual-time';
+import { pending, stateOf } from '../../../test/support/replies';
+import { CRON, jobOf, MODULE } from './runs-support';
+
+const time = new ManualTime();
+const granted = { outcome: 'ran', slot: 80, fence: 7, leftMs: 0 };
+
+function open() {
+  const registry = new FakeRegistry();
+  const outcomes = new OutcomeLog(MODULE, { warn: () => undefined, log: () => undefined });
+  const recorded: unknown[] = [];
+  jest.spyOn(outcomes, 'record').mockImplementation((_, { durationMs = 0, ...tick }, saved) => {
+    expect(Number.isInteger(durationMs) && durationMs >= 0 && durationMs < 60_000).toBe(true);
+    recorded.push([tick, saved]);
+  });
+  const ticks = new Ticks(registry.asRegistry, MODULE, outcomes);
+  const run = (work: Work, job: Job = jobOf(), mode: 'tick' | 'catch-up' | 'free' = 'tick') => {
+    const running = ticks.run(job, mode, work);
+    running.catch(() => undefined);
+    return running;
+  };
+  const answer = async (reply: unknown): Promise<void> => {
+    await turn();
+    registry.last.reply.resolve(reply);
+    await turn();
+  };
+  const fail = async (error: unknown): Promise<void> => {
+    await turn();
+    registry.last.reply.reject(error);
+    await turn();
+  };
+  return { registry, ticks, run, answer, fail, recorded };
+}
+const tickOf = (outcome: string, more: object = {}) => ({ mode: 'tick', outcome, slot: 80, fence: 7, ...more });
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+describe('a tick', () => {
+  it('runs its job under the lock, and releases it with the outcome', async () => {
+    const { registry, ticks, run, answer, recorded } = open();
+    const seen: unknown[] = [];
+    const running = run(() => {
+      const current = ticks.current();
+      seen.push(current?.name, current?.slot, current?.fence, ticks.inside(jobOf()));
+      seen.push(ticks.inside(jobOf(CRON, { name: 'other' })), current?.lost);
+      current?.assertHeld();
+      return 'done';
+    });
+    await answer(granted);
+    expect(seen).toEqual(['report', 80, 7, true, false, false]);
+    const [claim, release] = registry.calls;
+    expect(release).toMatchObject({
+      script: 'scheduled-lock.complete',
+      keys: { state: 'state', history: 'history' },
+      args: { owner: claim?.args.owner, node: 'n1', outcome: 'ran', atLeastMs: 20, retentionMs: 9_000, keep: 3 },
+    });
+    expect(release?.args).toMatchObject({ slot: 80, fence: 7 });
+    expect(await stateOf(running)).toBe('pending');
+    await answer(true);
+    expect(await running).toEqual({ ran: true, outcome: 'ran', value: 'done' });
+    expect(recorded).toEqual([[tickOf('ran'), true]]);
+    expect([ticks.current(), ticks.inside(jobOf())]).toEqual([undefined, false]);
+  });
+
+  it('measures how long its job ran, in whole milliseconds', async () => {
+    const { registry, run, answer } = open();
+    const now = jest.spyOn(performance, 'now').mockReturnValue(500);
+    const work = pending<void>();
+    void run(() => work.promise);
+    await answer(granted);
+    now.mockReturnValue(540.4);
+    work.resolve();
+    await turn();
+    expect(registry.last.args.durationMs).toBe(40);
+  });
+
+  it('throws the error of its job after the release', async () => {
+    const { registry, run, answer, recorded } = open();
+    const error = new Error('broken');
+    const running = run(() => {
+      throw error;
+    });
+    await answer(granted);
+    expect([registry.last.args.outcome, await stateOf(running)]).toEqual(['failed', 'pending']);
+    await answer(true);
+    expect(await stateOf(running)).toBe(error);
+    expect(recorded).toEqual([[tickOf('failed', { error }), true]]);
+  });
+
+  it('is lost if its lease ended while its job ran', async () => {
+    const { registry, run, answer, recorded } = open();
+    const work = pending<string>();
+    const running = run(() => work.promise, jobOf(CRON, { renew: false }));
+    await answer(granted);
+    await time.pass(3_000);
+    work.resolve('late');
+    await turn();
+    expect(registry.last.args.outcome).toBe('lost');
+    await answer(true);
+    expect(await running).toEqual({ ran: true, outcome: 'lost', value: 'late' });
+    expect(recorded).toEqual([[tickOf('lost'), true]]);
+  });
+
+  it('is lost if Redis has no lease at the release', async () => {
+    const { run, answer, recorded } = open();
+    const running = run(() => 1);
+    await answer(granted);
+    await answer(false);
+    expect(await running).toEqual({ ran: true, outcome: 'lost', value: 1 });
+    expect(recorded).toEqual([[tickOf('lost'), true]]);
+  });
+
+  it('has an outcome that may not be saved if the release fails', async () => {
+    const { run, answer, fail, recorded } = open();
+    const running = run(() => 1);
+    await answer(granted);
+    await fail(new Error('no reply'));
+    expect(await running).toEqual({ ran: true, outcome: 'ran', value: 1 });
+    expect(recorded).toEqual([[tickOf('ran'), false]]);
+  });
+
+  it('does not run its job if the reply took longer than the lease', async () => {
+    const { registry, run, answer, recorded } = open();
+    const work = jest.fn();
+    const running = run(work);
+    await turn();
+    time.now += 3_000;
+    await answer(granted);
+    expect([work.mock.calls.length, registry.last.args.outcome]).toEqual([0, 'lost']);
+    await answer(true);
+    expect(await running).toEqual({ ran: false, outcome: 'lost' });
+    expect(recorded).toEqual([[tickOf('lost'), true]]);
+  });
+
+  it('that is refused records why, and a catch-up without a slot records nothing', async () => {
+    const { run, answer, recorded } = open();
+    for (const outcome of ['skipped-slot', 'nothing']) {
+      const running = run(() => 1);
+      await answer({ outcome, slot: 80, fence: 0, leftMs: 0 });
+      expect(await running).toEqual({ ran: false, outcome });
+    }
+    expect(recorded).toEqual([[{ mode: 'tick', outcome: 'skipped-slot', slot: 80 }, true]]);
+  });
+
+  it('whose claim failed does not run, or runs without the lock', async () => {
+    const { ticks, run, fail, recorded } = open();
+    const error = new Error('no connection');
+    const work = jest.fn();
+    const skipped = run(work);
+    await fail(error);
+    expect([await skipped, work.mock.calls.length]).toEqual([{ ran: false, outcome: 'redis-error' }, 0]);
+    const running = run(() => [ticks.current()?.fence, ticks.current()?.slot], jobOf(CRON, { onRedisError: 'run' }));
+    await fail(error);
+    expect(await running).toEqual({ ran: true, outcome: 'redis-error', value: [0, 77] });
+    const failed = [{ mode: 'tick', outcome: 'redis-error', slot: 77, error }, false];
+    expect(recorded).toEqual([failed, failed]);
+    const caught = run(work, jobOf(CRON, { onRedisError: 'run' }), 'catch-up');
+    await fail(error);
+    expect([await caught, work.mock.calls.length]).toEqual([{ ran: false, outcome: 'nothing' }, 0]);
+    expect(recorded).toHaveLength(2);
+  });
+
+  it('is not inside a run that has ended, although code of that run goes on', async () => {
+    const { ticks, run, answer } = open();
+    const later = pending<void>();
+    let inside: Promise<boolean> | undefined;
+    const running = run(() => {
+      inside = later.promise.then(() => ticks.inside(jobOf()));
+    });
+    await answer(granted);
+    await answer(true);
+    await running;
+    later.resolve();
+    expect(await inside).toBe(false);
+  });
+});
+
+describe('the close', () => {
+  it('refuses ticks', async () => {
+    const { ticks, run, registry } = open();
+    await ticks.close();
+    expect(await run(() => 1)).toEqual({ ran: false, outcome: 'closed' });
+    expect(registry.calls).toEqual([]);
+  });
+
+  it('waits for running jobs, then fires their signals, then releases their locks', async () => {
+    const { ticks, run, answer, registry } = open();
+    const work = pending<void>();
+    let signal: AbortSignal | undefined;
+    const running = run(() => {
+      signal = ticks.current()?.signal;
+      return work.promise;
+    });
+    await answer(granted);
+    const closing = ticks.close();
+    await time.pass(399);
+    expect(signal?.aborted).toBe(false);
+    await time.pass(1);
+    expect([signal?.aborted, registry.calls.length]).toEqual([true, 1]);
+    await time.pass(49);
+    expect(registry.calls).toHaveLength(1);
+    await time.pass(1);
+    expect(registry.last).toMatchObject({ script: 'scheduled-lock.complete', args: { outcome: 'lost' } });
+    expect(await stateOf(closing)).toBe('pending');
+    await answer(true);
+    expect(await stateOf(closing)).toBeUndefined();
+    work.resolve();
+    expect(await running).toMatchObject({ outcome: 'lost' });
+  });
+
+  it('ends as soon as the jobs have ended', async () => {
+    const { ticks, run, answer } = open();
+    const work = pending<void>();
+    void run(() => work.promise);
+    await answer(granted);
+    const closing = ticks.close();
+    work.resolve();
+    await answer(true);
+    expect(await stateOf(closing)).toBeUndefined();
+  });
+
+  it('waits for claims in flight', async () => {
+    const { ticks, run, answer } = open();
+    void run(() => 1);
+    const closing = ticks.close();
+    await turn();
+    expect(await stateOf(closing)).toBe('pending');
+    await answer({ outcome: 'skipped-slot', slot: 80, fence: 0, leftMs: 0 });
+    expect(await stateOf(closing)).toBeUndefined();
+  });
+});
