@@ -1,6 +1,6 @@
 import { CivilCalendar, END_OF_TIME_MS, type CivilRule } from '../src/civil-calendar';
 import { RewardClock } from '../src/periods';
-import { resolveOptions } from '../src/read-reward.options';
+import { resolveOptions, type ResolvedRewardRule } from '../src/read-reward.options';
 
 const [HOUR, DAY] = [3_600_000, 86_400_000];
 const at = (text: string): number => Date.parse(text);
@@ -66,6 +66,13 @@ describe('the periods around an instant', () => {
     expect(total.around(5)).toEqual([0, 1, END_OF_TIME_MS, END_OF_TIME_MS + 1, END_OF_TIME_MS + 2]);
   });
 
+  it('are refused if Intl writes the time in another form', () => {
+    jest.spyOn(Intl, 'DateTimeFormat').mockImplementation(() => ({ format: () => 'noon' }) as never);
+    const day = new CivilCalendar({ period: 'day', dayStartsAtMinutes: 0, weekStartsOn: 1 }, 'UTC');
+    expect(() => day.around(0)).toThrow('Intl.DateTimeFormat returned noon.');
+    jest.restoreAllMocks();
+  });
+
   it('cannot be computed at the end of time', () => {
     const day = new CivilCalendar({ period: 'day', dayStartsAtMinutes: 0, weekStartsOn: 1 }, 'UTC');
     expect(() => day.around(END_OF_TIME_MS - 2 * DAY)).toThrow();
@@ -103,6 +110,35 @@ describe("the estimate of Redis' clock", () => {
     expect([Math.floor(settings / 2 ** 20), settings % 2 ** 20 > 0]).toEqual([DAY, true]);
     expect([mark, shanghai.mark, clock.around(total, undefined).mark].every(Number.isInteger)).toBe(true);
     expect(new Set([mark, shanghai.mark, clock.around(rule, 'Asia/Tokyo').mark]).size).toBe(3);
+  });
+
+  it('has the settings of the rule, and the retention of a rule without periods', () => {
+    jest.spyOn(Date, 'now').mockReturnValue(10 * DAY);
+    const clock = new RewardClock();
+    const { limit, pointsPerItem, capPoints, retentionMs } = rule as ResolvedRewardRule;
+    expect(retentionMs).toBeGreaterThan(0);
+    const days = [9, 10, 11, 12, 13].map((day) => day * DAY);
+    expect(clock.around(rule, undefined).rule).toBe([limit, pointsPerItem, capPoints, 0, ...days].join(':'));
+    const { bounds, rule: text } = clock.around(total, undefined);
+    const kept = (total as ResolvedRewardRule).retentionMs;
+    expect(text).toBe([limit, pointsPerItem, capPoints, kept, ...bounds].join(':'));
+  });
+
+  it('marks each pair of rule and zone by itself, so that a hint of one does not hold for another', () => {
+    const clock = new RewardClock();
+    const [same, utc] = [{ ...(rule as object), name: 'same' } as never, 'Etc/UTC'];
+    const marks = [clock.around(rule, undefined), clock.around(rule, utc), clock.around(same, undefined)];
+    expect(new Set(marks.map(({ mark }) => mark)).size).toBe(3);
+  });
+
+  it('keeps the calendars of 1,024 pairs of rule and zone, and then begins again', () => {
+    const clock = new RewardClock();
+    const periodsOf = (i: number) => clock.around({ ...(rule as object), name: `r${i}` } as never, 'Asia/Shanghai');
+    const first = periodsOf(0);
+    for (let i = 1; i < 1_024; i++) periodsOf(i);
+    expect(periodsOf(0)).toBe(first);
+    periodsOf(1_024);
+    expect(periodsOf(0)).not.toBe(first);
   });
 
   it('refuses zones that do not exist', () => {
