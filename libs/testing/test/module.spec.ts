@@ -64,7 +64,7 @@ describe('forRoot', () => {
 
   it('refuses invalid options', () => {
     expect(() => LuanestTestingModule.forRoot({ registries: [''] })).toThrow(
-      'LuanestTestingModule: registries is "". Expected an array of names.',
+      'LuanestTestingModule: registries is "". Expected names that are not empty.',
     );
     expect(() => LuanestTestingModule.forRoot({ port: 1 } as object)).toThrow(
       'LuanestTestingModule: There is no option "port". Known: clock, redis, registries.',
