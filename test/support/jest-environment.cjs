@@ -4,7 +4,8 @@
 const vm = require('node:vm');
 const { TestEnvironment } = require('jest-environment-node');
 
-// Here it runs once in a worker, and not once in each test file.
+require('./optimise-late.cjs');
+// This runs once in a worker, and not once in each test file.
 require('./note-server-faults.cjs');
 
 const { compileFunction } = vm;

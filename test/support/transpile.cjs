@@ -1,5 +1,6 @@
 // Makes a process that a test starts load TypeScript files and load Nest quickly. Keeps what it transpiled (Nest too) in a temporary
 // folder, and loads a package when a name from it is first used.
+require('./optimise-late.cjs');
 const { createHash } = require('node:crypto');
 const { mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');

@@ -72,9 +72,13 @@ export class FreshApp {
     return run(command, args, { cwd: this.root, ...options });
   }
 
-  /** Runs a program that a package of this app brings. */
+  /** Runs a program that a package of this app brings. Compilers take less CPU with that flag: see optimise-late.cjs. */
   bin(name: string, args: readonly string[], options: Omit<RunOptions, 'cwd'> = {}): Promise<Ended> {
-    return this.run(process.execPath, [this.path('node_modules', name), ...args], options);
+    return this.run(
+      process.execPath,
+      ['--interrupt-budget=1000000', this.path('node_modules', name), ...args],
+      options,
+    );
   }
 
   /** Runs a file with an empty Redis of its own, in `cwd`. */
