@@ -4,7 +4,7 @@ import type { RedisSource } from './redis-source';
 
 const EVERY_MS = 500;
 const ANSWER_MS = 2_000;
-/** Error replies for a wrong password or user, or for missing permissions, which waiting does not solve. */
+/** Error replies for a missing, wrong or unexpected password, a wrong user, or missing permissions. Waiting does not help. */
 const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM|ERR AUTH|ERR invalid password)/;
 
 interface WaitLog {

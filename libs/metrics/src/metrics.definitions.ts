@@ -58,7 +58,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.script.call.errors': counter(
     '{call}',
-    'Calls of scripts that were accepted and then rejected, sent or not',
+    'Calls of scripts that failed after their parameters were checked, sent or not',
     ...SCRIPT,
     ERROR,
   ),
@@ -175,7 +175,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.stream.lost': counter(
     '{message}',
-    'Messages that a consumer of this process lost before Redis had their outcomes',
+    'Messages that a consumer of this process lost before it knew that Redis had their outcomes',
     ...STREAM,
   ),
   'luanest.stream.taken_over': counter(

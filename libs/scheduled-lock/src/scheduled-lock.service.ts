@@ -119,8 +119,8 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
   }
 
   /**
-   * Starts catch-ups. From now on, a direct call of a job's method is a run by hand. Calls of the scheduler are still ticks, because
-   * it has kept the methods that the classes had before.
+   * Starts catch-ups. From now on, a direct call of a scheduled job's method is a run by hand. Calls of the scheduler are still
+   * ticks, because it has kept the methods that the classes had before.
    */
   onApplicationBootstrap(): void {
     for (const found of this.jobs.all) {

@@ -4,7 +4,7 @@ import { type SourceUse, sourceUse } from './lua/source-use';
 import type { AnyScript, ArgSpecs, GroupBounds, ScriptDefinition, ScriptSpec } from './script-definition';
 import { InvalidScriptError } from './script-registry.errors';
 
-/** Type of the items of an array, or of the arrays in it. Any other type stays as it is. */
+/** Type of the items of an array; of an array of arrays, the type of the items of the inner arrays. Other types stay as they are. */
 type Items<T> = T extends readonly (infer I)[] ? (I extends readonly (infer J)[] ? J : I) : T;
 
 /**

@@ -28,8 +28,8 @@ import type { LuanestTestingModuleOptions } from './testing.options';
  * Controls the app of a test: its clock, its Redis and faults of Redis. Runs its tasks, messages and jobs, and records what it
  * does. Get it with `app.get(LuanestTesting)`; LuanestTestingModule provides it.
  *
- * Records begin with `app.init()`. Those of scheduled tasks and published messages are of this app only. All others come from
- * events, and include other apps of the process.
+ * Records begin with `app.init()`, and are of this app only. An event that no app has caused, for example because the test itself
+ * releases a lock, is in the records of all apps of the process.
  */
 export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   /** Faults of Redis that happen when the test asks for them. */
@@ -70,7 +70,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
   /**
    * Returns the Redis of a ScriptRegistry. Each has its own, unless the option `redis` is set.
    *
-   * @param registry name as given to `forRoot`. Default: the one without a name
+   * @param registry name as given to `forRoot`; a name that the app does not use gets an empty Redis. Default: the one without a name
    */
   redisOf(registry?: string): MemoryRedis {
     return this.registries.serverOf(registry);
@@ -124,8 +124,8 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
   }
 
   /**
-   * Empties all records, and drops the faults that have not happened, with a warning for each. Keys stay; restore a snapshot of
-   * `redis` to reset them.
+   * Empties all records except `locks.held`, and drops the faults of `nextCall` that have not happened, with a warning for each. Keys
+   * stay; restore a snapshot of `redis` to reset them. Redis stays unavailable after `faults.redisDown()`.
    */
   clear(): void {
     this.records.clear();
@@ -187,7 +187,8 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
 
   /**
    * Waits until the app has run all tasks, handled all messages and paid all winners that are due by the clock, and those that they
-   * cause. Red packets that have ended are closed, since tasks do that. What is due later stays: advance the clock first.
+   * cause. Red packets that have ended are closed, since tasks do that. What is due later stays: advance the clock first. If the app
+   * runs no tasks (`work: false`), it does not wait for them.
    *
    * @throws TestingSetupError if there is still work after 5 s of real time
    */
@@ -195,7 +196,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     return this.drivers.drain();
   }
 
-  /** Checks the app, and begins to record calls of the services. Nest calls it. @throws TestingSetupError */
+  /** Checks the app, and begins to record events, and calls of the services. Nest calls it. @throws TestingSetupError */
   onModuleInit(): void {
     const { modules } = this.services;
     if (this.isWhole) refuseMissingServices(modules);
@@ -214,7 +215,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
   /** Lets the test clock run the jobs of `@nestjs/schedule`. Nest calls it. */
   onApplicationBootstrap(): void {
     this.use.run();
-    // ScheduleModule makes its timers after this.
+    // ScheduleModule may make its timers after this.
     nextTurn(() => this.scheduleJobs());
   }
 

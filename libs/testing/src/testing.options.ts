@@ -37,6 +37,7 @@ export function resolveOptions(options: LuanestTestingModuleOptions, checks: Che
     clock = clockOfRedis;
   }
   if (!Array.isArray(registries)) checks.refuse('registries', registries, 'an array of names');
-  for (const name of registries as readonly unknown[]) checks.text('registries', name, /^[^]+$/, 'an array of names');
+  for (const name of registries as readonly unknown[])
+    checks.text('registries', name, /^[^]+$/, 'names that are not empty');
   return { clock, redis, registries };
 }

@@ -31,7 +31,7 @@ export interface LiveView extends Books {
   /** State of the lock under which records are counted, with the process that counts now. */
   readonly counting: LockStatus;
   readonly nodes: readonly NodeReport[];
-  /** Last ticks of the audit job on all processes, the newest first; at most 30. */
+  /** Last outcomes of the audit job on all processes, the newest first; at most 30. */
   readonly jobs: readonly JobRecord[];
   /** Counts of the queue of delayed tasks, including tasks of the libs. */
   readonly tasks: QueueStats;

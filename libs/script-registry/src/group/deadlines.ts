@@ -112,7 +112,7 @@ export class Deadlines {
     for (const lane of [...this.busy]) {
       if (due) {
         const next = lane.expire(now, this.reject);
-        // `nextDue` is read after lane.expire(), because a subscriber of `callFailed` may have made a new call in it.
+        // Read `nextDue` only now: while lane.expire() runs, a subscriber of `callFailed` may make a new call, which sets it.
         this.nextDue = Math.min(this.nextDue, next);
       }
       if (lane.idle) lane.release();

@@ -31,7 +31,7 @@ export interface ScriptText {
   readonly source: string;
   /** Lua that runs once for all calls of a group; '' for none. */
   readonly shared: string;
-  /** Lua that runs after all calls of a group, for each set of keys; '' for none. */
+  /** Lua that runs after all calls of a group, with the keys of each call, or once if all have the same keys; '' for none. */
   readonly finish: string;
   /** True if the reply must contain Redis' time. */
   readonly timed: boolean;

@@ -25,7 +25,7 @@ export interface TestClockOptions {
  * it, and so does each MemoryRedis that was made with it: windows end, leases expire and tasks become due without waiting.
  *
  * It does not change `Date`, `setTimeout` or the time of other code; LuanestTestingModule makes jobs of `@nestjs/schedule` follow
- * it. It works with fake timers of Jest, which do not change it.
+ * it. It works with fake timers of Jest, sinon and node:test, which do not change it.
  */
 export class TestClock implements Clock {
   private static current: TestClock | undefined;

@@ -47,7 +47,7 @@ export class ArmedFaults {
     if (registry !== undefined) checks.choice('registry', registry, this.scripts.registries);
     const names = script === undefined ? [] : this.scripts.names(registry);
     if (script !== undefined && !names.includes(script)) {
-      checks.refuse('script', script, `a script that the app has registered: ${names.join(', ') || 'there is none'}`);
+      checks.refuse('script', script, `a script that the app has registered: ${names.join(', ') || 'none'}`);
     }
     this.armed.push({ fault, ...options });
   }
