@@ -1,11 +1,23 @@
 import { channel } from 'node:diagnostics_channel';
 
+const KEPT = Symbol.for('luanest:channels');
+
+/**
+ * All channels, also those of other copies of this module: Jest loads it again for each test file, with other globals, but with the
+ * same `channel` function.
+ *
+ * They are kept because Node 20 may forget a new channel when an old one with the same name is garbage (nodejs/node#59910). Then a
+ * later subscriber of this name gets no events.
+ */
+const kept = ((channel as { [KEPT]?: Set<object> })[KEPT] ??= new Set());
+
 /** Channel of `node:diagnostics_channel` for one kind of event. */
 export class EventChannel<Event> {
   private readonly channel: ReturnType<typeof channel>;
 
   constructor(name: string) {
     this.channel = channel(name);
+    kept.add(this.channel);
   }
 
   /** True if the channel has subscribers. Check it before work that only serves the event. */
