@@ -81,7 +81,9 @@ function takeStep(actor: string, { life, takes, takingSince }: Worker): Step<Tas
     const me = to.workers[actor] as Worker;
     const until = (takingSince || world.nowMs) + LEASE_MS;
     me.takingSince = 0;
-    if (reply.tasks.length + reply.buried.length > 0) me.takes++;
+    // The library has a new token for each take. A take that found nothing and that no late call can repeat left no trace, so its
+    // token is used again: that makes fewer states.
+    if (takingSince > 0 || reply.tasks.length + reply.buried.length > 0) me.takes++;
     // If the lease is over when the reply comes, other workers may have the tasks.
     if (world.nowMs >= until) return;
     for (const { id } of reply.tasks) {
