@@ -64,6 +64,7 @@ export function operatorSteps(state: TaskState): Step<TaskState>[] {
   // The script registry sends a call again with the same operation if it knows that it did not run; else the caller gets an error.
   const lost = (next: TaskState, world: World): void => {
     next.operator.phase = 'idle';
+    next.operator.operations++;
     noteDropped(next, phase, world);
   };
   return [{ actor: 'operator', name, call: { script: clearDead, input: { keys, args } }, done, lost }];

@@ -57,12 +57,17 @@ export function grant(state: LockState, name: string, { fence }: AcquireReply, w
   if (fence <= state.highest) state.wrong = `${name} got fence ${fence}, but ${state.highest} was given before.`;
   const mine = process.validUntil > world.nowMs ? process.since : Infinity;
   const ahead = Object.keys(state.processes).find((other) => {
-    const ticket = ticketOf(other, world);
+    const ticket = ticketOf(ticketName(other, state), world);
     return other !== name && ticket.validUntil > world.nowMs && ticket.since < mine;
   });
   if (ahead !== undefined && !state.disturbed) state.wrong = `${name} got the lock, but ${ahead} has waited longer.`;
   state.highest = Math.max(state.highest, fence);
   Object.assign(process, { phase: 'granted', fence, until: world.nowMs + LEASE_MS, since: 0, validUntil: 0 });
+}
+
+/** The library makes a ticket when a process begins to wait, and its next wait has another one. */
+function ticketName(name: string, { processes }: LockState): string {
+  return `${name}.${processes[name]?.rounds}`;
 }
 
 function ticketOf(name: string, world: World): { since: number; validUntil: number } {
@@ -88,6 +93,7 @@ export function stepsOf(state: LockState, settings: Settings): Step<LockState>[]
   return Object.entries(state.processes).flatMap(([actor, process]): Step<LockState>[] => {
     const { phase, token, renewals } = process;
     const me = (next: LockState): Process => next.processes[actor] as Process;
+    const ticket = ticketName(actor, state);
     const over = (next: LockState): void => endRound(me(next));
     /** The reply was lost: the library releases what it may have taken. */
     const lost = (next: LockState): void => void (me(next).phase = 'cleaning');
@@ -124,8 +130,8 @@ export function stepsOf(state: LockState, settings: Settings): Step<LockState>[]
         return [acquire('acquire unless others wait', { ticket: '-', countsMs: 0, turnMs: TURN_MS }, over)];
       case 'waiting':
         return [
-          acquire('wait', { ticket: actor, countsMs: 2 * POLL_MS + 1_000, turnMs: TURN_MS }, (next, _reply, world) => {
-            Object.assign(me(next), ticketOf(actor, world));
+          acquire('wait', { ticket, countsMs: 2 * POLL_MS + 1_000, turnMs: TURN_MS }, (next, _reply, world) => {
+            Object.assign(me(next), ticketOf(ticket, world));
           }),
         ];
       case 'granted':
@@ -150,7 +156,7 @@ export function stepsOf(state: LockState, settings: Settings): Step<LockState>[]
         return [
           step(
             'leave the queue',
-            callOf((registry) => leave(registry, KEYS, actor)),
+            callOf((registry) => leave(registry, KEYS, ticket)),
             over,
             over,
           ),
