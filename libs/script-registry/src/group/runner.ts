@@ -61,7 +61,7 @@ export class ScriptRunner implements LaneHost {
   }
 
   submit(call: Call): void {
-    const slot = this.context.connection.clustered ? slotOf(call.keys[0] ?? '') : 0;
+    const slot = this.context.connection.clustered ? slotOf(call.keys[0] as string) : 0;
     // One WAIT follows each group, so only calls with the same WAIT can share groups.
     const id = call.wait ? `${slot}:${call.wait.replicas}:${call.wait.timeoutMs}` : slot;
     let lane = this.lanes.get(id);

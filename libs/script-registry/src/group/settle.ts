@@ -31,7 +31,7 @@ const REFUSALS = new Set([
 
 /** Returns true if the node refused this command, and its calls must be sent again one by one, through the client's own routing. */
 export function asksForSingles(failure: CommandFailure, calls: number, clustered: boolean): boolean {
-  if (failure.kind !== 'reply' || failure.raisedByScript) return false;
+  if (failure.raisedByScript) return false;
   // A Cluster sends a command again whose connection closed, perhaps to another node, and that node lacks the script.
   if (clustered && failure.noScript && failure.mayHaveRun) return true;
   // NOPERM may be due to the keys of one call only, so each call is sent alone.
