@@ -1,40 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { RedisNode } from '../src/connection/port';
-import { Call } from '../src/group/call';
-import { Lane, type LaneHost } from '../src/group/lane';
-import { GroupPace } from '../src/group/pace';
-import { append } from './support';
-
-const node = { id: 'node' } as RedisNode;
-
-/** A call that notes how it was settled. */
-function callOf(chars: number, { expiresAt = Infinity, keys = 1, args = 0 } = {}): Call {
-  const none = (): void => undefined;
-  const call = new Call(append, expiresAt, undefined, none, none);
-  return Object.assign(call, { chars, keys: Array<string>(keys).fill('k'), args: Array<string>(args).fill('a') });
-}
-
-/** A lane whose groups are kept by the test instead of being sent. */
-function laneOf({ maxCalls = 4, maxChars = 100, maxInFlight = 1_000 } = {}) {
-  const pace = new GroupPace(maxCalls);
-  const groups: (readonly Call[])[] = [];
-  const released: Lane[] = [];
-  const state = { connected: true };
-  const host: LaneHost = {
-    pace,
-    maxChars,
-    open: (slot) => (state.connected && slot === 7 ? node : undefined),
-    send: (to, calls) => {
-      expect(to).toBe(node);
-      groups.push(calls);
-    },
-    release: (lane) => released.push(lane),
-  };
-  const lane = new Lane(host, 'id', 7, undefined, maxInFlight);
-  const submit = (...calls: Call[]): void => calls.forEach((call) => lane.submit(call));
-  const sizes = (): number[] => groups.map(({ length }) => length);
-  return { lane, pace, groups, released, state, submit, sizes };
-}
+import type { Call } from '../src/group/call';
+import { callOf, laneOf } from './lane-support';
 
 describe('the queue of a script and slot', () => {
   it('sends a call at once while nothing is in flight', () => {
@@ -117,6 +83,60 @@ describe('the queue of a script and slot', () => {
     expect(sizes()).toEqual([1, 2, 1, 1]);
   });
 
+  it('does not send a lone call at once if a group of several ended last', async () => {
+    const { lane, submit, groups, sizes } = laneOf();
+    submit(callOf(1), callOf(1), callOf(1));
+    await turn();
+    submit(callOf(1));
+    await turn();
+    expect(sizes()).toEqual([1, 2, 1]);
+    for (const i of [0, 2, 1]) lane.ended(groups[i] as Call[]);
+    submit(callOf(1));
+    expect(sizes()).toEqual([1, 2, 1]);
+    await turn();
+    expect(sizes()).toEqual([1, 2, 1, 1]);
+  });
+
+  it('keeps calls that are made when a group leaves for the next turn', async () => {
+    const { host, submit, sizes } = laneOf();
+    const { send } = host;
+    host.send = (...group) => {
+      send(...group);
+      if (group[1].length === 2) void Promise.resolve().then(() => submit(callOf(1)));
+    };
+    submit(callOf(1), callOf(1), callOf(1));
+    await turn();
+    expect(sizes()).toEqual([1, 2]);
+    await turn();
+    expect(sizes()).toEqual([1, 2, 1]);
+  });
+
+  it('keeps the calls of a turn together, if a group ended before them', async () => {
+    const { lane, submit, groups, sizes } = laneOf();
+    submit(callOf(1), callOf(1), callOf(1));
+    await turn();
+    setImmediate(() => submit(callOf(1)));
+    for (const group of groups) lane.ended(group);
+    setImmediate(() => submit(callOf(1)));
+    await turn();
+    await turn();
+    expect(sizes()).toEqual([1, 2, 2]);
+  });
+
+  it('keeps the calls of a turn together, if a reply lets them leave', async () => {
+    const { lane, submit, groups, sizes } = laneOf();
+    for (let i = 0; i < 4; i++) {
+      submit(callOf(1));
+      await turn();
+    }
+    submit(callOf(1));
+    setImmediate(() => submit(callOf(1)));
+    lane.ended(groups[0] as Call[]);
+    await turn();
+    await turn();
+    expect(sizes()).toEqual([1, 1, 1, 1, 2]);
+  });
+
   it('keeps calls until a node is connected', async () => {
     const { lane, submit, groups, state } = laneOf();
     state.connected = false;
@@ -170,42 +190,5 @@ describe('the queue of a script and slot', () => {
     expect(sizes()).toHaveLength(6);
     await turn();
     expect(sizes()).toEqual([1, 1, 1, 1, 1, 4, 1]);
-  });
-
-  it('rejects what is due, in flight or waiting, and returns the next deadline', async () => {
-    const { lane, submit, groups } = laneOf();
-    const inFlight = callOf(1, { expiresAt: 10 });
-    const settled = callOf(1, { expiresAt: 5 });
-    const [due, later, last] = [10, 12, 11].map((expiresAt) => callOf(60, { expiresAt })) as [Call, Call, Call];
-    submit(inFlight, due);
-    settled.settled = true;
-    submit(settled);
-    const rejected: Call[] = [];
-    expect(lane.expire(9, (call) => rejected.push(call))).toBe(10);
-    expect(rejected).toEqual([]);
-    expect(lane.expire(10, (call) => rejected.push(call))).toBe(Infinity);
-    expect(rejected).toHaveLength(2);
-    expect(rejected[0]).toBe(inFlight);
-    expect(rejected[1]).toBe(due);
-    await turn();
-    // The characters of the call that left no longer count.
-    groups.length = 0;
-    submit(last);
-    expect(groups).toEqual([]);
-    submit(later);
-    expect(groups).toHaveLength(2);
-    expect(lane.expire(1, (call) => rejected.push(call))).toBe(10);
-  });
-
-  it('rejects all calls when it is drained, and asks its host to release it', () => {
-    const { lane, submit, released } = laneOf();
-    const calls = [callOf(1), callOf(1), callOf(1)];
-    submit(...calls);
-    const rejected: Call[] = [];
-    lane.drain((call) => rejected.push(call));
-    expect(rejected).toEqual(calls);
-    lane.release();
-    expect(released).toEqual([lane]);
-    expect([lane.id, lane.slot]).toEqual(['id', 7]);
   });
 });

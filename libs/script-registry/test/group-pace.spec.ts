@@ -51,6 +51,13 @@ describe('the size of groups', () => {
     expect(pace.calls).toBe(4);
   });
 
+  it('is measured as it is, if quick replies came to groups of the largest size', () => {
+    const pace = new GroupPace(16);
+    pace.answered(16, 0, 0.16);
+    pace.measured(16, 16);
+    expect(pace.calls).toBe(5);
+  });
+
   it('is not limited by time for a user who may not send TIME', () => {
     const pace = new GroupPace(1_000);
     pace.answered(16, 0, 9);
@@ -77,5 +84,13 @@ describe('the size of groups', () => {
     expect(pace.crowded).toBe(false);
     pace.answered(1, 10_200, 10_206);
     expect(pace.crowded).toBe(false);
+  });
+
+  it('remembers the fastest reply for 10 s since it last came', () => {
+    const pace = new GroupPace(1_000);
+    pace.answered(1, 0, 2);
+    pace.answered(1, 9_000, 9_002);
+    pace.answered(1, 12_000, 12_005);
+    expect(pace.crowded).toBe(true);
   });
 });

@@ -39,6 +39,9 @@ describe('keys of one call', () => {
       ['a', 'b'],
       ['{a', '{ab'],
       ['a}x', 'a}y'],
+      ['ab}x', 'ab}y'],
+      ['{a}', '{b}{a}'],
+      ['a', 'undefined'],
       ['}{b}', '}{c}'],
     ])
       expect(() => check(keys)).toThrow(`test.one got keys of two slots: "${keys[0]}" in`);
@@ -49,6 +52,7 @@ describe('keys of one call', () => {
     expect(() => check(['a', 'b'], ['a', 'b'])).not.toThrow();
     expect(() => check(['a', 'b'], ['c', 'b'])).toThrow('got keys of two slots');
     expect(() => check(['a', 'b', 'c'], ['a', 'b', 'd'])).toThrow('and "c" in');
+    expect(() => check(['{a}1', '{a}2'], ['{a}1', '{a}2', '{a}3'])).not.toThrow();
   });
 });
 
@@ -72,6 +76,7 @@ describe('replies', () => {
       null,
       4,
     ]);
+    expect(untag(['smoon', 'si'])).toEqual(['moon', 'i']);
     expect(untag(Buffer.from('i12'))).toBe(12);
     expect(untag(Buffer.from('n'))).toBeNull();
     expect(untag(Buffer.from('sabc'))).toEqual(Buffer.from('abc'));

@@ -23,6 +23,7 @@ describe('a failed command becomes the error of its calls:', () => {
       'its reply was lost, and when it was sent again, it failed with "OOM x". Repeat',
     ],
     ['not-sent', 'closed.', true, 'UNKNOWN_OUTCOME', 'its reply was lost, and when it was sent again, it failed with'],
+    ['not-sent', 'a.b closed', false, 'NOT_SENT', 'test.one did not run: a.b closed. The call had no effect.'],
     ['not-sent', 'closed.', false, 'NOT_SENT', 'test.one did not run: closed. The call had no effect.'],
     ['lost', 'closed.', false, 'UNKNOWN_OUTCOME', 'test.one may have run, or may still run: closed. Repeat the call'],
     ['lost', 'closed.', true, 'UNKNOWN_OUTCOME', 'test.one may have run, or may still run: closed. Repeat the call'],
@@ -34,13 +35,14 @@ describe('a failed command becomes the error of its calls:', () => {
     expect(error.cause).toBe(code === 'SCRIPT_FAILED' ? undefined : failure);
   });
 
-  it.each('OOM READONLY MISCONF NOREPLICAS NOPERM NOAUTH BUSY LOADING MASTERDOWN MOVED ASK TRYAGAIN'.split(' '))(
-    '%s is a refusal with that code',
-    (redisCode) => {
-      const error = callError(named, new CommandFailure('reply', `${redisCode} text`), false);
-      expect(error).toMatchObject({ code: 'SCRIPT_REFUSED', redisCode });
-    },
-  );
+  it.each(
+    'OOM READONLY MISCONF NOREPLICAS NOPERM NOAUTH BUSY LOADING MASTERDOWN MOVED ASK TRYAGAIN CROSSSLOT CLUSTERDOWN'.split(
+      ' ',
+    ),
+  )('%s is a refusal with that code', (redisCode) => {
+    const error = callError(named, new CommandFailure('reply', `${redisCode} text`), false);
+    expect(error).toMatchObject({ code: 'SCRIPT_REFUSED', redisCode });
+  });
 
   it('calls go alone after a redirection, and after NOPERM if they were several', () => {
     const asks = (message: string, calls: number, kind: 'reply' | 'lost' = 'reply'): boolean =>
@@ -50,6 +52,15 @@ describe('a failed command becomes the error of its calls:', () => {
       expect(asks(`${code} 1 script: ${'0'.repeat(40)}`, 2)).toBe(false);
     }
     expect([asks('NOPERM', 1), asks('NOPERM', 2), asks('OOM', 2)]).toEqual([false, true, false]);
+  });
+
+  it('calls go alone if a Cluster sent their command twice, and the second node lacks the script', () => {
+    const asks = (message: string, mayHaveRun: boolean, clustered: boolean): boolean =>
+      asksForSingles(new CommandFailure('reply', message, mayHaveRun), 1, clustered);
+    expect(asks('NOSCRIPT No matching script.', true, true)).toBe(true);
+    expect(asks('NOSCRIPT No matching script.', true, false)).toBe(false);
+    expect(asks('NOSCRIPT No matching script.', false, true)).toBe(false);
+    expect(asks('ERR other', true, true)).toBe(false);
   });
 
   it('errors of scripts are on one line, end at the first NUL, and have a code', () => {
