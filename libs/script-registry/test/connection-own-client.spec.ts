@@ -1,0 +1,186 @@
+import { Logger } from '@nestjs/common';
+import { Cluster, Redis } from 'ioredis';
+import { disconnect } from '../src/connection/disconnect';
+import { clientFrom, clientServiceTokens, type ClientService } from '../src/connection/nestjs-redis';
+import { ownClient, type OwnClient } from '../src/connection/own-client';
+import { FakeClient, turn } from './client-support';
+
+function made(options: Parameters<typeof ownClient>[1]): OwnClient {
+  const own = ownClient('main', options);
+  if (own === undefined) throw new Error('No client was made.');
+  return own;
+}
+
+/** Sets what ioredis sets. */
+function setStatus(client: Redis | Cluster, status: string): void {
+  (client as { status: string }).status = status;
+}
+
+describe('the client that the options describe', () => {
+  afterEach(() => jest.restoreAllMocks());
+
+  it('is missing without a server', () => {
+    expect(ownClient('main', {})).toBeUndefined();
+  });
+
+  it.each([
+    ['url', { url: 'redis://h:7000/3' }, { host: 'h', port: 7000, db: 3 }],
+    ['connection', { connection: { host: 'h', port: 7001 } }, { host: 'h', port: 7001 }],
+    ['an empty connection', { connection: {} }, { host: 'localhost', port: 6379 }],
+  ])('is that of one server, and lazy: %s', (_, options, expected) => {
+    const { client } = made(options);
+    expect(client).toBeInstanceOf(Redis);
+    expect(client.options).toMatchObject({ ...expected, lazyConnect: true });
+    expect(client.status).toBe('wait');
+    client.disconnect();
+  });
+
+  it('is that of a Cluster with `nodes`, and lazy', () => {
+    const { client } = made({ connection: { nodes: [{ host: 'h', port: 1 }], scaleReads: 'slave' } });
+    expect(client).toBeInstanceOf(Cluster);
+    expect(client.options).toMatchObject({ scaleReads: 'slave', lazyConnect: true });
+    expect([client.status, (client as unknown as { startupNodes: unknown }).startupNodes]).toEqual([
+      'wait',
+      [{ host: 'h', port: 1 }],
+    ]);
+    client.disconnect();
+  });
+
+  it('logs the first error of an outage, and its end', () => {
+    const lines: string[] = [];
+    for (const level of ['warn', 'log'] as const) {
+      jest.spyOn(Logger.prototype, level).mockImplementation(function (this: unknown, ...[line]: unknown[]) {
+        lines.push(`${level} ${(this as { context: string }).context}: ${String(line)}`);
+      });
+    }
+    const { client } = made({ url: 'redis://h:1' });
+    client.emit('ready');
+    for (let outage = 0; outage < 2; outage++) {
+      client.emit('error', new Error('refused'));
+      client.emit('error', new Error('refused again'));
+      client.emit('ready');
+      client.emit('ready');
+    }
+    const outage = [
+      'warn ScriptRegistry main: Redis is unavailable: refused. The client reconnects, unless its retry strategy gives up.',
+      'log ScriptRegistry main: Redis is available again.',
+    ];
+    expect(lines).toEqual([...outage, ...outage]);
+    client.disconnect();
+  });
+
+  it('sends QUIT and disconnects when it ends, and waits no longer than a second', async () => {
+    const calls: string[] = [];
+    const replies = [Promise.resolve('OK'), Promise.reject(new Error('closed')), new Promise(() => undefined)];
+    for (const reply of replies) {
+      const { client, end } = made({ url: 'redis://h:1' });
+      setStatus(client, 'ready');
+      jest.spyOn(client, 'quit').mockImplementation(() => (calls.push('quit'), reply as Promise<'OK'>));
+      jest.spyOn(client, 'disconnect').mockImplementation(() => void calls.push('disconnect'));
+      await end();
+    }
+    expect(calls).toEqual(Array(3).fill(['quit', 'disconnect']).flat());
+  });
+
+  it('leaves no timer of its end', async () => {
+    const cleared = jest.spyOn(globalThis, 'clearTimeout');
+    const set = jest.spyOn(globalThis, 'setTimeout');
+    const { client, end } = made({ url: 'redis://h:1' });
+    setStatus(client, 'ready');
+    jest.spyOn(client, 'quit').mockResolvedValue('OK');
+    jest.spyOn(client, 'disconnect').mockImplementation(() => undefined);
+    await end();
+    const timer = set.mock.results[set.mock.calls.findIndex(([, ms]) => ms === 1_000)]?.value as unknown;
+    expect(timer).toBeDefined();
+    expect(cleared.mock.calls.map(([one]) => one as unknown)).toContain(timer);
+  });
+
+  it('only disconnects if it is not ready', async () => {
+    const { client, end } = made({ url: 'redis://h:1' });
+    const quit = jest.spyOn(client, 'quit');
+    await end();
+    expect([quit.mock.calls.length, client.status]).toEqual([0, 'end']);
+  });
+});
+
+describe('a client that is disconnected', () => {
+  it.each([
+    ['forgets a socket that has closed', { destroyed: true }, undefined],
+    ['keeps a socket that is open', { destroyed: false }, { destroyed: false }],
+    ['may have no socket', undefined, undefined],
+  ])('%s', (_, stream, kept) => {
+    const client = Object.assign(new FakeClient(), { connector: { stream } });
+    disconnect(client.redis);
+    expect([client.calls, client.connector.stream]).toEqual([['disconnect'], kept]);
+  });
+
+  it('may have no connector', () => {
+    const client = new FakeClient();
+    disconnect(client.redis);
+    expect(client.calls).toEqual(['disconnect']);
+  });
+
+  it('of a Cluster forgets the closed sockets of all nodes', async () => {
+    const cluster = new Cluster([{ host: 'h', port: 1 }], { lazyConnect: true });
+    const nodes = [true, false].map((destroyed) => ({ connector: { stream: { destroyed } } }));
+    jest.spyOn(cluster, 'nodes').mockReturnValue(nodes as never);
+    disconnect(cluster);
+    await turn();
+    expect(nodes.map(({ connector }) => connector.stream)).toEqual([undefined, { destroyed: false }]);
+    jest.restoreAllMocks();
+  });
+});
+
+describe('the client of @liaoliaots/nestjs-redis', () => {
+  const redis = { default: new Redis({ lazyConnect: true }), other: new Redis({ lazyConnect: true }) };
+  const cluster = new Redis({ lazyConnect: true });
+  const service: ClientService<Redis> = {
+    getOrNil: (...namespace) =>
+      (redis as Record<string, Redis>)[namespace.length === 0 ? 'default' : String(namespace[0])] ?? null,
+  };
+  const clusters = { getOrNil: () => cluster } as never;
+
+  it('is that of the only module', () => {
+    expect(clientFrom(undefined, service, undefined)).toBe(redis.default);
+    expect(clientFrom(undefined, undefined, clusters)).toBe(cluster);
+  });
+
+  it('is that of the module and the namespace that source names', () => {
+    expect(clientFrom({ module: 'redis' }, service, clusters)).toBe(redis.default);
+    expect(clientFrom({ module: 'cluster' }, service, clusters)).toBe(cluster);
+    expect(clientFrom({ module: 'redis', namespace: 'other' }, service, clusters)).toBe(redis.other);
+    expect(clientFrom({ namespace: 'other' }, service, undefined)).toBe(redis.other);
+  });
+
+  it('is refused if both modules are imported and source names neither', () => {
+    expect(() => clientFrom(undefined, service, clusters)).toThrow(
+      "ScriptRegistryModule: RedisModule and ClusterModule are both imported. Set source: { module: 'redis' } or 'cluster'.",
+    );
+  });
+
+  it.each([
+    ['RedisModule', undefined],
+    ['RedisModule', { module: 'redis' }],
+    ['ClusterModule', { module: 'cluster' }],
+  ] as const)('is refused if %s is not imported', (name, source) => {
+    expect(() => clientFrom(source, undefined, undefined)).toThrow(
+      `ScriptRegistryModule: There is no client of ${name}. Import ${name}.forRoot(...) of @liaoliaots/nestjs-redis as a global ` +
+        'module, or set `client`, `url` or `connection`, and no `source`.',
+    );
+  });
+
+  it('is refused if the namespace has none', () => {
+    const none = { getOrNil: () => null };
+    expect(() => clientFrom({ module: 'redis', namespace: 'absent' }, service, undefined)).toThrow(
+      'ScriptRegistryModule: RedisModule has no client in namespace absent. Set source.namespace to the namespace of one of its clients.',
+    );
+    expect(() => clientFrom(undefined, none, undefined)).toThrow('RedisModule has no client in namespace default.');
+  });
+
+  it('is found by the classes of the services', () => {
+    expect(clientServiceTokens().map((token) => (token as { name: string }).name)).toEqual([
+      'RedisService',
+      'ClusterService',
+    ]);
+  });
+});
