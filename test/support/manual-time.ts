@@ -30,7 +30,11 @@ export class ManualTime {
         setTimer: (callback, ms) => this.add(callback, ms),
         setRepeatingTimer: (callback, ms) => this.add(callback, ms, true),
         setTimeLimit: (callback, ms) => this.add(callback, ms),
-        clearTimer: (timer) => void (this.timers = this.timers.filter((one) => one !== (timer as unknown))),
+        clearTimer: (timer) => {
+          this.timers = this.timers.filter((one) => one !== (timer as unknown));
+          // Some waits of the libs also have timers of the real time.
+          if (timer instanceof Object && 'hasRef' in timer) clearTimeout(timer as NodeJS.Timeout);
+        },
       });
     });
     afterEach(() => restore?.());

@@ -1,0 +1,116 @@
+import { Subscriber, type Observer } from 'rxjs';
+import { ManualTime } from '../../../test/support/manual-time';
+import { stateOf } from '../../../test/support/replies';
+import { answerRepeat, RetryPauses, type RepeatAnswer } from '../src/idempotency/repeat';
+import { NO_VALUE } from '../src/idempotency/replay-placeholder';
+import type { HttpResponse } from '../src/idempotency/response-recorder';
+
+/** A response of Express, with what is sent. */
+function response(headersSent = false) {
+  const headers: Record<string, unknown> = {};
+  const sent: unknown[] = [];
+  const raw = {
+    headersSent,
+    setHeader: (name: string, value: unknown) => void (headers[name.toLowerCase()] = value),
+    removeHeader: (name: string) => void delete headers[name.toLowerCase()],
+    hasHeader: (name: string) => name.toLowerCase() in headers,
+    getHeaders: () => headers,
+    writeHead: (...head: unknown[]) => void sent.push(head),
+    end: (body: unknown) => void sent.push(body),
+  };
+  return { response: raw as unknown as HttpResponse, headers, sent };
+}
+
+function answer(reply: RepeatAnswer, to = response()): unknown[] {
+  const seen: unknown[] = [];
+  const subscriber = new Subscriber<unknown>({
+    next: (value) => seen.push(value),
+    error: () => undefined,
+    complete: () => seen.push('end'),
+  } as Observer<unknown>);
+  answerRepeat(reply, 'Idempotency-Key', to.response, subscriber);
+  return seen;
+}
+
+describe('a repeat of a request', () => {
+  it('gets the stored response, and the interceptors get a placeholder', () => {
+    const to = response();
+    const result = { status: 201, message: undefined, headers: [['x-a', '1']] as const, body: 'made' };
+    const seen = answer({ status: 'done', confirmed: true, result } as unknown as RepeatAnswer, to);
+    expect(to.sent).toEqual([[201], 'made']);
+    expect(to.headers).toEqual({ 'x-a': '1', 'content-length': 4, 'idempotency-replayed': 'true' });
+    expect([seen.length, seen[0] === NO_VALUE, seen[1]]).toEqual([2, true, 'end']);
+  });
+
+  it.each<[string, RepeatAnswer, string, string]>([
+    [
+      'the key was used for something else',
+      { status: 'mismatch' },
+      'KEY_REUSED',
+      'This Idempotency-Key was used with another method, URL or content. If this is not a repeat, send a new key.',
+    ],
+    [
+      'the first request may not have been finished',
+      { status: 'done', confirmed: false, result: undefined },
+      'NOT_FINISHED',
+      'A request with this Idempotency-Key was started, but may not have been finished. A repeat does not run it again.',
+    ],
+    [
+      'the response was not stored',
+      { status: 'done', confirmed: true, result: undefined },
+      'RESPONSE_NOT_KEPT',
+      'The request with this Idempotency-Key has ended, but its response was not stored and cannot be sent again.',
+    ],
+    [
+      'the first request is in progress',
+      { status: 'in-progress', retryAfterMs: 1 },
+      'IN_PROGRESS',
+      'A request with this Idempotency-Key is in progress. Send the request again later.',
+    ],
+  ])('is refused if %s', (_, reply, code, message) => {
+    const to = response();
+    expect(() => answer(reply, to)).toThrow(expect.objectContaining({ code, message }) as Error);
+    expect(to.sent).toEqual([]);
+  });
+
+  it.each([
+    [0, '1'],
+    [1_000, '1'],
+    [1_001, '2'],
+  ])(
+    'in progress may be sent again when the lease has ended, after whole seconds: %p ms, %s s',
+    (retryAfterMs, after) => {
+      const to = response();
+      expect(() => answer({ status: 'in-progress', retryAfterMs }, to)).toThrow('in progress');
+      expect(to.headers).toEqual({ 'retry-after': after });
+    },
+  );
+
+  it('in progress gets no Retry-After if the head was sent already', () => {
+    const to = response(true);
+    expect(() => answer({ status: 'in-progress', retryAfterMs: 5 }, to)).toThrow('in progress');
+    expect(to.headers).toEqual({});
+  });
+});
+
+describe('the pauses of a repeat', () => {
+  const time = new ManualTime();
+
+  it('double from 20 to 500 ms, and end with the time for all pauses', async () => {
+    const pauses = new RetryPauses(time.now + 1_700);
+    const lengths: number[] = [];
+    for (;;) {
+      const from = time.now;
+      const paused = pauses.pause();
+      if ((await stateOf(paused)) === false) break;
+      while ((await stateOf(paused)) === 'pending') await time.pass(1);
+      lengths.push(time.now - from);
+    }
+    expect(lengths).toEqual([20, 40, 80, 160, 320, 500, 500, 80]);
+  });
+
+  it('are none if the time is over', async () => {
+    expect(await new RetryPauses(time.now).pause()).toBe(false);
+    expect(time.running).toEqual([]);
+  });
+});
