@@ -33,7 +33,7 @@ export class ManualTime {
         clearTimer: (timer) => {
           this.timers = this.timers.filter((one) => one !== (timer as unknown));
           // Some waits of the libs also have timers of the real time.
-          if (timer instanceof Object && 'hasRef' in timer) clearTimeout(timer as NodeJS.Timeout);
+          if (typeof timer === 'object' && 'hasRef' in timer) clearTimeout(timer as NodeJS.Timeout);
         },
       });
     });
