@@ -20,3 +20,54 @@ it.each([0, -3])('winners may not be paid: this is logged once, also with %i pac
   expect(logger.warn.mock.calls).toEqual([[expect.stringMatching(/^Activity "a " has dead-lettered payouts/)]]);
   expect(logger.log).not.toHaveBeenCalled();
 });
+
+describe('debts of an activity', () => {
+  const COUNTS =
+    '(0 open payouts, 3 dead-lettered payouts, 0 packets left, 0 refunded packets not reported to onClosed, state closed)';
+  const DEAD =
+    `Activity "a" has dead-lettered payouts, so their winners may not be paid ${COUNTS}. ` +
+    'Replay these payouts, or drop those that you paid by other means.';
+  const OVERDUE =
+    `The retention of activity "a" is over, but Redis keeps it, because it still owes money ${COUNTS}. ` +
+    'Close the activity, and replay or drop its dead-lettered payouts. To give up what it owes, close it and call forget().';
+
+  /** Checks an activity in these states, one after the other. @returns what is logged */
+  function logged(...statuses: (Partial<ActivityStatus> | undefined)[]): string[] {
+    const lines: string[] = [];
+    const logger = { log: (line: string) => lines.push(`log: ${line}`), warn: (line: string) => lines.push(line) };
+    const debts = new Debts(logger as never);
+    for (const status of statuses) debts.check('a', status && { ...unpaid, ...status });
+    return lines;
+  }
+
+  it('are logged with all counts, and again when the retention is over', () => {
+    expect(logged({}, { overdue: true })).toEqual([DEAD, OVERDUE]);
+  });
+
+  it.each<[string, Partial<ActivityStatus> | undefined, string]>([
+    ['is no longer in Redis', undefined, 'is no longer in Redis'],
+    ['is settled', { settled: true, overdue: true }, 'is settled or given up, so Redis will forget it'],
+    ['owes nothing', { deadLetters: 0, overdue: true }, 'owes nothing any more'],
+    ['has no dead letters', { deadLetters: 0, outboxLength: 1 }, 'has no dead-lettered payouts any more'],
+  ])('that are over are logged once: it %s', (_, status, line) => {
+    expect(logged({}, status, status)).toEqual([DEAD, `log: Activity "a" ${line}.`]);
+  });
+
+  it.each<[string, Partial<ActivityStatus> | undefined]>([
+    ['Redis has no activity', undefined],
+    ['it is settled', { settled: true }],
+    ['it is a draft', { state: 'draft' }],
+    ['it only has open payouts', { deadLetters: 0, outboxLength: 2 }],
+    ['nothing is owed, although the retention is over', { deadLetters: 0, overdue: true }],
+  ])('are none if %s', (_, status) => {
+    expect(logged(status)).toEqual([]);
+  });
+
+  it.each<[string, Partial<ActivityStatus>]>([
+    ['open payouts', { outboxLength: 1 }],
+    ['packets that are left', { remainingPackets: 1 }],
+    ['refunds that were not reported', { unreportedPackets: 1 }],
+  ])('after the retention are also %s', (_, status) => {
+    expect(logged({ deadLetters: 0, overdue: true, ...status })).toHaveLength(1);
+  });
+});
