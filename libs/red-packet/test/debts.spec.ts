@@ -35,7 +35,7 @@ describe('debts of an activity', () => {
   function logged(...statuses: (Partial<ActivityStatus> | undefined)[]): string[] {
     const lines: string[] = [];
     const logger = { log: (line: string) => lines.push(`log: ${line}`), warn: (line: string) => lines.push(line) };
-    const debts = new Debts(logger as never);
+    const debts = new Debts(logger);
     for (const status of statuses) debts.check('a', status && { ...unpaid, ...status });
     return lines;
   }
