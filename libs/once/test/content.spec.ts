@@ -32,7 +32,7 @@ describe('the text of a value', () => {
     ['URL parameters', new URLSearchParams('b=1&a=2'), 'params["b":"1","a":"2"]'],
     ['an object with toJSON', { toJSON: () => ({ a: 1 }), b: 2 }, '{"a":1}'],
     ['an instance with toJSON', Object.assign(new Address(), { toJSON: () => 'home' }), '"home"'],
-    ['a field toJSON that is no function', { toJSON: 1 }, '{"toJSON":1}'],
+    ['a field toJSON that is not a function', { toJSON: 1 }, '{"toJSON":1}'],
   ])('%s', (_, value, text) => {
     expect(canonical(value)).toBe(text);
   });

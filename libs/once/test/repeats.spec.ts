@@ -109,7 +109,7 @@ describe('the pauses of a repeat', () => {
     expect(lengths).toEqual([20, 40, 80, 160, 320, 500, 500, 80]);
   });
 
-  it('are none if the time is over', async () => {
+  it('end at once if the time is over', async () => {
     expect(await new RetryPauses(time.now).pause()).toBe(false);
     expect(time.running).toEqual([]);
   });

@@ -54,7 +54,7 @@ describe('the user of a request', () => {
   });
 
   it.each([[1.5], [2 ** 53], [{}], [true], [Promise.resolve('u')]])(
-    'is an error of the app if it is no id: %p',
+    'is an error of the app if it is not an id: %p',
     (known) => {
       expect(() => subjectOf(known)).toThrow(/^idempotency\.subject returned .*\. Expected the user's id: a string/);
     },

@@ -66,7 +66,7 @@ describe('the text of a stored response', () => {
     expect(stored(sent({ body: 'a\ud800' })).text).toBe('[200,[],"utf8"]\na\ufffd');
   });
 
-  it('has the body in base64 if it is no text', () => {
+  it('has the body in base64 if it is not text', () => {
     expect(stored(sent({ body: Buffer.from([0xff, 0]) })).text).toBe('[200,[],"base64"]\n/wA=');
   });
 
@@ -78,7 +78,7 @@ describe('the text of a stored response', () => {
   it.each<[string, string | Buffer]>([
     ['text', 'é'.repeat(10)],
     ['bytes', Buffer.from('é'.repeat(10))],
-    ['bytes that are no text', Buffer.alloc(20, 0xff)],
+    ['bytes that are not text', Buffer.alloc(20, 0xff)],
   ])('has at most maxBytes before base64: %s', (_, body) => {
     const bytes = 20 + (Buffer.isBuffer(body) && body[0] === 0xff ? '[200,[],"base64"]\n' : '[200,[],"utf8"]\n').length;
     const response = { status: 200, message: undefined, headers: [], body };

@@ -59,7 +59,7 @@ describe('debts of an activity', () => {
     ['it is a draft', { state: 'draft' }],
     ['it only has open payouts', { deadLetters: 0, outboxLength: 2 }],
     ['nothing is owed, although the retention is over', { deadLetters: 0, overdue: true }],
-  ])('are none if %s', (_, status) => {
+  ])('are not logged if %s', (_, status) => {
     expect(logged(status)).toEqual([]);
   });
 

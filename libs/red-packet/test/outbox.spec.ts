@@ -25,11 +25,11 @@ describe('a payout row', () => {
     ['text', 'row'],
     ['no user', { ...row, user: undefined }],
     ['an empty user', { ...row, user: '' }],
-    ['a user that is no text', { ...row, user: 5 }],
+    ['a user that is not text', { ...row, user: 5 }],
     ['no packet', { ...row, packet: undefined }],
     ['packet 0', { ...row, packet: '0' }],
     ['a packet with a leading zero', { ...row, packet: '07' }],
-    ['a packet that is no text', { ...row, packet: 7 }],
+    ['a packet that is not text', { ...row, packet: 7 }],
     ['a packet of eight digits', { ...row, packet: '10000000' }],
     ['a packet with more text before', { ...row, packet: 'x7' }],
     ['a packet with more text after', { ...row, packet: '7x' }],
@@ -39,7 +39,7 @@ describe('a payout row', () => {
     ['too many cents', { ...row, cents: '9007199254740992' }],
     ['no time', { ...row, at: undefined }],
     ['time 0', { ...row, at: '0' }],
-    ['a time that is no number', { ...row, at: 'x' }],
+    ['a time that is not a number', { ...row, at: 'x' }],
   ])('is not an entry with %s', (_, fields) => {
     expect(grantOf(fields)).toBeUndefined();
   });

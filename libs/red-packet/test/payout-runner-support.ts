@@ -27,12 +27,12 @@ export interface Reader {
 
 /** A payout run whose Redis is an object of the test. `discoverMs` is 1,000, `pollMs` 100. */
 export class FakeRun {
-  /** What Redis knows of each activity. Undefined: nothing. */
+  /** Status of each activity in Redis. */
   readonly statuses = new Map<string, ActivityStatus>();
   readonly looks = new Map<string, Look[]>();
   /** Activities that were woken since the last poll. */
   woken: string[] = [];
-  /** What was called, without polls, pages and looks. */
+  /** Calls, without polls, pages and looks. */
   readonly calls: string[] = [];
   readonly readers: Reader[] = [];
   readonly paid: Payout[] = [];
@@ -111,7 +111,7 @@ export function runInEachTest() {
   const lines: string[] = [];
   const current = {
     time: manual,
-    /** What the run has logged. */
+    /** Lines that the run has logged. */
     lines,
     fake: undefined as unknown as FakeRun,
     /** Starts the run, and lets it look for activities. */
