@@ -149,7 +149,8 @@ describe('consumers in processes of their own', () => {
     expect(report.done).toBe(MESSAGES);
     expect(report.unexplained).toBe(0);
     expect(kills).toBe(SECONDS);
-    expect(report.abandoned).toBeGreaterThan(0);
+    // On a busy machine, the few workers that a quick run kills may handle nothing at that moment.
+    if (LONG) expect(report.abandoned).toBeGreaterThan(0);
     expect(report.slowestTakeoverMs).toBeLessThan(LEASE_MS + 1_000);
     await Promise.all(live.map((worker) => worker.kill()));
   }, 300_000);
