@@ -17,10 +17,14 @@ const warning = (rule: string, context: string, what: string): unknown => [
     'per rule.',
 ];
 /** Requests whose client has no address. */
-const hungUp = [{}, request({ ip: undefined, socket: {} }), request({ ip: '', socket: { remoteAddress: '' } })];
+const hungUp: [name: string, one: object][] = [
+  ['without a socket', {}],
+  ['with a closed socket', request({ ip: undefined, socket: {} })],
+  ['with empty addresses', request({ ip: '', socket: { remoteAddress: '' } })],
+];
 
 describe('a request without a subject', () => {
-  it.each(hungUp)('shares one counter with others like it', async (one) => {
+  it.each(hungUp)('%s shares one counter with others like it', async (_name, one) => {
     const { enforcer, checked } = open({ rules: [a] });
     expect(await enforcer.admit(contextOf({ args: [one] }))).toBe(true);
     expect(checked()).toEqual([[['a', '']]]);
