@@ -106,6 +106,12 @@ describe('the decision of a call', () => {
     ]);
   });
 
+  it('is found behind an argument that is undefined, such as the parent of a GraphQL query', () => {
+    const call = {};
+    keepResult(call, handler, decision);
+    expect(resultOf([undefined, call], 'graphql')).toBe(decision);
+  });
+
   it('is not kept on an object that takes no properties', () => {
     const call = Object.freeze({});
     expect(() => keepResult(call, handler, decision)).not.toThrow();

@@ -40,6 +40,11 @@ describe('a rule', () => {
     ]);
   });
 
+  it('may have a limit and a cost of functions, which are not compared', () => {
+    const functions = { limit: (): number => 1, cost: (): number => 5 };
+    expect(resolve(functions)).toMatchObject(functions);
+  });
+
   it('gets another name without being changed', () => {
     const rule = resolve({ name: 'a' });
     expect([named(rule, 'b'), rule.name]).toEqual([{ ...rule, name: 'b' }, 'a']);
@@ -90,14 +95,14 @@ describe('a rule', () => {
     [
       'algorithm',
       { algorithm: '' },
-      "Expected one of 'fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'.",
+      `algorithm is "". Expected one of 'fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'.`,
     ],
     ['subject', { subject: 1 }, 'subject is 1. Expected a function of the ExecutionContext.'],
     ['skip', { skip: 1 }, 'skip is 1. Expected a function of the ExecutionContext.'],
-    ['count', { count: '' }, "Expected one of 'all', 'failures', 'successes'."],
+    ['count', { count: '' }, `count is "". Expected one of 'all', 'failures', 'successes'.`],
     ['blockMs', { blockMs: MAX_DURATION_MS + 1 }, 'blockMs is 34560000001. Expected an integer from 0 to 34560000000.'],
     ['shadow', { shadow: 1 }, 'shadow is 1. Expected true or false.'],
-    ['onRedisError', { onRedisError: '' }, "Expected one of 'allow', 'deny', 'local'."],
+    ['onRedisError', { onRedisError: '' }, `onRedisError is "". Expected one of 'allow', 'deny', 'local'.`],
     ['deadlineMs', { deadlineMs: 60_001 }, 'deadlineMs is 60001. Expected an integer from 1 to 60000.'],
     [
       ...['an option', { ttl: 1 }],

@@ -1,4 +1,5 @@
 import { Checks } from '../../internal/src';
+import { RateLimit, SkipRateLimit } from '../src/rate-limit.decorator';
 import { named, resolveRule } from '../src/rules/resolve-rule';
 import { RoutePlans, RULES_METADATA, SKIP_METADATA } from '../src/rules/route-rules';
 import type { Handler } from '../src/rules/route-names';
@@ -161,5 +162,18 @@ describe('a plan', () => {
   it('may refund if a rule does not count all outcomes', () => {
     expect(planOf({ ofMethod: [{ name: 'x' }, { name: 'y', count: 'failures' }] }).refunds).toBe(true);
     expect(planOf({ ofMethod: [{ name: 'x' }, { name: 'y', count: 'all' }] }).refunds).toBe(false);
+  });
+});
+
+describe('the decorators', () => {
+  it('write under keys of metadata that no other package has, and plans read them', () => {
+    @RateLimit({ name: 'own', limit: 5, windowMs: 1_000 }, { name: 'skipped', limit: 5, windowMs: 1_000 })
+    @SkipRateLimit('skipped')
+    class Cats {}
+    const { rules } = new RoutePlans([]).of(Cats, () => undefined);
+    expect(rules.map(({ name }) => name)).toEqual(['own']);
+    expect(Reflect.getMetadataKeys(Cats)).toEqual(
+      expect.arrayContaining(['luanest:rate-limit:rules', 'luanest:rate-limit:skip']),
+    );
   });
 });
