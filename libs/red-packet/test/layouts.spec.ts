@@ -41,7 +41,7 @@ describe('the keys of an activity', () => {
       }
       expect(keys.meta).toMatch(new RegExp(`^p:red-packet:\\{a~${count}~${i}~\\d+\\}:meta:b${i}$`));
       expect(
-        Object.values(keys)
+        valuesOf(keys)
           .slice(0, 8)
           .every((key) => key.endsWith(`:b${i}`)),
       ).toBe(true);
