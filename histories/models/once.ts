@@ -84,8 +84,11 @@ export class OnceModel implements Model<OnceState, OnceOperation> {
   step(state: OnceState, operation: OnceOperation): readonly OnceState[] {
     const next = this.next(state, operation);
     if (state.owner !== ANYBODY || (state.phase !== 'claimed' && state.phase !== 'abandoned')) return next;
-    const over = this.rules.leasesEnd && state.phase === 'claimed' ? [this.expired(state)] : [];
-    return [...next, ...[{ ...state, ...FREE }, ...over].flatMap((after) => this.next(after, operation))];
+    // A release replaces the note of the release before it. The end of a lease does not.
+    const after: OnceState[] = [{ ...state, ...FREE, released: ANYBODY }];
+    if (this.rules.leasesEnd || state.phase === 'abandoned') after.push({ ...state, ...FREE });
+    if (this.rules.leasesEnd && state.phase === 'claimed') after.push(this.expired(state));
+    return [...next, ...after.flatMap((one) => this.next(one, operation))];
   }
 
   private next(state: OnceState, { id, input, output }: OnceOperation): readonly OnceState[] {
