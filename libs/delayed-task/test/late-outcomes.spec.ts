@@ -10,8 +10,8 @@ describe('an attempt that ends after another worker has dead-lettered its task',
   beforeEach(async () => {
     jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     errors = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
-    // Its own worker must not take the task before takeElsewhere() does.
-    bench = await openBench(standaloneClient(), { pollMs: 60_000, attempts: 1 });
+    // With one slot and a long lease, its own worker neither takes nor renews the task before takeElsewhere() takes it.
+    bench = await openBench(standaloneClient(), { concurrency: 1, leaseMs: 3_600_000, pollMs: 60_000, attempts: 1 });
   });
   afterEach(async () => {
     await bench.close();
