@@ -222,8 +222,8 @@ const NOTHING_DECIDED: RateLimitDecision = Object.freeze({
 });
 
 /** Fills in what a mock of RateLimitService left out of its decision. */
-function completed(decision: Partial<RateLimitDecision> | undefined): RateLimitDecision {
-  if (typeof decision === 'object') return { ...NOTHING_DECIDED, ...decision };
+function completed(decision: Partial<RateLimitDecision> | null | undefined): RateLimitDecision {
+  if (typeof decision === 'object' && decision) return { ...NOTHING_DECIDED, ...decision };
   throw new InvalidRateLimitInputError(
     `RateLimitService.consume returned ${shown(decision)}. Expected a decision: let the mock return { allowed: true }, for example.`,
   );

@@ -204,6 +204,7 @@ describe('a refused request', () => {
 
 it.each([
   [undefined, 'undefined'],
+  [null, 'null'],
   [true, 'true'],
 ])('a mock that returns %p instead of a decision is refused', async (answer, shown) => {
   const { enforcer, service } = open({ rules: [a] });
