@@ -9,8 +9,6 @@ export interface Step {
   readonly input: unknown;
   /** Makes the call. @param id id of the operation @returns the output, as JSON */
   readonly call: (id: string) => Promise<unknown>;
-  /** True: the call makes several calls of scripts, so it may have had an effect although the last one was not sent. */
-  readonly severalCalls?: boolean;
 }
 
 /** Memory of a client, such as the lock that it holds. It chooses the next call. */
@@ -33,7 +31,7 @@ export interface Pace {
 
 /** Makes one call, and records it. @returns false if the client does not know the outcome, and cannot go on */
 export async function makeStep(
-  { input, call, severalCalls = false }: Step,
+  { input, call }: Step,
   key: string,
   client: string,
   journal: Journal,
@@ -45,8 +43,7 @@ export async function makeStep(
   try {
     end = { how: 'returned', output: await call(id) };
   } catch (error) {
-    const isRefused = error instanceof NotSentError || error instanceof ScriptRefusedError;
-    if (isRefused) end = { how: severalCalls ? 'unknown' : 'no effect' };
+    if (error instanceof NotSentError || error instanceof ScriptRefusedError) end = { how: 'no effect' };
     else if (error instanceof UnknownOutcomeError || error instanceof UnknownResult) end = { how: 'unknown' };
     else end = { how: 'failed', error: String((error as Error).stack ?? error) };
   }

@@ -59,7 +59,7 @@ class GrabSession implements Session {
 
   private setPaused(op: 'pause' | 'resume'): Step {
     const call = async (): Promise<GrabOutput> => ({ state: (await this.packets[op](this.plan.key)) ?? 'none' });
-    return { input: { op } satisfies GrabInput, call, severalCalls: true };
+    return { input: { op } satisfies GrabInput, call };
   }
 
   private close(): Step {
@@ -69,7 +69,7 @@ class GrabSession implements Session {
         ? {}
         : { closed: closed.closed, refunded: [closed.refundedPackets, closed.refundedCents] };
     };
-    return { input: { op: 'close' } satisfies GrabInput, call, severalCalls: true };
+    return { input: { op: 'close' } satisfies GrabInput, call };
   }
 }
 
