@@ -63,6 +63,14 @@ class Routes {
     return 'late';
   }
 
+  @Post('gated')
+  @Idempotent()
+  async gated(@CurrentOnceRun() run: OnceRun): Promise<string> {
+    seen['gated'] = run;
+    await gate;
+    return 'done';
+  }
+
   @Get('open')
   open(@CurrentOnceRun() run: OnceRun | undefined): string {
     return `${run?.id}`;
@@ -180,8 +188,8 @@ describe.each([
   it('is waited for by a shutdown', async () => {
     let open = (): void => undefined;
     gate = new Promise((resolve) => (open = resolve));
-    const answer = post('/endless', 'k6').catch(() => undefined);
-    await eventually(() => expect(seen['endless']).toBeDefined());
+    const answer = post('/gated', 'k6').catch(() => undefined);
+    await eventually(() => expect(seen['gated']).toBeDefined());
     let down = false;
     const closing = service.beforeApplicationShutdown().then(() => (down = true));
     await new Promise((resolve) => setImmediate(resolve));

@@ -305,11 +305,13 @@ describe('faults between a registry and one server', () => {
   });
 
   it('what boot leaves on the wire is EVALSHA, TIME where a group was late, and one command for a lone call', async () => {
-    const [registry] = await open({}, server.port);
+    const [registry, client] = await open({}, server.port);
     await count(registry, 'warm');
+    // Not those of a closed registry of an earlier test, which may come late.
+    const self = `127.0.0.1:${(client as unknown as { stream: { localPort: number } }).stream.localPort}`;
     const watcher = await CommandWatcher.open(server.port);
     const seen = (): string[] =>
-      watcher.commands.filter(({ from }) => from !== 'lua').map(({ args: [name] }) => String(name).toLowerCase());
+      watcher.commands.filter(({ from }) => from === self).map(({ args: [name] }) => String(name).toLowerCase());
     for (let i = 0; i < 20; i++) await count(registry, `m${i}`);
     await Promise.all(Array.from({ length: 300 }, (_, i) => count(registry, `g${i}`)));
     await eventually(() => expect(seen().length).toBeGreaterThan(20));
@@ -323,30 +325,33 @@ describe('faults between a registry and one server', () => {
 
   it('publishes groups within their limits, heals and failures, without keys or arguments', async () => {
     const [registry] = await open({}, server.port);
-    // Groups of a script that is new to the registry are small.
-    for (let i = 0; i < 8; i++) {
-      await Promise.all(Array.from({ length: 400 }, (_, n) => count(registry, `warm-${i}-${n}`)));
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
     await count(registry, 'alone');
     await new Promise(setImmediate);
     const events: Record<string, unknown[]> = {};
+    const groups = (): ScriptRegistryEvents['groupSent'][] =>
+      (events['groupSent'] ?? []) as ScriptRegistryEvents['groupSent'][];
     const listeners = Object.entries(SCRIPT_REGISTRY_CHANNELS).map(([name, channel]) => {
       const listener = (message: unknown): void => void (events[name] ??= []).push(message);
       subscribe(channel, listener);
       return () => unsubscribe(channel, listener);
     });
-    await Promise.all(Array.from({ length: 500 }, (_, i) => count(registry, `secret-${i}`)));
+    let calls = 0;
+    const largest = (): number => Math.max(...groups().map((group) => group.calls));
+    // Groups of a script that is new to the registry are small, and so are those after a group that was late.
+    await eventually(async () => {
+      calls += 500;
+      await Promise.all(Array.from({ length: 500 }, (_, i) => count(registry, `secret-${calls + i}`)));
+      expect(largest()).toBe(128);
+    });
     await admin.script('FLUSH');
     await count(registry, 'secret-heal');
     await expect(
       registry.run(shapes, { keys: { any: '{f}:secret' }, args: { shape: 'raise', text: '' } }),
     ).rejects.toThrow();
     for (const stop of listeners) stop();
-    const groups = events['groupSent'] as ScriptRegistryEvents['groupSent'][];
-    expect(groups[0]).toMatchObject({ registry: 'test', script: 'test.count-once', calls: 1, inFlight: 1 });
-    expect(Math.max(...groups.map(({ calls }) => calls))).toBe(128);
-    expect(groups.reduce((sum, { calls }) => sum + calls, 0)).toBe(502);
+    expect(groups()[0]).toMatchObject({ registry: 'test', script: 'test.count-once', calls: 1, inFlight: 1 });
+    expect(largest()).toBe(128);
+    expect(groups().reduce((sum, group) => sum + group.calls, 0)).toBe(calls + 2);
     expect(events['scriptsHealed']).toMatchObject([{ script: 'test.count-once' }]);
     expect(events['callFailed']).toMatchObject([{ script: 'test.shapes', error: expect.any(ScriptFailedError) }]);
     expect(JSON.stringify(events)).not.toContain('secret');
