@@ -128,10 +128,17 @@ describe('locks when Redis fails', () => {
     ['a link that carries nothing', () => proxy.blackhole(), () => proxy.pass()],
   ])('acquisitions end in time on %s, and leave no lock behind', async (_title, fail, heal) => {
     const hasty = await openBench(quiet(new Redis(proxy.port)), { redisTimeoutMs: 200 }, { prefix: 'faults' });
-    const held = await direct.locks.acquire('silent-held', { leaseMs: 600, renew: false });
+    const held = await direct.locks.acquire('silent-held', { leaseMs: 60_000, renew: false });
     const code = (error: { code?: string }): string | undefined => error.code;
-    const waiting = hasty.locks.acquire('silent-held', { waitMs: 300 }).catch(code);
-    await eventually(async () => expect((await direct.raw.get(direct.keyOf('silent-held')))?.[13]).toBe('1'));
+    const wait = async (): Promise<{ waiting: Promise<unknown> }> => {
+      const waiting = hasty.locks.acquire('silent-held', { waitMs: 300 }).catch(code);
+      const seen = async (): Promise<void> =>
+        expect((await direct.raw.get(direct.keyOf('silent-held')))?.[13]).toBe('1');
+      await eventually(seen, { timeoutMs: 300 });
+      return { waiting };
+    };
+    // On a slow machine, one may have left the queue before it is seen there.
+    const { waiting } = await eventually(wait);
     fail();
     const startedAt = performance.now();
     try {
@@ -147,12 +154,12 @@ describe('locks when Redis fails', () => {
     } finally {
       heal();
     }
+    await held.release();
     await eventually(async () => {
       for (const name of ['silent-held', 'silent-a', 'silent-b', 'silent-c']) {
         expect((await direct.locks.status(name)).held).toBe(false);
       }
     });
-    await held.release();
     hasty.close();
   });
 

@@ -76,9 +76,17 @@ describe.each(servers)('callers that wait for a lock on a %s', (_, client) => {
   it('leave the queue when their time is over, so that the lock can be taken at once', async () => {
     const [holder, one] = [await open(), await open()];
     const held = await holder.locks.acquire('left');
-    const busy = one.locks.acquire('left', { waitMs: 300 }).catch((error: { code?: string }) => error.code);
-    await eventually(async () => expect(await holder.raw.hlen(queueOf(holder, 'left'))).toBe(1));
-    expect(await busy).toBe('LOCK_BUSY');
+    const leave = async (): Promise<void> => {
+      const busy = one.locks.acquire('left', { waitMs: 300 }).catch((error: { code?: string }) => error.code);
+      const joined = async (): Promise<void> => expect(await holder.raw.hlen(queueOf(holder, 'left'))).toBe(1);
+      const seen = await eventually(joined, { timeoutMs: 300 }).then(
+        () => true,
+        () => false,
+      );
+      expect([await busy, seen]).toEqual(['LOCK_BUSY', true]);
+    };
+    // On a slow machine, one may have left the queue before it is seen there.
+    await eventually(leave);
     await eventually(async () => expect(await holder.raw.exists(queueOf(holder, 'left'))).toBe(0));
     await held.release();
     expect(await holder.locks.tryAcquire('left')).toBeDefined();
