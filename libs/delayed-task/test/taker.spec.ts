@@ -1,5 +1,5 @@
 import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
-import { UnknownOutcomeError } from 'luanest/script-registry';
+import { NotSentError, UnknownOutcomeError } from 'luanest/script-registry';
 import { Taker } from '../src/worker/taker';
 import type { TaskLog } from '../src/worker/task-log';
 import { WorkerState } from '../src/worker/worker-state';
@@ -114,6 +114,23 @@ describe('taking tasks', () => {
     time.now += 20;
     await answer(registry, { ...reply, nextAt: 600 });
     expect(await taking).toMatchObject({ attempts: [{ leaseEndsAt: 13_000 }], waitMs: 490 });
+  });
+
+  it('is repeated with its token, after longer pauses, if a repeat after a lost reply has no effect', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0);
+    const { registry, taker } = open();
+    const taking = taker.take(ONE, 1, 9);
+    const errors = [lostReply, ...Array.from({ length: 6 }, () => new NotSentError('Redis is unavailable'))];
+    for (const [i, error] of errors.entries()) {
+      await fail(registry, error);
+      const pauseMs = Math.min(20 * 2 ** i, 400);
+      expect(time.running).toEqual([pauseMs]);
+      await time.pass(pauseMs);
+    }
+    const [first, ...repeats] = registry.calls;
+    expect(repeats).toMatchObject(errors.map(() => ({ keys: first?.keys, args: first?.args })));
+    await answer(registry, reply);
+    expect(await taking).toMatchObject({ attempts: [{ id: 'a', leaseEndsAt: 4_000 }] });
   });
 
   it('fails after other errors, and when the leases have ended', async () => {

@@ -15,6 +15,9 @@ export interface Taken {
   readonly waitMs: number;
 }
 
+/** Pauses before a take is repeated, without their random part: the first one, and the longest one, ms. */
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [20, 400];
+
 /** Logged for a task that was dead-lettered because its lease ended in the last attempt. */
 const LEASE_ENDED = 'its lease ended, for example because the worker died, stood still or could not reach Redis';
 
@@ -46,7 +49,9 @@ export class Taker {
     const keys = { due, leased, tasks, runs, dead, waits, taken: partition.taken(`${this.worker}.${lane}`) };
     const token = this.tokens.next();
     const firstSentAt = time.monotonicMs();
-    for (let sentAt = firstSentAt; !this.state.stopped; sentAt = time.monotonicMs()) {
+    let mayHaveRun = false;
+    for (let pauseMs = FIRST_PAUSE_MS; !this.state.stopped; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      const sentAt = time.monotonicMs();
       try {
         const args = { token, limit, leaseMs, markMs: 2 * pollMs + 1_000 };
         const reply = await this.registry.run(takeTasks, { keys, args });
@@ -76,9 +81,10 @@ export class Taker {
         return { attempts, waitMs: reply.nextAt === 0 ? Infinity : readAt + reply.nextAt - reply.now - nowAt };
       } catch (error) {
         this.state.reportError('take', error);
-        // The script may have run. With the same token, it returns the same tasks again.
-        if (!(error instanceof UnknownOutcomeError) || time.monotonicMs() - firstSentAt >= leaseMs) return undefined;
-        await pause(20 + Math.random() * 30, { ref: false });
+        // The script may have run, at this or at an earlier try. With the same token, it returns the same tasks again.
+        mayHaveRun ||= error instanceof UnknownOutcomeError;
+        if (!mayHaveRun || time.monotonicMs() - firstSentAt >= leaseMs) return undefined;
+        await pause(pauseMs * (1 + Math.random() * 1.5), { ref: false });
       }
     }
     return undefined;
