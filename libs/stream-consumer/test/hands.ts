@@ -43,14 +43,15 @@ export class Hands {
     this.keys = bench.keys(stream, group);
   }
 
-  /** Publishes 0, 1, 2 and so on; answers the ids of their entries. */
+  /** Publishes 0, 1, 2 and so on; answers the ids of their entries, in their order in the stream. */
   async publish(count: number, key?: string): Promise<string[]> {
-    const messages = Array.from({ length: count }, (_, payload) => ({
-      payload,
-      ...(key === undefined ? {} : { key }),
-    }));
-    const results = await this.bench.streams.publishMany(this.stream, messages);
-    return results.map((result) => (result.status === 'published' ? result.id.slice(2) : ''));
+    const ids: string[] = [];
+    for (let payload = 0; payload < count; payload++) {
+      // One after the other: messages in flight together may change places when a Cluster redirects them.
+      const result = await this.bench.streams.publish(this.stream, payload, key === undefined ? {} : { key });
+      ids.push(result.status === 'published' ? result.id.slice(2) : '');
+    }
+    return ids;
   }
 
   async ids(): Promise<string[]> {
