@@ -10,13 +10,7 @@ const YEAR = 365 * 24 * HOUR;
 describe('after one key is lost', () => {
   let bench: Bench;
   beforeEach(async () => {
-    bench = await openBench(standaloneClient(), {
-      pollMs: 50,
-      sweepMs: 100,
-      leaseMs: 1_000,
-      drainMs: 0,
-      abortGraceMs: 0,
-    });
+    bench = await openBench(standaloneClient(), { pollMs: 50, sweepMs: 100, drainMs: 0, abortGraceMs: 0 });
   });
   afterEach(() => bench.close());
 
