@@ -54,7 +54,7 @@ it.each([
   const onFailure = (event: unknown): void => void failures.push(event);
   subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
   const prefix = uniquePrefix();
-  const options = { concurrency: 2, drainMs, abortGraceMs: 20, leaseMs: 3_000 };
+  const options = { concurrency: 2, drainMs, abortGraceMs: 20, leaseMs: 9_000 };
   const app = await start(Handlers, prefix, options);
   const tasks = app.get(DelayedTaskService);
   await tasks.scheduleMany(['a', 'b', 'c', 'd'].map((id, i) => ({ name: 'work', id, runAtMs: i + 1 })));
@@ -62,7 +62,10 @@ it.each([
   const closing = app.close();
   if (drainMs > 50) {
     // It waits, and the leases are renewed meanwhile.
-    await sleep(4_500);
+    const leaseEnds = (): Promise<number[]> =>
+      Promise.all(['a', 'b'].map(async (id) => (await tasks.get(id))?.atMs ?? 0));
+    const latest = Math.max(...(await leaseEnds()));
+    await eventually(async () => expect(Math.min(...(await leaseEnds()))).toBeGreaterThan(latest));
     expect((await tasks.stats()).running).toBe(2);
     gate.open();
   }
