@@ -56,7 +56,8 @@ describe('a call refuses before anything is sent', () => {
   });
 
   it('sends large payloads in calls of a bounded size', async () => {
-    const large = await openBench(standaloneClient(), { maxPayloadBytes: 16 * 1024 * 1024 });
+    const maxPayloadBytes = 16 * 1024 * 1024;
+    const large = await openBench(standaloneClient(), { maxPayloadBytes }, { deadlineMs: 60_000 });
     const run = jest.spyOn(large.registry, 'run');
     const payload = 'x'.repeat(1_000_000);
     const many = Array.from({ length: 12 }, (_, i) => ({ name: 't', id: `l${i}`, payload, delayMs: 60_000 }));
