@@ -11,7 +11,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
   let bench: Bench;
   let count = 0;
   beforeAll(async () => {
-    bench = await openBench(client(), { leaseMs: 300, watchEveryMs: 100 });
+    bench = await openBench(client(), { watchEveryMs: 100 });
   });
   afterAll(() => bench.close());
 

@@ -8,7 +8,7 @@ it('a message that a session takes twice, after a failover, is held until its se
   const bench = await openBench(standaloneClient(), { drainMs: 0, abortGraceMs: 0 });
   const [first, second] = [new Gate(), new Gate()];
   const messages: StreamMessage[] = [];
-  await bench.streams.consume(group('twice', 'g', { concurrency: 3, leaseMs: 1_000 }), (message) => {
+  await bench.streams.consume(group('twice', 'g', { concurrency: 3, leaseMs: 600_000 }), (message) => {
     messages.push(message);
     return (messages.length === 1 ? first : second).pass();
   });
@@ -24,7 +24,7 @@ it('a message that a session takes twice, after a failover, is held until its se
   expect([again?.id, again?.signal.aborted]).toEqual([messages[0]?.id, false]);
   first.open();
   await eventually(async () => expect(await bench.raw.xpending(stream, 'g', '-', '+', 10)).toHaveLength(1));
-  // Another consumer takes the session over.
+  // Another consumer takes the session over, which the next take for the free slot finds out.
   const [session = ''] = await bench.raw.zrange(sessions, '0', '-1');
   await bench.raw.zadd(sessions, '0', session);
   await eventually(() => expect(again?.signal.aborted).toBe(true));
