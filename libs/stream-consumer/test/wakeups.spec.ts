@@ -4,6 +4,8 @@ import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { group, openBench, quiet, type Bench } from './support';
 
+const HOUR = 3_600_000;
+
 describe('waking', () => {
   let server: RedisServer;
   let bench: Bench;
@@ -23,6 +25,12 @@ describe('waking', () => {
       expect(await bench.raw.exists(waiters)).toBe(1);
       expect(await bench.raw.call('PUBSUB', 'SHARDNUMSUB', waiters)).toEqual([waiters, 1]);
     });
+  }
+
+  /** Redis' time, ms. */
+  async function redisNow(): Promise<number> {
+    const [seconds, micros] = await bench.raw.time();
+    return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   }
 
   async function handled(stream: string, times: number[]): Promise<number> {
@@ -78,16 +86,15 @@ describe('waking', () => {
     await bench.streams.consume(group('net', 'g', { pollMs }), () => void times.push(performance.now()));
     const { waiters } = bench.keys('net', 'g');
     const delays: number[] = [];
-    for (let i = 0; i < 5; i++) {
+    const inTime = (): number => delays.filter((ms) => ms < pollMs + 300).length;
+    // Where the machine stands still, some of them take longer.
+    for (let i = 0; i < 5 || (i < 20 && inTime() < 3); i++) {
       await asleep('net');
       await bench.raw.del(waiters);
       delays.push(await handled('net', times));
     }
-    delays.sort((a, b) => a - b);
-    // Where the machine stands still it is one of them that takes longer.
-    expect(delays[2]).toBeLessThan(pollMs + 300);
-    expect(delays[4]).toBeLessThan(5_000);
-    expect(delays[4]).toBeGreaterThan(20);
+    expect(inTime()).toBeGreaterThanOrEqual(3);
+    expect(Math.max(...delays)).toBeGreaterThan(20);
   });
 
   it('so is the loss of the connection that listens, which is opened again', async () => {
@@ -102,17 +109,25 @@ describe('waking', () => {
 
   it('a retry that is due is taken when it is due, also one of another process that is gone', async () => {
     const other = await openBench(quiet(new Redis(server.port)), {}, { prefix: bench.prefix });
-    const options = group('due', 'g', { backoff: { delayMs: 300, maxDelayMs: 300 } });
+    // Long, so that only one attempt is made before the other process is gone.
+    const options = group('due', 'g', { backoff: { delayMs: HOUR, maxDelayMs: HOUR } });
     const first = await other.streams.consume(options, () => {
       throw new Error('not here');
     });
     await bench.streams.publish('due', 1);
     await eventually(async () => expect(await bench.streams.stats('due', 'g')).toMatchObject({ due: 1 }));
     await first.stop();
-    const attempts: number[] = [];
-    await bench.streams.consume(options, ({ attempt }) => void attempts.push(attempt));
-    await eventually(() => expect(attempts.length).toBe(1));
-    expect(attempts[0]).toBeGreaterThan(1);
+    const { due } = bench.keys('due', 'g');
+    const [id = ''] = await bench.raw.zrange(due, '0', '-1');
+    const dueAt = (await redisNow()) + 1_000;
+    await bench.raw.zadd(due, 'XX', dueAt, id);
+    const taken: { attempt: number; at: number }[] = [];
+    // Polling would take most of a minute.
+    await bench.streams.consume({ ...options, pollMs: 60_000 }, async ({ attempt }) => {
+      taken.push({ attempt, at: await redisNow() });
+    });
+    await eventually(() => expect(taken).toMatchObject([{ attempt: 2 }]));
+    expect(taken[0]?.at).toBeGreaterThanOrEqual(dueAt);
     await other.close();
   });
 
