@@ -154,10 +154,12 @@ describe('a handler', () => {
     });
     const settled = listen('attemptSettled');
     let [running, most] = [0, 0];
-    one.tasks.process('deaf', async () => {
+    one.tasks.process('deaf', async (_payload, { attempt }) => {
       running += 1;
       most = Math.max(most, running);
-      await new Promise((resolve) => setTimeout(resolve, 400));
+      await eventually(() => expect(settled.events.length).toBeGreaterThanOrEqual(attempt));
+      // Long enough for the next attempt, if there were a slot for it.
+      await sleep(300);
       running -= 1;
     });
     one.work();
@@ -180,8 +182,11 @@ describe('a handler', () => {
 
   it('that obeys its signal has ended before its retry begins, and may still succeed', async () => {
     const log: string[] = [];
-    const other = await openBench(standaloneClient(), { pollMs: 50, leaseMs: LEASE_MS }, { prefix: bench.prefix });
-    for (const { tasks } of [bench, other]) {
+    // It ends after 150 ms of its grace, also where the machine stands still meanwhile.
+    const options = { pollMs: 50, abortGraceMs: 60_000 };
+    const open = (): Promise<Bench> => openBench(standaloneClient(), options, { prefix: bench.prefix });
+    const workers = [await open(), await open()] as const;
+    for (const { tasks } of workers) {
       tasks.process(
         'tidy',
         async (ends: string, { signal, attempt }) => {
@@ -196,8 +201,7 @@ describe('a handler', () => {
       );
     }
     const settled = listen('attemptSettled');
-    bench.work();
-    other.work();
+    for (const worker of workers) worker.work();
     await bench.tasks.schedule('tidy', 'badly', { id: 'a', backoff: { delayMs: 1 } });
     await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done']));
     expect(log).toEqual(['begins 1', 'ends 1', 'begins 2']);
@@ -206,7 +210,7 @@ describe('a handler', () => {
     await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done', 'done']));
     expect(log.slice(3)).toEqual(['begins 1', 'ends 1']);
     settled.stop();
-    await other.close();
+    for (const worker of workers) await worker.close();
   });
 
   it('that takes too long gets the signal, and its later outcome changes nothing', async () => {
