@@ -122,8 +122,8 @@ describe('waking', () => {
     const dueAt = (await redisNow()) + 1_000;
     await bench.raw.zadd(due, 'XX', dueAt, id);
     const taken: { attempt: number; at: number }[] = [];
-    // Polling would take most of a minute.
-    await bench.streams.consume({ ...options, pollMs: 60_000 }, async ({ attempt }) => {
+    // Polling would take most of a minute, and the end of a lease would wake it later still.
+    await bench.streams.consume({ ...options, pollMs: 60_000, leaseMs: 600_000 }, async ({ attempt }) => {
       taken.push({ attempt, at: await redisNow() });
     });
     await eventually(() => expect(taken).toMatchObject([{ attempt: 2 }]));
