@@ -134,7 +134,9 @@ export async function before<T>(
 export async function payAll({ packets, payouts }: Bench, activityId: string): Promise<Payout[]> {
   const paid: Payout[] = [];
   const run = payouts.run((payout) => void paid.push(payout), { ...QUICK, concurrency: 1 });
-  await eventually(async () => expect((await packets.status(activityId))?.outboxLength ?? 0).toBe(0));
+  await eventually(async () => expect((await packets.status(activityId))?.outboxLength ?? 0).toBe(0), {
+    timeoutMs: 60_000,
+  });
   await run.stop();
   return paid.filter((payout) => payout.activityId === activityId);
 }

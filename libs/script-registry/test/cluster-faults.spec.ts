@@ -67,9 +67,12 @@ describe('faults between a registry and a Cluster', () => {
 
   it('never mixes slots in a group', async () => {
     const groups: number[] = [];
-    const listener = (message: unknown): void => void groups.push((message as ScriptRegistryEvents['groupSent']).calls);
-    subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
+    // Registries of earlier test files, whose objects have another Object, may still send.
+    const listener = (message: unknown): void => {
+      if (message instanceof Object) groups.push((message as ScriptRegistryEvents['groupSent']).calls);
+    };
     await onAll((redis) => redis.config('RESETSTAT'));
+    subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
     await Promise.all(Array.from({ length: 1_200 }, (_, i) => run(TAGS[i % TAGS.length] as string)));
     unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
     expect(groups.length).toBeLessThan(600);
