@@ -62,12 +62,12 @@ export class Lifecycle {
    * there is no such activity.
    */
   async setPaused(activityId: string, paused: boolean): Promise<ActivityState | undefined> {
-    const layout = (await this.read(activityId))?.layout;
-    if (layout === undefined) return undefined;
-    const args = { state: paused ? 'paused' : 'open' };
     const steps = new Steps(`RedPacketService.${paused ? 'pause' : 'resume'}`);
-    await steps.all(layout.buckets.map(({ meta }) => this.registry.run(setPause, { keys: { meta }, args })));
-    return (await steps.read(this.status(activityId)))?.state;
+    const args = { state: paused ? 'paused' : 'open' };
+    const done = await this.onBuckets(activityId, steps, async ({ meta }) => {
+      return (await this.registry.run(setPause, { keys: { meta }, args })).was;
+    });
+    return done && (await steps.read(this.status(activityId)))?.state;
   }
 
   async close(activityId: string, steps: Steps): Promise<Closed | undefined> {
@@ -91,13 +91,11 @@ export class Lifecycle {
     atEnd: boolean,
     steps: Steps,
   ): Promise<Closed | 'not-ended' | undefined> {
-    const layout = (await this.read(activityId))?.layout;
-    if (layout === undefined) return undefined;
-    const statuses = await steps.all(
-      layout.buckets.map(({ meta, pool, refunds, grants }) =>
-        this.registry.run(closeBucket, { keys: { meta, pool, refunds, grants }, args: { atEnd: atEnd ? 1 : 0 } }),
-      ),
+    const done = await this.onBuckets(activityId, steps, ({ meta, pool, refunds, grants }) =>
+      this.registry.run(closeBucket, { keys: { meta, pool, refunds, grants }, args: { atEnd: atEnd ? 1 : 0 } }),
     );
+    if (done === undefined) return undefined;
+    const { layout, statuses } = done;
     if (statuses.includes('not-ended')) return 'not-ended';
     // A draft has not opened yet, so its packets cannot be refunded. The closing task tries again later.
     if (atEnd && statuses.includes('draft')) {
@@ -111,6 +109,21 @@ export class Lifecycle {
     const { refundedPackets, refundedCents } = statusOf(activityId, readings);
     const closed = { activityId, closed: statuses.includes('closed'), refundedPackets, refundedCents };
     return { layout, readings, closed };
+  }
+
+  /** Runs a script on each bucket, and returns the states that they report. Returns undefined if there is no such activity. */
+  private async onBuckets<State extends string>(
+    activityId: string,
+    steps: Steps,
+    run: (bucket: BucketKeys) => Promise<State>,
+  ): Promise<{ readonly layout: Layout; readonly statuses: readonly State[] } | undefined> {
+    for (;;) {
+      const layout = (await steps.read(this.read(activityId)))?.layout;
+      if (layout === undefined) return undefined;
+      const statuses = await steps.all(layout.buckets.map(run));
+      // A draft of several buckets is read as its root alone. If it was opened since, the script has changed nothing yet.
+      if (!statuses.some((status) => status.startsWith('spread:'))) return { layout, statuses };
+    }
   }
 
   private async finishTransfers(layout: Layout): Promise<BucketReading[]> {
