@@ -67,6 +67,8 @@ export class Lifecycle {
     const done = await this.onBuckets(activityId, steps, async ({ meta }) => {
       return (await this.registry.run(setPause, { keys: { meta }, args })).was;
     });
+    // It may have been opened since. That state would hide that nothing was paused.
+    if (done?.statuses.includes('draft')) return 'draft';
     return done && (await steps.read(this.status(activityId)))?.state;
   }
 
