@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path';
 import { startRedis } from 'luanest/testing/servers';
 import { waitUntil } from '../support/wait';
 import { folder } from './support/folder';
-import { run } from './support/run';
 
 const ROOT = join(__dirname, '..', '..');
 const CLI = ['--yes', '@nestjs/cli@11'];
@@ -24,12 +23,9 @@ function copyOfTheRepository(): string {
 describe('The Nest CLI in this repository', () => {
   it('builds the app with its pages, and starts it', async () => {
     const cwd = copyOfTheRepository();
-    await run('npx', [...CLI, 'build'], { cwd });
-    expect(existsSync(join(cwd, 'dist/src/visitors/pages/public/visitor.html'))).toBe(true);
-
     const redis = await startRedis();
     const env = { ...process.env, REDIS_URL: redis.url, DATA_DIR: join(cwd, 'data'), PORT: '0' };
-    // A process group of its own: npx, the CLI and the app all end with it.
+    // It builds, too. A process group of its own: npx, the CLI and the app all end with it.
     const app = spawn('npx', [...CLI, 'start'], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     let printed = '';
     for (const stream of [app.stdout, app.stderr]) stream.on('data', (chunk) => (printed += String(chunk)));
@@ -42,6 +38,7 @@ describe('The Nest CLI in this repository', () => {
       const url = /Listening on (http:\S+)/.exec(printed)?.[1];
       if (url === undefined) throw new Error(printed);
       expect((await fetch(`${url}/health`)).status).toBe(200);
+      expect(existsSync(join(cwd, 'dist/src/visitors/pages/public/visitor.html'))).toBe(true);
     } finally {
       if (app.pid !== undefined && app.exitCode === null) process.kill(-app.pid, 'SIGTERM');
       await waitUntil('the app has ended', () => app.exitCode !== null || app.signalCode !== null, 30_000);
