@@ -16,7 +16,7 @@ const { Module } = require('@nestjs/common');
 const { NestFactory } = require('@nestjs/core');
 
 const ROUNDS = 7;
-const HTTP_ROUNDS = 5;
+const HTTP_ROUNDS = 12;
 const SUBJECTS = 10_000;
 const LIMIT = 1_000_000;
 const WINDOW_MS = 3_600_000;
