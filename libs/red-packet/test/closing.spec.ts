@@ -47,6 +47,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     tasks.onApplicationBootstrap();
     const stop = async (): Promise<void> => {
       await tasks.beforeApplicationShutdown();
+      packets.onApplicationShutdown();
       registry.close();
       client.disconnect();
     };

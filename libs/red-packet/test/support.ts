@@ -96,6 +96,7 @@ export async function openBench(
     close() {
       // Handlers that still run may end as if the process had died.
       void payouts.beforeApplicationShutdown();
+      packets.onApplicationShutdown();
       registry.close();
       client.disconnect();
     },
