@@ -214,6 +214,7 @@ describe('an unknown kind of context', () => {
     expect([await counting.canActivate(context()), await counting.canActivate(context())]).toEqual([true, true]);
     await expect(Promise.resolve(counting.canActivate(context()))).rejects.toMatchObject({ status: 429 });
     await app.close();
+    client.disconnect();
     expect(await (await guard({ onUnknownSubject: 'deny' })).canActivate(context())).toBe(false);
   });
 
