@@ -4,7 +4,10 @@ import { InvalidReadRewardInputError } from './read-reward.errors';
 import type { ResolvedRewardRule } from './read-reward.options';
 
 const MAX_CALENDARS = 1_024;
-/** Numbers of items are below this one, so `record` packs them with another number: a limit is at most 1,000,000. */
+/**
+ * A number of items is always below this, since a limit is at most 1,000,000. So `record` puts two numbers into one integer:
+ * the other one * MAX_USED + the number of items.
+ */
 export const MAX_USED = 2 ** 20;
 
 /** Periods around an instant, and their form as script arguments. See DECISIONS.md: period-is-kept-with-the-user */

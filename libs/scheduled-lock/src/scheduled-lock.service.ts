@@ -79,14 +79,17 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
   }
 
   /**
-   * Runs a function under the lock of a job. A decorated method calls it with the method's body when it is called, and
-   * ScheduledLockInterceptor with the rest of the request. Inside a run of the same job, the function is part of that run.
+   * Runs a function under the lock of a job. When the scheduler calls a decorated method, the method calls this with its body;
+   * ScheduledLockInterceptor calls this with the rest of the request. Inside a run of the same job, `work` is called as part of that
+   * run.
    *
-   * @param name as for `runNow`; a handler, too
-   * @param work runs if the job may run now. If the job has `enhancers`, its method runs through them instead
+   * @param name as for `runNow`; it may also be the name of a handler
+   * @param work is called if the job may run now. If the job has `enhancers`, the job's method runs through them instead, except
+   *   inside a run of the same job
    * @param options `tick`: true if the call counts for the scheduled instant of now, as that of the scheduler does; default false.
    *   `args`: arguments of the call, which the enhancers see; default none
-   * @throws the error of `work`; ScheduledLockSetupError for a job that this app does not have, or whose slot cannot be found
+   * @throws the error of `work`; ScheduledLockSetupError for a job that this app does not have, and with `tick` for a cron job while
+   *   the SchedulerRegistry has no cron job
    */
   async run(
     name: string,

@@ -60,7 +60,7 @@ export function whenOf({ delayMs, runAtMs }: DueTime): string {
   return `a${runAtMs}`;
 }
 
-/** Returns a value as JSON. @throws InvalidTaskError if JSON cannot hold the value; TaskTooLargeError */
+/** Returns a value as JSON. @throws InvalidTaskError if JSON.stringify() throws or returns undefined; TaskTooLargeError */
 export function encodeJson(what: string, value: unknown, maxBytes: number): string {
   let json: string | undefined;
   try {

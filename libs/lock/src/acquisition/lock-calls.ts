@@ -9,7 +9,7 @@ export interface AcquireReply {
   readonly leftMs: number;
   /** Number of tickets before this process' ticket; undefined for a call without a ticket. */
   readonly ahead?: number;
-  /** Number of replicas that had the lock in time; undefined if no replica was required. */
+  /** Number of replicas that had this write in time; undefined if no replica was required. */
   readonly copies?: number;
 }
 

@@ -93,7 +93,7 @@ export interface RateLimitRule {
 
 export type BlockEscalation = NonNullable<RateLimitRule['blockEscalation']>;
 
-/** Checked rule with all defaults filled in. If `name` is undefined, the rule gets the name of its route later, or is refused. */
+/** Checked rule. Defaults are filled in, except where a field says what undefined means. If `name` is undefined, the rule gets the name of its route later, or is refused. */
 export interface ResolvedRule {
   readonly name: string | undefined;
   readonly limit: PerRequest<number>;

@@ -58,8 +58,10 @@ export class Lifecycle {
   }
 
   /**
-   * Pauses or resumes every bucket. A draft and a closed activity stay as they are. Returns the state afterwards; undefined if
-   * there is no such activity.
+   * Pauses or resumes every bucket. A draft and a closed activity stay as they are.
+   *
+   * @returns the state afterwards, but `draft` if a bucket was a draft when it was to be paused, even if it is open by now; undefined
+   *   if there is no such activity
    */
   async setPaused(activityId: string, paused: boolean): Promise<ActivityState | undefined> {
     const steps = new Steps(`RedPacketService.${paused ? 'pause' : 'resume'}`);

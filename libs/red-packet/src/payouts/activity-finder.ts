@@ -26,7 +26,10 @@ export class ActivityFinder {
   private page: string[] = [];
   /** Activities that could not be looked at. The next searches look at them again. */
   private readonly failed = new Map<string, { readonly countDead: boolean }>();
-  /** Activities that need not be checked because of their state alone, and until when, by `time.monotonicMs()`. */
+  /**
+   * Activities that were just checked. Until the time here (by `time.monotonicMs()`), a search finds one of them only if it has open
+   * payouts.
+   */
   private readonly resting = new Map<string, number>();
   private stopped = false;
 

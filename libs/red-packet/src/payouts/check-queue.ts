@@ -20,7 +20,7 @@ export class CheckQueue {
   /** @param check returns false if it failed; must not reject */
   constructor(private readonly check: (activityId: string) => Promise<boolean>) {}
 
-  /** True if no activity is to be checked, and no last check failed. */
+  /** True if no check waits or runs, and no activity's last check failed. */
   get isEmpty(): boolean {
     const { found, woken, repeated } = this.waiting;
     return found.size + woken.size + repeated.size + this.failed.size + this.running.size === 0;

@@ -2,8 +2,8 @@
  * Failure of a command. Methods of RedisNode and RedisConnection that return a promise reject with no other error.
  *
  * - `reply`: Redis replied with an error; `code` is its first word.
- * - `not-sent`: the command was not written, or Redis refused it each time, and nothing will send it later. If it was sent before,
- *   that sending may have run, see `mayHaveRun`.
+ * - `not-sent`: this sending of the command was not written, or Redis refused it, and nothing will send it again. An earlier sending
+ *   of the same command may have run, see `mayHaveRun`.
  * - `lost`: the command may have been written, or may still be written, and its reply will not be returned.
  */
 export class CommandFailure extends Error {

@@ -36,7 +36,7 @@ type Took = (ms: number | undefined) => void;
 /** Target of a group: how to send commands there and how to load missing scripts. */
 interface Route {
   readonly id: string;
-  /** @param took called with the command's time in Redis, ms, if it can be measured */
+  /** @param took as for `RedisNode.sendMeasured`; not called if this route does not measure */
   send(name: string, args: CommandArg[], done: OnReply, failed: OnFailure, took: Took | undefined): void;
   /** Loads the scripts. @returns true if they are loaded now */
   load(): Promise<boolean>;

@@ -62,8 +62,8 @@ interface Rewriting {
 }
 
 /**
- * Returns the Lua expressions for the indexes of a call's arguments in a group's ARGV. Arguments that are declared `common` are
- * counted from `luanest_c`, all others from `luanest_a`.
+ * Returns, for each argument of a call, the Lua expression for its index in a group's ARGV: `luanest_c+1`, `luanest_c+2` and so on
+ * for arguments that are declared `common`, `luanest_a+1` and so on for all others.
  */
 function argIndexesOf(fixedArgs: readonly boolean[]): string[] {
   const counts = { luanest_a: 0, luanest_c: 0 };

@@ -142,8 +142,8 @@ export class RedisServer implements AsyncDisposable {
   }
 
   /**
-   * Makes the server a replica of a master. The server loses its own data. Resolves when it has the data of the master, which is
-   * not checked if it wants a password.
+   * Makes the server a replica of a master. The server loses its own data. Resolves when it has the data of the master. Rejects if
+   * the server wants a password.
    */
   async follow(master: Address): Promise<void> {
     await withAdmin(this, (admin) => admin.replicaof(master.host, master.port));
