@@ -27,7 +27,8 @@ describe('waits', () => {
     const before = timers();
     const { signal } = new AbortController();
     await Promise.all([endsWithin(60_000, Promise.resolve()), reachedWithin(60_000, () => true), pause(1, { signal })]);
-    expect(timers()).toBe(before);
+    // Timers of an earlier spec file may end meanwhile.
+    expect(timers()).toBeLessThanOrEqual(before);
   });
 
   it('go on while Jest fakes timers', async () => {
