@@ -160,13 +160,13 @@ describe.each([
     expect(await service.peek(target)).toEqual({ status: 'unknown' });
     let open = (): void => undefined;
     gate = new Promise((resolve) => (open = resolve));
-    const answer = post('/endless', 'k4');
-    await eventually(() => expect(seen['endless']).toBeDefined());
-    expect(await service.peek(target)).toMatchObject({ status: 'in-progress', fence: seen['endless']?.fence });
+    const answer = post('/gated', 'k4');
+    await eventually(() => expect(seen['gated']).toBeDefined());
+    expect(await service.peek(target)).toMatchObject({ status: 'in-progress', fence: seen['gated']?.fence });
     open();
     await answer;
     const done = await service.peek(target);
-    expect(done).toMatchObject({ status: 'done', confirmed: true, result: { status: 201, body: 'late' } });
+    expect(done).toMatchObject({ status: 'done', confirmed: true, result: { status: 201, body: 'done' } });
     expect(await service.peek({ subject: 'bob', key: 'k4' })).toEqual({ status: 'unknown' });
   });
 
