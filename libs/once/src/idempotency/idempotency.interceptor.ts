@@ -234,7 +234,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (!REDIS_ERRORS.some((type) => error instanceof type)) throw error;
     if (this.settings.onRedisError === 'refuse') {
       const detail =
-        'The key of this request cannot be checked at the moment, so the request was not processed. Send it again with the same key.';
+        'The key of this request cannot be checked at the moment, so this attempt was not processed. An earlier request with ' +
+        'the key may have been. Send the request again with the same key.';
       throw new IdempotencyException('REDIS_UNAVAILABLE', detail, { cause: error });
     }
     request[SEEN] = 'unprotected';

@@ -125,9 +125,9 @@ export function decodeResponse(stored: string): StoredResponse | undefined {
     string | undefined,
   ];
   // Another program may have written to the key, so the values are checked before a part of the response is sent.
-  if (!Number.isInteger(status) || status < 200 || status > 599)
+  if (!Number.isInteger(status) || status < 100 || status > 999)
     throw new TypeError(
-      'The status of the stored response is not an integer from 200 to 599. Another program may have written to its key.',
+      'The status of the stored response is not an integer from 100 to 999. Another program may have written to its key.',
     );
   if (message !== undefined) validateHeaderValue('status message', message);
   for (const [name, value] of headers) {
