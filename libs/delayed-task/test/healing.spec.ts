@@ -54,6 +54,16 @@ describe('after one key is lost', () => {
     expect(ran).toEqual([]);
   });
 
+  it('without the number of partitions, it is there again; a worker renews its TTL', async () => {
+    const [layout = ''] = await bench.raw.keys(`${bench.prefix}*:layout`);
+    await bench.raw.pexpire(layout, HOUR);
+    bench.tasks.process('t', () => undefined);
+    bench.work();
+    await eventually(async () => expect(await bench.raw.pttl(layout)).toBeGreaterThan(89 * 24 * HOUR));
+    await bench.raw.del(layout);
+    await eventually(async () => expect(await bench.raw.get(layout)).toBe(String(bench.partitions.length)));
+  });
+
   it('without `dead`, dead letters are dead letters again and do not run', async () => {
     let runs = 0;
     bench.tasks.process('dies', () => {

@@ -33,7 +33,7 @@ import { definitionOf } from '../define-task';
  * See DECISIONS.md: schedule-remembers-its-call
  */
 export const OPERATION_MS = 60_000;
-/** How long Redis keeps the number of partitions after the last boot of an app with the queue, ms: 90 days. */
+/** How long Redis keeps the number of partitions after the last boot or sweep of an app with the queue, ms: 90 days. */
 const LAYOUT_MS = 90 * 86_400_000;
 /** Most calls of one `scheduleMany` that are in flight at the same time. */
 const CALLS_AT_A_TIME = 32;
@@ -182,7 +182,10 @@ export class TaskQueue {
     }));
   }
 
-  /** Returns the number of partitions with which the queue was created. Stores this app's number if Redis has no number. */
+  /**
+   * Returns the number of partitions with which the queue was created, and renews its TTL. Stores this app's number if Redis has no
+   * number.
+   */
   notedPartitions(): Promise<number> {
     const args = { partitions: this.options.partitions, keepMs: LAYOUT_MS };
     return this.registry.run(noteLayout, { keys: { layout: this.partitions.layout }, args });

@@ -9,7 +9,10 @@ import type { WorkerState } from './worker-state';
 const COUNT = 64;
 const MOST_CALLS = 50;
 
-/** Periodically deletes dead letters after their retention, and repairs tasks that are incomplete. */
+/**
+ * Periodically deletes dead letters after their retention, repairs tasks that are incomplete, and renews the TTL of the number of
+ * partitions.
+ */
 export class Sweeper {
   private readonly cursors = new Map<Partition, { taskCursor: string; runCursor: string }>();
   private timer: Timer | undefined;
@@ -32,6 +35,7 @@ export class Sweeper {
       if (this.state.closing) return;
       await this.sweepOne(partition);
     }
+    if (!this.state.closing) await this.queue.notedPartitions();
   }
 
   private async sweepOne(partition: Partition): Promise<void> {
