@@ -252,6 +252,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
   it('does not take a refund as reported by a process without onClosed', async () => {
     const { packets } = await node(false);
     const without = await node(true, 60_000, false);
+    const logged = jest.spyOn(Logger.prototype, 'error');
     const id = await before(bench, 300, async (endsAtMs, turn) => {
       const name = `deaf-${turn}`;
       await packets.create({ ...figures(name, 4), endsAtMs });
@@ -261,6 +262,9 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     await eventually(async () =>
       expect(await without.tasks.get(taskOf(id))).toMatchObject({ error: expect.stringContaining('onClosed') }),
     );
+    const named = logged.mock.calls.filter(([text]) => String(text).includes('Give all processes the same options.'));
+    expect(named).toHaveLength(1);
+    logged.mockRestore();
     await without.stop();
     await node();
     await eventually(() => expect(reportsOf(id)).toMatchObject([{ refundedPackets: 4 }]), { timeoutMs: 15_000 });

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { Logger } from '@nestjs/common';
 import { InvalidOptionError } from '../../../internal/src';
 import { type DelayedTaskService, retryLater, type RetryLater, type ScheduleOptions } from 'luanest/delayed-task';
 import type { RedPacketServiceOptions } from '../red-packet.options';
@@ -19,6 +20,9 @@ const BACKOFF = { delayMs: 1_000, maxDelayMs: 60_000 };
  */
 export class Closing {
   private readonly name: string;
+  private readonly logger = new Logger(Closing.name);
+  /** True if it was logged that this process lacks `onClosed`. */
+  private isLogged = false;
 
   /** @param registry name of the ScriptRegistry, '' for the one without a name. Tasks of two registries have different names. */
   constructor(
@@ -92,10 +96,14 @@ export class Closing {
   private async callListener(closed: Closed): Promise<void> {
     const { onClosed } = this.options;
     if (onClosed === undefined && unreportedOf(closed.readings) > 0) {
-      throw new InvalidOptionError(
+      const error = new InvalidOptionError(
         `RedPacketModule: activity ${JSON.stringify(closed.closed.activityId)} was created by a process with onClosed, ` +
           'and this process has no onClosed, so the refund was not reported. Give all processes the same options.',
       );
+      // A worker's log has only the kind of this error, because errors of handlers may quote a payload.
+      if (!this.isLogged) this.logger.error(error.message);
+      this.isLogged = true;
+      throw error;
     }
     await onClosed?.(closed.closed);
     await this.lifecycle.noteReport(closed);
