@@ -70,8 +70,10 @@ function untilAcquainted(node: RedisServer, all: readonly RedisServer[]): Promis
     if (strangers.length > 0) await meet(node, strangers);
     const known = nodes.filter((other) => !isFailing(other) && (other === self || other.linked));
     if (known.length !== all.length || nodes.length !== all.length) {
-      const seen = `lists ${nodes.length} nodes and is linked to ${known.length} of ${all.length}`;
-      throw new TestServerError(`The node on port ${node.port} ${seen}.`);
+      throw new TestServerError(
+        `The node on port ${node.port} lists ${nodes.length} nodes of ${all.length}. ${known.length} of them, with itself, are ` +
+          'linked and work.',
+      );
     }
     return self.id;
   };
