@@ -83,7 +83,10 @@ export class LedgerHost {
     this.logger.log('This process has the ledger');
     if (this.url !== undefined) {
       await this.announce(this.url).catch((error: unknown) =>
-        this.logger.warn(`The URL of this process was not published to the others: ${String(error)}`),
+        this.logger.warn(
+          'Other processes cannot read the ledger until this process starts again, because its URL could not be ' +
+            `announced to them: ${String(error)}`,
+        ),
       );
     }
     for (const listener of this.listeners) listener(this.opened.ledger);
