@@ -112,9 +112,7 @@ export function resolveJobOptions(
   const given = { ...module, lockAtLeastForMs: 0, catchUpWithinMs: 0, ...withoutUndefined(options) };
   const ms = (option: MsOption, min: number): number => job.integer(option, given[option], min);
   const { name = where, key, renew = true, enhancers = false } = options;
-  for (const [option, text] of Object.entries({ name, key: key ?? 'none' })) {
-    job.text(option, text, /^[^]+$/, 'text that is not empty');
-  }
+  for (const [option, text] of Object.entries({ name, key: key ?? 'none' })) job.id(option, text, 256);
   return Object.freeze({
     name,
     key,

@@ -67,7 +67,10 @@ export interface ScheduledRun {
 
 /** Options of one job. */
 export interface ScheduledLockOptions {
-  /** Name of the job, unique within the namespace. Default `Class.method`. Set a name if a minifier renames classes. */
+  /**
+   * Name of the job, unique within the namespace; 1 to 256 characters. Default `Class.method`. Set a name if a minifier renames
+   * classes.
+   */
   readonly name?: string;
   /** Lease: how long a node that died keeps the lock, ms; integer from 10 to 2^31 - 1. Default: the module's. */
   readonly leaseMs?: number;
@@ -91,8 +94,8 @@ export interface ScheduledLockOptions {
    */
   readonly replicas?: number;
   /**
-   * For `@Timeout` only, and required there: a text such as the version of the app. The job runs once for each key, while Redis
-   * keeps the key (`retentionMs`).
+   * For `@Timeout` only, and required there: a text of 1 to 256 characters, such as the version of the app. The job runs once
+   * for each key, while Redis keeps the key (`retentionMs`).
    */
   readonly key?: string;
   /** For scheduled jobs. True: the job runs through its Nest interceptors, guards and filters, with context type `cron`. Default false. */

@@ -46,7 +46,9 @@ it.each(invalidOfModule)('refuses an invalid value for %s of the module', (name,
 
 const invalidOfJob: [string, ScheduledLockOptions][] = [
   ['name', { name: '' }],
+  ['name', { name: 'x'.repeat(257) }],
   ['key', { key: '' }],
+  ['key', { key: 'lone surrogate \ud800' }],
   ['lockAtLeastForMs', { lockAtLeastForMs: -1 }],
   ['catchUpWithinMs', { catchUpWithinMs: Infinity }],
   ['onRedisError', { onRedisError: 'panic' as 'run' }],
