@@ -50,7 +50,10 @@ export interface LibFigures {
    * `taken-over`: from a consumer whose lease has ended.
    */
   readonly streams: Counts;
-  /** `lost`: locks that were lost. `errors`: renewals, releases and subscriptions of the lock lib that failed. */
+  /**
+   * `lost`: locks that were lost. `errors`: renewals, releases at the end of the work, and subscriptions that failed. Both include
+   * the leases of scheduled jobs.
+   */
   readonly locks: Counts;
 }
 

@@ -23,7 +23,10 @@ export interface AppConfig {
   readonly guestsPerMinute: number;
   /** Addresses and networks of proxies whose X-Forwarded-For is believed; undefined for none. */
   readonly trustProxy: readonly string[] | undefined;
-  /** How long Redis keeps an activity after its end, ms; 60,000 to 366 days; undefined: the red-packet lib's default. */
+  /**
+   * How long Redis keeps an activity after its end or, if the operator gave no end, after its start, ms; 60,000 to 366 days.
+   * Undefined: the red-packet lib's default.
+   */
   readonly retentionMs: number | undefined;
   /** Time after which another process may take over a payout of a process that died, ms; 1,000 to 600,000. Default 10,000. */
   readonly payoutLeaseMs: number;

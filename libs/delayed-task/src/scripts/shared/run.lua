@@ -1,9 +1,10 @@
 -- @include clock
--- Value of a task in the hash `runs`: '<attempt> <state> <token> <due> <failed> <unknown> <error>'. States: l leased, r waits
--- for a retry, b handed back, w rescheduled, d dead-lettered. Instants in ms, 0 for never: `due`, when the attempt, or an earlier one
--- whose lease ended, was due; `failed`, when an attempt first failed, or, for a dead letter without a failed attempt, when it was
--- found that its lease had ended, or when a worker without a handler first handed it back; `unknown`, when a worker without a handler
--- first handed the task back since `fail` last settled an attempt.
+-- Value of a task in the hash `runs`: '<attempt> <state> <token> <due> <failed> <unknown> <error>'.
+-- States: l leased, r waits for a retry, b handed back, w rescheduled, d dead-lettered. Instants in ms, 0 for never:
+-- `due`: in r and w, when the next attempt is due; else when the attempt, or an earlier one whose lease ended, was due.
+-- `failed`: when an attempt first failed. For a dead letter without a failed attempt, when it was found that its lease had ended,
+-- or when a worker without a handler first handed it back.
+-- `unknown`: when a worker without a handler first handed the task back since `fail` last settled an attempt.
 local function format_run(attempt, state, token, due, failed, unknown, problem)
   return string.format('%d %s %s %.0f %.0f %.0f ', attempt, state, token, due, failed, unknown) .. problem
 end
