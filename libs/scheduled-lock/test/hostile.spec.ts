@@ -1,6 +1,6 @@
 import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { ScheduledLock, ScheduledLockService } from 'luanest/scheduled-lock';
-import { InvalidKeyError, LuanestError } from 'luanest/script-registry';
+import { LuanestError } from 'luanest/script-registry';
 import { HOSTILE_IDS, hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { resolveOptions } from '../src/scheduled-lock.options';
@@ -41,7 +41,7 @@ it.each(IMPOSSIBLE_IDS.filter((name) => name !== ''))(
   async (name) => {
     const { Jobs } = jobsNamed([name]);
     const metadata = { imports: [ScheduleModule.forRoot()], providers: [Jobs] };
-    await expect(boot(metadata, { prefix: uniquePrefix() })).rejects.toThrow(InvalidKeyError);
+    await expect(boot(metadata, { prefix: uniquePrefix() })).rejects.toThrow(/^@ScheduledLock on Jobs\.job0: name is /);
   },
 );
 
