@@ -12,6 +12,8 @@ const VERIFY_DEBOUNCE_MS = 500;
 export class ScriptLoader {
   private readonly scripts = new Map<string, LoadableScript>();
   private readonly loading = new WeakMap<RedisNode, Promise<void>>();
+  /** The last check of each node. */
+  private readonly checks = new WeakMap<RedisNode, Promise<void>>();
   private readonly loaded = new WeakMap<RedisNode, Error | true>();
   private verifyTimer: NodeJS.Timeout | undefined;
 
@@ -49,14 +51,22 @@ export class ScriptLoader {
     this.loading.delete(node);
   }
 
-  /** Loads all scripts on a node. If a load on this node is in flight, waits for that one. Never rejects, see `problem`. */
+  /**
+   * Loads all scripts on a node. If a load of all scripts is in flight, waits for that one; if a check is, waits for it before. Never
+   * rejects, see `problem`.
+   */
   load(node: RedisNode): Promise<void> {
+    const check = this.checks.get(node);
+    // A check that was sent before the scripts were lost finds none missing.
+    if (check !== undefined && check === this.loading.get(node)) return check.then(() => this.load(node));
     return this.once(node, () => this.sendLoads(node, [...this.scripts.values()]));
   }
 
   /** Checks which scripts a node has (SCRIPT EXISTS), and loads the missing ones. If a load is in flight, waits for that one. */
   loadMissing(node: RedisNode): Promise<void> {
-    return this.once(node, async () => {
+    const running = this.loading.get(node);
+    if (running) return running;
+    const check = this.once(node, async () => {
       const scripts = [...this.scripts.values()];
       if (scripts.length === 0) return 0;
       const present = (await node.send('SCRIPT', ['EXISTS', ...scripts.map(({ sha }) => sha)])) as (number | string)[];
@@ -65,6 +75,8 @@ export class ScriptLoader {
         scripts.filter((_, i) => Number(present[i]) !== 1),
       );
     });
+    this.checks.set(node, check);
+    return check;
   }
 
   /** Calls `loadMissing` for all connected nodes after half a second. Further calls of `verifySoon` in that time do nothing. */

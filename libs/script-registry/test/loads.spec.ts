@@ -30,9 +30,29 @@ it('a load that fails because its connection closed does not count for the next 
   client.disconnect();
 });
 
-describe('preload: required', () => {
-  const SCRIPT = { sha: 'a'.repeat(40), body: 'return 1', lines: { inScript: (message: string) => message } };
+const SCRIPT = { sha: 'a'.repeat(40), body: 'return 1', lines: { inScript: (message: string) => message } };
 
+it('scripts that are lost after a check are loaded, not only checked', async () => {
+  let reply = (_present: number[]): void => undefined;
+  const sent: string[] = [];
+  const node = {
+    id: 'node:1',
+    send: (_name: string, [subcommand]: string[]) => {
+      sent.push(subcommand as string);
+      return subcommand === 'LOAD' ? Promise.resolve(SCRIPT.sha) : new Promise((resolve) => (reply = resolve));
+    },
+  } as unknown as RedisNode;
+  const loader = new ScriptLoader('test', { nodes: () => [] } as unknown as RedisConnection, () => undefined);
+  loader.add([SCRIPT as never]);
+  const checked = loader.loadMissing(node);
+  // The check was sent before the scripts were lost. Two calls then get NOSCRIPT.
+  const loads = [loader.load(node), loader.load(node)];
+  reply([1]);
+  await Promise.all([checked, ...loads]);
+  expect(sent).toEqual(['EXISTS', 'LOAD']);
+});
+
+describe('preload: required', () => {
   /** A Cluster of one master, and a replica that does not answer. `lose` closes the connection to the master. */
   function start(preloadTimeoutMs: number) {
     let ready = true;
