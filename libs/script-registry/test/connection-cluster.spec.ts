@@ -148,7 +148,10 @@ describe('the connection of a Cluster', () => {
     const [node] = connection.nodes() as [never];
     const master = client.masters[0] as FakeClient;
     master.failure = new Error('refused');
-    expect(await failureOf(connection.dedicated(node))).toMatchObject({ kind: 'not-sent', message: 'refused' });
+    expect(await failureOf(connection.dedicated(node))).toMatchObject({
+      kind: 'not-sent',
+      message: 'No connection could be opened: refused',
+    });
     master.failure = undefined;
     const opened = await connection.dedicated(node);
     master.duplicates[0]?.emit('end');

@@ -1,6 +1,8 @@
 import { Redis } from 'ioredis';
 import { connectIoredis } from '../src/connection/ioredis-connection';
+import { freePort } from '../../../test/support/free-port';
 import { openDedicated } from '../src/connection/ioredis-node';
+import { openSubscriber } from '../src/connection/ioredis-subscriber';
 import { failureOf, FakeClient, FakeCluster, replyError, turn } from './client-support';
 
 describe('a dedicated connection', () => {
@@ -49,9 +51,17 @@ describe('a dedicated connection', () => {
     const client = new FakeClient();
     client.failure = new Error('refused');
     const failure = await failureOf(openDedicated(client.redis, () => undefined));
-    expect(failure).toMatchObject({ kind: 'not-sent', message: 'refused' });
+    expect(failure).toMatchObject({ kind: 'not-sent', message: 'No connection could be opened: refused' });
     expect(client.duplicates[0]?.calls).toEqual(['connect', 'disconnect']);
   });
+});
+
+it('a connection of its own that cannot be opened: the failure has the cause, not that it is closed', async () => {
+  const client = new Redis(await freePort(), { lazyConnect: true });
+  const message = expect.stringMatching(/^No connection could be opened: connect ECONNREFUSED /) as string;
+  expect(await failureOf(openDedicated(client, () => undefined))).toMatchObject({ kind: 'not-sent', message });
+  const events = { message: () => undefined, lost: () => undefined, ended: () => undefined };
+  expect(await failureOf(openSubscriber(client, events))).toMatchObject({ kind: 'not-sent', message });
 });
 
 describe('the connection of a client of one server', () => {

@@ -94,7 +94,10 @@ describe('the connection for sharded channels', () => {
   it('fails as not sent if it cannot connect, and leaves no connection', async () => {
     const client = new Source();
     client.failure = new Error('refused');
-    expect(await failureOf(open(client))).toMatchObject({ kind: 'not-sent', message: 'refused' });
+    expect(await failureOf(open(client))).toMatchObject({
+      kind: 'not-sent',
+      message: 'No connection could be opened: refused',
+    });
     expect(client.own?.calls).toEqual(['connect', 'disconnect']);
   });
 

@@ -140,6 +140,21 @@ function msOf(time: unknown): number {
   return Number(seconds) * 1_000 + Number(us) / 1_000;
 }
 
+/** Connects a client, or disconnects it. @throws CommandFailure with the cause, which ioredis gives only to the event `error` */
+export async function connectOrFail(client: Redis): Promise<void> {
+  let cause: unknown;
+  const note = (error: unknown): void => void (cause = error);
+  client.on('error', note);
+  try {
+    await client.connect();
+  } catch (error) {
+    disconnect(client);
+    throw new CommandFailure('not-sent', `No connection could be opened: ${messageOf(cause ?? error)}`);
+  } finally {
+    client.off('error', note);
+  }
+}
+
 /**
  * Opens a connection to the server of `client`. It resends no command, so that each lost reply is reported.
  *
@@ -159,12 +174,7 @@ export async function openDedicated(client: Redis, closed: () => void): Promise<
   own.on('error', () => undefined);
   own.once('end', closed);
   const node = new IoredisNode(own, 'master');
-  try {
-    await own.connect();
-  } catch (error) {
-    disconnect(own);
-    throw new CommandFailure('not-sent', messageOf(error));
-  }
+  await connectOrFail(own);
   return {
     sendAll: async (commands: readonly RedisCommand[]) => {
       const outcomes = await Promise.allSettled(commands.map(([name, args]) => node.send(name, args)));

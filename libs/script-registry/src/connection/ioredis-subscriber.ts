@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
-import { messageOf } from '../../../internal/src';
 import { disconnect } from './disconnect';
+import { connectOrFail } from './ioredis-node';
 import { CommandFailure, type ChannelEvents, type ChannelSubscriber } from './port';
 
 /** Returns the sharded channels in ioredis' list of its subscriptions. */
@@ -56,12 +56,7 @@ export async function openSubscriber(
   // `moved`, version 5 emits an error. Both remove the channel from their list first.
   own.on('moved', reportLost);
   own.on('error', reportLost);
-  try {
-    await own.connect();
-  } catch (error) {
-    disconnect(own);
-    throw new CommandFailure('not-sent', messageOf(error));
-  }
+  await connectOrFail(own);
   own.once('end', ended);
   if (own.status !== 'ready') ended();
   return {
