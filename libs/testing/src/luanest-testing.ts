@@ -230,7 +230,8 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
   private dropFaults(): void {
     for (const call of this.armed.takeLeft()) {
       this.logger.warn(
-        `faults.${call} did not happen: the app made no such call. Call faults.clear() if the test expects that.`,
+        `faults.${call} did not happen: no further such call was sent to Redis. Calls that are sent together use up one fault. ` +
+          'If the test expects no call, call faults.clear().',
       );
     }
   }

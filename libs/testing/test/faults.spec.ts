@@ -195,7 +195,9 @@ describe('faults', () => {
     await apps.pop()?.close();
     const texts = warn.mock.calls.map(([text]) => String(text));
     warn.mockRestore();
-    const rest = ' did not happen: the app made no such call. Call faults.clear() if the test expects that.';
+    const rest =
+      ' did not happen: no further such call was sent to Redis. Calls that are sent together use up one fault. ' +
+      'If the test expects no call, call faults.clear().';
     expect(texts).toEqual([
       `faults.nextCall('unknown', {"script":"lock.acquire","runs":false})${rest}`,
       `faults.nextCall('refused')${rest}`,
