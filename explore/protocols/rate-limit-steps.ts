@@ -2,7 +2,7 @@ import { endOfCharged } from '../../libs/rate-limit/src/limiter/charges';
 import type { Check, Span, Verdict } from '../../libs/rate-limit/src/limiter/limiter.port';
 import { RedisLimiter } from '../../libs/rate-limit/src/limiter/redis-limiter';
 import { verdictOfWindow, verdictsOf } from '../../libs/rate-limit/src/limiter/verdicts';
-import { consume, readWindows, refund, type Consumed } from '../../libs/rate-limit/src/rate-limit.scripts';
+import { consume, refund, type Consumed } from '../../libs/rate-limit/src/rate-limit.scripts';
 import type { RateLimitAlgorithm } from '../../libs/rate-limit/src/rules/rule';
 import type { Actors, Budgets, Move, ScriptCall, Step } from '../engine/protocol';
 import { callOf, type World } from '../engine/world';
@@ -25,7 +25,7 @@ export interface Request {
   fromMs: number;
   reply?: number | readonly [number, number];
   verdict?: Verdict;
-  window?: readonly number[];
+  window?: Consumed;
   /** Identifies its charge in a refund. */
   charge?: number;
   /** Index of its hits in `charges`. */
@@ -85,9 +85,10 @@ export function callsOf(settings: Settings, cost: number) {
     check,
     state,
     charging,
-    /** The same decision by `consume`, which the library asks after `consume-fixed-window` failed. */
+    /** The same decision by `consume`, which the library asks if `consume-fixed-window` found a mark. */
     slowly: { script: consume, input: { ...reading.input, args: { ...reading.input.args, charge: 1 } } },
-    windows: { script: readWindows, input: { keys: { counters: [state] }, args: {} } },
+    /** The peek that finds the present window, for a refund. */
+    windows: { script: consume, input: { ...reading.input, args: { charge: 0, rules: [text, '0'] } } },
     refunding: (charge: number): ScriptCall => ({
       script: refund,
       input: { keys: { states: [state] }, args: { rules: [text, String(cost), String(charge)] } },
@@ -124,8 +125,8 @@ export function stepsOf(state: LimitState, calls: Readonly<Record<string, Calls>
       case 'new':
         return [{ actor, name: 'begin', done: fromNow('asking') }];
       case 'asking': {
-        const failed = (next: LimitState): void => to(next, 'again');
         const done = (next: LimitState, reply: number | readonly [number, number], world: World): void => {
+          if (reply === 0) return to(next, 'again');
           me(next).reply = reply;
           to(next, 'answered');
           const verdict = windowVerdict(check, reply, { fromMs: 0, toMs: 0 });
@@ -134,13 +135,11 @@ export function stepsOf(state: LimitState, calls: Readonly<Record<string, Calls>
           const endsAtMs = world.nowMs + verdict.resetMs;
           next.charges.push({ atMs: world.nowMs, cost: check.cost, endsAtMs, gone: false });
         };
-        if (isPlain) return [{ actor, name: 'consume', call: charging, done, failed, lost: over }];
+        if (isPlain) return [{ actor, name: 'consume', call: charging, done, lost: over }];
         return [{ actor, name: 'consume', call: charging, done: decided, lost: over }];
       }
       case 'again':
-        return [
-          { actor, name: 'consume, after the counter was not a number', call: slowly, done: decided, lost: over },
-        ];
+        return [{ actor, name: 'consume, after the counter had a mark', call: slowly, done: decided, lost: over }];
       case 'answered': {
         const done = (next: LimitState, _reply: never, world: World): void => {
           const span: Span = { fromMs: request.fromMs, toMs: world.nowMs };
@@ -164,19 +163,15 @@ export function stepsOf(state: LimitState, calls: Readonly<Record<string, Calls>
             actor,
             name: 'read the window',
             call: windows,
-            done: (next, window: readonly number[]) => void Object.assign(me(next), { phase: 'read', window }),
+            done: (next, window: Consumed) => void Object.assign(me(next), { phase: 'read', window }),
             lost: over,
           },
         ];
       case 'read': {
         const done = (next: LimitState, _reply: never, world: World): void => {
-          const [endsAtMs = 0, leftMs = 0] = request.window ?? [];
+          const present = verdictsOf(request.window as Consumed).rules[0] as Verdict;
           const verdict = request.verdict as Verdict;
-          const charge = endOfCharged(
-            { check, verdict },
-            { endsAtMs, leftMs },
-            { fromMs: request.fromMs, toMs: world.nowMs },
-          );
+          const charge = endOfCharged({ check, verdict }, present, { fromMs: request.fromMs, toMs: world.nowMs });
           delete me(next).window;
           Object.assign(me(next), charge === undefined ? { phase: 'over' } : { phase: 'refunding', charge });
         };

@@ -53,7 +53,8 @@ counted. With a lost reply fewer hits may be allowed. Not promised after an evic
       broken: ({ charges, disturbed }, world) => {
         const endsAtMs = world.db.expiryOf(state);
         if (disturbed || endsAtMs == null) return undefined;
-        const counted = Number(/\d+$/.exec((world.read('GET', state) ?? '') as string)?.[0] ?? Infinity);
+        // 2^51 and more: the hits of a window after a reset.
+        const counted = Number((world.read('GET', state) as string | null) ?? Infinity) % 2 ** 51;
         const live = charges.filter((charge) => !charge.gone && charge.endsAtMs === endsAtMs);
         const hits = live.reduce((sum, { cost }) => sum + cost, 0);
         return hits <= Math.min(counted, limit) ? undefined : `${hits} hits were allowed, ${counted} are counted.`;

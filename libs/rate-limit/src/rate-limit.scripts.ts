@@ -4,28 +4,25 @@ import {
   consumeFixedWindowLua,
   consumeFixedWindowsLua,
   consumeLua,
-  readWindowsLua,
   refundLua,
   resetLua,
 } from './scripts/generated';
 
-export interface Consumed {
-  /** First 1 if the request is allowed, else 0; then per rule four integers, as consume.lua says. */
-  readonly decisions: readonly number[];
-  /** Time of the decision by Redis' clock, us since 1970. */
-  readonly atUs: number;
-}
+/** Reply of `consume`: 1 if the request is allowed, else 0; time of the decision, us; per rule four integers. See consume.lua. */
+export type Consumed = readonly number[];
 
 export const consume = defineScript({
   name: 'rate-limit.consume',
   ...consumeLua,
   keys: ['keys[]'],
   args: { charge: int, rules: list(str) },
-  reply: (decisions: readonly number[], atUs): Consumed => ({ decisions, atUs }),
-  timed: true,
+  reply: (decisions: Consumed) => decisions,
 });
 
-/** Charges one rule with a fixed window and without `blockMs`. The reply is a number if the request is allowed. */
+/**
+ * Charges one rule with a fixed window and without `blockMs`. The reply is a number if the request is allowed, and 0 if only
+ * `consume` can decide it. See DECISIONS.md: short-scripts-for-fixed-windows
+ */
 export const consumeFixedWindow = defineScript({
   name: 'rate-limit.consume-fixed-window',
   ...consumeFixedWindowLua,
@@ -36,27 +33,15 @@ export const consumeFixedWindow = defineScript({
 
 /**
  * Charges several rules with fixed windows and without `blockMs`, or none of them if one refuses. Per counter the reply has two
- * numbers: hits in the window, including the hits of this request, also if it is refused; ms to its end.
+ * numbers: hits in the window, including the hits of this request, also if it is refused; ms to its end. The reply is 0 if only
+ * `consume` can decide the request.
  */
 export const consumeFixedWindows = defineScript({
   name: 'rate-limit.consume-fixed-windows',
   ...consumeFixedWindowsLua,
   keys: ['counters[]'],
-  args: { parameters: str },
-  reply: (windows: readonly number[]) => windows,
-});
-
-/**
- * Reads when fixed windows end. Per counter the reply has two numbers: the end of the window, ms since 1970; ms to its end.
- * Negative if unknown.
- */
-export const readWindows = defineScript({
-  name: 'rate-limit.read-windows',
-  ...readWindowsLua,
-  keys: ['counters[]'],
-  args: {},
-  reply: (windows: readonly number[]) => windows,
-  flags: ['no-writes'],
+  args: { rules: list(int) },
+  reply: (windows: 0 | readonly number[]) => windows,
 });
 
 export const refund = defineScript({
@@ -72,7 +57,7 @@ export const reset = defineScript({
   ...resetLua,
   keys: ['state', 'penalty'],
   args: { windowMs: int },
-  reply: ([deleted = 0]: number[]) => deleted,
+  reply: (deleted: number) => deleted,
 });
 
 export const block = defineScript({
@@ -80,7 +65,7 @@ export const block = defineScript({
   ...blockLua,
   keys: ['state', 'penalty'],
   args: { blockMs: int, memoryMs: int },
-  reply: ([strikes = 0]: number[]) => strikes,
+  reply: (strikes: number) => strikes,
 });
 
-export const rateLimitScripts = [consume, consumeFixedWindow, consumeFixedWindows, readWindows, refund, reset, block];
+export const rateLimitScripts = [consume, consumeFixedWindow, consumeFixedWindows, refund, reset, block];

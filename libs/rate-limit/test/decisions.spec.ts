@@ -17,7 +17,7 @@ function verdictOf(verdict: number, used: number, retryMs = 0, nextMs = 300): Ve
 describe('verdicts of a reply of Redis', () => {
   it('of several rules have four numbers each', () => {
     const numbers = [...[0, 3, 900, 400], ...[1, 5, 800, 300], ...[2, 5, 700, 200]];
-    expect(verdictsOf({ decisions: [1, ...numbers], atUs: 17 })).toEqual({
+    expect(verdictsOf([1, 17, ...numbers])).toEqual({
       allowed: true,
       rules: [
         { verdict: 0, used: 3, resetMs: 900, retryMs: 0, nextMs: 400, at: 17 },
@@ -25,7 +25,7 @@ describe('verdicts of a reply of Redis', () => {
         { verdict: 2, used: 5, resetMs: 700, retryMs: 200, nextMs: 200, at: 17 },
       ],
     });
-    expect(verdictsOf({ decisions: [0], atUs: 17 })).toEqual({ allowed: false, rules: [] });
+    expect(verdictsOf([0, 17])).toEqual({ allowed: false, rules: [] });
   });
 
   it('of one fixed window are one number if it allows, else two', () => {
@@ -176,12 +176,19 @@ describe('a charge', () => {
 
   it('without a clock has its window, if the times fit', () => {
     const hits = { check: checkOf(5), verdict: { ...verdictOf(0, 1), resetMs: 700, at } };
-    const endsAtMs = 99_000;
+    const endsAtMs = -99_000;
+    const present = (leftMs: number) => ({
+      ...verdictOf(0, 1),
+      resetMs: leftMs,
+      at: (99_000 - Math.floor(leftMs)) * 1_000,
+    });
     // 88 to 94 ms after the charge, so 606 to 612 ms are left, with 2.094 ms of slack.
     const end = (leftMs: number, reading = { fromMs: 100, toMs: 104 }): number | undefined =>
-      endOfCharged(hits, { endsAtMs, leftMs }, reading);
-    expect([603.8, 604, 614, 614.2].map((left) => end(left))).toEqual([undefined, endsAtMs, endsAtMs, undefined]);
+      endOfCharged(hits, present(leftMs), reading);
+    expect([603, 604, 614, 615].map((left) => end(left))).toEqual([undefined, endsAtMs, endsAtMs, undefined]);
     expect([end(0, { fromMs: 712, toMs: 712 }), end(-1, { fromMs: 712, toMs: 712 })]).toEqual([endsAtMs, undefined]);
+    expect(endOfCharged(hits, { ...present(610), verdict: 2 }, { fromMs: 100, toMs: 104 })).toBeUndefined();
+    expect(endOfCharged(hits, { ...present(0), used: 0 }, { fromMs: 712, toMs: 712 })).toBeUndefined();
     // Round trips as long as the window.
     expect(end(300, { fromMs: 20, toMs: 1_020 })).toBeUndefined();
     expect(end(300, { fromMs: 20, toMs: 1_010 })).toBe(endsAtMs);

@@ -25,13 +25,17 @@ describe('a refund', () => {
     const { registry, limiter, scripts } = open();
     const span = { fromMs: 90, toMs: 95 };
     const refunded = limiter.refund([hits(check(), { at: span }), hits(check({ name: 'b' })), hits(check({ name: 'c' }), { at: span })], 30); // prettier-ignore
-    expect([scripts(), registry.last.args, registry.last.options]).toEqual([['read-windows'], {}, { deadlineMs: 30 }]);
-    expect((registry.last.keys as unknown as { counters: string[] }).counters).toHaveLength(2);
+    const rule = ['fixed-window:5:1000:5::', '0'];
+    expect([scripts(), registry.last.args, registry.last.options]).toEqual([
+      ['consume'],
+      { charge: 0, rules: [...rule, ...rule] },
+      { deadlineMs: 30 },
+    ]);
     // The second window is another one than the one that was charged.
-    registry.last.reply.resolve([8_000, 895, 9_000, 999]);
+    registry.last.reply.resolve([1, 7_105_000, ...[0, 1, 895, 895], ...[0, 1, 999, 999]]);
     await turn();
     expect(registry.last.args).toEqual({
-      rules: ['fixed-window:5:1000:5::', '1', '8000', 'fixed-window:5:1000:5::', '1', '5900'],
+      rules: ['fixed-window:5:1000:5::', '1', '-8000', 'fixed-window:5:1000:5::', '1', '5900'],
     });
     registry.last.reply.resolve([1, 1]);
     expect(await refunded).toEqual([1, 1, 0]);
@@ -40,8 +44,8 @@ describe('a refund', () => {
   it('is not sent if all windows have ended', async () => {
     const { registry, limiter, scripts } = open();
     const refunded = limiter.refund([hits(check(), { at: { fromMs: 90, toMs: 95 } })], 30);
-    registry.last.reply.resolve([0, 0]);
-    expect([await refunded, scripts()]).toEqual([[0], ['read-windows']]);
+    registry.last.reply.resolve([1, 7_105_000, 0, 0, 0, 0]);
+    expect([await refunded, scripts()]).toEqual([[0], ['consume']]);
   });
 
   it('of several hash tags fails with an unknown outcome if one part may have worked', async () => {

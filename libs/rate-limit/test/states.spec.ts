@@ -6,9 +6,9 @@ describe('each script of fixed windows, in a state and at a time of which all is
   const { clock } = states;
 
   /** Limits 10 and 5, windows of 1 s and 2 s, costs 3 and 1. */
-  const parameters = JSON.stringify([10, 1_000, '3', 5, 2_000, '1']);
+  const rules = [10, 1_000, 3, 5, 2_000, 1];
   const both = () =>
-    states.call(consumeFixedWindows, { parameters }, { counters: ['first', 'second'] }) as Promise<number[]>;
+    states.call(consumeFixedWindows, { rules }, { counters: ['first', 'second'] }) as Promise<number[]>;
   const one = (cost = 3) =>
     states.call(consumeFixedWindow, { limit: 10, windowMs: 1_000, cost }, { counter: 'first' }) as Promise<number>;
   const state = (key: string) => states.keys()[key];
@@ -80,17 +80,46 @@ describe('each script of fixed windows, in a state and at a time of which all is
     expect(await one(2)).toBe(10 * 1_001 + 400);
   });
 
-  it('consume-fixed-windows: fails on a block, and changes nothing', async () => {
-    states.put('SET', 'second', 'blocked', 'PX', 400);
-    await expect(both()).rejects.toThrow(/NOCOUNTER INCRBY failed on KEYS\[2\]/);
-    expect(state('first')).toBeUndefined();
-    expect(state('second')).toBe('blocked | 400');
+  it.each([
+    ['the mark of a reset', 2 ** 51],
+    ['hits after a reset', 2 ** 51 + 4],
+    ['the mark of a block', 2 ** 52],
+  ])('both: leave a counter with %s to consume, and charge nothing', async (_, mark) => {
+    for (const ttl of [400, 1_001]) {
+      states.put('SET', 'first', mark, 'PX', ttl);
+      expect([await one(), await both()]).toEqual([0, 0]);
+      expect(states.keys()).toEqual({ first: `${mark} | ${ttl}` });
+    }
+    states.put('SET', 'second', mark, 'PX', 400);
+    states.put('SET', 'first', 2, 'PX', 400);
+    expect(await both()).toBe(0);
+    expect(states.keys()).toEqual({ first: '2 | 400', second: `${mark} | 400` });
+  });
+
+  it('both: refuse on a count just below the marks', async () => {
+    const count = 2 ** 51 - 4;
+    states.put('SET', 'first', count, 'PX', 400);
+    expect([await one(), await both()]).toEqual([
+      [count, 400],
+      [count + 3, 400, 1, 2_000],
+    ]);
+    expect(states.keys()).toEqual({ first: `${count} | 400` });
+  });
+
+  it('both: leave a value that is not a count to consume', async () => {
+    states.put('SET', 'first', 'x', 'PX', 400);
+    expect([await one(), await both()]).toEqual([0, 0]);
+    expect(states.keys()).toEqual({ first: 'x | 400' });
+    states.put('SET', 'second', 'x', 'PX', 400);
+    states.put('DEL', 'first');
+    expect(await both()).toBe(0);
+    expect(states.keys()).toEqual({ second: 'x | 400' });
   });
 
   it('block: keeps the strikes of the penalty, and lasts as long as it says', async () => {
     const run = () => states.call(block, { blockMs: 1_000, memoryMs: 500 }, { state: 'first', penalty: 'second' });
     expect(await run()).toBe(0);
-    expect(state('first')).toBe('blocked | 1000');
+    expect(state('first')).toBe(`${2 ** 52} | 1000`);
     expect(state('second')).toBe(`${NOW + 1_000}:0 | 1500`);
     states.put('SET', 'second', `${NOW}:4`);
     expect(await run()).toBe(4);

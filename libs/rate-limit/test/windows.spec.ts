@@ -122,13 +122,13 @@ it('a charged window is recognised unless the round trips take as long as the wi
   const check = { rule: ruleOf({ name: 'w', limit: 5, windowMs: 1_000 }), subject: 's', limit: 5, cost: 1 };
   const verdict = { verdict: 0, used: 1, retryMs: 0, nextMs: 700, resetMs: 700, at: { fromMs: 0, toMs: 100 } };
   const end = (leftMs: number, fromMs: number, toMs: number): number | undefined =>
-    endOfCharged({ check, verdict }, { endsAtMs: 5_000, leftMs }, { fromMs, toMs });
+    endOfCharged({ check, verdict }, { ...verdict, resetMs: leftMs, at: (5_000 - leftMs) * 1_000 }, { fromMs, toMs });
   // Between the charge and the reading were 300 to 500 ms.
   expect([195, 199, 300, 400, 404].map((leftMs) => end(leftMs, 400, 500))).toEqual([
     undefined,
-    5_000,
-    5_000,
-    5_000,
+    -5_000,
+    -5_000,
+    -5_000,
     undefined,
   ]);
   // A later window has at least 1,000 ms more left.

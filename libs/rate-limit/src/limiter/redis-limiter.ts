@@ -1,14 +1,6 @@
-import { ScriptFailedError, type ScriptRegistry } from 'luanest/script-registry';
+import type { ScriptRegistry } from 'luanest/script-registry';
 import { Steps, time } from '../../../internal/src';
-import {
-  block,
-  consume,
-  consumeFixedWindow,
-  consumeFixedWindows,
-  readWindows,
-  refund,
-  reset,
-} from '../rate-limit.scripts';
+import { block, consume, consumeFixedWindow, consumeFixedWindows, refund, reset } from '../rate-limit.scripts';
 import type { NamedRule } from '../rules/rule';
 import { chargeOf, endOfCharged } from './charges';
 import { LimiterKeys } from './keys';
@@ -27,9 +19,6 @@ const CLUSTER_TAGS = 32;
 
 /** Advice of an error of a refund that failed halfway. */
 const NO_SECOND_REFUND = 'It cannot be repeated: only the first call for a decision refunds.';
-
-/** Errors of INCRBY on a value that is not an integer, or is too large. */
-const NOT_A_COUNTER = /NOCOUNTER|WRONGTYPE|not an integer|would overflow/;
 
 /** Counts hits in Redis, by Redis' clock. */
 export class RedisLimiter implements Limiter {
@@ -102,13 +91,15 @@ export class RedisLimiter implements Limiter {
     const charges = group.map(({ item }) => chargeOf(item));
     const unknown = group.flatMap(({ item }, at) => (charges[at] === undefined ? [{ item, at }] : []));
     if (unknown.length === 0) return charges;
-    const counters = unknown.map(({ item: { check } }) => this.keys.state(check.rule, check.subject));
     const fromMs = this.now();
-    const windows = await this.registry.run(readWindows, { keys: { counters }, args: {} }, { deadlineMs });
+    const peeked = await this.run(
+      unknown.map(({ item: { check } }) => ({ ...check, cost: 0 })),
+      false,
+      { deadlineMs },
+    );
     const reading = { fromMs, toMs: this.now() };
     for (const [n, { item, at }] of unknown.entries()) {
-      const present = { endsAtMs: windows[2 * n] as number, leftMs: windows[2 * n + 1] as number };
-      charges[at] = endOfCharged(item, present, reading);
+      charges[at] = endOfCharged(item, peeked.rules[n] as Verdict, reading);
     }
     return charges;
   }
@@ -116,31 +107,28 @@ export class RedisLimiter implements Limiter {
   private consumeFixedWindow(check: Check, budget: Budget): Promise<Verdicts> {
     const { rule, subject, limit, cost } = check;
     const input = { keys: { counter: this.keys.state(rule, subject) }, args: { limit, windowMs: rule.windowMs, cost } };
-    return this.registry.run(consumeFixedWindow, input, budget).then(
-      (reply) => verdictOfWindow(check, reply, { fromMs: budget.calledAtMs, toMs: this.now() }),
-      (error: unknown) => this.runAfter(error, [check], budget),
-    );
+    return this.registry
+      .run(consumeFixedWindow, input, budget)
+      .then((reply) =>
+        reply === 0
+          ? this.run([check], true, budget)
+          : verdictOfWindow(check, reply, { fromMs: budget.calledAtMs, toMs: this.now() }),
+      );
   }
 
   private consumeFixedWindows(checks: readonly Check[], budget: Budget): Promise<Verdicts> {
     const counters = checks.map(({ rule, subject }) => this.keys.state(rule, subject));
-    const parameters = `[${checks.map(({ rule, limit, cost }) => `${limit},${rule.windowMs},"${cost}"`).join()}]`;
-    return this.registry.run(consumeFixedWindows, { keys: { counters }, args: { parameters } }, budget).then(
-      (windows) => verdictsOfWindows(checks, windows, { fromMs: budget.calledAtMs, toMs: this.now() }),
-      (error: unknown) => this.runAfter(error, checks, budget),
-    );
+    const rules = checks.flatMap(({ rule, limit, cost }) => [limit, rule.windowMs, cost]);
+    return this.registry
+      .run(consumeFixedWindows, { keys: { counters }, args: { rules } }, budget)
+      .then((windows) =>
+        windows === 0
+          ? this.run(checks, true, budget)
+          : verdictsOfWindows(checks, windows, { fromMs: budget.calledAtMs, toMs: this.now() }),
+      );
   }
 
-  /**
-   * Decides with the script `consume` if a script for fixed windows failed because it cannot increment a counter, such as the
-   * text that `block` writes. Then it has charged nothing. Other errors are thrown again, since they may have come after a charge.
-   */
-  private runAfter(error: unknown, checks: readonly Check[], budget: Budget): Promise<Verdicts> {
-    if (error instanceof ScriptFailedError && NOT_A_COUNTER.test(error.message)) return this.run(checks, true, budget);
-    throw error;
-  }
-
-  private run(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> {
+  private run(checks: readonly Check[], charge: boolean, budget: Pick<Budget, 'deadlineMs'>): Promise<Verdicts> {
     const keys: string[] = [];
     const rules: string[] = [];
     for (const check of checks) {

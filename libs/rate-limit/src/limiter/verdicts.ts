@@ -2,9 +2,10 @@ import type { Consumed } from '../rate-limit.scripts';
 import type { Check, Span, Verdict, Verdicts } from './limiter.port';
 
 /** Returns the verdicts of a reply of `consume`. */
-export function verdictsOf({ decisions, atUs: at }: Consumed): Verdicts {
+export function verdictsOf(decisions: Consumed): Verdicts {
+  const at = decisions[1] as number;
   const rules: Verdict[] = [];
-  for (let i = 1; i < decisions.length; i += 4) {
+  for (let i = 2; i < decisions.length; i += 4) {
     const [verdict, used, resetMs, nextMs] = decisions.slice(i, i + 4) as [number, number, number, number];
     rules.push({ verdict, used, resetMs, retryMs: verdict === 0 ? 0 : nextMs, nextMs, at });
   }

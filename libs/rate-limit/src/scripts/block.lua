@@ -7,7 +7,7 @@ KEYS[2]  penalty   string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<su
 ARGV[1]  blockMs   int >= 1, ms
 ARGV[2]  memoryMs  int >= 0, ms after the block for which the strikes are remembered
 
-Returns {strikes}
+Returns strikes
   strikes  int >= 0  as stored; this block does not add one
 
 O(1), sliding-log O(hits). TTL: blockMs, and memoryMs more for the penalty. Clock: Redis.
@@ -17,8 +17,7 @@ Replay: the block lasts blockMs from the replay on.
 local penalty = redis.call('MGET', KEYS[2])[1]
 local strikes = penalty and string.match(penalty, '^%d+:(%d+)$') or '0'
 local until_ms = now_ms + ARGV[1]
--- INCRBY fails on this text. So `consume-fixed-window` and `consume-fixed-windows`, which do not read penalties, fail, and
--- the caller runs `consume` instead.
-redis.call('SET', KEYS[1], 'blocked', 'PXAT', until_ms)
+-- 2^52 marks the counter as blocked, for the scripts that read no penalties: see fixed-window.lua. Other algorithms ignore it.
+redis.call('SET', KEYS[1], '4503599627370496', 'PXAT', until_ms)
 redis.call('SET', KEYS[2], string.format('%.0f:%s', until_ms, strikes), 'PXAT', until_ms + ARGV[2])
-return { tonumber(strikes) }
+return tonumber(strikes)

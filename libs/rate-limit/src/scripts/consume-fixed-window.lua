@@ -6,27 +6,35 @@ ARGV[1]  limit     int >= 1, hits a window; (limit + 1) * (windowMs + 1) must be
 ARGV[2]  windowMs  int >= 1, ms
 ARGV[3]  cost      int 1 to limit, hits to charge
 
-Returns {used, resetMs}
-  used     int  hits in the window, including this request only if it is allowed
-  resetMs  int  ms to the end of the window; 1 to windowMs
+Returns used | refused | undecided
+  used       int        if the request is allowed: used * (windowMs + 1) + resetMs in one number, since an array costs Redis more.
+                        used: hits in the window, including this request; resetMs: ms to the end of the window, 1 to windowMs
+  refused    int, int   if the request is refused: hits in the window; resetMs
+  undecided  0          nothing was charged, since the counter has a mark of `block` or `reset`, or since INCRBY failed, such as on
+                        the text of another program. The caller then runs `consume`
 
-If the request is allowed, the two are one number, since an array costs Redis more: used * (windowMs + 1) + resetMs.
 O(1). TTL: to the end of the window; a missing or longer TTL is set again. Clock: Redis. Replay: charges once more.
-Error, and no write, if INCRBY fails, such as on the text that `block` writes. The caller then runs `consume`.
 ]]
 local window_ms = ARGV[2] + 0
-local used = redis.call('INCRBY', KEYS[1], ARGV[3])
+local used = redis.pcall('INCRBY', KEYS[1], ARGV[3])
+if type(used) ~= 'number' then return 0 end
 -- Only a new counter has one hit, and so no TTL.
 local left_ms = used == 1 and -1 or redis.call('PTTL', KEYS[1])
+local over = used - ARGV[1] > 0
+-- The marks are 2^51 and 2^52, see fixed-window.lua.
+if over and used >= 2251799813685248 then
+  redis.call('DECRBY', KEYS[1], ARGV[3])
+  return 0
+end
 if left_ms <= 0 or left_ms > window_ms or used <= 0 then
   if left_ms == 0 or used <= 0 then
     -- The window ends in this ms, or another program has written a negative count.
     redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[2])
-    used = ARGV[3] + 0
+    used, over = ARGV[3] + 0, false
   else
     redis.call('PEXPIRE', KEYS[1], ARGV[2])
   end
   left_ms = window_ms
 end
-if used - ARGV[1] > 0 then return { redis.call('DECRBY', KEYS[1], ARGV[3]), left_ms } end
+if over then return { redis.call('DECRBY', KEYS[1], ARGV[3]), left_ms } end
 return used * (window_ms + 1) + left_ms

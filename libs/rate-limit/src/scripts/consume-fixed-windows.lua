@@ -2,31 +2,33 @@
 consume-fixed-windows: charge several rules with fixed windows, or none of them if one refuses.
 
 KEYS[1..]  counters  per rule  string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<window ms>:<subject>
-ARGV[1]    parameters   str  JSON array, per rule three: limit, int >= 1, hits a window; windowMs, int >= 1, ms; cost, 1 to limit,
-                     hits to charge, an integer as text
+ARGV[1..]  rules     list(int)  per rule three: limit, int >= 1, hits a window; windowMs, int >= 1, ms; cost, int 1 to limit,
+                     hits to charge
 
-Returns {windows}
-  windows  flat, per rule: hits in the window, including this request even if it is refused; ms to the end of the window
+Returns {windows} | undecided
+  windows    flat, per rule: hits in the window, including this request even if it is refused; ms to the end of the window
+  undecided  0  nothing was charged, since a counter has a mark of `block` or `reset`, or since INCRBY failed, such as on the
+             text of another program. The caller then runs `consume`
 
 If a count exceeds its limit, the script subtracts the request from all counters again.
 O(N). TTL: to the end of the window; a missing or longer TTL is set again. Clock: Redis. Replay: charges once more.
 Loops over KEYS, so it cannot run on a managed Cluster that allows only literal KEYS[n].
-Error if INCRBY fails, such as on the text that `block` writes; all counts are then as before.
 ]]
--- @include parameters
-local parameters, reply, last, failed = known[ARGV[1]] or parse_parameters(ARGV[1]), {}, #KEYS, nil
-local refused = false
+local reply, last, refused, undecided = {}, #KEYS, false, false
 
 for n = 1, last do
-  local window_ms, cost = parameters[3 * n - 1], parameters[3 * n]
+  local window_ms, cost = ARGV[3 * n - 1] + 0, ARGV[3 * n]
   local used = redis.pcall('INCRBY', KEYS[n], cost)
   if type(used) ~= 'number' then
-    failed, last = used.err, n - 1
+    last, undecided = n - 1, true
     break
   end
   -- Only a new counter has one hit, and so no TTL.
   local left_ms = used == 1 and -1 or redis.call('PTTL', KEYS[n])
-  if left_ms <= 0 or left_ms > window_ms or used <= 0 then
+  -- The marks are 2^51 and 2^52, see fixed-window.lua.
+  if used >= 2251799813685248 then
+    undecided = true
+  elseif left_ms <= 0 or left_ms > window_ms or used <= 0 then
     if left_ms == 0 or used <= 0 then
       -- The window ends in this ms, or another program has written a negative count.
       redis.call('SET', KEYS[n], cost, 'PX', window_ms)
@@ -37,14 +39,11 @@ for n = 1, last do
     left_ms = window_ms
   end
   reply[2 * n - 1], reply[2 * n] = used, left_ms
-  refused = refused or used > parameters[3 * n - 2]
+  refused = refused or used - ARGV[3 * n - 2] > 0
 end
-if not refused and not failed then return reply end
+if not refused and not undecided then return reply end
 
 for n = 1, last do
-  if redis.call('DECRBY', KEYS[n], parameters[3 * n]) <= 0 then redis.call('DEL', KEYS[n]) end
+  if redis.call('DECRBY', KEYS[n], ARGV[3 * n]) <= 0 then redis.call('DEL', KEYS[n]) end
 end
-if failed then
-  return redis.error_reply('NOCOUNTER INCRBY failed on KEYS[' .. last + 1 .. '], all counts are as before: ' .. failed)
-end
-return reply
+return undecided and 0 or reply

@@ -12,8 +12,9 @@ ARGV[2..]  rules  list(str)  per rule two: its parameters, then the hits to char
   mode       '' | shadow: never refuses | fresh: a penalty deletes the state
   penalty    '' without blocks, or <ms of the first block>:<factor>:<ms of the longest block>:<memory of strikes, ms>
 
-Returns {allowed, decisions}
+Returns {allowed, atUs, decisions}
   allowed    1, or 0 if a rule other than a shadow rule refuses the request
+  atUs       int, time of the decision by Redis' clock, us since 1970
   decisions  flat, per rule four integers: verdict (0 allowed, 1 over the limit, 2 blocked); hits that count; ms until no
              hit counts and no block is in force; and for verdict 0 ms until the number of allowed hits rises (0 if no hit
              counts), else ms to a retry
@@ -27,7 +28,7 @@ Loops over KEYS, so it cannot run on a managed Cluster that allows only literal 
 -- @include sliding-log
 -- @include token-bucket
 -- @include penalty
-local charge, values, reply, charges = ARGV[1] == '1', redis.call('MGET', unpack(KEYS)), { 1 }, {}
+local charge, values, reply, charges = ARGV[1] == '1', redis.call('MGET', unpack(KEYS)), { 1, now_us }, {}
 
 for n = 1, #KEYS / 2 do
   local rule, cost, key = parse_rule(ARGV[2 * n]), tonumber(ARGV[2 * n + 1]), KEYS[2 * n - 1]
@@ -46,19 +47,19 @@ for n = 1, #KEYS / 2 do
     end
   end
   if verdict > 0 and rule.enforced then reply[1] = 0 end
-  local at = 4 * n - 2
+  local at = 4 * n - 1
   reply[at], reply[at + 1], reply[at + 2], reply[at + 3] = verdict, math.ceil(used - 1e-9), reset_ms, retry_ms
   charges[at], charges[at + 1], charges[at + 2], charges[at + 3] = used, a or 0, b or 0, c or 0
 end
 
 for n = 1, #KEYS / 2 do
-  local rule, cost, key, at = parse_rule(ARGV[2 * n]), tonumber(ARGV[2 * n + 1]), KEYS[2 * n - 1], 4 * n - 2
+  local rule, cost, key, at = parse_rule(ARGV[2 * n]), tonumber(ARGV[2 * n + 1]), KEYS[2 * n - 1], 4 * n - 1
   if charge and reply[1] == 1 and reply[at] == 0 and cost > 0 then
     reply[at + 1] = math.ceil(charges[at] + cost - 1e-9)
     reply[at + 2], reply[at + 3] =
       rule.algorithm.charge(rule, key, cost, charges[at + 1], charges[at + 2], charges[at + 3])
   else
-    keep_ttl(key, now_ms + (values[2 * n - 1] == RESET .. '0' and rule.window_ms or reply[at + 2]))
+    keep_ttl(key, now_ms + (values[2 * n - 1] == RENEWED and rule.window_ms or reply[at + 2]))
   end
 end
 return reply

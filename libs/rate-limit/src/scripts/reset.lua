@@ -6,14 +6,14 @@ KEYS[1]  state     string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>
 KEYS[2]  penalty   string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>
 ARGV[1]  windowMs  int >= 0       of fixed-window its window, ms; else 0
 
-Returns {deleted}
+Returns deleted
   deleted  0..2  number of deleted keys
 
-A deleted counter of fixed-window is replaced by `reset:0`, see fixed-window.lua.
-O(1), sliding-log O(hits). TTL: of `reset:0` windowMs. Clock: Redis. Replay: also deletes hits that were counted since the first
+A deleted counter of fixed-window is replaced by the mark of a window after a reset, 2^51, see fixed-window.lua.
+O(1), sliding-log O(hits). TTL: of the mark windowMs. Clock: Redis. Replay: also deletes hits that were counted since the first
 call.
 ]]
-if redis.call('MGET', KEYS[1])[1] == 'reset:0' then return { redis.call('DEL', KEYS[2]) } end
+if redis.call('MGET', KEYS[1])[1] == '2251799813685248' then return redis.call('DEL', KEYS[2]) end
 local counted = redis.call('DEL', KEYS[1])
-if counted == 1 and ARGV[1] ~= '0' then redis.call('SET', KEYS[1], 'reset:0', 'PX', ARGV[1]) end
-return { counted + redis.call('DEL', KEYS[2]) }
+if counted == 1 and ARGV[1] ~= '0' then redis.call('SET', KEYS[1], '2251799813685248', 'PX', ARGV[1]) end
+return counted + redis.call('DEL', KEYS[2])
