@@ -1,7 +1,6 @@
 import { endOfCharged } from '../../libs/rate-limit/src/limiter/charges';
 import type { Check, Span, Verdict } from '../../libs/rate-limit/src/limiter/limiter.port';
-import { RedisLimiter } from '../../libs/rate-limit/src/limiter/redis-limiter';
-import { verdictOfWindow, verdictsOf } from '../../libs/rate-limit/src/limiter/verdicts';
+import { RedisLimiter, verdictOfWindow, verdictsOf } from '../../libs/rate-limit/src/limiter/redis-limiter';
 import { consume, refund, type Consumed } from '../../libs/rate-limit/src/rate-limit.scripts';
 import type { RateLimitAlgorithm } from '../../libs/rate-limit/src/rules/rule';
 import type { Actors, Budgets, Move, ScriptCall, Step } from '../engine/protocol';

@@ -124,12 +124,12 @@ export class RateLimitService {
   }
 
   private checkOf(given: RateLimitRule | string, subject: string | undefined, { cost, limit }: CallOptions): Check {
-    const rule = this.ruleOf(given);
+    const rule = (typeof given === 'string' ? undefined : this.resolved.get(given)) ?? this.ruleOf(given);
     return {
       rule,
-      subject: checkSubject(subject),
-      limit: numberOf(rule, 'limit', limit, mostHits(rule.algorithm)),
-      cost: numberOf(rule, 'cost', cost, MAX_HITS),
+      subject: typeof subject === 'string' && subject !== '' ? subject : checkSubject(subject),
+      limit: limit === undefined && typeof rule.limit === 'number' ? rule.limit : numberOf(rule, 'limit', limit),
+      cost: cost === undefined && typeof rule.cost === 'number' ? rule.cost : numberOf(rule, 'cost', cost),
     };
   }
 
@@ -162,10 +162,10 @@ function checkSubject(subject: string | undefined): string {
   return input.refuse('subject', subject, 'text of at least 1 character');
 }
 
-function numberOf(rule: NamedRule, option: 'limit' | 'cost', given: number | undefined, max: number): number {
-  if (given !== undefined) return input.integer(option, given, 0, max);
-  const own = rule[option];
-  if (typeof own === 'number') return own;
+/** Returns the limit or cost that a call gives. @throws InvalidRateLimitInputError without one */
+function numberOf(rule: NamedRule, option: 'limit' | 'cost', given: number | undefined): number {
+  if (given !== undefined)
+    return input.integer(option, given, 0, option === 'cost' ? MAX_HITS : mostHits(rule.algorithm));
   throw input.error(
     `The ${option} of rule ${shown(rule.name)} is a function of the request. Give the ${option} in this call.`,
   );

@@ -1,7 +1,7 @@
 import { chargeOf, endOfCharged } from '../src/limiter/charges';
 import { Decision } from '../src/limiter/decision';
 import type { Check, Verdict } from '../src/limiter/limiter.port';
-import { verdictOfWindow, verdictsOf, verdictsOfWindows } from '../src/limiter/verdicts';
+import { verdictOfWindow, verdictsOf, verdictsOfWindows } from '../src/limiter/redis-limiter';
 import { ruleOf } from './support';
 
 const at = { fromMs: 10, toMs: 12 };

@@ -33,6 +33,9 @@ export class BlockCache {
     return this.refusals.size;
   }
 
+  /** True until a refusal is added, and again when none is left. A field, since each request reads it. */
+  isEmpty = true;
+
   /**
    * Returns the verdict of a cached refusal that applies to a check, with its times counted from now; undefined without
    * one.
@@ -43,7 +46,7 @@ export class BlockCache {
     if (refusal === undefined) return undefined;
     const now = this.now();
     if (now >= refusal.expiresAtMs) {
-      this.refusals.delete(id);
+      this.delete(id);
       return undefined;
     }
     // The refused request had a higher cost or a lower limit. Redis may allow this one, so Redis must decide.
@@ -60,6 +63,7 @@ export class BlockCache {
     if (expiresAtMs <= this.now()) return;
     const id = memoryId(check.rule, check.subject);
     this.refusals.delete(id);
+    this.isEmpty = false;
     this.refusals.set(id, { limit: check.limit, cost: check.cost, verdict, calledAtMs, expiresAtMs });
     if (this.refusals.size <= this.maxRefusals) return;
     for (const oldest of this.refusals.keys()) {
@@ -69,6 +73,11 @@ export class BlockCache {
   }
 
   remove(check: Pick<Check, 'rule' | 'subject'>): void {
-    this.refusals.delete(memoryId(check.rule, check.subject));
+    this.delete(memoryId(check.rule, check.subject));
+  }
+
+  private delete(id: string): void {
+    this.refusals.delete(id);
+    this.isEmpty = this.refusals.size === 0;
   }
 }

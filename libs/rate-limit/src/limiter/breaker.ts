@@ -27,13 +27,14 @@ export class Breaker {
    * and no other until a call has ended.
    */
   enter(): boolean {
-    if (!this.open) return true;
+    if (this.failures < this.threshold) return true;
     if (this.probing || this.now() < this.openUntilMs) return false;
     this.probing = true;
     return true;
   }
 
   succeeded(): void {
+    if (this.failures === 0) return;
     // This call was made before the breaker opened. Its success does not show that Redis is available now.
     if (this.open && !this.probing) return;
     const wasOpen = this.open;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type KeySpace } from 'luanest/script-registry';
 import { evenTags, spread } from '../../../internal/src';
 import type { NamedRule } from '../rules/rule';
+import { capacityOf } from './limiter.port';
 
 const MAX_PLAIN_SUBJECT = 128;
 const HASHED = 'sha256-';
@@ -26,25 +27,29 @@ export function memoryId({ algorithm, name, windowMs }: NamedRule, subject: stri
   return `${algorithm}:${windowMs}:${name.length}:${name}:${subjectPart(subject)}`;
 }
 
-interface RuleKeys {
-  readonly state: (subject: string) => string;
-  readonly penalty: (subject: string) => string;
-}
-
 /**
  * Makes the Redis keys of rules and subjects. All keys of a subject have the same hash tag, so one script can use them on a
  * Cluster. The hash tags are distributed evenly over the slots.
  */
 export class LimiterKeys {
-  private readonly tags: readonly string[];
-  private readonly rules = new WeakMap<NamedRule, (RuleKeys | undefined)[]>();
+  readonly tags: readonly string[];
+  private readonly rules = new WeakMap<NamedRule, RuleInRedis>();
 
   /** @param count number of hash tags, at least 1 */
   constructor(
-    private readonly space: KeySpace,
+    readonly space: KeySpace,
     count: number,
   ) {
     this.tags = evenTags(count);
+  }
+
+  /** Returns what the calls of a rule have in common, made at its first call. */
+  of(rule: NamedRule): RuleInRedis {
+    const known = this.rules.get(rule);
+    if (known !== undefined) return known;
+    const made = new RuleInRedis(rule, this);
+    this.rules.set(rule, made);
+    return made;
   }
 
   /** Returns the index of a subject's hash tag. Checks with the same index can be decided by one script. */
@@ -53,28 +58,77 @@ export class LimiterKeys {
   }
 
   state(rule: NamedRule, subject: string): string {
-    return this.keysOf(rule, this.tagOf(subject)).state(subjectPart(subject));
+    return this.of(rule).state(subject);
   }
 
   penalty(rule: NamedRule, subject: string): string {
-    return this.keysOf(rule, this.tagOf(subject)).penalty(subjectPart(subject));
+    return this.of(rule).penalty(subject);
+  }
+}
+
+/** Parts of the calls of one rule that do not change. */
+export class RuleInRedis {
+  /**
+   * Highest limit with which the scripts for fixed windows, which cost less than `consume`, can decide this rule; 0 if only
+   * `consume` can. `consume-fixed-window` replies with the hits and the time in one number.
+   * See DECISIONS.md: short-scripts-for-fixed-windows
+   */
+  readonly mostInWindow: number;
+  private readonly states: ((subject: string) => string)[] = [];
+  private readonly penalties: ((subject: string) => string)[] = [];
+  private text = '';
+  private textOf = -1;
+
+  constructor(
+    private readonly rule: NamedRule,
+    private readonly keys: LimiterKeys,
+  ) {
+    const isPlain = rule.algorithm === 'fixed-window' && rule.blockMs === 0 && !rule.shadow;
+    this.mostInWindow = isPlain ? Math.floor(Number.MAX_SAFE_INTEGER / (rule.windowMs + 1)) - 1 : 0;
   }
 
-  private keysOf(rule: NamedRule, tag: number): RuleKeys {
-    let byTag = this.rules.get(rule);
-    if (byTag === undefined) {
-      byTag = new Array<RuleKeys | undefined>(this.tags.length).fill(undefined);
-      this.rules.set(rule, byTag);
-    }
-    return (byTag[tag] ??= this.makeKeys(rule, tag));
+  /** Returns true if the scripts for fixed windows can decide a check of this rule. */
+  fits(limit: number, cost: number): boolean {
+    return cost > 0 && cost <= limit && limit <= this.mostInWindow;
   }
 
-  private makeKeys(rule: NamedRule, tag: number): RuleKeys {
-    const tagged = this.space.tag(this.tags[tag] as string);
+  /** Returns the key of a subject's counter. */
+  state(subject: string): string {
+    const { name, algorithm, windowMs } = this.rule;
+    const tag = this.keys.tags.length === 1 ? 0 : this.keys.tagOf(subject);
     // The window is part of the key, because two versions of an app may run at the same time with different windows. With one
     // key, the version with the shorter window would shorten the windows of the other.
     // See DECISIONS.md: window-is-part-of-the-key
-    const state = tagged.series(rule.algorithm, rule.name, String(rule.windowMs));
-    return { state, penalty: tagged.series('penalty', rule.name) };
+    const keyOf = (this.states[tag] ??= this.tagged(tag).series(algorithm, name, String(windowMs)));
+    return keyOf(subjectPart(subject));
   }
+
+  /** Returns the key of a subject's blocks. */
+  penalty(subject: string): string {
+    const tag = this.keys.tagOf(subject);
+    const keyOf = (this.penalties[tag] ??= this.tagged(tag).series('penalty', this.rule.name));
+    return keyOf(subjectPart(subject));
+  }
+
+  /** Returns the rule with a limit as text, in the format that consume.lua describes. */
+  parameters(limit: number): string {
+    if (limit !== this.textOf) {
+      const { rule } = this;
+      const mode = rule.shadow ? 'shadow' : rule.freshAfterBlock ? 'fresh' : '';
+      const capacity = capacityOf({ rule, limit });
+      this.text = [rule.algorithm, limit, rule.windowMs, capacity, mode, penaltyOf(rule)].join(':');
+      this.textOf = limit;
+    }
+    return this.text;
+  }
+
+  private tagged(tag: number): ReturnType<KeySpace['tag']> {
+    return this.keys.space.tag(this.keys.tags[tag] as string);
+  }
+}
+
+function penaltyOf({ blockMs, blockEscalation }: NamedRule): string {
+  if (blockMs === 0) return '';
+  const { factor = 1, maxMs = blockMs, memoryMs = 0 } = blockEscalation ?? {};
+  return [blockMs, factor, maxMs, memoryMs].join(':');
 }

@@ -89,7 +89,7 @@ export interface Limiter {
 /**
  * Returns the most hits that a rule allows at once: the burst of a token bucket, else the limit. With a limit of 0, returns 0.
  */
-export function capacityOf({ rule, limit }: Check): number {
+export function capacityOf({ rule, limit }: Pick<Check, 'rule' | 'limit'>): number {
   return limit === 0 ? 0 : (rule.burst ?? limit);
 }
 

@@ -1,19 +1,18 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { Steps, time } from '../../../internal/src';
-import { block, consume, consumeFixedWindow, consumeFixedWindows, refund, reset } from '../rate-limit.scripts';
+import {
+  block,
+  consume,
+  consumeFixedWindow,
+  consumeFixedWindows,
+  refund,
+  reset,
+  type Consumed,
+} from '../rate-limit.scripts';
 import type { NamedRule } from '../rules/rule';
 import { chargeOf, endOfCharged } from './charges';
 import { LimiterKeys } from './keys';
-import {
-  capacityOf,
-  type Budget,
-  type ChargedHits,
-  type Check,
-  type Limiter,
-  type Verdict,
-  type Verdicts,
-} from './limiter.port';
-import { verdictOfWindow, verdictsOf, verdictsOfWindows } from './verdicts';
+import type { Budget, ChargedHits, Check, Limiter, Span, Verdict, Verdicts } from './limiter.port';
 
 const CLUSTER_TAGS = 32;
 
@@ -37,17 +36,19 @@ export class RedisLimiter implements Limiter {
   }
 
   consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> {
-    const first = checks[0] as Check;
-    if (checks.length === 1) {
-      return charge && isPlain(first) ? this.consumeFixedWindow(first, budget) : this.run(checks, charge, budget);
-    }
-    const tag = this.keys.tagOf(first.subject);
-    if (checks.every(({ subject }) => this.keys.tagOf(subject) === tag)) {
-      return charge && checks.every(isPlain)
-        ? this.consumeFixedWindows(checks, budget)
-        : this.run(checks, charge, budget);
-    }
-    return this.consumeAcrossTags(checks, charge, budget);
+    const check = checks[0] as Check;
+    if (checks.length > 1) return this.consumeSeveral(checks, charge, budget);
+    const { rule, subject, limit, cost } = check;
+    const known = this.keys.of(rule);
+    if (!charge || !known.fits(limit, cost)) return this.run(checks, charge, budget);
+    const input = { keys: { counter: known.state(subject) }, args: { limit, windowMs: rule.windowMs, cost } };
+    return this.registry
+      .run(consumeFixedWindow, input, budget)
+      .then((reply) =>
+        reply === 0
+          ? this.run(checks, true, budget)
+          : verdictOfWindow(check, reply, { fromMs: budget.calledAtMs, toMs: this.now() }),
+      );
   }
 
   async refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]> {
@@ -65,7 +66,11 @@ export class RedisLimiter implements Limiter {
     if (found.length === 0) return;
     const states = found.map(({ item: { check } }) => this.keys.state(check.rule, check.subject));
     const texts = charges.filter((charge) => charge !== undefined).map(String);
-    const rules = found.flatMap(({ item: { check } }, n) => [textOf(check), String(check.cost), texts[n] as string]);
+    const rules = found.flatMap(({ item: { check } }, n) => [
+      this.keys.of(check.rule).parameters(check.limit),
+      String(check.cost),
+      texts[n] as string,
+    ]);
     const refunded = await this.registry.run(refund, { keys: { states }, args: { rules } }, { deadlineMs });
     for (const [n, { at }] of found.entries()) given[at] = refunded[n] ?? 0;
   }
@@ -104,27 +109,22 @@ export class RedisLimiter implements Limiter {
     return charges;
   }
 
-  private consumeFixedWindow(check: Check, budget: Budget): Promise<Verdicts> {
-    const { rule, subject, limit, cost } = check;
-    const input = { keys: { counter: this.keys.state(rule, subject) }, args: { limit, windowMs: rule.windowMs, cost } };
-    return this.registry
-      .run(consumeFixedWindow, input, budget)
-      .then((reply) =>
-        reply === 0
-          ? this.run([check], true, budget)
-          : verdictOfWindow(check, reply, { fromMs: budget.calledAtMs, toMs: this.now() }),
-      );
-  }
-
-  private consumeFixedWindows(checks: readonly Check[], budget: Budget): Promise<Verdicts> {
+  private consumeSeveral(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> {
+    const tag = this.keys.tagOf((checks[0] as Check).subject);
+    if (checks.some(({ subject }) => this.keys.tagOf(subject) !== tag)) {
+      return this.consumeAcrossTags(checks, charge, budget);
+    }
+    if (!charge || !checks.every(({ rule, limit, cost }) => this.keys.of(rule).fits(limit, cost))) {
+      return this.run(checks, charge, budget);
+    }
     const counters = checks.map(({ rule, subject }) => this.keys.state(rule, subject));
     const rules = checks.flatMap(({ rule, limit, cost }) => [limit, rule.windowMs, cost]);
     return this.registry
       .run(consumeFixedWindows, { keys: { counters }, args: { rules } }, budget)
-      .then((windows) =>
-        windows === 0
+      .then((reply) =>
+        reply === 0
           ? this.run(checks, true, budget)
-          : verdictsOfWindows(checks, windows, { fromMs: budget.calledAtMs, toMs: this.now() }),
+          : verdictsOfWindows(checks, reply, { fromMs: budget.calledAtMs, toMs: this.now() }),
       );
   }
 
@@ -132,8 +132,9 @@ export class RedisLimiter implements Limiter {
     const keys: string[] = [];
     const rules: string[] = [];
     for (const check of checks) {
-      keys.push(this.keys.state(check.rule, check.subject), this.keys.penalty(check.rule, check.subject));
-      rules.push(textOf(check), String(check.cost));
+      const known = this.keys.of(check.rule);
+      keys.push(known.state(check.subject), known.penalty(check.subject));
+      rules.push(known.parameters(check.limit), String(check.cost));
     }
     const args = { charge: charge ? 1 : 0, rules };
     return this.registry.run(consume, { keys: { keys }, args }, budget).then(verdictsOf);
@@ -182,28 +183,43 @@ function withoutCharge(verdict: Verdict, cost: number): Verdict {
   return used > 0 ? { ...verdict, used } : { ...verdict, used, resetMs: 0, nextMs: 0 };
 }
 
-/**
- * Returns true if the scripts for fixed windows, which cost less than `consume`, can decide a check.
- * See DECISIONS.md: short-scripts-for-fixed-windows
- */
-function isPlain({ rule, limit, cost }: Check): boolean {
-  if (rule.algorithm !== 'fixed-window' || rule.blockMs !== 0 || rule.shadow || cost === 0 || cost > limit)
-    return false;
-  // `consume-fixed-window` replies with the hits and the time in one number.
-  return (limit + 1) * (rule.windowMs + 1) <= Number.MAX_SAFE_INTEGER;
+/** Returns the verdicts of a reply of `consume`. */
+export function verdictsOf(decisions: Consumed): Verdicts {
+  const at = decisions[1] as number;
+  const rules: Verdict[] = [];
+  for (let i = 2; i < decisions.length; i += 4) {
+    const [verdict, used, resetMs, nextMs] = decisions.slice(i, i + 4) as [number, number, number, number];
+    rules.push({ verdict, used, resetMs, retryMs: verdict === 0 ? 0 : nextMs, nextMs, at });
+  }
+  return { allowed: decisions[0] === 1, rules };
 }
 
-/** Returns the parameters of a rule as text, in the format that consume.lua describes. */
-function textOf(check: Check): string {
-  const { rule, limit } = check;
-  const mode = rule.shadow ? 'shadow' : rule.freshAfterBlock ? 'fresh' : '';
-  return [rule.algorithm, limit, rule.windowMs, capacityOf(check), mode, penaltyOf(rule)].join(':');
+/** Returns the verdict of a reply of `consumeFixedWindow`. */
+export function verdictOfWindow(
+  { rule: { windowMs } }: Check,
+  reply: number | readonly [used: number, resetMs: number],
+  at: Span,
+): Verdicts {
+  if (typeof reply === 'number') {
+    const resetMs = reply % (windowMs + 1);
+    const used = (reply - resetMs) / (windowMs + 1);
+    return { allowed: true, rules: [{ verdict: 0, used, resetMs, retryMs: 0, nextMs: resetMs, at }] };
+  }
+  const [used, resetMs] = reply;
+  return { allowed: false, rules: [{ verdict: 1, used, resetMs, retryMs: resetMs, nextMs: resetMs, at }] };
 }
 
-function penaltyOf({ blockMs, blockEscalation }: NamedRule): string {
-  if (blockMs === 0) return '';
-  const { factor = 1, maxMs = blockMs, memoryMs = 0 } = blockEscalation ?? {};
-  return [blockMs, factor, maxMs, memoryMs].join(':');
+/** Returns the verdicts of a reply of `consumeFixedWindows`, which charged all checks or none of them. */
+export function verdictsOfWindows(checks: readonly Check[], windows: readonly number[], at: Span): Verdicts {
+  const allowed = checks.every(({ limit }, i) => (windows[2 * i] as number) <= limit);
+  const rules = checks.map(({ limit, cost }, i): Verdict => {
+    const [withOwn, leftMs] = [windows[2 * i] as number, windows[2 * i + 1] as number];
+    const over = withOwn > limit;
+    const used = allowed ? withOwn : withOwn - cost;
+    const resetMs = used > 0 ? leftMs : 0;
+    return { verdict: over ? 1 : 0, used, resetMs, retryMs: over ? leftMs : 0, nextMs: over ? leftMs : resetMs, at };
+  });
+  return { allowed, rules };
 }
 
 /** An item of an array, and its index there. */

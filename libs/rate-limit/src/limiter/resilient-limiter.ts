@@ -65,13 +65,19 @@ export class ResilientLimiter {
    */
   decide(checks: readonly Check[], charge: boolean): Promise<Decision> {
     if (checks.length === 0) return Promise.resolve(Decision.without('none', true));
-    const cached = this.cachedRefusal(checks);
+    const cached = this.cache === undefined || this.cache.isEmpty ? undefined : this.cachedRefusal(checks, this.cache);
     if (cached !== undefined) return Promise.resolve(published(cached, checks, charge));
     if (!this.breaker.enter()) return Promise.resolve(this.withoutRedis(checks, charge, BREAKER_OPEN));
+    let deadlineMs = Infinity;
+    for (const { rule } of checks) deadlineMs = Math.min(deadlineMs, rule.deadlineMs ?? this.options.deadlineMs);
     const calledAtMs = this.clocks.monotonicMs();
-    const budget = { calledAtMs, startedAtMs: time.measuredAt(calledAtMs), deadlineMs: this.deadlineOf(checks) };
+    const budget = { calledAtMs, startedAtMs: time.measuredAt(calledAtMs), deadlineMs };
     return this.limiter.consume(checks, charge, budget).then(
-      (verdicts) => this.succeeded(checks, charge, verdicts, calledAtMs),
+      (verdicts) => {
+        this.breaker.succeeded();
+        if (!verdicts.allowed && this.cache) this.keepRefusals(checks, verdicts, calledAtMs, this.cache);
+        return published(new Decision('redis', checks, verdicts, charge), checks, charge);
+      },
       (error: unknown) => this.failed(checks, charge, error),
     );
   }
@@ -121,9 +127,7 @@ export class ResilientLimiter {
     return Math.max(MIN_ADMIN_DEADLINE_MS, this.options.deadlineMs);
   }
 
-  private cachedRefusal(checks: readonly Check[]): Decision | undefined {
-    const { cache } = this;
-    if (cache === undefined || cache.size === 0) return undefined;
+  private cachedRefusal(checks: readonly Check[], cache: BlockCache): Decision | undefined {
     for (const check of checks) {
       const verdict = enforced(check) ? cache.find(check) : undefined;
       if (verdict) return new Decision('cache', [check], { allowed: false, rules: [verdict] }, false, false, checks);
@@ -131,15 +135,11 @@ export class ResilientLimiter {
     return undefined;
   }
 
-  private succeeded(checks: readonly Check[], charge: boolean, verdicts: Verdicts, calledAtMs: number): Decision {
-    this.breaker.succeeded();
-    if (!verdicts.allowed) {
-      for (const [i, verdict] of verdicts.rules.entries()) {
-        const check = checks[i] as Check;
-        if (verdict.verdict > 0 && enforced(check)) this.cache?.add(check, verdict, calledAtMs);
-      }
+  private keepRefusals(checks: readonly Check[], { rules }: Verdicts, calledAtMs: number, cache: BlockCache): void {
+    for (const [i, verdict] of rules.entries()) {
+      const check = checks[i] as Check;
+      if (verdict.verdict > 0 && enforced(check)) cache.add(check, verdict, calledAtMs);
     }
-    return published(new Decision('redis', checks, verdicts, charge), checks, charge);
   }
 
   private failed(checks: readonly Check[], charge: boolean, error: unknown): Decision {
@@ -150,14 +150,6 @@ export class ResilientLimiter {
     }
     this.breaker.failed();
     return this.withoutRedis(checks, charge, error);
-  }
-
-  private deadlineOf(checks: readonly Check[]): number {
-    let deadlineMs = Infinity;
-    for (let i = 0; i < checks.length; i++) {
-      deadlineMs = Math.min(deadlineMs, (checks[i] as Check).rule.deadlineMs ?? this.options.deadlineMs);
-    }
-    return deadlineMs;
   }
 
   /** Decides by the strictest policy of the rules: `deny` (of a shadow rule ignored), then `local`, then `allow`. */
