@@ -75,6 +75,19 @@ export function startDelayProxy(target, delayMs) {
   return startServer('delay-proxy.mjs', ['--target', String(target), '--delay', String(delayMs)]);
 }
 
+/**
+ * Connects a client of node-redis, which writes the commands of a turn of the event loop together. Its default `timeout` would
+ * give each command an AbortSignal and a timer, which ioredis does not.
+ */
+export function connectNodeRedis(port, database = 0) {
+  const { createClient } = createRequire(import.meta.url)('redis');
+  return createClient({
+    socket: { host: '127.0.0.1', port },
+    database,
+    commandOptions: { timeout: undefined },
+  }).connect();
+}
+
 /** Makes `calls` calls, `inFlight` of them at a time. Returns calls per second, and Node's CPU time per call in µs. */
 export async function measure(call, calls, inFlight) {
   let next = 0;
@@ -197,5 +210,26 @@ export async function redisUsage(admin) {
     cpuMicros: 1e6 * sum(/used_cpu_(?:user|sys)_main_thread:([\d.]+)/g),
     scriptMicros: sum(/cmdstat_eval(?:sha)?:calls=\d+,usec=(\d+)/g),
     commands: sum(/total_commands_processed:(\d+)/g),
+  };
+}
+
+/** Figures of costOf: the end of the cases' names, the unit, and whether lower is better. */
+export const COSTS = {
+  perSecond: ['', 'calls/s', false],
+  nodeMicros: ['-node-cpu', 'µs Node CPU/call', true],
+  redisMicros: ['-redis-cpu', 'µs Redis CPU/call', true],
+  scriptMicros: ['-redis-time', 'µs EVALSHA/call', true],
+};
+
+/** What a call costs Redis and Node, if `make` makes `calls` of them, and returns what `measure` returns. */
+export async function costOf(admin, calls, make) {
+  const before = await redisUsage(admin);
+  const { perSecond, cpuMicros } = await make();
+  const after = await redisUsage(admin);
+  return {
+    perSecond,
+    nodeMicros: cpuMicros,
+    redisMicros: (after.cpuMicros - before.cpuMicros) / calls,
+    scriptMicros: (after.scriptMicros - before.scriptMicros) / calls,
   };
 }

@@ -1,23 +1,22 @@
-// The calls that the benches lone and fleet make: each operation of luanest, of the library that a Nest app would use instead,
-// and of the smallest script of the same job, sent by EVALSHA.
+// The calls that the benches of single operations make: each operation of luanest, of the library that a Nest app would use
+// instead, and of the smallest script of the same job, sent by EVALSHA.
 import { randomUUID } from 'node:crypto';
 import { subscribe } from 'node:diagnostics_channel';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { connectNodeRedis } from './harness.mjs';
 
 const require = createRequire(import.meta.url);
-const { Module } = require('@nestjs/common');
-const { NestFactory } = require('@nestjs/core');
-const { RateLimiterRedis, RateLimiterUnion } = require('rate-limiter-flexible');
-const { default: Redlock } = await import('redlock');
-const lib = (name) => require(`../dist/libs/${name}/src/index.js`);
-const { ScriptRegistryModule } = lib('script-registry');
-const { RATE_LIMIT_CHANNELS, RateLimitModule, RateLimitService } = lib('rate-limit');
-const { OnceModule, OnceService } = lib('once');
-const { ReadRewardModule, ReadRewardService } = lib('read-reward');
-const { LockModule, LockService } = lib('lock');
-const { RedPacketModule, RedPacketService } = lib('red-packet');
-const { DelayedTaskModule, DelayedTaskService } = lib('delayed-task');
-const { StreamConsumerModule, StreamConsumerService } = lib('stream-consumer');
+
+/** The checkout whose build is measured if no other one is named. */
+export const HERE = fileURLToPath(new URL('..', import.meta.url));
+
+/** What a tree's own libs would load: `load` a package, `lib` a built lib. */
+export function treeOf(tree) {
+  const load = createRequire(join(tree, 'bench', 'operations.mjs'));
+  return { load, lib: (name) => load(`../dist/libs/${name}/src/index.js`) };
+}
 
 /** Subjects and names are used in turn, so that after the warm-up their keys exist, as those of a running app do. */
 const SUBJECTS = 1_000;
@@ -69,9 +68,17 @@ return cjson.encode({ code = '0', amount = packet['amount'], redPacketId = packe
   publish: "return redis.call('xadd', KEYS[1], '*', 'payload', ARGV[1])",
 };
 
-async function openLuanest(client) {
+async function openLuanest(client, { load, lib }) {
+  const { ScriptRegistryModule } = lib('script-registry');
+  const { RATE_LIMIT_CHANNELS, RateLimitModule, RateLimitService } = lib('rate-limit');
+  const { OnceModule, OnceService } = lib('once');
+  const { ReadRewardModule, ReadRewardService } = lib('read-reward');
+  const { LockModule, LockService } = lib('lock');
+  const { RedPacketModule, RedPacketService } = lib('red-packet');
+  const { DelayedTaskModule, DelayedTaskService } = lib('delayed-task');
+  const { StreamConsumerModule, StreamConsumerService } = lib('stream-consumer');
   class App {}
-  Module({
+  load('@nestjs/common').Module({
     imports: [
       ScriptRegistryModule.forRoot({ client, preload: 'required', deadlineMs: DEADLINE_MS }),
       RateLimitModule.forRoot({ deadlineMs: DEADLINE_MS }),
@@ -83,12 +90,22 @@ async function openLuanest(client) {
       StreamConsumerModule.forRoot({}),
     ],
   })(App);
-  const app = await NestFactory.createApplicationContext(App, { logger: false });
+  const app = await load('@nestjs/core').NestFactory.createApplicationContext(App, { logger: false });
   // A decision that was made without Redis is not compared.
   subscribe(RATE_LIMIT_CHANNELS.redisFailed, ({ error }) => {
     throw new Error(`Redis did not decide: ${error.message}`);
   });
-  return app;
+  const services = {
+    limits: RateLimitService,
+    once: OnceService,
+    rewards: ReadRewardService,
+    locks: LockService,
+    packets: RedPacketService,
+    tasks: DelayedTaskService,
+    streams: StreamConsumerService,
+  };
+  for (const [name, token] of Object.entries(services)) services[name] = app.get(token);
+  return { ...services, close: () => app.close() };
 }
 
 const payload = (i) => ({ order: `order-${i}`, amountCents: i });
@@ -98,16 +115,7 @@ function won(outcome, expected) {
 }
 
 /** The calls of luanest; each gets a number that no earlier call had. */
-function luanestCalls(app, id) {
-  const [limits, once, rewards, locks, packets, tasks, streams] = [
-    RateLimitService,
-    OnceService,
-    ReadRewardService,
-    LockService,
-    RedPacketService,
-    DelayedTaskService,
-    StreamConsumerService,
-  ].map((token) => app.get(token));
+function luanestCalls({ limits, once, rewards, locks, packets, tasks, streams }, id) {
   const rules = [1, 2, 3].map((n) => ({ name: `rule-${n}`, limit: LIMIT, windowMs: HOUR_MS }));
   return {
     limit: (i) => limits.consume(rules[0], id(i % SUBJECTS)),
@@ -125,80 +133,154 @@ function luanestCalls(app, id) {
 /** Of five reads of a user one is a repeat, and none is too many: a service that knows a full user asks Redis no more. */
 const ITEMS = ['article-1', 'article-2', 'article-3', 'article-1', 'article-4'];
 
-async function plainCalls(client, id) {
+/** EVALSHA by ioredis. */
+async function ioredisSender(client) {
   const shas = {};
   for (const [name, source] of Object.entries(SCRIPTS)) shas[name] = await client.script('LOAD', source);
-  const send = (name, keys, ...args) => client.evalsha(shas[name], keys.length, ...keys, ...args);
+  return (name, keys, ...args) => client.evalsha(shas[name], keys.length, ...keys, ...args);
+}
+
+/** EVALSHA by node-redis. */
+async function nodeRedisSender(client) {
+  const shas = {};
+  for (const [name, source] of Object.entries(SCRIPTS)) shas[name] = await client.scriptLoad(source);
+  return (name, keys, ...args) => client.evalSha(shas[name], { keys, arguments: args });
+}
+
+const [LIMIT_TEXT, HOUR_SECONDS_TEXT] = [String(LIMIT), String(HOUR_MS / 1_000)];
+const [LEASE_TEXT, DAY_TEXT, REWARDS_TEXT] = [String(LEASE_MS), String(24 * HOUR_MS), String(REWARDS)];
+
+/**
+ * The calls of the scripts.
+ *
+ * @param send sends a script; all arguments are texts, because node-redis takes no numbers
+ * @param pool hash tag of what users grab from
+ */
+function plainCalls(send, id, pool) {
+  const grabKeys = ['users', 'pool', 'payouts'].map((name) => `{${pool}}:${name}`);
   return {
-    limit: (i) => send('limit', [`limit:${id(i % SUBJECTS)}`], LIMIT, HOUR_MS / 1_000),
+    limit: (i) => send('limit', [`limit:${id(i % SUBJECTS)}`], LIMIT_TEXT, HOUR_SECONDS_TEXT),
     'limit-3': (i) => {
       const keys = [1, 2, 3].map((n) => `limit:{${id(i % SUBJECTS)}}:${n}`);
-      return send('limit3', keys, LIMIT, HOUR_MS / 1_000);
+      return send('limit3', keys, LIMIT_TEXT, HOUR_SECONDS_TEXT);
     },
-    first: (i) => send('first', [`first:${id(i >> 1)}`], 20),
+    first: (i) => send('first', [`first:${id(i >> 1)}`], '20'),
     'once-run': async (i) => {
-      await send('claim', [`run:${id(i)}`], randomUUID(), LEASE_MS);
-      return send('confirm', [`run:${id(i)}`], 'done', 24 * HOUR_MS);
+      await send('claim', [`run:${id(i)}`], randomUUID(), LEASE_TEXT);
+      return send('confirm', [`run:${id(i)}`], 'done', DAY_TEXT);
     },
-    record: (i) => send('record', [`read:${id(Math.floor(i / 5))}`], ITEMS[i % 5], REWARDS),
+    record: (i) => send('record', [`read:${id(Math.floor(i / 5))}`], ITEMS[i % 5], REWARDS_TEXT),
     'lock-pair': async (i) => {
       const token = randomUUID();
-      await send('acquire', [`lock:${id(i % SUBJECTS)}`], token, LEASE_MS);
+      await send('acquire', [`lock:${id(i % SUBJECTS)}`], token, LEASE_TEXT);
       return send('release', [`lock:${id(i % SUBJECTS)}`], token);
     },
-    grab: async (i) => won(JSON.parse(await send('grab', ['{a}:users', '{a}:pool', '{a}:payouts'], id(i))).code, '0'),
-    schedule: (i) =>
-      send('schedule', ['{t}:due', '{t}:tasks'], randomUUID(), Date.now() + HOUR_MS, JSON.stringify(payload(i))),
+    grab: async (i) => won(JSON.parse(await send('grab', grabKeys, id(i))).code, '0'),
+    schedule: (i) => {
+      const due = String(Date.now() + HOUR_MS);
+      return send('schedule', ['{t}:due', '{t}:tasks'], randomUUID(), due, JSON.stringify(payload(i)));
+    },
     publish: (i) => send('publish', ['stream:orders'], JSON.stringify(payload(i))),
   };
 }
 
-function peerCalls(client, id) {
-  const limiters = [1, 2, 3].map(
-    (n) =>
-      new RateLimiterRedis({ storeClient: client, keyPrefix: `rule-${n}`, points: LIMIT, duration: HOUR_MS / 1_000 }),
-  );
-  const union = new RateLimiterUnion(...limiters);
-  const redlock = new Redlock([client], { retryCount: 0 });
-  return {
-    limit: ['rate-limiter-flexible', (i) => limiters[0].consume(id(i % SUBJECTS))],
-    'limit-3': ['rate-limiter-flexible', (i) => union.consume(id(i % SUBJECTS))],
-    'lock-pair': ['redlock', async (i) => (await redlock.acquire([id(i % SUBJECTS)], LEASE_MS)).release()],
-  };
+/** Fills what users grab from with the scripts. */
+async function fillPool(push, pool, packets) {
+  for (let from = 0; from < packets; from += 10_000) {
+    const chunk = Array.from({ length: 10_000 }, (_, i) => ({ redPacketId: String(from + i), amount: '1.00' }));
+    await push(
+      `{${pool}}:pool`,
+      chunk.map((packet) => JSON.stringify(packet)),
+    );
+  }
 }
 
+function limitersOf(storeClient, options = {}) {
+  const { RateLimiterRedis } = require('rate-limiter-flexible');
+  const both = { storeClient, points: LIMIT, duration: HOUR_MS / 1_000, ...options };
+  return [1, 2, 3].map((n) => new RateLimiterRedis({ ...both, keyPrefix: `rule-${n}` }));
+}
+
+/** Ends of the names of contenders on node-redis; the others are on ioredis. */
+const ON_NODE_REDIS = ' on node-redis';
+
 /**
- * Opens all operations on one server, each contender on a client of its own.
+ * How a contender is opened on a client of its own: its calls by operation; `stock`, if what users grab from is its own; `close`,
+ * if there is more to close than the client.
+ */
+const CONTENDERS = {
+  luanest: async ({ ioredis, id, tree }) => {
+    const services = await openLuanest(ioredis(), tree);
+    const stock = (activityId, packets) => services.packets.create({ activityId, totalCents: packets * 100, packets });
+    return { calls: luanestCalls(services, id), stock, close: services.close };
+  },
+  'rate-limiter-flexible': ({ ioredis, id }) => {
+    const limiters = limitersOf(ioredis());
+    const { RateLimiterUnion } = require('rate-limiter-flexible');
+    const union = new RateLimiterUnion(...limiters);
+    const calls = {
+      limit: (i) => limiters[0].consume(id(i % SUBJECTS)),
+      'limit-3': (i) => union.consume(id(i % SUBJECTS)),
+    };
+    return { calls };
+  },
+  redlock: async ({ ioredis, id }) => {
+    const { default: Redlock } = await import('redlock');
+    const redlock = new Redlock([ioredis()], { retryCount: 0 });
+    return { calls: { 'lock-pair': async (i) => (await redlock.acquire([id(i % SUBJECTS)], LEASE_MS)).release() } };
+  },
+  plain: async ({ ioredis, id }) => {
+    const client = ioredis();
+    const stock = (_, packets) => fillPool((key, texts) => client.rpush(key, ...texts), 'a', packets);
+    return { calls: plainCalls(await ioredisSender(client), id, 'a'), stock };
+  },
+  [`rate-limiter-flexible${ON_NODE_REDIS}`]: async ({ nodeRedis, id }) => {
+    const [limiter] = limitersOf(await nodeRedis(), { useRedisPackage: true });
+    return { calls: { limit: (i) => limiter.consume(id(i % SUBJECTS)) } };
+  },
+  [`plain${ON_NODE_REDIS}`]: async ({ nodeRedis, id }) => {
+    const client = await nodeRedis();
+    const { limit, 'lock-pair': lockPair, grab } = plainCalls(await nodeRedisSender(client), id, 'n');
+    const stock = (_, packets) => fillPool((key, texts) => client.rPush(key, texts), 'n', packets);
+    return { calls: { limit, 'lock-pair': lockPair, grab }, stock };
+  },
+};
+
+/** Names of the contenders. */
+export const ON_IOREDIS = Object.keys(CONTENDERS).filter((name) => !name.endsWith(ON_NODE_REDIS));
+export const ALL = Object.keys(CONTENDERS);
+
+/**
+ * Opens operations on one server, each contender on a client of its own.
  *
- * @param Redis class of the clients
- * @param prefix beginning of all ids, different in each process
+ * @param options `client`: package of the clients that are no node-redis; `db`; `prefix`: beginning of all ids, different in each
+ *   process; `tree`: checkout whose build of luanest is opened; `contenders`: names
  * @returns `operations`: callers by contender, by operation; `stock`: functions that fill what users grab from, by contender; `close`
  */
-export async function openOperations(Redis, port, prefix = 'id') {
-  const [own, plain, peer] = [1, 2, 3].map(() => new Redis(port, '127.0.0.1'));
-  const id = (i) => `${prefix}-${i}`;
-  const app = await openLuanest(own);
-  const [ours, scripts, peers] = [luanestCalls(app, id), await plainCalls(plain, id), peerCalls(peer, id)];
-  const operations = {};
-  for (const [name, luanest] of Object.entries(ours)) {
-    const [library, call] = peers[name] ?? [];
-    operations[name] = { luanest, ...(library && { [library]: call }), plain: scripts[name] };
-  }
-  return {
-    operations,
-    stock: {
-      luanest: (activityId, packets) =>
-        app.get(RedPacketService).create({ activityId, totalCents: packets * 100, packets }),
-      plain: async (_, packets) => {
-        for (let from = 0; from < packets; from += 10_000) {
-          const chunk = Array.from({ length: 10_000 }, (_, i) => ({ redPacketId: String(from + i), amount: '1.00' }));
-          await plain.rpush('{a}:pool', ...chunk.map((packet) => JSON.stringify(packet)));
-        }
-      },
-    },
-    close: async () => {
-      await app.close();
-      for (const client of [own, plain, peer]) client.disconnect();
-    },
+export async function openOperations(port, options = {}) {
+  const { client = 'ioredis', db = 0, prefix = 'id', tree = HERE, contenders = ON_IOREDIS } = options;
+  const opened = treeOf(tree);
+  const closers = [];
+  const ioredis = () => {
+    const { Redis } = opened.load(client);
+    const redis = new Redis(port, '127.0.0.1', { db });
+    closers.push(() => redis.disconnect());
+    return redis;
   };
+  const nodeRedis = async () => {
+    const redis = await connectNodeRedis(port, db);
+    closers.push(() => redis.destroy());
+    return redis;
+  };
+  const [operations, stock] = [{}, {}];
+  for (const name of contenders) {
+    const contender = await CONTENDERS[name]({ ioredis, nodeRedis, id: (i) => `${prefix}-${i}`, tree: opened });
+    for (const [operation, call] of Object.entries(contender.calls)) (operations[operation] ??= {})[name] = call;
+    if (contender.stock) stock[name] = contender.stock;
+    if (contender.close) closers.unshift(contender.close);
+  }
+  const close = async () => {
+    for (const end of closers) await end();
+  };
+  return { operations, stock, close };
 }

@@ -2,11 +2,19 @@
 // the guard compared with throttler's guard on the same route.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createRequire } from 'node:module';
-import { measure, measureRoute, rounds, row, startCluster, startRedis, startServer } from './harness.mjs';
+import {
+  connectNodeRedis,
+  measure,
+  measureRoute,
+  rounds,
+  row,
+  startCluster,
+  startRedis,
+  startServer,
+} from './harness.mjs';
 
 const require = createRequire(import.meta.url);
 const { Cluster, Redis } = require('ioredis');
-const { createClient } = require('redis');
 const { RateLimiterRedis } = require('rate-limiter-flexible');
 const { ThrottlerStorageRedisService } = require('@nest-lab/throttler-storage-redis');
 const { RedisThrottlerStorage } = require('@nestjs-redis/throttler-storage');
@@ -56,7 +64,7 @@ async function benchService(add) {
   const server = await startRedis();
   const clients = Array.from({ length: 4 }, () => new Redis(server.port, '127.0.0.1'));
   const [admin, own, first, second] = clients;
-  const nodeRedis = await createClient({ url: `redis://127.0.0.1:${server.port}` }).connect();
+  const nodeRedis = await connectNodeRedis(server.port);
   const service = await openService(own);
   const callers = {
     luanest: service.consume,
