@@ -213,7 +213,7 @@ export async function redisUsage(admin) {
   };
 }
 
-/** Figures of costOf: the end of the cases' names, the unit, and whether lower is better. */
+/** The numbers of costOf: the end of the cases' names, the unit, and whether lower is better. */
 export const COSTS = {
   perSecond: ['', 'calls/s', false],
   nodeMicros: ['-node-cpu', 'µs Node CPU/call', true],
@@ -221,7 +221,7 @@ export const COSTS = {
   scriptMicros: ['-redis-time', 'µs EVALSHA/call', true],
 };
 
-/** What a call costs Redis and Node, if `make` makes `calls` of them, and returns what `measure` returns. */
+/** Measures the cost of a call for Redis and Node, if `make` makes `calls` of them, and returns what `measure` returns. */
 export async function costOf(admin, calls, make) {
   const before = await redisUsage(admin);
   const { perSecond, cpuMicros } = await make();

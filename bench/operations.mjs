@@ -6,13 +6,14 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { connectNodeRedis } from './harness.mjs';
+import { definedBy, fillPool as fillRegistryPool, openRegistry } from './scripts.mjs';
 
 const require = createRequire(import.meta.url);
 
 /** The checkout whose build is measured if no other one is named. */
 export const HERE = fileURLToPath(new URL('..', import.meta.url));
 
-/** What a tree's own libs would load: `load` a package, `lib` a built lib. */
+/** Loads from a tree: `load` a package as its own libs would, `lib` a built lib. */
 export function treeOf(tree) {
   const load = createRequire(join(tree, 'bench', 'operations.mjs'));
   return { load, lib: (name) => load(`../dist/libs/${name}/src/index.js`) };
@@ -246,9 +247,25 @@ const CONTENDERS = {
   },
 };
 
+/** The calls of script-registry.bench.mjs. Half of 100,000 are refused. */
+async function openRegistryCalls({ ioredis, tree }) {
+  const scripts = definedBy(tree.lib('script-registry'));
+  const client = ioredis();
+  const { count, grab, close } = await openRegistry(client, tree, scripts);
+  const calls = {
+    limiter: (i) => count(scripts.limiter, i, 5),
+    'limiter-varied': (i) => count(scripts.limiter, i, 5 + (i % 7)),
+    window: (i) => count(scripts.window, i, 5),
+    'script-grab': grab,
+  };
+  return { calls, stock: (_, packets) => fillRegistryPool(client, packets), close };
+}
+
 /** Names of the contenders. */
 export const ON_IOREDIS = Object.keys(CONTENDERS).filter((name) => !name.endsWith(ON_NODE_REDIS));
 export const ALL = Object.keys(CONTENDERS);
+
+const openers = { ...CONTENDERS, registry: openRegistryCalls };
 
 /**
  * Opens operations on one server, each contender on a client of its own.
@@ -274,7 +291,7 @@ export async function openOperations(port, options = {}) {
   };
   const [operations, stock] = [{}, {}];
   for (const name of contenders) {
-    const contender = await CONTENDERS[name]({ ioredis, nodeRedis, id: (i) => `${prefix}-${i}`, tree: opened });
+    const contender = await openers[name]({ ioredis, nodeRedis, id: (i) => `${prefix}-${i}`, tree: opened });
     for (const [operation, call] of Object.entries(contender.calls)) (operations[operation] ??= {})[name] = call;
     if (contender.stock) stock[name] = contender.stock;
     if (contender.close) closers.unshift(contender.close);

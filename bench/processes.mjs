@@ -79,7 +79,7 @@ export async function warmUp(fleet, admin, work, calls) {
   await fleet.all({ ...(await prepared(fleet, admin, work, fleet.size * calls)), calls });
 }
 
-/** Lets a fleet make calls. Returns, for the calls that end in a window of time, the figures of COSTS. */
+/** Lets a fleet make calls. Returns, for the calls that end in a window of time, the numbers of COSTS. */
 export async function costInFleet(fleet, admin, work) {
   await fleet.all(await prepared(fleet, admin, work, fleet.size * CALLS_OF_ROUND));
   const fromMs = Date.now() + LEAD_MS;
@@ -103,7 +103,7 @@ export async function costInFleet(fleet, admin, work) {
 /** Stages in the life of a process: the numbers of their last calls. */
 const STAGES = [20, 100, 300, 1_000, 3_000, 8_000];
 
-/** What a new process spends in each stage, and until the ends of two of them: the name, the unit, and the figure of a run. */
+/** The stages in the life of a new process, and its first calls together: the name, the unit, and the number of a run. */
 export const AGES = [
   ...STAGES.map((last, i) => [`${(STAGES[i - 1] ?? 0) + 1}-${last}`, 'µs Node CPU/call', ({ micros }) => micros[i]]),
   ...[1_000, 8_000].map((last) => [

@@ -2,122 +2,35 @@
 // calls, same order of keys. The second peer is a client with autopipelining, the nearest that ioredis itself offers.
 import { createRequire } from 'node:module';
 import { measure, rounds, row, startDelayProxy, startRedis } from './harness.mjs';
+import { HERE, treeOf } from './operations.mjs';
+import { definedBy, fillPool, openEvalsha, openRegistry } from './scripts.mjs';
 
 const require = createRequire(import.meta.url);
 const { Redis } = require('ioredis');
-const {
-  ScriptRegistryModule,
-  ScriptRegistry,
-  defineScript,
-  int,
-  str,
-} = require('../dist/libs/script-registry/src/index.js');
-const { Module } = require('@nestjs/common');
-const { NestFactory } = require('@nestjs/core');
 
 const ROUNDS = 7;
-const KEYS = 10_000;
+const tree = treeOf(HERE);
+const scripts = definedBy(tree.lib('script-registry'));
+const { limiter, window } = scripts;
 
-const counting = {
-  keys: ['counter'],
-  args: { limit: int, windowMs: int, cost: int },
-  reply: ([allowed, used, resetMs]) => ({ allowed: allowed === 1, used, resetMs }),
-};
-
-/** The classic: INCR and an expiry in one script. */
-const limiter = defineScript({
-  ...counting,
-  name: 'bench.limiter',
-  source: `
-local used = redis.call('INCRBY', KEYS[1], ARGV[3])
-local window_ms = tonumber(ARGV[2])
-if used == tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], window_ms) end
-return { used <= tonumber(ARGV[1]) and 1 or 0, used, window_ms }`,
-});
-
-/** A heavier one: refusals are not counted, a lost TTL is healed, and the reset is exact. */
-const window = defineScript({
-  ...counting,
-  name: 'bench.window',
-  source: `
-local limit, window_ms, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local used = tonumber(redis.call('GET', KEYS[1]) or '0')
-local ttl_ms = redis.call('PTTL', KEYS[1])
-if ttl_ms <= 0 then used, ttl_ms = 0, window_ms end
-if used + cost > limit then return { 0, used, ttl_ms } end
-redis.call('SET', KEYS[1], used + cost, 'PX', ttl_ms)
-return { 1, used + cost, ttl_ms }`,
-});
-
-const grab = defineScript({
-  name: 'bench.grab',
-  keys: ['grants', 'pool', 'outbox'],
-  args: { userId: str },
-  source: `
-local mine = redis.call('HGET', KEYS[1], ARGV[1])
-if mine then return { 1, mine } end
-local packet = redis.call('RPOP', KEYS[2])
-if not packet then return { -1, '' } end
-redis.call('HSET', KEYS[1], ARGV[1], packet)
-redis.call('XADD', KEYS[3], '*', 'user', ARGV[1], 'packet', packet)
-return { 0, packet }`,
-  reply: ([code, packet]) => ({ code, packet }),
-});
-
-async function openRegistry(client) {
-  class App {}
-  Module({
-    imports: [
-      ScriptRegistryModule.forRoot({ client, preload: 'required' }),
-      ScriptRegistryModule.forFeature([limiter, window, grab]),
-    ],
-  })(App);
-  const app = await NestFactory.createApplicationContext(App, { logger: false });
-  return { registry: app.get(ScriptRegistry), close: () => app.close() };
-}
-
-/** The three contenders on one server; `limits` gives the limit of the i-th call. */
+/** The three contenders on one server. */
 async function open(port) {
   const [admin, client, plain, auto] = [{}, {}, {}, { enableAutoPipelining: true }].map(
     (options) => new Redis(port, '127.0.0.1', options),
   );
-  const { registry, close } = await openRegistry(client);
-  const load = (script) => admin.script('LOAD', `#!lua\n${script.source}`);
-  const shas = { limiter: await load(limiter), window: await load(window), grab: await load(grab) };
-  const viaEvalsha = (redis) => ({
-    count: async (script, i, limit) => {
-      const sha = script === limiter ? shas.limiter : shas.window;
-      return script.reply(await redis.evalsha(sha, 1, `counter:${i % KEYS}`, limit, 3_600_000, 1));
-    },
-    grab: async (i) =>
-      grab.reply(await redis.evalsha(shas.grab, 3, '{a}:grants', '{a}:pool', '{a}:outbox', `user-${i}`)),
-  });
-  const grabKeys = { grants: '{a}:grants', pool: '{a}:pool', outbox: '{a}:outbox' };
+  const { close, ...luanest } = await openRegistry(client, tree, scripts);
   return {
     admin,
     callers: {
-      luanest: {
-        count: (script, i, limit) =>
-          registry.run(script, {
-            keys: { counter: `counter:${i % KEYS}` },
-            args: { limit, windowMs: 3_600_000, cost: 1 },
-          }),
-        grab: (i) => registry.run(grab, { keys: grabKeys, args: { userId: `user-${i}` } }),
-      },
-      evalsha: viaEvalsha(plain),
-      autopipelining: viaEvalsha(auto),
+      luanest,
+      evalsha: await openEvalsha(plain, scripts),
+      autopipelining: await openEvalsha(auto, scripts),
     },
     close: async () => {
       await close();
       for (const redis of [admin, client, plain, auto]) redis.disconnect();
     },
   };
-}
-
-async function fillPool(admin, packets) {
-  for (let from = 0; from < packets; from += 10_000) {
-    await admin.rpush('{a}:pool', ...Array.from({ length: 10_000 }, (_, i) => `${from + i}:100`));
-  }
 }
 
 export async function run(print) {
