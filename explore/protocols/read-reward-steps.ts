@@ -1,4 +1,10 @@
-import { recordFully, recordRead, refundGrant, type Recorded } from '../../libs/read-reward/src/read-reward.scripts';
+import {
+  recordFully,
+  recordRead,
+  refundGrant,
+  type Counted,
+  type Recorded,
+} from '../../libs/read-reward/src/read-reward.scripts';
 import { RewardKeys } from '../../libs/read-reward/src/read-reward.keys';
 import { KeySpace } from 'luanest/script-registry';
 import type { Actors, Budgets, ScriptCall, Step } from '../engine/protocol';
@@ -6,7 +12,7 @@ import type { World } from '../engine/world';
 
 const PERIOD_MS = 1_000;
 const POINTS = 5;
-export const [REWARDED, MAX_USED] = [1, 2 ** 20];
+const REWARDED = 1;
 export const keys = new RewardKeys(new KeySpace('e', 'read-reward'), 1, ['r']);
 export const STATE = keys.state('r', 0, 'u');
 
@@ -66,7 +72,8 @@ function reading(
     const args = {
       itemId: item,
       grant: `${POINTS}::${token}`,
-      settings: PERIOD_MS * MAX_USED + limit,
+      limit,
+      gap: PERIOD_MS,
       current: `${starts.slice(1, 4).join(':')}:${POINTS}:`,
     };
     return { script: recordRead, input: { keys: { state: STATE }, args } };
@@ -115,11 +122,9 @@ export function stepsOf(state: RewardState, settings: Settings, world: World): S
     };
     const call = reading(actor, reader, settings, world.nowMs);
     if (call.script === recordRead) {
-      const done = (to: RewardState, result: number): void => {
-        if (result === 0) return void (me(to).phase = 'fully');
-        const counts = Math.floor(result / 4);
-        const seq = (counts % MAX_USED) + Math.floor(counts / MAX_USED);
-        const isRewarded = result % 4 === REWARDED;
+      const done = (to: RewardState, { status, seq }: Counted): void => {
+        if (status === 0) return void (me(to).phase = 'fully');
+        const isRewarded = status === REWARDED;
         if (isRewarded) rewarded(to, me(to), { item, start: starts[1] as number, seq });
         next(me(to), isRewarded && refunds);
       };

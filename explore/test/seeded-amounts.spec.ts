@@ -150,7 +150,10 @@ describe('the explorer finds seeded defects of read rewards', () => {
   const settings = { scenario: 'seeded', limit: 1, readers, budgets: { time: 3, lost: 1 }, depth: 8 };
 
   it('a process whose clock is behind sets the period of a user back', () => {
-    const back = variant(recordRead, ['if not is_current or not last or last - from > 0 then return 0 end', '']);
+    const back = variant(recordRead, [
+      'if not is_current or not last or last - from > 0 then return { 0, 0, 0 } end',
+      '',
+    ]);
     const found = counterExample(readReward(settings), [back]);
     expect(found?.problem).toContain('The grant 1 was given for i and for j');
     expect(found?.moves).toEqual(['A: read i', 'B: read k', 'A: read j']);

@@ -4,12 +4,6 @@ import { InvalidReadRewardInputError } from './read-reward.errors';
 import type { ResolvedRewardRule } from './read-reward.options';
 
 const MAX_CALENDARS = 1_024;
-/**
- * A number of items is always below this, since a limit is at most 1,000,000. So `record` puts two numbers into one integer:
- * the other one * MAX_USED + the number of items.
- */
-export const MAX_USED = 2 ** 20;
-
 /** Periods around an instant, and their form as script arguments. See DECISIONS.md: period-is-kept-with-the-user */
 export interface Periods {
   readonly bounds: Bounds;
@@ -19,8 +13,6 @@ export interface Periods {
   readonly current: string;
   /** Length of the next period, ms. */
   readonly gapMs: number;
-  /** `gapMs` and the rule's `maxItems`, as the argument `settings` of the script `record`. */
-  readonly settings: number;
   /** Hash of rule, zone and period, for `CappedUsersHint`. */
   readonly mark: number;
 }
@@ -46,15 +38,13 @@ class RulePeriods {
 
   private describe(bounds: Bounds): Periods {
     const mark = Math.imul((bounds[2] / 1_000) ^ Math.imul(this.seed, 0x85ebca6b), 0xc2b2ae35);
-    const { limit, pointsPerItem, capPoints, period, retentionMs, maxItems } = this.rule;
+    const { limit, pointsPerItem, capPoints, period, retentionMs } = this.rule;
     const [, start, end, after] = bounds;
-    const gapMs = after - end;
     return {
       bounds,
       rule: [limit, pointsPerItem, capPoints, period === 'total' ? retentionMs : 0, ...bounds].join(':'),
       current: `${start}:${end}:${after}:${pointsPerItem}:`,
-      gapMs,
-      settings: gapMs * MAX_USED + maxItems,
+      gapMs: after - end,
       mark,
     };
   }

@@ -1,20 +1,20 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
 import { spread } from '../../internal/src';
 import { END_OF_TIME_MS, type Bounds } from './civil-calendar';
-import { MAX_USED, type Periods, type RewardClock } from './periods';
+import type { Periods, RewardClock } from './periods';
 import { PeriodMissedError } from './read-reward.errors';
 import { events } from './read-reward.events';
 import { CappedUsersHint } from './capped-users-hint';
 import { grantIdOf } from './grant-id';
 import type { RewardKeys } from './read-reward.keys';
 import type { ResolvedReadRewardModuleOptions, ResolvedRewardRule } from './read-reward.options';
-import { lookUp, recordFully, recordRead, STATUSES, type Recorded } from './read-reward.scripts';
+import { lookUp, recordFully, recordRead, STATUSES, type Counted, type Recorded } from './read-reward.scripts';
 import type { RecordResult, RecordStatus } from './read-reward.types';
 
 /** How often a call is sent at most, while Redis' clock is in none of the periods that are sent. */
 export const MAX_TRIES = 4;
 
-const [REWARDED, DUPLICATE, CAPPED] = [1, 2, 3];
+const [DUPLICATE, CAPPED] = [2, 3];
 
 interface CheckedRead {
   readonly rule: ResolvedRewardRule;
@@ -61,13 +61,12 @@ export class ReadRecorder {
   private look(read: CheckedRead, hash: number, shard: number, state: string, periods: Periods): Promise<RecordResult> {
     const { rule, itemId } = read;
     const { current, gapMs: gap } = periods;
-    return this.registry.run(lookUp, { keys: { state }, args: { itemId, current, gap } }).then((found) => {
-      const [used, known] = [found >> 1, (found & 1) === 1];
-      if (found < 0 || (used < rule.maxItems && !known)) {
+    return this.registry.run(lookUp, { keys: { state }, args: { itemId, current, gap } }).then(({ used, known }) => {
+      if (used < 0 || (used < rule.maxItems && !known)) {
         this.cappedUsers.note(hash, periods.mark, false);
         return this.decide(read, hash, shard, state, periods);
       }
-      return resultInCurrent(read, periods.bounds, known ? DUPLICATE : CAPPED, used, 0);
+      return resultInCurrent(read, periods.bounds, { status: known ? DUPLICATE : CAPPED, used, seq: 0 });
     });
   }
 
@@ -79,16 +78,14 @@ export class ReadRecorder {
     periods: Periods,
   ): Promise<RecordResult> {
     const { rule, itemId } = read;
-    const { current, settings } = periods;
+    const { current, gapMs: gap } = periods;
     const token = this.token();
-    const args = { itemId, grant: `${rule.pointsPerItem}::${token}`, settings, current };
-    return this.registry.run(recordRead, { keys: { state }, args }).then((result) => {
-      if (result === 0)
+    const args = { itemId, grant: `${rule.pointsPerItem}::${token}`, limit: rule.maxItems, gap, current };
+    return this.registry.run(recordRead, { keys: { state }, args }).then((counted) => {
+      if (counted.status === 0)
         return this.sendUntilInside(read, periods, (now) => this.sendFully(read, shard, state, now, token));
-      const [status, counts] = [result % 4, Math.floor(result / 4)];
-      const used = counts % MAX_USED;
-      this.cappedUsers.note(hash, periods.mark, used > 0 && used >= rule.maxItems);
-      return resultInCurrent(read, periods.bounds, status, used, Math.floor(counts / MAX_USED));
+      this.cappedUsers.note(hash, periods.mark, counted.used > 0 && counted.used >= rule.maxItems);
+      return resultInCurrent(read, periods.bounds, counted);
     });
   }
 
@@ -157,16 +154,14 @@ function resultOf(
   return { status, points, used, remaining, resetsAtMs: endOrNull(bounds[1] + end), grantId };
 }
 
-/** Returns the result of a read in the current period of a plain rule. @param refunds refunded grants of the period; 0 without a grant */
+/** Returns the result of a read in the current period of a plain rule. */
 function resultInCurrent(
   { rule, userId, itemId }: CheckedRead,
   bounds: Bounds,
-  code: number,
-  used: number,
-  refunds: number,
+  { status: code, used, seq }: Counted,
 ): RecordResult {
   const status = STATUSES[code] as RecordStatus;
-  const points = code === REWARDED ? rule.pointsPerItem : 0;
+  const points = seq === 0 ? 0 : rule.pointsPerItem;
   publishRecorded(rule, status, points);
   return {
     status,
@@ -174,7 +169,7 @@ function resultInCurrent(
     used,
     remaining: used < rule.maxItems ? rule.maxItems - used : 0,
     resetsAtMs: bounds[2],
-    grantId: code === REWARDED ? grantIdOf(rule.name, bounds[1], used + refunds, userId, itemId) : null,
+    grantId: seq === 0 ? null : grantIdOf(rule.name, bounds[1], seq, userId, itemId),
   };
 }
 

@@ -1,4 +1,4 @@
-import { common, defineScript, int, str } from 'luanest/script-registry';
+import { defineScript, int, str } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../internal/src';
 import { lookLua, recordFullyLua, recordLua, refundLua, statusLua } from './scripts/generated';
 import type { RecordStatus, RefundStatus } from './read-reward.types';
@@ -29,6 +29,16 @@ function recorded([status, points, used, remaining, seq, start, end, itemId]: Ra
   return { status: STATUSES[status] as Recorded['status'], points, used, remaining, seq, start, end, itemId };
 }
 
+/** Reply of the script `record`. */
+export interface Counted {
+  /** Index in STATUSES; 0 if the script cannot decide, and has written nothing. */
+  readonly status: number;
+  /** Items that count in the period. */
+  readonly used: number;
+  /** Number of the grant in the period; 0 if nothing was granted. */
+  readonly seq: number;
+}
+
 export const recordRead = defineScript({
   name: 'read-reward.record',
   ...recordLua,
@@ -36,10 +46,11 @@ export const recordRead = defineScript({
   args: {
     itemId: str,
     grant: str,
-    settings: common(int),
-    current: common(str),
+    limit: int,
+    gap: int,
+    current: str,
   },
-  reply: (result: number) => result,
+  reply: ([status, used, seq]: [number, number, number]): Counted => ({ status, used, seq }),
 });
 
 export const recordFully = defineScript({
@@ -49,7 +60,7 @@ export const recordFully = defineScript({
   args: {
     itemId: str,
     token: str,
-    rule: common(str),
+    rule: str,
     everMs: int,
     answerMs: int,
     ledgerMs: int,
@@ -63,9 +74,9 @@ export const lookUp = defineScript({
   name: 'read-reward.look',
   ...lookLua,
   keys: ['state'],
-  args: { itemId: str, current: common(str), gap: common(int) },
+  args: { itemId: str, current: str, gap: int },
   flags: ['no-writes'],
-  reply: (found: number) => found,
+  reply: ([used, known]: [number, number]) => ({ used, known: known === 1 }),
 });
 
 export const refundGrant = defineScript({
@@ -83,6 +94,7 @@ export const refundGrant = defineScript({
     name: str,
     userId: str,
   },
+  group: false,
   reply: ([status, points, used]: [RefundStatus, number, number]) => ({ status, points, used }),
 });
 
@@ -90,9 +102,10 @@ export const readStatus = defineScript({
   name: 'read-reward.status',
   ...statusLua,
   keys: ['state'],
-  args: { rule: common(str) },
+  args: { rule: str },
   // The script only sets a TTL that was lost, which needs hardly any memory.
   flags: FREES_MEMORY,
+  group: false,
   reply: ([open, points, used, remaining, end]: [number, number, number, number, number]) => ({
     open: open === 1,
     points,

@@ -56,12 +56,12 @@ describe('a reply that is lost, with the defaults of ioredis', () => {
     const key = bench.registry.keySpace('read-reward').tag('s0').key('state', 'plain', 'u');
     const grant = (await bench.raw.hget(key, 'b')) as string;
     const [head = ''] = await bench.raw.hmget(key, '');
-    const args = { itemId: 'b', grant: grant.split(':').slice(2).join(':'), settings: DAY_MS * 2 ** 20 + 5 };
+    const args = { itemId: 'b', grant: grant.split(':').slice(2).join(':'), limit: 5, gap: DAY_MS };
     const current = `${head?.split(':').slice(0, 4).join(':')}:`;
     const resend = () => bench.registry.run(recordRead, { keys: { state: key }, args: { ...args, current } });
-    expect(await resend()).toBe((1 * 2 ** 20 + 1) * 4 + 1);
+    expect(await resend()).toEqual({ status: 1, used: 1, seq: 2 });
     await bench.raw.persist(key);
-    expect(await resend()).toBe(0);
+    expect(await resend()).toMatchObject({ status: 0 });
     const [, , token = ''] = args.grant.split(':');
     const [from = 0, to = 0, after = 0] = (head ?? '').split(':').map(Number);
     const rule = ['5:2:0:0', from - DAY_MS, from, to, after, after + DAY_MS].join(':');

@@ -10,20 +10,20 @@ const [FROM, TO] = [NOW - 1_000, NOW + 2_000];
 const END = TO + NEXT_MS;
 const CURRENT = `${FROM}:${TO}:${END}:${EACH}:`;
 
-/** The same script, whose calls need not have the same period to be sent at once. */
+/** The same script with another type of `gap`. */
 const lookText = defineScript({
   name: 'states.look',
   ...lookLua,
   keys: ['state'],
   args: { itemId: str, current: str, gap: str },
   flags: ['no-writes'],
-  reply: (found: number) => found,
+  reply: (found: number[]) => found,
 });
 
 describe('record and look, in a state and at a time of which all is known,', () => {
   const states = new ScriptStates([...readRewardScripts, lookText]);
   const record = (itemId: string, { token = itemId, limit = 3, current = CURRENT } = {}) =>
-    states.call(recordRead, { itemId, grant: `${EACH}::${token}`, settings: NEXT_MS * 2 ** 20 + limit, current });
+    states.call(recordRead, { itemId, grant: `${EACH}::${token}`, limit, gap: NEXT_MS, current });
   const look = (itemId: string, current = CURRENT) => states.call(lookUp, { itemId, current, gap: NEXT_MS });
   const put = (head: string, ttlMs = END - NOW, fields: readonly string[] = []) => {
     states.put('DEL', 'state');
@@ -34,10 +34,12 @@ describe('record and look, in a state and at a time of which all is known,', () 
     states.put('PEXPIRE', 'state', ttlMs + 5);
     states.clock.set(NOW);
   };
-  const rewarded = (used: number, refunds = 0) => (refunds * 2 ** 20 + used) * 4 + 1;
-  const duplicate = (used: number) => used * 4 + 2;
-  const capped = (used: number) => used * 4 + 3;
-  const NOT_DECIDED = 0;
+  const rewarded = (used: number, refunds = 0) => ({ status: 1, used, seq: used + refunds });
+  const duplicate = (used: number) => ({ status: 2, used, seq: 0 });
+  const capped = (used: number) => ({ status: 3, used, seq: 0 });
+  const NOT_DECIDED = { status: 0, used: 0, seq: 0 };
+  const FOUND = { used: 3, known: true };
+  const NOT_FOUND = { used: -1, known: false };
 
   it('record: rewards new items up to the limit, and returns a replay the first result', async () => {
     expect(await states.after(record('a'))).toEqual([
@@ -51,11 +53,11 @@ describe('record and look, in a state and at a time of which all is known,', () 
     expect(await states.after(record('a', { token: 'other' }))).toEqual([duplicate(2), two]);
     expect(await states.after(record('c', { limit: 2 }))).toEqual([capped(2), two]);
     expect(await states.after(record('c', { limit: 1 }))).toEqual([capped(2), two]);
-    expect(await record('c')).toBe(rewarded(3));
-    expect(await record('d')).toBe(capped(3));
+    expect(await record('c')).toEqual(rewarded(3));
+    expect(await record('d')).toEqual(capped(3));
   });
 
-  it('record: in one group, reads the clock and the permissions once', async () => {
+  it('record: in one group, each call finds what the calls before it have done', async () => {
     expect(await Promise.all([record('a'), record('a', { token: 'b' }), record('c', { limit: 1 })])).toEqual([
       rewarded(1),
       duplicate(1),
@@ -65,8 +67,8 @@ describe('record and look, in a state and at a time of which all is known,', () 
 
   it('record: counts the refunds of the period', async () => {
     put(`${CURRENT}0:5:3`, END - NOW, ['a', '4:2:10::a', 'b', 'x']);
-    expect(await record('a')).toBe(rewarded(2, 2));
-    expect(await record('b')).toBe(duplicate(2));
+    expect(await record('a')).toEqual(rewarded(2, 2));
+    expect(await record('b')).toEqual(duplicate(2));
     expect(await states.after(record('c'))).toEqual([
       rewarded(3, 3),
       { state: `=${CURRENT}0:6:3, a=4:2:10::a, b=x, c=6:3:10::c | ${END - NOW}` },
@@ -92,11 +94,11 @@ describe('record and look, in a state and at a time of which all is known,', () 
 
   it('record: knows by what is left of the state that the period has begun', async () => {
     put(`${CURRENT}0:1:0`, NEXT_MS);
-    expect(await record('a', { limit: 0 })).toBe(NOT_DECIDED);
+    expect(await record('a', { limit: 0 })).toEqual(NOT_DECIDED);
     put(`${CURRENT}0:1:0`, NEXT_MS + 1);
-    expect(await record('a', { limit: 0 })).toBe(capped(1));
+    expect(await record('a', { limit: 0 })).toEqual(capped(1));
     put(`x${CURRENT}0:1:0`, NEXT_MS + 1);
-    expect(await record('a')).toBe(NOT_DECIDED);
+    expect(await record('a')).toEqual(NOT_DECIDED);
   });
 
   it.each([
@@ -115,7 +117,7 @@ describe('record and look, in a state and at a time of which all is known,', () 
     const current = (from: number, to: number, end: number, each: string) => ({
       current: `${from}:${to}:${end}:${each}`,
     });
-    expect(await record('a', current(NOW + 999, NOW + 1_000, NOW + 1_001, '10:'))).toBe(rewarded(1));
+    expect(await record('a', current(NOW + 999, NOW + 1_000, NOW + 1_001, '10:'))).toEqual(rewarded(1));
     states.put('DEL', 'state');
     for (const wrong of [
       current(NOW + 1_000, NOW + 1_100, NOW + 2_000, '10:'),
@@ -146,12 +148,12 @@ describe('record and look, in a state and at a time of which all is known,', () 
   });
 
   it('look: returns what counts, or that it cannot decide', async () => {
-    expect(await look('a')).toBe(-1);
+    expect(await look('a')).toEqual(NOT_FOUND);
     put(`${CURRENT}0:5:2`, NEXT_MS + 1, ['a', '4:2:10::a']);
-    expect(await look('a')).toBe(7);
-    expect(await look('b')).toBe(6);
-    expect(await Promise.all([look('a'), look('b'), look('a')])).toEqual([7, 6, 7]);
-    expect(await look('a', CURRENT.replace('1', '2'))).toBe(-1);
+    expect(await look('a')).toEqual(FOUND);
+    expect(await look('b')).toEqual({ used: 3, known: false });
+    expect(await Promise.all([look('a'), look('b'), look('a')])).toEqual([FOUND, { used: 3, known: false }, FOUND]);
+    expect(await look('a', CURRENT.replace('1', '2'))).toEqual(NOT_FOUND);
     for (const [head, ttlMs] of [
       [`${CURRENT}0:5:2`, NEXT_MS],
       [`${CURRENT}0:5:2`, -1],
@@ -160,14 +162,18 @@ describe('record and look, in a state and at a time of which all is known,', () 
       ['x', NEXT_MS + 1],
     ] as const) {
       put(head, ttlMs, ['a', '4:2:10::a']);
-      expect(await look('a')).toBe(-1);
+      expect(await look('a')).toEqual(NOT_FOUND);
     }
   });
 
   it('look: in one group, reads each period', async () => {
     put(`${CURRENT}0:5:2`, NEXT_MS + 1);
     const call = (current: string) => states.call(lookText, { itemId: 'a', current, gap: String(NEXT_MS) });
-    expect(await Promise.all([call(CURRENT), call(`${CURRENT}0:`), call(CURRENT)])).toEqual([6, -1, 6]);
+    expect(await Promise.all([call(CURRENT), call(`${CURRENT}0:`), call(CURRENT)])).toEqual([
+      [3, 0],
+      [-1, 0],
+      [3, 0],
+    ]);
   });
 
   it('look: in one group, reads the state of each user', async () => {
@@ -178,7 +184,12 @@ describe('record and look, in a state and at a time of which all is known,', () 
     const args = { itemId: 'a', current: CURRENT, gap: NEXT_MS };
     const names = ['one', 'two', 'three', 'one', 'none', 'two'];
     expect(await Promise.all(names.map((state) => states.call(lookUp, args, { state })))).toEqual([
-      7, 14, -1, 7, -1, 14,
+      FOUND,
+      { used: 7, known: false },
+      NOT_FOUND,
+      FOUND,
+      NOT_FOUND,
+      { used: 7, known: false },
     ]);
   });
 });
