@@ -1,5 +1,5 @@
-import { common, defineScript, int, list, str } from 'luanest/script-registry';
-import { ALONE, FREES_MEMORY } from '../../../internal/src';
+import { defineScript, int, list, str } from 'luanest/script-registry';
+import { FREES_MEMORY } from '../../../internal/src';
 import {
   cancelLua,
   clearDeadLua,
@@ -15,6 +15,8 @@ import type { DeadRow } from './rows';
 
 /** Most tasks in one call that writes, so that no call blocks Redis for long. */
 export const MAX_CHUNK = 100;
+
+// Only the two scripts that schedule are called many times at once by one process, so only their calls are grouped.
 
 /** Statuses of scheduled tasks, by the code that the script returns. */
 const SCHEDULED = ['', 'scheduled', 'replaced', 'kept'] as const;
@@ -39,7 +41,7 @@ export const scheduleTask = defineScript({
   name: 'delayed-task.schedule-one',
   ...scheduleOneLua,
   keys: ['due', 'tasks', 'waits', 'operation'],
-  args: { id: str, when: str, record: str, operationMs: common(int) },
+  args: { id: str, when: str, record: str, operationMs: int },
   group: { maxCalls: 64, maxChars: 16_384 },
   reply: (runAtMs: number) => runAtMs,
 });
@@ -50,6 +52,7 @@ export const cancelTask = defineScript({
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'operation'],
   args: { id: str, from: str, operationMs: int },
   flags: FREES_MEMORY,
+  group: false,
   reply: (status: string) => status as 'cancelled' | 'running' | 'dead' | 'unknown',
 });
 
@@ -58,6 +61,7 @@ export const rescheduleTask = defineScript({
   ...rescheduleLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
   args: { id: str, when: str, from: str, operationMs: int },
+  group: false,
   reply: ([runAtMs, status]: [number, string]) => ({
     status: status as 'moved' | 'running' | 'dead' | 'unknown',
     runAtMs,
@@ -70,6 +74,7 @@ export const getTask = defineScript({
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'result'],
   args: { id: str },
   flags: ['no-writes'],
+  group: false,
   reply: ([atMs, state, record, run, result]: [number, string, string, string, string]) => ({
     atMs,
     state: state as 'waiting' | 'running' | 'dead' | 'done' | '',
@@ -85,7 +90,7 @@ export const listDead = defineScript({
   keys: ['dead', 'tasks', 'runs'],
   args: { untilMs: int, afterMs: int, afterId: str, limit: int },
   flags: ['no-writes'],
-  group: ALONE,
+  group: false,
   reply: ([untilMs, ...fields]: [number, ...string[]]) => {
     const rows: DeadRow[] = [];
     for (let i = 0; i + 3 < fields.length; i += 4) {
@@ -102,7 +107,7 @@ export const clearDead = defineScript({
   keys: ['due', 'tasks', 'runs', 'dead', 'waits', 'operation'],
   args: { verb: str, name: str, untilMs: int, afterMs: int, afterId: str, limit: int, operationMs: int },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: ([done, untilMs, lastMs, lastId]: [number, number, number, string]) => ({ done, untilMs, lastMs, lastId }),
 });
 
@@ -112,6 +117,7 @@ export const countTasks = defineScript({
   keys: ['due', 'leased', 'dead'],
   args: {},
   flags: ['no-writes'],
+  group: false,
   reply: ([waiting = 0, overdue = 0, running = 0, dead = 0, lateMs = 0]: number[]) => ({
     waiting,
     overdue,
@@ -126,6 +132,7 @@ export const noteLayout = defineScript({
   ...layoutLua,
   keys: ['layout'],
   args: { partitions: int, keepMs: int },
+  group: false,
   reply: (partitions: number) => partitions,
 });
 

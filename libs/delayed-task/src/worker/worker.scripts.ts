@@ -1,5 +1,5 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
-import { ALONE, FREES_MEMORY } from '../../../internal/src';
+import { FREES_MEMORY } from '../../../internal/src';
 import {
   acknowledgeLua,
   completeLua,
@@ -12,6 +12,9 @@ import {
 } from '../scripts/generated';
 import type { BatchReply, BuriedTask, TakenTask } from '../queue/rows';
 
+// `complete` and `fail` settle one task a call, and a process may settle many at once, so their calls are grouped. The others take up
+// to 100 tasks in one call, or are called rarely.
+
 const batch = ([done, ...lost]: [number, ...string[]]): BatchReply => ({ done, lost });
 
 export const takeTasks = defineScript({
@@ -20,7 +23,7 @@ export const takeTasks = defineScript({
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'taken'],
   args: { token: str, limit: int, leaseMs: int, markMs: int },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: (raw: (number | string)[]) => {
     const buried: BuriedTask[] = [];
     const tasks: TakenTask[] = [];
@@ -46,7 +49,7 @@ export const acknowledgeTasks = defineScript({
   keys: ['leased', 'tasks', 'runs'],
   args: { pairs: list(str) },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: batch,
 });
 
@@ -73,7 +76,7 @@ export const renewTasks = defineScript({
   keys: ['leased', 'runs'],
   args: { leaseMs: int, pairs: list(str) },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: batch,
 });
 
@@ -83,7 +86,7 @@ export const releaseTasks = defineScript({
   keys: ['due', 'leased', 'runs', 'waits'],
   args: { pairs: list(str) },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: batch,
 });
 
@@ -93,7 +96,7 @@ export const deferTasks = defineScript({
   keys: ['due', 'leased', 'runs', 'dead', 'waits'],
   args: { longestMs: int, share: int, error: str, pairs: list(str) },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: (codes: number[]) => codes,
 });
 
@@ -103,7 +106,7 @@ export const sweepTasks = defineScript({
   keys: ['due', 'leased', 'tasks', 'runs', 'dead'],
   args: { retentionMs: int, leaseMs: int, taskCursor: str, runCursor: str, count: int },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: ([expired, restored, dropped, taskCursor, runCursor]: [number, number, number, string, string]) => ({
     expired,
     restored,
