@@ -1,7 +1,9 @@
-import { common, defineScript, int, str } from 'luanest/script-registry';
+import { defineScript, int, str } from 'luanest/script-registry';
 import { FREES_MEMORY, shown } from '../../internal/src';
 import type { ConfirmAnswer } from './once.types';
 import { claimLua, confirmLua, firstLua, peekLua, releaseLua, renewLua } from './scripts/generated';
+
+// `first`, `claim`, `confirm` and `renew` are called many times at once by one process, so their calls are grouped.
 
 export const firstOnce = defineScript({
   name: 'once.first',
@@ -33,7 +35,7 @@ export const claimOnce = defineScript({
   name: 'once.claim',
   ...claimLua,
   keys: ['claim'],
-  args: { token: str, leaseMs: common(int), retentionMs: common(int), delivery: common(str), fingerprint: str },
+  args: { token: str, leaseMs: int, retentionMs: int, delivery: str, fingerprint: str },
   reply: (answer: string): StoredAnswer => {
     const status = STATUS[answer.charAt(0)];
     if (status === undefined)
@@ -81,6 +83,7 @@ export const releaseOnce = defineScript({
   keys: ['claim'],
   args: { token: str },
   flags: FREES_MEMORY,
+  group: false,
   reply: (status: string) => status as 'released' | 'lost',
 });
 
@@ -101,6 +104,7 @@ export const peekOnce = defineScript({
   keys: ['claim'],
   args: {},
   flags: ['no-writes'],
+  group: false,
   reply: ([status, fence, leaseEndsAtMs, expiresAtMs, result]: [
     string,
     string,
