@@ -71,6 +71,11 @@ export class Claims {
 
   private resolve(options: RunOptions): ResolvedTerms {
     unknownOptions.options('', options, KNOWN);
+    // Most calls take the terms of the module, which were checked at boot.
+    const { leaseMs, maxLeaseMs, retentionMs, delivery, replicas, replicasTimeoutMs } = options;
+    if ((leaseMs ?? maxLeaseMs ?? retentionMs ?? delivery ?? replicas ?? replicasTimeoutMs) == null) {
+      return this.options;
+    }
     const terms = resolveTerms(options, this.options, input);
     if (Object.isFrozen(options)) this.resolved.set(options, terms);
     return terms;

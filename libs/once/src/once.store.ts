@@ -62,13 +62,8 @@ export class OnceStore {
    */
   claim(key: string, claim: FullClaim): Promise<StoredAnswer> {
     const { token, leaseMs, retentionMs, delivery, fingerprint, replicas } = claim;
-    const args = {
-      token: checkToken(token),
-      leaseMs: checkDuration('leaseMs', leaseMs),
-      retentionMs: checkDuration('retentionMs', retentionMs),
-      delivery,
-      fingerprint,
-    };
+    // The terms of a claim were checked when they were resolved; a token is checked here.
+    const args = { token: checkToken(token), leaseMs, retentionMs, delivery, fingerprint };
     const input = { keys: { claim: key }, args };
     const answer =
       replicas === 0
