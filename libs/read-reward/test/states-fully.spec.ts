@@ -215,14 +215,14 @@ describe('record-fully and status, in a state and at a time of which all is know
     const setUp = () => undefined;
     const all = (names: readonly string[], reply: unknown) => Object.fromEntries(names.map((name) => [name, reply]));
     expect(await states.withDenied([...commands, ...keys], setUp, () => record('a', args))).toEqual(
-      all([...commands, ...keys], 'error DENIED'),
+      all([...commands, ...keys], 'error NOTALLOWED'),
     );
     expect(await states.withDenied(['HSET', 'PEXPIREAT', 'UNLINK'], setUp, () => record('a'))).toEqual(
-      all(['HSET', 'PEXPIREAT', 'UNLINK'], 'error DENIED'),
+      all(['HSET', 'PEXPIREAT', 'UNLINK'], 'error NOTALLOWED'),
     );
     const duplicate = () => put(`${B1}:${B2}:${B3}:10:0:1:0`, 50_000, ['a', '1:0:10:2:x']);
     expect(await states.withDenied(['XADD', 'SET'], duplicate, () => record('a', args))).toEqual(
-      all(['XADD', 'SET'], 'error DENIED'),
+      all(['XADD', 'SET'], 'error NOTALLOWED'),
     );
     const reply = { status: 'duplicate', points: 0, used: 1, remaining: 2, seq: 0, start: 0, end: 3_000, itemId: 'a' };
     expect(
@@ -234,7 +234,7 @@ describe('record-fully and status, in a state and at a time of which all is know
     ] as const) {
       for (const ms of [1, 900]) {
         const call = () => record('a', { [time]: ms, names: SEPARATE });
-        expect(await states.withDenied([name], duplicate, call)).toEqual({ [name]: 'error DENIED' });
+        expect(await states.withDenied([name], duplicate, call)).toEqual({ [name]: 'error NOTALLOWED' });
       }
     }
     const others = ['SADD', 'XADD', 'SET'];

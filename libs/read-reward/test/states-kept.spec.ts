@@ -225,7 +225,7 @@ describe('record-fully and status, in a state and at a time of which all is know
         () => undefined,
         () => record('a', args),
       ),
-    ).toEqual(each(commands, 'error DENIED'));
+    ).toEqual(each(commands, 'error NOTALLOWED'));
   });
 
   it('returns the item of a call that is sent again, and leaves an empty ledger as it is', async () => {

@@ -167,7 +167,7 @@ describe('refund, in a state and at a time of which all is known,', () => {
     expect(states.keys().ledger).toBe('1-1 f=v');
     await refund({ itemId: 'b', seq: 5, token: 'b', ledgerMs: 1 });
     expect(states.keys().ledger).toMatch(/^1-1 f=v, .* item=b .* \| 1$/);
-    expect(await states.withDenied(['XADD'], put, () => refund({ ledgerMs: 1 }))).toEqual({ XADD: 'error DENIED' });
+    expect(await states.withDenied(['XADD'], put, () => refund({ ledgerMs: 1 }))).toEqual({ XADD: 'error NOTALLOWED' });
     const setUp = () => {
       put();
       states.put('RPUSH', 'ledger', 'x');
@@ -191,7 +191,7 @@ describe('refund, in a state and at a time of which all is known,', () => {
     const commands = ['SREM', 'HDEL', 'HSET', 'SET', 'XADD', 'PEXPIREAT'];
     const keys = ['SREM ever', 'HDEL state', 'HSET state', 'SET receipt', 'XADD ledger', 'PEXPIREAT ledger'];
     expect(await states.withDenied([...commands, ...keys], put, refund)).toEqual(
-      Object.fromEntries([...commands, ...keys].map((name) => [name, 'error DENIED'])),
+      Object.fromEntries([...commands, ...keys].map((name) => [name, 'error NOTALLOWED'])),
     );
     put();
     expect((await states.withDenied(['XADD'], put, () => refund({ ledgerMs: 0 }))).XADD).toMatch(/keys changed/);

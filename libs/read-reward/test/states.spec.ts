@@ -133,8 +133,8 @@ describe('record and look, in a state and at a time of which all is known,', () 
   it('record: checks the permissions before the first write', async () => {
     const old = () => put(`${FROM - 9}:${FROM}:${TO}:${EACH}:0:3:1`);
     expect(await states.withDenied(['PEXPIREAT', 'HSET'], old, () => record('a'))).toEqual({
-      PEXPIREAT: 'error DENIED',
-      HSET: 'error DENIED',
+      PEXPIREAT: 'error NOTALLOWED',
+      HSET: 'error NOTALLOWED',
     });
     expect(
       await states.withDenied(
@@ -143,7 +143,7 @@ describe('record and look, in a state and at a time of which all is known,', () 
         () => record('a'),
       ),
     ).toEqual({
-      PEXPIREAT: 'error DENIED',
+      PEXPIREAT: 'error NOTALLOWED',
     });
   });
 

@@ -47,7 +47,7 @@ if used - ARGV[3] >= 0 then return { 3, used, 0 } end
 if not has_begun then
   -- Redis does not roll back the first write when it refuses a later one. With HSET alone, there is no later one.
   if not redis.acl_check_cmd('PEXPIREAT', KEYS[1], 1) or head and not redis.acl_check_cmd('HSET', KEYS[1], 'f', 'v') then
-    return redis.error_reply('DENIED the ACL user of this connection lacks HSET or PEXPIREAT, nothing was granted')
+    return redis.error_reply('NOTALLOWED the ACL user of this connection lacks HSET or PEXPIREAT, nothing was granted')
   end
   if head then redis.call('UNLINK', KEYS[1]) end
 end

@@ -63,5 +63,5 @@ end
 -- Redis does not roll back the earlier writes when it refuses one. So a script checks its permissions before the first write, once in
 -- a group.
 local permitted = false
-local DENIED = 'DENIED the ACL user of this connection lacks a permission for the keys of read-reward: HSET, HDEL, SADD, SREM, '
+local DENIED = 'NOTALLOWED the ACL user of this connection lacks a permission for the keys of read-reward: HSET, HDEL, SADD, SREM, '
   .. 'SET, UNLINK, XADD or PEXPIREAT; nothing was granted or refunded'
