@@ -40,11 +40,7 @@ async function open(port) {
   const app = await NestFactory.createApplicationContext(App, { logger: false });
   const packets = app.get(RedPacketService);
   const shas = {
-    // Sent by hand, a script answers with its first value only, so this one puts all of them and the time into a table.
-    own: await admin.script(
-      'LOAD',
-      `#!lua\n${grabPacket.shared}local function grab()\n${grabPacket.source}\nend\nlocal code, text = grab()\ndo\n${grabPacket.finish}\nend\nif type(code) == 'table' then return code end\nreturn { code, text, now_us }`,
-    ),
+    own: await admin.script('LOAD', `#!lua\n${grabPacket.source}`),
     seed: await admin.script('LOAD', SEED),
   };
   let activity = '';
@@ -57,8 +53,7 @@ async function open(port) {
     callers: {
       luanest: (user) => packets.grab(activity, user),
       evalsha: async (user) => {
-        const [code, text, us] = await own.evalsha(shas.own, 5, ...keys(), user, 0);
-        return grabPacket.reply([code, text], us);
+        return grabPacket.reply(await own.evalsha(shas.own, 5, ...keys(), user, 0));
       },
       seed: async (user) => JSON.parse(await seed.evalsha(shas.seed, 3, '{a}:users', '{a}:pool', '{a}:payouts', user)),
     },

@@ -54,7 +54,7 @@ export async function explore(protocol: Protocol, options: Omit<SearchOptions, '
     let compared = 0;
     for (const path of comparison === undefined ? [] : sampled) {
       const way = replay(protocol, path);
-      for (const { together } of groupsOf(protocol, way.state, way.world)) way.world.group(together);
+      for (const calls of groupsOf(protocol, way.state, way.world)) way.world.group(calls);
       const difference = await comparison?.difference(way);
       compared++;
       if (difference === undefined) continue;

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const require = createRequire(import.meta.url);
 const LIBS = fileURLToPath(new URL('../dist/libs/', import.meta.url));
-const { CompiledScript } = require(`${LIBS}script-registry/src/group/compiled-script.js`);
+const { ScriptCodec } = require(`${LIBS}script-registry/src/pipe/script-codec.js`);
 const { compile } = require(`${LIBS}testing/src/lua/compiler.js`);
 const { readShebang } = require(`${LIBS}testing/src/redis/scripting/shebang.js`);
 
@@ -15,11 +15,11 @@ const definitions = readdirSync(LIBS, { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.scripts.js'))
   .flatMap((path) => Object.values(require(LIBS + path)))
   .flatMap((exported) => Object.values(Object(exported)))
-  .filter((value) => typeof value?.source === 'string');
+  .filter((value) => typeof value?.source === 'string' && Array.isArray(value.keys));
 
 const hashes = new Set();
 for (const definition of new Set(definitions)) {
-  for (const { body, sha } of new CompiledScript(definition, true, false).forms) {
+  for (const { body, sha } of new ScriptCodec(definition, true).forms) {
     const bytes = Buffer.from(body).toString('latin1');
     compile(readShebang(bytes).code);
     hashes.add(createHash('sha1').update(bytes, 'latin1').digest('hex'));

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { camelCase, nameOf, readScripts } from './lua-scripts.mjs';
+import { camelCase, nameOf, partsOf, readScripts } from './lua-scripts.mjs';
 import { runAsTool } from './run-as-tool.mjs';
 
 /** @typedef {import('./lua-scripts.mjs').LuaScript} LuaScript */
@@ -15,8 +15,6 @@ import { runAsTool } from './run-as-tool.mjs';
 const HEADER = `// Made by \`npm run generate\` from the .lua files in this folder and those that they include. Edit those.
 interface Lua {
   readonly source: string;
-  readonly shared: string;
-  readonly finish: string;
 }
 `;
 
@@ -29,12 +27,10 @@ function textFor(scripts) {
   const files = new Map(scripts.flatMap((script) => filesOf(script).map((file) => [file.path, file])));
   const names = new Map([...files.values()].map((file) => [file, partName(file)]));
   const parts = [...names].map(([file, name]) => `const ${name}: string = ${JSON.stringify(file.text)};\n`);
-  /** @param {LuaFile[]} joined */
-  const sum = (joined) => joined.map((file) => names.get(file)).join(' + ') || "''";
-  const constants = scripts.map(
-    ({ constant, source, shared, finish }) =>
-      `export const ${constant}: Lua = { source: ${sum(source)}, shared: ${sum(shared)}, finish: ${sum(finish)} };\n`,
-  );
+  const constants = scripts.map((script) => {
+    const texts = partsOf(script).map((part) => (typeof part === 'string' ? JSON.stringify(part) : names.get(part)));
+    return `export const ${script.constant}: Lua = { source: ${texts.join(' + ')} };\n`;
+  });
   return [HEADER, ...parts, ...constants].join('');
 }
 

@@ -34,8 +34,6 @@ function scripts(lib: string, files: Record<string, string | Buffer>): string {
 
 interface Lua {
   readonly source: string;
-  readonly shared: string;
-  readonly finish: string;
 }
 
 /** The exports of the generated module, evaluated as JavaScript. */
@@ -48,7 +46,7 @@ function exportsOf(path: string): Record<string, Lua> {
 }
 
 function alone(source: string): Lua {
-  return { source, shared: '', finish: '' };
+  return { source };
 }
 
 function run(...args: string[]): { status: number | null; output: string } {
@@ -132,9 +130,9 @@ describe('tools/generate-lua.mjs', () => {
     const text = (name: string): string => readFileSync(join(path, '..', name), 'utf8');
     expect(exportsOf(path)).toEqual({
       takeLua: {
-        source: text('shared/steps.lua') + text('take.lua'),
-        shared: `local clock\n${text('shared/queue.lua')}${text('shared/record.lua')}`,
-        finish: text('shared/end-take.lua'),
+        source:
+          `local clock\n${text('shared/queue.lua')}${text('shared/record.lua')}-- @call\n` +
+          `${text('shared/steps.lua')}${text('take.lua')}-- @finish\n${text('shared/end-take.lua')}`,
       },
     });
     expect(existsSync(join(root, 'libs', 'internal', 'src', 'scripts', 'generated.ts'))).toBe(false);
@@ -145,10 +143,9 @@ describe('tools/generate-lua.mjs', () => {
     scripts('once', { 'take.lua': '-- @include clock\nreturn 1\n' });
     scripts('internal', { 'shared/clock.lua': 'local common\n' });
     generateLua(root);
-    expect(exportsOf(path).takeLua?.shared).toBe('local own\n');
-    expect(exportsOf(join(root, 'libs', 'once', 'src', 'scripts', 'generated.ts')).takeLua?.shared).toBe(
-      'local common\n',
-    );
+    const other = join(root, 'libs', 'once', 'src', 'scripts', 'generated.ts');
+    expect(exportsOf(path).takeLua?.source).toMatch(/^local own\n-- @call\n/);
+    expect(exportsOf(other).takeLua?.source).toMatch(/^local common\n-- @call\n/);
   });
 
   it('makes two scripts of one source that includes one part or another', () => {
@@ -161,8 +158,8 @@ describe('tools/generate-lua.mjs', () => {
     });
     generateLua(root);
     expect(exportsOf(path)).toEqual({
-      takeLua: { ...alone(source), shared: 'local base\nlocal own\n' },
-      takeForeignLua: { ...alone(source), shared: 'local base\nlocal foreign\n' },
+      takeLua: alone(`local base\nlocal own\n-- @call\n${source}`),
+      takeForeignLua: alone(`local base\nlocal foreign\n-- @call\n${source}`),
     });
   });
 

@@ -4,10 +4,10 @@
 // A script names the shared parts that it needs, one on each line, directly below its header:
 //   -- @include clock                         shared/clock.lua of the lib, or else of libs/internal
 //   -- @include own-fields or foreign-fields  makes two scripts of one source, each with one of the parts
-//   -- @finish finish-grab                    Lua that runs after all calls of a group (`finish` of defineScript)
+//   -- @finish finish-grab                    the section `-- @finish` of a source for groups: runs after all calls
 // A part may include other parts in its first lines. Each part is joined once, in the order in which it is first needed. A part
-// that reads KEYS or ARGV, or includes such a part, runs before the source of each call. Any other part is `shared`, which runs
-// once for each group.
+// that reads KEYS or ARGV, or includes such a part, runs before the source of each call. Any other part stands above a line
+// `-- @call`, so it runs once for each group.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 
@@ -67,7 +67,7 @@ function scriptsIn(root, folder) {
     const choices = file.directives.find(({ names }) => names.length > 1)?.names ?? [''];
     return choices.map((choice, i) => ({
       constant: constantName(i === 0 ? nameOf(file) : `${nameOf(file)}-${choice}`),
-      ...partsOf(file, choice, parts),
+      ...filesOf(file, choice, parts),
     }));
   });
 }
@@ -78,7 +78,7 @@ function scriptsIn(root, folder) {
  * @param {string} choice the part to include where the script names two with `or`
  * @param {Map<string, LuaFile>} parts by name
  */
-function partsOf(script, choice, parts) {
+function filesOf(script, choice, parts) {
   /** @type {Set<LuaFile>} */
   const shared = new Set();
   /** @type {Set<LuaFile>} */
@@ -103,6 +103,21 @@ function partsOf(script, choice, parts) {
   };
   addIncludes(script, []);
   return { source: [...source, script], shared: [...shared], finish };
+}
+
+/**
+ * Returns the text of a script in parts: its files, and the lines that separate its sections.
+ * @param {LuaScript} script
+ * @returns {(string | LuaFile)[]}
+ */
+export function partsOf({ shared, source, finish }) {
+  const sections = shared.length > 0 || finish.length > 0;
+  return [
+    ...shared,
+    ...(sections ? ['-- @call\n'] : []),
+    ...source,
+    ...(finish.length > 0 ? ['-- @finish\n', ...finish] : []),
+  ];
 }
 
 /**

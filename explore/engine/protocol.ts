@@ -72,8 +72,6 @@ export interface Protocol<State extends Actors = Actors> {
   readonly scenario: string;
   /** Scripts that are run instead of those of the same name: old defects that the explorer must find. */
   readonly replaced?: readonly AnyScript[];
-  /** By the name of a script that is only sent alone: the script that groups of the same calls run. */
-  readonly inGroups?: ReadonlyMap<string, AnyScript>;
   /** Who acts, which faults happen, and where the model begins: what is the library's own code, and what is not. */
   readonly about: string;
   /** Most moves from the begin. */

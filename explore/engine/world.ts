@@ -3,8 +3,9 @@ import { ManualClock } from '../../libs/testing/src/redis/clock';
 import { MemoryRedis } from '../../libs/testing/src/redis/memory-redis';
 import { Double, NoReply, NullArray, RedisError, Status, type Reply } from '../../libs/testing/src/redis/reply';
 import { flat } from '../../libs/testing/src/redis/resp';
-import { Call } from '../../libs/script-registry/src/group/call';
-import { CompiledScript } from '../../libs/script-registry/src/group/compiled-script';
+import { Call } from '../../libs/script-registry/src/pipe/call';
+import { ScriptCodec } from '../../libs/script-registry/src/pipe/script-codec';
+import { scriptError, settle as settleCalls } from '../../libs/script-registry/src/pipe/settle';
 import { Frozen } from './frozen';
 import type { ScriptCall } from './protocol';
 
@@ -32,7 +33,7 @@ export class World {
   /** Number of the move that is made, for deeds. */
   move = 0;
   private readonly replaced: ReadonlyMap<string, AnyScript>;
-  private readonly compiled = new Map<AnyScript, CompiledScript>();
+  private readonly codecs = new Map<AnyScript, ScriptCodec>();
   private readonly session = this.redis.server.open(nothing, nothing);
 
   /** @param replaced scripts that run instead of those of the same name */
@@ -58,23 +59,22 @@ export class World {
 
   /** Returns how many calls a group may have. */
   maxCallsOf(script: AnyScript): number {
-    return this.compiledOf(script).maxCalls;
+    return this.codecOf(script).maxCalls;
   }
 
   private run(asked: readonly ScriptCall[]): unknown[] {
-    const compiled = this.compiledOf((asked[0] as ScriptCall).script);
+    const codec = this.codecOf((asked[0] as ScriptCall).script);
     const results: unknown[] = [];
     const calls = asked.map(({ input }, index) => {
       const settle = (result: unknown): void => void (results[index] = result);
-      const call = new Call(compiled.definition, 0, undefined, settle, settle);
-      compiled.encode(call, input.keys, input.args);
+      const call = new Call(codec.definition, 0, undefined, settle, settle);
+      codec.encode(call, input.keys, input.args);
       return call;
     });
-    const form = compiled.formFor(calls.length);
+    const form = codec.formFor(calls.length);
     if (!this.redis.server.scripts.has(form.sha)) this.execute(['SCRIPT', 'LOAD', bytesOf(form.body)]);
-    const reply = this.execute(['EVALSHA', ...compiled.command(form.sha, calls).map(wordOf)]);
-    if (reply instanceof RedisError) return calls.map(() => reply);
-    compiled.settle(valueOf(reply), calls, (call, error) => void call.reject(error));
+    const reply = this.execute(['EVALSHA', ...codec.command(calls).map(wordOf)]);
+    settle(codec, calls, reply instanceof RedisError ? reply : valueOf(reply));
     return results;
   }
 
@@ -110,15 +110,23 @@ export class World {
     return reply;
   }
 
-  private compiledOf(asked: AnyScript): CompiledScript {
+  private codecOf(asked: AnyScript): ScriptCodec {
     const script = this.replaced.get(asked.name) ?? asked;
-    let compiled = this.compiled.get(script);
-    if (compiled === undefined) {
-      compiled = new CompiledScript(script, true, false);
-      this.compiled.set(script, compiled);
+    let codec = this.codecs.get(script);
+    if (codec === undefined) {
+      codec = new ScriptCodec(script, true);
+      this.codecs.set(script, codec);
     }
-    return compiled;
+    return codec;
   }
+}
+
+/** Settles calls by the reply to their command, as a ScriptRegistry does. */
+export function settle(codec: ScriptCodec, calls: readonly Call[], reply: unknown): void {
+  const fail = (call: Call, error: Error): void => void call.reject(error);
+  if (reply instanceof RedisError) {
+    for (const call of calls) fail(call, scriptError(codec.name, reply.message));
+  } else settleCalls(codec.name, calls, reply, fail);
 }
 
 /** Returns the call that the library's code makes first. Nothing is sent, and the code gets no reply. */

@@ -6,7 +6,7 @@ import {
   settleBucket,
 } from '../../libs/red-packet/src/activity/activity.scripts';
 import { homeOf, keysOf, PAYOUT_GROUP } from '../../libs/red-packet/src/buckets/layout';
-import { grabAlone, grabPacket, type BucketReply } from '../../libs/red-packet/src/grabs/grab.scripts';
+import { grabPacket, type BucketReply } from '../../libs/red-packet/src/grabs/grab.scripts';
 import type { Move, Protocol, ScriptCall, Step } from '../engine/protocol';
 import { BEGIN_MS, type World } from '../engine/world';
 import { invariants, unsettled } from './red-packet-invariants';
@@ -91,7 +91,7 @@ function grabStep(actor: string, { bucket, packet }: User): Step<PacketState> {
     me.tries++;
     if (me.tries >= MOST_TRIES) me.phase = 'over';
   };
-  return { actor, name: 'grab', call: { script: grabAlone, input }, done, lost };
+  return { actor, name: 'grab', call: { script: grabPacket, input }, done, lost };
 }
 
 function closerSteps(state: PacketState): Step<PacketState>[] {
@@ -145,7 +145,6 @@ export function redPacket(settings: Settings): Protocol<PacketState> {
   const { scenario, budgets, users, movers = [], moves = 1, payers = [], isOpen = true, depth } = settings;
   return {
     name: 'red-packet',
-    inGroups: new Map([[grabAlone.name, grabPacket]]),
     scenario,
     depth,
     about: `An activity with two buckets: its creation, users who grab, processes that move packets and finish transfers, payouts \

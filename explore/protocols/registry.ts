@@ -1,9 +1,9 @@
 import { defineScript, str } from 'luanest/script-registry';
-import { Call } from '../../libs/script-registry/src/group/call';
-import { CompiledScript } from '../../libs/script-registry/src/group/compiled-script';
+import { Call } from '../../libs/script-registry/src/pipe/call';
+import { ScriptCodec } from '../../libs/script-registry/src/pipe/script-codec';
 import { RedisError } from '../../libs/testing/src/redis/reply';
 import type { Actors, Budgets, Move, Protocol, Step } from '../engine/protocol';
-import type { World } from '../engine/world';
+import { settle, type World } from '../engine/world';
 
 /** As many tries as a runner has. The last one is an EVAL. */
 const MAX_TRIES = 3;
@@ -19,7 +19,7 @@ return { n, ARGV[1] }`,
   group: { maxCalls: 3 },
   reply: ([n, name]: [number, string]) => ({ n, name }),
 });
-const compiled = new CompiledScript(script, true, false);
+const codec = new ScriptCodec(script, true);
 
 type Outcome = 'idle' | 'waiting' | 'sent' | 'done' | 'failed' | 'unknown';
 
@@ -37,7 +37,7 @@ export interface RegistryState extends Actors {
 }
 
 function formOf(calls: number): { body: string; sha: string } {
-  return compiled.formFor(calls);
+  return codec.formFor(calls);
 }
 
 /** The digest of a state does not include the scripts of the server, so they are set here to those of the state. */
@@ -56,13 +56,12 @@ function send(state: RegistryState, world: World): { reply: unknown; calls: Call
       state.numbers[name] = n;
     };
     const call = new Call(script, 0, undefined, succeed, () => void (state.calls[name] = 'failed'));
-    compiled.encode(call, KEYS, { name });
+    codec.encode(call, KEYS, { name });
     return call;
   });
-  const form = formOf(names.length);
   const isLast = tries === 1;
   setScripts(world, state);
-  const words = compiled.command(isLast ? form.body : form.sha, calls).map(String);
+  const words = codec.command(calls, isLast).map(String);
   const reply = world.command(isLast ? 'EVAL' : 'EVALSHA', ...words);
   // EVAL loads the script, too.
   if (isLast) state.loaded[names.length === 1 ? 0 : 1] = true;
@@ -72,13 +71,12 @@ function send(state: RegistryState, world: World): { reply: unknown; calls: Call
 function receive(state: RegistryState, world: World): void {
   const { reply, calls } = send(state, world);
   const group = state.group as NonNullable<RegistryState['group']>;
-  if (reply instanceof RedisError) {
-    // Nothing ran: the scripts are loaded, and the group is sent again.
-    if (!reply.message.startsWith('NOSCRIPT')) state.wrong = reply.message;
+  // Nothing ran: the scripts are loaded, and the group is sent again.
+  if (reply instanceof RedisError && reply.message.startsWith('NOSCRIPT')) {
     Object.assign(group, { tries: group.tries - 1, mustLoad: true });
     return;
   }
-  compiled.settle(reply, calls, (call, error) => void call.reject(error));
+  settle(codec, calls, reply);
   state.group = undefined;
 }
 
@@ -96,20 +94,20 @@ function stepsOf(state: RegistryState): Step<RegistryState>[] {
   const { group, waiting } = state;
   if (group === undefined && waiting.length > 0) {
     const begin = (to: RegistryState): void => {
-      const names = to.waiting.splice(0, compiled.maxCalls);
+      const names = to.waiting.splice(0, codec.maxCalls);
       for (const name of names) to.calls[name] = 'sent';
       to.group = { names, tries: MAX_TRIES, mustLoad: false };
     };
     steps.push({
       actor: 'runner',
-      name: `make a group of ${Math.min(waiting.length, compiled.maxCalls)}`,
+      name: `make a group of ${Math.min(waiting.length, codec.maxCalls)}`,
       done: begin,
     });
   }
   if (group?.mustLoad === true) {
     const load = (to: RegistryState, _reply: never, world: World): void => {
       setScripts(world, to);
-      for (const { body } of compiled.forms) world.command('SCRIPT', 'LOAD', body);
+      for (const { body } of codec.forms) world.command('SCRIPT', 'LOAD', body);
       to.loaded = [true, true];
       (to.group as NonNullable<RegistryState['group']>).mustLoad = false;
     };
@@ -159,7 +157,7 @@ export function registry(
     scenario,
     depth: 30,
     about: `Calls of one script wait, are sent as one group, and get their results; a group that finds no script loads it and is \
-sent again, at last as EVAL. Forms, commands and results are made by CompiledScript. The model begins where ScriptRunner decides \
+sent again, at last as EVAL. Forms, commands and results are those of the library. The model begins where a Lane decides \
 to send, to load and to send again. Redirections need a Cluster, which the in-memory server is not: they are not explored.`,
     begin: (world) => {
       world.command('SCRIPT', 'FLUSH');

@@ -161,7 +161,7 @@ describe('the explorer finds seeded defects of delayed tasks', () => {
       'write_take(#ids - ended)',
     ]);
     const found = counterExample(protocol, [forgets]);
-    expect(found?.problem).toContain('The call failed: ERR Wrong number of args');
+    expect(found?.problem).toContain('The call failed: delayed-task.take failed: ERR Wrong number of args');
     expect(found?.moves).toEqual(['publisher: schedule t1', 'W: take, and the reply is lost', 'W: repeat the take']);
   });
 

@@ -5,13 +5,15 @@ import { replay } from '../engine/replay';
 
 /** Returns a script with other Lua. @throws Error if a text to replace is not in the script, so that no seed is lost unseen */
 export function variant(script: AnyScript, ...changes: readonly (readonly [from: string, to: string])[]): AnyScript {
-  let { source, shared } = script;
+  let { source } = script;
+  let grouped = script.group === false ? undefined : script.group.source;
   for (const [from, to] of changes) {
-    if (!source.includes(from) && !shared.includes(from)) throw new Error(`${script.name} does not have: ${from}`);
+    if (!source.includes(from) && !grouped?.includes(from)) throw new Error(`${script.name} does not have: ${from}`);
     source = source.replace(from, () => to);
-    shared = shared.replace(from, () => to);
+    grouped = grouped?.replace(from, () => to);
   }
-  return defineScript({ ...(script as object), source, shared } as never);
+  const group = script.group === false ? false : { ...script.group, source: grouped };
+  return defineScript({ ...(script as object), source, group } as never);
 }
 
 /** Explores a protocol with seeded defects. @returns the moves of the shortest counter-example, and what is wrong after them */

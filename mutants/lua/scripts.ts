@@ -15,12 +15,11 @@ interface LuaScript {
   readonly finish: readonly LuaFile[];
 }
 
-/** Text of a script as its definition has it. */
-export interface ScriptText {
-  readonly source: string;
-  readonly shared: string;
-  readonly finish: string;
-}
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- an ES module, which a CommonJS file loads this way
+const { partsOf, readScripts } = require('../../tools/lua-scripts.mjs') as {
+  partsOf(this: void, script: LuaScript): (string | LuaFile)[];
+  readScripts(this: void, root: string): Map<string, readonly LuaScript[]>;
+};
 
 export interface Mutant extends Mutation {
   readonly lib: string;
@@ -47,10 +46,6 @@ export class LibScripts {
 
   /** Returns the scripts of all libs, by lib. */
   static read(): Map<string, LibScripts> {
-    // eslint-disable-next-line @typescript-eslint/no-require-imports -- an ES module, which a CommonJS file loads this way
-    const { readScripts } = require('../../tools/lua-scripts.mjs') as {
-      readScripts(this: void, root: string): Map<string, readonly LuaScript[]>;
-    };
     const found = new Map<string, LibScripts>();
     for (const [folder, scripts] of readScripts(ROOT)) {
       const lib = folder.split('/').at(-3) ?? '';
@@ -74,28 +69,28 @@ export class LibScripts {
     });
   }
 
-  /** Returns the texts of the scripts that change with one file, by their unchanged texts as one string. */
-  withFile(path: string, text: string): Map<string, ScriptText> {
-    const replaced = new Map<string, ScriptText>();
+  /** Returns the texts of the scripts that change with one file, by their unchanged texts. */
+  withFile(path: string, text: string): Map<string, string> {
+    const replaced = new Map<string, string>();
     for (const script of this.scripts) {
       const before = joined(script, (file) => file.text);
       const after = joined(script, (file) => (file.path === path ? text : file.text));
-      if (keyOf(before) !== keyOf(after)) replaced.set(keyOf(before), after);
+      if (before !== after) replaced.set(before, after);
     }
     return replaced;
   }
 
-  textsOf(mutant: Mutant): Map<string, ScriptText> {
+  textsOf(mutant: Mutant): Map<string, string> {
     const file = this.files.find(({ path }) => path === mutant.path);
     return this.withFile(mutant.path, mutated(file?.text ?? '', mutant));
   }
 
   /** Returns all scripts with a call of `mark` before each statement: `luanest.ran`, the number of the file, the position. */
-  marked(): Map<string, ScriptText> {
+  marked(): Map<string, string> {
     const marks = new Map(this.files.map((file, index) => [file.path, marked(file.text, index)]));
     return new Map(
       this.scripts.map((script) => [
-        keyOf(joined(script, (file) => file.text)),
+        joined(script, (file) => file.text),
         joined(script, (file) => marks.get(file.path) ?? ''),
       ]),
     );
@@ -116,13 +111,10 @@ export class LibScripts {
   }
 }
 
-export function keyOf({ shared, source, finish }: ScriptText): string {
-  return `${shared}\0${source}\0${finish}`;
-}
-
-function joined({ source, shared, finish }: LuaScript, textOf: (file: LuaFile) => string): ScriptText {
-  const text = (files: readonly LuaFile[]): string => files.map(textOf).join('');
-  return { source: text(source), shared: text(shared), finish: text(finish) };
+function joined(script: LuaScript, textOf: (file: LuaFile) => string): string {
+  return partsOf(script)
+    .map((part) => (typeof part === 'string' ? part : textOf(part)))
+    .join('');
 }
 
 function marked(text: string, file: number): string {

@@ -1,4 +1,4 @@
-import { splitLua, type LuaToken } from '../../libs/script-registry/src/lua/tokens';
+import { splitLua, type LuaToken } from './lua-tokens';
 
 /** A token of Lua with its position in the source. `text` is '' at the end of the source. */
 export interface Token {

@@ -2,14 +2,13 @@ import type { AnyScript } from '../../libs/script-registry/src/script-definition
 import { RegisteredScripts } from '../../libs/script-registry/src/registered-scripts';
 import { ScriptEngine } from '../../libs/testing/src/redis/scripting/script-engine';
 import { operators } from '../../libs/testing/src/lua/operators';
-import { keyOf, type ScriptText } from '../lua/scripts';
 
 /** Most steps of a script: a loop that a mutation made endless ends here. */
 const MOST_STEPS = 3_000_000;
 
 /** Replaces texts of scripts in each ScriptRegistry that is made afterwards. */
 export const swap = {
-  texts: new Map<string, ScriptText>() as ReadonlyMap<string, ScriptText>,
+  texts: new Map<string, string>() as ReadonlyMap<string, string>,
   /** Marks of the statements that have run. */
   ran: new Set<string>(),
   install,
@@ -20,8 +19,8 @@ let steps = 0;
 function install(): void {
   // eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with its object
   const { add } = RegisteredScripts.prototype;
-  RegisteredScripts.prototype.add = function (scripts, makeRunner) {
-    return add.call(this, scripts, (script) => makeRunner(swapped(script)));
+  RegisteredScripts.prototype.add = function (scripts, makePipe) {
+    return add.call(this, scripts, (script) => makePipe(swapped(script)));
   };
   countSteps();
   const engine = ScriptEngine.prototype as unknown as {
@@ -41,8 +40,14 @@ function install(): void {
 }
 
 function swapped(script: AnyScript): AnyScript {
-  const text = swap.texts.get(keyOf(script));
-  return text === undefined ? script : { ...script, ...text };
+  const { source, group } = script;
+  const textOf = (text: string): string => swap.texts.get(text) ?? text;
+  const groupSource = group === false ? undefined : group.source;
+  return {
+    ...script,
+    source: textOf(source),
+    group: group === false || groupSource === undefined ? group : { ...group, source: textOf(groupSource) },
+  };
 }
 
 /** Endless loops of these scripts usually call, index or compare something. */

@@ -4,7 +4,7 @@ import { ROOT } from '../lua/scripts';
 
 /** Files and folders of a lib, below its `src`, that decide what happens. Their TypeScript is mutated. */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
-  'script-registry': ['group', 'connection'],
+  'script-registry': ['pipe', 'connection'],
   'rate-limit': ['rules', 'limiter', 'rate-limit.enforcer.ts'],
   lock: ['lease', 'acquisition'],
   once: [

@@ -19,9 +19,11 @@ export function scriptsOf(lib: string): AnyScript[] {
   return [...new Set(exports.filter(isScript))];
 }
 
-/** Returns the Lua of a script without comments: `shared`, `source` and `finish`. */
-function codeOf({ source, shared, finish }: AnyScript): string {
-  return `${shared ?? ''}\n${source}\n${finish ?? ''}`.replaceAll(/--\[\[[\s\S]*?\]\]/g, '').replaceAll(/--.*$/gm, '');
+/** Returns the Lua of a script without comments, that for groups included. */
+function codeOf({ source, group }: AnyScript): string {
+  return `${source}\n${group === false ? '' : (group.source ?? '')}`
+    .replaceAll(/--\[\[[\s\S]*?\]\]/g, '')
+    .replaceAll(/--.*$/gm, '');
 }
 
 const CALL = /redis\s*\.\s*p?call\s*\(\s*(?:'([A-Za-z]+)'|([^)\s,]+))\s*(?:,\s*([^,)]+))?/g;

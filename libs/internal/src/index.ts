@@ -33,7 +33,7 @@ export {
 export { classNameOf, messageOf, oneLine, shown, thrownKind, thrownText } from './printable';
 export { Retries } from './retries';
 export { rpcException } from './rpc-exception';
-export { ALONE, FREES_MEMORY, SMALL_GROUP } from './script-defaults';
+export { FREES_MEMORY, SMALL_GROUP } from './script-defaults';
 export { afterEffect, Steps } from './steps';
 export { measuredMs, nextTurn, replaceTime, time, type Timer, type TimeSource } from './time';
 export { UniqueIds } from './unique-ids';

@@ -3,6 +3,3 @@ export const FREES_MEMORY = ['allow-oom'] as const;
 
 /** Group limits for scripts whose work grows with their arguments, so that a group does not block Redis for long. */
 export const SMALL_GROUP = { maxCalls: 8 };
-
-/** Group limits for scripts that are slow even alone. Each call is sent alone. */
-export const ALONE = { maxCalls: 1 };

@@ -21,6 +21,7 @@ export const waitForLock = defineScript({
   ...waitLua,
   keys: WITH_QUEUE,
   args: { owner: str, leaseMs: int, ttlMs: int, ticket: str, countsMs: int, turnMs: int },
+  group: false,
   reply: ([fence, leftMs, ahead]: [number, number, number]) => ({ fence, leftMs, ahead }),
 });
 
@@ -30,6 +31,7 @@ export const leaveQueue = defineScript({
   keys: WITH_QUEUE,
   args: { ticket: str },
   flags: FREES_MEMORY,
+  group: false,
   reply: ([left]: [number]) => left === 1,
 });
 
@@ -58,6 +60,7 @@ export const forceUnlock = defineScript({
   keys: KEYS,
   args: { retentionMs: int },
   flags: FREES_MEMORY,
+  group: false,
   reply: ([forced, fence]: [number, number]) => ({ forced: forced === 1, fence }),
 });
 
@@ -67,6 +70,7 @@ export const readStatus = defineScript({
   keys: KEYS,
   args: {},
   flags: ['no-writes'],
+  group: false,
   reply: ([held, fence, leaseEndsAtMs, owner]: [number, number, number, string]) => ({
     held: held === 1,
     fence,

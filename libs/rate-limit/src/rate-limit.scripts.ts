@@ -57,6 +57,7 @@ export const reset = defineScript({
   ...resetLua,
   keys: ['state', 'penalty'],
   args: { windowMs: int },
+  group: false,
   reply: (deleted: number) => deleted,
 });
 
@@ -65,6 +66,7 @@ export const block = defineScript({
   ...blockLua,
   keys: ['state', 'penalty'],
   args: { blockMs: int, memoryMs: int },
+  group: false,
   reply: (strikes: number) => strikes,
 });
 

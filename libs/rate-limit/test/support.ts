@@ -148,10 +148,10 @@ export class TestClock {
   ) {
     for (const script of rateLimitScripts as readonly AnyScript[]) {
       const byClock = (lua: string): string => lua.replace(BY_CLOCK, 'test_call(');
-      const source = byClock(script.source);
-      const shared = byClock(script.shared).replace("redis.call('TIME')", 'test_time');
-      const before = source === script.source && shared === script.shared ? '' : clockLua(this.key);
-      this.variants.set(script, Object.freeze({ ...script, source, shared: before + shared }));
+      const timed = byClock(script.source).replace("redis.call('TIME')", 'test_time');
+      const marked = timed.includes('\n-- @call\n') ? timed : `-- @call\n${timed}`;
+      const source = timed === script.source ? timed : clockLua(this.key) + marked;
+      this.variants.set(script, Object.freeze({ ...script, source }));
     }
   }
 

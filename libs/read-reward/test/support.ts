@@ -70,12 +70,12 @@ end
 
 /** The scripts byte for byte, but with the clock of the test. What that clock would have expired is deleted when it is set. */
 const timed = readRewardScripts.map((script) => {
-  const { source: own, shared } = script as AnyScript;
-  const reads = /^local time\b/m.test(shared) ? 'now_ms = test_ms\n' : '';
-  const clocked = own
+  const [shared = '', own] = (script as AnyScript).source.split('-- @call\n') as [string, string?];
+  const reads = own !== undefined && /^local time\b/m.test(shared) ? 'now_ms = test_ms\n' : '';
+  const clocked = (own ?? shared)
     .replace("redis.call('PTTL', KEYS[1])", 'test_pttl(KEYS[1])')
     .replace("redis.call('TIME')", 'test_time');
-  const source = TEST_CLOCK + reads + clocked;
+  const source = `${own === undefined ? '' : `${shared}-- @call\n`}${TEST_CLOCK}${reads}${clocked}`;
   return defineScript({ ...(script as never as Parameters<typeof defineScript>[0]), source });
 }) as readonly AnyScript[];
 

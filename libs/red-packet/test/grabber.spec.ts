@@ -86,41 +86,6 @@ describe('the result of a grab', () => {
   });
 });
 
-describe('the script of a grab', () => {
-  it('is the one for groups if two grabs are in flight already', async () => {
-    const { registry, grabber, answer } = open();
-    const grabs = ['u', 'v', 'w'].map((user) => grabber.grab('a', user));
-    const [alone, , group] = registry.scripts;
-    expect(registry.scripts).toEqual([alone, alone, group]);
-    expect(group).not.toBe(alone);
-    const ended = Promise.allSettled(grabs);
-    registry.calls[0]?.reply.resolve(WON);
-    registry.calls[1]?.reply.reject(new NotSentError('down'));
-    await answer(WON);
-    await ended;
-    void grabber.grab('a', 'x');
-    void grabber.grab('a', 'y');
-    expect(registry.scripts.slice(3)).toEqual([alone, alone]);
-  });
-
-  it('counts grabs of sharded activities, too', async () => {
-    const { registry, grabber, layouts, answer } = open();
-    layouts.remember('a', 2);
-    const first = grabber.grab('a', 'u');
-    await answer(WON);
-    await first;
-    const failing = grabber.grab('a', 'u');
-    registry.last.reply.reject(new NotSentError('down'));
-    await expect(failing).rejects.toBeInstanceOf(NotSentError);
-    for (const user of ['v', 'w']) void grabber.grab('a', user);
-    await turn();
-    expect(new Set(registry.scripts).size).toBe(1);
-    void grabber.grab('a', 'x');
-    await turn();
-    expect(new Set(registry.scripts).size).toBe(2);
-  });
-});
-
 describe('a grab in an activity with several buckets', () => {
   it('goes to the bucket of the user when their number is known', async () => {
     const { registry, grabber, layouts, answer } = open();

@@ -5,7 +5,6 @@ import { byUser, figures, openBench, readGrants, readOutbox, readPool, sum, type
 
 const clients: [string, () => Redis | Cluster, boolean][] = [
   ['standalone', standaloneClient, true],
-  ['standalone, stringNumbers', () => standaloneClient({ stringNumbers: true }), true],
   ['standalone, grouping off', standaloneClient, false],
   ['Cluster', clusterClient, true],
 ];

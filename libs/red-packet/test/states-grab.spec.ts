@@ -1,6 +1,7 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
 import { readGrant, readLuckiest } from '../src/activity/results.scripts';
-import { grabAlone, grabPacket } from '../src/grabs/grab.scripts';
+import { grabPacket } from '../src/grabs/grab.scripts';
+import { groupOfOne } from './group-of-one';
 import { redPacketScripts } from '../src/red-packet.scripts';
 
 /** An open bucket of an activity without other buckets, which has granted 5 of 100 cents. */
@@ -17,9 +18,9 @@ const POOL = ['1:20:20', '2:31:51', '3:31:82', '4:40:122'];
 
 describe.each([
   ['grab', grabPacket],
-  ['grab-alone', grabAlone],
+  ['grab-group', groupOfOne(grabPacket)],
 ])('%s, in a state and at a time of which all is known,', (_, script) => {
-  const states = new ScriptStates(redPacketScripts);
+  const states = new ScriptStates([...redPacketScripts, script]);
   const grab = (userId = 'me', mode = 0) => states.call(script, { userId, mode });
   const setUp = (meta: Readonly<Record<string, string | number>> = {}, pool: readonly string[] = POOL) => {
     for (const name of ['meta', 'pool', 'grants', 'outbox', 'tries']) states.put('DEL', name);

@@ -26,6 +26,7 @@ export const claimRun = defineScript({
     retentionMs: int,
     keep: int,
   },
+  group: false,
   reply: ([outcome, slot, fence, leftMs]: [string, string, string, number]): ClaimReply => ({
     outcome: outcome as ClaimReply['outcome'],
     slot: Number(slot),
@@ -40,6 +41,7 @@ export const renewRun = defineScript({
   keys: ['state'],
   args: { owner: str, leaseMs: int, retentionMs: int },
   flags: FREES_MEMORY,
+  group: false,
   reply: (held: number) => held === 1,
 });
 
@@ -59,6 +61,7 @@ export const completeRun = defineScript({
     fence: int,
   },
   flags: FREES_MEMORY,
+  group: false,
   reply: (released: number) => released === 1,
 });
 

@@ -6,8 +6,6 @@ import { shown } from '../../internal/src';
 export interface ArgType<T> {
   /** Name of the type: `int`, `str` or `bytes`. Definitions with different labels are different scripts. */
   readonly label: string;
-  /** True if concurrent calls mostly have the same value; set by `common()`. */
-  readonly common?: true;
   /**
    * Encodes a value for ARGV: text, which is sent as UTF-8, or bytes.
    *
@@ -68,16 +66,6 @@ export const bytes: ArgType<Uint8Array> = {
     return Buffer.from(value);
   },
 };
-
-/**
- * Marks an argument whose value is mostly the same in concurrent calls, such as the settings of a rule. If all calls of a
- * group have the same values of their common arguments, the group can send them once. Results do not change.
- *
- * @param type `int` or `str`
- */
-export function common<T extends number | string>(type: ArgType<T>): ArgType<T> {
-  return { ...type, common: true };
-}
 
 /** Makes the type of a last argument that takes any number of values. Lua reads them from the argument's index to `#ARGV`. */
 export function list<T>(item: ArgType<T>): ListType<T> {

@@ -1,7 +1,7 @@
 import type { ArgType, ListType } from './arg-types';
 import { shown } from '../../internal/src';
-import { type SourceUse, sourceUse } from './lua/source-use';
-import type { AnyScript, ArgSpecs, GroupBounds, ScriptDefinition, ScriptSpec } from './script-definition';
+import { sectionsOf, withoutComments } from './pipe/forms';
+import type { AnyScript, ArgSpecs, GroupOptions, ScriptDefinition, ScriptSpec } from './script-definition';
 import { InvalidScriptError } from './script-registry.errors';
 
 /** Type of the items of an array; of an array of arrays, the type of the items of the inner arrays. Other types stay as they are. */
@@ -44,63 +44,41 @@ function checkNames(name: string, kind: 'key' | 'argument', names: readonly stri
   if (passed.size !== names.length) refuse(name, `Two ${kind}s have the same name: ${names.join(', ')}.`);
 }
 
-function checkSource(name: string, source: string, keys: readonly string[], args: ArgSpecs): SourceUse {
+function checkSource(name: string, source: string, keys: readonly string[], args: ArgSpecs): void {
   if (typeof source !== 'string' || source.trim() === '')
     refuse(name, `source is ${shown(source)}. Expected Lua code.`);
   if (source.startsWith('#!')) refuse(name, 'source begins with a #! line. Remove it, and name its flags in `flags`.');
-  const use = sourceUse(source);
+  const { shared, call, finish } = sectionsOf(source);
+  const code = withoutComments(source);
+  if (/\bluanest_/.test(code)) {
+    refuse(
+      name,
+      'The Lua uses a name that begins with luanest_. These names are reserved for the Lua of ScriptRegistry.',
+    );
+  }
+  if (/\b(KEYS|ARGV)\b/.test(withoutComments(shared))) {
+    refuse(
+      name,
+      'The Lua above the line `-- @call` reads KEYS or ARGV, but it runs once for all calls of a group. Pass them to its functions.',
+    );
+  }
+  if (/\bARGV\b/.test(withoutComments(finish))) {
+    refuse(
+      name,
+      'The Lua below the line `-- @finish` reads ARGV, but it runs after all calls of a group. Pass it values in locals above `-- @call`.',
+    );
+  }
   const argNames = Object.keys(args);
-  const keyList = keys.some((key) => key.endsWith('[]'));
-  const argList = Object.values(args).some(isList);
-  checkIndexes(name, 'KEYS', use.keyIndexes, keyList ? Infinity : keys.length, keys);
-  checkIndexes(name, 'ARGV', use.argIndexes, argList ? Infinity : argNames.length, argNames);
-  return use;
+  const lists = { keys: keys.some((key) => key.endsWith('[]')), args: Object.values(args).some(isList) };
+  checkIndexes(name, 'KEYS', call + finish, lists.keys ? Infinity : keys.length, keys);
+  checkIndexes(name, 'ARGV', call, lists.args ? Infinity : argNames.length, argNames);
 }
 
-function checkShared(name: string, shared: string): SourceUse {
-  const use = sourceUse(shared);
-  const { keyIndexes, argIndexes, whole } = use;
-  if (whole || keyIndexes.length > 0 || argIndexes.length > 0) {
-    refuse(name, '`shared` reads KEYS or ARGV, but it runs once for all calls of a group. Pass them to its functions.');
-  }
-  return use;
-}
-
-function checkFinish(
-  name: string,
-  finish: string,
-  source: SourceUse,
-  keys: readonly string[],
-  args: ArgSpecs,
-): SourceUse {
-  const use = sourceUse(finish);
-  if (finish === '') return use;
-  const { keyIndexes, argIndexes, whole } = use;
-  if (whole || argIndexes.length > 0) {
-    refuse(
-      name,
-      '`finish` reads ARGV, or KEYS other than by a literal index such as KEYS[1]. Pass it values in locals of `shared`.',
-    );
-  }
-  checkIndexes(name, 'KEYS', keyIndexes, keys.length, keys);
-  if (source.whole || keys.some((key) => key.endsWith('[]')) || Object.values(args).some(isList)) {
-    refuse(
-      name,
-      '`finish` is not allowed in a script that takes a list, or that reads KEYS or ARGV other than by literal indexes such ' +
-        'as KEYS[1]. Remove `finish`, and do its work in `source`.',
-    );
-  }
-  return use;
-}
-
-function checkIndexes(
-  name: string,
-  table: string,
-  used: readonly number[],
-  most: number,
-  names: readonly string[],
-): void {
-  const bad = used.find((index) => !Number.isInteger(index) || index < 1 || index > most);
+function checkIndexes(name: string, table: string, lua: string, most: number, names: readonly string[]): void {
+  const used = [...withoutComments(lua).matchAll(new RegExp(`\\b${table}\\[ *(-?[\\d.]+) *\\]`, 'g'))];
+  const bad = used
+    .map(([, index]) => Number(index))
+    .find((index) => !(Number.isInteger(index) && index >= 1 && index <= most));
   if (bad === undefined) return;
   refuse(
     name,
@@ -117,7 +95,7 @@ function checkParameters(name: string, keys: readonly string[], args: ArgSpecs):
   if (Object.values(args).slice(0, -1).some(isList)) refuse(name, 'A list argument must be the last argument.');
 }
 
-function resolveGroup(name: string, group: GroupBounds | false | undefined): Required<GroupBounds> | false {
+function resolveGroup(name: string, group: GroupOptions | false | undefined): ScriptDefinition['group'] {
   if (group === false) return false;
   const bounds = { maxCalls: group?.maxCalls ?? DEFAULT_MAX_CALLS, maxChars: group?.maxChars ?? DEFAULT_MAX_CHARS };
   for (const [bound, value] of Object.entries(bounds)) {
@@ -125,7 +103,7 @@ function resolveGroup(name: string, group: GroupBounds | false | undefined): Req
       refuse(name, `group.${bound} is ${shown(value)}. Expected an integer from 1 to 2^53 - 1, or group: false.`);
     }
   }
-  return bounds;
+  return { ...bounds, source: group?.source };
 }
 
 /**
@@ -146,42 +124,30 @@ export function defineScript<
   spec: ScriptSpec<K, A & { readonly [N in keyof A]: ArgType<never> | ListType<never> }, Raw, R> &
     FittingReply<Raw, B> & { readonly replyBytes?: B },
 ): ScriptDefinition<K, A, R> {
-  const { name, source, shared = '', finish = '', keys, args, reply, timed = false, replyBytes = false } = spec;
+  const { name, source, keys, args, reply, replyBytes = false } = spec;
   if (!NAME.test(name))
     refuse(name, 'The name is invalid. Expected <lib>.<verb> in kebab-case, such as "limits.consume".');
   checkParameters(name, keys, args);
-  const use = checkSource(name, source, keys, args);
-  const uses = [checkShared(name, shared), use, checkFinish(name, finish, use, keys, args)];
-  const reserved = uses.find((part) => part.reserved !== undefined)?.reserved;
-  if (reserved !== undefined) {
+  checkSource(name, source, keys, args);
+  if (sectionsOf(source).finish !== '')
     refuse(
       name,
-      `The Lua uses the name ${reserved}. Names that begin with luanest_ are reserved for the Lua of ScriptRegistry.`,
+      'source has a line `-- @finish`. Only group.source may have one, because a call alone ends at `return`.',
     );
-  }
+  const group = resolveGroup(name, spec.group);
+  if (group !== false && group.source !== undefined) checkSource(name, group.source, keys, args);
+  if (typeof reply !== 'function') refuse(name, `reply is ${shown(reply)}. Expected a function.`);
   const flags = spec.flags ?? [];
   const unknown = flags.find((flag) => !FLAGS.includes(flag));
   if (unknown !== undefined) refuse(name, `flags contains ${shown(unknown)}. Known flags: ${FLAGS.join(', ')}.`);
-  return Object.freeze({
-    name,
-    source,
-    shared,
-    finish,
-    keys,
-    args,
-    reply,
-    replyBytes,
-    timed,
-    flags,
-    group: resolveGroup(name, spec.group),
-  });
+  return Object.freeze({ name, source, keys, args, reply, replyBytes, flags, group });
 }
 
 /**
- * Returns a text that is equal for two definitions with the same Lua, parameters, flags, `timed` and `replyBytes`. `reply`,
- * `group` and `common()` do not matter.
+ * Returns a text that is equal for two definitions with the same Lua, parameters, flags and `replyBytes`. `reply` and the limits
+ * of `group` do not matter.
  */
-export function fingerprint({ source, shared, finish, keys, args, flags, timed, replyBytes }: AnyScript): string {
+export function fingerprint({ source, group, keys, args, flags, replyBytes }: AnyScript): string {
   const types = Object.entries(args as Record<string, { label: string }>).map(([name, { label }]) => [name, label]);
-  return JSON.stringify([source, shared, finish, keys, types, flags, timed, replyBytes]);
+  return JSON.stringify([source, group === false ? undefined : group.source, keys, types, flags, replyBytes]);
 }

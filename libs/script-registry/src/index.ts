@@ -1,9 +1,10 @@
-export { bytes, common, int, list, str, type ArgType, type ListType } from './arg-types';
+export { bytes, int, list, str, type ArgType, type ListType } from './arg-types';
 export { defineScript } from './define-script';
 export { KeySpace, type TaggedKeys } from './key-space';
 export type {
   AnyScript,
   BytesReply,
+  GroupOptions,
   ScriptDefinition,
   ScriptInput,
   ScriptReply,

@@ -103,7 +103,8 @@ export class Preload {
     if (event === 'ready' && node) void this.loader.load(node).then(() => this.notify('loaded'));
     if (event === 'topology') {
       for (const known of this.connection.nodes()) {
-        if (known.ready && !this.loader.settled(known)) void this.loader.load(known).then(() => this.notify('loaded'));
+        if (known.ready && !this.loader.loaded.has(known))
+          void this.loader.load(known).then(() => this.notify('loaded'));
       }
       this.loader.verifySoon();
       this.changed();
@@ -135,8 +136,8 @@ export class Preload {
         const nodes = this.connection.nodes();
         const masters = nodes.filter(({ role }) => role === 'master');
         const complete = masters.length > 0 && this.connection.lostMasters().length === 0;
-        if (complete && masters.every((node) => this.loader.settled(node))) {
-          if (masters.some((node) => this.loader.problem(node)) || nodes.every((node) => this.loader.settled(node)))
+        if (complete && masters.every((node) => this.loader.loaded.has(node))) {
+          if (masters.some((node) => this.loader.problem(node)) || nodes.every((node) => this.loader.loaded.has(node)))
             return finish(this.problem());
           grace ??= setTimeout(() => finish(this.problem()), REPLICA_GRACE_MS);
           return;
@@ -153,7 +154,7 @@ export class Preload {
     const masters = this.connection.nodes().filter(({ role }) => role === 'master');
     const lost = this.connection.lostMasters();
     const problems = masters.flatMap((node) => {
-      const isKnown = node.ready || this.loader.settled(node);
+      const isKnown = node.ready || this.loader.loaded.has(node);
       const error = isKnown ? this.loader.problem(node) : new Error('not connected, or not ready yet');
       return error ? [`${node.id}: ${error.message}`] : [];
     });

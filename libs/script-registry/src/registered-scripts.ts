@@ -1,44 +1,42 @@
 import { fingerprint } from './define-script';
-import type { ScriptRunner } from './group/runner';
+import type { ScriptPipe } from './pipe/script-pipe';
 import type { AnyScript } from './script-definition';
 import { ScriptConflictError, ScriptNotRegisteredError } from './script-registry.errors';
 
-/** Scripts of one ScriptRegistry, each with the runner of its calls. */
+/** Scripts of one ScriptRegistry, each with the pipe of its calls. */
 export class RegisteredScripts {
-  private readonly runners = new Map<AnyScript, ScriptRunner>();
+  readonly pipes = new Map<AnyScript, ScriptPipe>();
 
   constructor(private readonly registry: string) {}
 
   /**
    * Adds scripts. A script that was added before is left out.
    *
-   * @returns the runners that `makeRunner` made
+   * @returns the pipes that `makePipe` made
    * @throws ScriptConflictError if two different scripts have the same name
    */
-  add(scripts: readonly AnyScript[], makeRunner: (script: AnyScript) => ScriptRunner): ScriptRunner[] {
-    const added: ScriptRunner[] = [];
+  add(scripts: readonly AnyScript[], makePipe: (script: AnyScript) => ScriptPipe): ScriptPipe[] {
+    const added: ScriptPipe[] = [];
     for (const script of scripts) {
-      if (this.runners.has(script)) continue;
-      for (const other of this.runners.keys()) {
+      if (this.pipes.has(script)) continue;
+      for (const other of this.pipes.keys()) {
         if (other.name === script.name && fingerprint(other) !== fingerprint(script)) {
           throw new ScriptConflictError(
             `ScriptRegistryModule: Two different scripts of ScriptRegistry "${this.registry}" are named ${script.name}. Rename one of them.`,
           );
         }
       }
-      const runner = makeRunner(script);
-      this.runners.set(script, runner);
-      added.push(runner);
+      const pipe = makePipe(script);
+      this.pipes.set(script, pipe);
+      added.push(pipe);
     }
     return added;
   }
 
-  /** Returns the runner of a script. @throws ScriptNotRegisteredError if the script was not added */
-  runnerOf(script: AnyScript): ScriptRunner {
-    const runner = this.runners.get(script);
-    if (runner) return runner;
-    const known = [...this.runners.keys()].map(({ name }) => name).join(', ') || 'none';
-    throw new ScriptNotRegisteredError(
+  /** Returns the error of a call of a script that was not added. */
+  unknown(script: AnyScript): ScriptNotRegisteredError {
+    const known = [...this.pipes.keys()].map(({ name }) => name).join(', ') || 'none';
+    return new ScriptNotRegisteredError(
       `${script.name} is not registered with ScriptRegistry "${this.registry}". Import ScriptRegistryModule.forFeature([...]) ` +
         `with this same object, and with the name of the ScriptRegistry if it is not "default". Registered: ${known}.`,
     );

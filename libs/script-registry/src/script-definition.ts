@@ -3,12 +3,20 @@ import type { ArgType, ListType } from './arg-types';
 /** Flag of the `#!lua` line. With a flag Redis runs the script in states in which it refuses other scripts: see Redis' docs. */
 export type ScriptFlag = 'no-writes' | 'allow-oom' | 'allow-stale';
 
-/** Limits of a group: the calls that are sent as one command. */
-export interface GroupBounds {
+/** How the calls of a script that are in flight at the same time share one command. */
+export interface GroupOptions {
   /** Most calls in a group; integer >= 1. Default 128. Choose a small number if a call's work grows with its arguments. */
   readonly maxCalls?: number;
   /** Most characters of keys and arguments in a group; integer >= 1. A larger call is sent alone. Default 65,536. */
   readonly maxChars?: number;
+  /**
+   * Lua for groups that does the same as `source`, at a lower cost for many calls. It may end in a section that begins with the line
+   * `-- @finish`: Lua that runs after all calls of a group, for a write that several calls can make together. It runs once with
+   * the keys of each call, or only once if all calls have the same keys, and also after calls that raised an error. So its first
+   * run for some keys must do the work of all calls with these keys, and a further run for them must do nothing. It must not
+   * read ARGV. If it raises an error, every call of the group rejects. Default: `source`.
+   */
+  readonly source?: string;
 }
 
 /**
@@ -46,51 +54,31 @@ export interface ScriptInput<K extends readonly string[], A> {
 export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
   /** `<lib>.<verb>`, kebab-case. A ScriptRegistry refuses two different scripts with the same name. */
   readonly name: string;
-  /** The Lua source, without a `#!lua` line. */
-  readonly source: string;
   /**
-   * Lua that runs before the source, once for all calls of a group: functions and constants. It must not read KEYS or ARGV.
-   * All calls of a group share the values that this Lua reads, such as `redis.call('TIME')`. Default: none.
-   */
-  readonly shared?: string;
-  /**
-   * Lua that runs after all calls of a group, for a write that several calls can make together. It runs once with the keys of
-   * each call, or only once if all calls have the same keys. So its first run for some keys must do the work of all calls with
-   * these keys, and a further run for them must do nothing.
+   * The Lua source, without a `#!lua` line. It is sent as it is written.
    *
-   * It may read the locals of `shared`, and KEYS by literal indexes, but not ARGV. It also runs after calls that raised an
-   * error. If it raises an error itself, every call of the group rejects. It is not allowed in a script that takes a list, or
-   * that reads KEYS or ARGV other than by literal indexes. Default: none.
+   * A line `-- @call` parts it in two sections. In a group, the Lua above that line runs once for all calls: functions, constants,
+   * and what the calls may share, such as `redis.call('TIME')`. It must not read KEYS or ARGV. The Lua below it runs for each call.
    */
-  readonly finish?: string;
+  readonly source: string;
   /** Names of the keys in the order of KEYS; at least one. The last name may end in `[]`; that key takes a list. */
   readonly keys: K;
   /** Names and types of the arguments in the order of ARGV. */
   readonly args: A;
-  /**
-   * Converts Redis' reply to the result. It must not throw for a reply that the script can return.
-   *
-   * `atUs` is Redis' time of the call, µs since 1970, if the script is `timed`, else NaN.
-   */
-  readonly reply: (raw: Raw, atUs: number) => R;
+  /** Converts Redis' reply to the result. It must not throw for a reply that the script can return. */
+  readonly reply: (raw: Raw) => R;
   /**
    * True: strings of the reply are a `Buffer` with the exact bytes. False: they are decoded as UTF-8, which changes bytes that
    * are not valid UTF-8. Default false.
    */
   readonly replyBytes?: boolean;
   /**
-   * True: `reply` gets Redis' time of the call, the same time that the script reads by `redis.call('TIME')`. All calls of a
-   * group have the same time, so do not use it as an id. False: in the `source` of a group's calls, each
-   * `redis.call('TIME')` returns a later time than the one before. Default false.
-   */
-  readonly timed?: boolean;
-  /**
    * Flags for the `#!lua` line. Default none: Redis refuses the script while it refuses writes, such as when its memory is
    * full.
    */
   readonly flags?: readonly ScriptFlag[];
-  /** Limits of a group, or false to send each call alone. Default: 128 calls, and 65,536 characters of keys and arguments. */
-  readonly group?: GroupBounds | false;
+  /** How calls share a command, or false to send each call alone. Default: up to 128 calls, 65,536 characters. */
+  readonly group?: GroupOptions | false;
 }
 
 /** A defined script: its source, its parameters and its `reply` function, with inferred types. */
@@ -99,8 +87,8 @@ export interface ScriptDefinition<
   A = ArgSpecs,
   R = unknown,
 > extends Required<Omit<ScriptSpec<K, A, never, R>, 'reply' | 'group'>> {
-  readonly reply: (raw: never, atUs: number) => R;
-  readonly group: Required<GroupBounds> | false;
+  readonly reply: (raw: never) => R;
+  readonly group: (Required<Omit<GroupOptions, 'source'>> & { readonly source: string | undefined }) | false;
 }
 
 /** A script with any parameters. */

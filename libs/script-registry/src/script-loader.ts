@@ -1,6 +1,7 @@
-import { asError } from './group/settle';
-import type { LoadableScript } from './lua/forms';
+import { asError } from './pipe/settle';
+import type { LoadableScript } from './pipe/forms';
 import type { RedisConnection, RedisNode } from './connection/port';
+import { inSource } from './connection/server-errors';
 import { events } from './script-registry.events';
 
 const VERIFY_DEBOUNCE_MS = 500;
@@ -14,7 +15,11 @@ export class ScriptLoader {
   private readonly loading = new WeakMap<RedisNode, Promise<void>>();
   /** The last check of each node. */
   private readonly checks = new WeakMap<RedisNode, Promise<void>>();
-  private readonly loaded = new WeakMap<RedisNode, Error | true>();
+  /**
+   * The outcome of each node's last load. A node that is in here may get calls, because its first load has ended, with or without
+   * success.
+   */
+  readonly loaded: WeakMap<RedisNode, Error | true> = new WeakMap();
   private verifyTimer: NodeJS.Timeout | undefined;
 
   /** @param onLoaded called when a node's first load since it connected has ended, so that waiting calls can be sent to it */
@@ -32,11 +37,6 @@ export class ScriptLoader {
   add(scripts: readonly LoadableScript[]): void {
     for (const script of scripts) this.scripts.set(script.sha, script);
     for (const node of this.connection.nodes()) if (this.loaded.has(node)) void this.loadMissing(node);
-  }
-
-  /** Returns true if calls may be sent to the node, because its first load has ended, with or without success. */
-  settled(node: RedisNode): boolean {
-    return this.loaded.has(node);
   }
 
   /** Returns why the node may lack scripts: the error of its last load, or that no load has ended yet. Undefined after a success. */
@@ -125,7 +125,7 @@ export class ScriptLoader {
     for (const [i, reply] of replies.entries()) {
       if (reply.status === 'rejected') {
         const error = asError(reply.reason);
-        throw new Error(scripts[i]?.lines.inScript(error.message) ?? error.message, { cause: error });
+        throw new Error(inSource(error.message), { cause: error });
       }
       const expected = scripts[i]?.sha;
       if (String(reply.value) !== expected) {

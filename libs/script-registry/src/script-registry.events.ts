@@ -97,10 +97,6 @@ export const SCRIPT_REGISTRY_CHANNELS = Object.freeze({
 
 export const events = eventChannels<ScriptRegistryEvents>(SCRIPT_REGISTRY_CHANNELS);
 
-export function callsAreObserved(): boolean {
-  return events.callStarted.hasSubscribers || events.callEnded.hasSubscribers;
-}
-
 /** Makes a call, and publishes its start and its end. */
 export function withCallEvents<R>(registry: string, script: string, make: () => Promise<R>): Promise<R> {
   const call: ScriptRegistryEvents['callStarted'] = { registry, script };

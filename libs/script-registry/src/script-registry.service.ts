@@ -1,14 +1,14 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { ChannelListeners } from './channel-listeners';
 import type { RedisConnection } from './connection/port';
-import { Call, type Wait } from './group/call';
-import { CompiledScript } from './group/compiled-script';
-import { Deadlines } from './group/deadlines';
-import type { Lane } from './group/lane';
-import { ScriptRunner, type RunnerContext } from './group/runner';
-import { expiryError } from './group/settle';
+import { Call, type Wait } from './pipe/call';
+import { expiryError } from './pipe/settle';
+import { Deadlines } from './pipe/deadlines';
+import type { Lane } from './pipe/lane';
+import { ScriptCodec } from './pipe/script-codec';
+import { ScriptPipe, type PipeContext } from './pipe/script-pipe';
 import { KeySpace } from './key-space';
-import { callsAreObserved, events, withCallEvents } from './script-registry.events';
+import { events, withCallEvents } from './script-registry.events';
 import { Preload } from './preload';
 import { RegisteredScripts } from './registered-scripts';
 import type { AnyScript, ScriptDefinition, ScriptInput } from './script-definition';
@@ -34,7 +34,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   private readonly loader: ScriptLoader;
   private readonly preload: Preload;
   private readonly channels: ChannelListeners;
-  private readonly context: RunnerContext;
+  private readonly context: PipeContext;
   private refreshTimer: NodeJS.Timeout | undefined;
   private closed = false;
   private clientEnded: Promise<void> | undefined;
@@ -51,7 +51,10 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     private readonly endClient?: () => Promise<void>,
   ) {
     this.scripts = new RegisteredScripts(name);
-    this.deadlines = new Deadlines(this.busy, (call) => this.expire(call));
+    this.deadlines = new Deadlines(
+      (call) => this.expire(call),
+      (expired) => this.tidy(expired),
+    );
     this.loader = new ScriptLoader(name, connection, () => this.pump());
     this.preload = new Preload(connection, this.loader, options, this.logger, () => this.pump());
     this.channels = new ChannelListeners(connection);
@@ -95,11 +98,12 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    * @throws ScriptConflictError if two different scripts have the same name
    */
   register(scripts: readonly AnyScript[]): void {
-    const added = this.scripts.add(scripts, (definition) => {
-      const script = new CompiledScript(definition, this.options.grouping, this.connection.stringNumbers);
-      return new ScriptRunner(script, this.context);
-    });
-    this.loader.add(added.flatMap(({ script }) => script.forms));
+    const { grouping } = this.options;
+    const added = this.scripts.add(
+      scripts,
+      (definition) => new ScriptPipe(new ScriptCodec(definition, grouping), this.context),
+    );
+    this.loader.add(added.flatMap(({ codec }) => codec.forms));
   }
 
   /**
@@ -121,7 +125,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     input: ScriptInput<K, A>,
     options?: RunOptions,
   ): Promise<R> {
-    if (!callsAreObserved()) return this.start(script, input, options, undefined);
+    const { callStarted, callEnded } = events;
+    if (!callStarted.hasSubscribers && !callEnded.hasSubscribers) return this.start(script, input, options, undefined);
     return withCallEvents(this.name, script.name, () => this.start(script, input, options, undefined));
   }
 
@@ -147,7 +152,6 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     if (timeoutMs >= deadlineMs) {
       throw checks.error(`timeoutMs is ${timeoutMs}. Expected less than the call's deadlineMs, ${deadlineMs}.`);
     }
-    if (!callsAreObserved()) return this.start(script, input, options, wait);
     return withCallEvents(this.name, script.name, () => this.start(script, input, options, wait));
   }
 
@@ -196,7 +200,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    for (const lane of [...this.busy]) lane.drain((call) => this.expire(call));
+    this.deadlines.rejectAll();
+    for (const lane of this.busy) lane.dropSettled();
     clearTimeout(this.refreshTimer);
     this.deadlines.close();
     this.preload.close();
@@ -216,15 +221,25 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       if (this.closed) {
         throw new NotSentError(`${script.name} was not sent, because ScriptRegistry "${this.name}" is closed.`);
       }
-      const runner = this.scripts.runnerOf(script);
+      const pipe = this.scripts.pipes.get(script);
+      if (pipe === undefined) throw this.scripts.unknown(script);
       const { deadlineMs, startedAtMs } = options ?? NO_OPTIONS;
       const limitMs = deadlineMs === undefined ? this.options.deadlineMs : checks.integer('deadlineMs', deadlineMs, 1);
       const expiresAt = this.deadlines.dueAt(startedAtMs ?? performance.now(), limitMs);
       const call = new Call(script, expiresAt, wait, resolve, reject);
-      runner.script.encode(call, input.keys as Record<string, unknown>, input.args as Record<string, unknown>);
-      runner.submit(call);
-      this.deadlines.watch(expiresAt);
+      pipe.codec.encode(call, input.keys as Record<string, unknown>, input.args as Record<string, unknown>);
+      this.deadlines.watch(call);
+      pipe.submit(call);
     });
+  }
+
+  /** Forgets lanes without calls. @param expired true if calls were rejected at their deadline. @returns false if no lane is left */
+  private tidy(expired: boolean): boolean {
+    for (const lane of [...this.busy]) {
+      if (expired) lane.dropSettled();
+      if (lane.idle) lane.release();
+    }
+    return this.busy.size > 0;
   }
 
   private expire(call: Call): void {

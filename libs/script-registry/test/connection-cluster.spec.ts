@@ -1,3 +1,4 @@
+import { InvalidOptionError } from 'luanest/script-registry';
 import { connectIoredis } from '../src/connection/ioredis-connection';
 import type { CommandFailure } from '../src/connection/port';
 import { cluster, failureOf, type FakeClient, type FakeCluster, replyError, turn } from './client-support';
@@ -15,10 +16,14 @@ describe('the connection of a Cluster', () => {
     expect(connection.clustered).toBe(true);
   });
 
-  it('knows whether the client returns numbers as text', () => {
-    expect(connectIoredis(cluster({ redisOptions: { stringNumbers: true } }).cluster).stringNumbers).toBe(true);
-    expect(connectIoredis(cluster({ redisOptions: {} }).cluster).stringNumbers).toBe(false);
-    expect(connectIoredis(cluster().cluster).stringNumbers).toBe(false);
+  it('refuses a client that returns numbers as text', () => {
+    for (const client of [
+      cluster({ redisOptions: { stringNumbers: true } }),
+      cluster({ stringNumbers: true } as never),
+    ]) {
+      expect(() => connectIoredis(client.cluster)).toThrow(InvalidOptionError);
+      expect(() => connectIoredis(client.cluster)).toThrow(/client has stringNumbers: true/);
+    }
   });
 
   it('finds the master of a slot, and any ready master for a slot without one', () => {
@@ -210,7 +215,10 @@ describe('a script whose node closes the connection before the reply', () => {
   const start = (client: FakeCluster, name = 'EVALSHA'): Promise<CommandFailure> => {
     const connection = connectIoredis(client.cluster);
     const answer = new Promise<CommandFailure>((resolve, reject) =>
-      connection.nodes()[0]?.run(name, ['sha'], (reply) => reject(new Error(String(reply))), resolve),
+      connection.nodes()[0]?.run(name, ['sha'], {
+        replied: (reply) => reject(new Error(String(reply))),
+        failed: resolve,
+      }),
     );
     client.masters[0]?.last.reject(new Error(CLOSED));
     return answer;

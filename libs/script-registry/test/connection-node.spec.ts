@@ -72,7 +72,10 @@ describe('a command to a node', () => {
 
   it('fails as not sent if ioredis refuses to make it', async () => {
     const client = new FakeClient();
-    const args = { some: () => { throw new Error('bad argument'); } } as never; // prettier-ignore
+    const get = (): never => {
+      throw new Error('bad argument');
+    };
+    const args = Object.defineProperty(['k'], 0, { get });
     const failure = await failureOf(new IoredisNode(client.redis, 'master').send('GET', args));
     expect(failure).toMatchObject({ kind: 'not-sent', message: 'bad argument' });
   });
@@ -81,8 +84,10 @@ describe('a command to a node', () => {
     const client = new FakeClient();
     client.failure = new Error('Connection is closed.');
     const seen: string[] = [];
-    const failed = (failure: CommandFailure): void => void seen.push(`${failure.kind}: ${failure.message}`);
-    new IoredisNode(client.redis, 'master').run('GET', ['k'], () => undefined, failed);
+    new IoredisNode(client.redis, 'master').run('GET', ['k'], {
+      replied: () => undefined,
+      failed: ({ kind, message }: CommandFailure) => void seen.push(`${kind}: ${message}`),
+    });
     seen.push('run has returned');
     await turn();
     expect(seen).toEqual(['run has returned', 'not-sent: Connection is closed.']);

@@ -77,9 +77,10 @@ describe('the connection of a client of one server', () => {
     await expect(answer).resolves.toBe(1);
   });
 
-  it('knows whether the client returns numbers as text', () => {
-    expect(connectIoredis(new FakeClient({ stringNumbers: true }).redis).stringNumbers).toBe(true);
-    expect(connectIoredis(new FakeClient().redis).stringNumbers).toBe(false);
+  it('refuses a client that returns numbers as text', () => {
+    const client = new FakeClient({ stringNumbers: true });
+    expect(() => connectIoredis(client.redis)).toThrow(/^ScriptRegistryModule: client has stringNumbers: true/);
+    expect(client.eventNames()).toEqual([]);
   });
 
   it('connects a lazy client when somebody listens, and when it is refreshed', () => {

@@ -12,9 +12,7 @@ import {
 } from 'luanest/script-registry';
 import { slotOf } from '../../internal/src';
 import { connectIoredis } from '../src/connection/ioredis-connection';
-import { formsOf } from '../src/lua/forms';
-import { sourceUse } from '../src/lua/source-use';
-import { splitLua, withoutComments } from '../src/lua/tokens';
+import { fingerprint } from '../src/define-script';
 import { resolveOptions } from '../src/script-registry.options';
 import { standaloneClient } from './support';
 
@@ -35,17 +33,34 @@ describe('defineScript', () => {
     ['an index below 1', { source: 'return KEYS[0]' }, /KEYS\[0\].*start at 1/],
     ['an index that is not an integer', { source: 'return KEYS[1.5]' }, /KEYS\[1\.5\]/],
     ['an empty source', { source: ' ' }, /source is " "/],
-    ['shared code that reads a key', { shared: 'local k = KEYS[1]' }, /`shared` reads KEYS or ARGV/],
-    ['shared code that loops over arguments', { shared: 'local n = #ARGV' }, /`shared` reads KEYS or ARGV/],
-    ['a finish that reads an argument', { finish: 'local a = ARGV[1]' }, /`finish` reads ARGV, or KEYS /],
-    ['a finish that loops over keys', { finish: 'local n = #KEYS' }, /`finish` reads ARGV, or KEYS /],
-    ['a finish that reads a key too many', { finish: "redis.call('DEL', KEYS[9])" }, /KEYS\[9\]/],
     [
-      'finish in a script that reads ARGV as a whole',
-      { finish: 'n = 1', source: 'return #ARGV' },
-      /`finish` is not allowed/,
+      'a section above the calls that reads a key',
+      { source: 'local k = KEYS[1]\n-- @call\nreturn 1' },
+      /above the line `-- @call` reads KEYS/,
     ],
-    ['finish in a script with a list', { finish: 'n = 1', args: { values: list(str) } }, /`finish` is not allowed/],
+    [
+      'a section above the calls that loops over arguments',
+      { source: 'local n = #ARGV\n-- @call\nreturn n' },
+      /above the line `-- @call` reads KEYS/,
+    ],
+    ['a call that reads a key too many', { source: 'local n = 1\n-- @call\nreturn KEYS[2]' }, /KEYS\[2\]/],
+    [
+      'a source with a section at its end',
+      { source: 'return 1\n-- @finish\nlocal n = 1' },
+      /Only group\.source may have one/,
+    ],
+    ['Lua for groups that is empty', { group: { source: ' ' } }, /source is " "/],
+    ['Lua for groups that reads a key too many', { group: { source: 'return KEYS[2]' } }, /KEYS\[2\].*declares 1: k/],
+    [
+      'a finish that reads an argument',
+      { group: { source: 'return 1\n-- @finish\nlocal a = ARGV[1]' } },
+      /below the line `-- @finish` reads ARGV/,
+    ],
+    [
+      'a finish that reads a key too many',
+      { group: { source: 'return 1\n-- @finish\nlocal a = KEYS[9]' } },
+      /KEYS\[9\]/,
+    ],
     ['a #! line of its own', { source: '#!lua\nreturn 1' }, /begins with a #! line/],
     ['an unknown flag', { flags: ['no-cluster'] }, /flags contains "no-cluster"/],
     ['an empty group', { group: { maxCalls: 0 } }, /group\.maxCalls is 0/],
@@ -55,138 +70,41 @@ describe('defineScript', () => {
     expect(define).toThrow(message);
   });
 
-  it('ignores KEYS and ARGV in comments and strings', () => {
-    const source = `-- KEYS[7]\n--[==[ ARGV[8] ]] ]==] local s = "KEYS[9] \\" ARGV[9]" .. [[KEYS[5]]] .. 'it\\'s ARGV[4]'\nreturn KEYS[1]`;
-    expect(sourceUse(source)).toMatchObject({ keyIndexes: [1], argIndexes: [], whole: false, alone: undefined });
-    expect(defineScript({ ...base, source })).toMatchObject({ name: 'test.x' });
+  it.each([
+    ['in comments', '-- KEYS[7]\n--[==[ ARGV[8] ]] ]==] return KEYS[1] -- luanest_x'],
+    ['by an index that it computes', 'return KEYS[1 + 8] or ARGV[#ARGV]'],
+    ['in a line that only begins like a section', '-- @calls KEYS[9]\nreturn KEYS[1]'],
+  ])('accepts other keys %s', (_what, source) => {
+    expect(defineScript({ ...base, source })).toMatchObject({ source });
   });
 
   it.each([
-    'redis.set_repl(redis.REPL_NONE) return KEYS[1]',
-    'redis.setresp(3) return KEYS[1]',
-    "redis['setresp'](3) return KEYS[1]",
-    'local r = redis return r.call("TIME")',
-    'local call = redis.call return call("GET", KEYS[1])',
-    'return redis.call(ARGV[1], KEYS[1])',
-    "return redis.call('TI' .. 'ME')",
-    "return redis.call('\\84IME')",
-    "return redis.pcall('TIME')",
-    "return redis.call('TIME', unpack({}))",
-    "redis.call('select', 1) return KEYS[1]",
-    'return redis.call [[TIME]]',
-    "return pcall(redis.call, 'TIME')",
-    "local pcall = function(f) return f('TIME') end return pcall(redis.call, 'GET', KEYS[1])",
-    'return math.random(10)',
-    "return math['random'](10)",
-    'local m = math return m.random(10)',
-    "return loadstring('return ARGV[1]')()",
-    "return _G['ARGV'][1]",
-    'local a = ... return a',
-    'local redis = { call = print } return redis.call("TIME")',
-    'local t = { f = function(self, redis) return redis.call("TIME") end } return KEYS[1]',
-    'redis.call = 1 return KEYS[1]',
-    'KEYS = { 1 } return KEYS[1]',
-    'local a a, ARGV = 1, {} return KEYS[1]',
-    'function ARGV() end return KEYS[1]',
-    'return setmetatable({ KEYS[1] }, {})',
-  ])('sends calls alone if they could affect other calls of a group: %s', (source) => {
-    expect(sourceUse(source).alone).toEqual(expect.any(String));
+    { source: 'return luanest_n' },
+    { source: 'local luanest_x = 1\n-- @call\nreturn 1' },
+    { group: { source: 'return luanest_calls' } },
+  ])('refuses names that are reserved for the registry: %j', (lua) => {
+    expect(() => defineScript({ ...base, ...lua })).toThrow(/uses a name that begins with luanest_/);
   });
 
-  it.each([
-    'local t = { #ARGV[1], ok = 5 } return { 1, KEYS[1], ARGV[1], n = 1 }',
-    'local x = {} x.KEYS = { 1 } x.redis = 2 x.load = 3 return x.KEYS[1]',
-    'if tonumber(ARGV[1]) == 1 then return redis.call("GET", KEYS[1]) end return type(KEYS[1])',
-    'local a = KEYS[1] .. "x" .. KEYS[1] return a',
-    "local ok, found = pcall(redis.call, 'GET', KEYS[1]) return ok and found",
-    'local a, tonumber = 1, 2 return KEYS[1]',
-    'local table, string, type = 1, 2, 3 return KEYS[1]',
-    "return { redis.call('TIME'), redis.sha1hex('x'), math.floor(1.5), redis.LOG_NOTICE }",
-    'if KEYS[1] == ARGV[1] then return { KEYS[1], ARGV[1] } end local a, b = KEYS[1], ARGV[1] local c = 1 return c',
-  ])('groups %s', (source) => {
-    expect(sourceUse(source)).toMatchObject({ alone: undefined, whole: false });
+  it('is frozen, and has defaults', () => {
+    const script = defineScript(base);
+    expect(script).toMatchObject({ replyBytes: false, flags: [], group: { maxCalls: 128, maxChars: 65_536 } });
+    expect(Object.isFrozen(script)).toBe(true);
   });
 
-  it.each([
-    'ARGV[1] = 2 return ARGV[1]',
-    'local a a, ARGV[1] = 1, 2 return a',
-    'ARGV[1], KEYS[1] = 1, 2',
-    'local t = {} ARGV[1], t["x"], t.y = 1, 2, 3',
-    'local t = {} ARGV[1], (t).x = 1, 2',
-    'local a = { function() ARGV[1], a = 1, 2 end }',
-    'local a = ARGV return a[1]',
-    'table.insert(ARGV, 1) return KEYS[1]',
-    'rawset(KEYS, 1, "x") return KEYS[1]',
-    'for _, key in ipairs(KEYS) do key = 1 end',
-    'local function f(t) t[1] = 2 end f(ARGV)',
-    'return #ARGV',
-    'return ARGV[1 + 1]',
-  ])('gives each call its own KEYS and ARGV: %s', (source) => {
-    expect(sourceUse(source)).toMatchObject({ alone: undefined, whole: true });
-  });
-
-  it('refuses names that are reserved for the registry', () => {
-    for (const lua of [
-      { source: 'return luanest_n' },
-      { shared: 'local luanest_x = 1' },
-      { finish: 'luanest_time()' },
+  it('is another script if its Lua, its parameters, its flags or `replyBytes` differ, and the same if its limits do', () => {
+    const of = (change: object): string => fingerprint(defineScript({ ...base, ...change }));
+    for (const change of [
+      { source: 'return 2' },
+      { group: { source: 'return 3' } },
+      { keys: ['other'] },
+      { args: { a: int } },
+      { flags: ['no-writes'] },
+      { replyBytes: true },
     ]) {
-      expect(() => defineScript({ ...base, ...lua })).toThrow(
-        /uses the name luanest_\w+\. Names that begin with luanest_ are reserved/,
-      );
+      expect(of(change)).not.toBe(of({}));
     }
-  });
-
-  it('leaves fields that are only named like parameters alone', () => {
-    const { group } = formsOf(
-      {
-        source: 'local x = {} x.KEYS = { 7 } return { x.KEYS[1], KEYS[1] }',
-        shared: '',
-        finish: '',
-        timed: false,
-        flags: [],
-      },
-      { fixedKeys: 1, fixedArgs: [], lists: false },
-      true,
-      false,
-    );
-    expect(group?.body).toContain('{ x.KEYS[1], KEYS[luanest_k+1] }');
-  });
-
-  describe('splitLua', () => {
-    const pieces = ['--', '[[', ']]', '[=[', ']=]', '"', "'", '\\', '\n', 'KEYS', '[', ']', '1', '..', 'x', ' ', 'é'];
-    const lua = fc.array(fc.constantFrom(...pieces)).map((chosen) => chosen.join(''));
-
-    it('cuts any text into tokens that join to the same text', () => {
-      fc.assert(fc.property(lua, (text) => splitLua(text).texts.join('') === text));
-    });
-
-    it('knows the tokens of a text whose comments were removed', () => {
-      fc.assert(
-        fc.property(lua, (text) => {
-          const stripped = withoutComments(text);
-          const { texts, code, places } = splitLua(stripped);
-          expect(texts.join('')).toBe(stripped);
-          expect(places.map((place) => texts[place])).toEqual(code.map((token) => token.text));
-          // A text that was not seen before is split.
-          expect(code).toEqual(splitLua(`${stripped} `).code);
-          expect(stripped.split('\n')).toHaveLength(text.split('\n').length);
-        }),
-      );
-    });
-  });
-
-  it('rewrites literal indexes to offsets, reads TIME once a group, and keeps line numbers and operators', () => {
-    const source = `local a = KEYS[1] .. ARGV[ 2 ] -- KEYS[1]\nif a ~= 'KEYS[1]' then return redis.call("TIME") end\nreturn a`;
-    const { group } = formsOf(
-      { source, shared: '', finish: '', timed: false, flags: [] },
-      { fixedKeys: 1, fixedArgs: [false, false], lists: false },
-      true,
-      false,
-    );
-    expect(group?.body).toContain('local a = KEYS[luanest_k+1] .. ARGV[luanest_a+2]');
-    expect(group?.body).toContain(`if a ~= 'KEYS[1]' then return luanest_time() end`);
-    expect(group?.body.startsWith('#!lua\n')).toBe(true);
+    expect(of({ group: { maxCalls: 3, maxChars: 9 }, reply: () => 5 })).toBe(of({}));
   });
 });
 

@@ -1,4 +1,4 @@
-import { GroupPace } from '../src/group/pace';
+import { GroupPace } from '../src/pipe/pace';
 
 describe('the size of groups', () => {
   it('starts at 16 calls, or less if fewer are allowed', () => {

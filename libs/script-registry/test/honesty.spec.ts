@@ -5,7 +5,6 @@ import calculateSlot from 'cluster-key-slot';
 import {
   NotSentError,
   SCRIPT_REGISTRY_CHANNELS,
-  ScriptFailedError,
   ScriptRegistry,
   UnknownOutcomeError,
   defineScript,
@@ -26,21 +25,33 @@ import { resolveOptions } from '../src/script-registry.options';
 import { eventually } from '../../../test/support/wait';
 import { append, countOnce, limiter, openRegistry, quiet } from './support';
 
-/** Counts its runs. Then it returns an error or keeps Redis busy, as its argument says. */
+/** Counts its runs. Then it raises or returns an error, or keeps Redis busy, as its arguments say. */
 const told = defineScript({
   name: 'test.told',
   keys: ['runs'],
-  args: { error: str, spins: int },
+  args: { error: str, spins: int, how: str },
   source: `
 redis.call('INCR', KEYS[1])
 redis.call('PEXPIRE', KEYS[1], 600000)
 local x = 0
 for i = 1, tonumber(ARGV[2]) do x = x + i end
-if ARGV[1] ~= '' then return redis.error_reply(ARGV[1]) end
+if ARGV[3] == 'raised' then error({ err = ARGV[1] }) end
+if ARGV[3] == 'returned' then return redis.error_reply(ARGV[1]) end
 return x`,
   reply: (raw: unknown) => raw,
 });
 
+const CODES = [
+  'OOM quota',
+  'READONLY account',
+  'BUSY account',
+  'NOPERM not yours',
+  'LOADING later',
+  'MYCODE x',
+  'TRYAGAIN later',
+  'MOVED on',
+  'NOSCRIPT No matching script here',
+];
 const SPINS = 20_000_000;
 const closing: (() => void)[] = [];
 afterEach(() => {
@@ -74,36 +85,121 @@ describe('outcomes of calls on one server', () => {
 
   const client = (options = {}): Redis => new Redis(server.port, '127.0.0.1', { retryStrategy: () => 20, ...options });
 
-  it.each([
-    'NOPERM not yours',
-    'TRYAGAIN later',
-    'MOVED on',
-    'NOSCRIPT No matching script here',
-    'BUSY',
-    'OOM quota',
-    'READONLY x',
-  ])(
-    'an error that the script returned is the script’s, alone and in a group, with grouping and without: %s',
-    async (error) => {
-      for (const grouping of [true, false]) {
-        const registry = await open(client(), { grouping });
-        const run = (): Promise<unknown> => registry.run(told, { keys: { runs: 'runs' }, args: { error, spins: 0 } });
-        await admin.del('runs');
-        await expect(run()).rejects.toThrow(ScriptFailedError);
-        expect(await admin.get('runs')).toBe('1');
-        const outcomes = await Promise.allSettled([run(), run(), run()]);
-        for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: 'SCRIPT_FAILED' } });
-        expect(await admin.get('runs')).toBe('4');
-      }
+  describe.each([true, false])(
+    'an error of a script that wrote never counts as without effect, grouping %s:',
+    (grouping) => {
+      it.each(CODES.flatMap((error) => ['raised', 'returned'].map((how) => ({ error, how }))))(
+        '$error, $how',
+        async ({ error, how }) => {
+          const registry = await open(client(), { grouping });
+          const run = (): Promise<unknown> =>
+            registry.run(told, { keys: { runs: 'runs' }, args: { error, spins: 0, how } }).then(
+              () => 'done',
+              ({ code }: { code: string }) => code,
+            );
+          // Redis adds the script to an error that a script raised. If an error with a code of Redis was returned, the outcome is unknown.
+          const alone = how === 'raised' || error.startsWith('MYCODE') ? 'SCRIPT_FAILED' : 'UNKNOWN_OUTCOME';
+          expect(await run()).toBe(alone);
+          expect(await admin.get('runs')).toBe('1');
+          const outcomes = await Promise.all(Array.from({ length: 8 }, run));
+          // In a group, an error of a call is known to be the script's.
+          for (const outcome of outcomes)
+            expect(outcome).toMatch(grouping ? /^(SCRIPT_FAILED|UNKNOWN_OUTCOME)$/ : alone);
+          if (grouping) expect(outcomes.at(-1)).toBe('SCRIPT_FAILED');
+          expect(await admin.get('runs')).toBe('9');
+        },
+      );
     },
   );
+
+  describe('a refusal of the server', () => {
+    const call = (registry: ScriptRegistry): Promise<unknown> =>
+      registry.run(told, { keys: { runs: 'runs' }, args: { error: '', spins: 0, how: '' } });
+
+    /** Makes calls alone and in a group, which Redis refuses. None of them ran. */
+    async function expectRefused(registry: ScriptRegistry, redisCode: string): Promise<void> {
+      await expect(call(registry)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED', redisCode });
+      for (const outcome of await Promise.allSettled(Array.from({ length: 8 }, () => call(registry)))) {
+        expect(outcome).toMatchObject({ reason: { code: 'SCRIPT_REFUSED', redisCode } });
+      }
+    }
+
+    afterEach(async () => {
+      await admin.replicaof('NO', 'ONE');
+      for (const option of ['maxmemory', 'min-replicas-to-write']) await admin.config('SET', option, '0');
+      expect(await admin.get('runs')).toBeNull();
+    });
+
+    it.each([
+      ['OOM', 'maxmemory', '1'],
+      ['NOREPLICAS', 'min-replicas-to-write', '1'],
+    ])('is reported as it is: %s', async (code, option, value) => {
+      const registry = await open(client());
+      await admin.config('SET', option, value);
+      await expectRefused(registry, code);
+    });
+
+    it('of a replica is reported as it is: READONLY', async () => {
+      const registry = await open(client());
+      await admin.replicaof('127.0.0.1', '1');
+      await expectRefused(registry, 'READONLY');
+    });
+
+    it.each([
+      ['a command', '-evalsha', /has no permissions to run the 'evalsha' command/],
+      ['a key', 'resetkeys', /permissions to access/],
+    ])('of permissions is reported as it is: NOPERM of %s', async (what, rule, text) => {
+      const user = `of-${what.replace(' ', '-')}`;
+      await admin.acl('SETUSER', user, 'on', '>pw', '~*', '&*', '+@all');
+      const registry = await open(client({ username: user, password: 'pw' }));
+      await admin.acl('SETUSER', user, rule);
+      await expectRefused(registry, 'NOPERM');
+      await expect(call(registry)).rejects.toThrow(text);
+    });
+
+    it('is reported as it is: BUSY', async () => {
+      const registry = await open(client());
+      await admin.config('SET', 'busy-reply-threshold', '1');
+      const busy = admin.duplicate();
+      const spinning = busy.eval('while true do end', 0).catch((error: Error) => error.message);
+      await eventually(() => expect(admin.ping()).rejects.toThrow(/^BUSY /));
+      try {
+        await expectRefused(registry, 'BUSY');
+      } finally {
+        await admin.call('SCRIPT', 'KILL');
+        expect(await spinning).toMatch(/killed/i);
+        await admin.config('SET', 'busy-reply-threshold', '5000');
+        busy.disconnect();
+      }
+    });
+
+    it('is reported as it is: LOADING', async () => {
+      const own = await startRedis({ args: ['--enable-debug-command', 'yes', '--key-load-delay', '100'] });
+      const [root, probe, user] = [1, 2, 3].map(() => quiet(new Redis(own.port, { enableReadyCheck: false, maxLoadingRetryTime: 0 }))) as [Redis, Redis, Redis]; // prettier-ignore
+      try {
+        const registry = await open(user);
+        await Promise.all([root.ping(), probe.ping()]);
+        // Redis serves other connections each time it has read so many bytes.
+        await root.config('SET', 'loading-process-events-interval-bytes', '1024');
+        await root.call('DEBUG', 'POPULATE', '20000');
+        const reload = root.call('DEBUG', 'RELOAD');
+        await eventually(() => expect(probe.get('x')).rejects.toThrow(/^LOADING /), { everyMs: 1 });
+        await expect(call(registry)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED', redisCode: 'LOADING' });
+        await reload;
+        expect(await root.exists('runs')).toBe(0);
+      } finally {
+        for (const each of [root, probe, user]) each.disconnect();
+        await own.stop();
+      }
+    });
+  });
 
   it('a call whose reply was lost is not harmless because its second sending was refused', async () => {
     const proxy = await startFaultProxy(server);
     closing.push(() => void proxy.stop());
     const registry = await open(new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => 150 }));
     const cut = proxy.dropReply({ when: (request) => /evalsha/i.test(request) });
-    const call = registry.run(told, { keys: { runs: 'runs' }, args: { error: '', spins: 0 } });
+    const call = registry.run(told, { keys: { runs: 'runs' }, args: { error: '', spins: 0, how: '' } });
     void cut.then(() => admin.config('SET', 'min-replicas-to-write', '1'));
     await expect(call).rejects.toThrow(UnknownOutcomeError);
     await admin.config('SET', 'min-replicas-to-write', '0');
@@ -278,7 +374,7 @@ describe('outcomes of calls on a Cluster', () => {
     const registry = await open(redis);
     const call = registry.run(
       told,
-      { keys: { runs: 'closed' }, args: { error: '', spins: SPINS } },
+      { keys: { runs: 'closed' }, args: { error: '', spins: SPINS, how: '' } },
       { deadlineMs: 20_000 },
     );
     for (const node of redis.nodes()) node.stream.destroy();
@@ -294,7 +390,7 @@ describe('outcomes of calls on a Cluster', () => {
     for (const node of redis.nodes()) node.options.commandTimeout = 100;
     const call = registry.run(
       told,
-      { keys: { runs: 'slow' }, args: { error: '', spins: SPINS * 2 } },
+      { keys: { runs: 'slow' }, args: { error: '', spins: SPINS * 2, how: '' } },
       { deadlineMs: 20_000 },
     );
     await expect(call).rejects.toThrow(UnknownOutcomeError);
@@ -314,7 +410,7 @@ describe('outcomes of calls on a Cluster', () => {
     try {
       const call = registry.run(
         told,
-        { keys: { runs: 'moved' }, args: { error: '', spins: 0 } },
+        { keys: { runs: 'moved' }, args: { error: '', spins: 0, how: '' } },
         { deadlineMs: 20_000 },
       );
       const rejection = expect(call).rejects.toThrow(UnknownOutcomeError);
@@ -344,7 +440,7 @@ describe('outcomes of calls on a Cluster', () => {
     other.pause();
     try {
       redis.slots[slot] = [`${other.host}:${other.port}`];
-      const call = registry.run(told, { keys: { runs: 'resent' }, args: { error: '', spins: 0 } });
+      const call = registry.run(told, { keys: { runs: 'resent' }, args: { error: '', spins: 0, how: '' } });
       redis.slots[slot] = [`${owner.host}:${owner.port}`];
       await admin.script('FLUSH');
       node.stream.destroy();

@@ -12,7 +12,7 @@ it('a load that fails because its connection closed does not count for the next 
   const registry = await openRegistry(client, { preload: 'required' });
   const { connection, loader } = registry as unknown as { connection: RedisConnection; loader: ScriptLoader };
   const [node] = connection.nodes() as [RedisNode];
-  expect(loader.settled(node)).toBe(true);
+  expect(loader.loaded.has(node)).toBe(true);
   const late = {
     name: 'test.late',
     keys: ['k'],
@@ -25,12 +25,12 @@ it('a load that fails because its connection closed does not count for the next 
   client.disconnect(true);
   await closed;
   await new Promise(setImmediate);
-  expect(loader.settled(node)).toBe(false);
+  expect(loader.loaded.has(node)).toBe(false);
   registry.close();
   client.disconnect();
 });
 
-const SCRIPT = { sha: 'a'.repeat(40), body: 'return 1', lines: { inScript: (message: string) => message } };
+const SCRIPT = { sha: 'a'.repeat(40), body: 'return 1' };
 
 it('scripts that are lost after a check are loaded, not only checked', async () => {
   let reply = (_present: number[]): void => undefined;
@@ -43,7 +43,7 @@ it('scripts that are lost after a check are loaded, not only checked', async () 
     },
   } as unknown as RedisNode;
   const loader = new ScriptLoader('test', { nodes: () => [] } as unknown as RedisConnection, () => undefined);
-  loader.add([SCRIPT as never]);
+  loader.add([SCRIPT]);
   const checked = loader.loadMissing(node);
   // The check was sent before the scripts were lost. Two calls then get NOSCRIPT.
   const loads = [loader.load(node), loader.load(node)];
@@ -77,7 +77,7 @@ describe('preload: required', () => {
       listen: (listener: typeof notify) => ((notify = listener), () => undefined),
     } as unknown as RedisConnection;
     const loader = new ScriptLoader('test', connection, () => undefined);
-    loader.add([SCRIPT as never]);
+    loader.add([SCRIPT]);
     const options = { preload: 'required', preloadTimeoutMs } as const;
     const done = new Preload(connection, loader, options, new Logger(), () => undefined).start();
     const set = (isReady: boolean): void => {

@@ -62,6 +62,10 @@ describe('a command', () => {
     ['MOVED 1 a:1', true, 'route', 1],
     ['MOVED 1 a:1', false, 'route', 1],
     [RAISED, true, 'end', 1],
+    ['MOVED on', true, 'end', 1],
+    ['TRYAGAIN later', true, 'end', 1],
+    ['MOVED 1 a:1 script: on @user_script:1.', true, 'end', 1],
+    ['TRYAGAIN Multiple keys request during rehashing of slot', true, 'route', 1],
     ['closed', true, 'route', 0],
     ['closed', false, 'end', 0],
   ] as const)(
@@ -90,23 +94,16 @@ describe('a command', () => {
 });
 
 describe('a failure', () => {
-  it('knows its code, and who raised the error', () => {
-    const seen = ({ code, noScript, raisedByScript, mayHaveRun }: CommandFailure): unknown[] => [
-      ...[code, noScript, raisedByScript, mayHaveRun],
-    ];
-    expect(seen(new CommandFailure('reply', 'OOM too much'))).toEqual(['OOM', false, false, false]);
-    expect(seen(new CommandFailure('reply', RAISED))).toEqual(['MYCODE', false, true, false]);
-    expect(seen(new CommandFailure('lost', RAISED))).toEqual(['', false, false, true]);
+  it('knows its code, and if the server lacks the script', () => {
+    const seen = ({ code, noScript, mayHaveRun }: CommandFailure): unknown[] => [code, noScript, mayHaveRun];
     const noScript = 'NOSCRIPT No matching script. Please use EVAL.';
-    expect(seen(new CommandFailure('reply', noScript))).toEqual(['NOSCRIPT', true, false, false]);
-    expect(seen(new CommandFailure('not-sent', noScript))).toEqual(['', false, false, false]);
-    expect(seen(new CommandFailure('reply', `${noScript} script: ${'0'.repeat(40)}`))).toEqual([
-      'NOSCRIPT',
-      false,
-      true,
-      false,
-    ]);
-    expect(seen(new CommandFailure('reply', `x script: ${'g'.repeat(40)}`, true))).toEqual(['x', false, false, true]);
-    expect(seen(new CommandFailure('reply', `x script: ${'0'.repeat(39)}`))).toEqual(['x', false, false, false]);
+    expect(seen(new CommandFailure('reply', 'OOM too much'))).toEqual(['OOM', false, false]);
+    expect(seen(new CommandFailure('lost', RAISED))).toEqual(['', false, true]);
+    expect(seen(new CommandFailure('reply', noScript))).toEqual(['NOSCRIPT', true, false]);
+    expect(seen(new CommandFailure('reply', 'NOSCRIPT No matching script.'))).toEqual(['NOSCRIPT', true, false]);
+    expect(seen(new CommandFailure('not-sent', noScript))).toEqual(['', false, false]);
+    for (const other of [`${noScript} script: on @user_script:1.`, 'NOSCRIPT No matching script here', ' NOSCRIPT']) {
+      expect(new CommandFailure('reply', other).noScript).toBe(false);
+    }
   });
 });

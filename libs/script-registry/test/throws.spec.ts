@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
-import { CompiledScript } from '../src/group/compiled-script';
+import { Call } from '../src/pipe/call';
+import { ScriptCodec } from '../src/pipe/script-codec';
 import { ScriptLoader } from '../src/script-loader';
 import { countOnce, openRegistry, quiet } from './support';
 
@@ -33,25 +34,31 @@ describe('a throw inside the sending of a group', () => {
     return { counter: space.key('counter'), tokens: space.key('tokens') };
   }
 
+  /** Makes calls of which some share a command; each of these is rejected with this error, and later ones run. */
   async function settles(error: object): Promise<void> {
     const keys = keysOf('one');
-    const call = async () => registry.run(countOnce, { keys, args: { token: 'a' } });
-    await expect(call()).rejects.toMatchObject(error);
-    expect(await call()).toMatchObject({ count: 1 });
+    const call = async (token: string) => registry.run(countOnce, { keys, args: { token } });
+    const outcomes = await Promise.allSettled([...'abcd'].map(call));
+    expect(outcomes).toMatchObject([{ value: { count: 1 } }, ...[...'bcd'].map(() => ({ reason: error }))]);
+    expect(await call('a')).toMatchObject({ count: 1, replayed: true });
     expect(unhandled).toEqual([]);
   }
 
+  // eslint-disable-next-line @typescript-eslint/unbound-method
+  const { resolve } = Call.prototype;
   const broken = (): never => {
     throw new TypeError('broken');
   };
 
-  it('while the command is built', async () => {
-    jest.spyOn(CompiledScript.prototype, 'command').mockImplementationOnce(broken);
+  it('while the command of a group is built', async () => {
+    jest.spyOn(ScriptCodec.prototype, 'command').mockImplementationOnce(broken);
     await settles({ code: 'UNKNOWN_OUTCOME', message: expect.stringContaining('broken') as string });
   });
 
-  it('while the reply is read', async () => {
-    jest.spyOn(CompiledScript.prototype, 'settle').mockImplementationOnce(broken);
+  it('while the reply of a group is read', async () => {
+    jest.spyOn(Call.prototype, 'resolve').mockImplementation(function (this: Call, raw: unknown) {
+      return Array.isArray(raw) && raw.length === 2 && this.words.includes('b') ? broken() : resolve.call(this, raw);
+    });
     await settles({ code: 'UNKNOWN_OUTCOME', message: expect.stringContaining('broken') as string });
   });
 
@@ -59,8 +66,10 @@ describe('a throw inside the sending of a group', () => {
     jest.spyOn(ScriptLoader.prototype, 'load').mockRejectedValueOnce(new TypeError('broken'));
     const noScript = Object.assign(new Error('NOSCRIPT No matching script.'), { name: 'ReplyError' });
     const sent = jest.spyOn(client, 'sendCommand').mockImplementationOnce(() => Promise.reject(noScript));
-    await settles({ code: 'UNKNOWN_OUTCOME', message: expect.stringContaining('broken') as string });
-    expect(sent).toHaveBeenCalledTimes(2);
+    const call = async () => registry.run(countOnce, { keys: keysOf('one'), args: { token: 'a' } });
+    await expect(call()).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME', message: expect.stringContaining('broken') });
+    expect(await call()).toMatchObject({ count: 1 });
+    expect([sent.mock.calls.length, unhandled]).toEqual([2, []]);
   });
 
   it('while the client makes the command, which is then not sent', async () => {
@@ -74,7 +83,7 @@ describe('a throw inside the sending of a group', () => {
   });
 
   it('while the call waits for replicas', async () => {
-    jest.spyOn(CompiledScript.prototype, 'command').mockImplementationOnce(broken);
+    jest.spyOn(ScriptCodec.prototype, 'command').mockImplementationOnce(broken);
     const input = { keys: keysOf('one'), args: { token: 'a' } };
     const wait = { replicas: 1, timeoutMs: 1 };
     await expect(registry.runAndWait(countOnce, input, wait)).rejects.toThrow(UnknownOutcomeError);

@@ -1,14 +1,5 @@
 // Compiled, never run: each `@ts-expect-error` fails the type check when the line below it compiles.
-import {
-  bytes,
-  common,
-  defineScript,
-  int,
-  list,
-  str,
-  type BytesReply,
-  type ScriptRegistry,
-} from 'luanest/script-registry';
+import { bytes, defineScript, int, list, str, type BytesReply, type ScriptRegistry } from 'luanest/script-registry';
 
 declare const registry: ScriptRegistry;
 
@@ -76,8 +67,10 @@ export async function doesNotCompile(): Promise<void> {
   const base = { keys: ['k'], args: { value: bytes }, source: text } as const;
   // @ts-expect-error bytes are a string
   await registry.run(fetch, { keys: { k: 'a' }, args: { value: 'text' } });
-  // @ts-expect-error bytes are never compared, so they cannot be common
-  common(bytes);
+  // @ts-expect-error `reply` gets only the reply
+  defineScript({ ...base, name: 'types.time', reply: (raw: number, atUs: number) => raw + atUs });
+  // @ts-expect-error a script has no part `shared`
+  defineScript({ ...base, name: 'types.shared', shared: text, reply: (raw: number) => raw });
   // @ts-expect-error strings of the reply are Buffers
   defineScript({ ...base, name: 'types.bytes', replyBytes: true, reply: ([found]: [string]) => found });
   // @ts-expect-error Buffers need replyBytes

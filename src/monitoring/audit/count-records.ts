@@ -37,6 +37,7 @@ const noteCount = defineScript({
     redis.call('HSET', KEYS[1], 'fence', ARGV[1], 'record', ARGV[2])
     redis.call('PEXPIRE', KEYS[1], ARGV[3])
     return 1`,
+  group: false,
   reply: (noted: number) => noted === 1,
 });
 
@@ -45,6 +46,7 @@ const readCount = defineScript({
   keys: ['count'],
   args: {},
   source: `return redis.call('HGET', KEYS[1], 'record') or ''`,
+  group: false,
   reply: (record: string) => record,
 });
 

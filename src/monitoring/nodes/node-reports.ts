@@ -20,6 +20,7 @@ const reportNode = defineScript({
       if now - at > tonumber(ARGV[3]) then redis.call('HDEL', KEYS[1], all[i]) else living[#living + 1] = report end
     end
     return living`,
+  group: false,
   reply: ([nowMs = '0', ...reports]: string[]) => ({ nowMs: Number(nowMs), reports }),
 });
 
@@ -28,6 +29,7 @@ const forgetNode = defineScript({
   keys: ['nodes'],
   args: { node: str },
   source: `return redis.call('HDEL', KEYS[1], ARGV[1])`,
+  group: false,
   reply: (forgotten: number) => forgotten,
 });
 

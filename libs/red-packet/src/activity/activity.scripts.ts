@@ -1,5 +1,5 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
-import { ALONE, FREES_MEMORY } from '../../../internal/src';
+import { FREES_MEMORY } from '../../../internal/src';
 import { ACTIVITY_KEYS, BUCKET_KEYS, PAYOUT_KEYS } from '../buckets/bucket-keys';
 import {
   beginActivityLua,
@@ -39,6 +39,7 @@ export const beginActivity = defineScript({
     seed: str,
     reports: int,
   },
+  group: false,
   reply: ([status, state, seed, expires, ends]: string[]) => ({
     status: status as 'begun' | 'found' | 'conflict' | 'orphaned' | 'over',
     state: state as StoredState,
@@ -53,7 +54,7 @@ export const fillPool = defineScript({
   ...fillPoolLua,
   keys: ['meta', 'pool'],
   args: { offset: int, chunk: list(str) },
-  group: ALONE,
+  group: false,
   reply: ([status, length]: [string, number]) => ({ status: status as 'filled' | 'elsewhere' | 'closed', length }),
 });
 
@@ -62,6 +63,7 @@ export const openActivity = defineScript({
   ...openActivityLua,
   keys: ACTIVITY_KEYS,
   args: { group: str },
+  group: false,
   reply: ([status]: string[]) => status as 'opened' | 'open' | 'incomplete' | 'missing',
 });
 
@@ -71,6 +73,7 @@ export const setPause = defineScript({
   keys: ['meta'],
   args: { state: str },
   flags: FREES_MEMORY,
+  group: false,
   reply: ([was, is]: string[]) => ({ was: was as StoredState | '', is: is as StoredState | '' }),
 });
 
@@ -80,7 +83,7 @@ export const closeBucket = defineScript({
   keys: ['meta', 'pool', 'refunds', 'grants'],
   args: { atEnd: int },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: ([status]: string[]) =>
     status as 'closed' | 'closed-before' | 'not-ended' | 'draft' | 'missing' | `spread:${number}`,
 });
@@ -91,6 +94,7 @@ export const noteReport = defineScript({
   keys: ['meta'],
   args: { packets: int },
   flags: FREES_MEMORY,
+  group: false,
   reply: (noted: number) => noted === 1,
 });
 
@@ -100,6 +104,7 @@ export const voidGrant = defineScript({
   keys: ['meta', 'grants', 'voids', 'refunds'],
   args: { userId: str, packetId: str, paid: str },
   flags: FREES_MEMORY,
+  group: false,
   reply: ([status]: string[]) => status as 'void' | 'void-before' | 'none',
 });
 
@@ -109,6 +114,7 @@ export const settleBucket = defineScript({
   keys: [...BUCKET_KEYS, ...PAYOUT_KEYS],
   args: { giveUp: int },
   flags: FREES_MEMORY,
+  group: false,
   reply: ([status]: string[]) => status as 'settled' | 'settled-before' | 'owed' | 'missing',
 });
 
@@ -118,6 +124,7 @@ export const checkPermissions = defineScript({
   keys: ['sample'],
   args: {},
   flags: ['no-writes'],
+  group: false,
   reply: (missing: string[]) => missing,
 });
 

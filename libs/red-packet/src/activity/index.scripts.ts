@@ -1,5 +1,5 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
-import { ALONE, FREES_MEMORY } from '../../../internal/src';
+import { FREES_MEMORY } from '../../../internal/src';
 import {
   indexActivityLua,
   listActivitiesLua,
@@ -15,6 +15,7 @@ export const indexActivity = defineScript({
   ...indexActivityLua,
   keys: ['index'],
   args: { activityId: str, retentionMs: int, fromMs: int },
+  group: false,
   reply: (entries: number) => entries,
 });
 
@@ -24,7 +25,7 @@ export const listActivities = defineScript({
   keys: ['index'],
   args: {},
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: (ids: string[]) => ids,
 });
 
@@ -34,7 +35,7 @@ export const scanActivities = defineScript({
   keys: ['index'],
   args: { cursor: str, count: int },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: ([cursor = '0', ...ids]: string[]) => ({ cursor, ids }),
 });
 
@@ -44,6 +45,7 @@ export const unlistActivity = defineScript({
   keys: ['index'],
   args: { activityId: str },
   flags: FREES_MEMORY,
+  group: false,
   reply: (dropped: number) => dropped === 1,
 });
 
@@ -53,7 +55,7 @@ export const wakeActivities = defineScript({
   keys: ['woken'],
   args: { activityIds: list(str) },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: (woken: number) => woken,
 });
 
@@ -63,7 +65,7 @@ export const listWoken = defineScript({
   keys: ['woken'],
   args: { after: int, count: int },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: ([lost, last, ...ids]: [number, string, ...string[]]) => ({ lost: lost === 1, last: Number(last), ids }),
 });
 

@@ -1,5 +1,5 @@
 import { defineScript, int, str } from 'luanest/script-registry';
-import { ALONE } from '../../../internal/src';
+import {} from '../../../internal/src';
 import type { GrantRecord, Packet } from '../red-packet.types';
 import { hashPageLua, luckiestLua, readGrantLua } from '../scripts/generated';
 
@@ -9,6 +9,7 @@ export const readGrant = defineScript({
   keys: ['grants'],
   args: { userId: str },
   flags: ['no-writes'],
+  group: false,
   reply: ([grant = '']: string[]): { readonly packet: Packet | undefined; readonly byLedger: boolean } => {
     const [packetId = '', cents, at, byLedger] = grant.split(':');
     const packet = { packetId, amountCents: Number(cents), grantedAtMs: Number(at) };
@@ -22,6 +23,7 @@ export const readLuckiest = defineScript({
   keys: ['meta'],
   args: {},
   flags: ['no-writes'],
+  group: false,
   reply: ([userId = '', packetId = '', cents, at, lost]: string[]) => ({
     grant: { userId, packetId, amountCents: Number(cents), grantedAtMs: Number(at) },
     lost: lost === '1',
@@ -34,7 +36,7 @@ export const readRecords = defineScript({
   keys: ['hash'],
   args: { cursor: str, count: int },
   flags: ['no-writes'],
-  group: ALONE,
+  group: false,
   reply: ([cursor = '0', ...pairs]: string[]) => {
     const records: GrantRecord[] = [];
     for (let i = 0; i + 1 < pairs.length; i += 2) {

@@ -1,5 +1,5 @@
 import { defineScript, int, str } from 'luanest/script-registry';
-import { ALONE } from '../../../internal/src';
+import {} from '../../../internal/src';
 import { hashPageLua, listPageLua, outboxPageLua } from '../scripts/generated';
 
 export const readListPage = defineScript({
@@ -8,7 +8,7 @@ export const readListPage = defineScript({
   keys: ['packets'],
   args: { from: int, count: int },
   flags: ['no-writes'],
-  group: ALONE,
+  group: false,
   reply: (entries: string[]) => entries,
 });
 
@@ -18,7 +18,7 @@ export const readHashPage = defineScript({
   keys: ['hash'],
   args: { cursor: str, count: int },
   flags: ['no-writes'],
-  group: ALONE,
+  group: false,
   reply: ([cursor = '0', ...pairs]: string[]) => {
     const fields: [string, string][] = [];
     for (let i = 0; i + 1 < pairs.length; i += 2) fields.push([pairs[i] as string, pairs[i + 1] as string]);
@@ -32,7 +32,7 @@ export const readOutboxPage = defineScript({
   keys: ['outbox'],
   args: { after: str, count: int },
   flags: ['no-writes'],
-  group: ALONE,
+  group: false,
   reply: (fields: string[]) => {
     const rows: { entryId: string; userId: string; packetId: string; amountCents: number }[] = [];
     for (let i = 0; i + 3 < fields.length; i += 4) {

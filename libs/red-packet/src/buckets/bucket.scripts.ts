@@ -1,5 +1,5 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
-import { ALONE, FREES_MEMORY } from '../../../internal/src';
+import { FREES_MEMORY } from '../../../internal/src';
 import { BUCKET_KEYS } from './bucket-keys';
 import { confirmTransferLua, receivePacketsLua, sendPacketsLua, statusLua } from '../scripts/generated';
 
@@ -59,6 +59,7 @@ export const readBucket = defineScript({
   keys: [...BUCKET_KEYS, 'dead'],
   args: {},
   flags: FREES_MEMORY,
+  group: false,
   reply: (reply: BucketReply): BucketReading => {
     const [state, meta, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords] = reply;
     const [outgoing, lastRow, deadLetters, overdue, unreported] = reply.slice(8) as BucketReplyEnd;
@@ -103,7 +104,7 @@ export const sendPackets = defineScript({
   ...sendPacketsLua,
   keys: ['meta', 'pool', 'moves'],
   args: { to: int, most: int, restMs: int },
-  group: ALONE,
+  group: false,
   reply: ([status, record]: string[]) => ({
     status: status as 'sent' | 'resting' | 'nothing',
     sent: status === 'sent' ? readSent(record ?? '') : undefined,
@@ -116,7 +117,7 @@ export const receivePackets = defineScript({
   keys: ['meta', 'pool', 'moves', 'refunds'],
   args: { from: int, sequence: str, packets: list(str) },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: ([status]: string[]) => status as 'received' | 'received-before' | 'missing',
 });
 
@@ -126,6 +127,7 @@ export const confirmTransfer = defineScript({
   keys: ['moves'],
   args: { to: int, sequence: str },
   flags: FREES_MEMORY,
+  group: false,
   reply: (forgotten: number) => forgotten === 1,
 });
 

@@ -1,8 +1,7 @@
-import { common, defineScript, int, str } from 'luanest/script-registry';
-import { ALONE } from '../../../internal/src';
+import { defineScript, int, str } from 'luanest/script-registry';
 import type { GrabResult, NotOpenReason, Packet } from '../red-packet.types';
 import { ACTIVITY_KEYS } from '../buckets/bucket-keys';
-import { grabAloneLua, grabLua } from '../scripts/generated';
+import { grabGroupLua, grabLua } from '../scripts/generated';
 
 /**
  * Reply of a bucket to a grab. A reply with a packet is also the result for the user. `none-left`: the only bucket is empty, so
@@ -27,22 +26,11 @@ const WITHOUT_PACKET: Readonly<Record<number, BucketReply>> = {
   [-4]: { outcome: 'too-many-tries' },
 };
 
-/** Converts a reply. @param nowUs Redis' time of the call, µs since 1970 */
-function replyOf([code, text]: [number, string], nowUs: number): BucketReply {
-  // Speed: while packets are left, most calls win. This branch avoids the array that split() makes.
-  if (code === 0) {
-    const colon = text.indexOf(':');
-    const packet = {
-      packetId: text.slice(0, colon),
-      amountCents: Number(text.slice(colon + 1)),
-      grantedAtMs: Math.floor(nowUs / 1_000),
-    };
-    return { code: '0', outcome: 'won', packet };
-  }
+function replyOf([code, text]: [number, string]): BucketReply {
   const [word = '', number, at] = text.split(':');
-  if (code === 1) {
+  if (code === 0 || code === 1) {
     const packet = { packetId: word, amountCents: Number(number), grantedAtMs: Number(at) };
-    return { code: '1', outcome: 'already-won', packet };
+    return code === 0 ? { code: '0', outcome: 'won', packet } : { code: '1', outcome: 'already-won', packet };
   }
   const without = WITHOUT_PACKET[code];
   if (without !== undefined) return without;
@@ -50,26 +38,15 @@ function replyOf([code, text]: [number, string], nowUs: number): BucketReply {
   return { outcome: 'not-open', reason: word as NotOpenReason, opensInMs: Number(number ?? 0) };
 }
 
+// See DECISIONS.md: grab-has-lua-for-groups
 export const grabPacket = defineScript({
   name: 'red-packet.grab',
-  ...grabLua,
-  keys: [...ACTIVITY_KEYS, 'tries'],
-  args: { userId: str, mode: common(int) },
-  timed: true,
-  reply: replyOf,
-});
-
-// See DECISIONS.md: few-grabs-go-alone
-/** Same as `grabPacket`, for a call that is not sent in a group. Costs Redis less, but more than a share of a group. */
-export const grabAlone = defineScript({
-  name: 'red-packet.grab-alone',
-  ...grabAloneLua,
+  source: grabLua.source,
+  group: { source: grabGroupLua.source },
   keys: [...ACTIVITY_KEYS, 'tries'],
   args: { userId: str, mode: int },
-  timed: true,
-  group: ALONE,
   reply: replyOf,
 });
 
 /** Scripts of a grab, for the list of all scripts. */
-export const grabScripts = [grabPacket, grabAlone];
+export const grabScripts = [grabPacket];

@@ -6,13 +6,11 @@ import { Refills } from '../buckets/refills';
 import type { Transfers } from '../buckets/transfers';
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { GrabResult, NotOpenReason } from '../red-packet.types';
-import { GRAB_MODE, grabAlone, grabPacket, type BucketReply } from './grab.scripts';
+import { GRAB_MODE, grabPacket, type BucketReply } from './grab.scripts';
 import type { SoldOutUsers } from './sold-out-users';
 
 /** Pause before a grab tries again to get packets from other buckets, and `retryAfterMs` of `try-again`, ms. */
 const PAUSE_MS = 15;
-/** With this many grabs in flight, further ones are sent by the script that is made for groups. */
-const FEW = 2;
 /** `retryAfterMs` of a win that too few replicas have confirmed, ms. */
 const UNCONFIRMED_RETRY_MS = 100;
 
@@ -37,7 +35,6 @@ const UNCONFIRMED: GrabResult = Object.freeze({
 /** Sends a grab to the user's bucket, and sends it again until there is a result for the user. */
 export class Grabber {
   private readonly refills: Refills;
-  private inFlight = 0;
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -65,22 +62,15 @@ export class Grabber {
     if (buckets.length > 1 || this.settings.replicas > 0) return this.repeat(layout, userId);
     return this.run(buckets[0] as BucketKeys, userId, 0).then(
       (reply) => {
-        this.inFlight -= 1;
         if (reply.outcome === 'sharded') return this.repeat(this.layouts.remember(activityId, reply.buckets), userId);
         return this.resultOf(layout, reply, true);
       },
-      (error: unknown) => {
-        this.inFlight -= 1;
-        return this.failed(activityId, error);
-      },
+      (error: unknown) => this.failed(activityId, error),
     );
   }
 
-  /** Sends a grab. The caller counts it as ended. */
   private run(keys: BucketKeys, userId: string, mode: number): Promise<BucketReply> {
-    const script = this.inFlight < FEW ? grabAlone : grabPacket;
-    this.inFlight += 1;
-    return this.registry.run(script, { keys, args: { userId, mode } });
+    return this.registry.run(grabPacket, { keys, args: { userId, mode } });
   }
 
   /**
@@ -130,7 +120,7 @@ export class Grabber {
     const keys = keysOf(layout, homeOf(layout, userId));
     try {
       if (replicas === 0) {
-        const reply = await this.run(keys, userId, mode).finally(() => (this.inFlight -= 1));
+        const reply = await this.run(keys, userId, mode);
         return { reply, confirmed: true };
       }
       const input = { keys, args: { userId, mode: mode + GRAB_MODE.confirmed } };

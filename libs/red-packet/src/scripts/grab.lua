@@ -12,53 +12,68 @@ ARGV[2]  mode    int       0; plus 1 if WAIT follows the call; plus 2 if an earl
 Returns {code, text}
   code  0 won by this call | 1 won before | -1 no packet is left | -2 not open | -3 no packet is left in this bucket |
         -4 the user has grabbed maxTries times without a packet
-  text  str   '<packet>:<cents>', and ':<ms>' if it was won before; for -2 'unknown' | 'draft' | 'paused' | 'ended' |
+  text  str   '<packet>:<cents>:<ms>', where ms is the time of the grant; for -2 'unknown' | 'draft' | 'paused' | 'ended' |
         'closed' | 'preheated:<ms until it opens>' | 'spread:<buckets>'; else ''
 
 O(1). TTL: untouched. Clock: Redis. Replay: returns the packet of the first call, with code 1, unless
 void-grant has voided it. If the first call found no packet, the replay may count as another try.
 ]]
 -- @include now-text
--- @include granting
--- @finish finish-grab
-local mine = redis.call('HGET', KEYS[3], ARGV[1])
-if mine then
-  local id, cents, at = string.match(mine, '^(%d+):(%d+):(%d+)')
+
+-- Checks the packet at the head of the pool before it is granted. Returns nil, or the text of an error.
+local function problem_of(head, id, cents, granted, held)
+  if not id or #head > 60 or #cents > 16 then
+    return 'BADPACKET the first entry of the pool is not <packet>:<cents>:<sum>, nothing was changed'
+  end
+  -- If heldCents is 'nan', the comparison is false, so the packet is refused.
+  local fits = granted + cents <= held
+  if not fits then return 'BADMETA the cents granted are invalid, or exceed heldCents with this packet, nothing was changed' end
+  if redis.acl_check_cmd('XADD', KEYS[4], '*', 'f', 'v') and redis.acl_check_cmd('LPOP', KEYS[2], '1')
+    and redis.acl_check_cmd('HSET', KEYS[3], 'f', 'v') and redis.acl_check_cmd('HSET', KEYS[1], 'f', 'v') then return nil end
+  return 'NOTALLOWED the Redis user may not run XADD, LPOP or HSET, which grab needs, nothing was changed'
+end
+
+local grants = redis.call('HMGET', KEYS[3], ARGV[1], '')
+if grants[1] then
+  local id, cents, at = string.match(grants[1], '^(%d+):(%d+):(%d+)')
   if not id then return redis.error_reply('BADGRANT the user has a grant that is not <packet>:<cents>:<ms>, nothing was changed') end
   -- WAIT waits for the writes of its own connection only. An earlier call may have used another one, so its write is repeated.
-  if ARGV[2] % 2 == 1 then redis.call('HSET', KEYS[3], ARGV[1], mine) end
-  return 1, id .. ':' .. cents .. ':' .. at
+  if ARGV[2] % 2 == 1 then redis.call('HSET', KEYS[3], ARGV[1], grants[1]) end
+  return { 1, id .. ':' .. cents .. ':' .. at }
 end
-local gate, problem = gates[KEYS[1]]
-if not gate then
-  gate, problem = read_gate(redis.call('HMGET', KEYS[1], 'state', 'startsAtMs', 'endsAtMs', 'maxTries', 'heldCents', 'bestCents'),
-    redis.call('HGET', KEYS[3], ''))
-  if problem then return problem end
-  gates[KEYS[1]] = gate
+local meta = redis.call('HMGET', KEYS[1], 'state', 'startsAtMs', 'endsAtMs', 'maxTries', 'heldCents', 'bestCents')
+if meta[1] ~= 'open' then return { -2, meta[1] or 'unknown' } end
+local starts, ends, tries, best = tonumber(meta[2]), tonumber(meta[3]), tonumber(meta[4]), tonumber(meta[6] or '0')
+if not starts or not ends or not tries or not best then
+  return redis.error_reply('BADMETA startsAtMs, endsAtMs, maxTries or bestCents is not a number, nothing was changed')
 end
-if gate.state ~= 'open' then return -2, describe_state(gate) end
-local counts = gate.tries > 0 and ARGV[2] + 0 < 2
-if counts and tonumber(redis.call('HGET', KEYS[5], ARGV[1]) or '0') >= gate.tries then return -4, '' end
--- The first read of a group is for one packet, later reads are for 32. Granted packets leave the pool at the end of the group.
-local head = gate.ahead[gate.at]
-if not head then
-  gate.ahead = redis.call('LRANGE', KEYS[2], gate.taken, gate.taken + (gate.at > 0 and 31 or 0))
-  gate.at, head = 1, gate.ahead[1]
+if now_ms < starts then return { -2, 'preheated:' .. string.format('%.0f', starts - now_ms) } end
+if now_ms >= ends then return { -2, 'ended' } end
+local granted, problem = grants[2], nil
+-- If the grants are lost, it is unknown who has won, so nobody may win. The sum in them has at most 16 digits, as many as 2^53.
+if not granted then
+  problem = 'LOSTGRANTS Redis has lost the grants of this activity, which may have been evicted, nothing was changed'
+elseif #granted > 16 or granted ~= '0' and not string.find(granted, '^[1-9]%d*$') then
+  problem = 'BADMETA the cents granted are invalid, or exceed heldCents with this packet, nothing was changed'
 end
+if problem then return redis.error_reply(problem) end
+local counts = tries > 0 and ARGV[2] + 0 < 2
+if counts and tonumber(redis.call('HGET', KEYS[5], ARGV[1]) or '0') >= tries then return { -4, '' } end
+local head = redis.call('LINDEX', KEYS[2], 0)
 if not head then
   if counts then redis.call('HINCRBY', KEYS[5], ARGV[1], 1) end
-  return redis.call('HGET', KEYS[1], 'buckets') == '1' and -1 or -3, ''
+  return { redis.call('HGET', KEYS[1], 'buckets') == '1' and -1 or -3, '' }
 end
 local packet, id, cents = string.match(head, '^((%d+):([1-9]%d*)):%d+$')
--- Everything that can fail is checked before the first write: Redis does not roll back.
-problem = check_packet(gate, id, cents, head)
-  or not gate.permitted and check_permissions(gate, KEYS[1], KEYS[2], KEYS[3], KEYS[4])
-if problem then return problem end
--- XADD comes first, because it is the only write that can still fail: the stream may be lost, or its ids used up.
-if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'user', ARGV[1], 'packet', id, 'cents', cents, 'at', now_text) then
-  return redis.error_reply('LOSTOUTBOX Redis has lost the outbox of this activity, which may have been evicted, nothing was changed')
+-- Everything that can fail is checked before the first write: Redis does not roll back. XADD comes first, because it is the only
+-- write that can still fail: the stream may be lost, or its ids used up.
+problem = problem_of(head, id, cents, granted, tonumber(meta[5]) or 0)
+if not problem
+  and not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'user', ARGV[1], 'packet', id, 'cents', cents, 'at', now_text) then
+  problem = 'LOSTOUTBOX Redis has lost the outbox of this activity, which may have been evicted, nothing was changed'
 end
-redis.call('HSET', KEYS[3], ARGV[1], packet .. ':' .. now_text)
-gate.at, gate.taken, gate.granted = gate.at + 1, gate.taken + 1, gate.granted + cents
-if tonumber(cents) > gate.best then gate.best, gate.luckiest = tonumber(cents), { cents, id, ARGV[1] } end
-return 0, packet
+if problem then return redis.error_reply(problem) end
+redis.call('LPOP', KEYS[2])
+redis.call('HSET', KEYS[3], ARGV[1], packet .. ':' .. now_text, '', string.format('%.0f', granted + cents))
+if cents + 0 > best then redis.call('HSET', KEYS[1], 'bestCents', cents, 'bestPacket', id, 'bestAt', now_text, 'bestUser', ARGV[1]) end
+return { 0, packet .. ':' .. now_text }

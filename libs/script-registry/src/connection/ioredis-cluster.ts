@@ -7,8 +7,7 @@ import {
   type CommandArg,
   CommandFailure,
   type DedicatedConnection,
-  type OnFailure,
-  type OnReply,
+  type Receiver,
   type RedisConnection,
   type RedisNode,
 } from './port';
@@ -33,15 +32,19 @@ class ClusterNode extends IoredisNode {
     super(client, role);
   }
 
-  override run(name: string, args: CommandArg[], done: OnReply, failed: OnFailure): void {
+  override run(name: string, args: CommandArg[], receiver: Receiver): void {
     const { resend } = this;
     // Other commands, such as SCRIPT LOAD, are for this node only.
-    if (resend === undefined || !name.startsWith('EVAL')) return super.run(name, args, done, failed);
-    super.run(name, args, done, (failure) => {
-      if (failure.kind !== 'lost' || failure.message !== CLOSED) return failed(failure);
-      resend(name, args).then(done, (again: CommandFailure) =>
-        failed(new CommandFailure(again.kind, again.message, true)),
-      );
+    if (resend === undefined || !name.startsWith('EVAL')) return super.run(name, args, receiver);
+    super.run(name, args, {
+      replied: (reply) => receiver.replied(reply),
+      failed: (failure) => {
+        if (failure.kind !== 'lost' || failure.message !== CLOSED) return receiver.failed(failure);
+        resend(name, args).then(
+          (reply) => receiver.replied(reply),
+          (again: CommandFailure) => receiver.failed(new CommandFailure(again.kind, again.message, true)),
+        );
+      },
     });
   }
 }
@@ -49,7 +52,6 @@ class ClusterNode extends IoredisNode {
 /** Connection to a Redis Cluster. */
 export class IoredisCluster implements RedisConnection {
   readonly clustered = true;
-  readonly stringNumbers: boolean;
   private readonly resends: boolean;
   private readonly byClient = new Map<Redis, ClusterNode>();
   private byId: Map<string, ClusterNode> | undefined;
@@ -58,7 +60,6 @@ export class IoredisCluster implements RedisConnection {
   private readonly stop: () => void;
 
   constructor(private readonly client: Cluster) {
-    this.stringNumbers = client.options.redisOptions?.stringNumbers === true;
     this.resends = client.options.redisOptions?.autoResendUnfulfilledCommands !== false;
     const topology = (): void => this.changed('topology');
     const down = (): void => this.changed('down');
@@ -100,11 +101,11 @@ export class IoredisCluster implements RedisConnection {
     }
     const command = commandFor(anyNode, name, args);
     watchRouting(command, this.resends);
-    return new Promise((resolve, reject) => {
-      const refuse = (error: unknown): void => reject(routedFailureOf(command, error));
+    return new Promise((replied, failed) => {
+      const refuse = (error: unknown): void => failed(routedFailureOf(command, error));
       try {
         const answer = this.client.sendCommand(command) as Promise<unknown>;
-        answer.then((reply) => passReply(reply, resolve, reject), refuse);
+        answer.then((reply) => passReply(reply, { replied, failed }), refuse);
       } catch (error) {
         refuse(error);
       }

@@ -5,8 +5,7 @@ import {
   CommandFailure,
   type CommandArg,
   type DedicatedConnection,
-  type OnFailure,
-  type OnReply,
+  type Receiver,
   type RedisCommand,
   type RedisNode,
 } from './port';
@@ -16,12 +15,13 @@ const QUEUED = Buffer.from('QUEUED');
 
 /**
  * Passes a reply on unless it is QUEUED. Redis replies QUEUED if other code has opened a MULTI on the connection. Then it runs
- * the command at EXEC, or drops it at DISCARD. The Lua that ScriptRegistry sends never returns this word alone.
+ * the command at EXEC, or drops it at DISCARD. A script that returns this word alone looks the same.
  */
-export function passReply(reply: unknown, done: OnReply, failed: OnFailure): void {
-  if (!Buffer.isBuffer(reply) || !reply.equals(QUEUED)) return done(reply);
+export function passReply(reply: unknown, receiver: Receiver): void {
+  if (!Buffer.isBuffer(reply) || reply.length !== QUEUED.length || !reply.equals(QUEUED))
+    return receiver.replied(reply);
   const why = 'Redis replied QUEUED, because a MULTI is open on this connection. Use another client for transactions';
-  failed(new CommandFailure('lost', why));
+  receiver.failed(new CommandFailure('lost', why));
 }
 
 /**
@@ -67,17 +67,17 @@ export class IoredisNode implements RedisNode {
   }
 
   send(name: string, args: CommandArg[]): Promise<unknown> {
-    return new Promise((resolve, reject) => this.run(name, args, resolve, reject));
+    return new Promise((replied, failed) => this.run(name, args, { replied, failed }));
   }
 
-  run(name: string, args: CommandArg[], done: OnReply, failed: OnFailure): void {
+  run(name: string, args: CommandArg[], receiver: Receiver): void {
     let command: SentCommand;
+    let answer: Promise<unknown>;
     try {
       command = commandFor(this.client, name, args);
     } catch (error) {
-      return failed(new CommandFailure('not-sent', messageOf(error)));
+      return queueMicrotask(() => receiver.failed(new CommandFailure('not-sent', messageOf(error))));
     }
-    let answer: Promise<unknown>;
     try {
       answer = this.ready
         ? (this.client.sendCommand(command) as Promise<unknown>)
@@ -86,8 +86,8 @@ export class IoredisNode implements RedisNode {
       answer = Promise.reject(failureOf(command, error));
     }
     (this.resends ? answer : this.untilClosed(answer)).then(
-      (reply) => passReply(reply, done, failed),
-      (error: unknown) => failed(error instanceof CommandFailure ? error : failureOf(command, error)),
+      (reply) => passReply(reply, receiver),
+      (error: unknown) => receiver.failed(error instanceof CommandFailure ? error : failureOf(command, error)),
     );
   }
 

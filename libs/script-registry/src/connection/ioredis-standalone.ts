@@ -13,12 +13,10 @@ import type {
 /** Connection to a single server, or to the current master of a Sentinel group. */
 export class IoredisStandalone implements RedisConnection {
   readonly clustered = false;
-  readonly stringNumbers: boolean;
   private readonly node: IoredisNode;
   private own: Promise<DedicatedConnection> | undefined;
 
   constructor(private readonly client: Redis) {
-    this.stringNumbers = client.options.stringNumbers === true;
     this.node = new IoredisNode(client, 'master');
   }
 

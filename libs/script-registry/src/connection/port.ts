@@ -1,3 +1,5 @@
+import { isNoScript } from './server-errors';
+
 /**
  * Failure of a command. Methods of RedisNode and RedisConnection that return a promise reject with no other error.
  *
@@ -24,19 +26,10 @@ export class CommandFailure extends Error {
     return this.kind === 'reply' ? (this.message.split(' ', 1)[0] ?? '') : '';
   }
 
-  get raisedByScript(): boolean {
-    return this.kind === 'reply' && raisedByScript(this.message);
-  }
-
-  /** True if the server does not have the script. False if a script raised an error with the same text. */
+  /** True if the server does not have the script. */
   get noScript(): boolean {
-    return this.kind === 'reply' && this.message.startsWith('NOSCRIPT No matching script') && !this.raisedByScript;
+    return this.kind === 'reply' && isNoScript(this.message);
   }
-}
-
-/** Returns true if a script raised this error, because then Redis adds the SHA1 hash of the script to the message. */
-export function raisedByScript(message: string): boolean {
-  return / script: [0-9a-f]{40}/.test(message);
 }
 
 /** An argument of a command: text, which is written as UTF-8, or bytes, which are written as they are. */
@@ -44,8 +37,11 @@ export type CommandArg = string | Buffer;
 
 export type RedisCommand = readonly [name: string, args: CommandArg[]];
 
-export type OnReply = (reply: unknown) => void;
-export type OnFailure = (failure: CommandFailure) => void;
+/** Gets the outcome of one command: exactly one of its methods is called, once, after `run` has returned. */
+export interface Receiver {
+  replied(reply: unknown): void;
+  failed(failure: CommandFailure): void;
+}
 
 export interface RedisNode {
   /** `host:port`, or the socket's path. */
@@ -61,13 +57,8 @@ export interface RedisNode {
    * @throws CommandFailure
    */
   send(name: string, args: CommandArg[]): Promise<unknown>;
-  /**
-   * Same as `send`, without a promise of its own, which every call would pay for.
-   *
-   * @param done called with the reply, after `run` has returned
-   * @param failed called instead of `done` if there is no reply, or an error, after `run` has returned
-   */
-  run(name: string, args: CommandArg[], done: OnReply, failed: OnFailure): void;
+  /** Same as `send`, without a promise of its own, which every call would pay for. Never throws. */
+  run(name: string, args: CommandArg[], receiver: Receiver): void;
   /**
    * Sends the command between two TIME commands, so that the measured time mostly includes neither the network nor Redis' queue.
    * Of a large command, it may include both.
@@ -107,8 +98,6 @@ export interface ChannelSubscriber {
 export interface RedisConnection {
   /** True for a Redis Cluster, where keys are in slots on several nodes. */
   readonly clustered: boolean;
-  /** True if the client returns integer replies as strings. */
-  readonly stringNumbers: boolean;
   /** The nodes that the client knows now; of a Cluster, also the replicas. */
   nodes(): readonly RedisNode[];
   /**

@@ -1,6 +1,7 @@
 import { Command, ReplyError, type Redis } from 'ioredis';
 import { messageOf } from '../../../internal/src';
-import { CommandFailure, raisedByScript, type CommandArg } from './port';
+import { CommandFailure, type CommandArg } from './port';
+import { isRefusal } from './server-errors';
 
 /** Beginnings of ioredis' messages for commands that it will not write any more. If `writes` is 0, it never wrote the command. */
 const NOT_WRITTEN = [
@@ -26,11 +27,10 @@ export interface SentCommand extends Command {
 }
 
 type CommandClass = typeof Command;
-const counting = new WeakMap<CommandClass, new (name: string, args: string[]) => SentCommand>();
+type CountingClass = new (name: string, args: string[]) => SentCommand;
+const counting = new WeakMap<CommandClass, CountingClass>();
 
-function countingClass(base: CommandClass): new (name: string, args: string[]) => SentCommand {
-  const known = counting.get(base);
-  if (known) return known;
+function countingClass(base: CommandClass): CountingClass {
   class CountingCommand extends base implements SentCommand {
     writes = 0;
     errorReplies = 0;
@@ -52,17 +52,15 @@ function countingClass(base: CommandClass): new (name: string, args: string[]) =
  * copy of ioredis works too.
  */
 export function commandFor(client: Redis, name: string, args: CommandArg[]): SentCommand {
-  const own = (client.constructor as { Command?: CommandClass }).Command;
-  const command = new (countingClass(own ?? Command))(name, []);
+  const base = (client.constructor as { Command?: CommandClass }).Command ?? Command;
+  const command = new (counting.get(base) ?? countingClass(base))(name, []);
   // The arguments are set after the constructor, which would flatten and convert them. The constructor would also set
   // `bufferMode` if an argument is a Buffer, so that is done here.
   command.args = args;
-  if (args.some(isBytes)) (command as unknown as { bufferMode: boolean }).bufferMode = true;
+  for (let i = 0; i < args.length; i++) {
+    if (typeof args[i] !== 'string') (command as unknown as { bufferMode: boolean }).bufferMode = true;
+  }
   return command;
-}
-
-function isBytes(arg: CommandArg): boolean {
-  return typeof arg !== 'string';
 }
 
 /**
@@ -85,7 +83,7 @@ function unanswered(command: SentCommand): number {
  * Counts the error replies of a command that the ioredis Cluster routes. A Cluster replaces `reject` of the command by a
  * function that may send the command again.
  *
- * The command is rejected without sending it again if the script itself raised the error, since then the script ran. With
+ * The command is rejected without sending it again unless Redis has refused it, since otherwise the script may have run. With
  * `resends: false` it is also rejected if a connection closed before the reply.
  */
 export function watchRouting(command: SentCommand, resends: boolean): void {
@@ -98,7 +96,7 @@ export function watchRouting(command: SentCommand, resends: boolean): void {
       current = (error: Error): void => {
         const reply = isReply(error);
         if (reply) command.errorReplies += 1;
-        const ends = reply ? raisedByScript(error.message) : !resends && unanswered(command) > 0;
+        const ends = reply ? !isRefusal(error.message) : !resends && unanswered(command) > 0;
         (ends ? end : route).call(command, error);
       };
     },

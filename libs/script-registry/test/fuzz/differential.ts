@@ -1,17 +1,7 @@
 import type { Redis } from 'ioredis';
-import {
-  bytes,
-  common,
-  defineScript,
-  int,
-  list,
-  str,
-  type AnyScript,
-  type ScriptRegistry,
-} from 'luanest/script-registry';
-import { formsOf } from '../../src/lua/forms';
+import { bytes, defineScript, int, list, str, type AnyScript, type ScriptRegistry } from 'luanest/script-registry';
 import { openRegistry } from '../support';
-import { FINISH, type FuzzCall, type FuzzProgram } from './generator';
+import { COUNT, COUNT_IN_GROUP, FINISH, PENDING, type FuzzCall, type FuzzProgram } from './generator';
 
 /** Where programs run: as plain EVAL, by a registry that does not group, by one that does. Nothing else runs there. */
 export interface Stages {
@@ -30,26 +20,20 @@ type Outcome = { readonly value: unknown } | { readonly error: string; readonly 
 
 let run = 0;
 
-const sharedOf = ({ shared }: FuzzProgram): string => shared.join('\n');
-const sourceOf = ({ body }: FuzzProgram): string => body.join('\n');
-const linesIn = (text: string): number => (text === '' ? 0 : text.split('\n').length);
-
-/** Returns a program as a plain script for EVAL, with the results that the registry promises: several values are an array, `finish` runs whatever happened. */
-function plainSource(program: FuzzProgram): string {
-  const [shared, source] = [sharedOf(program), sourceOf(program)];
-  const above = shared === '' ? '' : `${shared}\n`;
-  if (!program.finishes && !program.several) return `#!lua\n${above}${source}`;
-  const head = `#!lua\nlocal plain_type, plain_tostring, plain_xpcall = type, tostring, xpcall ${above}`;
-  const start = `${head}local function plain_source(...) ${source}\nend`;
-  const several = 'if b ~= nil and a ~= nil then return { a, b, c, d } end return a';
-  if (!program.finishes) return `${start} local a, b, c, d = plain_source(...) ${several}`;
-  return `${start}
-local raised
-local ok, a, b, c, d = plain_xpcall(plain_source, function(problem) raised = problem end)
-do ${FINISH} end
-if not ok then return { err = plain_type(raised) == 'table' and raised.err or 'ERR ' .. plain_tostring(raised) } end
-${several}`;
+/** The Lua of a program: what EVAL runs, and what calls sent alone run. */
+function sourceOf({ shared, body, finishes }: FuzzProgram): string {
+  // A program that finishes has another first line in groups.
+  const above = finishes ? ['-- pending', ...shared] : shared;
+  return [...(above.length > 0 ? [...above, '-- @call'] : []), ...body].join('\n');
 }
+
+/** The Lua for groups of a program that finishes; each line is where it is in `sourceOf`. */
+function groupSourceOf({ shared, body }: FuzzProgram): string {
+  const calls = body.map((line) => (line === COUNT ? COUNT_IN_GROUP : line));
+  return [PENDING, ...shared, '-- @call', ...calls, '-- @finish', FINISH].join('\n');
+}
+
+const linesIn = (text: string): number => text.split('\n').length;
 
 /** An integer, null, text or bytes, or an array of these, in a form that Jest shows well. */
 function shownValue(raw: unknown): unknown {
@@ -64,46 +48,48 @@ function asText(raw: unknown): unknown {
   return Array.isArray(raw) ? raw.map(asText) : raw;
 }
 
-const TAIL = / script: [0-9a-f]{40}, on @user_script:(\d+)\.$/;
-/** In the registry's Lua the source is a function of its own, so what Lua calls local or global may be an upvalue. */
+const TAIL = / script: (?:[0-9a-f]{40}, )?on @user_script:(\d+)\.$/;
+/** In a group the source is a function, and KEYS its parameter, so what Lua calls local or global may be an upvalue. */
 const NAMED = /\b(?:global|upvalue|local) '(\w+)'/g;
+const POSITION = /\buser_script:(\d+): /g;
 
-/** Returns the outcome that the registry should report for an error of the plain script. */
+/** Returns the outcome that the registry should report for an error of EVAL. */
 function plainError(program: FuzzProgram, message: string): Outcome {
-  const shared = linesIn(sharedOf(program));
-  const end = shared + linesIn(sourceOf(program));
-  // Behind the source is the Lua of `plainSource`, which a script of its own does not have.
-  const place = (line: number): string | undefined =>
-    line - 1 > end ? undefined : line - 1 > shared ? `user_script:${line - 1 - shared}` : `shared:${line - 1}`;
-  const tail = TAIL.exec(message)?.[1];
-  const text = message
-    .replace(TAIL, '')
-    .replace(/^(ERR )?((?:user_script:\d+: )+)/, (_, code: string | undefined, positions: string) => {
-      return (
-        (code ?? '') +
-        positions.replaceAll(/user_script:(\d+): /g, (__, line: string) => {
-          const at = place(Number(line));
-          return at === undefined ? '' : `${at}: `;
-        })
-      );
-    });
-  const coded = /^[A-Z][A-Z0-9_]+ /.test(text) ? text : `ERR ${text}`;
-  return { error: clean(coded), at: tail === undefined ? undefined : place(Number(tail)) };
+  const line = TAIL.exec(message)?.[1];
+  const text = message.replace(TAIL, '').replaceAll(POSITION, (_, at: string) => `user_script:${Number(at) - 1}: `);
+  return outcomeOf(program, text, line === undefined ? undefined : Number(line) - 1);
+}
+
+function registryError(program: FuzzProgram, name: string, error: unknown): Outcome {
+  const { message, code } = error as Error & { code: string };
+  // Of an error with the code of a refusal, which the script returned, it is not known that the script ran.
+  const [, unknown] = /: the reply was "(.*)"\. Repeat the call only/.exec(message) ?? [];
+  if (code === 'UNKNOWN_OUTCOME' && unknown !== undefined) return outcomeOf(program, unknown, undefined);
+  if (code !== 'SCRIPT_FAILED') return { error: `${code} ${message}`, at: undefined };
+  const text = message.replace(`${name} failed: `, '');
+  const [tail, line] = / \(user_script:(\d+)\)$/.exec(text) ?? [];
+  const own = tail === undefined ? text : text.slice(0, -tail.length);
+  return outcomeOf(program, own, line === undefined ? undefined : Number(line));
+}
+
+/** Splits an error into its text and where it was raised. An error of level 2 at the top is raised by what runs the program. */
+function outcomeOf(program: FuzzProgram, text: string, line: number | undefined): Outcome {
+  const last = linesIn(sourceOf(program));
+  let at = line;
+  const bare = text.replaceAll(POSITION, (_, found: string) => {
+    const inProgram = Number(found) >= 1 && Number(found) <= last;
+    if (inProgram) at ??= Number(found);
+    return inProgram ? `user_script:${found}: ` : '';
+  });
+  const coded = /^[A-Z][A-Z0-9_]+ /.test(bare) ? bare : `ERR ${bare}`;
+  return { error: clean(coded), at: at === undefined || at > last ? undefined : String(at) };
 }
 
 function clean(message: string): string {
   return message
     .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')
     .replaceAll(NAMED, "variable '$1'")
-    .trim();
-}
-
-function registryError(name: string, error: unknown): Outcome {
-  const { message, code } = error as Error & { code: string };
-  if (code !== 'SCRIPT_FAILED') return { error: `${code} ${message}`, at: undefined };
-  const text = message.replace(`${name} failed: `, '');
-  const [, at] = / \(((?:user_script|shared|finish):\d+)\)$/.exec(text) ?? [];
-  return { error: clean(at === undefined ? text : text.slice(0, -at.length - 3)), at };
+    .replace(/\.?\s*$/, '');
 }
 
 interface Prepared {
@@ -113,39 +99,24 @@ interface Prepared {
   readonly keysOf: (call: FuzzCall) => string[];
 }
 
-/** Returns true if no reply of a lone call of the program has marks. */
-export function isPlain(program: FuzzProgram): boolean {
-  const { timed, finishes } = program;
-  const text = {
-    shared: sharedOf(program),
-    source: sourceOf(program),
-    finish: finishes ? FINISH : '',
-    timed,
-    flags: [],
-  };
-  return formsOf(text, { fixedKeys: 2, fixedArgs: [], lists: true }, false, false).single.plain;
-}
-
 function prepare(program: FuzzProgram): Prepared {
   const id = ++run;
   const name = `fuzz.p${id}`;
-  const { lists, finishes, timed, replyBytes } = program;
+  const { lists, finishes, replyBytes } = program;
   const script = defineScript({
     name,
     keys: lists ? ['one', 'more[]'] : ['one', 'two'],
-    args: lists ? { value: bytes, count: int, rest: list(str) } : { value: bytes, count: int, rule: common(str) },
-    shared: sharedOf(program),
+    args: lists ? { value: bytes, count: int, rest: list(str) } : { value: bytes, count: int, rule: str },
     source: sourceOf(program),
-    finish: finishes ? FINISH : '',
-    timed,
+    group: finishes ? { source: groupSourceOf(program) } : undefined,
     replyBytes: replyBytes as true,
-    reply: (raw: unknown, atUs) => ({ raw, atUs }),
+    reply: (raw: unknown) => raw,
   }) as unknown as AnyScript;
   return { program, script, name, keysOf: ({ subject }) => [`{p${id}:${subject}}`, `{p${id}:${subject}}:two`] };
 }
 
 async function runPlain(client: Redis, { program, keysOf }: Prepared): Promise<Outcome[]> {
-  const source = plainSource(program);
+  const source = `#!lua\n${sourceOf(program)}`;
   const answers = await Promise.allSettled(
     program.calls.map((call) => {
       const keys = keysOf(call);
@@ -159,20 +130,18 @@ async function runPlain(client: Redis, { program, keysOf }: Prepared): Promise<O
   });
 }
 
-async function runRegistry(registry: ScriptRegistry, { program, script, name, keysOf }: Prepared): Promise<Outcome[]> {
+async function runRegistry(registry: ScriptRegistry, prepared: Prepared): Promise<Outcome[]> {
+  const { program, script, name, keysOf } = prepared;
   const calls = program.calls.map(async (call): Promise<Outcome> => {
     const [one, two] = keysOf(call);
     const { value, count, rule } = call;
     const input = program.lists
       ? { keys: { one, more: [two] }, args: { value, count, rest: [rule] } }
       : { keys: { one, two }, args: { value, count, rule } };
-    const startedUs = (Date.now() - 60_000) * 1_000;
     try {
-      const { raw, atUs } = (await registry.run(script, input as never)) as { raw: unknown; atUs: number };
-      const right = program.timed ? atUs > startedUs && atUs < startedUs + 120_000_000 : Number.isNaN(atUs);
-      return right ? { value: shownValue(raw) } : { error: `the time of the call is ${atUs}`, at: undefined };
+      return { value: shownValue(await registry.run(script, input as never)) };
     } catch (error) {
-      return registryError(name, error);
+      return registryError(program, name, error);
     }
   });
   return Promise.all(calls);
@@ -188,7 +157,7 @@ async function contents(client: Redis, key: Buffer): Promise<string> {
   return pairs.sort().join(' ');
 }
 
-/** Every key of every database: its bytes and its time to live. Of sets of times only the size: times differ. */
+/** Every key of every database: its bytes and its time to live. Of times only that they are there: they differ. */
 async function keyspace(client: Redis): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const db of [0, 3]) {
@@ -197,7 +166,7 @@ async function keyspace(client: Redis): Promise<Map<string, string>> {
     const rows = await Promise.all(
       keys.map((key) =>
         key.includes(':times')
-          ? client.zcard(key).then((size) => `${size} times`)
+          ? Promise.resolve('a time')
           : Promise.all([contents(client, key), client.pttl(key)]).then(
               ([held, ttl]) => `${held} ${ttl < 0 ? ttl : Math.round(ttl / 1_000_000)}`,
             ),
@@ -283,21 +252,21 @@ function* reductions(program: FuzzProgram): Generator<FuzzProgram> {
   if (calls.length > 2) yield { ...program, calls: calls.slice(1) };
   for (const part of ['body', 'shared'] as const) {
     for (let i = 0; i < program[part].length; i++) {
-      // `finish` needs it.
-      if (!program[part][i]?.includes('pending')) yield { ...program, [part]: program[part].toSpliced(i, 1) };
+      // `-- @finish` needs it.
+      if (program[part][i] !== COUNT) yield { ...program, [part]: program[part].toSpliced(i, 1) };
     }
   }
-  for (const option of ['timed', 'lists'] as const) if (program[option]) yield { ...program, [option]: false };
+  if (program.lists) yield { ...program, lists: false };
 }
 
 /** A program as text that can be read and run. */
 export function describeProgram({ program, what }: Difference): string {
-  const { calls, finishes, timed, lists, replyBytes } = program;
+  const { calls, finishes, lists, replyBytes } = program;
   return [
     what,
-    `options: ${JSON.stringify({ timed, lists, replyBytes, finishes })}`,
-    `shared:\n${sharedOf(program)}`,
+    `options: ${JSON.stringify({ lists, replyBytes, finishes })}`,
     `source:\n${sourceOf(program)}`,
+    ...(finishes ? [`group.source:\n${groupSourceOf(program)}`] : []),
     `calls: ${calls.map(({ subject, value, count, rule }) => `${subject}/${value.toString('hex')}/${count}/${rule}`).join(' ')}`,
   ].join('\n');
 }

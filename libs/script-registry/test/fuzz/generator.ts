@@ -11,20 +11,24 @@ export interface FuzzCall {
 
 /** A random script and its calls. The parts of its Lua are lists, so that a failing one can be made smaller. */
 export interface FuzzProgram {
+  /** Lua above `-- @call`. */
   readonly shared: readonly string[];
   readonly body: readonly string[];
+  /** True if it has other Lua for groups, which writes the sum of its calls in a section `-- @finish`. */
   readonly finishes: boolean;
-  readonly timed: boolean;
   /** True if `reply` gets bytes. */
   readonly replyBytes: boolean;
-  /** True if it may return several values. EVAL would return only the first. */
-  readonly several: boolean;
   /** True if the script declares lists. */
   readonly lists: boolean;
   readonly calls: readonly FuzzCall[];
 }
 
-/** `finish` of a program, which writes the values that its calls put into `pending`. */
+/** The lines that count the calls of a program that finishes: in its source, and in its Lua for groups. */
+export const COUNT = "redis.call('INCRBY', KEYS[2], 1)";
+export const COUNT_IN_GROUP = 'pending[KEYS[1]] = (pending[KEYS[1]] or 0) + 1';
+export const PENDING = 'local pending = {}';
+
+/** Last section of a program that finishes, which writes the numbers that its calls put into `pending`. */
 export const FINISH = `local n = pending[KEYS[1]]
 if n then
   pending[KEYS[1]] = nil
@@ -61,12 +65,10 @@ const TEXTS = [
 /** Writes one random script. */
 class Writer {
   /**
-   * @param proven true if the text of each `return` should prove what it returns, so that no reply of a lone call has marks
-   * @param several true if a `return` may have several values
+   * @param several true if a `return` may have several values, of which Redis returns the first
    */
   constructor(
     private readonly random: Random,
-    private readonly proven: boolean,
     private readonly several: boolean,
   ) {}
 
@@ -152,14 +154,14 @@ class Writer {
       () => `redis.error_reply('MYCODE ' .. ${this.text(2)})`,
       () => `redis.error_reply(${this.text(1)})`,
       () =>
-        `redis.error_reply("${this.random.pick(['READONLY x', 'NOSCRIPT No matching script', 'MOVED 1 x:1', 'ERR', 'e'])}")`,
+        `redis.error_reply("${this.random.pick(['READONLY x', 'NOSCRIPT No matching script', 'MOVED on', 'ERR', 'e'])}")`,
       () =>
         `redis.error_reply(${this.random.pick(["'-CODE x'", "'two\\nlines'", "'MYCODE a\\0b'", "'a', 'b'", '5', '', 'nil'])})`,
     ])();
   }
 
-  /** Values whose text proves what they are, and some that look so. */
-  provenValues(): string {
+  /** Numbers, tables and errors that are written out. */
+  plainValues(): string {
     const { random } = this;
     return random.pick([
       () => random.pick(['0', '1', '-1', '3.7', '-0.5', '0x1F', 'nil', 'false', 'true', '']),
@@ -173,13 +175,13 @@ class Writer {
     ])();
   }
 
-  /** Values whose text does not prove what they are. */
+  /** Values of any kind. */
   values(): string {
     const { random } = this;
     return random.pick([
       () => this.any(),
       () => this.number(),
-      () => this.provenValues(),
+      () => this.plainValues(),
       () => this.special(),
       () => `{ 1, ${random.pick(['nil', 'tonumber(redis.call("GET", KEYS[1] .. ":none") or "")'])}, 3 }`,
       () =>
@@ -190,9 +192,11 @@ class Writer {
       () => `(function(x) if x > '3' then error('two levels', 2) end return x end)(ARGV[2])`,
       () => '_G',
       () => `redis.call('SET', ${this.key()}, 'x')`,
-      () => `'${random.pick(['QUEUED', 'e', 'eERR x', 'n', '.'])}'`,
-      () => `redis.status_reply('QUEUED')`,
-      () => `{ '${random.pick(['e', 'n', '.', 'v'])}', ${this.any(1)} }`,
+      () => `{ '${random.pick(['QUEUED', 'e', 'n', '.', 'v'])}', ${this.any(1)} }`,
+      () => `string.rep(${this.text(2)}, ${random.pick(['0', '3', '20000'])})`,
+      () => `{ ${random.pick(['nil, 1', '1, nil', 'nil', 'false, nil, 2'])} }`,
+      () => `(${this.table()})[1]`,
+      () => `function() end`,
     ])();
   }
 
@@ -205,7 +209,7 @@ class Writer {
       if (random.chance(0.2)) more.push(`(function() return ${this.any(1)}, ${this.any(1)} end)()`);
       return `return ${[random.chance(0.5) ? this.number() : this.any(1), ...more].join(', ')}${end}`;
     }
-    return `return ${this.proven ? this.provenValues() : this.values()}${end}`;
+    return `return ${this.values()}${end}`;
   }
 
   /** A `return` before the end of the script. */
@@ -262,6 +266,13 @@ class Writer {
       'undeclared = 1',
       'local z = undeclared',
       "error(ARGV[1] .. '\\nmore')",
+      'error(true)',
+      "error({ err = 'no code' })",
+      "error(redis.error_reply('OOM own'))",
+      "error(redis.pcall('HGET', KEYS[1]))",
+      "local ok, e = pcall(redis.call, 'HGET', KEYS[1]) error(e)",
+      'local function f() return 1 + f() end f()',
+      'return redis.error_reply("TRYAGAIN later")',
     ]);
     return `if ARGV[2] ${random.pick(['> "4"', '== "3"', '~= ""'])} then ${failure} end`;
   }
@@ -283,42 +294,53 @@ class Writer {
       // Keys are made of the program's own: other programs run on the same server at the same time.
       () => `rawset(${parameter}, 1, ${parameter}[1] .. 'raw')`,
       () => `for i = 1, #${parameter} do ${parameter}[i] = ${parameter}[i] .. i end`,
-      () => `local ${name} = #KEYS .. ':' .. #ARGV`,
+      () => `redis.call('APPEND', KEYS[1] .. ':g', #KEYS .. ':' .. #ARGV)`,
       () => `for k, v in pairs(ARGV) do redis.call('HSET', KEYS[1] .. ':all', k, v) end`,
       () => `local ${random.pick(SHADOWED)} = ${random.pick(['5', '{ 1 }', "function() return 'own' end"])}`,
       () => `local function ${random.pick(SHADOWED)}() return 9 end`,
       () => `local redis = { call = function() return 'own' end }`,
       () => `local ${parameter} = { ${parameter}[1] .. 'own', ${parameter}[2] .. '3', 'o' }`,
-      () => `${random.pick(['KEYS', 'tonumber', 'redis', 'ARGV'])} = nil`,
+      () => `${random.pick(['tonumber', 'redis', 'math'])} = nil`,
       () => "redis['setresp'](3)",
       () => `redis.setresp(3) local ${name} = redis.call('HGETALL', KEYS[1] .. ':h')`,
       () => `redis.call('SELECT', 3)`,
-      () => `math.randomseed(ARGV[2])`,
-      () => `redis.call('RPUSH', KEYS[1] .. ':r', math.random(1000000))`,
+      () => `math.randomseed(ARGV[2]) redis.call('RPUSH', KEYS[1] .. ':r', math.random(1000000))`,
       () => `local call = redis.call call('INCR', KEYS[1] .. ':called')`,
       () => `local ${name} = select('#', ...)`,
-      () => `local ${name} = _G.KEYS[1] .. type(_G.ARGV[4])`,
-      () => `local ${name} = loadstring('return ARGV[1]')()`,
+      () => `redis.call('APPEND', KEYS[1] .. ':g', _G.KEYS[1] .. (_G.ARGV[3] or ''))`,
+      () => `redis.call('APPEND', KEYS[1] .. ':g', loadstring('return ARGV[1]')())`,
       () =>
         `local ${name} = setmetatable({ 1, 2 }, { __index = function(_, k) return k == 'err' and 'META x' or nil end })`,
       () => `local ${name} = pcall(redis.pcall, 'HGET', KEYS[1])`,
     ])();
   }
 
-  /** Reads Redis' time; as an identity, so that each reading of every call must be another one, unless calls share it. */
-  time(shares: boolean): string {
-    if (shares) {
-      return this.random.pick([
-        `local t = redis.call('TIME') local d = #t .. type(t[1]) .. #t[1] t[1] = 'changed'`,
-        `for i = 1, 2 do local t = redis.call('TIME') t[1] = t[1] + i redis.call('HSET', ${this.key()} .. ':h', i, #t) end`,
-        `local function clock() local t = redis.call('TIME') t[2] = nil return #t end local d = clock() + clock()`,
-      ]);
-    }
-    return this.random.pick([
-      "local t = redis.call('TIME') local us = t[1] * 1000000 + t[2] redis.call('ZADD', KEYS[1] .. ':times', us, string.format('%.0f', us))",
-      `for i = 1, 2 do local t = redis.call( "time" ) redis.call('ZADD', KEYS[1] .. ':times', 0, t[1] .. ':' .. t[2]) end`,
+  /** Reads Redis' time, which never runs backwards, but may stand still: within a script, and for all calls of a group. */
+  time(): string {
+    const { random } = this;
+    return random.pick([
+      "local t = redis.call('TIME') local us = t[1] * 1000000 + t[2] local last = redis.call('GET', KEYS[1] .. ':times') if last and us < tonumber(last) then error('time went back') end redis.call('SET', KEYS[1] .. ':times', string.format('%.0f', us))",
+      `for i = 1, 2 do local t = redis.call( "time" ) redis.call('SET', KEYS[1] .. ':times', t[1] .. t[2]) end`,
       "local t = redis.call('TIME') local d = #t .. type(t[1]) .. type(t[2]) .. #t[1] t[1] = 'changed'",
+      `for i = 1, 2 do local t = redis.call('TIME') t[1] = t[1] + i redis.call('HSET', ${this.key()} .. ':h', i, #t) end`,
+      `local function clock() local t = redis.call('TIME') t[2] = nil return #t end local d = clock() + clock()`,
     ]);
+  }
+
+  /** A first line that begins with a parenthesis. */
+  parenthesis(): string {
+    return this.random.pick([
+      "(function() redis.call('INCR', KEYS[1] .. ':p') end)()",
+      "('x'):rep(3)",
+      "(redis).call('APPEND', KEYS[1] .. ':p', ARGV[2])",
+      "(KEYS)[1] = (KEYS)[1] .. ':p'",
+      "(function() error('in parentheses') end)()",
+    ]);
+  }
+
+  /** Text behind the last statement. */
+  end(): string {
+    return this.random.pick(['', '', '', ' -- the end', '\n-- the end', ' --[[ the\nend ]]', ' --[==[ end ]==]', '\n']);
   }
 }
 
@@ -337,26 +359,24 @@ const SHARED = [
 /** Makes the script that belongs to a seed. */
 export function generate(seed: number): FuzzProgram {
   const random = new Random(seed);
-  const [finishes, timed] = [random.chance(0.1), random.chance(0.25)];
-  const proven = random.chance(0.4);
-  const several = !proven && random.chance(0.3);
-  const writer = new Writer(random, proven, several);
-  const body: string[] = NAMES.slice(0, 2).map((name) => `local ${name} = ${writer.any(1)}`);
-  if (finishes) body.push('pending[KEYS[1]] = (pending[KEYS[1]] or 0) + 1');
+  const [finishes, lists] = [random.chance(0.15), random.chance(0.15)];
+  const writer = new Writer(random, random.chance(0.2));
+  const shared = random.chance(0.3) ? [random.pick(SHARED), ...(random.chance(0.3) ? [random.pick(SHARED)] : [])] : [];
+  const body: string[] = [];
+  // Behind other lines, a parenthesis would be taken for the arguments of a call.
+  if (shared.length === 0 && random.chance(0.15)) body.push(writer.parenthesis());
+  if (finishes && !body[0]?.startsWith('(KEYS)')) body.push(COUNT);
+  body.push(...NAMES.slice(0, 2).map((name) => `local ${name} = ${writer.any(1)}`));
   const statements = 1 + random.int(5);
   for (let i = 0; i < statements; i++) {
     const kind = random.next();
     if (kind < 0.5) body.push(writer.usual());
     else if (kind < 0.6) body.push(writer.early());
     else if (kind < 0.75) body.push(writer.failing());
-    else if (kind < 0.85) body.push(writer.time(timed));
+    else if (kind < 0.85) body.push(writer.time());
     else if (!finishes) body.push(writer.reaching());
   }
-  if (random.chance(0.9)) body.push(writer.result());
-  const shared = [
-    ...(finishes ? ['local pending = {}'] : []),
-    ...(random.chance(0.25) ? [random.pick(SHARED), ...(random.chance(0.3) ? [random.pick(SHARED)] : [])] : []),
-  ];
+  if (random.chance(0.9)) body.push(writer.result() + writer.end());
   const replyBytes = random.chance(0.6);
   const [subjects, alike] = [1 + random.int(3), random.chance(0.3)];
   const one = (): FuzzCall => ({
@@ -366,16 +386,6 @@ export function generate(seed: number): FuzzProgram {
     rule: random.chance(0.8) ? 'rule' : 'other',
   });
   const first = one();
-  const calls = Array.from({ length: 5 + random.int(3) }, () => (alike ? first : one()));
-  return {
-    shared,
-    body,
-    several,
-    finishes,
-    timed,
-
-    replyBytes,
-    lists: !finishes && random.chance(0.15),
-    calls,
-  };
+  const calls = Array.from({ length: 7 + random.int(3) }, () => (alike ? first : one()));
+  return { shared, body, finishes: finishes && body.includes(COUNT), replyBytes, lists, calls };
 }

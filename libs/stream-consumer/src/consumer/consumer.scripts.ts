@@ -1,5 +1,5 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
-import { ALONE, FREES_MEMORY, SMALL_GROUP } from '../../../internal/src';
+import { FREES_MEMORY, SMALL_GROUP } from '../../../internal/src';
 import {
   ackLua,
   finishLua,
@@ -27,6 +27,7 @@ export const openGroup = defineScript({
   keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'heads'],
   args: { group: str, makes: int, from: str },
   flags: FREES_MEMORY,
+  group: false,
   reply: ([made, from]: [number, string]) => ({
     state: (['there', 'made', 'no-stream'] as const)[made] ?? 'there',
     from,
@@ -50,7 +51,7 @@ export const takeForeign = defineScript({
   keys: takeKeys,
   args: takeArgs,
   flags: FREES_MEMORY,
-  group: SMALL_GROUP,
+  group: false,
   replyBytes: true,
   reply: takeAnswerOfBytes,
 });
@@ -71,7 +72,7 @@ export const takeForeignOrdered = defineScript({
   keys: [...takeKeys, 'heads'] as const,
   args: { ...takeArgs, maxKeys: int },
   flags: FREES_MEMORY,
-  group: SMALL_GROUP,
+  group: false,
   replyBytes: true,
   reply: takeAnswerOfBytes,
 });
@@ -92,7 +93,7 @@ export const finish = defineScript({
   keys: ['stream', 'sessions', 'due', 'tries', 'dead', 'heads'],
   args: { group: str, session: str, needs: str, rows: list(str) },
   flags: FREES_MEMORY,
-  group: SMALL_GROUP,
+  group: false,
   reply: ([alive, released, buried]: [number, number, number]) => ({ alive: alive === 1, released, buried }),
 });
 
@@ -111,6 +112,7 @@ export const retryEntry = defineScript({
     problem: str,
   },
   flags: FREES_MEMORY,
+  group: false,
   reply: isAlive,
 });
 
@@ -129,7 +131,7 @@ export const sweepSessions = defineScript({
   keys: ['stream', 'sessions', 'takes', 'due', 'tries'],
   args: { group: str, count: int, problem: str },
   flags: FREES_MEMORY,
-  group: SMALL_GROUP,
+  group: false,
   reply: ([taken, more, session]: [number, number, string]) => ({ taken, more: more === 1, session }),
 });
 
@@ -149,7 +151,7 @@ export const repairGroup = defineScript({
     held: list(str),
   },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: ([repaired, pending, waiting, parked]: [number, string, string, string]) => ({
     repaired,
     next: { pending, waiting, parked },
@@ -162,7 +164,7 @@ export const tidyNotes = defineScript({
   keys: ['stream', 'tries', 'heads'],
   args: { group: str, count: int, triesAfter: str, headsAfter: str },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: ([triesAfter, headsAfter]: [string, string]) => ({ triesAfter, headsAfter }),
 });
 
@@ -172,6 +174,7 @@ export const leaveGroup = defineScript({
   keys: ['stream', 'sessions', 'takes'],
   args: { group: str, session: str },
   flags: FREES_MEMORY,
+  group: false,
   reply: ([left]: [number]) => left === 1,
 });
 

@@ -1,5 +1,5 @@
 import { type BytesReply, defineScript, int, list, str } from 'luanest/script-registry';
-import { ALONE, FREES_MEMORY, SMALL_GROUP } from '../../../internal/src';
+import { FREES_MEMORY } from '../../../internal/src';
 import {
   announceLua,
   dropDeadLua,
@@ -28,6 +28,7 @@ export const announcePartitions = defineScript({
   keys: ['config'],
   args: { partitions: int, group: str },
   flags: FREES_MEMORY,
+  group: false,
   reply: ([partitions, ...groups]: [number, ...string[]]) => ({ partitions, groups }),
 });
 
@@ -37,6 +38,7 @@ export const withdrawGroup = defineScript({
   keys: ['config'],
   args: { group: str },
   flags: FREES_MEMORY,
+  group: false,
   reply: ([withdrawn]: [number]) => withdrawn === 1,
 });
 
@@ -46,6 +48,7 @@ export const listGroups = defineScript({
   keys: ['stream'],
   args: {},
   flags: ['no-writes'],
+  group: false,
   reply: (names: string[]) => names,
 });
 
@@ -55,6 +58,7 @@ export const readStats = defineScript({
   keys: ['stream', 'sessions', 'due', 'dead'],
   args: { group: str },
   flags: ['no-writes'],
+  group: false,
   reply: (raw: number[]) => {
     const [length = 0, pending = 0, lag = 0, oldestMs = -1, due = 0, parked = 0, dead = 0, sessions = 0] = raw;
     return { length, pending, lag, oldestMs, due, parked, dead, sessions };
@@ -88,7 +92,7 @@ export const replayDead = defineScript({
   ...replayDeadLua,
   keys: ['dead', 'stream', 'waiters'],
   args: { group: str, ids: list(str) },
-  group: SMALL_GROUP,
+  group: false,
   reply: ([replayed]: [number]) => replayed,
 });
 
@@ -98,7 +102,7 @@ export const dropDead = defineScript({
   keys: ['dead'],
   args: { ids: list(str) },
   flags: FREES_MEMORY,
-  group: SMALL_GROUP,
+  group: false,
   reply: ([dropped]: [number]) => dropped,
 });
 
@@ -108,7 +112,7 @@ export const purgeStream = defineScript({
   keys: ['stream'],
   args: { after: str, count: int, needs: str },
   flags: FREES_MEMORY,
-  group: ALONE,
+  group: false,
   reply: ([deleted, after]: [number, string]) => ({ deleted, after }),
 });
 
@@ -118,6 +122,7 @@ export const removeGroup = defineScript({
   keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'heads', 'dead'],
   args: { group: str },
   flags: FREES_MEMORY,
+  group: false,
   reply: ([removed]: [number]) => removed === 1,
 });
 

@@ -3,7 +3,7 @@ import { ScriptRegistry } from 'luanest/script-registry';
 
 /** Private parts of a ScriptRegistry that know its scripts. */
 interface RegistryParts {
-  readonly scripts: { readonly runners: ReadonlyMap<unknown, { readonly script: Script }> };
+  readonly scripts: { readonly pipes: ReadonlyMap<unknown, { readonly codec: Script }> };
 }
 
 interface Script {
@@ -45,5 +45,5 @@ export class AppScripts {
 }
 
 function scriptsOf(registry: ScriptRegistry): Script[] {
-  return [...(registry as unknown as RegistryParts).scripts.runners.values()].map(({ script }) => script);
+  return [...(registry as unknown as RegistryParts).scripts.pipes.values()].map(({ codec }) => codec);
 }

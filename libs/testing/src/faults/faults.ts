@@ -68,11 +68,11 @@ export class ArmedFaults {
   inject(registry: string, connection: RedisConnection): void {
     for (const node of connection.nodes()) {
       const run = node.run.bind(node);
-      node.run = (name, args, done, failed) => {
+      node.run = (name, args, receiver) => {
         const armed = this.take(registry, name, args);
-        if (!armed) return run(name, args, done, failed);
-        const fail = (): void => queueMicrotask(() => failed(failureOf(armed, node.id)));
-        if (runsFirst(armed)) run(name, args, fail, failed);
+        if (!armed) return run(name, args, receiver);
+        const fail = (): void => queueMicrotask(() => receiver.failed(failureOf(armed, node.id)));
+        if (runsFirst(armed)) run(name, args, { replied: fail, failed: (failure) => receiver.failed(failure) });
         else fail();
       };
     }

@@ -1,5 +1,7 @@
 import { shown, slotOf } from '../../../internal/src';
 import { CrossSlotError } from '../script-registry.errors';
+import type { CommandArg } from '../connection/port';
+import { FIRST_KEY } from './call';
 
 /** Returns a key up to the end of its hash tag; undefined without a hash tag. */
 function startOf(key: string): string | undefined {
@@ -9,20 +11,27 @@ function startOf(key: string): string | undefined {
 }
 
 /**
- * Refuses keys of several slots. Slots are computed only for keys without a hash tag, and for keys that differ before its end.
+ * Refuses a call with keys of several slots. Slots are computed only for keys without a hash tag, and for keys that differ before its
+ * end.
  *
- * @param checked keys of one slot, of an earlier call. Keys that are the same at the same index are not checked again, since
- *   consecutive calls often have the same keys (one activity, one queue)
+ * @param words of the call, with `keyCount` keys
+ * @param checked words of an earlier call with as many keys, all of one slot. Keys that are the same at the same index are not checked
+ *   again, since consecutive calls often have the same keys (one activity, one queue)
  * @throws CrossSlotError that names two keys of different slots
  */
-export function checkSameSlot(script: string, keys: readonly string[], checked: readonly string[]): void {
-  const first = keys[0] as string;
-  const known = first === checked[0] ? checked : [];
+export function checkSameSlot(
+  script: string,
+  words: readonly CommandArg[],
+  keyCount: number,
+  checked: readonly CommandArg[] | undefined,
+): void {
+  const first = words[FIRST_KEY] as string;
+  const known = checked !== undefined && first === checked[FIRST_KEY] ? checked : undefined;
   // Keys that are equal up to the end of their hash tag are the usual case, and the cheapest to check.
   const start = startOf(first);
-  for (let i = 1; i < keys.length; i++) {
-    const key = keys[i] as string;
-    if (key === known[i]) continue;
+  for (let at = FIRST_KEY + 1; at < FIRST_KEY + keyCount; at++) {
+    const key = words[at] as string;
+    if (known !== undefined && key === known[at]) continue;
     if ((start !== undefined && key.startsWith(start)) || slotOf(key) === slotOf(first)) continue;
     throw new CrossSlotError(
       `${script} got keys of two slots: ${shown(first)} in ${slotOf(first)} and ${shown(key)} in ${slotOf(key)}. ` +

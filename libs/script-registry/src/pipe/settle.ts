@@ -1,7 +1,14 @@
 import { CommandFailure } from '../connection/port';
+import { inSource, isRedirect, isRefusal, isRefusalCode, saysRaised } from '../connection/server-errors';
 import { thrownText } from '../../../internal/src';
 import type { Call } from './call';
-import { NotSentError, ScriptFailedError, ScriptRefusedError, UnknownOutcomeError } from '../script-registry.errors';
+import {
+  NotSentError,
+  ReplyDecodeError,
+  ScriptFailedError,
+  ScriptRefusedError,
+  UnknownOutcomeError,
+} from '../script-registry.errors';
 
 /** Returns a thrown value as an Error. */
 export function asError(error: unknown): Error {
@@ -13,35 +20,13 @@ export function asFailure(error: unknown): CommandFailure {
   return error instanceof CommandFailure ? error : new CommandFailure('lost', asError(error).message);
 }
 
-/** Error codes of a Cluster node that cannot run a command because of the slots of its keys, or because the Cluster is down. */
-const REDIRECTS = new Set(['MOVED', 'ASK', 'TRYAGAIN', 'CROSSSLOT', 'CLUSTERDOWN']);
-
-const REFUSALS = new Set([
-  'OOM',
-  'READONLY',
-  'MISCONF',
-  'NOREPLICAS',
-  'NOPERM',
-  'NOAUTH',
-  'BUSY',
-  'LOADING',
-  'MASTERDOWN',
-  ...REDIRECTS,
-]);
-
 /** Returns true if the node refused this command, and its calls must be sent again one by one, through the client's own routing. */
 export function asksForSingles(failure: CommandFailure, calls: number, clustered: boolean): boolean {
-  if (failure.raisedByScript) return false;
   // A Cluster sends a command again whose connection closed, perhaps to another node, and that node lacks the script.
   if (clustered && failure.noScript && failure.mayHaveRun) return true;
+  if (failure.kind !== 'reply') return false;
   // NOPERM may be due to the keys of one call only, so each call is sent alone.
-  return REDIRECTS.has(failure.code) || (failure.code === 'NOPERM' && calls > 1);
-}
-
-export interface FailingScript {
-  readonly name: string;
-  /** Replaces line numbers of the Lua that Redis has by those of the script. */
-  readonly inScript: (message: string) => string;
+  return isRedirect(failure.message) || (failure.code === 'NOPERM' && calls > 1 && isRefusal(failure.message));
 }
 
 /**
@@ -49,26 +34,32 @@ export interface FailingScript {
  *
  * @param lost true if a sending of the call may have run without a reply
  */
-export function callError({ name: script, inScript }: FailingScript, failure: CommandFailure, lost: boolean): Error {
-  const { kind, code, raisedByScript } = failure;
-  if (raisedByScript) return scriptError({ name: script, inScript }, failure.message);
-  const message = inScript(failure.message).replace(/\.$/, '');
+export function callError(script: string, failure: CommandFailure, lost: boolean): Error {
+  const { kind, code } = failure;
+  if (kind === 'reply' && saysRaised(failure.message)) return scriptError(script, failure.message);
+  const message = inSource(failure.message).replace(/\.$/, '');
   if (lost || kind === 'lost') {
     const problem =
       kind === 'lost' ? message : `its reply was lost, and when it was sent again, it failed with "${message}"`;
-    return new UnknownOutcomeError(
-      `${script} may have run, or may still run: ${problem}. Repeat the call only if a second run is harmless.`,
-      { cause: failure },
-    );
+    return unknownOutcome(script, problem, failure);
   }
   if (kind === 'not-sent')
     return new NotSentError(`${script} did not run: ${message}. The call had no effect.`, { cause: failure });
-  if (REFUSALS.has(code) || failure.noScript) {
+  if (isRefusal(failure.message)) {
     return new ScriptRefusedError(`Redis refused to run ${script}: ${message}. The call had no effect.`, code, {
       cause: failure,
     });
   }
-  return scriptError({ name: script, inScript }, failure.message);
+  // A script may have returned it, or the server words its refusals in a way that is not known here.
+  if (isRefusalCode(code)) return unknownOutcome(script, `the reply was "${message}"`, failure);
+  return scriptError(script, failure.message);
+}
+
+function unknownOutcome(script: string, problem: string, cause: CommandFailure): UnknownOutcomeError {
+  return new UnknownOutcomeError(
+    `${script} may have run, or may still run: ${problem}. Repeat the call only if a second run is harmless.`,
+    { cause },
+  );
 }
 
 /**
@@ -86,11 +77,38 @@ export function expiryError(call: Call, closed: boolean): NotSentError | Unknown
 }
 
 /** Makes the error of a call whose script raised or returned an error. */
-export function scriptError({ name: script, inScript }: FailingScript, raw: string): ScriptFailedError {
-  // Redis cuts errors at the first NUL and puts them on one line. Errors in a group's reply get the same form.
-  const [upToNul = ''] = raw.split('\0', 1);
-  const message = inScript(upToNul.replace(/[\r\n]+$/, '').replaceAll(/[\r\n]/g, ' '));
+export function scriptError(script: string, raw: string): ScriptFailedError {
+  const message = inSource(raw);
   // Errors that a script returns may lack a code.
   const text = /^[A-Z][A-Z0-9_]+ /.test(message) ? message : `ERR ${message}`;
   return new ScriptFailedError(`${script} failed: ${text}`, text.split(' ', 1)[0] ?? 'ERR');
+}
+
+/** Settles the calls of one command: a single call by the reply, those of a group by its items. @param fail rejects a call */
+export function settle(
+  script: string,
+  calls: readonly Call[],
+  raw: unknown,
+  fail: (call: Call, error: Error) => void,
+): void {
+  if (calls.length === 1) {
+    const [call] = calls as [Call];
+    const problem = call.resolve(raw);
+    if (problem !== undefined) fail(call, problem);
+    return;
+  }
+  const replies: readonly unknown[] = Array.isArray(raw) ? raw : [];
+  for (let i = 0; i < calls.length; i++) {
+    const call = calls[i] as Call;
+    const reply = replies[i];
+    if (replies.length !== calls.length) {
+      const seen = `${replies.length} values for ${calls.length} calls`;
+      const message = `${script} ran, but the reply of its group is incomplete (${seen}), so the result is lost.`;
+      fail(call, new ReplyDecodeError(message));
+    } else if (reply instanceof Error) fail(call, scriptError(script, reply.message));
+    else {
+      const problem = call.resolve(reply);
+      if (problem !== undefined) fail(call, problem);
+    }
+  }
 }

@@ -30,40 +30,18 @@ export interface LuaCode {
   readonly places: readonly number[];
 }
 
-/** The texts that were split last: making the forms of a script splits the same few texts again and again. */
-const recent = new Map<string, LuaCode>();
-const MOST_RECENT = 8;
-
-/** Splits Lua 5.1 source into tokens. Each process does it for all its scripts at boot, so it is written for speed. */
+/** Splits Lua 5.1 source into tokens. */
 export function splitLua(source: string): LuaCode {
-  const known = recent.get(source);
-  if (known !== undefined) return known;
   const texts: readonly string[] = source.match(PATTERN) ?? [];
   const code: LuaToken[] = [];
   const places: number[] = [];
-  for (let at = 0; at < texts.length; at++) {
-    const text = texts[at] as string;
+  for (const [at, text] of texts.entries()) {
     const kind = kindOf(text);
     if (kind === undefined) continue;
     places.push(at);
     code.push({ kind, text });
   }
-  return remember(source, { texts, code, places });
-}
-
-/** Removes the comments from Lua. Line breaks stay. The result is not split again. */
-export function withoutComments(source: string): string {
-  const split = splitLua(source);
-  const texts = split.texts.map((text) => (text.startsWith('--') ? ` ${text.replace(/[^\r\n]+/g, '')}` : text));
-  const stripped = texts.join('');
-  remember(stripped, { ...split, texts });
-  return stripped;
-}
-
-function remember(source: string, split: LuaCode): LuaCode {
-  if (recent.size >= MOST_RECENT) recent.clear();
-  recent.set(source, split);
-  return split;
+  return { texts, code, places };
 }
 
 const [TAB, RETURN, SPACE, DOUBLE_QUOTE, SINGLE_QUOTE, MINUS, OPEN] = [9, 13, 32, 34, 39, 45, 91] as const;

@@ -1,6 +1,5 @@
 import { nextTurn } from '../../../internal/src';
 import type { Call } from './call';
-import type { Lane } from './lane';
 
 /** Longest time between two readings of the clock while calls wait, ms, if this process is not stalled. */
 const STEP_MS = 10;
@@ -36,20 +35,37 @@ export class Deadlines {
   /** The latest stalls, oldest first. */
   private readonly stalls: Stall[] = [];
   private holding = false;
+  /**
+   * The calls that are not settled, as a ring of neighbours that begins and ends here. A Set would keep ended calls in memory for a
+   * while, see DECISIONS.md: no-set-on-the-hot-path
+   */
+  private readonly unsettled: { previous: Call; next: Call };
 
-  /** @param busy lanes that have calls waiting or in flight, or had some lately. Idle ones are released periodically. */
+  /**
+   * @param reject rejects a call at its deadline
+   * @param checked called after each check of the deadlines. Returns false if no call is waiting or in flight
+   */
   constructor(
-    private readonly busy: ReadonlySet<Lane>,
     private readonly reject: (call: Call) => void,
-  ) {}
+    private readonly checked: (expired: boolean) => boolean,
+  ) {
+    const head = {} as Call;
+    this.unsettled = Object.assign(head, { previous: head, next: head });
+  }
 
   /** Returns when a call expires, by the clock of this class, ms. @param since start of the call, by `performance.now()`, ms */
   dueAt(since: number, limitMs: number): number {
     return since + limitMs - this.stalledMs + this.stalledSince(since);
   }
 
-  /** Sets the timer so that a call is checked at its deadline. @param expiresAt by the clock of this class, ms */
-  watch(expiresAt: number): void {
+  /** Rejects the call at its deadline, unless it is settled before. */
+  watch(call: Call): void {
+    const { expiresAt } = call;
+    const { unsettled } = this;
+    const last = unsettled.previous;
+    call.previous = last;
+    call.next = unsettled as Call;
+    last.next = unsettled.previous = call;
     if (expiresAt < this.nextDue) this.nextDue = expiresAt;
     if (expiresAt + this.stalledMs < this.ringsAt) this.ringBy(performance.now());
   }
@@ -58,6 +74,11 @@ export class Deadlines {
   hold(): void {
     this.holding = true;
     this.timer?.ref();
+  }
+
+  /** Rejects all calls that are not settled. */
+  rejectAll(): void {
+    for (const call of this.calls()) this.reject(call);
   }
 
   close(): void {
@@ -107,16 +128,19 @@ export class Deadlines {
   }
 
   private expire(now: number): void {
-    const due = now >= this.nextDue;
-    if (due) this.nextDue = Infinity;
-    for (const lane of [...this.busy]) {
-      if (due) {
-        const next = lane.expire(now, this.reject);
-        // Read `nextDue` only now: while lane.expire() runs, a subscriber of `callFailed` may make a new call, which sets it.
-        this.nextDue = Math.min(this.nextDue, next);
-      }
-      if (lane.idle) lane.release();
+    const due = now >= this.nextDue ? this.calls().filter((call) => call.expiresAt <= now) : [];
+    // A subscriber of `callFailed` may make a new call meanwhile, so the next deadline is read afterwards.
+    for (const call of due) this.reject(call);
+    if (due.length > 0 || now >= this.nextDue) {
+      this.nextDue = this.calls().reduce((next, { expiresAt }) => Math.min(next, expiresAt), Infinity);
     }
-    if (this.nextDue === Infinity || this.busy.size === 0) this.close();
+    if (!this.checked(due.length > 0) || this.nextDue === Infinity) this.close();
+  }
+
+  private calls(): Call[] {
+    const calls: Call[] = [];
+    const { unsettled } = this;
+    for (let call = unsettled.next; call !== unsettled; call = call.next as Call) calls.push(call);
+    return calls;
   }
 }

@@ -1,0 +1,65 @@
+// Which errors of Redis and Valkey say that a command did not run. Servers word their errors differently, and a script may raise or
+// return an error with any code. So an error counts as a refusal only if its whole text is one that the servers are known to send before
+// they run a script. Of any other error with such a code it is unknown what happened: it is never reported as "had no effect".
+// See DECISIONS.md: refusals-by-whole-text
+
+/** Errors of a Cluster node that cannot run a command because of the slots of its keys, or because the Cluster is down. */
+const REDIRECTS: readonly RegExp[] = [
+  /^(?:MOVED|ASK) \d+ \S*:\d+$/,
+  /^TRYAGAIN Multiple keys request during rehashing of slot$/,
+  /^CROSSSLOT Keys in request don't hash to the same slot$/,
+  /^CLUSTERDOWN (?:Hash slot not served|The cluster is down|The cluster is down and only accepts read commands)$/,
+];
+
+/** `\w+` is the name of the server: Redis, Valkey. */
+const REFUSALS: readonly RegExp[] = [
+  ...REDIRECTS,
+  /^OOM command not allowed when used memory > 'maxmemory'\.$/,
+  /^READONLY You can't write against a read only replica\.$/,
+  /^MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'\.$/,
+  /^MISCONF \w+ is configured to save RDB snapshots, but .+ logs for details about the RDB error\.$/,
+  /^MISCONF Errors writing to the AOF file: (?:(?! script: ).)+$/,
+  /^NOREPLICAS Not enough good replicas to write\.$/,
+  /^LOADING \w+ is loading the dataset in memory$/,
+  /^BUSY \w+ is busy running a script\. You can only call (?:SCRIPT|FUNCTION) KILL or SHUTDOWN NOSAVE\.$/,
+  /^NOAUTH Authentication required\.$/,
+  /^NOPERM (?:this user|User .+) has no permissions to run the '[^']+' command$/,
+  /^NOPERM this user has no permissions to access one of the (?:keys|channels) used as arguments$/,
+  /^NOPERM No permissions to access a (?:key|channel)$/,
+];
+const CODES = new Set(REFUSALS.flatMap(({ source }) => source.match(/[A-Z]{3,}/g)?.slice(0, 2) ?? []));
+
+export function isRedirect(message: string): boolean {
+  return REDIRECTS.some((pattern) => pattern.test(message));
+}
+
+/** Returns true if the server has refused the command, so that it had no effect. */
+export function isRefusal(message: string): boolean {
+  return REFUSALS.some((pattern) => pattern.test(message)) || isNoScript(message);
+}
+
+/** Returns true for the codes with which servers refuse commands. A script may use them too. */
+export function isRefusalCode(code: string): boolean {
+  return CODES.has(code) || code === 'NOSCRIPT';
+}
+
+/** Returns true if the server does not have the script. */
+export function isNoScript(message: string): boolean {
+  return /^NOSCRIPT No matching script\.(?: Please use EVAL\.)?$/.test(message);
+}
+
+/** The text that Redis and Valkey add to an error that a script raised. Valkey 9.1 leaves out the SHA1 hash. */
+const RAISED = /(?: script: (?:[0-9a-f]{40}, )?|, )on @user_script:(\d+)\.$/;
+
+/** Returns true if the server says that a script raised this error. Where it does not say so, nothing follows from it. */
+export function saysRaised(message: string): boolean {
+  return RAISED.test(message);
+}
+
+/** Replaces the line numbers of a form in an error by those of the source, which begins in line 2, and removes the SHA1 hash. */
+export function inSource(message: string): string {
+  const isNamed = /\buser_script:\d+: /.test(message);
+  return message
+    .replaceAll(/\b(user_script:|at line )(\d+)(?=: |\))/g, (_, at: string, line: string) => `${at}${Number(line) - 1}`)
+    .replace(RAISED, (_, line: string) => (isNamed ? '' : ` (user_script:${Number(line) - 1})`));
+}

@@ -1,0 +1,149 @@
+import {
+  type CommandArg,
+  CommandFailure,
+  type DedicatedConnection,
+  type Receiver,
+  type RedisCommand,
+  type RedisConnection,
+  type RedisNode,
+} from '../connection/port';
+import type { ScriptLoader } from '../script-loader';
+import { events } from '../script-registry.events';
+import type { Call, Wait } from './call';
+import type { ScriptCodec } from './script-codec';
+import { asFailure, asksForSingles, callError, settle } from './settle';
+
+const MAX_TRIES = 3;
+
+/** Parts that are needed to send calls of one script again. */
+export interface RecoveryHost {
+  /** Name of the ScriptRegistry. */
+  readonly registry: string;
+  readonly connection: RedisConnection;
+  readonly loader: ScriptLoader;
+  readonly codec: ScriptCodec;
+  /** Rejects a call, unless it is settled. */
+  readonly fail: (call: Call, error: Error) => void;
+}
+
+/** Where calls are sent again. */
+interface Route {
+  /** The node's id; undefined if the client chooses the node. */
+  readonly id: string | undefined;
+  send(name: string, args: CommandArg[], receiver: Receiver): void;
+  /** Loads the scripts. @returns true if they are loaded now */
+  load(): Promise<boolean>;
+}
+
+/**
+ * Handles calls whose command failed, alone or in a group: sends them again if it is certain that nothing ran, else rejects them.
+ * Also sends calls with WAIT.
+ */
+export class Recovery {
+  constructor(private readonly host: RecoveryHost) {}
+
+  /** Resolves when each call is settled. Never rejects. */
+  recover(calls: readonly Call[], node: RedisNode, failure: CommandFailure): Promise<void> {
+    return this.handle(calls, this.routeTo(node), failure, MAX_TRIES);
+  }
+
+  /** Sends calls, and then WAIT on the same connection. Resolves when each call is settled. Never rejects. */
+  async sendAndWait(node: RedisNode, calls: readonly Call[], { replicas, timeoutMs }: Wait): Promise<void> {
+    let connection: DedicatedConnection;
+    try {
+      connection = await this.host.connection.dedicated(node);
+    } catch (error) {
+      return this.failAll(calls, asFailure(error));
+    }
+    const live = calls.filter(({ settled }) => !settled);
+    if (live.length === 0) return;
+    const wait: RedisCommand = ['WAIT', [String(replicas), String(timeoutMs)]];
+    const send: Route['send'] = (name, args, receiver) => {
+      void connection.sendAll([[name, args], wait]).then(([raw, waited]) => {
+        if (raw instanceof CommandFailure) return receiver.failed(raw);
+        // If WAIT failed, no replica is confirmed; the reply of the script is still valid.
+        for (const call of live) call.replicas = waited instanceof CommandFailure ? 0 : Number(waited);
+        receiver.replied(raw);
+      });
+    };
+    return this.attempt(live, { ...this.routeTo(node), send }, MAX_TRIES);
+  }
+
+  private routeTo(node: RedisNode): Route {
+    const { loader } = this.host;
+    return {
+      id: node.id,
+      send: (name, args, receiver) => node.run(name, args, receiver),
+      load: () => loader.load(node).then(() => loader.problem(node) === undefined),
+    };
+  }
+
+  /** Sends calls as one command. @param tries how often it may be sent; the last time it is an EVAL, which needs no load */
+  private attempt(calls: readonly Call[], route: Route, tries: number): Promise<void> {
+    const { codec, fail } = this.host;
+    for (const call of calls) call.inFlight = true;
+    return new Promise<void>((resolve) => {
+      const isLast = tries === 1;
+      route.send(isLast ? 'EVAL' : 'EVALSHA', codec.command(calls, isLast), {
+        replied: (raw) => {
+          settle(codec.name, calls, raw, fail);
+          resolve();
+        },
+        failed: (failure) => resolve(this.handle(calls, route, failure, tries)),
+      });
+    }).catch((error: unknown) => this.failAll(calls, asFailure(error)));
+  }
+
+  private async handle(calls: readonly Call[], route: Route, failure: CommandFailure, tries: number): Promise<void> {
+    const { registry, connection, codec } = this.host;
+    for (const call of calls) {
+      call.inFlight = false;
+      call.lost ||= failure.mayHaveRun;
+    }
+    try {
+      if (route.id !== undefined && asksForSingles(failure, calls.length, connection.clustered)) {
+        await this.sendSingly(calls, failure);
+      } else if (failure.noScript && tries > 1) {
+        const healed = await route.load();
+        if (healed) {
+          const node = route.id ?? 'routed by the client';
+          events.scriptsHealed.publish(() => ({ registry, node, script: codec.name }));
+        }
+        // Calls that were rejected at their deadline in the meantime must not run any more.
+        const live = calls.filter(({ settled }) => !settled);
+        if (live.length > 0) await this.attempt(live, route, tries - 1);
+      } else this.failAll(calls, failure);
+    } catch (error) {
+      this.failAll(calls, asFailure(error));
+    }
+  }
+
+  /**
+   * Sends each call alone through the client's own routing, which follows redirections.
+   * See DECISIONS.md: cluster-group-goes-to-the-master
+   */
+  private async sendSingly(calls: readonly Call[], failure: CommandFailure): Promise<void> {
+    const { connection, loader } = this.host;
+    if (failure.code === 'MOVED') connection.refresh();
+    const route: Route = {
+      id: undefined,
+      send: (name, args, receiver) =>
+        void connection.sendRouted(name, args).then(
+          (raw) => receiver.replied(raw),
+          (again: CommandFailure) => receiver.failed(again),
+        ),
+      load: async () => {
+        const nodes = connection.nodes().filter(({ ready }) => ready);
+        await Promise.all(nodes.map((node) => loader.load(node)));
+        return nodes.every((node) => loader.problem(node) === undefined);
+      },
+    };
+    const live = calls.filter(({ settled }) => !settled);
+    await Promise.all(live.map((call) => this.attempt([call], route, MAX_TRIES)));
+  }
+
+  private failAll(calls: readonly Call[], failure: CommandFailure): void {
+    const { codec, fail } = this.host;
+    for (const call of calls) fail(call, callError(codec.name, failure, call.lost));
+  }
+}

@@ -1,0 +1,176 @@
+import type { ArgType, ListType } from '../arg-types';
+import type { CommandArg } from '../connection/port';
+import type { AnyScript } from '../script-definition';
+import { InvalidCallError } from '../script-registry.errors';
+import { shown } from '../../../internal/src';
+import { FIRST_KEY, type Call } from './call';
+import { groupForm, loneForm, type LoadableScript } from './forms';
+import { checkSameSlot } from './slots';
+
+const NO_VALUES: readonly unknown[] = Object.freeze([]);
+
+/** An argument that is not a list. */
+interface FixedArg {
+  readonly name: string;
+  readonly type: ArgType<unknown>;
+  /** The argument as errors name it. */
+  readonly label: string;
+}
+
+/** The forms of one script, and the encoding of its calls. All that does not differ between calls is prepared here once. */
+export class ScriptCodec {
+  readonly lone: LoadableScript;
+  /** Undefined if calls are sent alone. */
+  readonly group: LoadableScript | undefined;
+  /** Most calls in a group; 1 if calls are sent alone. */
+  readonly maxCalls: number;
+  /** Most characters in a group. */
+  readonly maxChars: number;
+  private readonly fixedKeys: readonly string[];
+  private readonly keyList: string | undefined;
+  private readonly fixedArgs: readonly FixedArg[];
+  private readonly argList: readonly [name: string, type: ListType<unknown>] | undefined;
+  /** Number of keys as text; '' if there is a list of keys. */
+  private readonly keyCount: string;
+  /** Words of the last call whose slots were checked, if its number of keys is fixed. All of its keys are in one slot. */
+  private sameSlot: readonly CommandArg[] | undefined;
+
+  /** @param grouping false: calls are sent alone */
+  constructor(
+    readonly definition: AnyScript,
+    grouping: boolean,
+  ) {
+    const { keys, group } = definition;
+    this.lone = loneForm(definition);
+    this.group = grouping ? groupForm(definition) : undefined;
+    this.maxCalls = this.group !== undefined && group !== false ? group.maxCalls : 1;
+    this.maxChars = group === false ? 1 : group.maxChars;
+    const args = Object.entries(definition.args as Record<string, ArgType<unknown> | ListType<unknown>>);
+    const lastKey = keys.at(-1);
+    const lastArg = args.at(-1);
+    this.keyList = lastKey?.endsWith('[]') ? lastKey.slice(0, -2) : undefined;
+    this.fixedKeys = this.keyList === undefined ? keys : keys.slice(0, -1);
+    this.keyCount = this.keyList === undefined ? String(keys.length) : '';
+    this.argList = lastArg !== undefined && 'item' in lastArg[1] ? (lastArg as [string, ListType<unknown>]) : undefined;
+    const fixedArgs = (this.argList ? args.slice(0, -1) : args) as [string, ArgType<unknown>][];
+    this.fixedArgs = fixedArgs.map(([name, type]) => ({ name, type, label: this.labelOf(name) }));
+  }
+
+  get forms(): LoadableScript[] {
+    return this.group === undefined ? [this.lone] : [this.lone, this.group];
+  }
+
+  get name(): string {
+    return this.definition.name;
+  }
+
+  formFor(calls: number): LoadableScript {
+    return calls === 1 ? this.lone : (this.group as LoadableScript);
+  }
+
+  /**
+   * Checks and encodes the keys and arguments of a call, and stores them in it. The array gets its final length at once, and is filled
+   * by index: an iterator costs more than the check of a key, and the first push to an empty array allocates 17 elements.
+   *
+   * @throws InvalidCallError, CrossSlotError
+   */
+  encode(call: Call, keys: Readonly<Record<string, unknown>>, args: Readonly<Record<string, unknown>>): void {
+    const { fixedKeys, fixedArgs, keyList, argList } = this;
+    const listedKeys = keyList === undefined ? NO_VALUES : this.listOf(keys[keyList], keyList);
+    const listedArgs = argList === undefined ? NO_VALUES : this.listOf(args[argList[0]], argList[0]);
+    const keyCount = fixedKeys.length + listedKeys.length;
+    const words = new Array<CommandArg>(FIRST_KEY + keyCount + fixedArgs.length + listedArgs.length);
+    words[0] = this.lone.sha;
+    words[1] = this.keyCount === '' ? String(keyCount) : this.keyCount;
+    let at = FIRST_KEY;
+    let chars = 0;
+    for (let i = 0; i < keyCount; i++) {
+      const name = i < fixedKeys.length ? (fixedKeys[i] as string) : (keyList as string);
+      const key = i < fixedKeys.length ? keys[name] : listedKeys[i - fixedKeys.length];
+      if (typeof key !== 'string' || key === '' || !key.isWellFormed()) throw this.invalidKey(name, key);
+      chars += key.length;
+      words[at++] = key;
+    }
+    for (let i = 0; i < fixedArgs.length; i++) {
+      const { name, type, label } = fixedArgs[i] as FixedArg;
+      const word = type.encode(args[name], label);
+      chars += word.length;
+      words[at++] = word;
+    }
+    for (let i = 0; i < listedArgs.length; i++) {
+      const [name, { item }] = argList as readonly [string, ListType<unknown>];
+      const word = item.encode(listedArgs[i], this.labelOf(name));
+      chars += word.length;
+      words[at++] = word;
+    }
+    if (keyCount === 0) {
+      throw new InvalidCallError(
+        `The list of keys ${this.labelOf(keyList ?? '')} is empty. Expected at least one key.`,
+      );
+    }
+    call.words = words;
+    call.keyCount = keyCount;
+    call.chars = chars;
+    if (keyCount > 1) {
+      checkSameSlot(this.name, words, keyCount, this.sameSlot);
+      if (keyList === undefined) this.sameSlot = words;
+    }
+  }
+
+  /**
+   * Returns the arguments of the EVALSHA or EVAL that runs these calls. Those of a group must have the same numbers of keys and
+   * arguments.
+   *
+   * @param isEval true for EVAL, which begins with the body instead of its SHA1 hash
+   */
+  command(calls: readonly Call[], isEval = false): CommandArg[] {
+    const { sha, body } = this.formFor(calls.length);
+    const head = isEval ? body : sha;
+    const { words, keyCount } = calls[0] as Call;
+    if (calls.length === 1) return isEval ? [head, ...words.slice(1)] : words;
+    const firstArg = FIRST_KEY + keyCount;
+    const sentKeys = sameIn(calls, FIRST_KEY, firstArg) ? 1 : calls.length;
+    const sentArgs = sameIn(calls, firstArg, words.length) ? 1 : calls.length;
+    const command: CommandArg[] = [head, String(sentKeys * keyCount)];
+    pushPart(command, calls, sentKeys, FIRST_KEY, firstArg);
+    command.push(String(calls.length), String(keyCount), String(words.length - firstArg));
+    pushPart(command, calls, sentArgs, firstArg, words.length);
+    return command;
+  }
+
+  private invalidKey(name: string, key: unknown): InvalidCallError {
+    // Text is not quoted, since it may hold a user's id.
+    const problem = typeof key !== 'string' ? shown(key) : key === '' ? 'empty' : 'text with a lone surrogate';
+    return new InvalidCallError(
+      `Key ${this.labelOf(name)} is ${problem}. Expected a non-empty string of well-formed Unicode.`,
+    );
+  }
+
+  private labelOf(name: string): string {
+    return `"${name}" of ${this.definition.name}`;
+  }
+
+  private listOf(value: unknown, name: string): readonly unknown[] {
+    if (!Array.isArray(value))
+      throw new InvalidCallError(`List ${this.labelOf(name)} is ${shown(value)}. Expected an array.`);
+    return value;
+  }
+}
+
+/** Returns true if all calls have the same words from one index to another. Buffers of different calls count as different. */
+function sameIn(calls: readonly Call[], from: number, to: number): boolean {
+  const first = (calls[0] as Call).words;
+  for (let i = 1; i < calls.length; i++) {
+    const { words } = calls[i] as Call;
+    for (let at = from; at < to; at++) if (words[at] !== first[at]) return false;
+  }
+  return true;
+}
+
+/** Appends the words of the first `count` calls from one index to another. `push(...words)` would fail for a long list. */
+function pushPart(command: CommandArg[], calls: readonly Call[], count: number, from: number, to: number): void {
+  for (let i = 0; i < count; i++) {
+    const { words } = calls[i] as Call;
+    for (let at = from; at < to; at++) command.push(words[at] as CommandArg);
+  }
+}
