@@ -68,7 +68,7 @@ export class World {
     const calls = asked.map(({ input }, index) => {
       const settle = (result: unknown): void => void (results[index] = result);
       const call = new Call(codec.definition, 0, undefined, settle, settle);
-      codec.encode(call, input.keys, input.args);
+      codec.encode(call, input);
       return call;
     });
     const form = codec.formFor(calls.length);

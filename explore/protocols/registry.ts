@@ -56,7 +56,7 @@ function send(state: RegistryState, world: World): { reply: unknown; calls: Call
       state.numbers[name] = n;
     };
     const call = new Call(script, 0, undefined, succeed, () => void (state.calls[name] = 'failed'));
-    codec.encode(call, KEYS, { name });
+    codec.encode(call, { keys: KEYS, args: { name } });
     return call;
   });
   const isLast = tries === 1;

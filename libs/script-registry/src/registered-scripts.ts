@@ -1,6 +1,7 @@
 import { fingerprint } from './define-script';
 import type { ScriptPipe } from './pipe/script-pipe';
 import type { AnyScript } from './script-definition';
+import { shown } from '../../internal/src';
 import { ScriptConflictError, ScriptNotRegisteredError } from './script-registry.errors';
 
 /** Scripts of one ScriptRegistry, each with the pipe of its calls. */
@@ -34,10 +35,11 @@ export class RegisteredScripts {
   }
 
   /** Returns the error of a call of a script that was not added. */
-  unknown(script: AnyScript): ScriptNotRegisteredError {
+  unknown(script: unknown): ScriptNotRegisteredError {
     const known = [...this.pipes.keys()].map(({ name }) => name).join(', ') || 'none';
+    const name = (script as AnyScript | undefined)?.name ?? shown(script);
     return new ScriptNotRegisteredError(
-      `${script.name} is not registered with ScriptRegistry "${this.registry}". Import ScriptRegistryModule.forFeature([...]) ` +
+      `${name} is not registered with ScriptRegistry "${this.registry}". Import ScriptRegistryModule.forFeature([...]) ` +
         `with this same object, and with the name of the ScriptRegistry if it is not "default". Registered: ${known}.`,
     );
   }

@@ -218,16 +218,16 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     wait: Wait | undefined,
   ): Promise<R> {
     return new Promise<R>((resolve, reject) => {
+      const pipe = this.scripts.pipes.get(script);
+      if (pipe === undefined) throw this.scripts.unknown(script);
       if (this.closed) {
         throw new NotSentError(`${script.name} was not sent, because ScriptRegistry "${this.name}" is closed.`);
       }
-      const pipe = this.scripts.pipes.get(script);
-      if (pipe === undefined) throw this.scripts.unknown(script);
       const { deadlineMs, startedAtMs } = options ?? NO_OPTIONS;
       const limitMs = deadlineMs === undefined ? this.options.deadlineMs : checks.integer('deadlineMs', deadlineMs, 1);
       const expiresAt = this.deadlines.dueAt(startedAtMs ?? performance.now(), limitMs);
       const call = new Call(script, expiresAt, wait, resolve, reject);
-      pipe.codec.encode(call, input.keys as Record<string, unknown>, input.args as Record<string, unknown>);
+      pipe.codec.encode(call, input);
       this.deadlines.watch(call);
       pipe.submit(call);
     });

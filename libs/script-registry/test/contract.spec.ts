@@ -338,6 +338,13 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
     await expect(run).rejects.toThrow(/\{a\}.*\{b\}.*KeySpace/);
   });
 
+  it.each([undefined, null, 5, {}])('refuses %p instead of a script', async (script) => {
+    await expect(registry.run(script as never, { keys: {}, args: {} })).rejects.toMatchObject({
+      code: 'SCRIPT_NOT_REGISTERED',
+      message: expect.stringContaining(' is not registered with ScriptRegistry "test".') as string,
+    });
+  });
+
   it('refuses a script that is not registered, and reports a reply that cannot be decoded', async () => {
     const stranger = defineScript({
       name: 'test.stranger',

@@ -7,7 +7,7 @@ import { columns, sumAll } from './support';
 function encoded(definition: AnyScript, keys: object, args: object): { words: unknown[]; chars: number } {
   const none = (): void => undefined;
   const call = new Call(definition, 0, undefined, none, none);
-  new ScriptCodec(definition, true).encode(call, keys as never, args as never);
+  new ScriptCodec(definition, true).encode(call, { keys, args });
   return call;
 }
 
@@ -22,6 +22,17 @@ describe('a call is encoded', () => {
       '0',
     ]);
   });
+
+  it.each([undefined, null, 5, {}, { keys: {} }, { args: {} }, { keys: 'k', args: {} }])(
+    'unless there are none: %j',
+    (input) => {
+      const none = (): void => undefined;
+      const call = new Call(sumAll, 0, undefined, none, none);
+      expect(() => new ScriptCodec(sumAll, true).encode(call, input as never)).toThrow(
+        /^test\.sum-all was called with keys .* and args .*\. Expected { keys: {\.\.\.}, args: {\.\.\.} }\.$/,
+      );
+    },
+  );
 
   it('unless a key or a list is wrong', () => {
     const wrong =

@@ -39,18 +39,23 @@ const REDIRECTS = [
 ];
 
 describe('an error of the server', () => {
+  it.each(REDIRECTS)('does not say so on a single server, which has no slots: %s', (message) => {
+    const error = callError('test.one', new CommandFailure('reply', message), false, false);
+    expect([isRefusal(message, false), error]).toEqual([false, expect.objectContaining({ code: 'UNKNOWN_OUTCOME' })]);
+  });
+
   it.each([...REFUSALS, ...REDIRECTS])('says that the script did not run: %s', (message) => {
-    expect([isRefusal(message), isRedirect(message)]).toEqual([true, REDIRECTS.includes(message)]);
-    const error = callError('test.one', new CommandFailure('reply', message), false);
+    expect([isRefusal(message, true), isRedirect(message)]).toEqual([true, REDIRECTS.includes(message)]);
+    const error = callError('test.one', new CommandFailure('reply', message), false, true);
     expect(error).toMatchObject({ code: 'SCRIPT_REFUSED', redisCode: message.split(' ', 1)[0] });
     expect(error.message).toContain('The call had no effect.');
     // Not so if it says more or less, or a script raised it.
     const ends = message.startsWith('MISCONF Errors') ? [] : [`${message} x`, `${message}\nx`];
     for (const other of [...ends, `x ${message}`, message.slice(0, message.indexOf(' ') + 3)]) {
-      expect(callError('test.one', new CommandFailure('reply', other), false).message).not.toContain('no effect');
+      expect(callError('test.one', new CommandFailure('reply', other), false, true).message).not.toContain('no effect');
     }
     for (const tail of [` script: ${SHA}, on @user_script:2.`, ' script: on @user_script:2.', ', on @user_script:2.']) {
-      expect(callError('test.one', new CommandFailure('reply', message + tail), false)).toMatchObject({
+      expect(callError('test.one', new CommandFailure('reply', message + tail), false, true)).toMatchObject({
         code: 'SCRIPT_FAILED',
       });
     }
@@ -71,8 +76,8 @@ describe('an error of the server', () => {
     ['oom x', 'SCRIPT_FAILED'],
     ['', 'SCRIPT_FAILED'],
   ])('that a script may have returned is not a refusal: %s', (message, code) => {
-    expect(isRefusal(message)).toBe(false);
-    expect(callError('test.one', new CommandFailure('reply', message), false)).toMatchObject({ code });
+    expect(isRefusal(message, true)).toBe(false);
+    expect(callError('test.one', new CommandFailure('reply', message), false, true)).toMatchObject({ code });
   });
 
   it('has the lines of the source, which begins in line 2 of the form', () => {
@@ -108,7 +113,7 @@ describe('a failed command becomes the error of its calls:', () => {
     ['lost', 'closed.', true, 'UNKNOWN_OUTCOME', 'test.one may have run, or may still run: closed. Repeat the call'],
   ] as const)('%s %s, lost before %s: %s', (kind, message, lost, code, text) => {
     const failure = new CommandFailure(kind, String(message));
-    const error = callError('test.one', failure, lost) as Error & { code: string };
+    const error = callError('test.one', failure, lost, true) as Error & { code: string };
     expect([error.code, error.cause]).toEqual([code, code === 'SCRIPT_FAILED' ? undefined : failure]);
     expect(error.message).toContain(text);
   });

@@ -50,6 +50,8 @@ const CODES = [
   'MYCODE x',
   'TRYAGAIN later',
   'MOVED on',
+  'MOVED 1 127.0.0.1:7000',
+  'TRYAGAIN Multiple keys request during rehashing of slot',
   'NOSCRIPT No matching script here',
 ];
 const SPINS = 20_000_000;

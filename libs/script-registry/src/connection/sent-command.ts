@@ -96,7 +96,7 @@ export function watchRouting(command: SentCommand, resends: boolean): void {
       current = (error: Error): void => {
         const reply = isReply(error);
         if (reply) command.errorReplies += 1;
-        const ends = reply ? !isRefusal(error.message) : !resends && unanswered(command) > 0;
+        const ends = reply ? !isRefusal(error.message, true) : !resends && unanswered(command) > 0;
         (ends ? end : route).call(command, error);
       };
     },

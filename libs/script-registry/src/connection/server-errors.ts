@@ -33,9 +33,15 @@ export function isRedirect(message: string): boolean {
   return REDIRECTS.some((pattern) => pattern.test(message));
 }
 
-/** Returns true if the server has refused the command, so that it had no effect. */
-export function isRefusal(message: string): boolean {
-  return REFUSALS.some((pattern) => pattern.test(message)) || isNoScript(message);
+/**
+ * Returns true if the server has refused the command, so that it had no effect.
+ *
+ * @param clustered false: a redirection is not a refusal, because a server without slots sends none. A script has returned it.
+ */
+export function isRefusal(message: string, clustered: boolean): boolean {
+  return (
+    (REFUSALS.some((pattern) => pattern.test(message)) && (clustered || !isRedirect(message))) || isNoScript(message)
+  );
 }
 
 /** Returns true for the codes with which servers refuse commands. A script may use them too. */

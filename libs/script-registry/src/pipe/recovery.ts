@@ -143,7 +143,7 @@ export class Recovery {
   }
 
   private failAll(calls: readonly Call[], failure: CommandFailure): void {
-    const { codec, fail } = this.host;
-    for (const call of calls) fail(call, callError(codec.name, failure, call.lost));
+    const { codec, connection, fail } = this.host;
+    for (const call of calls) fail(call, callError(codec.name, failure, call.lost, connection.clustered));
   }
 }

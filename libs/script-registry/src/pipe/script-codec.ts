@@ -9,6 +9,14 @@ import { checkSameSlot } from './slots';
 
 const NO_VALUES: readonly unknown[] = Object.freeze([]);
 
+/** Keys and arguments of a call, by name. JavaScript may pass anything. */
+type CallInput = { readonly keys?: unknown; readonly args?: unknown } | undefined;
+const NO_INPUT: NonNullable<CallInput> = Object.freeze({});
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
 /** An argument that is not a list. */
 interface FixedArg {
   readonly name: string;
@@ -74,8 +82,13 @@ export class ScriptCodec {
    *
    * @throws InvalidCallError, CrossSlotError
    */
-  encode(call: Call, keys: Readonly<Record<string, unknown>>, args: Readonly<Record<string, unknown>>): void {
+  encode(call: Call, input: CallInput): void {
     const { fixedKeys, fixedArgs, keyList, argList } = this;
+    const { keys, args } = input ?? NO_INPUT;
+    if (!isObject(keys) || !isObject(args)) {
+      const seen = `keys ${shown(keys)} and args ${shown(args)}`;
+      throw new InvalidCallError(`${this.name} was called with ${seen}. Expected { keys: {...}, args: {...} }.`);
+    }
     const listedKeys = keyList === undefined ? NO_VALUES : this.listOf(keys[keyList], keyList);
     const listedArgs = argList === undefined ? NO_VALUES : this.listOf(args[argList[0]], argList[0]);
     const keyCount = fixedKeys.length + listedKeys.length;

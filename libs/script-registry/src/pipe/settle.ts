@@ -26,15 +26,19 @@ export function asksForSingles(failure: CommandFailure, calls: number, clustered
   if (clustered && failure.noScript && failure.mayHaveRun) return true;
   if (failure.kind !== 'reply') return false;
   // NOPERM may be due to the keys of one call only, so each call is sent alone.
-  return isRedirect(failure.message) || (failure.code === 'NOPERM' && calls > 1 && isRefusal(failure.message));
+  return (
+    (clustered && isRedirect(failure.message)) ||
+    (failure.code === 'NOPERM' && calls > 1 && isRefusal(failure.message, clustered))
+  );
 }
 
 /**
  * Makes the error of a call whose command failed.
  *
  * @param lost true if a sending of the call may have run without a reply
+ * @param clustered true for a Redis Cluster
  */
-export function callError(script: string, failure: CommandFailure, lost: boolean): Error {
+export function callError(script: string, failure: CommandFailure, lost: boolean, clustered: boolean): Error {
   const { kind, code } = failure;
   if (kind === 'reply' && saysRaised(failure.message)) return scriptError(script, failure.message);
   const message = inSource(failure.message).replace(/\.$/, '');
@@ -45,7 +49,7 @@ export function callError(script: string, failure: CommandFailure, lost: boolean
   }
   if (kind === 'not-sent')
     return new NotSentError(`${script} did not run: ${message}. The call had no effect.`, { cause: failure });
-  if (isRefusal(failure.message)) {
+  if (isRefusal(failure.message, clustered)) {
     return new ScriptRefusedError(`Redis refused to run ${script}: ${message}. The call had no effect.`, code, {
       cause: failure,
     });
