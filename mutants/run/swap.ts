@@ -39,15 +39,16 @@ function install(): void {
   };
 }
 
+/** Returns a script with the replaced texts. A property that is a getter stays one. */
 function swapped(script: AnyScript): AnyScript {
   const { source, group } = script;
-  const textOf = (text: string): string => swap.texts.get(text) ?? text;
-  const groupSource = group === false ? undefined : group.source;
-  return {
-    ...script,
-    source: textOf(source),
-    group: group === false || groupSource === undefined ? group : { ...group, source: textOf(groupSource) },
+  const replaced = swap.texts.get(source);
+  const grouped = group === false ? undefined : swap.texts.get(group.source ?? '');
+  const changes: Partial<Record<keyof AnyScript, PropertyDescriptor>> = {
+    ...(replaced !== undefined && { source: { value: replaced, enumerable: true } }),
+    ...(grouped !== undefined && { group: { value: { ...group, source: grouped }, enumerable: true } }),
   };
+  return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(script), ...changes }) as AnyScript;
 }
 
 /** Endless loops of these scripts usually call, index or compare something. */

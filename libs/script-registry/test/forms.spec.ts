@@ -31,6 +31,25 @@ describe('the text of a script', () => {
       for (const [i, line] of source.split('\n').entries()) if (!line.startsWith('--')) expect(body[i]).toContain(line);
     }
   });
+
+  it.each([
+    ["-- redis, load, ...\nreturn redis.call('GET', KEYS[1])", true],
+    [`return redis.pcall("JSON.GET", KEYS[1])`, true],
+    ["return redis.sha1hex(redis.call( 'get', KEYS[1]))", true],
+    ["return redis.call('SELECT', 1)", false],
+    ['return redis.call(ARGV[1], KEYS[1])', false],
+    ['local call = redis.call return call', false],
+    ["return redis['call']('GET', KEYS[1])", false],
+    ["return server.call('GET', KEYS[1])", false],
+    ['redis.setresp(3) return 1', false],
+    ['return _G.ARGV', false],
+    ["return loadstring('return ARGV[1]')()", false],
+    ['return setmetatable({}, {})', false],
+    ['local a = "x -- y" return _G.ARGV[2]', false],
+    ['local function f(...) return 1 end return f()', false],
+  ])('has a form for groups only if it leaves nothing behind for the next call: %s', (source, grouped) => {
+    expect(groupForm(define(source)) !== undefined).toBe(grouped);
+  });
 });
 
 /** Runs calls each alone and in groups, and compares what they get and leave behind. */

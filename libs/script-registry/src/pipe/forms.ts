@@ -18,7 +18,7 @@ const SENT_ALONE =
 
 /** Uses of `redis` that leave nothing behind. Any other may be SELECT: a command that is not named, a field that is not named. */
 const NAMED_USE =
-  /\bredis\s*\.\s*(?:p?call\s*\(\s*(?:'\w+'|"\w+")|(?:error_reply|status_reply|sha1hex|log|LOG_\w+|acl_check_cmd)\b)/g;
+  /\bredis\s*\.\s*(?:p?call\s*\(\s*(?:'[\w.]+'|"[\w.]+")|(?:error_reply|status_reply|sha1hex|log|LOG_\w+|acl_check_cmd)\b)/g;
 
 /** Returns Lua without its comments. Of text that only looks like a comment, more may be removed. */
 export function withoutComments(lua: string): string {
