@@ -62,14 +62,15 @@ export function loneForm({ source, flags }: AnyScript): LoadableScript {
  *
  * @returns undefined if calls of the script must be sent alone
  */
-export function groupForm({ source, flags, group }: AnyScript): LoadableScript | undefined {
+export function groupForm(script: AnyScript): LoadableScript | undefined {
+  const { source, flags, group } = script;
   if (group === false || group.maxCalls === 1) return undefined;
   const text = group.source ?? source;
   if (!mayShareRun(text)) return undefined;
   const begun = CALL.test(text) ? text.replace(CALL, BEGIN_CALL) : `${BEGIN_CALL} ${text}`;
   const lua = begun.replace(FINISH, BEGIN_FINISH);
   return loadable(
-    `${shebang(flags)}${BEGIN} ${lua}\nend\n${RUN_CALLS}${lua === begun ? '' : RUN_FINISH}return luanest_out\n`,
+    `${shebang(flags)}${BEGIN} ${lua}\nend\n${runCalls(script)}${lua === begun ? '' : RUN_FINISH}return luanest_out\n`,
   );
 }
 
@@ -93,21 +94,28 @@ const BEGIN_CALL = 'local function luanest_call(KEYS, ARGV)';
 const BEGIN_FINISH = 'end local function luanest_finish(KEYS)';
 
 /**
- * Lua that runs the calls one after the other under one xpcall, and goes on after a call that raised an error. Redis' own handler
- * notes the line of an error, as it does for a call that is sent alone.
+ * Returns Lua that runs the calls one after the other under one xpcall, and goes on after a call that raised an error. Redis' own
+ * handler notes the line of an error, as it does for a call that is sent alone.
  */
-const RUN_CALLS = `local luanest_calls, luanest_nk, luanest_na = luanest_args[1] + 0, luanest_args[2] + 0, luanest_args[3] + 0
+function runCalls({ keys, args }: AnyScript): string {
+  const types = Object.values(args as Record<string, object>);
+  const listed = { keys: keys.some((key) => key.endsWith('[]')), args: types.some((type) => 'item' in type) };
+  const callKeys = itemsOf('keys', 'k', 'luanest_nk', listed.keys ? undefined : keys.length);
+  const callArgs = itemsOf('args', 'a', 'luanest_na', listed.args ? undefined : types.length);
+  return `local luanest_calls, luanest_nk, luanest_na = luanest_args[1] + 0, luanest_args[2] + 0, luanest_args[3] + 0
 local luanest_step_k = #luanest_keys > luanest_nk and luanest_nk or 0
 local luanest_step_a = #luanest_args > luanest_na + 3 and luanest_na or 0
 local luanest_out, luanest_at = {}, 0
 local function luanest_run()
-  while luanest_at < luanest_calls do
-    local k, a = luanest_at * luanest_step_k, 3 + luanest_at * luanest_step_a
-    luanest_at = luanest_at + 1
-    local keys = { luanest_unpack(luanest_keys, k + 1, k + luanest_nk) }
-    local reply = luanest_call(keys, { luanest_unpack(luanest_args, a + 1, a + luanest_na) })
+  local keys, args, call, out, last = luanest_keys, luanest_args, luanest_call, luanest_out, luanest_calls
+  local step_k, step_a = luanest_step_k, luanest_step_a
+  while luanest_at < last do
+    local at = luanest_at
+    local k, a = at * step_k, at * step_a + 3
+    luanest_at = at + 1
+    local reply = call({ ${callKeys} }, { ${callArgs} })
     if reply == nil then reply = false end
-    luanest_out[luanest_at] = reply
+    out[at + 1] = reply
   end
 end
 repeat
@@ -122,6 +130,21 @@ repeat
   end
 until ok
 `;
+}
+
+/** Most keys or arguments of a call that its group form spells out. Lua allows more, but long lines gain nothing. */
+const SPELLED_OUT = 24;
+
+/**
+ * Returns the items of a call's table of keys or arguments. Items that are spelled out cost less than `unpack`.
+ *
+ * @param count undefined if it differs between groups, because there is a list
+ */
+function itemsOf(table: string, start: string, length: string, count: number | undefined): string {
+  if (count === undefined || count > SPELLED_OUT)
+    return `luanest_unpack(luanest_${table}, ${start} + 1, ${start} + ${length})`;
+  return Array.from({ length: count }, (_, i) => `${table}[${start} + ${i + 1}]`).join(', ');
+}
 
 /** Lua that runs the section `finish` for the keys of each call, or once if all calls have the same keys. */
 const RUN_FINISH = `for call = 0, luanest_step_k > 0 and luanest_calls - 1 or 0 do
