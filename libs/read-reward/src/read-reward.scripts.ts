@@ -5,6 +5,7 @@ import type { RecordStatus, RefundStatus } from './read-reward.types';
 
 /** Statuses by their number in replies. */
 export const STATUSES = ['outside', 'rewarded', 'duplicate', 'capped'] as const;
+const REWARDED = 1;
 
 /** Reply of the script `record-fully`. */
 export interface Recorded {
@@ -39,6 +40,15 @@ export interface Counted {
   readonly seq: number;
 }
 
+/** Factor of the refunds in a reply of `record`, above the most items that a period can reward. */
+const MAX_USED = 2 ** 20;
+
+function counted(reply: number): Counted {
+  const [status, counts] = [reply % 4, Math.floor(reply / 4)];
+  const used = counts % MAX_USED;
+  return { status, used, seq: status === REWARDED ? used + Math.floor(counts / MAX_USED) : 0 };
+}
+
 export const recordRead = defineScript({
   name: 'read-reward.record',
   ...recordLua,
@@ -50,7 +60,7 @@ export const recordRead = defineScript({
     gap: int,
     current: str,
   },
-  reply: ([status, used, seq]: [number, number, number]): Counted => ({ status, used, seq }),
+  reply: counted,
 });
 
 export const recordFully = defineScript({
@@ -76,7 +86,7 @@ export const lookUp = defineScript({
   keys: ['state'],
   args: { itemId: str, current: str, gap: int },
   flags: ['no-writes'],
-  reply: ([used, known]: [number, number]) => ({ used, known: known === 1 }),
+  reply: (found: number) => ({ used: found >> 1, known: found >= 0 && found % 2 === 1 }),
 });
 
 export const refundGrant = defineScript({

@@ -6,20 +6,20 @@ ARGV[1]  itemId   str   1 to 256 characters
 ARGV[2]  current  str   the same as in `record`
 ARGV[3]  gap      int   the same as in `record`
 
-Returns {used, known}
-  used   int  items that count in the period; -1 when this script cannot decide, and the caller must use `record`: the user has no state
-              of the current period and its points, or it has no TTL
-  known  int  1 for an item that counts, else 0
+Returns found
+  found  int   used * 2 + 1 for an item that counts, used * 2 for an item that does not; used: items that count in the period. -1 when
+               this script cannot decide, and the caller must use `record`: the user has no state of the current period and its
+               points, or it has no TTL
 
 O(1). TTL: untouched. Clock: Redis, by the time that is left until the state expires. Replay: reads again.
 ]]
 -- @include last-head
 local state = redis.call('HMGET', KEYS[1], '', ARGV[1])
-if not state[1] then return { -1, 0 } end
+if not state[1] then return -1 end
 if state[1] ~= last_head or ARGV[2] ~= last_current then
   local is_current = string.find(state[1], ARGV[2], 1, true) == 1
   local seq, refunds = string.match(state[1], '^0:(%d+):(%d+)$', #ARGV[2] + 1)
   last_head, last_current, last_used = state[1], ARGV[2], is_current and seq and seq - refunds
 end
-if not last_used or redis.call('PTTL', KEYS[1]) - ARGV[3] <= 0 then return { -1, 0 } end
-return { last_used, state[2] and 1 or 0 }
+if not last_used or redis.call('PTTL', KEYS[1]) - ARGV[3] <= 0 then return -1 end
+return last_used * 2 + (state[2] and 1 or 0)
