@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { AnyScript } from 'luanest/script-registry';
 import { groupForm, sectionsOf } from '../libs/script-registry/src/pipe/forms';
-import { splitLua } from '../mutants/lua/lua-tokens';
+import { splitLua } from '../proofs/mutants/lua/lua-tokens';
 import { libsWithScripts, scriptsOf } from './support/script-facts';
 import { parseScriptHeader } from './support/script-header';
 

@@ -1,4 +1,4 @@
-// npm run test:faults: runs the long versions of all fault suites, and writes a report of what they did, test/FAULTS.md.
+// npm run test:faults: runs the long versions of all fault suites, and writes a report of what they did, proofs/FAULTS.md.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
@@ -102,10 +102,10 @@ ${suites
   .map(({ file, tests, failed, seconds }) => `| \`${file}\` | ${tests} | ${failed} | ${seconds} |`)
   .join('\n')}
 `;
-writeFileSync(join(root, 'test/FAULTS.md'), await format(text, { parser: 'markdown', printWidth: 120 }));
+writeFileSync(join(root, 'proofs/FAULTS.md'), await format(text, { parser: 'markdown', printWidth: 120 }));
 for (const { file, failed } of suites) if (failed > 0) console.error(`FAIL ${file}: ${failed}`);
 console.log(`${rows.map((row) => row.replaceAll('|', '').trim().replace(/ {2,}/, ': ')).join('\n')}\n`);
 console.log(
-  `${result.numPassedTests} passed, ${result.numFailedTests + result.numRuntimeErrorTestSuites} failed in ${minutes} minutes; see test/FAULTS.md`,
+  `${result.numPassedTests} passed, ${result.numFailedTests + result.numRuntimeErrorTestSuites} failed in ${minutes} minutes; see proofs/FAULTS.md`,
 );
 process.exit(status ?? 1);

@@ -1,0 +1,235 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  deadLetter,
+  DELAYED_TASK_CHANNELS,
+  DelayedTaskService,
+  type DelayedTaskEvents,
+  type TaskContext,
+} from 'luanest/delayed-task';
+import { resolveOptions } from '../../../libs/delayed-task/src/delayed-task.options';
+import { delayedTaskScripts } from '../../../libs/delayed-task/src/delayed-task.scripts';
+import { TaskModel, type TaskInput, type TaskOperation, type TaskOutput } from '../models/tasks';
+import type { Session, Step } from '../record/client';
+import { now, nowMs, type Recorded } from '../record/journal';
+import { below, choose, type Random } from '../record/random';
+import {
+  narrowed,
+  operationOf,
+  SLACK_MS,
+  type Bench,
+  type BenchContext,
+  type HistoryPlan,
+  type Subject,
+} from './subject';
+
+const FLAVOURS = ['tasks'] as const;
+const NAME = 'job';
+const ATTEMPTS = 3;
+const LEASE_MS = 300;
+/** Longer than calls and takes that are repeated after a fault, ms. */
+const TROUBLE_MS = 1_500;
+
+interface Payload {
+  /** Id of the operation that scheduled the task. */
+  readonly plan: string;
+}
+
+class TaskSession implements Session {
+  constructor(
+    private readonly tasks: DelayedTaskService,
+    private readonly plan: HistoryPlan,
+    private readonly random: Random,
+  ) {}
+
+  next(): Step {
+    const { tasks } = this;
+    const { key } = this.plan;
+    const delayMs = below(this.random, 40);
+    const kind = choose(this.random, [
+      [8, 'keep'],
+      [3, 'replace'],
+      [5, 'get'],
+      [2, 'cancel'],
+      [1, 'cancel running'],
+      [2, 'reschedule'],
+      [1.5, 'replay'],
+      [0.7, 'drop'],
+    ]);
+    switch (kind) {
+      case 'keep':
+      case 'replace':
+        return this.schedule(kind, delayMs);
+      case 'get':
+        return getStep(tasks, key);
+      case 'cancel':
+      case 'cancel running':
+        return cancelStep(tasks, key, kind === 'cancel running');
+      case 'reschedule':
+        return stepOf({ op: 'reschedule', delayMs }, async () => tasks.reschedule(key, { delayMs }));
+      case 'replay':
+        return stepOf({ op: 'replay' }, async () => ({ status: await tasks.replay(key, { delayMs }) }));
+      case 'drop':
+        return stepOf({ op: 'drop' }, async () => ({ status: await tasks.drop(key) }));
+    }
+  }
+
+  private schedule(onConflict: 'keep' | 'replace', delayMs: number): Step {
+    return stepOf({ op: 'schedule', onConflict, delayMs }, async (plan) => {
+      const options = { id: this.plan.key, delayMs, onConflict };
+      const { status, runAtMs } = await this.tasks.schedule(NAME, { plan } satisfies Payload, options);
+      return { status, runAtMs };
+    });
+  }
+}
+
+function stepOf(input: TaskInput, call: (id: string) => Promise<TaskOutput>): Step {
+  return { input, call };
+}
+
+function cancelStep(tasks: DelayedTaskService, key: string, evenRunning: boolean): Step {
+  return stepOf({ op: 'cancel', evenRunning }, async () => ({ status: await tasks.cancel(key, { evenRunning }) }));
+}
+
+function getStep(tasks: DelayedTaskService, key: string): Step {
+  return stepOf({ op: 'get' }, async () => {
+    const task = await tasks.get(key);
+    return task === undefined
+      ? { status: 'none' }
+      : { status: task.state, runAtMs: task.atMs, attemptsMade: task.attemptsMade };
+  });
+}
+
+/** Records what the handlers of a process observe: takes, and the outcomes that Redis has confirmed. */
+class Observer {
+  private troubleAt = -Infinity;
+  /** Operations whose outcome is open, by queue, task and attempt. */
+  private readonly open = new Map<string, string[]>();
+
+  constructor(
+    private readonly context: BenchContext,
+    private readonly queue: string,
+    private readonly random: Random,
+  ) {
+    subscribe(DELAYED_TASK_CHANNELS.attemptSettled, this.settled);
+    subscribe(DELAYED_TASK_CHANNELS.callFailed, this.failed);
+  }
+
+  readonly handle = async ({ plan }: Payload, task: TaskContext): Promise<unknown> => {
+    const { journal } = this.context;
+    const at = nowMs();
+    // Redis' clock is that of this machine.
+    const wallMs = at - Date.now();
+    const [runAtMs, takenAt] = [task.runAtMs, task.runAtMs + task.lateMs + wallMs];
+    const input = { op: 'take', plan, attempt: task.attempt, runAtMs, notBefore: runAtMs + wallMs - SLACK_MS } as const;
+    // A take that was sent twice may have had its effect the first time.
+    const call = this.isTroubled(at) ? 0 : takenAt - SLACK_MS;
+    const of = journal.newId();
+    const end = { at: Math.min(at, takenAt + SLACK_MS), wallMs: 0, closes: 0, how: 'returned', output: {} } as const;
+    journal.observed({ key: task.id, id: of, client: 'worker', call, input, end });
+    await sleep(below(this.random, 20) === 0 ? 150 : below(this.random, 12));
+    const op = choose(this.random, [
+      [6, 'succeed'],
+      [4, 'fail'],
+      [1, 'give up'],
+    ]);
+    const name = nameOf(this.queue, task.id, task.attempt);
+    const id = journal.call(task.id, 'worker', { op, of } satisfies TaskInput);
+    this.open.set(name, [...(this.open.get(name) ?? []), id]);
+    if (op === 'fail') throw new Error('seeded');
+    return op === 'give up' ? deadLetter('seeded') : undefined;
+  };
+
+  close(): void {
+    unsubscribe(DELAYED_TASK_CHANNELS.attemptSettled, this.settled);
+    unsubscribe(DELAYED_TASK_CHANNELS.callFailed, this.failed);
+  }
+
+  private isTroubled(at: number): boolean {
+    const { connection } = this.context;
+    if (connection.closedAt > this.troubleAt) this.troubleAt = connection.closedAt;
+    return at - this.troubleAt < TROUBLE_MS;
+  }
+
+  private readonly settled = (event: unknown): void => {
+    const { queue, id: task, attempt, outcome } = event as DelayedTaskEvents['attemptSettled'];
+    const [id, ...others] = this.open.get(nameOf(queue, task, attempt)) ?? [];
+    if (id === undefined) return;
+    this.open.delete(nameOf(queue, task, attempt));
+    // It is not known which of several attempts this is.
+    if (others.length > 0) return;
+    this.context.journal.end(id, { ...now(), closes: 0, how: 'returned', output: { status: outcome } });
+  };
+
+  private readonly failed = (event: unknown): void => {
+    if ((event as DelayedTaskEvents['callFailed']).during === 'take') this.troubleAt = nowMs();
+  };
+}
+
+function nameOf(queue: string, task: string, attempt: number): string {
+  return `${queue} ${task} ${attempt}`;
+}
+
+function open(context: BenchContext): Bench {
+  const queue = context.resend ? 'resend' : 'plain';
+  const options = resolveOptions({
+    queue,
+    partitions: 2,
+    concurrency: 200,
+    leaseMs: LEASE_MS,
+    pollMs: 100,
+    attempts: ATTEMPTS,
+    backoff: { delayMs: 8, maxDelayMs: 8 },
+  });
+  const tasks = new DelayedTaskService(context.connection.registry, options);
+  let observer: Observer | undefined;
+  if (context.works) {
+    observer = new Observer(context, queue, Math.random);
+    tasks.process(NAME, observer.handle);
+    tasks.onApplicationBootstrap();
+  }
+  return {
+    session: (plan, random) => new TaskSession(tasks, plan, random),
+    last: ({ key }) => [cancelStep(tasks, key, true), getStep(tasks, key)],
+    close() {
+      observer?.close();
+      void tasks.beforeApplicationShutdown();
+    },
+  };
+}
+
+function operations(_: HistoryPlan, recorded: readonly Recorded[], more: number): TaskOperation[] {
+  const calls = new Map(recorded.map(({ id, call }) => [id, call]));
+  const start = Math.min(...recorded.map(({ call }) => call).filter((call) => call > 0));
+  const missing = new Map<string, number>();
+  const all = recorded.flatMap((one): TaskOperation[] => {
+    const operation = operationOf<TaskOperation>(one, ({ op }) => op === 'get');
+    if (operation === undefined) return [];
+    if (operation.input.op !== 'take') return [narrowed(operation, one, momentOf(operation))];
+    const { plan, attempt } = operation.input;
+    missing.set(plan, Math.max(attempt, missing.get(plan) ?? 0));
+    // It is not before the task was scheduled.
+    return [{ ...operation, call: Math.max(calls.get(plan) ?? start, one.call) }];
+  });
+  for (const { input } of all) if (input.op === 'take') missing.set(input.plan, (missing.get(input.plan) ?? 0) - 1);
+  const unseen = more + [...missing.values()].reduce((sum, count) => sum + Math.max(0, count), 0);
+  const unseenOf = (op: 'unseen take' | 'bury', count: number): TaskOperation[] =>
+    Array.from({ length: count }, (_, n) => ({ id: `${op} ${n}`, call: start, return: Infinity, input: { op } }));
+  return [...all, ...unseenOf('unseen take', unseen), ...unseenOf('bury', more)];
+}
+
+/** A task is due at the moment of the call and the delay. */
+function momentOf({ input, output }: TaskOperation): number | undefined {
+  if (!('delayMs' in input) || output?.status === 'kept' || !output?.runAtMs) return undefined;
+  return output.runAtMs - input.delayMs;
+}
+
+export const tasks: Subject = {
+  name: 'tasks',
+  flavours: FLAVOURS,
+  scripts: delayedTaskScripts,
+  open,
+  operations,
+  unseen: [2, 4, 8],
+  model: () => new TaskModel({ attempts: ATTEMPTS, lease: LEASE_MS - SLACK_MS }),
+};
