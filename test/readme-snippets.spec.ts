@@ -80,6 +80,9 @@ describe('documents', () => {
       'SECURITY.md',
       'CHANGELOG.md',
       'bench/README.md',
+      'proofs/README.md',
+      'test/README.md',
+      'tools/README.md',
     ].flatMap((file) =>
       linksOf(file)
         .filter(({ path, anchor }) => !existsSync(join(ROOT, path)) || (anchor && !anchorsOf(path).includes(anchor)))
