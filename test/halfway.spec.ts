@@ -111,7 +111,7 @@ const many = Array.from({ length: 40 }, (_, i) => ({ name: 'mail', id: `t${i}`, 
 
 const refund = async (): Promise<Operation> => {
   const rules = [{ name: 'all', limit: 9, windowMs: 3_600_000, algorithm: 'sliding-log' as const }];
-  const { registry, service } = closed(await openLimits(standaloneClient(), { tags: 64, rules }));
+  const { registry, service } = closed(await openLimits(standaloneClient(), { rules }, { tags: 64 }));
   const [rule] = rules;
   const decision = await service.consume(['a', 'b', 'c'].map((subject) => ({ rule: rule as never, subject })));
   return { registry, run: () => service.refund(decision) };

@@ -48,9 +48,8 @@ it('options of idempotency and of rules are taken or refused by name', () => {
     ['limit', (value) => rateLimit({ rules: [{ name: 'a', limit: value as number, windowMs: 1 }] })],
     ['name', (value) => rateLimit({ rules: [{ name: value as string, limit: 1, windowMs: 1 }] })],
     [
-      'blockEscalation',
-      (value) =>
-        rateLimit({ rules: [{ name: 'a', limit: 1, windowMs: 1, blockMs: 1, blockEscalation: value as never }] }),
+      'maxBlockMs',
+      (value) => rateLimit({ rules: [{ name: 'a', limit: 1, windowMs: 1, blockMs: 1, maxBlockMs: value as never }] }),
     ],
   ];
   for (const value of hostileValues()) {

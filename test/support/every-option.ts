@@ -100,9 +100,6 @@ const rewardRule = {
 const limiter = {
   onRedisError: 'allow',
   deadlineMs: 100,
-  breaker: { failures: 1, openMs: 10 },
-  blockCache: false,
-  tags: 2,
 } satisfies Partial<RateLimitModuleOptions>;
 const adapter = { address: () => undefined, refusal: () => new Error('no'), call: () => undefined };
 export const everyOfPayouts = {
@@ -292,18 +289,14 @@ export const libs: readonly Lib[] = [
     module: RateLimitModule,
     extras: { registry: 'other', interceptor: true },
     every: {
-      rules: [{ name: 'r', limit: 1, windowMs: 1, blockMs: 1, blockEscalation: { factor: 2, maxMs: 5, memoryMs: 5 } }],
+      rules: [{ name: 'r', limit: 1, windowMs: 1, blockMs: 1, maxBlockMs: 5 }],
       ...limiter,
       onUnknownSubject: 'deny',
-      proxyWarnings: false,
       ipv6Prefix: 64,
       responses: { headers: false, problem: false },
       contexts: { own: adapter },
     } satisfies Required<RateLimitModuleOptions>,
     nested: [
-      [{ breaker: { failure: 1 } }, 'There is no option "failure" in breaker. Known: failures, openMs.'],
-      [{ breaker: null }, 'breaker is null. Expected an object. Known options: failures, openMs.'],
-      [{ blockCache: {} }, 'blockCache is an object. Expected true or false.'],
       [{ responses: { header: false } }, 'There is no option "header" in responses. Known: headers, problem.'],
       [{ responses: { problem: 1 } }, 'responses.problem is 1. Expected true, false or a function.'],
       [{ responses: { headers: {} } }, 'responses.headers is an object. Expected true, false or a function.'],
@@ -313,10 +306,6 @@ export const libs: readonly Lib[] = [
       [{ contexts: { own: { ...adapter, call: 1 } } }, 'contexts["own"].call is 1. Expected a function.'],
       [{ rules: [{ name: 'r', limit: 1, windowsMs: 1 }] }, /^There is no option "windowsMs" in rules\[0\]\. Known: /],
       [{ rules: [null] }, /^rules\[0\] is null\. Expected an object\. Known options: name, limit, windowMs, /],
-      [
-        { rules: [{ name: 'r', limit: 1, windowMs: 1, blockMs: 1, blockEscalation: { max: 2 } }] },
-        'There is no option "max" in rules[0].blockEscalation. Known: factor, maxMs, memoryMs.',
-      ],
     ],
   },
   {
@@ -324,10 +313,7 @@ export const libs: readonly Lib[] = [
     module: RateLimitThrottlerStorageModule,
     extras: { registry: 'other' },
     every: { algorithm: 'sliding-window', ...limiter } satisfies Required<RateLimitThrottlerStorageModuleOptions>,
-    nested: [
-      [{ rules: [] }, /^There is no option "rules"\. Known: algorithm, /],
-      [{ breaker: { failure: 1 } }, 'There is no option "failure" in breaker. Known: failures, openMs.'],
-    ],
+    nested: [[{ rules: [] }, /^There is no option "rules"\. Known: algorithm, /]],
   },
   {
     name: 'red-packet',

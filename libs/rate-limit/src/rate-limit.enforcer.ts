@@ -71,7 +71,7 @@ export class RateLimitEnforcer {
   readonly plans: RoutePlans;
   private readonly adapters: ReadonlyMap<string, RateLimitContextAdapter>;
   private readonly responses: HttpResponses;
-  private readonly proxies: ProxyWarnings | undefined;
+  private readonly proxies = new ProxyWarnings();
   private readonly pending = new PendingDecisions();
   /** Names of rules for which a request without a subject (the counted client or user) was logged. */
   private readonly warned = new Set<string>();
@@ -84,7 +84,6 @@ export class RateLimitEnforcer {
     enforcers.set(service, this);
     this.plans = new RoutePlans(options.rules);
     this.responses = new HttpResponses(options.responses);
-    this.proxies = options.proxyWarnings ? new ProxyWarnings() : undefined;
     const builtIn = { http: httpAdapter, graphql: graphqlAdapter, ws: wsAdapter, rpc: rpcAdapter };
     this.adapters = new Map(Object.entries({ ...builtIn, ...options.contexts }));
   }
@@ -105,7 +104,7 @@ export class RateLimitEnforcer {
     const kind = context.getType<string>();
     const adapter = this.adapters.get(kind) ?? otherAdapter;
     const address = adapter.address(context);
-    if (kind === 'http') this.proxies?.inspect(context.getArgByIndex<ProxiedRequest>(0));
+    if (kind === 'http') this.proxies.inspect(context.getArgByIndex<ProxiedRequest>(0));
     const client = address === undefined || address === '' ? undefined : clientOf(address, this.options.ipv6Prefix);
     // No rule has a function, so there is nothing to wait for before the call to Redis.
     if (plan.fixed && client !== undefined) {

@@ -96,7 +96,7 @@ const RateLimitModuleBase = defineLuanestModule<
         provide: ResilientLimiter,
         inject: [getScriptRegistryToken(registry), token],
         useFactory: (scripts: ScriptRegistry, options: ResolvedRateLimitOptions) =>
-          new ResilientLimiter(new RedisLimiter(scripts, options.tags), options),
+          new ResilientLimiter(new RedisLimiter(scripts), options),
       },
       ...commonProviders(interceptor === true),
     ],

@@ -24,26 +24,6 @@ export interface RateLimitModuleOptions {
   readonly onRedisError?: RedisErrorPolicy;
   /** Longest wait for Redis in one request, unless its rules have their own, ms; integer from 1 to 60,000. Default 50. */
   readonly deadlineMs?: number;
-  /** Circuit breaker: while Redis fails, requests do not call it. */
-  readonly breaker?: {
-    /** Consecutive failures that open the breaker; integer from 1 to 1,000,000. Default 5. */
-    readonly failures?: number;
-    /**
-     * Time after a failure in which no request calls Redis, before one tries again, ms; integer from 1 to 3,600,000. Default
-     * 1,000.
-     */
-    readonly openMs?: number;
-  };
-  /**
-   * Caches up to 10,000 refusals in this process, each until the client or user may try again, but for at most 5 s. So a reset
-   * or refund by another process takes effect here up to 5 s later. False: no cache. Default true.
-   */
-  readonly blockCache?: boolean;
-  /**
-   * Number of hash tags, and so of Cluster slots, that the keys are sharded over; integer from 1 to 1,024. If you change the
-   * number, most counters start again at 0. Default: 32 on a Cluster, else 1.
-   */
-  readonly tags?: number;
   /**
    * Handling of requests without a subject (the counted client or user), for example because the client has hung up. `count`
    * counts all such requests in one counter per rule. `deny` refuses such requests, except under shadow rules; over HTTP, Nest
@@ -52,8 +32,6 @@ export interface RateLimitModuleOptions {
   readonly onUnknownSubject?: 'count' | 'deny';
   /** Number of leading bits of an IPv6 address that identify one client; integer from 32 to 128. Default 56. */
   readonly ipv6Prefix?: number;
-  /** Logs warnings, each kind once, if requests suggest that the platform's `trust proxy` is misconfigured. Default true. */
-  readonly proxyWarnings?: boolean;
   /** Headers and bodies of HTTP responses. */
   readonly responses?: RateLimitResponseOptions;
   /**
@@ -67,13 +45,8 @@ export interface ResolvedRateLimitOptions {
   readonly rules: readonly NamedRule[];
   readonly onRedisError: RedisErrorPolicy;
   readonly deadlineMs: number;
-  readonly breaker: { readonly failures: number; readonly openMs: number };
-  readonly blockCache: boolean;
-  /** Undefined: 32 on a Cluster, else 1. */
-  readonly tags: number | undefined;
   readonly onUnknownSubject: 'count' | 'deny';
   readonly ipv6Prefix: number;
-  readonly proxyWarnings: boolean;
   readonly responses: ResolvedResponseOptions;
   readonly contexts: Readonly<Record<string, RateLimitContextAdapter>>;
 }
@@ -82,16 +55,11 @@ const KNOWN: KnownOptions<RateLimitModuleOptions> = {
   rules: true,
   onRedisError: true,
   deadlineMs: true,
-  breaker: true,
-  blockCache: true,
-  tags: true,
   onUnknownSubject: true,
   ipv6Prefix: true,
-  proxyWarnings: true,
   responses: true,
   contexts: true,
 };
-const KNOWN_OF_BREAKER: KnownOptions<ResolvedRateLimitOptions['breaker']> = { failures: true, openMs: true };
 
 function resolveRules(checks: Checks, rules: readonly RateLimitRule[]): NamedRule[] {
   const resolved = (checks.list('rules', rules, 'an array of rules') as RateLimitRule[]).map((rule, i) => {
@@ -127,22 +95,14 @@ export function resolveOptions(
   checks = new Checks('RateLimitModule'),
 ): ResolvedRateLimitOptions {
   checks.options('', options, KNOWN);
-  const { rules = [], onRedisError = 'local', deadlineMs = 50, breaker = {}, blockCache = true, tags } = options;
-  const { onUnknownSubject = 'count', ipv6Prefix = 56, proxyWarnings = true, responses = {}, contexts = {} } = options;
-  const { failures = 5, openMs = 1_000 } = checks.options('breaker', breaker, KNOWN_OF_BREAKER);
+  const { rules = [], onRedisError = 'local', deadlineMs = 50 } = options;
+  const { onUnknownSubject = 'count', ipv6Prefix = 56, responses = {}, contexts = {} } = options;
   return Object.freeze({
     rules: Object.freeze(resolveRules(checks, rules)),
     onRedisError: checks.choice('onRedisError', onRedisError, ON_REDIS_ERROR),
     deadlineMs: checks.integer('deadlineMs', deadlineMs, 1, 60_000),
-    breaker: Object.freeze({
-      failures: checks.integer('breaker.failures', failures, 1, 1_000_000),
-      openMs: checks.integer('breaker.openMs', openMs, 1, 3_600_000),
-    }),
-    blockCache: checks.flag('blockCache', blockCache),
-    tags: tags === undefined ? undefined : checks.integer('tags', tags, 1, 1_024),
     onUnknownSubject: checks.choice('onUnknownSubject', onUnknownSubject, ['count', 'deny']),
     ipv6Prefix: checks.integer('ipv6Prefix', ipv6Prefix, 32, 128),
-    proxyWarnings: checks.flag('proxyWarnings', proxyWarnings),
     responses: resolveResponses(responses, checks),
     contexts: checkedAdapters(checks, contexts),
   });

@@ -30,7 +30,7 @@ export class RateLimitService {
 
   /**
    * Counts a request under the rules that allow it, or under none if a rule other than a shadow rule refuses. RateLimitGuard calls
-   * it. If the subjects differ and `tags` is above 1, hits may be counted and then refunded. Throws as the call with one rule does.
+   * it. On a Cluster, if the subjects differ, hits may be counted and then refunded. Throws as the call with one rule does.
    */
   consume(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision>;
   /**

@@ -49,6 +49,16 @@ describe('cached refusals', () => {
     expect(cache.find({ ...check, subject: 's899' })).toBeUndefined();
     expect(cache.find({ ...check, subject: 's900' })).toEqual(verdict);
   });
+
+  it('are evicted by the time of their last refusal, not of their first', () => {
+    const cache = new BlockCache(2, 60_000, () => now);
+    for (const subject of ['a', 'b', 'a', 'c']) cache.add({ ...check, subject }, verdict, now);
+    expect(['a', 'b', 'c'].map((subject) => cache.find({ ...check, subject }) !== undefined)).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  });
 });
 
 describe('a service with cached refusals', () => {
@@ -57,7 +67,7 @@ describe('a service with cached refusals', () => {
   beforeEach(async () => {
     skippedMs = 0;
     const clocks = { monotonicMs: () => performance.now() + skippedMs, wallUs: () => Date.now() * 1_000 };
-    bench = await openBench(standalone(), {}, clocks);
+    bench = await openBench(standalone(), {}, { clocks });
   });
   afterEach(() => bench.close());
 
@@ -152,8 +162,8 @@ describe('the breaker', () => {
     let now = 0;
     const clocks = { monotonicMs: () => now, wallUs: () => 0 };
     const consume = jest.fn().mockRejectedValue(new Error('Redis is down'));
-    const options = { onRedisError: 'allow', deadlineMs: 50, breaker: { failures: 2, openMs: 100 } } as const;
-    const limiter = new ResilientLimiter({ consume } as never, { ...options, blockCache: false }, clocks);
+    const options = { onRedisError: 'allow', deadlineMs: 50 } as const;
+    const limiter = new ResilientLimiter({ consume } as never, options, { clocks, failures: 2, openMs: 100 });
     const decide = () =>
       limiter.decide([{ rule: ruleOf({ name: 'r', limit: 5, ...minute }), subject: 's', limit: 5, cost: 1 }], true);
     await decide();

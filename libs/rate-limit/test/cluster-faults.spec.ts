@@ -18,10 +18,9 @@ describe('a Cluster that fails over', () => {
     const client = quiet(
       new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000, clusterRetryStrategy: () => 50 }),
     );
-    const breaker = { failures: 5, openMs: 100 };
-    // What is remembered of refusals would hide who decides.
-    const blockCache = false;
-    bench = await openBench(client, { deadlineMs: 500, onRedisError: 'local', breaker, blockCache });
+    // Cached refusals would hide who decides.
+    const settings = { openMs: 100, cachedRefusals: 0 };
+    bench = await openBench(client, { deadlineMs: 500, onRedisError: 'local' }, settings);
   });
   afterEach(() => bench.close());
 

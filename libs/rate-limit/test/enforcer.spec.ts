@@ -131,10 +131,9 @@ describe('the kind of a context', () => {
     ]);
   });
 
-  it('decides whether the settings of proxies are looked at', async () => {
+  it('decides if the settings of proxies are inspected', async () => {
     const proxied = { headers: { 'x-forwarded-for': '198.51.100.1' }, server: {} };
     const args = [request(proxied)];
-    await open({ rules: [a], proxyWarnings: false }).enforcer.admit(contextOf({ args }));
     const adapter = { address: () => ADDRESS, refusal: () => new Error(), call: () => undefined };
     await open({ rules: [a], contexts: { other: adapter } }).enforcer.admit(contextOf({ kind: 'other', args }));
     expect(warnings).toEqual([]);

@@ -4,6 +4,7 @@ import { RATE_LIMIT_CHANNELS, type RateLimitEvents, type RateLimitModuleOptions 
 import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
+import type { LimiterSettings } from '../src/limiter/resilient-limiter';
 import { openBench, quiet, type Bench } from './support';
 
 const minute = { windowMs: 60_000 };
@@ -42,9 +43,13 @@ describe('when Redis is slow or unavailable', () => {
     await server.stop();
   });
 
-  async function open(options: RateLimitModuleOptions = {}, redis: RedisOptions = {}): Promise<Bench> {
+  async function open(
+    options: RateLimitModuleOptions = {},
+    settings: Partial<LimiterSettings> = {},
+    redis: RedisOptions = {},
+  ): Promise<Bench> {
     const client = quiet(new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => 20, ...redis }));
-    const bench = await openBench(client, options);
+    const bench = await openBench(client, options, settings);
     closing.push(() => bench.close());
     return bench;
   }
@@ -52,7 +57,7 @@ describe('when Redis is slow or unavailable', () => {
   it.each(['allow', 'deny', 'local'] as const)(
     'without replies, a check is decided at its deadline: %s',
     async (policy) => {
-      const { service } = await open({ deadlineMs: 50, onRedisError: policy, breaker: { failures: 3, openMs: 2_000 } });
+      const { service } = await open({ deadlineMs: 50, onRedisError: policy }, { failures: 3, openMs: 2_000 });
       const rule = { name: `hole-${policy}`, limit: 2, ...minute };
       expect(await service.consume({ ...rule, deadlineMs: 10_000 }, 's')).toMatchObject({ source: 'redis' });
       proxy.blackhole();
@@ -88,7 +93,7 @@ describe('when Redis is slow or unavailable', () => {
   );
 
   it("a rule's policy and deadline replace the module's, and the strictest rule of a request decides", async () => {
-    const { service } = await open({ deadlineMs: 5_000, onRedisError: 'allow', breaker: { failures: 1_000 } });
+    const { service } = await open({ deadlineMs: 5_000, onRedisError: 'allow' }, { failures: 1_000 });
     const rule = { name: 'own', limit: 1, ...minute, deadlineMs: 20 };
     proxy.blackhole();
     expect(await service.consume({ ...rule, onRedisError: 'deny' }, 's')).toMatchObject({ allowed: false });
@@ -103,7 +108,7 @@ describe('when Redis is slow or unavailable', () => {
   });
 
   it('an unavailable server: no check waits longer than the deadline, and nothing is sent later', async () => {
-    const { service, client } = await open({ deadlineMs: 30, breaker: { failures: 1_000 } });
+    const { service, client } = await open({ deadlineMs: 30 }, { failures: 1_000 });
     const rule = { name: 'away', limit: 5, ...minute };
     const patient = { ...rule, deadlineMs: 10_000 };
     expect(await service.consume(patient, 's')).toMatchObject({ source: 'redis' });
@@ -134,7 +139,7 @@ describe('when Redis is slow or unavailable', () => {
   });
 
   it('a refund, a reset and a block whose reply was lost take effect, and resolve after the resend', async () => {
-    const { service } = await open({ deadlineMs: 10_000, blockCache: false });
+    const { service } = await open({ deadlineMs: 10_000 }, { cachedRefusals: 0 });
     const log = { name: 'lost-log', limit: 3, ...minute, algorithm: 'sliding-log' as const };
     const [first] = [await service.consume(log, 's'), await service.consume(log, 's')];
     let cut = proxy.dropReply({ when: isEvalsha });
@@ -152,7 +157,7 @@ describe('when Redis is slow or unavailable', () => {
   });
 
   it('SCRIPT FLUSH during checks: none fails, and exactly the limit is allowed', async () => {
-    const { service } = await open({ deadlineMs: 10_000, blockCache: false });
+    const { service } = await open({ deadlineMs: 10_000 }, { cachedRefusals: 0 });
     const rule = { name: 'flushed', limit: 100, ...minute };
     const decisions = await Promise.all(
       Array.from({ length: 500 }, (_, i) => {
@@ -166,14 +171,22 @@ describe('when Redis is slow or unavailable', () => {
 
   it('a Redis user without permission for the commands: the policy decides, and the event has the reason', async () => {
     await admin.acl('SETUSER', 'poor', 'on', '>pw', '~*', '&*', '+@all', '-incrby', '-set');
-    const { service } = await open({ deadlineMs: 10_000, onRedisError: 'deny' }, { username: 'poor', password: 'pw' });
+    const { service } = await open(
+      { deadlineMs: 10_000, onRedisError: 'deny' },
+      {},
+      { username: 'poor', password: 'pw' },
+    );
     expect(await service.consume({ name: 'poor', limit: 1, ...minute }, 's')).toMatchObject({ reason: 'redis-error' });
     expect(String(failures[0]?.error)).toMatch(/user executing the script can't run this command/);
   });
 
   it('a Redis user without a command of the fixed window: the policy decides, and no hit is charged by two scripts', async () => {
     await admin.acl('SETUSER', 'older', 'on', '>pw', '~*', '&*', '+@all', '-pttl');
-    const { service } = await open({ deadlineMs: 10_000, onRedisError: 'deny' }, { username: 'older', password: 'pw' });
+    const { service } = await open(
+      { deadlineMs: 10_000, onRedisError: 'deny' },
+      {},
+      { username: 'older', password: 'pw' },
+    );
     const rule = { name: 'older', limit: 4, ...minute };
     expect(await service.consume(rule, 's')).toMatchObject({ allowed: true });
     expect(await service.consume(rule, 's')).toMatchObject({ reason: 'redis-error' });

@@ -19,7 +19,7 @@ const DAY_MS = 86_400_000;
 describe('state that another program has changed', () => {
   let bench: Bench;
   beforeAll(async () => {
-    bench = await openBench(standalone(), { blockCache: false });
+    bench = await openBench(standalone(), {}, { cachedRefusals: 0 });
   });
   afterAll(() => bench.close());
 

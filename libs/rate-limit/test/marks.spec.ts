@@ -6,7 +6,7 @@ const plain = (name: string, limit = 3) => ({ name, limit, windowMs });
 describe('a counter with a mark of block or reset', () => {
   let bench: Bench;
   beforeEach(async () => {
-    bench = await openBench(standalone(), { blockCache: false });
+    bench = await openBench(standalone(), {}, { cachedRefusals: 0 });
   });
   afterEach(() => bench.close());
 

@@ -140,7 +140,7 @@ describe('a block in memory', () => {
     const limiter = open();
     const escalating = blocking({
       blockMs: 100,
-      blockEscalation: { factor: 3, maxMs: 500, memoryMs: 2_000 },
+      maxBlockMs: 350,
       windowMs: 10,
     });
     const lengths: unknown[] = [];
@@ -149,11 +149,11 @@ describe('a block in memory', () => {
       lengths.push(refused?.retryMs);
       nowMs += Number(refused?.retryMs);
     }
-    nowMs += 1_999;
+    nowMs += 349;
     lengths.push(hit(limiter, 3, escalating)?.retryMs);
-    nowMs += 500 + 2_000;
+    nowMs += 350 + 350;
     lengths.push(hit(limiter, 3, escalating)?.retryMs);
-    expect(lengths).toEqual([100, 300, 500, 500, 500, 100]);
+    expect(lengths).toEqual([100, 200, 350, 350, 350, 100]);
   });
 
   it('by hand deletes the hits, and is remembered for the escalation', async () => {

@@ -48,7 +48,7 @@ const anyRule = fc
       name: `r${serial++}`,
       ...{ algorithm, windowMs, limit, blockMs, shadow },
       ...(algorithm === 'token-bucket' ? { burst } : {}),
-      ...(blockMs > 0 && escalates ? { blockEscalation: { maxMs: blockMs * 6, memoryMs: 2_000 } } : {}),
+      ...(blockMs > 0 && escalates ? { maxBlockMs: blockMs * 6 } : {}),
     }),
     freshAfterBlock: fresh && !shadow,
   }));

@@ -59,7 +59,7 @@ describe('the script that decides', () => {
     const checks = [
       check({ algorithm: 'token-bucket', burst: 7 }),
       check({ blockMs: 10, shadow: true }),
-      check({ blockMs: 10, blockEscalation: { factor: 3, maxMs: 40, memoryMs: 50 } }),
+      check({ blockMs: 10, maxBlockMs: 40 }),
     ];
     const fresh = {
       ...checks[1],
@@ -70,9 +70,9 @@ describe('the script that decides', () => {
       charge: 1,
       rules: [
         ...['token-bucket:5:1000:7::', '1'],
-        ...['fixed-window:5:1000:5:shadow:10:1:10:0', '1'],
-        ...['fixed-window:5:1000:5::10:3:40:50', '1'],
-        ...['fixed-window:5:1000:5:fresh:10:1:10:0', '1'],
+        ...['fixed-window:5:1000:5:shadow:10:10', '1'],
+        ...['fixed-window:5:1000:5::10:40', '1'],
+        ...['fixed-window:5:1000:5:fresh:10:10', '1'],
       ],
     });
     expect((registry.last.keys as unknown as { keys: string[] }).keys).toHaveLength(8);

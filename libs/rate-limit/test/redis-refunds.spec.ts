@@ -89,7 +89,7 @@ describe('a subject', () => {
     const { registry, limiter } = open();
     void limiter.block(check().rule, 'u', 70, 30);
     expect([registry.last.args, registry.last.options]).toEqual([{ blockMs: 70, memoryMs: 0 }, { deadlineMs: 30 }]);
-    void limiter.block(check({ blockMs: 1, blockEscalation: { maxMs: 5, memoryMs: 9 } }).rule, 'u', 70, 30);
+    void limiter.block(check({ blockMs: 1, maxBlockMs: 9 }).rule, 'u', 70, 30);
     expect(registry.last.args).toEqual({ blockMs: 70, memoryMs: 9 });
   });
 

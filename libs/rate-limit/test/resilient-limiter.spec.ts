@@ -24,9 +24,9 @@ const REFUSED: Verdicts = { allowed: false, rules: [verdict({ verdict: 1, used: 
 
 /** A limiter over a Redis that answers with `reply`, or fails with it. */
 function open(
-  options: Partial<{ onRedisError: string; deadlineMs: number; blockCache: boolean; failures: number }> = {},
+  options: Partial<{ onRedisError: string; deadlineMs: number; cachedRefusals: number; failures: number }> = {},
 ) {
-  const { onRedisError = 'allow', deadlineMs = 50, blockCache = true, failures = 2 } = options;
+  const { onRedisError = 'allow', deadlineMs = 50, cachedRefusals = 10_000, failures = 2 } = options;
   const state = { now: 1_000, reply: ALLOWED as Verdicts | Error, calls: [] as unknown[][] };
   const answer = async <T>(name: string, args: unknown[], value: T): Promise<T> => {
     state.calls.push([name, ...args]);
@@ -40,11 +40,12 @@ function open(
     reset: (...args: unknown[]) => answer('reset', args, true),
     block: (...args: unknown[]) => answer('block', args, undefined),
   };
-  const limiter = new ResilientLimiter(
-    redis,
-    { onRedisError, deadlineMs, blockCache, breaker: { failures, openMs: 500 } } as never,
-    { monotonicMs: () => state.now, wallUs: () => state.now * 1_000 },
-  );
+  const limiter = new ResilientLimiter(redis, { onRedisError, deadlineMs } as never, {
+    clocks: { monotonicMs: () => state.now, wallUs: () => state.now * 1_000 },
+    failures,
+    openMs: 500,
+    cachedRefusals,
+  });
   const count = (name: string): number => state.calls.filter(([called]) => called === name).length;
   return { state, limiter, count };
 }
@@ -105,7 +106,7 @@ describe('a refusal of Redis', () => {
   });
 
   it.each<[string, Parameters<typeof open>[0], Check, Verdicts]>([
-    ['the option is off', { blockCache: false }, check(), REFUSED],
+    ['no refusal is cached', { cachedRefusals: 0 }, check(), REFUSED],
     ['it was that of a shadow rule', {}, check({ shadow: true }), REFUSED],
     ['the rule did not refuse', {}, check(), { allowed: false, rules: [verdict()] }],
     ['the request was allowed', {}, check(), { allowed: true, rules: REFUSED.rules }],
@@ -215,7 +216,7 @@ describe('the circuit breaker', () => {
     const events = published.take() as [string, { error?: Error; state?: string }][];
     expect(events.filter(([name]) => name === 'breakerChanged')).toEqual([['breakerChanged', { state: 'opened' }]]);
     expect(events.filter(([name]) => name === 'redisFailed').at(-1)?.[1].error?.message).toBe(
-      'Redis was not called, because the circuit breaker is open: the last calls to Redis failed (options breaker.failures and breaker.openMs).',
+      'Redis was not called, because the circuit breaker is open: the last calls to Redis failed. One request a second tries it.',
     );
     state.now += 500;
     state.reply = ALLOWED;

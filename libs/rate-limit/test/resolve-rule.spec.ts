@@ -11,7 +11,7 @@ describe('a rule', () => {
   it('has defaults', () => {
     expect(resolve({})).toEqual({
       ...good,
-      ...{ algorithm: 'fixed-window', cost: 1, count: 'all', blockMs: 0, shadow: false },
+      ...{ algorithm: 'fixed-window', cost: 1, count: 'all', blockMs: 0, maxBlockMs: 0, shadow: false },
     });
   });
 
@@ -26,18 +26,22 @@ describe('a rule', () => {
         subject: () => 's',
         cost: () => 2,
       },
-      ...{ skip: () => false, count: 'failures', blockMs: 9, shadow: true, onRedisError: 'deny', deadlineMs: 4 },
+      ...{
+        skip: () => false,
+        count: 'failures',
+        blockMs: 9,
+        maxBlockMs: 9,
+        shadow: true,
+        onRedisError: 'deny',
+        deadlineMs: 4,
+      },
     };
     expect(resolve(rule)).toEqual(rule);
   });
 
   it('cannot be changed', () => {
-    const rule = resolve({ blockMs: 1, blockEscalation: { maxMs: 5 } });
-    expect([rule, rule.blockEscalation, named(rule, 'a')].map((one) => Object.isFrozen(one))).toEqual([
-      true,
-      true,
-      true,
-    ]);
+    const rule = resolve({});
+    expect([rule, named(rule, 'a')].map((one) => Object.isFrozen(one))).toEqual([true, true]);
   });
 
   it('may have a limit and a cost of functions, which are not compared', () => {
@@ -107,7 +111,7 @@ describe('a rule', () => {
     [
       ...['an option', { ttl: 1 }],
       'There is no option "ttl". Known: name, limit, windowMs, algorithm, burst, subject, cost, skip, count, blockMs, ' +
-        'blockEscalation, shadow, onRedisError, deadlineMs.',
+        'maxBlockMs, shadow, onRedisError, deadlineMs.',
     ] as [string, object, string],
   ])('is refused with its %s: %j', (_option, rule, message) => {
     expect(() => resolve(rule)).toThrow(message);
@@ -119,34 +123,24 @@ describe('a rule', () => {
   });
 });
 
-describe('the escalation of a block', () => {
-  const escalate = (blockEscalation: object, blockMs = 10): unknown =>
-    resolve({ blockMs, blockEscalation }).blockEscalation;
-
-  it('doubles by default, and is remembered as long as its longest block', () => {
-    expect(escalate({ maxMs: 50 })).toEqual({ factor: 2, maxMs: 50, memoryMs: 50 });
+describe('the longest block', () => {
+  it('is as long as the first one by default', () => {
+    expect([resolve({}), resolve({ blockMs: 10 })].map(({ maxBlockMs }) => maxBlockMs)).toEqual([0, 10]);
   });
 
-  it.each([
-    { factor: 2, maxMs: 10, memoryMs: 1 },
-    { factor: 100, maxMs: MAX_DURATION_MS, memoryMs: MAX_DURATION_MS },
-  ])('may be %j', (escalation) => {
-    expect(escalate(escalation)).toEqual(escalation);
+  it.each([10, 50, MAX_DURATION_MS])('may be %d', (maxBlockMs) => {
+    expect(resolve({ blockMs: 10, maxBlockMs }).maxBlockMs).toBe(maxBlockMs);
   });
 
-  it.each([
-    [{ maxMs: 50, factor: 1 }, 'blockEscalation.factor is 1. Expected an integer from 2 to 100.'],
-    [{ maxMs: 50, factor: 101 }, 'blockEscalation.factor is 101.'],
-    [{ maxMs: 9 }, 'blockEscalation.maxMs is 9. Expected an integer from 10 to 34560000000.'],
-    [{ maxMs: 50, memoryMs: 0 }, 'blockEscalation.memoryMs is 0. Expected an integer from 1 to 34560000000.'],
-    [{ maxMs: 50, max: 1 }, 'There is no option "max" in blockEscalation. Known: factor, maxMs, memoryMs.'],
-  ])('may not be %j', (escalation, message) => {
-    expect(() => escalate(escalation)).toThrow(message);
+  it('may not be shorter than the first', () => {
+    expect(() => resolve({ blockMs: 10, maxBlockMs: 9 })).toThrow(
+      'maxBlockMs is 9. Expected an integer from 10 to 34560000000.',
+    );
   });
 
   it('needs a block', () => {
-    expect(() => escalate({ maxMs: 50 }, 0)).toThrow(
-      'blockMs is 0, so blockEscalation has no effect. Set blockMs to at least 1, or remove blockEscalation.',
+    expect(() => resolve({ maxBlockMs: 50 })).toThrow(
+      'blockMs is 0, so maxBlockMs has no effect. Set blockMs to at least 1, or remove maxBlockMs.',
     );
   });
 });

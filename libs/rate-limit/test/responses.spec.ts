@@ -21,7 +21,7 @@ beforeEach(() => {
   // 18 s into a minute.
   nowUs = (Date.UTC(2026, 0, 1) + 18_000) * 1_000;
   const clocks = { monotonicMs: () => nowUs / 1_000, wallUs: () => nowUs };
-  service = serviceOf(new MemoryLimiter(() => nowUs, 100), resolveOptions({}), clocks);
+  service = serviceOf(new MemoryLimiter(() => nowUs, 100), resolveOptions({}), { clocks });
 });
 
 it.each<[string, Partial<RateLimitRule>, number, string]>([
@@ -58,8 +58,8 @@ it.each(['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] as con
   async (algorithm) => {
     const random = seeded(7);
     const clocks = { monotonicMs: () => nowUs / 1_000, wallUs: () => nowUs };
-    const uncached = resolveOptions({ blockCache: false });
-    service = serviceOf(new MemoryLimiter(() => nowUs, 100), uncached, clocks);
+    const settings = { clocks, cachedRefusals: 0 };
+    service = serviceOf(new MemoryLimiter(() => nowUs, 100), resolveOptions({}), settings);
     const rule = { name: 'a', limit: 9, windowMs: 10_000, algorithm };
     const remaining = async (): Promise<number> => (await service.peek(rule, 's')).rules[0]?.remaining ?? -1;
     for (let i = 0; i < 400; i++) {

@@ -99,7 +99,7 @@ describe('a process that stalls', () => {
 
   it('during a check of a blocked subject, which needs two scripts: Redis decides', async () => {
     const rule = { name: 'blocked', limit: LIMIT, windowMs: 600_000 };
-    const asking = await openBench(standalone({}, server.port), { deadlineMs: DEADLINE_MS, blockCache: false });
+    const asking = await openBench(standalone({}, server.port), { deadlineMs: DEADLINE_MS }, { cachedRefusals: 0 });
     try {
       await asking.service.block(rule, 'one', 600_000);
       await play(ROUNDS, async () => {

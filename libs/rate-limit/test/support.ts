@@ -6,7 +6,7 @@ import { standaloneClient } from '../../script-registry/test/support';
 import { sharedClusterNodes, uniquePrefix } from '../../../test/support/shared-servers';
 import type { Limiter } from '../src/limiter/limiter.port';
 import { RedisLimiter } from '../src/limiter/redis-limiter';
-import { ResilientLimiter, type Clocks } from '../src/limiter/resilient-limiter';
+import { ResilientLimiter, type LimiterSettings } from '../src/limiter/resilient-limiter';
 import { resolveOptions, type RateLimitModuleOptions, type ResolvedRateLimitOptions } from '../src/rate-limit.options';
 import { rateLimitScripts } from '../src/rate-limit.scripts';
 import { RateLimitService } from '../src/rate-limit.service';
@@ -41,14 +41,14 @@ export interface Bench {
 export async function openBench(
   client: Redis | Cluster,
   options: RateLimitModuleOptions = {},
-  clocks?: Clocks,
+  { tags, ...settings }: Partial<LimiterSettings> & { readonly tags?: number } = {},
 ): Promise<Bench> {
   const prefix = uniquePrefix();
   const registry = await openRegistry(client, prefix, rateLimitScripts);
   // The default deadline is too short for a busy machine.
   const resolved = resolveOptions({ deadlineMs: 10_000, ...options });
-  const limiter = new RedisLimiter(registry, resolved.tags);
-  const resilient = new ResilientLimiter(limiter, resolved, clocks);
+  const limiter = new RedisLimiter(registry, tags);
+  const resilient = new ResilientLimiter(limiter, resolved, settings);
   return {
     ...{ client, registry, limiter, resilient, prefix },
     service: new RateLimitService(resilient, resolved.rules),
@@ -71,8 +71,12 @@ export async function openRegistry(
 }
 
 /** Makes a service of a limiter. */
-export function serviceOf(limiter: Limiter, options: ResolvedRateLimitOptions, clocks?: Clocks): RateLimitService {
-  return new RateLimitService(new ResilientLimiter(limiter, options, clocks), options.rules);
+export function serviceOf(
+  limiter: Limiter,
+  options: ResolvedRateLimitOptions,
+  settings?: Partial<LimiterSettings>,
+): RateLimitService {
+  return new RateLimitService(new ResilientLimiter(limiter, options, settings), options.rules);
 }
 
 /** Returns a rule in the form that limiters take. */

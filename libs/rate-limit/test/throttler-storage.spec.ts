@@ -13,8 +13,8 @@ import { platforms, ThrottlerBench } from './throttler-bench';
 
 type Hit = (key: string) => ReturnType<ThrottlerStorage['increment']>;
 
-/** Every refusal is asked of Redis, unless a test is about those that are remembered. */
-const UNCACHED = { blockCache: false };
+/** Redis decides every refusal, unless a test is about cached ones. */
+const UNCACHED = { cachedRefusals: 0 };
 
 /** Lifetimes of all keys under a prefix, ms. */
 async function lifetimes(bench: Pick<Bench, 'client' | 'prefix'>): Promise<number[]> {
@@ -63,7 +63,7 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
   let bench: Bench;
   let storage: RateLimitThrottlerStorage;
   beforeEach(async () => {
-    bench = await openBench(connect(), UNCACHED);
+    bench = await openBench(connect(), {}, UNCACHED);
     storage = new RateLimitThrottlerStorage(bench.resilient, 'fixed-window');
   });
   afterEach(() => bench.close());
@@ -295,7 +295,6 @@ describe('options', () => {
     expect(() => resolveStorageOptions({ algorithm: 'leaky' as 'fixed-window' })).toThrow(
       /^RateLimitThrottlerStorageModule: algorithm is "leaky"\./,
     );
-    expect(() => resolveStorageOptions({ tags: 0 })).toThrow(/^RateLimitThrottlerStorageModule: tags is 0\./);
     expect(resolveStorageOptions({}).algorithm).toBe('fixed-window');
   });
 

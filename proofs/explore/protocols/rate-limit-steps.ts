@@ -59,7 +59,7 @@ function ruleOf({ algorithm, limit }: Settings): Check['rule'] {
     skip: undefined,
     count: 'failures',
     blockMs: 0,
-    blockEscalation: undefined,
+    maxBlockMs: 0,
     shadow: false,
     onRedisError: undefined,
     deadlineMs: undefined,

@@ -95,14 +95,10 @@ function outputOf({ allowed, source, rules: [rule] }: RateLimitDecision): Limite
 }
 
 function open({ connection }: BenchContext): Bench {
-  const options = resolveOptions({
-    onRedisError: 'deny',
-    deadlineMs: 250,
-    // Cached refusals and an open breaker are decisions without Redis.
-    blockCache: false,
-    breaker: { failures: 1_000_000, openMs: 1 },
-  });
-  const limiter = new ResilientLimiter(new RedisLimiter(connection.registry, options.tags), options);
+  const options = resolveOptions({ onRedisError: 'deny', deadlineMs: 250 });
+  // Cached refusals and an open breaker are decisions without Redis.
+  const settings = { failures: Infinity, cachedRefusals: 0 };
+  const limiter = new ResilientLimiter(new RedisLimiter(connection.registry), options, settings);
   const limits = new RateLimitService(limiter, options.rules);
   return {
     session: (plan, random) => new LimiterSession(limits, plan, random),

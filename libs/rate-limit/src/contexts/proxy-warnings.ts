@@ -47,7 +47,7 @@ export class ProxyWarnings {
   private warn(kind: keyof typeof FIX): void {
     if (this.logged.has(kind)) return;
     this.logged.add(kind);
-    this.logger.warn(`${FIX[kind]} Logged once. To turn these warnings off, set proxyWarnings: false.`);
+    this.logger.warn(`${FIX[kind]} Logged once.`);
   }
 }
 

@@ -127,8 +127,6 @@ export class RuleInRedis {
   }
 }
 
-function penaltyOf({ blockMs, blockEscalation }: NamedRule): string {
-  if (blockMs === 0) return '';
-  const { factor = 1, maxMs = blockMs, memoryMs = 0 } = blockEscalation ?? {};
-  return [blockMs, factor, maxMs, memoryMs].join(':');
+function penaltyOf({ blockMs, maxBlockMs }: NamedRule): string {
+  return blockMs === 0 ? '' : `${blockMs}:${maxBlockMs}`;
 }

@@ -98,6 +98,11 @@ export function neverPasses(check: Check): boolean {
   return check.cost > capacityOf(check);
 }
 
+/** Returns how long a rule remembers a block after its end, so that the next one is longer, ms; 0 if its blocks do not grow. */
+export function blockMemoryMs({ blockMs, maxBlockMs }: NamedRule): number {
+  return maxBlockMs > blockMs ? maxBlockMs : 0;
+}
+
 /** Returns true if the rule may refuse a request. A shadow rule only counts. */
 export function enforced(check: Check): boolean {
   return !check.rule.shadow;

@@ -3,6 +3,7 @@ import { memoryId } from './keys';
 import { chargeOf } from './charges';
 import { ALGORITHMS, type AlgorithmInput, type Look, type State } from './algorithms';
 import {
+  blockMemoryMs,
   capacityOf,
   enforced,
   type ChargedHits,
@@ -87,7 +88,7 @@ export class MemoryLimiter implements Limiter {
     const entry = this.entryOf(rule, subject);
     entry.state = undefined;
     entry.blockedUntilMs = Math.floor(this.nowUs() / 1_000) + blockMs;
-    entry.strikesUntilMs = entry.blockedUntilMs + (rule.blockEscalation?.memoryMs ?? 0);
+    entry.strikesUntilMs = entry.blockedUntilMs + blockMemoryMs(rule);
     return Promise.resolve();
   }
 
@@ -134,12 +135,11 @@ export class MemoryLimiter implements Limiter {
   }
 }
 
-function addStrike(entry: Entry, { blockMs, blockEscalation }: NamedRule, nowMs: number): void {
-  const { factor = 1, maxMs = blockMs, memoryMs = 0 } = blockEscalation ?? {};
+function addStrike(entry: Entry, rule: NamedRule, nowMs: number): void {
   if (entry.strikesUntilMs <= nowMs) entry.strikes = 0;
-  entry.blockedUntilMs = nowMs + Math.min(maxMs, blockMs * factor ** entry.strikes);
+  entry.blockedUntilMs = nowMs + Math.min(rule.maxBlockMs, rule.blockMs * 2 ** entry.strikes);
   entry.strikes += 1;
-  entry.strikesUntilMs = entry.blockedUntilMs + memoryMs;
+  entry.strikesUntilMs = entry.blockedUntilMs + blockMemoryMs(rule);
 }
 
 function inputOf(check: Check, nowUs: number): AlgorithmInput {

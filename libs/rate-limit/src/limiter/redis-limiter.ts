@@ -12,7 +12,16 @@ import {
 import type { NamedRule } from '../rules/rule';
 import { chargeOf, endOfCharged } from './charges';
 import { LimiterKeys } from './keys';
-import type { Budget, ChargedHits, Check, Limiter, Span, Verdict, Verdicts } from './limiter.port';
+import {
+  blockMemoryMs,
+  type Budget,
+  type ChargedHits,
+  type Check,
+  type Limiter,
+  type Span,
+  type Verdict,
+  type Verdicts,
+} from './limiter.port';
 
 const CLUSTER_TAGS = 32;
 
@@ -83,7 +92,7 @@ export class RedisLimiter implements Limiter {
 
   async block(rule: NamedRule, subject: string, blockMs: number, deadlineMs: number): Promise<void> {
     const keys = { state: this.keys.state(rule, subject), penalty: this.keys.penalty(rule, subject) };
-    const args = { blockMs, memoryMs: rule.blockEscalation?.memoryMs ?? 0 };
+    const args = { blockMs, memoryMs: blockMemoryMs(rule) };
     await this.registry.run(block, { keys, args }, { deadlineMs });
   }
 

@@ -17,10 +17,24 @@ export interface Clocks {
   wallUs(): number;
 }
 
-const SYSTEM_CLOCKS: Clocks = { monotonicMs: () => time.monotonicMs(), wallUs: () => time.nowMs() * 1_000 };
+/** Settings that are the same in every app. Only tests set their own. */
+export interface LimiterSettings {
+  readonly clocks: Clocks;
+  /** Failures in a row that open the circuit breaker. */
+  readonly failures: number;
+  /** Time after a failure in which no request calls Redis while the breaker is open, before one tries again, ms. */
+  readonly openMs: number;
+  /** Most refusals that a process caches. */
+  readonly cachedRefusals: number;
+}
 
-/** Maximum number of refusals that a process caches. */
-const CACHED_REFUSALS = 10_000;
+const SETTINGS: LimiterSettings = {
+  clocks: { monotonicMs: () => time.monotonicMs(), wallUs: () => time.nowMs() * 1_000 },
+  failures: 5,
+  openMs: 1_000,
+  cachedRefusals: 10_000,
+};
+
 /** Longest time for which a cached refusal is used, ms. */
 const CACHED_REFUSAL_MS = 5_000;
 /** Maximum number of pairs of rule and subject (the counted client or user) that a process counts without Redis. */
@@ -28,31 +42,28 @@ const LOCAL_SUBJECTS = 10_000;
 /** Minimum deadline of refund, reset and block, ms. RateLimitGuard waits for none of these calls. */
 const MIN_ADMIN_DEADLINE_MS = 1_000;
 
-export type ResilientLimiterOptions = Pick<
-  ResolvedRateLimitOptions,
-  'onRedisError' | 'deadlineMs' | 'breaker' | 'blockCache'
->;
+export type ResilientLimiterOptions = Pick<ResolvedRateLimitOptions, 'onRedisError' | 'deadlineMs'>;
 
 /**
  * Decides requests: by a cached refusal, else by Redis, and by the policy `onRedisError` if Redis fails or the breaker is
  * open.
  */
 export class ResilientLimiter {
+  private readonly clocks: Clocks;
   private readonly breaker: Breaker;
-  private readonly cache: BlockCache | undefined;
+  private readonly cache: BlockCache;
   private readonly local: MemoryLimiter;
 
   constructor(
     private readonly limiter: Limiter,
     private readonly options: ResilientLimiterOptions,
-    private readonly clocks: Clocks = SYSTEM_CLOCKS,
+    settings: Partial<LimiterSettings> = {},
   ) {
-    const { breaker, blockCache } = options;
+    const { clocks, failures, openMs, cachedRefusals } = { ...SETTINGS, ...settings };
+    this.clocks = clocks;
     const now = (): number => clocks.monotonicMs();
-    this.breaker = new Breaker(breaker.failures, breaker.openMs, now, (state) =>
-      events.breakerChanged.publish(() => ({ state })),
-    );
-    this.cache = blockCache ? new BlockCache(CACHED_REFUSALS, CACHED_REFUSAL_MS, now) : undefined;
+    this.breaker = new Breaker(failures, openMs, now, (state) => events.breakerChanged.publish(() => ({ state })));
+    this.cache = new BlockCache(cachedRefusals, CACHED_REFUSAL_MS, now);
     // Redis counts by the time of day, so this process does the same.
     this.local = new MemoryLimiter(() => clocks.wallUs(), LOCAL_SUBJECTS);
   }
@@ -65,7 +76,7 @@ export class ResilientLimiter {
    */
   decide(checks: readonly Check[], charge: boolean): Promise<Decision> {
     if (checks.length === 0) return Promise.resolve(Decision.without('none', true));
-    const cached = this.cache === undefined || this.cache.isEmpty ? undefined : this.cachedRefusal(checks, this.cache);
+    const cached = this.cache.isEmpty ? undefined : this.cachedRefusal(checks);
     if (cached !== undefined) return Promise.resolve(published(cached, checks, charge));
     if (!this.breaker.enter()) return Promise.resolve(this.withoutRedis(checks, charge, BREAKER_OPEN));
     let deadlineMs = Infinity;
@@ -75,7 +86,7 @@ export class ResilientLimiter {
     return this.limiter.consume(checks, charge, budget).then(
       (verdicts) => {
         this.breaker.succeeded();
-        if (!verdicts.allowed && this.cache) this.keepRefusals(checks, verdicts, calledAtMs, this.cache);
+        if (!verdicts.allowed) this.keepRefusals(checks, verdicts, calledAtMs);
         return published(new Decision('redis', checks, verdicts, charge), checks, charge);
       },
       (error: unknown) => this.failed(checks, charge, error),
@@ -98,7 +109,7 @@ export class ResilientLimiter {
       return given.reduce((sum, hits) => sum + hits, 0);
     } finally {
       // A cached refusal is removed after the refund, because another request may have cached one while the refund ran.
-      for (const { check } of charged) this.cache?.remove(check);
+      for (const { check } of charged) this.cache.remove(check);
     }
   }
 
@@ -109,7 +120,7 @@ export class ResilientLimiter {
       return await this.limiter.reset(rule, subject, this.adminDeadlineMs);
     } finally {
       // A cached refusal is removed after the reset, because another request may have cached one while the reset ran.
-      this.cache?.remove({ rule, subject });
+      this.cache.remove({ rule, subject });
     }
   }
 
@@ -119,7 +130,7 @@ export class ResilientLimiter {
     try {
       await this.limiter.block(rule, subject, blockMs, this.adminDeadlineMs);
     } finally {
-      this.cache?.remove({ rule, subject });
+      this.cache.remove({ rule, subject });
     }
   }
 
@@ -127,18 +138,18 @@ export class ResilientLimiter {
     return Math.max(MIN_ADMIN_DEADLINE_MS, this.options.deadlineMs);
   }
 
-  private cachedRefusal(checks: readonly Check[], cache: BlockCache): Decision | undefined {
+  private cachedRefusal(checks: readonly Check[]): Decision | undefined {
     for (const check of checks) {
-      const verdict = enforced(check) ? cache.find(check) : undefined;
+      const verdict = enforced(check) ? this.cache.find(check) : undefined;
       if (verdict) return new Decision('cache', [check], { allowed: false, rules: [verdict] }, false, false, checks);
     }
     return undefined;
   }
 
-  private keepRefusals(checks: readonly Check[], { rules }: Verdicts, calledAtMs: number, cache: BlockCache): void {
+  private keepRefusals(checks: readonly Check[], { rules }: Verdicts, calledAtMs: number): void {
     for (const [i, verdict] of rules.entries()) {
       const check = checks[i] as Check;
-      if (verdict.verdict > 0 && enforced(check)) cache.add(check, verdict, calledAtMs);
+      if (verdict.verdict > 0 && enforced(check)) this.cache.add(check, verdict, calledAtMs);
     }
   }
 
@@ -165,7 +176,7 @@ export class ResilientLimiter {
 }
 
 const BREAKER_OPEN = new Error(
-  'Redis was not called, because the circuit breaker is open: the last calls to Redis failed (options breaker.failures and breaker.openMs).',
+  'Redis was not called, because the circuit breaker is open: the last calls to Redis failed. One request a second tries it.',
 );
 
 /** Publishes the event of a decision, unless the call is a peek (`charge` is false). Returns the decision. */

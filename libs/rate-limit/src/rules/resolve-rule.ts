@@ -1,15 +1,8 @@
 import { Checks, shown, type KnownOptions } from '../../../internal/src';
-import type {
-  BlockEscalation,
-  NamedRule,
-  RateLimitAlgorithm,
-  RateLimitRule,
-  RedisErrorPolicy,
-  ResolvedRule,
-} from './rule';
+import type { NamedRule, RateLimitAlgorithm, RateLimitRule, RedisErrorPolicy, ResolvedRule } from './rule';
 
 const DAY_MS = 86_400_000;
-/** Maximum of `windowMs`, `blockMs` and of the durations of `blockEscalation`, ms. */
+/** Maximum of `windowMs`, `blockMs` and `maxBlockMs`, ms. */
 export const MAX_DURATION_MS = 400 * DAY_MS;
 /** Maximum of `limit`, `burst` and `cost`, hits. */
 export const MAX_HITS = 1_000_000_000;
@@ -35,36 +28,14 @@ const KNOWN: KnownOptions<RateLimitRule> = {
   skip: true,
   count: true,
   blockMs: true,
-  blockEscalation: true,
+  maxBlockMs: true,
   shadow: true,
   onRedisError: true,
   deadlineMs: true,
 };
-const KNOWN_OF_ESCALATION: KnownOptions<BlockEscalation> = { factor: true, maxMs: true, memoryMs: true };
 
 export function mostHits(algorithm: string): number {
   return algorithm === 'sliding-log' ? MAX_LOGGED_HITS : MAX_HITS;
-}
-
-function resolveEscalation(
-  checks: Checks,
-  blockMs: number,
-  escalation: BlockEscalation | undefined,
-): Required<BlockEscalation> | undefined {
-  if (escalation === undefined) return undefined;
-  checks.options('blockEscalation', escalation, KNOWN_OF_ESCALATION);
-  const inside = checks.in('blockEscalation');
-  if (blockMs === 0) {
-    throw checks.error(
-      'blockMs is 0, so blockEscalation has no effect. Set blockMs to at least 1, or remove blockEscalation.',
-    );
-  }
-  const { factor = 2, maxMs, memoryMs = maxMs } = escalation;
-  return Object.freeze({
-    factor: inside.integer('factor', factor, 2, 100),
-    maxMs: inside.integer('maxMs', maxMs, blockMs, MAX_DURATION_MS),
-    memoryMs: inside.integer('memoryMs', memoryMs, 1, MAX_DURATION_MS),
-  });
 }
 
 /**
@@ -76,7 +47,7 @@ function resolveEscalation(
 export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitService')): ResolvedRule {
   checks.options('', rule, KNOWN);
   const { name, limit, windowMs, algorithm = 'fixed-window', burst, subject, cost = 1, skip } = rule;
-  const { count = 'all', blockMs = 0, shadow = false, onRedisError, deadlineMs } = rule;
+  const { count = 'all', blockMs = 0, maxBlockMs = blockMs, shadow = false, onRedisError, deadlineMs } = rule;
   if (name !== undefined) checks.text('name', name, NAME, '1 to 64 letters, digits, ".", "_" or "-"');
   checks.choice('algorithm', algorithm, ALGORITHMS);
   if (typeof limit !== 'function') checks.integer('limit', limit, 0, mostHits(algorithm));
@@ -95,13 +66,16 @@ export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitS
   checks.optionalFn('skip', skip, 'of the ExecutionContext');
   checks.choice('count', count, ['all', 'failures', 'successes']);
   checks.integer('blockMs', blockMs, 0, MAX_DURATION_MS);
+  if (blockMs === 0 && maxBlockMs !== 0) {
+    throw checks.error('blockMs is 0, so maxBlockMs has no effect. Set blockMs to at least 1, or remove maxBlockMs.');
+  }
+  checks.integer('maxBlockMs', maxBlockMs, blockMs, MAX_DURATION_MS);
   checks.flag('shadow', shadow);
   if (onRedisError !== undefined) checks.choice('onRedisError', onRedisError, ON_REDIS_ERROR);
   if (deadlineMs !== undefined) checks.integer('deadlineMs', deadlineMs, 1, 60_000);
-  const blockEscalation = resolveEscalation(checks, blockMs, rule.blockEscalation);
   return Object.freeze({
     ...{ name, limit, windowMs, algorithm, burst, subject, cost, skip, count },
-    ...{ blockMs, blockEscalation, shadow, onRedisError, deadlineMs },
+    ...{ blockMs, maxBlockMs, shadow, onRedisError, deadlineMs },
   });
 }
 

@@ -63,17 +63,11 @@ export interface RateLimitRule {
   readonly count?: 'all' | 'failures' | 'successes';
   /** Length of the block that a refusal by this rule starts, ms; integer from 0 (no block) to 400 days. Default 0. */
   readonly blockMs?: number;
-  /** Makes repeated blocks longer. Default: each block lasts `blockMs`. */
-  readonly blockEscalation?: {
-    /** Factor by which each further block is longer than the previous one, up to `maxMs`; integer from 2 to 100. Default 2. */
-    readonly factor?: number;
-    /** Longest block, ms; integer from the rule's `blockMs` to 400 days. Required. */
-    readonly maxMs: number;
-    /**
-     * Time after the end of a block for which it makes the next block longer, ms; integer from 1 to 400 days. Default `maxMs`.
-     */
-    readonly memoryMs?: number;
-  };
+  /**
+   * Length of the longest block, ms; integer from `blockMs` to 400 days. Each further block of a subject lasts twice as long as the
+   * one before, up to this length, until the subject had no block for this time. Default `blockMs`: all blocks are as long.
+   */
+  readonly maxBlockMs?: number;
   /**
    * True: the rule counts and publishes events as other rules do, but does not refuse. Requests that another rule refuses are
    * not counted. The rule's `deadlineMs` applies to the request as that of any rule. Default false.
@@ -91,8 +85,6 @@ export interface RateLimitRule {
   readonly deadlineMs?: number;
 }
 
-export type BlockEscalation = NonNullable<RateLimitRule['blockEscalation']>;
-
 /** Checked rule. Defaults are filled in, except where a field says what undefined means. If `name` is undefined, the rule gets the name of its route later, or is refused. */
 export interface ResolvedRule {
   readonly name: string | undefined;
@@ -107,7 +99,7 @@ export interface ResolvedRule {
   readonly skip: RateLimitRule['skip'];
   readonly count: 'all' | 'failures' | 'successes';
   readonly blockMs: number;
-  readonly blockEscalation: Required<BlockEscalation> | undefined;
+  readonly maxBlockMs: number;
   readonly shadow: boolean;
   /** Undefined: the module's `onRedisError` applies. */
   readonly onRedisError: RedisErrorPolicy | undefined;

@@ -10,7 +10,7 @@ ARGV[2..]  rules  list(str)  per rule two: its parameters, then the hits to char
   <algorithm>:<limit, hits a window>:<window ms>:<capacity>:<mode>:<penalty>
   capacity   the burst of token-bucket, else the limit; 0 if the limit is 0
   mode       '' | shadow: never refuses | fresh: a penalty deletes the state
-  penalty    '' without blocks, or <ms of the first block>:<factor>:<ms of the longest block>:<memory of strikes, ms>
+  penalty    '' without blocks, or <ms of the first block>:<ms of the longest block>; each block lasts twice as long as the one before
 
 Returns {allowed, atUs, decisions}
   allowed    1, or 0 if a rule other than a shadow rule refuses the request

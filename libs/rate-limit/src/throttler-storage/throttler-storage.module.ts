@@ -27,7 +27,7 @@ const StorageModuleBase = defineLuanestModule<
         provide: RateLimitThrottlerStorage,
         inject: [getScriptRegistryToken(registry), token],
         useFactory: (scripts: ScriptRegistry, { algorithm, limiter }: ResolvedThrottlerStorageOptions) => {
-          const resilient = new ResilientLimiter(new RedisLimiter(scripts, limiter.tags), limiter);
+          const resilient = new ResilientLimiter(new RedisLimiter(scripts), limiter);
           return new RateLimitThrottlerStorage(resilient, algorithm);
         },
       },

@@ -6,7 +6,7 @@ import type { RateLimitAlgorithm } from '../rules/rule';
 /** Options of RateLimitThrottlerStorageModule. All except `algorithm` mean the same as in RateLimitModule. */
 export interface RateLimitThrottlerStorageModuleOptions extends Pick<
   RateLimitModuleOptions,
-  'onRedisError' | 'deadlineMs' | 'breaker' | 'blockCache' | 'tags'
+  'onRedisError' | 'deadlineMs'
 > {
   /**
    * Algorithm of all throttlers. Default `fixed-window`. With another one, set `blockDuration: 0` in the throttlers: by default
@@ -24,9 +24,6 @@ const KNOWN: KnownOptions<RateLimitThrottlerStorageModuleOptions> = {
   algorithm: true,
   onRedisError: true,
   deadlineMs: true,
-  breaker: true,
-  blockCache: true,
-  tags: true,
 };
 
 /**
@@ -39,9 +36,9 @@ export function resolveStorageOptions(
 ): ResolvedThrottlerStorageOptions {
   const checks = new Checks('RateLimitThrottlerStorageModule');
   checks.options('', options, KNOWN);
-  const { algorithm = 'fixed-window', onRedisError, deadlineMs, breaker, blockCache, tags } = options;
+  const { algorithm = 'fixed-window', onRedisError, deadlineMs } = options;
   return Object.freeze({
     algorithm: checks.choice('algorithm', algorithm, ALGORITHMS),
-    limiter: resolveOptions({ onRedisError, deadlineMs, breaker, blockCache, tags }, checks),
+    limiter: resolveOptions({ onRedisError, deadlineMs }, checks),
   });
 }

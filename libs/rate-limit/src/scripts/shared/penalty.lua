@@ -11,7 +11,7 @@ local function apply_penalty(rule, key, penalty_key, penalty, due)
     keep_ttl(penalty_key, math.max(until_ms, now_ms) + rule.memory_ms)
     return until_ms
   end
-  until_ms = now_ms + math.min(rule.most_ms, rule.block_ms * rule.factor ^ strikes)
+  until_ms = now_ms + math.min(rule.most_ms, rule.block_ms * 2 ^ strikes)
   redis.call('SET', penalty_key, string.format('%.0f:%d', until_ms, strikes + 1), 'PXAT', until_ms + rule.memory_ms)
   if rule.fresh then redis.call('DEL', key) end
   return until_ms

@@ -23,11 +23,13 @@ local function parse_rule(text)
   if rules[text] then return rules[text] end
   local name, limit, window_ms, capacity, mode, penalty =
     string.match(text, '^([%l-]+):(%d+):(%d+):(%d+):(%l*):([%d:]*)$')
-  local block_ms, factor, most_ms, memory_ms = string.match(penalty, '^(%d+):(%d+):(%d+):(%d+)$')
+  local block_ms, most_ms = string.match(penalty, '^(%d+):(%d+)$')
+  block_ms, most_ms = tonumber(block_ms), tonumber(most_ms)
+  -- Blocks that do not grow are not remembered. A rule without blocks forgets none: rules that share its name may have some.
+  local memory_ms = not block_ms and LONGEST_MS or most_ms > block_ms and most_ms or 0
   rules[text] = {
     algorithm = algorithms[name], limit = tonumber(limit), window_ms = tonumber(window_ms), capacity = tonumber(capacity),
-    enforced = mode ~= 'shadow', fresh = mode == 'fresh', block_ms = tonumber(block_ms), factor = tonumber(factor),
-    most_ms = tonumber(most_ms), memory_ms = tonumber(memory_ms) or LONGEST_MS,
+    enforced = mode ~= 'shadow', fresh = mode == 'fresh', block_ms = block_ms, most_ms = most_ms, memory_ms = memory_ms,
   }
   return rules[text]
 end
