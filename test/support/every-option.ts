@@ -137,7 +137,6 @@ export const libs: readonly Lib[] = [
         preloadTimeoutMs: 5_000,
         deadlineMs: 1_000,
         grouping: false,
-        maxCallsInFlight: 2,
       } satisfies Required<Omit<ScriptRegistryModuleOptions, 'source' | 'url' | 'connection'>>;
     },
     nested: [

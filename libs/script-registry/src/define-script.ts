@@ -21,7 +21,6 @@ type FittingReply<Raw, B> =
 const NAME = /^[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)+$/;
 const FLAGS: readonly string[] = ['no-writes', 'allow-oom', 'allow-stale'];
 const DEFAULT_MAX_CALLS = 128;
-const DEFAULT_MAX_CHARS = 65_536;
 
 function refuse(name: string, problem: string): never {
   throw new InvalidScriptError(`defineScript(${shown(name)}): ${problem}`);
@@ -97,13 +96,11 @@ function checkParameters(name: string, keys: readonly string[], args: ArgSpecs):
 
 function resolveGroup(name: string, group: GroupOptions | false | undefined): ScriptDefinition['group'] {
   if (group === false) return false;
-  const bounds = { maxCalls: group?.maxCalls ?? DEFAULT_MAX_CALLS, maxChars: group?.maxChars ?? DEFAULT_MAX_CHARS };
-  for (const [bound, value] of Object.entries(bounds)) {
-    if (!Number.isSafeInteger(value) || value < 1) {
-      refuse(name, `group.${bound} is ${shown(value)}. Expected an integer from 1 to 2^53 - 1, or group: false.`);
-    }
+  const maxCalls = group?.maxCalls ?? DEFAULT_MAX_CALLS;
+  if (!Number.isSafeInteger(maxCalls) || maxCalls < 1) {
+    refuse(name, `group.maxCalls is ${shown(maxCalls)}. Expected an integer from 1 to 2^53 - 1, or group: false.`);
   }
-  return { ...bounds, source: group?.source };
+  return { maxCalls, source: group?.source };
 }
 
 /**

@@ -7,8 +7,6 @@ export type ScriptFlag = 'no-writes' | 'allow-oom' | 'allow-stale';
 export interface GroupOptions {
   /** Most calls in a group; integer >= 1. Default 128. Choose a small number if a call's work grows with its arguments. */
   readonly maxCalls?: number;
-  /** Most characters of keys and arguments in a group; integer >= 1. A larger call is sent alone. Default 65,536. */
-  readonly maxChars?: number;
   /**
    * Lua for groups that does the same as `source`, at a lower cost for many calls. It may end in a section that begins with the line
    * `-- @finish`: Lua that runs after all calls of a group, for a write that several calls can make together. It runs once with
@@ -77,7 +75,7 @@ export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
    * full.
    */
   readonly flags?: readonly ScriptFlag[];
-  /** How calls share a command, or false to send each call alone. Default: up to 128 calls, 65,536 characters. */
+  /** How calls share a command, or false to send each call alone. Default: up to 128 calls. */
   readonly group?: GroupOptions | false;
 }
 

@@ -53,12 +53,6 @@ export interface ScriptRegistryModuleOptions {
    * `KEYS[n]` need it. Scripts that loop over KEYS, such as several of rate-limit, do not run there. Default true.
    */
   readonly grouping?: boolean;
-  /**
-   * With this many calls of one script in flight (on a Cluster: of one script and slot), further calls wait; integer >= 1.
-   * Default 4,096. One group may exceed it. Calls of `runAndWait` with the same wait have one group in flight instead. Calls that
-   * wait until their deadline were not sent, while calls in flight may have run.
-   */
-  readonly maxCallsInFlight?: number;
 }
 
 export interface ResolvedScriptRegistryOptions
@@ -77,7 +71,6 @@ const KNOWN: KnownOptions<ScriptRegistryModuleOptions> = {
   preloadTimeoutMs: true,
   deadlineMs: true,
   grouping: true,
-  maxCallsInFlight: true,
 };
 const KNOWN_OF_SOURCE: KnownOptions<RedisSource> = { module: true, namespace: true };
 
@@ -133,6 +126,5 @@ export function resolveOptions(options: ScriptRegistryModuleOptions): ResolvedSc
     preloadTimeoutMs: checks.integer('preloadTimeoutMs', options.preloadTimeoutMs ?? 10_000, 1),
     deadlineMs: checks.integer('deadlineMs', options.deadlineMs ?? 5_000, 1),
     grouping: checks.flag('grouping', options.grouping ?? true),
-    maxCallsInFlight: checks.integer('maxCallsInFlight', options.maxCallsInFlight ?? 4_096, 1, Number.MAX_SAFE_INTEGER),
   });
 }

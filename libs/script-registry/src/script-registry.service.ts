@@ -6,7 +6,7 @@ import { expiryError } from './pipe/settle';
 import { Deadlines } from './pipe/deadlines';
 import type { Lane } from './pipe/lane';
 import { ScriptCodec } from './pipe/script-codec';
-import { ScriptPipe, type PipeContext } from './pipe/script-pipe';
+import { MAX_CALLS_IN_FLIGHT, ScriptPipe, type PipeContext } from './pipe/script-pipe';
 import { KeySpace } from './key-space';
 import { events, withCallEvents } from './script-registry.events';
 import { Preload } from './preload';
@@ -62,7 +62,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       registry: name,
       connection,
       loader: this.loader,
-      maxCallsInFlight: options.maxCallsInFlight,
+      maxCallsInFlight: MAX_CALLS_IN_FLIGHT,
       busy: this.busy,
       held: () => {
         this.deadlines.hold();

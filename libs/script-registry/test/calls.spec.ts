@@ -59,29 +59,33 @@ describe('calls of one script', () => {
   });
 
   it('go each alone without grouping, with `maxCalls` 1, and if they are too large', async () => {
-    for (const setup of [{ grouping: false }, { maxCalls: 1 }, { maxChars: 1 }]) {
+    for (const [setup, more, loads] of [
+      [{ grouping: false }, '', 1],
+      [{ maxCalls: 1 }, '', 1],
+      [{}, 'x'.repeat(70_000), 2],
+    ] as const) {
       const { calls, sent, a } = await openFake(setup);
-      calls('abcdef');
+      calls('abcdef', { more: [more] });
       await nextTurn();
       expect(sent()).toEqual([...'abcdef']);
-      expect(a.loads).toHaveLength('maxChars' in setup ? 2 : 1);
+      expect(a.loads).toHaveLength(loads);
     }
   });
 
   it.each([
-    ['so many calls', { maxCalls: 3 }, 'efgh', ['efg', 'h']],
-    ['so many characters', { maxChars: 6 }, 'efgh', ['efg', 'h']],
-  ])('leave as soon as a group has %s', async (_, setup, texts, groups) => {
+    ['so many calls', { maxCalls: 3 }, 0, ['efg', 'h']],
+    ['so many characters', {}, 21_900, ['ef', 'g', 'h']],
+  ])('leave as soon as a group has %s', async (_, setup, chars, groups) => {
     const { few, calls, sent } = await openFake(setup);
     few();
-    calls(texts);
-    expect(sent().slice(FEW)).toEqual(groups.slice(0, 1));
+    calls('efgh', { more: ['x'.repeat(chars)] });
+    expect(sent().slice(FEW)).toEqual(groups.slice(0, -1));
     await nextTurn();
     expect(sent().slice(FEW)).toEqual(groups);
   });
 
   it('share a group only up to 4,096 keys and arguments', async () => {
-    const { few, call, sent } = await openFake({ maxChars: 100_000 });
+    const { few, call, sent } = await openFake();
     few();
     for (const text of 'efgh') call(text, { more: Array<string>(1_500).fill('') });
     await nextTurn();
@@ -273,9 +277,9 @@ describe('calls that end early', () => {
   });
 
   it('leave the memory, and no longer count for the size of a group', async () => {
-    const { connection, call, calls, busy, sent, a } = await openFake({ maxChars: 10 });
+    const { connection, call, calls, busy, sent, a } = await openFake();
     connection.nodeFor = () => undefined;
-    const expired = [...'abcde'].map((text) => call(text, { deadlineMs: 20 }));
+    const expired = [...'abcde'].map((text) => call(text, { deadlineMs: 20, more: ['x'.repeat(20_000)] }));
     const queueOf = (): unknown => [...busy].map((lane) => (lane as unknown as { queue: unknown[] }).queue.length);
     expect(queueOf()).toEqual([5]);
     await Promise.all(expired.map(({ done }) => done));

@@ -88,7 +88,7 @@ describe('defineScript', () => {
 
   it('is frozen, and has defaults', () => {
     const script = defineScript(base);
-    expect(script).toMatchObject({ replyBytes: false, flags: [], group: { maxCalls: 128, maxChars: 65_536 } });
+    expect(script).toMatchObject({ replyBytes: false, flags: [], group: { maxCalls: 128 } });
     expect(Object.isFrozen(script)).toBe(true);
   });
 
@@ -104,7 +104,7 @@ describe('defineScript', () => {
     ]) {
       expect(of(change)).not.toBe(of({}));
     }
-    expect(of({ group: { maxCalls: 3, maxChars: 9 }, reply: () => 5 })).toBe(of({}));
+    expect(of({ group: { maxCalls: 3 }, reply: () => 5 })).toBe(of({}));
   });
 });
 
@@ -172,7 +172,6 @@ describe('options', () => {
     [{ prefix: 'a{' }, /prefix.*braces/],
     [{ prefix: 'x'.repeat(1_025) }, /prefix.*1 to 1024 characters/],
     [{ prefix: '\ud800' }, /prefix.*well-formed/],
-    [{ maxCallsInFlight: 0 }, /maxCallsInFlight/],
     [{ grouping: 'yes' }, /grouping/],
     [{ dead: 1 }, /^ScriptRegistryModule: There is no option "dead"\. Known: url, /],
     [{ source: { module: 'sentinel' } }, /source\.module/],

@@ -58,19 +58,19 @@ describe('a call is encoded', () => {
   });
 
   it.each([
-    ['by default', columns, true, [128, 65_536, 2]],
-    ['without grouping', columns, false, [1, 65_536, 1]],
-    ['with `group: false`', { ...columns, group: false }, true, [1, 1, 1]],
-    ['with `maxCalls: 1`', { ...columns, group: { maxCalls: 1, maxChars: 9, source: undefined } }, true, [1, 9, 1]],
-    ['if its Lua reads `...`', { ...columns, source: 'return { ... }' }, true, [1, 65_536, 1]],
-    ['if its Lua uses random numbers', { ...columns, source: 'return math.random(9)' }, true, [1, 65_536, 1]],
-    ['if its Lua changes the protocol', { ...columns, source: 'redis.setresp(3)' }, true, [1, 65_536, 1]],
-    ['if its Lua changes replication', { ...columns, source: 'redis.set_repl(1)' }, true, [1, 65_536, 1]],
-    ['if its Lua changes an environment', { ...columns, source: 'setfenv(1, {})' }, true, [1, 65_536, 1]],
-    ['if a name only contains such a word', { ...columns, source: 'return randomly' }, true, [128, 65_536, 2]],
-  ])('for groups of so many calls and characters %s', (_, definition, grouping, expected) => {
-    const { maxCalls, maxChars, forms } = new ScriptCodec(definition as AnyScript, grouping);
-    expect([maxCalls, maxChars, forms.length]).toEqual(expected);
+    ['by default', columns, true, [128, 2]],
+    ['without grouping', columns, false, [1, 1]],
+    ['with `group: false`', { ...columns, group: false }, true, [1, 1]],
+    ['with `maxCalls: 1`', { ...columns, group: { maxCalls: 1, source: undefined } }, true, [1, 1]],
+    ['if its Lua reads `...`', { ...columns, source: 'return { ... }' }, true, [1, 1]],
+    ['if its Lua uses random numbers', { ...columns, source: 'return math.random(9)' }, true, [1, 1]],
+    ['if its Lua changes the protocol', { ...columns, source: 'redis.setresp(3)' }, true, [1, 1]],
+    ['if its Lua changes replication', { ...columns, source: 'redis.set_repl(1)' }, true, [1, 1]],
+    ['if its Lua changes an environment', { ...columns, source: 'setfenv(1, {})' }, true, [1, 1]],
+    ['if a name only contains such a word', { ...columns, source: 'return randomly' }, true, [128, 2]],
+  ])('for groups of so many calls %s', (_, definition, grouping, expected) => {
+    const { maxCalls, forms } = new ScriptCodec(definition as AnyScript, grouping);
+    expect([maxCalls, forms.length]).toEqual(expected);
   });
 });
 

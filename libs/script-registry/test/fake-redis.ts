@@ -1,3 +1,4 @@
+import { limitCallsInFlight } from './support';
 import { createHash } from 'node:crypto';
 import { defineScript, list, ScriptRegistry, str, type RunAndWaitOptions } from 'luanest/script-registry';
 import {
@@ -160,7 +161,6 @@ export function outcomeOf({ settled: [outcome] }: Made): unknown {
 
 interface Setup {
   readonly maxCalls?: number;
-  readonly maxChars?: number;
   readonly maxCallsInFlight?: number;
   readonly deadlineMs?: number;
   readonly grouping?: boolean;
@@ -175,9 +175,15 @@ afterEach(() => {
 
 /** A ScriptRegistry without Redis, and its script. `a` is its first node. */
 export async function openFake(setup: Setup = {}) {
-  const { maxCalls = 128, maxChars = 1_000, clustered = false, reply = (raw: unknown) => raw, ...options } = setup;
+  const {
+    maxCalls = 128,
+    maxCallsInFlight = 4_096,
+    clustered = false,
+    reply = (raw: unknown) => raw,
+    ...options
+  } = setup;
   const script = defineScript({
-    ...{ name: 'test.any', keys: ['any'], args: { text: str, more: list(str) }, group: { maxCalls, maxChars } },
+    ...{ name: 'test.any', keys: ['any'], args: { text: str, more: list(str) }, group: { maxCalls } },
     source: 'return { KEYS[1], ARGV[1] }',
     reply,
   });
@@ -185,6 +191,7 @@ export async function openFake(setup: Setup = {}) {
   connection.clustered = clustered;
   const registry = new ScriptRegistry('main', connection, resolveOptions({ deadlineMs: 60_000, ...options }));
   opened.push(registry);
+  limitCallsInFlight(registry, maxCallsInFlight);
   registry.register([script]);
   await registry.onModuleInit();
   const [a] = connection.all as [FakeNode];

@@ -15,7 +15,7 @@ import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from '
 import { CommandWatcher } from '../../../test/support/command-watcher';
 import { processWarnings } from '../../../test/support/process-warnings';
 import { eventually } from '../../../test/support/wait';
-import { append, countOnce, openRegistry, quiet, shapes } from './support';
+import { append, countOnce, limitCallsInFlight, openRegistry, quiet, shapes } from './support';
 
 const isEvalsha = (request: string): boolean => /evalsha/i.test(request);
 const keys = { counter: '{f}:counter', tokens: '{f}:tokens' };
@@ -87,7 +87,8 @@ describe('faults between a registry and one server', () => {
   it('a blackhole: calls that left end as unknown outcome at the deadline, the others as not sent', async () => {
     const [registry] = await open();
     const client2 = quiet(new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => 20 }));
-    const small = await openRegistry(client2, { preload: 'required', maxCallsInFlight: 1 });
+    const small = await openRegistry(client2, { preload: 'required' });
+    limitCallsInFlight(small, 1);
     closing.push(() => (small.close(), client2.disconnect()));
     proxy.blackhole();
     const started = performance.now();
@@ -365,7 +366,7 @@ describe('faults between a registry and one server', () => {
       args: { entry: str },
       source: append.source,
       reply: (n: number) => n,
-      group: { maxCalls: 10, maxChars: 1_000 },
+      group: { maxCalls: 10 },
     });
     const [registry] = await open({}, server.port);
     registry.register([bounded]);
@@ -377,10 +378,10 @@ describe('faults between a registry and one server', () => {
     await Promise.all(Array.from({ length: 100 }, () => run('x')));
     expect(Math.max(...calls)).toBe(10);
     calls.length = 0;
-    await Promise.all(Array.from({ length: 50 }, () => run('x'.repeat(400))));
+    await Promise.all(Array.from({ length: 50 }, () => run('x'.repeat(26_000))));
     expect(Math.max(...calls)).toBe(2);
     calls.length = 0;
-    await Promise.all(Array.from({ length: 5 }, () => run('x'.repeat(5_000))));
+    await Promise.all(Array.from({ length: 5 }, () => run('x'.repeat(70_000))));
     expect(calls).toEqual([1, 1, 1, 1, 1]);
     unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
   });

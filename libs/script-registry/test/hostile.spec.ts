@@ -14,7 +14,7 @@ import {
 import { oneLine, shown } from '../../internal/src';
 import { hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
-import { limiter, openRegistry, quiet, standaloneClient } from './support';
+import { limitCallsInFlight, limiter, openRegistry, quiet, standaloneClient } from './support';
 
 class AnyError extends LuanestError {
   readonly code = 'ANY';
@@ -104,7 +104,8 @@ it('a reply function may throw anything: each call is REPLY_DECODE, and those be
     },
   });
   const client = standaloneClient();
-  const registry = await openRegistry(client, { maxCallsInFlight: 1 }, [thrower]);
+  const registry = await openRegistry(client, {}, [thrower]);
+  limitCallsInFlight(registry, 1);
   const run = (which: number): Promise<string> =>
     registry.run(thrower, { keys: { any: uniquePrefix() }, args: { which } });
   try {

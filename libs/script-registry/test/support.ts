@@ -195,3 +195,8 @@ export function quiet<T extends Redis | Cluster>(client: T): T {
   client.on('error', () => undefined);
   return client;
 }
+
+/** Makes the lanes of a registry, from now on, hold calls back with this many in flight. */
+export function limitCallsInFlight(registry: ScriptRegistry, calls: number): void {
+  (registry as unknown as { context: { maxCallsInFlight: number } }).context.maxCallsInFlight = calls;
+}

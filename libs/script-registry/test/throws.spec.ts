@@ -4,7 +4,7 @@ import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-serve
 import { Call } from '../src/pipe/call';
 import { ScriptCodec } from '../src/pipe/script-codec';
 import { ScriptLoader } from '../src/script-loader';
-import { countOnce, openRegistry, quiet } from './support';
+import { countOnce, limitCallsInFlight, openRegistry, quiet } from './support';
 
 // Nothing in the registry should throw while it sends a group. If something does, the callers must not wait for it until their
 // deadlines, and the lane must not count the group as in flight for ever.
@@ -17,8 +17,9 @@ describe('a throw inside the sending of a group', () => {
   beforeEach(async () => {
     client = quiet(new Redis(sharedRedisUrl()));
     // One call in flight: a group that is never forgotten blocks all later ones.
-    const options = { preload: 'required', maxCallsInFlight: 1, deadlineMs: 60_000, prefix: uniquePrefix() } as const;
+    const options = { preload: 'required', deadlineMs: 60_000, prefix: uniquePrefix() } as const;
     registry = await openRegistry(client, options);
+    limitCallsInFlight(registry, 1);
     unhandled.length = 0;
     process.on('unhandledRejection', note);
   });

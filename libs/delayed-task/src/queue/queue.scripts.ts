@@ -26,7 +26,7 @@ export const scheduleTasks = defineScript({
   ...scheduleLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
   args: { conflict: str, operationMs: int, tasks: list(str) },
-  group: { maxCalls: 64, maxChars: 16_384 },
+  group: { maxCalls: 64 },
   reply: (codes: number[]) => {
     const answers: { status: 'scheduled' | 'replaced' | 'kept'; runAtMs: number }[] = [];
     for (let i = 0; i + 1 < codes.length; i += 2) {
@@ -42,7 +42,7 @@ export const scheduleTask = defineScript({
   ...scheduleOneLua,
   keys: ['due', 'tasks', 'waits', 'operation'],
   args: { id: str, when: str, record: str, operationMs: int },
-  group: { maxCalls: 64, maxChars: 16_384 },
+  group: { maxCalls: 64 },
   reply: (runAtMs: number) => runAtMs,
 });
 

@@ -21,6 +21,9 @@ const FEW = 2;
  */
 const CROWDED_GROUPS_IN_FLIGHT = 4;
 
+/** Most characters of the keys and arguments in a group of several calls. A larger call goes alone. */
+const MAX_CHARS = 65_536;
+
 /** Most keys and arguments in a group of several calls, so that scripts with lists do not block Redis for longer than others. */
 const MAX_WORDS = 4_096;
 
@@ -130,7 +133,7 @@ export class Lane implements CallSender {
   }
 
   private get full(): boolean {
-    return this.queue.length >= this.host.pace.calls || this.queuedChars >= this.host.codec.maxChars;
+    return this.queue.length >= this.host.pace.calls || this.queuedChars >= MAX_CHARS;
   }
 
   /** True if a group that is not full waits for the next reply. */
@@ -150,7 +153,6 @@ export class Lane implements CallSender {
 
   /** Takes the first calls of the queue that may share a group. Drops calls that were rejected while they waited. */
   private take(most: number): Call[] {
-    const { maxChars } = this.host.codec;
     const calls: Call[] = [];
     let [at, chars, words] = [0, 0, 0];
     for (; at < this.queue.length && calls.length < most; at++) {
@@ -159,7 +161,7 @@ export class Lane implements CallSender {
       const first = calls[0] ?? call;
       const fits = first.words.length === call.words.length && first.keyCount === call.keyCount;
       words += call.words.length;
-      if (calls.length > 0 && (!fits || chars + call.chars > maxChars || words > MAX_WORDS)) break;
+      if (calls.length > 0 && (!fits || chars + call.chars > MAX_CHARS || words > MAX_WORDS)) break;
       chars += call.chars;
       calls.push(call);
     }

@@ -32,8 +32,6 @@ export class ScriptCodec {
   readonly group: LoadableScript | undefined;
   /** Most calls in a group; 1 if calls are sent alone. */
   readonly maxCalls: number;
-  /** Most characters in a group. */
-  readonly maxChars: number;
   private readonly fixedKeys: readonly string[];
   private readonly keyList: string | undefined;
   private readonly fixedArgs: readonly FixedArg[];
@@ -52,7 +50,6 @@ export class ScriptCodec {
     this.lone = loneForm(definition);
     this.group = grouping ? groupForm(definition) : undefined;
     this.maxCalls = this.group !== undefined && group !== false ? group.maxCalls : 1;
-    this.maxChars = group === false ? 1 : group.maxChars;
     const args = Object.entries(definition.args as Record<string, ArgType<unknown> | ListType<unknown>>);
     const lastKey = keys.at(-1);
     const lastArg = args.at(-1);

@@ -7,6 +7,12 @@ import { GroupPace } from './pace';
 import { Recovery, type RecoveryHost } from './recovery';
 import type { ScriptCodec } from './script-codec';
 
+/**
+ * With this many calls of one script in flight (on a Cluster: of one script and slot), further calls wait. One group may exceed it.
+ * Calls that wait until their deadline were not sent, while calls in flight may have run.
+ */
+export const MAX_CALLS_IN_FLIGHT = 4_096;
+
 /** Parts of a ScriptRegistry that the pipes of all its scripts share. */
 export interface PipeContext extends Pick<RecoveryHost, 'registry' | 'connection' | 'loader'> {
   readonly maxCallsInFlight: number;
