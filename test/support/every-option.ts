@@ -218,7 +218,7 @@ export const libs: readonly Lib[] = [
       rules: { read: rewardRule },
       operationRetentionMs: 1_000,
       ledger: { retentionMs: 60_000 },
-      shards: 1,
+      partitions: 1,
     } satisfies Required<ReadRewardModuleOptions>,
     nested: [
       [{ rules: { read: { limit: 1, cap: 2 } } }, /^There is no option "cap" in rules\.read\. Known: limit, /],

@@ -47,7 +47,7 @@ export interface ReadRewardModuleOptions {
    * Number of hash tags over which users are sharded; integer of 1 to 1,024. Do not change it while periods run: most users would
    * move to other keys, and begin without items there. Default 16.
    */
-  readonly shards?: number;
+  readonly partitions?: number;
 }
 
 export interface ResolvedRewardRule extends Required<Omit<RewardRule, 'capPoints' | 'dayStartsAt'>> {
@@ -66,7 +66,7 @@ export interface ResolvedReadRewardModuleOptions {
   readonly operationRetentionMs: number;
   /** How long Redis keeps a stream of the ledger, ms; 0 without a ledger. */
   readonly ledgerMs: number;
-  readonly shards: number;
+  readonly partitions: number;
 }
 
 const DAY_MS = 86_400_000;
@@ -86,7 +86,7 @@ const KNOWN: KnownOptions<ReadRewardModuleOptions> = {
   rules: true,
   operationRetentionMs: true,
   ledger: true,
-  shards: true,
+  partitions: true,
 };
 const KNOWN_OF_LEDGER: KnownOptions<NonNullable<ReadRewardModuleOptions['ledger']>> = { retentionMs: true };
 
@@ -141,6 +141,6 @@ export function resolveOptions(options: ReadRewardModuleOptions): ResolvedReadRe
       ledger === undefined
         ? 0
         : checks.integer('ledger.retentionMs', ledger.retentionMs ?? 30 * DAY_MS, 60_000, MAX_MS),
-    shards: checks.integer('shards', options.shards ?? 16, 1, 1_024),
+    partitions: checks.integer('partitions', options.partitions ?? 16, 1, 1_024),
   });
 }

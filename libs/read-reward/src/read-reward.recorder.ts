@@ -47,24 +47,30 @@ export class ReadRecorder {
     const { rule, userId, operationId } = read;
     const periods = this.clock.around(rule, read.timeZone);
     const hash = spread(userId);
-    const shard = this.keys.shardOf(hash);
-    const state = this.keys.state(rule.name, shard, userId);
+    const partition = this.keys.partitionOf(hash);
+    const state = this.keys.state(rule.name, partition, userId);
     if (operationId !== undefined || !rule.isPlain || this.options.ledgerMs > 0) {
       const token = operationId === undefined ? this.token() : `o${operationId}`;
-      return this.sendUntilInside(read, periods, (now) => this.sendFully(read, shard, state, now, token));
+      return this.sendUntilInside(read, periods, (now) => this.sendFully(read, partition, state, now, token));
     }
-    if (this.cappedUsers.has(hash, periods.mark)) return this.look(read, hash, shard, state, periods);
-    return this.decide(read, hash, shard, state, periods);
+    if (this.cappedUsers.has(hash, periods.mark)) return this.look(read, hash, partition, state, periods);
+    return this.decide(read, hash, partition, state, periods);
   }
 
   /** Records a read of a user whose period was full at the last call. Mostly one command, which writes nothing, is enough. */
-  private look(read: CheckedRead, hash: number, shard: number, state: string, periods: Periods): Promise<RecordResult> {
+  private look(
+    read: CheckedRead,
+    hash: number,
+    partition: number,
+    state: string,
+    periods: Periods,
+  ): Promise<RecordResult> {
     const { rule, itemId } = read;
     const { current, gapMs: gap } = periods;
     return this.registry.run(lookUp, { keys: { state }, args: { itemId, current, gap } }).then(({ used, known }) => {
       if (used < 0 || (used < rule.maxItems && !known)) {
         this.cappedUsers.note(hash, periods.mark, false);
-        return this.decide(read, hash, shard, state, periods);
+        return this.decide(read, hash, partition, state, periods);
       }
       return resultInCurrent(read, periods.bounds, { status: known ? DUPLICATE : CAPPED, used, seq: 0 });
     });
@@ -73,7 +79,7 @@ export class ReadRecorder {
   private decide(
     read: CheckedRead,
     hash: number,
-    shard: number,
+    partition: number,
     state: string,
     periods: Periods,
   ): Promise<RecordResult> {
@@ -83,13 +89,19 @@ export class ReadRecorder {
     const args = { itemId, grant: `${rule.pointsPerItem}::${token}`, limit: rule.maxItems, gap, current };
     return this.registry.run(recordRead, { keys: { state }, args }).then((counted) => {
       if (counted.status === 0)
-        return this.sendUntilInside(read, periods, (now) => this.sendFully(read, shard, state, now, token));
+        return this.sendUntilInside(read, periods, (now) => this.sendFully(read, partition, state, now, token));
       this.cappedUsers.note(hash, periods.mark, counted.used > 0 && counted.used >= rule.maxItems);
       return resultInCurrent(read, periods.bounds, counted);
     });
   }
 
-  private sendFully(read: CheckedRead, shard: number, state: string, now: Periods, token: string): Promise<Recorded> {
+  private sendFully(
+    read: CheckedRead,
+    partition: number,
+    state: string,
+    now: Periods,
+    token: string,
+  ): Promise<Recorded> {
     const { rule, userId, itemId, operationId } = read;
     const { ledgerMs, operationRetentionMs } = this.options;
     const ever = rule.dedupe === 'ever';
@@ -97,9 +109,9 @@ export class ReadRecorder {
     return this.registry.run(recordFully, {
       keys: {
         state,
-        ever: ever ? this.keys.key(shard, 'ever', rule.name, userId) : state,
-        answer: operationId === undefined ? state : this.keys.key(shard, 'answer', rule.name, userId, operationId),
-        ledger: ledgerMs === 0 ? state : (this.keys.ledgers[shard] as string),
+        ever: ever ? this.keys.key(partition, 'ever', rule.name, userId) : state,
+        answer: operationId === undefined ? state : this.keys.key(partition, 'answer', rule.name, userId, operationId),
+        ledger: ledgerMs === 0 ? state : (this.keys.ledgers[partition] as string),
       },
       args: {
         itemId,

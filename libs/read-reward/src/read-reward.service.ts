@@ -22,7 +22,7 @@ export class ReadRewardService {
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedReadRewardModuleOptions,
   ) {
-    this.keys = new RewardKeys(registry.keySpace('read-reward'), options.shards, options.rules.keys());
+    this.keys = new RewardKeys(registry.keySpace('read-reward'), options.partitions, options.rules.keys());
     this.recorder = new ReadRecorder(registry, options, this.keys, this.clock, () => this.token());
   }
 
@@ -70,14 +70,14 @@ export class ReadRewardService {
   async refund(grantId: string): Promise<RefundResult> {
     const { rule: name, startsAtMs, seq, userId, itemId } = readGrantId(grantId);
     const rule = this.ruleOf(name);
-    const shard = this.keys.shardOf(spread(checkId('userId', userId)));
-    const key = (kind: string, ...more: string[]) => this.keys.key(shard, kind, name, userId, ...more);
+    const partition = this.keys.partitionOf(spread(checkId('userId', userId)));
+    const key = (kind: string, ...more: string[]) => this.keys.key(partition, kind, name, userId, ...more);
     const result = await this.registry.run(refundGrant, {
       keys: {
         state: key('state'),
         ever: key('ever'),
         receipt: key('receipt', String(startsAtMs), String(seq)),
-        ledger: this.keys.ledgers[shard] as string,
+        ledger: this.keys.ledgers[partition] as string,
       },
       args: {
         itemId: checkId('itemId', itemId),
@@ -96,7 +96,7 @@ export class ReadRewardService {
   }
 
   /**
-   * Returns the keys of the ledger's streams, one for each shard. Read each stream with a consumer group of your own. Without the
+   * Returns the keys of the ledger's streams, one for each partition. Read each stream with a consumer group of your own. Without the
    * option `ledger`, nothing is written to them.
    */
   ledgerKeys(): readonly string[] {
@@ -104,7 +104,7 @@ export class ReadRewardService {
   }
 
   private async statusOf(rule: ResolvedRewardRule, userId: string, timeZone?: string): Promise<RewardStatus> {
-    const state = this.keys.state(rule.name, this.keys.shardOf(spread(userId)), userId);
+    const state = this.keys.state(rule.name, this.keys.partitionOf(spread(userId)), userId);
     for (let left = MAX_TRIES; left > 0; left--) {
       const { bounds, rule: settings } = this.clock.around(rule, timeZone);
       const answer = await this.registry.run(readStatus, { keys: { state }, args: { rule: settings } });

@@ -24,7 +24,7 @@ describe('rewards when Redis fails', () => {
   beforeEach(async () => {
     await admin.flushall();
     bench = await openBench(quiet(new Redis(server.port)), { prefix: 'faults' });
-    rewards = bench.service(rules, { ledger: {}, shards: 1 });
+    rewards = bench.service(rules, { ledger: {}, partitions: 1 });
   });
   afterEach(() => bench.close());
   afterAll(async () => {
@@ -50,7 +50,7 @@ describe('rewards when Redis fails', () => {
   };
 
   it('SCRIPT FLUSH between any two calls loses nothing', async () => {
-    const plain = bench.service(rules, { shards: 1 });
+    const plain = bench.service(rules, { partitions: 1 });
     for (let i = 0; i < 5; i++) {
       for (const service of [plain, rewards]) {
         await admin.script('FLUSH');
@@ -63,7 +63,7 @@ describe('rewards when Redis fails', () => {
   });
 
   it('a full memory and a replica refuse the whole call, and calls that write nothing still work', async () => {
-    const plain = bench.service(rules, { shards: 1 });
+    const plain = bench.service(rules, { partitions: 1 });
     for (const item of ['a', 'b', 'c']) await plain.record(read('full', item));
     const before = await contents();
     await admin.config('SET', 'maxmemory', '1');
@@ -82,7 +82,7 @@ describe('rewards when Redis fails', () => {
 
   it('a permission that is missing for one command leaves nothing half written', async () => {
     const user = 'default';
-    for (const service of [bench.service(rules, { shards: 1 }), rewards]) {
+    for (const service of [bench.service(rules, { partitions: 1 }), rewards]) {
       const { grantId } = await service.record(read('acl', 'kept'));
       const before = await contents();
       for (const command of ['hset', 'pexpireat', 'xadd', 'set', 'hdel', 'srem']) {
@@ -123,7 +123,7 @@ describe('rewards when Redis fails', () => {
   ] as [string, (service: ReadRewardService, grantId: string) => Promise<unknown>][])(
     'a TTL that was lost is set again at %s, with every script',
     async (name, touch) => {
-      for (const service of [bench.service(rules, { shards: 1 }), rewards]) {
+      for (const service of [bench.service(rules, { partitions: 1 }), rewards]) {
         await admin.flushall();
         const { grantId } = await service.record(read('ttl', 'a'));
         if (name === 'a capped read') for (const item of ['b', 'c']) await service.record(read('ttl', item));
@@ -144,7 +144,7 @@ describe('rewards over a failover', () => {
     const client = quiet(new Cluster(cluster.startupNodes, { redisOptions: { maxRetriesPerRequest: null } }));
     const bench = await openBench(client, { prefix: 'failover' });
     try {
-      const rewards = bench.service(rules, { shards: 1 });
+      const rewards = bench.service(rules, { partitions: 1 });
       const users = Array.from({ length: 20 }, (_, i) => `u${i}`);
       for (const userId of users) await rewards.record(read(userId, 'a'));
       const key = bench.registry.keySpace('read-reward').tag('s0').key('state', 'read', 'u0');

@@ -27,7 +27,7 @@ describe('a reply that is lost, with the defaults of ioredis', () => {
   }
 
   const rules = { read: { limit: 5, pointsPerItem: 2 }, ever: { limit: 5, dedupe: 'ever' as const } };
-  const open = () => bench.service(rules, { ledger: {}, shards: 1 });
+  const open = () => bench.service(rules, { ledger: {}, partitions: 1 });
   const rows = async () => bench.raw.xlen(open().ledgerKeys()[0] as string);
 
   it.each([
@@ -43,7 +43,7 @@ describe('a reply that is lost, with the defaults of ioredis', () => {
   });
 
   it('of a record without a ledger: the first answer, also from the script that follows when a TTL was lost', async () => {
-    const service = bench.service({ plain: { limit: 5, pointsPerItem: 2 } }, { shards: 1 });
+    const service = bench.service({ plain: { limit: 5, pointsPerItem: 2 } }, { partitions: 1 });
     const record = (itemId: string) => service.record({ rule: 'plain', userId: 'u', itemId });
     const refunded = await record('a');
     await service.refund(refunded.grantId as string);

@@ -20,7 +20,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-const open = (rule: RewardRule, name = 'r') => bench.service({ [name]: rule }, { shards: 1 });
+const open = (rule: RewardRule, name = 'r') => bench.service({ [name]: rule }, { partitions: 1 });
 
 describe("Redis' clock", () => {
   const at = async (rewards: ReadRewardService, userId: string, ms: number, itemId: string, timeZone?: string) => {
@@ -89,8 +89,8 @@ describe("Redis' clock", () => {
 
   it('gives a grant of total a new id when the user was forgotten in between', async () => {
     const rule: RewardRule = { limit: 2, period: 'total', retentionMs: 60_000 };
-    const rewards = bench.service({ r: rule }, { shards: 1, ledger: {} });
-    const plain = bench.service({ r: rule }, { shards: 1 });
+    const rewards = bench.service({ r: rule }, { partitions: 1, ledger: {} });
+    const plain = bench.service({ r: rule }, { partitions: 1 });
     for (const [userId, service] of [
       ['t1', rewards],
       ['t2', plain],
@@ -113,7 +113,7 @@ describe("Redis' clock", () => {
   });
 
   it('forgets an operation id with its retention, not with the grant', async () => {
-    const rewards = bench.service({ r: { limit: 1 } }, { shards: 1, operationRetentionMs: 60_000 });
+    const rewards = bench.service({ r: { limit: 1 } }, { partitions: 1, operationRetentionMs: 60_000 });
     const record = async (ms: number) => {
       await bench.setClock('r', 'op', ms);
       return rewards.record({ rule: 'r', userId: 'op', itemId: 'a', operationId: 'op:a' });
@@ -198,7 +198,7 @@ async function play(userId: string, cap: number, steps: readonly Step[]): Promis
   let [limit, now] = [2, NOON];
   const rule = () => ({ limit, pointsPerItem: 2, capPoints: cap === 0 ? undefined : cap });
   // With a ledger the other script records; both work on the same keys, in turn.
-  const both = () => [open(rule(), 'model'), bench.service({ model: rule() }, { shards: 1, ledger: {} })] as const;
+  const both = () => [open(rule(), 'model'), bench.service({ model: rule() }, { partitions: 1, ledger: {} })] as const;
   let [rewards, ledgered] = both();
   await bench.setClock('model', userId, now);
   for (const one of steps) {

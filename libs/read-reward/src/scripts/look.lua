@@ -1,7 +1,7 @@
 --[[
 look: read if an item counts and how many items count, for a user whose period was full at the last call. Changes nothing.
 
-KEYS[1]  state    hash  <prefix>:read-reward:{<shard>}:state:<rule>:<user>
+KEYS[1]  state    hash  <prefix>:read-reward:{<partition>}:state:<rule>:<user>
 ARGV[1]  itemId   str   1 to 256 characters
 ARGV[2]  current  str   the same as in `record`
 ARGV[3]  gap      int   the same as in `record`

@@ -2,10 +2,10 @@
 record-fully: do what `record` does, for every rule and period, and keep the first result of an operation id, items that count in
 later periods, a ledger.
 
-KEYS[1]  state     hash    <prefix>:read-reward:{<shard>}:state:<rule>:<user>
-KEYS[2]  ever      set     <prefix>:read-reward:{<shard>}:ever:<rule>:<user>, or the state key when everMs is 0
-KEYS[3]  answer    string  <prefix>:read-reward:{<shard>}:answer:<rule>:<user>:<operation>, or the state key when answerMs is 0
-KEYS[4]  ledger    stream  <prefix>:read-reward:{<shard>}:ledger, or the state key when ledgerMs is 0
+KEYS[1]  state     hash    <prefix>:read-reward:{<partition>}:state:<rule>:<user>
+KEYS[2]  ever      set     <prefix>:read-reward:{<partition>}:ever:<rule>:<user>, or the state key when everMs is 0
+KEYS[3]  answer    string  <prefix>:read-reward:{<partition>}:answer:<rule>:<user>:<operation>, or the state key when answerMs is 0
+KEYS[4]  ledger    stream  <prefix>:read-reward:{<partition>}:ledger, or the state key when ledgerMs is 0
 ARGV[1]  itemId    str     1 to 256 characters
 ARGV[2]  token     str     id of the call: the operation id, or an id that no other call has
 ARGV[3]  rule      str     nine integers joined by colons: limit of items, points of an item, limit of points or 0, how long `total`

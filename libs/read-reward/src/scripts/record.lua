@@ -2,7 +2,7 @@
 record: count an item that a user read and grant its points, if the item is new and the period has room. For rules whose items count
 in one civil period and get the same points. Where this script cannot decide, `record-fully` must.
 
-KEYS[1]  state     hash  <prefix>:read-reward:{<shard>}:state:<rule>:<user>
+KEYS[1]  state     hash  <prefix>:read-reward:{<partition>}:state:<rule>:<user>
 ARGV[1]  itemId    str   1 to 256 characters
 ARGV[2]  grant    str   points of an item, two colons, and the id of the call, which no other call has; kept with the grant
 ARGV[3]  limit    int   items that a period rewards

@@ -1,10 +1,10 @@
 --[[
 refund: take a grant back, once, while its period runs. Its item and its points then have room in the period again.
 
-KEYS[1]  state     hash    <prefix>:read-reward:{<shard>}:state:<rule>:<user>
-KEYS[2]  ever      set     <prefix>:read-reward:{<shard>}:ever:<rule>:<user>
-KEYS[3]  receipt   string  <prefix>:read-reward:{<shard>}:receipt:<rule>:<user>:<start>:<seq>
-KEYS[4]  ledger    stream  <prefix>:read-reward:{<shard>}:ledger
+KEYS[1]  state     hash    <prefix>:read-reward:{<partition>}:state:<rule>:<user>
+KEYS[2]  ever      set     <prefix>:read-reward:{<partition>}:ever:<rule>:<user>
+KEYS[3]  receipt   string  <prefix>:read-reward:{<partition>}:receipt:<rule>:<user>:<start>:<seq>
+KEYS[4]  ledger    stream  <prefix>:read-reward:{<partition>}:ledger
 ARGV[1]  itemId    str     item of the grant
 ARGV[2]  start     int     start of the period of the grant, ms since 1970
 ARGV[3]  seq       int     number of the grant in its period

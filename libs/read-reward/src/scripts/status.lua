@@ -1,7 +1,7 @@
 --[[
 status: read the points and the remaining items of a user's period. Changes only a TTL that is missing.
 
-KEYS[1]  state   hash      <prefix>:read-reward:{<shard>}:state:<rule>:<user>
+KEYS[1]  state   hash      <prefix>:read-reward:{<partition>}:state:<rule>:<user>
 ARGV[1]  rule    str       the same as in `record-fully`
 
 Returns {status, points, used, remaining, resetsAt}
