@@ -21,7 +21,6 @@ const KNOWN: KnownOptions<RedisClusterOptions> = {
   nodeTimeoutMs: true,
   binary: true,
   args: true,
-  startTimeoutMs: true,
 };
 
 /**

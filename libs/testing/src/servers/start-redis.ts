@@ -12,8 +12,6 @@ export interface CommonServerOptions {
   readonly binary?: string;
   /** Arguments for each server, but not for Sentinels, such as `['--appendonly', 'yes']`. They win over those of luanest. Default: none. */
   readonly args?: readonly string[];
-  /** How long the start of one server may take, ms, 100 to 600,000. Default 10,000. */
-  readonly startTimeoutMs?: number;
 }
 
 /** Options of {@link startRedis}. */
@@ -26,18 +24,18 @@ export interface RedisServerOptions extends CommonServerOptions {
   readonly replicaOf?: Address;
 }
 
-const START_TIMEOUT_MS = 10_000;
+/** How long the start of one server may take, ms. */
+const START_TIMEOUT_MS = 30_000;
 
 /** Checks the options that all servers have, and finds the program. @returns them with their defaults */
 export async function serverSettings(
   checks: Checks,
-  { binary, args = [], startTimeoutMs = START_TIMEOUT_MS }: CommonServerOptions,
-): Promise<Required<CommonServerOptions>> {
+  { binary, args = [] }: CommonServerOptions,
+): Promise<Required<CommonServerOptions> & { readonly startTimeoutMs: number }> {
   if (binary !== undefined) checks.text('binary', binary, /./, 'the path of a redis-server');
-  checks.integer('startTimeoutMs', startTimeoutMs, 100, 600_000);
   const texts = checks.list('args', args, 'an array of strings');
   texts.forEach((arg, i) => checks.text(`args[${i}]`, arg, /^/, 'a string'));
-  return { binary: await usableBinary(checks.where, binary), args, startTimeoutMs };
+  return { binary: await usableBinary(checks.where, binary), args, startTimeoutMs: START_TIMEOUT_MS };
 }
 
 const KNOWN: KnownOptions<RedisServerOptions> = {
@@ -46,7 +44,6 @@ const KNOWN: KnownOptions<RedisServerOptions> = {
   port: true,
   dir: true,
   replicaOf: true,
-  startTimeoutMs: true,
 };
 
 /**

@@ -21,7 +21,6 @@ const KNOWN: KnownOptions<RedisSentinelOptions> = {
   downAfterMs: true,
   binary: true,
   args: true,
-  startTimeoutMs: true,
 };
 
 /**

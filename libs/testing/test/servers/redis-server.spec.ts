@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { withAdmin } from '../../src/servers/admin';
+import { usableBinary } from '../../src/servers/redis-binary';
+import { RedisServer as Started } from '../../src/servers/redis-server';
 import { GUARD_SCRIPT } from '../../src/servers/process-guard';
 import { eventually } from '../../../../test/support/wait';
 
@@ -117,7 +119,14 @@ describe('a replica', () => {
 
   it('that never gets the data of its master does not start', async () => {
     const nobody = { host: '127.0.0.1', port: 1 };
-    await expect(start({ replicaOf: nobody, startTimeoutMs: 300 })).rejects.toThrow(
+    const settings = {
+      binary: await usableBinary('test'),
+      args: [],
+      dir: undefined,
+      replicaOf: nobody,
+      startTimeoutMs: 300,
+    };
+    await expect(Started.start(settings, undefined)).rejects.toThrow(
       /did not answer and have the data of its master within 300 ms/,
     );
   });
