@@ -226,7 +226,7 @@ describe('options of calls', () => {
   it('of tasks', async () => {
     const tasks = await serviceOf(DelayedTaskService, DelayedTaskModule.forRoot());
     await expect(tasks.schedule('t', 1, { delay: 5 } as never)).rejects.toMatchObject({
-      code: 'INVALID_TASK',
+      code: 'INVALID_INPUT',
       message: expect.stringMatching(/^DelayedTaskService: There is no option "delay"\. Known: /) as string,
     });
     const backoff = { delayMs: 1, factor: 1, maxDelayMs: 1 };

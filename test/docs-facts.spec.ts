@@ -76,6 +76,6 @@ it('the documents list every error with its code', () => {
     ['code', 'class', 'lib'],
   ].map((header) => tableOf('docs/errors.md', ...header));
   const documented = new Set(tables.flat().map(([code, name]) => [...words(code), ...words(name)].join(' ')));
-  expect(codes.length).toBeGreaterThan(40);
+  expect(codes.length).toBeGreaterThan(30);
   expect([...documented].sort()).toEqual(codes.sort());
 });

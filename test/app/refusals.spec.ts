@@ -15,7 +15,7 @@ jest.setTimeout(180_000);
 
 /** Refusals of the libs' routes that the operator's page calls. The page sends random keys, so it never sees the others. */
 const OF_LIBS = [
-  'INVALID_RED_PACKET_INPUT',
+  'INVALID_INPUT',
   'ACTIVITY_CONFLICT',
   'ACTIVITY_INCOMPLETE',
   'REDIS_UNAVAILABLE',
@@ -72,7 +72,7 @@ it('sends the code of each refusal, and shows it on the Chinese page in Chinese'
     await createActivity(app.url, admin, 'refused', 20, '20.00');
     const post = (path: string, body: unknown) => api<{ code?: string }>(app.url + path, 'POST', admin, body);
     const rain = { activityId: 'refused', packets: 20 };
-    expect((await post('/red-packets', { ...rain, total: 'x' })).body.code).toBe('INVALID_RED_PACKET_INPUT');
+    expect((await post('/red-packets', { ...rain, total: 'x' })).body.code).toBe('INVALID_INPUT');
     expect((await post('/red-packets', { ...rain, total: '21.00' })).body.code).toBe('ACTIVITY_CONFLICT');
     expect((await post('/rains/refused/crowd', { users: 0 })).body.code).toBe('INVALID_CROWD');
     expect((await post('/rains/refused/crowd', { users: 500 })).status).toBe(202);

@@ -19,7 +19,7 @@ const KNOWN: KnownOptions<TaskDefinitionOptions> = {
  * undefined as null, and no properties that are undefined.
  *
  * @param options settings of the tasks. They override those of the module; options of a single call or decorator override both
- * @throws InvalidOptionError for invalid settings, InvalidTaskError for an invalid name
+ * @throws InvalidOptionError for invalid settings, InvalidInputError for an invalid name
  */
 export function defineTask<Payload>(options: TaskDefinitionOptions): TaskDefinition<Payload> {
   new Checks('defineTask').object('', options);
@@ -38,7 +38,7 @@ export function defineTask<Payload>(options: TaskDefinitionOptions): TaskDefinit
 /**
  * Returns a definition that a caller gave; for a name, a definition without settings.
  *
- * @throws InvalidTaskError for an invalid name
+ * @throws InvalidInputError for an invalid name
  */
 export function definitionOf(task: string | TaskDefinition): TaskDefinition {
   if (typeof task !== 'object' || task === null) return { name: checkName(task) };

@@ -1,9 +1,8 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
-import { exploreMethods, NOT_A_SINGLETON, singletonOf, type ExploredMethod } from '../../internal/src';
+import { exploreMethods, NOT_A_SINGLETON, singletonOf, type ExploredMethod, SetupError } from '../../internal/src';
 import { definitionOf } from './define-task';
 import { delayedTasksOf, type DelayedTaskMetadata } from './delayed-task.decorator';
-import { DelayedTaskSetupError } from './delayed-task.errors';
 import type { TaskHandler } from './delayed-task.types';
 import { enhance } from './handlers/nest-handler';
 import { Handlers } from './worker/handler-registry';
@@ -18,7 +17,7 @@ export class DelayedTaskExplorer implements OnModuleInit {
     private readonly handlers: Handlers,
   ) {}
 
-  /** @throws DelayedTaskSetupError with class and method, for a handler that cannot be registered */
+  /** @throws SetupError with class and method, for a handler that cannot be registered */
   onModuleInit(): void {
     for (const found of exploreMethods(this.discovery, this.scanner)) {
       for (const metadata of delayedTasksOf(found.method)) this.add(found, metadata);
@@ -27,13 +26,13 @@ export class DelayedTaskExplorer implements OnModuleInit {
 
   private add({ wrapper, where, name: key, method }: ExploredMethod, { task, options }: DelayedTaskMetadata): void {
     const instance = singletonOf(wrapper);
-    if (!instance) throw new DelayedTaskSetupError(`${where}: ${NOT_A_SINGLETON}.`);
+    if (!instance) throw new SetupError(`${where}: ${NOT_A_SINGLETON}.`);
     const { enhancers = true, ...rest } = options;
     const run = enhancers ? enhance(this.contexts, instance, method, key) : (method.bind(instance) as TaskHandler);
     try {
       this.handlers.add(definitionOf(task), run, rest);
     } catch (cause) {
-      throw new DelayedTaskSetupError(`${where}: ${(cause as Error).message}`, { cause });
+      throw new SetupError(`${where}: ${(cause as Error).message}`, { cause });
     }
   }
 }

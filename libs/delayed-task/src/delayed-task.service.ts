@@ -1,7 +1,6 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { definitionOf } from './define-task';
-import { DelayedTaskSetupError } from './delayed-task.errors';
 import type { ResolvedDelayedTaskOptions } from './delayed-task.options';
 import type {
   CancelResult,
@@ -20,7 +19,7 @@ import type {
   TaskView,
 } from './delayed-task.types';
 import { DeadLetters } from './queue/dead-letters';
-import { thrownText } from '../../internal/src';
+import { thrownText, SetupError } from '../../internal/src';
 import { TaskQueue } from './queue/task-queue';
 import { Handlers } from './worker/handler-registry';
 import { Worker } from './worker/worker';
@@ -49,7 +48,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    *
    * @param task name that selects the handler, 1 to 128 characters, or the definition of the tasks
    * @param payload JSON data of at most `maxPayloadBytes`; undefined is stored as null
-   * @throws InvalidTaskError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
    */
   schedule<Payload>(
     task: TaskDefinition<Payload>,
@@ -67,7 +66,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * has an `id` and `onConflict` is `keep`, repeat the call after an error: a task that exists is not scheduled twice.
    *
    * @returns one result for each task, in the order of the tasks
-   * @throws InvalidTaskError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
    */
   scheduleMany<Payloads extends readonly unknown[]>(
     tasks: { readonly [Index in keyof Payloads]: NewTask<Payloads[Index]> },
@@ -82,7 +81,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * and the call returns `dead`; `drop` removes dead letters.
    *
    * @returns `unknown` if no task has the id, or the task is done
-   * @throws InvalidTaskError; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   cancel(id: string, options: { readonly evenRunning?: boolean } = {}): Promise<CancelResult> {
     return this.queue.cancel(id, options.evenRunning === true ? 'running' : 'all');
@@ -92,7 +91,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * Changes the due time of a task that waits for its first or a later attempt.
    *
    * @param time the new due time; `{}`: now
-   * @throws InvalidTaskError; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   reschedule(id: string, time: DueTime): Promise<RescheduleResult> {
     return this.queue.reschedule(id, time, 'due');
@@ -102,7 +101,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * Returns a task; undefined if no task has the id, or the task was done more than `keepResultMs` ago.
    *
    * @param task definition of the task, for the type of the payload
-   * @throws InvalidTaskError, also if a task that is not done has another name than the definition; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError, also if a task that is not done has another name than the definition; the errors of ScriptRegistry.run()
    */
   get<Payload = unknown>(id: string, task?: TaskDefinition<Payload>): Promise<TaskView<Payload> | undefined> {
     return this.queue.get(id, task) as Promise<TaskView<Payload> | undefined>;
@@ -114,7 +113,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * dead-lettered in a later millisecond than that of the first page of their partition are left out, so the pages end.
    *
    * @param options `limit` of 1 to 256, default 100; `cursor`, the `nextCursor` of the page before
-   * @throws InvalidTaskError; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   deadLetters(options: { readonly limit?: number; readonly cursor?: string } = {}): Promise<DeadPage> {
     return this.dead.page(options.limit ?? 100, options.cursor);
@@ -125,7 +124,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    *
    * @param time when it is due; default: now
    * @returns `unknown` if no dead letter has the id
-   * @throws InvalidTaskError; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   async replay(id: string, time: DueTime = {}): Promise<'replayed' | 'unknown'> {
     const { status } = await this.queue.reschedule(id, time, 'dead');
@@ -136,7 +135,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * Removes a dead letter.
    *
    * @returns `unknown` if no dead letter has the id
-   * @throws InvalidTaskError; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   async drop(id: string): Promise<'dropped' | 'unknown'> {
     return (await this.queue.cancel(id, 'dead')) === 'cancelled' ? 'dropped' : 'unknown';
@@ -148,7 +147,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    *
    * @param filter selects dead letters; default: all
    * @returns the number of tasks that were replayed
-   * @throws InvalidTaskError for an invalid filter, before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError for an invalid filter, before anything is sent; the errors of ScriptRegistry.run()
    */
   replayAll(filter: DeadFilter = {}): Promise<number> {
     return this.dead.clear('replay', filter);
@@ -160,7 +159,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    *
    * @param filter selects dead letters; default: all
    * @returns the number of tasks that were dropped
-   * @throws InvalidTaskError for an invalid filter, before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError for an invalid filter, before anything is sent; the errors of ScriptRegistry.run()
    */
   dropAll(filter: DeadFilter = {}): Promise<number> {
     return this.dead.clear('drop', filter);
@@ -175,7 +174,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * Registers a function as the handler of the tasks of a name in this process. Guards, pipes, interceptors and filters do not
    * run.
    *
-   * @throws DelayedTaskSetupError if the name has a handler, or `handler` is not a function; InvalidTaskError for an invalid
+   * @throws SetupError if the name has a handler, or `handler` is not a function; InvalidInputError for an invalid
    *   name; InvalidOptionError
    */
   process<Payload>(task: TaskDefinition<Payload>, handler: TaskHandler<Payload>, options?: HandlerOptions): void;
@@ -185,7 +184,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
     if (this.booted) this.start();
   }
 
-  /** @throws DelayedTaskSetupError if the queue was created with another number of partitions */
+  /** @throws SetupError if the queue was created with another number of partitions */
   async onModuleInit(): Promise<void> {
     const { queue, partitions } = this.options;
     let noted: number;
@@ -196,7 +195,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
       return;
     }
     if (noted === partitions) return;
-    throw new DelayedTaskSetupError(
+    throw new SetupError(
       `DelayedTaskModule: partitions is ${partitions}, but queue ${queue} was created with ${noted}. This app might ` +
         `not find all tasks. Set partitions to ${noted}, use another queue, or empty this queue and delete the key ` +
         `${this.queue.partitions.layout}.`,

@@ -1,15 +1,7 @@
 export { deadLetter, InvalidOutcomeError, retryLater, type DeadLetter, type RetryLater } from '../../internal/src';
 export { defineTask } from './define-task';
 export { DelayedTask, type DelayedTaskOptions } from './delayed-task.decorator';
-export {
-  DelayedTaskSetupError,
-  InvalidTaskError,
-  TaskLostError,
-  TaskTimeoutError,
-  TaskTooLargeError,
-  UnknownTaskError,
-  WorkerClosingError,
-} from './delayed-task.errors';
+export { TaskTooLargeError, UnknownTaskError } from './delayed-task.errors';
 export { DELAYED_TASK_CHANNELS, type DelayedTaskEvents } from './delayed-task.events';
 export { DelayedTaskModule } from './delayed-task.module';
 export type { DelayedTaskModuleOptions } from './delayed-task.options';

@@ -75,7 +75,7 @@ afterEach(async () => {
 });
 
 const refusal = (says: RegExp): object => ({
-  code: 'DELAYED_TASK_SETUP',
+  code: 'SETUP',
   message: expect.stringMatching(says) as string,
 });
 

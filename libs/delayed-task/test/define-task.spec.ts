@@ -1,4 +1,5 @@
-import { defineTask, InvalidTaskError, type DelayedTaskService } from 'luanest/delayed-task';
+import { InvalidInputError } from 'luanest/script-registry';
+import { defineTask, type DelayedTaskService } from 'luanest/delayed-task';
 import { eventually } from '../../../test/support/wait';
 import { openBench, servers, type Bench } from './support';
 
@@ -42,7 +43,7 @@ describe('defineTask', () => {
     await eventually(async () =>
       expect(await bench.tasks.get('slow', slow)).toMatchObject({
         state: 'dead',
-        error: expect.stringMatching(/^TaskTimeoutError/) as string,
+        error: expect.stringMatching(/^TimeoutError/) as string,
       }),
     );
   });
@@ -50,7 +51,7 @@ describe('defineTask', () => {
   it('refuses to read a task of another name', async () => {
     await bench.tasks.schedule('one', null, { id: 'one', delayMs: 60_000 });
     await expect(bench.tasks.get('one', defineTask({ name: 'other' }))).rejects.toThrow(
-      new InvalidTaskError('DelayedTaskService: The task with this id has the name "one". Expected "other".'),
+      new InvalidInputError('DelayedTaskService: The task with this id has the name "one". Expected "other".'),
     );
   });
 

@@ -40,17 +40,17 @@ const failures: [string, TaskHandler, RegExp][] = [
   ['rejects with what cannot be shown', () => Promise.reject(Object.create(null) as Error), /cannot be shown/],
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
   ['rejects with a proxy that throws', () => Promise.reject(hostile), /cannot be shown/],
-  ['hangs', () => new Promise(() => undefined), /^TaskTimeoutError: .*did not end within \d+ ms/],
+  ['hangs', () => new Promise(() => undefined), /^TimeoutError: .*did not end within \d+ ms/],
   ['gives an Observable that fails', () => throwError(() => new Error('torn')), /^Error: torn$/],
-  ['is a thenable that never answers', () => ({ then() {} }), /^TaskTimeoutError/],
+  ['is a thenable that never answers', () => ({ then() {} }), /^TimeoutError/],
 ];
 
 /** Results that cannot be kept, and the error of the task. */
 const strange: [string, TaskHandler, RegExp][] = [
-  ['a function', () => () => 1, /^InvalidTaskError: .*function/],
-  ['a symbol', () => Symbol('x'), /^InvalidTaskError: .*symbol/],
-  ['a BigInt', () => 1n, /^InvalidTaskError: .*BigInt/],
-  ['a cycle', () => Promise.resolve(cyclic), /^InvalidTaskError: .*circular/],
+  ['a function', () => () => 1, /^InvalidInputError: .*function/],
+  ['a symbol', () => Symbol('x'), /^InvalidInputError: .*symbol/],
+  ['a BigInt', () => 1n, /^InvalidInputError: .*BigInt/],
+  ['a cycle', () => Promise.resolve(cyclic), /^InvalidInputError: .*circular/],
   ['too much', () => 'x'.repeat(100_000), /^TaskTooLargeError: .*100002 bytes/],
 ];
 
@@ -205,7 +205,7 @@ describe('a handler', () => {
     await bench.tasks.schedule('tidy', 'badly', { id: 'a', backoff: { delayMs: 1 } });
     await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done']));
     expect(log).toEqual(['begins 1', 'ends 1', 'begins 2']);
-    expect(settled.events[0]?.error).toMatchObject({ code: 'TASK_TIMEOUT' });
+    expect(settled.events[0]?.error).toMatchObject({ code: 'TIMEOUT' });
     await bench.tasks.schedule('tidy', 'well', { id: 'b' });
     await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done', 'done']));
     expect(log.slice(3)).toEqual(['begins 1', 'ends 1']);
@@ -226,7 +226,7 @@ describe('a handler', () => {
     await bench.tasks.schedule('slow', null, { id: 'a' });
     await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done']));
     finish?.();
-    expect(reasons).toEqual(['TaskTimeoutError']);
+    expect(reasons).toEqual(['TimeoutError']);
     expect(await bench.tasks.get('a')).toBeUndefined();
     expect(settled.events).toHaveLength(2);
     settled.stop();
@@ -308,7 +308,7 @@ describe('a handler', () => {
     await eventually(async () => expect((await bench.tasks.get('a'))?.state).toBe('running'));
     expect(await bench.tasks.cancel('a', { evenRunning: true })).toBe('cancelled');
     await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['lost']));
-    expect(reasons).toEqual(['TASK_LOST']);
+    expect(reasons).toEqual(['LOST']);
     settled.stop();
   });
 

@@ -1,5 +1,4 @@
-import { InvalidTaskError } from 'luanest/delayed-task';
-import { LuanestError } from 'luanest/script-registry';
+import { LuanestError, InvalidInputError } from 'luanest/script-registry';
 import { HOSTILE_IDS, hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
 import { eventually } from '../../../test/support/wait';
 import { resolveOptions } from '../src/delayed-task.options';
@@ -52,7 +51,7 @@ describe.each(servers)('tasks with hostile ids and names on %s', (_name, connect
           () => 'nothing',
           (reason: unknown) => reason as Error,
         );
-        expect(error).toBeInstanceOf(InvalidTaskError);
+        expect(error).toBeInstanceOf(InvalidInputError);
         expect((error as Error).message).toMatch(/^[^\p{Cc}]{1,300}$/u);
       }
     }

@@ -26,7 +26,7 @@ describe('a call refuses before anything is sent', () => {
     ['an unknown onConflict', () => ({ onConflict: 'drop' }), /onConflict is "drop"/],
   ])('%s', async (_title, options, says) => {
     const call = bench.tasks.schedule('t', null, options());
-    await expect(call).rejects.toMatchObject({ code: 'INVALID_TASK', message: expect.stringMatching(says) as string });
+    await expect(call).rejects.toMatchObject({ code: 'INVALID_INPUT', message: expect.stringMatching(says) as string });
   });
 
   it('payloads that are too large, or that JSON cannot hold', async () => {
@@ -36,9 +36,9 @@ describe('a call refuses before anything is sent', () => {
     await expect(tasks.schedule('t', 'x'.repeat(18), { delayMs: 60_000 })).resolves.toMatchObject({
       status: 'scheduled',
     });
-    await expect(tasks.schedule('t', { id: 1n })).rejects.toMatchObject({ code: 'INVALID_TASK' });
-    await expect(tasks.schedule('t', () => 1)).rejects.toMatchObject({ code: 'INVALID_TASK' });
-    await expect(tasks.schedule('')).rejects.toMatchObject({ code: 'INVALID_TASK' });
+    await expect(tasks.schedule('t', { id: 1n })).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    await expect(tasks.schedule('t', () => 1)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    await expect(tasks.schedule('')).rejects.toMatchObject({ code: 'INVALID_INPUT' });
     await expect(tasks.schedule(' ')).rejects.toMatchObject({
       message: expect.stringMatching(/^DelayedTaskService: name is " "/) as string,
     });

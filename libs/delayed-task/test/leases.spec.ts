@@ -104,7 +104,7 @@ describe('the leases of a worker', () => {
     b.ended = true;
     await answer(registry, { done: 0, lost: ['a', 'b'] });
     expect([a.lost, b.lost, b.signal.aborted]).toEqual([true, false, false]);
-    expect(a.signal.reason).toMatchObject({ code: 'TASK_LOST' });
+    expect(a.signal.reason).toMatchObject({ code: 'LOST' });
     expect((a.signal.reason as Error).message).toMatch(/^The lease is gone/);
     await time.pass(100);
     expect(registry.calls.slice(1)).toMatchObject([{ args: { pairs: ['b', 't-b'] } }]);
@@ -117,7 +117,7 @@ describe('the leases of a worker', () => {
     await time.pass(950);
     expect(a.signal.aborted).toBe(false);
     await time.pass(50);
-    expect(a.signal.reason).toMatchObject({ code: 'TASK_LOST' });
+    expect(a.signal.reason).toMatchObject({ code: 'LOST' });
     expect((a.signal.reason as Error).message).toMatch(/^The lease has ended/);
   });
 
@@ -163,7 +163,7 @@ describe('an attempt that takes too long', () => {
     expect(attempt.signal.aborted).toBe(false);
     await time.pass(100);
     expect(attempt.signal.reason).toMatchObject({
-      code: 'TASK_TIMEOUT',
+      code: 'TIMEOUT',
       message: 'The handler of mail did not end within 500 ms.',
     });
     expect(attempt.timeout).toBe(attempt.signal.reason);

@@ -74,9 +74,7 @@ it.each([
   expect(settled.events.map(({ id, outcome }) => `${id} ${outcome}`).sort()).toEqual(
     drainMs > 50 ? ['a done', 'b done'] : ['a released', 'b released'],
   );
-  expect(reasons.map((reason) => (reason as Error).name)).toEqual(
-    drainMs > 50 ? [] : ['WorkerClosingError', 'WorkerClosingError'],
-  );
+  expect(reasons.map((reason) => (reason as Error).name)).toEqual(drainMs > 50 ? [] : ['ClosedError', 'ClosedError']);
   gate.open();
   await eventually(() =>
     expect(watcher.sentBesides(prefix).some(({ args: [name] }) => /^quit$/i.test(name as string))).toBe(true),

@@ -57,3 +57,28 @@ export class ScriptRefusedError extends LuanestError {
     super(message, options);
   }
 }
+
+/** An argument of a call is missing, invalid or unknown. The message names the lib, the value and what is allowed. Nothing was written to Redis. */
+export class InvalidInputError extends LuanestError {
+  readonly code = 'INVALID_INPUT';
+}
+
+/** A module, a decorator or a handler is set up in a way that cannot work. Thrown when its class is loaded, at boot, or at the first call. */
+export class SetupError extends LuanestError {
+  readonly code = 'SETUP';
+}
+
+/** What the code needs is lost: the lock, the claim, the task or the message belongs to somebody else now, or to nobody. */
+export class LostError extends LuanestError {
+  readonly code = 'LOST';
+}
+
+/** The app is shutting down, so nothing new is begun, or what runs must stop. */
+export class ClosedError extends LuanestError {
+  readonly code = 'CLOSED';
+}
+
+/** A handler ran for longer than its `timeoutMs`. */
+export class TimeoutError extends LuanestError {
+  readonly code = 'TIMEOUT';
+}

@@ -4,7 +4,18 @@ export { constructed, defineLuanestModule, type LuanestModuleClass, type ModuleE
 export { classOrMethodDecorator, methodDecorator, type Decorated, type DecoratedMethod } from './decorators';
 export { withEnhancers, type EnhancedMethod, type EnhancedResult } from './enhancers';
 export { exploreMethods, NOT_A_SINGLETON, singletonOf, type ExploredMethod } from './explorer';
-export { InvalidOptionError, LuanestError, NotSentError, ScriptRefusedError, UnknownOutcomeError } from './errors';
+export {
+  ClosedError,
+  InvalidInputError,
+  InvalidOptionError,
+  LostError,
+  LuanestError,
+  NotSentError,
+  ScriptRefusedError,
+  SetupError,
+  TimeoutError,
+  UnknownOutcomeError,
+} from './errors';
 export { EventChannel, eventChannels } from './event-channels';
 export {
   classOf,

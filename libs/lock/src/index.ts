@@ -1,10 +1,4 @@
-export {
-  LockBusyError,
-  LockClosedError,
-  LockLostError,
-  LockNotReplicatedError,
-  ReentrantLockError,
-} from './lock.errors';
+export { LockBusyError, LockNotReplicatedError, ReentrantLockError } from './lock.errors';
 export { LOCK_CHANNELS, type LockEvents } from './lock.events';
 export { LockModule } from './lock.module';
 export type { LockModuleOptions, LockOptions } from './lock.options';

@@ -52,7 +52,7 @@ export class LockService implements BeforeApplicationShutdown {
    * @throws the reason of the option `signal` if that signal fires before the lock is acquired
    * @throws ReentrantLockError inside `withLock` of the same name, while that lock is held
    * @throws InvalidCallError, InvalidKeyError or InvalidOptionError for an invalid name or option; nothing was sent
-   * @throws LockNotReplicatedError, LockClosedError, the errors of ScriptRegistry.run()
+   * @throws LockNotReplicatedError, ClosedError, the errors of ScriptRegistry.run()
    */
   async acquire(names: Names, options: LockOptions = {}): Promise<Lock> {
     const resolved = resolveAcquire(options, this.options);
@@ -72,7 +72,7 @@ export class LockService implements BeforeApplicationShutdown {
    * Runs `work` under a lock, and releases the lock when `work` has ended.
    *
    * @returns the result of `work`; undefined if `onBusy` is `skip` and the lock was not acquired
-   * @throws the error of `work`; LockLostError if `work` succeeded but the lock was lost before its release, or the script of the
+   * @throws the error of `work`; LostError if `work` succeeded but the lock was lost before its release, or the script of the
    *   release failed, or shutdown no longer waits for `work`; the errors of `acquire`
    */
   withLock<T>(
@@ -120,7 +120,7 @@ export class LockService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Refuses further acquisitions, and ends all waits with LockClosedError. Waits up to `drainMs` until the held locks are
+   * Refuses further acquisitions, and ends all waits with ClosedError. Waits up to `drainMs` until the held locks are
    * released. Then fires their signals, waits up to `abortGraceMs`, and releases the locks that are still held.
    */
   beforeApplicationShutdown(): Promise<void> {

@@ -1,6 +1,5 @@
-import { nextTurn, reachedWithin } from '../../internal/src';
+import { nextTurn, reachedWithin, LostError } from '../../internal/src';
 import type { Acquirer } from './acquisition/acquirer';
-import { LockLostError } from './lock.errors';
 import type { ResolvedLockModuleOptions } from './lock.options';
 import type { Lock } from './lock.types';
 
@@ -17,13 +16,13 @@ export class Shutdown {
     private readonly options: ResolvedLockModuleOptions,
   ) {}
 
-  /** Runs `work` and returns its result. @throws the error of `work`; LockLostError if shutdown no longer waits for `work` */
+  /** Runs `work` and returns its result. @throws the error of `work`; LostError if shutdown no longer waits for `work` */
   track<T>(lock: Lock, work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const rejectNow = (): void => {
         this.rejectors.delete(rejectNow);
         reject(
-          new LockLostError(
+          new LostError(
             `The app shut down before the work under lock ${lock.names.join(', ')} was done, so the lock may no longer be used.`,
           ),
         );

@@ -11,20 +11,20 @@ export interface Lock {
   /**
    * Signal that is aborted when the lock is lost before its release: at the end of the lease by the local clock, when a renewal
    * finds no lease of this holder in Redis, after `forceUnlock` of the same LockService, and at shutdown after `drainMs`. Its
-   * reason is a LockLostError.
+   * reason is a LostError.
    */
   readonly signal: AbortSignal;
   /** True until the release begins, the lock is lost, or its lease ends by the local monotonic clock. */
   readonly held: boolean;
-  /** Returns the fence of one of the names. @throws LockLostError for a name that the lock does not include */
+  /** Returns the fence of one of the names. @throws LostError for a name that the lock does not include */
   fenceOf(name: string): number;
-  /** Call it right before an action that must not happen without the lock. @throws LockLostError unless the lock is held */
+  /** Call it right before an action that must not happen without the lock. @throws LostError unless the lock is held */
   assertHeld(): void;
   /**
    * Restarts the lease in Redis now.
    *
    * @param leaseMs length of the lease from now on, also of later renewals, ms; integer of 10 to 2^31 - 1. Default: as before
-   * @throws LockLostError if the lock is not held; InvalidOptionError for any other `leaseMs`; the errors of ScriptRegistry.run()
+   * @throws LostError if the lock is not held; InvalidOptionError for any other `leaseMs`; the errors of ScriptRegistry.run()
    *   if Redis fails: then the lease keeps its end in this process, or ends after `leaseMs` if that is sooner, and later renewals
    *   use the new `leaseMs`. With several names, some may have been extended
    */
@@ -39,7 +39,7 @@ export interface Lock {
   /**
    * Releases the lock at the end of the scope of `await using lock = ...`. If the release fails, publishes the event `callFailed`.
    *
-   * @throws LockLostError if the lock was lost before its release, or if the script of the release failed
+   * @throws LostError if the lock was lost before its release, or if the script of the release failed
    */
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { ManualTime, turn } from '../../../test/support/manual-time';
 import { stateOf } from '../../../test/support/replies';
 
 const time = new ManualTime();
-const closed = { code: 'LOCK_CLOSED' };
+const closed = { code: 'CLOSED' };
 
 describe('an acquisition', () => {
   it('is one call, whose reply makes a lease', async () => {

@@ -1,5 +1,6 @@
+import { LostError } from 'luanest/script-registry';
 import { Cluster, Redis } from 'ioredis';
-import { LockLostError, LockNotReplicatedError, LockService } from 'luanest/lock';
+import { LockNotReplicatedError, LockService } from 'luanest/lock';
 import { startCluster, type RedisCluster, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { resolveOptions } from '../src/lock.options';
@@ -72,7 +73,7 @@ describe('locks when a master of the Cluster dies', () => {
     expect(await write(1, lock.fence)).toBe(false);
     await eventually(() => expect(signal.aborted).toBe(true), { timeoutMs: 30_000 });
     expect((signal.reason as Error).message).toContain('Redis had no lease of this holder at a renewal');
-    expect(() => lock.assertHeld()).toThrow(LockLostError);
+    expect(() => lock.assertHeld()).toThrow(LostError);
     expect(await lock.release()).toBe('lost');
     expect(await next.release()).toBe('released');
   }, 120_000);

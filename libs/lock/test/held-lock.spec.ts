@@ -120,7 +120,7 @@ describe('a release whose error is published', () => {
     second.a.releases[0]?.resolve(false);
     third.a.releases[0]?.reject(new UnknownOutcomeError('no reply'));
     const states = await Promise.all(ends.map(stateOf));
-    expect(states).toMatchObject([undefined, { code: 'LOCK_LOST' }, undefined]);
+    expect(states).toMatchObject([undefined, { code: 'LOST' }, undefined]);
     expect((states[1] as Error).message).toMatch(/^Lock a was lost before its release/);
   });
 });

@@ -8,7 +8,7 @@ import { stateOf } from '../../../test/support/replies';
 const time = new ManualTime();
 const events = new Published(LOCK_CHANNELS);
 const open = (start: Partial<Parameters<typeof openLease>[0]> = {}) => openLease({ sentAt: time.now, ...start });
-const lost = { code: 'LOCK_LOST' };
+const lost = { code: 'LOST' };
 afterEach(() => {
   jest.restoreAllMocks();
 });

@@ -1,4 +1,5 @@
-import { LOCK_CHANNELS, LockLostError } from 'luanest/lock';
+import { LostError } from 'luanest/script-registry';
+import { LOCK_CHANNELS } from 'luanest/lock';
 import { time as libTime } from '../../internal/src';
 import { openLease } from './lease-support';
 import { ManualTime, turn } from '../../../test/support/manual-time';
@@ -51,7 +52,7 @@ describe('a lease', () => {
     await time.pass(2_999);
     expect(signal.aborted).toBe(false);
     await time.pass(1);
-    expect(signal.reason).toBeInstanceOf(LockLostError);
+    expect(signal.reason).toBeInstanceOf(LostError);
     expect([time.running, events.take()]).toEqual([[], [ended]]);
   });
 

@@ -128,7 +128,7 @@ describe('locks between processes', () => {
     const woken = once(holder, 'message') as Promise<[Woken]>;
     holder.send('look');
     holder.kill('SIGCONT');
-    expect((await woken)[0]).toEqual({ thrown: 'LOCK_LOST', aborted: true, released: 'lost' });
+    expect((await woken)[0]).toEqual({ thrown: 'LOST', aborted: true, released: 'lost' });
     expect([await sql(3, stale), await lua(3, stale)]).toEqual([false, false]);
     expect(await resources.totalOf(prefix)).toBe(2);
     expect(await next.release()).toBe('released');

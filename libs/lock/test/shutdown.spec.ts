@@ -79,7 +79,7 @@ describe('app.close() while locks are held', () => {
     const seen = work(app, false);
     await eventually(() => expect(gate.entered).toBe(1));
     const closing = app.close();
-    await expect(app.get(LockService).acquire('new')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+    await expect(app.get(LockService).acquire('new')).rejects.toMatchObject({ code: 'CLOSED' });
     for (let i = 0; i < 3; i++) expect(await other.locks.tryAcquire('shut')).toBeUndefined();
     gate.open();
     await closing;
@@ -92,19 +92,19 @@ describe('app.close() while locks are held', () => {
     const seen = work(app, true);
     await eventually(() => expect(gate.entered).toBe(1));
     await app.close();
-    expect(await seen.ended).toBe('LOCK_LOST');
-    expect(steps).toEqual(['signal', 'release sent', 'ended: LOCK_LOST']);
+    expect(await seen.ended).toBe('LOST');
+    expect(steps).toEqual(['signal', 'release sent', 'ended: LOST']);
     expect((await other.locks.status('shut')).held).toBe(false);
   });
 
-  it('ends withLock with LOCK_LOST before it releases the lock of work that ignores the signal', async () => {
+  it('ends withLock with LOST before it releases the lock of work that ignores the signal', async () => {
     const app = await start({ drainMs: 20, abortGraceMs: 20, leaseMs: LONG_MS });
     const seen = work(app, false);
     await eventually(() => expect(gate.entered).toBe(1));
     await app.close();
-    expect(await seen.ended).toBe('LOCK_LOST');
+    expect(await seen.ended).toBe('LOST');
     expect(() => seen.lock?.assertHeld()).toThrow(/shutting down/);
-    expect(steps).toEqual(['signal', 'ended: LOCK_LOST', 'release sent']);
+    expect(steps).toEqual(['signal', 'ended: LOST', 'release sent']);
     expect(await other.locks.tryAcquire('shut')).toBeDefined();
   });
 
@@ -131,7 +131,7 @@ describe('app.close() while locks are held', () => {
     await app.get(LockService).forceUnlock('shut');
     const taken = await other.locks.tryAcquire('shut');
     await app.close();
-    expect(await seen.ended).toBe('LOCK_LOST');
+    expect(await seen.ended).toBe('LOST');
     expect(await taken?.release()).toBe('released');
   });
 
@@ -163,7 +163,7 @@ describe('app.close() while locks are held', () => {
     );
     await eventually(async () => expect((await other.raw.get(other.keyOf('wanted')))?.[13]).toBe('1'));
     await app.close();
-    expect(await Promise.all(waiting)).toEqual(['LOCK_CLOSED', 'LOCK_CLOSED', 'LOCK_CLOSED']);
+    expect(await Promise.all(waiting)).toEqual(['CLOSED', 'CLOSED', 'CLOSED']);
     expect((await other.locks.status('free')).held).toBe(false);
     await eventually(async () => expect((await other.raw.get(other.keyOf('wanted')))?.[13]).toBe('0'));
     await held.release();

@@ -1,7 +1,7 @@
 import { UnknownOutcomeError } from 'luanest/script-registry';
-import { Checks, type KnownOptions } from '../../internal/src';
+import { Checks, type KnownOptions, InvalidInputError } from '../../internal/src';
 import { decodeResponse, encodeStored, EncodedResponse } from './idempotency/stored-response';
-import { InvalidOnceInputError, OnceResultTooLargeError } from './once.errors';
+import { OnceResultTooLargeError } from './once.errors';
 import { decodeResult, encodeResult } from './once.input';
 import type { ResolvedOnceModuleOptions } from './once.options';
 import { fenceOf, leaseEndsAtOf, type StoredAnswer } from './once.scripts';
@@ -27,7 +27,7 @@ export type FullRun = FullClaim & Pick<ResolvedTerms, 'maxLeaseMs'>;
 const KNOWN: KnownOptions<RunOptions> = { ...KNOWN_TERMS, token: true };
 
 const unknownOptions = new Checks('OnceService');
-const input = new Checks('OnceService', (message) => new InvalidOnceInputError(message));
+const input = new Checks('OnceService', (message) => new InvalidInputError(message));
 
 /** Claims ids for OnceService and for runs, with the options of the module as defaults. */
 export class Claims {
@@ -39,7 +39,7 @@ export class Claims {
     readonly options: ClaimsOptions,
   ) {}
 
-  /** Checks the options of a call and fills in the options of the module. @throws InvalidOnceInputError, InvalidOptionError */
+  /** Checks the options of a call and fills in the options of the module. @throws InvalidInputError, InvalidOptionError */
   fill(options: RunOptions, fingerprint = ''): FullRun {
     const terms = this.resolved.get(options) ?? this.resolve(options);
     const { leaseMs, maxLeaseMs, retentionMs, delivery, replicas, replicasTimeoutMs } = terms;
@@ -64,7 +64,7 @@ export class Claims {
     );
   }
 
-  /** Returns a result as the JSON that is stored. @throws OnceResultTooLargeError, InvalidOnceInputError */
+  /** Returns a result as the JSON that is stored. @throws OnceResultTooLargeError, InvalidInputError */
   encode(result: unknown): string {
     return encodeResult(result, this.options.maxResultBytes);
   }

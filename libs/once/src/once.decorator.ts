@@ -6,8 +6,10 @@ import {
   methodDecorator,
   missingService,
   serviceOf,
+  InvalidInputError,
+  SetupError,
 } from '../../internal/src';
-import { InvalidOnceInputError, OnceInProgressError, OnceSetupError } from './once.errors';
+import { OnceInProgressError } from './once.errors';
 import { OnceService } from './once.service';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms } from './once.terms';
 import type { ClaimTerms, RunAnswer } from './once.types';
@@ -59,8 +61,8 @@ const MISSING = { service: 'OnceService', method: 'run', module: 'OnceModule' };
  *
  * @throws InvalidOptionError when the class is loaded: for an unknown option, an invalid value, or if the member is not an
  * instance method
- * @throws InvalidOnceInputError when the method is called: for an invalid result of `id`; OnceInProgressError while another
- * call handles the message, unless `onInProgress` is `skip`; OnceSetupError on an object that no app made, unless the process has
+ * @throws InvalidInputError when the method is called: for an invalid result of `id`; OnceInProgressError while another
+ * call handles the message, unless `onInProgress` is `skip`; SetupError on an object that no app made, unless the process has
  * imported `luanest/testing`, with which such a method runs as it is; the errors of `OnceService.run`
  */
 export function Once(options: OnceHandlerOptions) {
@@ -69,7 +71,7 @@ export function Once(options: OnceHandlerOptions) {
     const { scope = where } = checks.options('', options, KNOWN);
     checks.id('scope', scope, 256);
     resolveTerms(options, DEFAULT_TERMS, checks);
-    const input = new Checks(checks.where, (message) => new InvalidOnceInputError(message));
+    const input = new Checks(checks.where, (message) => new InvalidInputError(message));
     // If the module is missing, Nest refuses to create the class, and its error shows the text of this symbol.
     const host = Symbol(`@Once on ${where} needs OnceModule.forRoot()`);
     InjectService(OnceService)(target, host);
@@ -78,7 +80,7 @@ export function Once(options: OnceHandlerOptions) {
       const service = serviceOf(this, host, OnceService);
       if (service?.run) return handled(this, service as OnceService, args);
       const problem = missingService({ ...MISSING, where: checks.where });
-      return problem === undefined ? original.apply(this, args) : Promise.reject(new OnceSetupError(problem));
+      return problem === undefined ? original.apply(this, args) : Promise.reject(new SetupError(problem));
     };
     const handled = async (instance: object, service: OnceService, args: never[]): Promise<unknown> => {
       const message = { scope, id: idOf(input, options, args) };

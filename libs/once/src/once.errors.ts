@@ -1,22 +1,5 @@
 import { LuanestError } from '../../internal/src';
 
-/**
- * A method with `@Once()`, or a route with `@Idempotent()`, was called without an OnceService: no app with OnceModule made the
- * object, code called the method before the app was initialised, or a mock of the service lacks the method that is needed.
- * Nothing ran. At boot: the module of an idempotent route can inject OnceService, but not the rest of OnceModule.
- */
-export class OnceSetupError extends LuanestError {
-  readonly code = 'ONCE_SETUP';
-}
-
-/**
- * An argument, or what a function of the app returned (`id`, `subject`, `fingerprint`), is missing, has a wrong type, is out of
- * range or cannot be written as JSON. The call wrote nothing.
- */
-export class InvalidOnceInputError extends LuanestError {
-  readonly code = 'INVALID_ONCE_INPUT';
-}
-
 /** The result for `confirm` is larger than `maxResultBytes`. The call wrote nothing, so the claim is as before. */
 export class OnceResultTooLargeError extends LuanestError {
   readonly code = 'ONCE_RESULT_TOO_LARGE';
@@ -46,25 +29,6 @@ export class OnceInProgressError extends LuanestError {
     super(
       `Another call has claimed this message, here or in another process. Deliver the message again in ${retryAfterMs} ms or later.`,
     );
-  }
-}
-
-/**
- * The code of a run must stop, because the run does not own its id (any more) or the app shuts down. `OnceRun.signal` has this
- * error as its reason, and `OnceRun.assertHeld` throws it.
- */
-export class OnceLostError extends LuanestError {
-  readonly code = 'ONCE_LOST';
-
-  /**
-   * @param id id of the run; '' in the signal of a request that runs without a claim
-   * @param because completes the sentence "The run must stop, because ..."
-   */
-  constructor(
-    readonly id: string,
-    because: string,
-  ) {
-    super(`The run must stop, because ${because}.`);
   }
 }
 

@@ -7,7 +7,7 @@ import type { OnceTarget, PeekAnswer } from './once.types';
 /**
  * Reads the state of an id, a message or a request.
  *
- * @throws InvalidOnceInputError for an invalid target; nothing is sent then
+ * @throws InvalidInputError for an invalid target; nothing is sent then
  */
 export async function peekAt(store: OnceStore, target: string | OnceTarget): Promise<PeekAnswer> {
   const { key, isRequest } = locate(store, target);

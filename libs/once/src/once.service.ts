@@ -61,7 +61,7 @@ export class OnceService implements BeforeApplicationShutdown {
    * If it is unknown whether Redis made a claim without `token`, the call rejects, and tries to release the claim.
    *
    * @param target an id of the app's own, or a message with `@Once()`
-   * @throws InvalidOnceInputError, InvalidOptionError for an invalid argument, before anything is sent; OnceNotReplicatedError
+   * @throws InvalidInputError, InvalidOptionError for an invalid argument, before anything is sent; OnceNotReplicatedError
    * with `replicas`; the errors of ScriptRegistry.run()
    */
   claim(target: string | MessageTarget, options?: ClaimOptions): Promise<ClaimAnswer>;
@@ -79,7 +79,7 @@ export class OnceService implements BeforeApplicationShutdown {
    * Renews the lease of an owner, so that the lease ends `leaseMs` from now. Returns `lost` if the caller does not own the id.
    *
    * @param options leaseMs, ms, integer from 1 to 10 years; default: `leaseMs` of the module
-   * @throws InvalidOnceInputError before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   async renew(id: string, token: string, options: { readonly leaseMs?: number } = {}): Promise<RenewAnswer> {
     return this.store.renew(this.store.keyOf(id), token, options.leaseMs ?? this.options.leaseMs);
@@ -90,7 +90,7 @@ export class OnceService implements BeforeApplicationShutdown {
    * Waits for the `replicas` of the module.
    *
    * @param result result for later callers; a value that JSON can represent, at most `maxResultBytes` as JSON. Default: no result
-   * @throws OnceResultTooLargeError, InvalidOnceInputError before anything is sent; OnceNotReplicatedError; the errors of
+   * @throws OnceResultTooLargeError, InvalidInputError before anything is sent; OnceNotReplicatedError; the errors of
    * ScriptRegistry.run()
    */
   async confirm(id: string, token: string, result?: unknown): Promise<ConfirmAnswer> {
@@ -101,7 +101,7 @@ export class OnceService implements BeforeApplicationShutdown {
    * Releases an id without marking it as done, so that the next claim gets the id. Returns `lost` if the caller does not own
    * it.
    *
-   * @throws InvalidOnceInputError before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   async release(id: string, token: string): Promise<ReleaseAnswer> {
     return this.store.release(this.store.keyOf(id), token);
@@ -114,7 +114,7 @@ export class OnceService implements BeforeApplicationShutdown {
    *
    * @param options `retentionMs`, ms, integer from 1 to 10 years, default: `retentionMs` of the module; `token`, with which the
    * first caller gets true again
-   * @throws InvalidOnceInputError before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   first(id: string, options: Pick<ClaimOptions, 'retentionMs' | 'token'> = {}): Promise<boolean> {
     // An `async` method would make one more promise per call, which costs throughput. So this returns the promise of the store.
@@ -130,7 +130,7 @@ export class OnceService implements BeforeApplicationShutdown {
    * Reads the state of an id and changes nothing, also no lease and no retention. `peek` does not find ids of `first`.
    *
    * @param target an id of `run` or `claim`, a message with `@Once()`, or a request with `@Idempotent()`
-   * @throws InvalidOnceInputError before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   peek(target: string | OnceTarget): Promise<PeekAnswer> {
     return peekAt(this.store, target);
@@ -144,7 +144,7 @@ export class OnceService implements BeforeApplicationShutdown {
    * the delivery `at-least-once`, and marked as done with `at-most-once`. A method with `@Once()` calls it with its message.
    *
    * @param target an id of the app's own, or a message with `@Once()`
-   * @throws InvalidOnceInputError, InvalidOptionError before anything is sent; the error that the work throws;
+   * @throws InvalidInputError, InvalidOptionError before anything is sent; the error that the work throws;
    * OnceNotReplicatedError with `replicas`, before the work (`during: 'claim'`) or after it (`during: 'confirm'`); the errors
    * of ScriptRegistry.run(), before or after the work
    */

@@ -57,7 +57,7 @@ export class OnceStore {
   /**
    * Claims an id by its key. Throws synchronously if an argument is invalid.
    *
-   * @throws InvalidOnceInputError before anything is sent; OnceNotReplicatedError after an attempt to release the claim; the
+   * @throws InvalidInputError before anything is sent; OnceNotReplicatedError after an attempt to release the claim; the
    * errors of ScriptRegistry.run()
    */
   claim(key: string, claim: FullClaim): Promise<StoredAnswer> {
@@ -76,7 +76,7 @@ export class OnceStore {
     return answer;
   }
 
-  /** Renews the lease of an owner. @throws InvalidOnceInputError before anything is sent */
+  /** Renews the lease of an owner. @throws InvalidInputError before anything is sent */
   async renew(key: string, token: string, leaseMs: number): Promise<RenewAnswer> {
     const args = {
       token: checkToken(token),
@@ -109,7 +109,7 @@ export class OnceStore {
     return answer;
   }
 
-  /** Releases an id. @throws InvalidOnceInputError before anything is sent */
+  /** Releases an id. @throws InvalidInputError before anything is sent */
   async release(key: string, token: string): Promise<ReleaseAnswer> {
     const args = { token: checkToken(token) };
     const status = await this.registry.run(releaseOnce, { keys: { claim: key }, args });
@@ -139,7 +139,7 @@ export class OnceStore {
     return this.registry.run(firstOnce, { keys: { first: this.keys.tag(checkId(id)).key('first') }, args });
   }
 
-  /** Returns the Redis key of an id. @throws InvalidOnceInputError for an invalid id */
+  /** Returns the Redis key of an id. @throws InvalidInputError for an invalid id */
   keyOf(id: string, kind: ClaimKind = 'claim'): string {
     return this.keys.tag(checkId(id)).key(kind);
   }

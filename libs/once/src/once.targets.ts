@@ -1,6 +1,5 @@
-import { shown } from '../../internal/src';
+import { shown, InvalidInputError } from '../../internal/src';
 import { idOf, readKey } from './idempotency/request-identity';
-import { InvalidOnceInputError } from './once.errors';
 import type { OnceStore } from './once.store';
 import type { OnceTarget } from './once.types';
 
@@ -17,7 +16,7 @@ export interface Located {
   readonly fingerprint: string;
 }
 
-/** Finds the claim of a target. @throws InvalidOnceInputError for an invalid target */
+/** Finds the claim of a target. @throws InvalidInputError for an invalid target */
 export function locate(store: OnceStore, target: string | OnceTarget): Located {
   if (typeof target === 'string') return { id: target, key: store.keyOf(target), isRequest: false, fingerprint: '' };
   const { scope, id, subject, key, fingerprint = '' } = (target ?? {}) as unknown as Record<string, unknown>;
@@ -30,13 +29,13 @@ export function locate(store: OnceStore, target: string | OnceTarget): Located {
   if (user !== '' && named && typeof fingerprint === 'string') {
     const bytes = Buffer.byteLength(fingerprint);
     if (bytes > MAX_FINGERPRINT_BYTES) {
-      throw new InvalidOnceInputError(
+      throw new InvalidInputError(
         `fingerprint has ${bytes} bytes. Expected a text of at most ${MAX_FINGERPRINT_BYTES} bytes in UTF-8.`,
       );
     }
     return { id: named, key: store.keyOf(idOf(user, named), 'request'), isRequest: true, fingerprint };
   }
-  throw new InvalidOnceInputError(
+  throw new InvalidInputError(
     `The target is ${shown(target)}. Expected an id, { scope, id } of a message, or { subject, key } of a request with a valid ` +
       'idempotency key.',
   );

@@ -87,10 +87,10 @@ export interface OnceRun {
   readonly fence: number;
   /**
    * Signal that fires when the lease is lost, after `maxLeaseMs`, and at shutdown after `drainMs`. For a request without a
-   * claim the signal fires only at shutdown. Its reason is an OnceLostError.
+   * claim the signal fires only at shutdown. Its reason is an LostError.
    */
   readonly signal: AbortSignal;
-  /** Throws if `signal` has fired, if the work has ended, or if the request runs without a claim. @throws OnceLostError */
+  /** Throws if `signal` has fired, if the work has ended, or if the request runs without a claim. @throws LostError */
   assertHeld(): void;
 }
 

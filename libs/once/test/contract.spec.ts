@@ -105,7 +105,7 @@ describe.each(servers)('once on %s', (_name, client) => {
   const badDurations = [20.5, 0, -1, Number.NaN, 2 ** 53, Number.POSITIVE_INFINITY, '20' as unknown as number];
   it.each(badDurations)('refuses %p as a TTL before anything is written', async (bad) => {
     const { once } = bench;
-    const refused = { code: 'INVALID_ONCE_INPUT' };
+    const refused = { code: 'INVALID_INPUT' };
     await expect(once.claim(id, { ...terms, leaseMs: bad })).rejects.toMatchObject(refused);
     await expect(once.claim(id, { ...terms, retentionMs: bad })).rejects.toMatchObject(refused);
     await expect(once.first(id, { retentionMs: bad })).rejects.toMatchObject(refused);
@@ -122,8 +122,8 @@ describe.each(servers)('once on %s', (_name, client) => {
     const claim = claimed(await bench.once.claim(id, terms));
     const before = await dump();
     await expect(claim.confirm('x'.repeat(99))).rejects.toMatchObject({ code: 'ONCE_RESULT_TOO_LARGE', bytes: 101 });
-    await expect(claim.confirm(1n)).rejects.toMatchObject({ code: 'INVALID_ONCE_INPUT' });
-    await expect(claim.confirm(() => 1)).rejects.toMatchObject({ code: 'INVALID_ONCE_INPUT' });
+    await expect(claim.confirm(1n)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    await expect(claim.confirm(() => 1)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
     expect(await dump()).toEqual(before);
     expect(await claim.confirm('x'.repeat(98))).toEqual({ status: 'confirmed' });
   });

@@ -128,12 +128,12 @@ describe('@Once()', () => {
 
   it('refuses a message without an id, and an object that Nest did not create', async () => {
     await expect(app.get(Plain).push({} as Message)).rejects.toMatchObject({
-      code: 'INVALID_ONCE_INPUT',
+      code: 'INVALID_INPUT',
       message: '@Once on Plain.push: id is undefined. Expected 1 to 512 characters.',
     });
     const refused = new Plain().push({ id: 'x' });
     await expect(refused).rejects.toMatchObject({
-      code: 'ONCE_SETUP',
+      code: 'SETUP',
       message: expect.stringMatching(
         /^@Once on Plain\.push: There is no OnceService with a method run\(\) here/,
       ) as string,

@@ -1,7 +1,8 @@
+import { InvalidInputError } from 'luanest/script-registry';
 import { connect } from 'node:net';
 import { Controller, Post, Req } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import { Idempotent, InvalidOnceInputError } from 'luanest/once';
+import { Idempotent } from 'luanest/once';
 import { HOSTILE_IDS, hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
 import { standaloneClient } from '../../script-registry/test/support';
 import { idOf, readKey } from '../src/idempotency/request-identity';
@@ -35,14 +36,14 @@ describe('ids that strangers choose', () => {
           () => undefined,
           (reason: unknown) => reason as Error,
         );
-        expect(error).toBeInstanceOf(InvalidOnceInputError);
+        expect(error).toBeInstanceOf(InvalidInputError);
         expect(error?.message.length).toBeLessThan(300);
       }
       const error = await once.release('a', id).then(
         () => undefined,
         (reason: unknown) => reason as Error,
       );
-      expect(error).toBeInstanceOf(InvalidOnceInputError);
+      expect(error).toBeInstanceOf(InvalidInputError);
     }
   });
 
@@ -51,7 +52,7 @@ describe('ids that strangers choose', () => {
     await expect(claim('x'.repeat(10_000))).rejects.toThrow(
       'fingerprint has 10000 bytes. Expected a text of at most 9999 bytes in UTF-8.',
     );
-    await expect(claim('\u00e9'.repeat(5_000))).rejects.toThrow(InvalidOnceInputError);
+    await expect(claim('\u00e9'.repeat(5_000))).rejects.toThrow(InvalidInputError);
     const longest = claimed(await claim('x'.repeat(9_999)));
     await expect(longest.confirm()).resolves.toMatchObject({ status: 'confirmed' });
   });

@@ -1,9 +1,10 @@
+import { LostError } from 'luanest/script-registry';
 import { connect } from 'node:http2';
 import { once as event } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { Controller, Get, Injectable, Post } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { CurrentOnceRun, Idempotent, Once, OnceLostError, OnceService, type OnceRun } from 'luanest/once';
+import { CurrentOnceRun, Idempotent, Once, OnceService, type OnceRun } from 'luanest/once';
 import { mergeMap, of, type Observable } from 'rxjs';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
@@ -136,7 +137,7 @@ describe.each([
     expect(seen['order']?.fence).toBeGreaterThan(1e15);
     expect(seen['order']?.signal.aborted).toBe(false);
     // The response was sent, so the work has ended.
-    expect(() => seen['order']?.assertHeld()).toThrow(OnceLostError);
+    expect(() => seen['order']?.assertHeld()).toThrow(LostError);
     expect((await post('/observable', 'k2')).body).toBe('k2');
     expect((await post('/optional', 'k0')).body).toBe('k0');
     expect(await post('/order', 'k1')).toEqual({ ...first, replayed: true });
@@ -177,7 +178,7 @@ describe.each([
     await eventually(() => expect(seen['endless']).toBeDefined());
     const { signal } = seen['endless'] as OnceRun;
     await eventually(() => expect(signal.aborted).toBe(true));
-    expect(signal.reason).toBeInstanceOf(OnceLostError);
+    expect(signal.reason).toBeInstanceOf(LostError);
     await eventually(async () =>
       expect(await service.peek({ subject: 'ann', key: 'k5' })).toEqual({ status: 'unknown' }),
     );

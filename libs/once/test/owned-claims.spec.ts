@@ -56,7 +56,7 @@ describe('a claim that is owned', () => {
   it('is refused a result that is too large or no JSON, as a rejection', async () => {
     const { registry, claim } = await own();
     await expect(claim.confirm('x'.repeat(50))).rejects.toBeInstanceOf(OnceResultTooLargeError);
-    await expect(claim.confirm(1n)).rejects.toMatchObject({ code: 'INVALID_ONCE_INPUT' });
+    await expect(claim.confirm(1n)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
     await expect(claim.confirm({ toJSON: () => { throw new TypeError('own'); } })).rejects.toBeInstanceOf(Error); // prettier-ignore
     expect(registry.scripts).toEqual(['once.claim']);
   });

@@ -89,7 +89,7 @@ describe.each(servers)('peek on %s', (_name, client) => {
     { subject: 'ann', key: 'two, keys' },
     { subject: 1.5, key: 'k' },
   ])('refuses %j', async (target) => {
-    await expect(once.peek(target as never)).rejects.toMatchObject({ code: 'INVALID_ONCE_INPUT' });
+    await expect(once.peek(target as never)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
   });
 
   it('refuses a key whose value is not a claim', async () => {

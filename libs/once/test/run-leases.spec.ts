@@ -1,7 +1,8 @@
+import { LostError } from 'luanest/script-registry';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { pending, type Pending } from '../../../test/support/replies';
-import { OnceLostError } from '../src/once.errors';
 import { LeaseTimer, type TimedLease } from '../src/runs/lease-timer';
+import { mustStop } from '../src/runs/run';
 import { Runs } from '../src/runs/runs';
 
 const time = new ManualTime();
@@ -23,7 +24,7 @@ function begin(parts: { leaseMs?: number; maxLeaseMs?: number; beforeRenewal?: (
 }
 
 const reasonOf = (signal: AbortSignal): string => (signal.reason as Error).message;
-const lost = (because: string): string => new OnceLostError('id', because).message;
+const lost = (because: string): string => mustStop(because).message;
 
 describe('the lease of a run', () => {
   it('is renewed each third of its length, and lasts from the moment of the call', async () => {
@@ -59,7 +60,7 @@ describe('the lease of a run', () => {
     replies[0]?.resolve({ status: 'lost' });
     await turn();
     expect(reasonOf(signal)).toBe(lost('its lease has ended, another owner has the id, or Redis lost the claim'));
-    expect(() => run.assertHeld()).toThrow(OnceLostError);
+    expect(() => run.assertHeld()).toThrow(LostError);
   });
 
   it('is tried again after a renewal that failed', async () => {

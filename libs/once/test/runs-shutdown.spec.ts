@@ -1,11 +1,11 @@
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { stateOf } from '../../../test/support/replies';
-import { OnceLostError } from '../src/once.errors';
+import { mustStop } from '../src/runs/run';
 import { Runs } from '../src/runs/runs';
 
 const time = new ManualTime();
 const STOPS = 'the app is shutting down';
-const lost = (id: string, because: string): string => new OnceLostError(id, because).message;
+const lost = (_id: string, because: string): string => mustStop(because).message;
 const held = (leaseMs = 60_000) =>
   ({
     claim: { fence: 1, renew: () => new Promise(() => undefined) },

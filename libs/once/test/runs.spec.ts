@@ -1,4 +1,5 @@
-import { OnceLostError, OnceService, type OnceRun } from 'luanest/once';
+import { LostError } from 'luanest/script-registry';
+import { OnceService, type OnceRun } from 'luanest/once';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
 import { resolveOptions, type OnceModuleOptions } from '../src/once.options';
@@ -27,7 +28,7 @@ const serviceWith = (options: OnceModuleOptions): OnceService => new OnceService
 
 async function reasonOf(signal: AbortSignal): Promise<string> {
   await eventually(() => expect(signal.aborted).toBe(true));
-  expect(signal.reason).toBeInstanceOf(OnceLostError);
+  expect(signal.reason).toBeInstanceOf(LostError);
   return (signal.reason as Error).message;
 }
 
@@ -95,7 +96,7 @@ describe('the signal of a run', () => {
       expect(await reasonOf(run.signal)).toMatch(
         /its lease has ended, another owner has the id, or Redis lost the claim/,
       );
-      expect(() => run.assertHeld()).toThrow(OnceLostError);
+      expect(() => run.assertHeld()).toThrow(LostError);
     });
     expect(answer).toMatchObject({ status: 'ran', confirmed: false });
   });
@@ -152,7 +153,7 @@ describe('the signal of a run', () => {
     const runs = new Runs({ drainMs: 0, abortGraceMs: 0 });
     const { signal } = runs.unprotected('key');
     await runs.close();
-    await eventually(() => expect(signal.reason).toBeInstanceOf(OnceLostError));
+    await eventually(() => expect(signal.reason).toBeInstanceOf(LostError));
   });
 
   it('does not delay a shutdown for longer than drainMs and abortGraceMs', async () => {

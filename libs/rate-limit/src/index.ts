@@ -1,7 +1,6 @@
 export type { RateLimitResponseOptions } from './responses/responses.options';
 export type { RateLimitContextAdapter } from './contexts/context-adapter';
 export { RateLimit, RateLimitResult, SkipRateLimit } from './rate-limit.decorator';
-export { InvalidRateLimitInputError } from './rate-limit.errors';
 export { RATE_LIMIT_CHANNELS, type RateLimitEvents } from './rate-limit.events';
 export { RateLimitException } from './rate-limit.exception';
 export { RateLimitGuard } from './rate-limit.guard';

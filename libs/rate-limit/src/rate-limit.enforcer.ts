@@ -1,5 +1,5 @@
 import { Inject, Logger, Optional, type ExecutionContext, type Type } from '@nestjs/common';
-import { shown } from '../../internal/src';
+import { shown, InvalidInputError } from '../../internal/src';
 import { clientOf } from './contexts/client-address';
 import type { RateLimitContextAdapter } from './contexts/context-adapter';
 import { graphqlAdapter } from './contexts/graphql';
@@ -9,7 +9,6 @@ import { otherAdapter, WORK_KINDS } from './contexts/other';
 import { ProxyWarnings, type ProxiedRequest } from './contexts/proxy-warnings';
 import { Decision } from './limiter/decision';
 import { GuardCheck } from './limiter/limiter.port';
-import { InvalidRateLimitInputError } from './rate-limit.errors';
 import { events } from './rate-limit.events';
 import { resolveOptions, type ResolvedRateLimitOptions } from './rate-limit.options';
 import type { RateLimitService } from './rate-limit.service';
@@ -93,7 +92,7 @@ export class RateLimitEnforcer {
    *
    * @returns true if the request is allowed; false if a rule other than a shadow rule finds no subject and `onUnknownSubject` is
    * `deny`
-   * @throws the error that the context's adapter makes, if the request is refused; InvalidRateLimitInputError if a function of
+   * @throws the error that the context's adapter makes, if the request is refused; InvalidInputError if a function of
    * a rule, or a mock of the service, returned an invalid value; the errors of functions of rules, of `responses` and of adapters
    */
   admit(context: ExecutionContext): boolean | Promise<boolean> {
@@ -223,7 +222,7 @@ const NOTHING_DECIDED: RateLimitDecision = Object.freeze({
 /** Fills in what a mock of RateLimitService left out of its decision. */
 function completed(decision: Partial<RateLimitDecision> | null | undefined): RateLimitDecision {
   if (typeof decision === 'object' && decision) return { ...NOTHING_DECIDED, ...decision };
-  throw new InvalidRateLimitInputError(
+  throw new InvalidInputError(
     `RateLimitService.consume returned ${shown(decision)}. Expected a decision: let the mock return { allowed: true }, for example.`,
   );
 }

@@ -32,7 +32,7 @@ export class RateLimitGuard implements CanActivate {
    * @returns true if the request is allowed; false (over HTTP, Nest then replies 403) if a rule that is not a shadow rule finds no
    * client or user to count and `onUnknownSubject` is `deny`
    * @throws the error of the refusal: RateLimitException, for WebSocket messages WsException, for message patterns RpcException, or
-   * the error of the app's own adapter; InvalidRateLimitInputError if a function of a rule returned an invalid value;
+   * the error of the app's own adapter; InvalidInputError if a function of a rule returned an invalid value;
    * InvalidOptionError without RateLimitService; what a function of a rule, of the option `responses` or of an adapter throws
    */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {

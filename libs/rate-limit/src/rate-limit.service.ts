@@ -1,7 +1,6 @@
-import { Checks, shown } from '../../internal/src';
+import { Checks, shown, InvalidInputError } from '../../internal/src';
 import { GuardCheck, type Check } from './limiter/limiter.port';
 import type { ResilientLimiter } from './limiter/resilient-limiter';
-import { InvalidRateLimitInputError } from './rate-limit.errors';
 import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
 import { MAX_DURATION_MS, MAX_HITS, mostHits, named, resolveRule } from './rules/resolve-rule';
 import type { NamedRule, RateLimitRule } from './rules/rule';
@@ -39,7 +38,7 @@ export class RateLimitService {
    *
    * @param subject client, user or other party that is counted; text of at least 1 character
    * @param options `cost` and `limit` of this call, as in RateLimitCheck; they replace the rule's values
-   * @throws InvalidRateLimitInputError for an invalid argument, InvalidOptionError for an invalid rule; nothing is counted then
+   * @throws InvalidInputError for an invalid argument, InvalidOptionError for an invalid rule; nothing is counted then
    */
   consume(rule: RateLimitRule | string, subject: string, options?: CallOptions): Promise<RateLimitDecision>;
   consume(first: First, subject?: string, options: CallOptions = NO_OPTIONS): Promise<RateLimitDecision> {
@@ -77,7 +76,7 @@ export class RateLimitService {
    * Deletes the counter of a subject under a rule, its block, and the memory of earlier blocks.
    *
    * @returns true if Redis had any of these
-   * @throws InvalidRateLimitInputError, InvalidOptionError as `consume` does; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError, InvalidOptionError as `consume` does; the errors of ScriptRegistry.run()
    */
   async reset(rule: RateLimitRule | string, subject: string): Promise<boolean> {
     return this.limiter.reset(this.ruleOf(rule), checkSubject(subject));
@@ -87,7 +86,7 @@ export class RateLimitService {
    * Blocks a subject under a rule for `blockMs` from now, and deletes its counter.
    *
    * @param blockMs length of the block, ms; integer from 1 to 400 days
-   * @throws InvalidRateLimitInputError, InvalidOptionError as `consume` does; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError, InvalidOptionError as `consume` does; the errors of ScriptRegistry.run()
    */
   async block(rule: RateLimitRule | string, subject: string, blockMs: number): Promise<void> {
     const checkedMs = input.integer('blockMs', blockMs, 1, MAX_DURATION_MS);
@@ -151,7 +150,7 @@ export class RateLimitService {
   }
 }
 
-const input = new Checks('RateLimitService', (message) => new InvalidRateLimitInputError(message));
+const input = new Checks('RateLimitService', (message) => new InvalidInputError(message));
 
 function isOfGuard(checks: readonly unknown[]): checks is readonly GuardCheck[] {
   return checks[0] instanceof GuardCheck;
@@ -162,7 +161,7 @@ function checkSubject(subject: string | undefined): string {
   return input.refuse('subject', subject, 'text of at least 1 character');
 }
 
-/** Returns the limit or cost that a call gives. @throws InvalidRateLimitInputError without one */
+/** Returns the limit or cost that a call gives. @throws InvalidInputError without one */
 function numberOf(rule: NamedRule, option: 'limit' | 'cost', given: number | undefined): number {
   if (given !== undefined)
     return input.integer(option, given, 0, option === 'cost' ? MAX_HITS : mostHits(rule.algorithm));

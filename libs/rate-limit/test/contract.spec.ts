@@ -1,6 +1,6 @@
 import { type Cluster } from 'ioredis';
-import { InvalidOptionError } from 'luanest/script-registry';
-import { InvalidRateLimitInputError, type RateLimitRule } from 'luanest/rate-limit';
+import { InvalidOptionError, InvalidInputError } from 'luanest/script-registry';
+import { type RateLimitRule } from 'luanest/rate-limit';
 import { eventually, sleep } from '../../../test/support/wait';
 import { evenTags } from '../../internal/src';
 import calculateSlot from 'cluster-key-slot';
@@ -238,7 +238,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
         `cost is ${JSON.stringify(cost) === 'null' ? cost : JSON.stringify(cost)}`,
       );
     }
-    await expect(bench.service.consume(rule, '')).rejects.toThrow(InvalidRateLimitInputError);
+    await expect(bench.service.consume(rule, '')).rejects.toThrow(InvalidInputError);
     await expect(bench.service.consume('unknown', 's')).rejects.toThrow(/named "unknown".*Known: known/);
     await expect(bench.service.consume({ limit: 1, ...minute }, 's')).rejects.toThrow(
       /^RateLimitService: The rule has no name/,

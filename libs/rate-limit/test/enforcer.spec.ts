@@ -1,9 +1,9 @@
+import { InvalidInputError } from 'luanest/script-registry';
 import type { ExecutionContext } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
 import { WsException } from '@nestjs/websockets';
 import { RateLimit, SkipRateLimit } from '../src/rate-limit.decorator';
 import { GuardCheck } from '../src/limiter/limiter.port';
-import { InvalidRateLimitInputError } from '../src/rate-limit.errors';
 import { RateLimitException } from '../src/rate-limit.exception';
 import type { RateLimitModuleOptions } from '../src/rate-limit.options';
 import { getRateLimitResult } from '../src/rules/results';
@@ -209,7 +209,7 @@ it.each([
   const { enforcer, service } = open({ rules: [a] });
   service.consume.mockResolvedValue(answer);
   const error = await refusalOf(enforcer.admit(contextOf()));
-  expect(error).toBeInstanceOf(InvalidRateLimitInputError);
+  expect(error).toBeInstanceOf(InvalidInputError);
   expect(error.message).toBe(
     `RateLimitService.consume returned ${shown}. Expected a decision: let the mock return { allowed: true }, for example.`,
   );

@@ -1,7 +1,7 @@
+import { InvalidInputError } from 'luanest/script-registry';
 import type { ExecutionContext } from '@nestjs/common';
 import { Checks } from '../../internal/src';
 import { GuardCheck } from '../src/limiter/limiter.port';
-import { InvalidRateLimitInputError } from '../src/rate-limit.errors';
 import type { RateLimitDecision } from '../src/rate-limit.types';
 import { evaluateRule } from '../src/rules/evaluate-rule';
 import { named, resolveRule } from '../src/rules/resolve-rule';
@@ -73,7 +73,7 @@ describe('a rule, evaluated for a request', () => {
   ])('is an error of the app with an invalid %s', async (_, options, message) => {
     const evaluated = evaluate(options);
     await expect(evaluated).rejects.toThrow(message);
-    await expect(evaluated).rejects.toBeInstanceOf(InvalidRateLimitInputError);
+    await expect(evaluated).rejects.toBeInstanceOf(InvalidInputError);
   });
 
   it.each([0, 1_000_000_000])('may have a limit and a cost of %p', async (most) => {

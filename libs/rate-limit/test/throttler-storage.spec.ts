@@ -1,9 +1,9 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { ThrottlerStorageService, type ThrottlerStorage } from '@nestjs/throttler';
 import { Cluster } from 'ioredis';
-import { InvalidRateLimitInputError, type RateLimitAlgorithm } from 'luanest/rate-limit';
+import { type RateLimitAlgorithm } from 'luanest/rate-limit';
 import { RateLimitThrottlerStorage, RateLimitThrottlerStorageModule } from 'luanest/rate-limit/throttler-storage';
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError, InvalidInputError } from 'luanest/script-registry';
 import { Pulse } from '../../../test/support/pulse';
 import { sharedRedisUrl } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
@@ -245,7 +245,7 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     [/^The name of a throttler is ""\./, ['k', 9, 1, 9, '']],
   ])('refuses with %s', async (message, args) => {
     const attempt = storage.increment(...(args as Parameters<ThrottlerStorage['increment']>));
-    await expect(attempt).rejects.toThrow(InvalidRateLimitInputError);
+    await expect(attempt).rejects.toThrow(InvalidInputError);
     await expect(attempt).rejects.toThrow(message);
     expect(await keysUnder(bench)).toEqual([]);
   });

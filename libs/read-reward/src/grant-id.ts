@@ -1,5 +1,4 @@
-import { Checks, shown } from '../../internal/src';
-import { InvalidReadRewardInputError } from './read-reward.errors';
+import { Checks, shown, InvalidInputError } from '../../internal/src';
 import type { LedgerRow } from './read-reward.types';
 
 const MAX_ID_CHARS = 256;
@@ -12,12 +11,12 @@ interface GrantParts {
   readonly itemId: string;
 }
 
-const input = new Checks('', (message) => new InvalidReadRewardInputError(message));
+const input = new Checks('', (message) => new InvalidInputError(message));
 
 /**
  * Returns the id `value`.
  *
- * @throws InvalidReadRewardInputError with `name`, unless the id is 1 to 256 characters of well-formed Unicode
+ * @throws InvalidInputError with `name`, unless the id is 1 to 256 characters of well-formed Unicode
  */
 export function checkId(name: string, value: unknown): string {
   return input.id(name, value, MAX_ID_CHARS);
@@ -37,7 +36,7 @@ export function grantIdOf(rule: string, startsAtMs: number, seq: number, userId:
 /**
  * Parses a grant's id.
  *
- * @throws InvalidReadRewardInputError for a value that is not a grant id
+ * @throws InvalidInputError for a value that is not a grant id
  */
 export function readGrantId(grantId: unknown): GrantParts {
   const text = typeof grantId === 'string' ? grantId : '';
@@ -48,7 +47,7 @@ export function readGrantId(grantId: unknown): GrantParts {
     const ids = { userId: decodeURIComponent(user), itemId: decodeURIComponent(item) };
     return { rule, startsAtMs: Number(start), seq: Number(seq), ...ids };
   } catch (cause) {
-    throw new InvalidReadRewardInputError(
+    throw new InvalidInputError(
       `grantId is ${shown(grantId)}. Expected the unchanged grantId of a rewarded result or of a row of the ledger.`,
       { cause },
     );
@@ -66,7 +65,7 @@ function integerOf(text: string | undefined): number {
  * Parses the fields of a ledger stream entry, as XRANGE and XREADGROUP return them.
  *
  * @param fields names and values, alternating
- * @throws InvalidReadRewardInputError for an entry that is not a row of a ledger. The message has the names of the fields that are
+ * @throws InvalidInputError for an entry that is not a row of a ledger. The message has the names of the fields that are
  *   missing or invalid, but not their values
  */
 export function parseLedgerRow(fields: readonly string[]): LedgerRow {
@@ -81,7 +80,7 @@ export function parseLedgerRow(fields: readonly string[]): LedgerRow {
     ...INTEGERS.filter((name) => !Number.isSafeInteger(integerOf(row.get(name)))),
   ];
   if ((kind !== 'grant' && kind !== 'refund') || wrong.length > 0) {
-    throw new InvalidReadRewardInputError(
+    throw new InvalidInputError(
       `This stream entry is not a row of a reward ledger. Missing or invalid fields: ${wrong.join(', ')}. Read only the streams of ledgerKeys().`,
     );
   }

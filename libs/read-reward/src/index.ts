@@ -1,4 +1,4 @@
-export { InvalidReadRewardInputError, PeriodMissedError } from './read-reward.errors';
+export { PeriodMissedError } from './read-reward.errors';
 export { READ_REWARD_CHANNELS, type ReadRewardEvents } from './read-reward.events';
 export { parseLedgerRow } from './grant-id';
 export { ReadRewardModule } from './read-reward.module';

@@ -1,6 +1,5 @@
-import { shown, time } from '../../internal/src';
+import { shown, time, InvalidInputError } from '../../internal/src';
 import { CivilCalendar, type Bounds } from './civil-calendar';
-import { InvalidReadRewardInputError } from './read-reward.errors';
 import type { ResolvedRewardRule } from './read-reward.options';
 
 const MAX_CALENDARS = 1_024;
@@ -58,7 +57,7 @@ export class RewardClock {
   /** Estimate of Redis' clock minus this process' clock, ms. Updated when Redis' clock was in none of the periods that were sent. */
   private skewMs = 0;
 
-  /** Returns the periods of a rule in the zone of the user; default: the zone of the rule. @throws InvalidReadRewardInputError for an unknown zone */
+  /** Returns the periods of a rule in the zone of the user; default: the zone of the rule. @throws InvalidInputError for an unknown zone */
   around(rule: ResolvedRewardRule, timeZone: string | undefined): Periods {
     return this.of(rule, timeZone).around(time.nowMs() + this.skewMs);
   }
@@ -96,8 +95,8 @@ export class RewardClock {
   }
 }
 
-function unknownZone(timeZone: unknown, cause?: unknown): InvalidReadRewardInputError {
-  return new InvalidReadRewardInputError(
+function unknownZone(timeZone: unknown, cause?: unknown): InvalidInputError {
+  return new InvalidInputError(
     `timeZone is ${shown(timeZone)}. Expected a zone of the IANA database, such as "Asia/Shanghai".`,
     { cause },
   );

@@ -40,7 +40,7 @@ export class ReadRecorder {
   /**
    * Records one read.
    *
-   * @throws InvalidReadRewardInputError for an unknown zone; PeriodMissedError after MAX_TRIES tries; the errors of
+   * @throws InvalidInputError for an unknown zone; PeriodMissedError after MAX_TRIES tries; the errors of
    *   ScriptRegistry.run()
    */
   record(read: CheckedRead): Promise<RecordResult> {

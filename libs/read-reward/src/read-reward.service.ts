@@ -1,7 +1,6 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { shown, spread, UniqueIds } from '../../internal/src';
+import { shown, spread, UniqueIds, InvalidInputError } from '../../internal/src';
 import { RewardClock } from './periods';
-import { InvalidReadRewardInputError } from './read-reward.errors';
 import { events } from './read-reward.events';
 import { checkId, readGrantId } from './grant-id';
 import { RewardKeys } from './read-reward.keys';
@@ -29,7 +28,7 @@ export class ReadRewardService {
   /**
    * Records that a user read an item, and grants points if the item is new and the period has room.
    *
-   * @throws InvalidReadRewardInputError for an invalid field; nothing was sent
+   * @throws InvalidInputError for an invalid field; nothing was sent
    * @throws PeriodMissedError if Redis' clock was in none of the periods, four times in a row; nothing was granted
    * @throws the errors of ScriptRegistry.run()
    */
@@ -51,7 +50,7 @@ export class ReadRewardService {
    * Returns a user's points and remaining items: one row for each rule, in the order of the options. Grants nothing.
    *
    * @param timeZone IANA zone of the user. Default: the zone of the rule
-   * @throws InvalidReadRewardInputError for an invalid user id or an unknown zone; nothing was sent
+   * @throws InvalidInputError for an invalid user id or an unknown zone; nothing was sent
    * @throws PeriodMissedError if Redis' clock was in none of the periods, four times in a row
    * @throws the errors of ScriptRegistry.run()
    */
@@ -64,7 +63,7 @@ export class ReadRewardService {
    * Takes a grant back, once, while its period runs. Its item can then be rewarded again.
    *
    * @param grantId the `grantId` of a result with the status `rewarded`, or of a row of the ledger
-   * @throws InvalidReadRewardInputError for a value that is not a grant id, or for a rule that is not in the options
+   * @throws InvalidInputError for a value that is not a grant id, or for a rule that is not in the options
    * @throws the errors of ScriptRegistry.run()
    */
   async refund(grantId: string): Promise<RefundResult> {
@@ -124,6 +123,6 @@ export class ReadRewardService {
     const rule = this.options.rules.get(name);
     if (rule !== undefined) return rule;
     const known = [...this.options.rules.keys()].join(', ');
-    throw new InvalidReadRewardInputError(`There is no rule ${shown(name)}. Known rules: ${known}.`);
+    throw new InvalidInputError(`There is no rule ${shown(name)}. Known rules: ${known}.`);
   }
 }

@@ -1,4 +1,5 @@
-import { InvalidReadRewardInputError, parseLedgerRow } from 'luanest/read-reward';
+import { InvalidInputError } from 'luanest/script-registry';
+import { parseLedgerRow } from 'luanest/read-reward';
 
 const ROW = {
   kind: 'grant',
@@ -44,7 +45,7 @@ describe('an entry of a reward ledger', () => {
     } catch (error) {
       refusal = error;
     }
-    expect(refusal).toBeInstanceOf(InvalidReadRewardInputError);
+    expect(refusal).toBeInstanceOf(InvalidInputError);
     const { message } = refusal as Error;
     expect(message).toMatch(new RegExp(` ${field}\\. `));
     for (const text of ['ann', 'a1', 'secret']) expect(message).not.toContain(text);
@@ -60,6 +61,6 @@ describe('an entry of a reward ledger', () => {
 
   it('is refused if another program wrote it', () => {
     expect(() => parseLedgerRow(['user', 'ann'])).toThrow(/ kind, rule, item, points, start, seq, at\. /);
-    expect(() => parseLedgerRow([])).toThrow(InvalidReadRewardInputError);
+    expect(() => parseLedgerRow([])).toThrow(InvalidInputError);
   });
 });

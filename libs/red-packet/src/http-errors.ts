@@ -1,7 +1,7 @@
+import { InvalidInputError } from '../../internal/src';
 import { BadRequestException, ConflictException, NotFoundException, ServiceUnavailableException } from '@nestjs/common';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
-import { InvalidStreamInputError } from 'luanest/stream-consumer';
-import { ActivityConflictError, ActivityIncompleteError, InvalidRedPacketInputError } from './red-packet.errors';
+import { ActivityConflictError, ActivityIncompleteError } from './red-packet.errors';
 import { refuse } from './red-packet.input';
 
 /** Returns the value. @throws NotFoundException if the value is undefined, which means that there is no such activity */
@@ -12,7 +12,7 @@ export function found<T>(activityId: string, value: T | undefined): T {
 
 /**
  * Parses the query parameter `limit`; the service checks its range.
- * @throws InvalidRedPacketInputError unless it is 1 to 4 digits
+ * @throws InvalidInputError unless it is 1 to 4 digits
  */
 export function readLimit(text: string, max = 1_000): number {
   return /^\d{1,4}$/.test(text) ? Number(text) : refuse('limit', text, `an integer from 1 to ${max} in decimal digits`);
@@ -32,7 +32,7 @@ export async function answer<T>(work: () => Promise<T>): Promise<T> {
  * if Redis did not answer or refused the script. Throws all other errors as they are.
  */
 export function refused(error: unknown): never {
-  if (error instanceof InvalidRedPacketInputError || error instanceof InvalidStreamInputError)
+  if (error instanceof InvalidInputError || error instanceof InvalidInputError)
     throw new BadRequestException(error.message, { cause: error });
   if (error instanceof ActivityConflictError || error instanceof ActivityIncompleteError)
     throw new ConflictException(error.message, { cause: error });

@@ -10,12 +10,7 @@ export type {
 export { RedPacketPayouts } from './payouts/payouts.service';
 export { RedPacketPayoutsController } from './payouts/payouts.controller';
 export { RedPacketController } from './red-packet.controller';
-export {
-  ActivityConflictError,
-  ActivityIncompleteError,
-  InvalidRedPacketInputError,
-  MissingPermissionError,
-} from './red-packet.errors';
+export { ActivityConflictError, ActivityIncompleteError, MissingPermissionError } from './red-packet.errors';
 export { RedPacketModule, type RedPacketModuleExtras } from './red-packet.module';
 export type { RedPacketModuleOptions } from './red-packet.options';
 export { RedPacketService } from './red-packet.service';

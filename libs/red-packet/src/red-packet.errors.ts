@@ -1,14 +1,6 @@
 import { LuanestError } from '../../internal/src';
 
 /**
- * An input is missing or invalid, such as a parameter of an activity, an id, a packet, or the limit or cursor of a page. The call
- * changed no activity, but a creation may have left a draft.
- */
-export class InvalidRedPacketInputError extends LuanestError {
-  readonly code = 'INVALID_RED_PACKET_INPUT';
-}
-
-/**
  * There is an activity with this id and other parameters, or Redis has keys of an activity with this id but has lost its
  * parameters. The call changed no activity, but it may have left a draft.
  */

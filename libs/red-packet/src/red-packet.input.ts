@@ -1,5 +1,4 @@
-import { Checks } from '../../internal/src';
-import { InvalidRedPacketInputError } from './red-packet.errors';
+import { Checks, InvalidInputError } from '../../internal/src';
 import type { CreateActivity, Packet, SplitMethod } from './red-packet.types';
 
 /**
@@ -25,20 +24,20 @@ const NEXT_CURSOR = 'the nextCursor of the previous page, or undefined for the f
 /** Last instant that an activity may have: the beginning of the year 2100, ms since 1970. */
 const MAX_TIME_MS = 4_102_444_800_000;
 
-/** Checks for input. Errors are InvalidRedPacketInputError and name the field, its value and what is expected. */
-export const check = new Checks('', (message) => new InvalidRedPacketInputError(message));
+/** Checks for input. Errors are InvalidInputError and name the field, its value and what is expected. */
+export const check = new Checks('', (message) => new InvalidInputError(message));
 
 /** Throws the error for an invalid field. @param expected the end of the sentence `Expected ...` */
 export function refuse(field: string, value: unknown, expected: string): never {
   return check.refuse(field, value, expected);
 }
 
-/** Checks an activity's id. @throws InvalidRedPacketInputError unless it has 1 to 128 well-formed characters */
+/** Checks an activity's id. @throws InvalidInputError unless it has 1 to 128 well-formed characters */
 export function checkActivityId(value: unknown): string {
   return check.id('activityId', value, MAX_ACTIVITY_ID);
 }
 
-/** Checks a user's id. @throws InvalidRedPacketInputError unless it has 1 to 256 well-formed characters */
+/** Checks a user's id. @throws InvalidInputError unless it has 1 to 256 well-formed characters */
 export function checkUserId(value: unknown): string {
   return check.id('userId', value, MAX_USER_ID);
 }
@@ -49,24 +48,24 @@ export interface BucketPosition {
   readonly at: string;
 }
 
-/** Checks that the bucket of a cursor exists. @throws InvalidRedPacketInputError if the activity has no such bucket */
+/** Checks that the bucket of a cursor exists. @throws InvalidInputError if the activity has no such bucket */
 export function checkBucket(cursor: string, bucket: number, buckets: number): void {
   if (bucket >= buckets) refuse('cursor', cursor, NEXT_CURSOR);
 }
 
-/** Parses a cursor of grants, `<HSCAN cursor>` or `<HSCAN cursor>@<bucket>`. @throws InvalidRedPacketInputError for other text */
+/** Parses a cursor of grants, `<HSCAN cursor>` or `<HSCAN cursor>@<bucket>`. @throws InvalidInputError for other text */
 export function checkCursor(value: unknown): BucketPosition {
   const match = typeof value === 'string' ? /^(\d{1,20})(?:@(\d{1,2}))?$/.exec(value) : null;
   if (match?.[1] === undefined || BigInt(match[1]) > MAX_CURSOR) return refuse('cursor', value, NEXT_CURSOR);
   return { at: match[1], bucket: Number(match[2] ?? 0) };
 }
 
-/** Checks the limit of a page. Default 100. @throws InvalidRedPacketInputError unless it is an integer from 1 to `max` */
+/** Checks the limit of a page. Default 100. @throws InvalidInputError unless it is an integer from 1 to `max` */
 export function checkLimit(limit: unknown, max: number): number {
   return check.integer('limit', limit ?? 100, 1, max);
 }
 
-/** Parses a cursor of dead-lettered payouts, `<bucket>:<stream entry id>`. @throws InvalidRedPacketInputError for other text */
+/** Parses a cursor of dead-lettered payouts, `<bucket>:<stream entry id>`. @throws InvalidInputError for other text */
 export function checkDeadCursor(value: unknown): BucketPosition {
   const [, bucket, ...parts] =
     (typeof value === 'string' ? /^(\d{1,2}):(\d{1,20})-(\d{1,20})$/.exec(value) : null) ?? [];
@@ -78,7 +77,7 @@ export function checkDeadCursor(value: unknown): BucketPosition {
 /**
  * Checks the parameters of an activity, and fills in the defaults that `CheckedActivity` has.
  *
- * @throws InvalidRedPacketInputError for an invalid parameter, and for a total that is less than `packets * minCents` or more
+ * @throws InvalidInputError for an invalid parameter, and for a total that is less than `packets * minCents` or more
  *   than `packets * maxCents`
  */
 export function checkActivity(input: CreateActivity): CheckedActivity {
@@ -156,12 +155,12 @@ function checkAmounts(value: unknown, totalCents: number, packets: number, bound
   return value as readonly number[];
 }
 
-/** Checks a packet's id. @throws InvalidRedPacketInputError unless it is 1 to 7 digits without a leading zero */
+/** Checks a packet's id. @throws InvalidInputError unless it is 1 to 7 digits without a leading zero */
 export function checkPacketId(value: unknown): string {
   return check.text('packetId', value, /^[1-9]\d{0,6}$/, 'the id of a packet: 1 to 7 digits without a leading zero');
 }
 
-/** Checks the fields of a packet. @throws InvalidRedPacketInputError that names the first invalid field */
+/** Checks the fields of a packet. @throws InvalidInputError that names the first invalid field */
 export function checkPacket({ packetId, amountCents, grantedAtMs }: Packet): Packet {
   return {
     packetId: checkPacketId(packetId),
@@ -173,7 +172,7 @@ export function checkPacket({ packetId, amountCents, grantedAtMs }: Packet): Pac
 /**
  * Converts an amount such as "10000.00" to cents. Does not convert it to a fraction of a float, which could lose cents.
  *
- * @throws InvalidRedPacketInputError unless the amount is digits with at most two decimals, and at most 2^53 - 1 cents
+ * @throws InvalidInputError unless the amount is digits with at most two decimals, and at most 2^53 - 1 cents
  */
 export function parseMoney(field: string, value: unknown): number {
   const match = typeof value === 'string' ? /^(\d{1,14})(?:\.(\d{1,2}))?$/.exec(value) : null;

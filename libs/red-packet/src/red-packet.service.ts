@@ -88,7 +88,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   /**
    * Creates an activity: splits the total into packets, stores them and opens the activity. May be repeated with the same
    * parameters: that finishes an interrupted creation, until the retention ends, or finds the existing activity.
-   * @throws InvalidRedPacketInputError for invalid parameters, and for a new activity whose end has passed by Redis' clock
+   * @throws InvalidInputError for invalid parameters, and for a new activity whose end has passed by Redis' clock
    * @throws ActivityConflictError if there is an activity with this id and other parameters, or Redis has lost its parameters
    * @throws ActivityIncompleteError if Redis lost packets or parameters during the creation; the errors of ScriptRegistry.run()
    */
@@ -99,7 +99,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   /**
    * Grabs a packet for a user. A user wins at most one packet of an activity. Later grabs return it again while Redis has the
    * grant and `eligibility` accepts the user, unless `conflict` has voided it. With `replicas`, a grab may be `unconfirmed`.
-   * @throws InvalidRedPacketInputError for an invalid id; the errors of ScriptRegistry.run() and of `eligibility`
+   * @throws InvalidInputError for an invalid id; the errors of ScriptRegistry.run() and of `eligibility`
    */
   grab(activityId: string, userId: string): Promise<GrabResult> {
     try {
@@ -153,7 +153,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   /**
    * Reads a page of the packets of all winners, for a user who is one of them. Returns undefined for a user without a packet.
    * @param page limit and cursor as for `records`
-   * @throws InvalidRedPacketInputError; the errors of ScriptRegistry.run() and of `participantName`
+   * @throws InvalidInputError; the errors of ScriptRegistry.run() and of `participantName`
    */
   async results(
     activityId: string,
@@ -174,7 +174,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    * hash as one page. A grant that exists while all pages are read is on at least one of them, and may be on several. After a
    * failover or a restart of Redis, begin with the first page again.
    * @param page `limit` from 1 to 1,000, default 100; `cursor`: the `nextCursor` of the previous page
-   * @throws InvalidRedPacketInputError; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   async records(
     activityId: string,
@@ -221,7 +221,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    * Voids a grant that the ledger refused to pay. The ledger refuses if it has paid the packet to another user before, or another
    * packet to this user. That happens if Redis lost grants, as in a failover. Without `paid`, this user grabs again. With
    * `paid`, the packet is refunded, and later grabs return the paid one. May be repeated.
-   * @throws InvalidRedPacketInputError; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   async conflict(activityId: string, { userId, packetId, paid }: PayoutConflict): Promise<VoidedGrant> {
     const layout = (await this.lifecycle.layoutOf(checkActivityId(activityId))) ?? this.layouts.root(activityId);

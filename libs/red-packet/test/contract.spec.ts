@@ -1,4 +1,5 @@
-import { ActivityConflictError, InvalidRedPacketInputError } from 'luanest/red-packet';
+import { InvalidInputError } from 'luanest/script-registry';
+import { ActivityConflictError } from 'luanest/red-packet';
 import { beginActivity, fillPool, openActivity } from '../src/activity/activity.scripts';
 import { seededDraws, splitDoubleMean } from '../src/split';
 import { eventually } from '../../../test/support/wait';
@@ -263,7 +264,7 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
       expect(await bench.packets.status(id)).toMatchObject({ activityId: id, packets: i + 1, totalCents: 1_000 + i });
     }
     for (const id of ['', 'x'.repeat(129), '\ud800', undefined as never]) {
-      await expect(bench.packets.status(id)).rejects.toThrow(InvalidRedPacketInputError);
+      await expect(bench.packets.status(id)).rejects.toThrow(InvalidInputError);
     }
   });
 });

@@ -1,4 +1,4 @@
-import { StreamConsumerClosedError } from 'luanest/stream-consumer';
+import { ClosedError } from 'luanest/script-registry';
 import { turn } from '../../../test/support/manual-time';
 import { runInEachTest } from './payout-runner-support';
 
@@ -25,7 +25,7 @@ describe('a search that fails', () => {
 
   it('ends the run if stream-consumer is closed', async () => {
     test.fake.activity('a');
-    test.fake.failing.set('consume', new StreamConsumerClosedError('closed'));
+    test.fake.failing.set('consume', new ClosedError('closed'));
     await start();
     expect([test.fake.run.stopped, lines]).toEqual([true, []]);
     test.fake.take();

@@ -1,7 +1,7 @@
 import { ConsoleLogger, Logger } from '@nestjs/common';
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError, InvalidInputError } from 'luanest/script-registry';
 import { deadLetter, retryLater } from 'luanest/stream-consumer';
-import { InvalidRedPacketInputError, RedPacketPayouts, RedPacketService, type Payout } from 'luanest/red-packet';
+import { RedPacketPayouts, RedPacketService, type Payout } from 'luanest/red-packet';
 import { eventually } from '../../../test/support/wait';
 import { keysOf } from '../../read-reward/test/support';
 import { beginActivity, fillPool } from '../src/activity/activity.scripts';
@@ -175,7 +175,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     expect(new Set(seen).size).toBe(6);
     expect(await bench.payouts.dropAll('paged')).toBe(5);
     for (const page of [{ limit: 0 }, { limit: 501 }, { cursor: '0' }, { cursor: '1:1-1' }, { cursor: '0:1-x' }])
-      await expect(bench.payouts.deadLetters('paged', page)).rejects.toThrow(InvalidRedPacketInputError);
+      await expect(bench.payouts.deadLetters('paged', page)).rejects.toThrow(InvalidInputError);
   });
 
   it('dead-letters an entry that no grab wrote, and pays the others', async () => {
@@ -297,7 +297,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     expect(() => payouts.run('x' as never)).toThrow(InvalidOptionError);
     expect(() => payouts.run(() => undefined, { discoverMs: 1 })).toThrow(/discoverMs is 1/);
     expect(() => payouts.run(() => undefined, { leaseMs: 1 })).toThrow(/leaseMs is 1/);
-    await expect(payouts.stats('')).rejects.toThrow(InvalidRedPacketInputError);
+    await expect(payouts.stats('')).rejects.toThrow(InvalidInputError);
     expect(() => new RedPacketPayouts(bench.packets, undefined).run(() => undefined)).toThrow(/StreamConsumerModule/);
     const elsewhere = await openBench(connect());
     const strayed = new RedPacketPayouts(bench.packets, elsewhere.streams, bench.registry);

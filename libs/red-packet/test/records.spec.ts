@@ -1,4 +1,5 @@
-import { InvalidRedPacketInputError, type ResultRow, type ResultsPage } from 'luanest/red-packet';
+import { InvalidInputError } from 'luanest/script-registry';
+import { type ResultRow, type ResultsPage } from 'luanest/red-packet';
 import { byUser, dumpKeys, figures, openBench, packetOf, readRecords, servers, type Bench, payAll } from './support';
 
 const HOSTILE = [
@@ -116,7 +117,7 @@ describe.each(servers)('records on %s', (_name, connect) => {
     ['cursor', { cursor: '99999999999999999999' }],
   ])('refuse an invalid %s: %j', async (field, page) => {
     const reading = bench.packets.records('fresh', page);
-    await expect(reading).rejects.toThrow(InvalidRedPacketInputError);
+    await expect(reading).rejects.toThrow(InvalidInputError);
     await expect(reading).rejects.toThrow(new RegExp(`^${field} is `));
   });
 
@@ -166,7 +167,7 @@ describe.each(servers)('records on %s', (_name, connect) => {
     const before = await dumpKeys(bench, keys);
     for (const id of REFUSED) {
       const grabbing = bench.packets.grab('strict', id as string);
-      await expect(grabbing).rejects.toThrow(InvalidRedPacketInputError);
+      await expect(grabbing).rejects.toThrow(InvalidInputError);
       await expect(grabbing).rejects.toThrow(/^userId is /);
     }
     expect(await dumpKeys(bench, keys)).toEqual(before);

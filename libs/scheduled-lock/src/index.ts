@@ -1,5 +1,4 @@
 export { ScheduledLock } from './scheduled-lock.decorator';
-export { ScheduledLockSetupError } from './scheduled-lock.errors';
 export { SCHEDULED_LOCK_CHANNELS, type ScheduledLockEvents } from './scheduled-lock.events';
 export { ScheduledLockInterceptor } from './scheduled-lock.interceptor';
 export { ScheduledLockModule } from './scheduled-lock.module';

@@ -1,6 +1,5 @@
-import { InjectService, methodDecorator, missingService, serviceOf } from '../../internal/src';
+import { InjectService, methodDecorator, missingService, serviceOf, SetupError } from '../../internal/src';
 import { isHandler } from './handlers/handler-metadata';
-import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import { ScheduledLockService } from './scheduled-lock.service';
 import type { RunNowResult, ScheduledLockOptions } from './scheduled-lock.types';
 
@@ -22,21 +21,19 @@ export interface LockedMethod {
  *
  * On an HTTP or RPC handler, it sets the options for `ScheduledLockInterceptor`.
  *
- * The method calls `ScheduledLockService.run`. On an object without this service it throws a ScheduledLockSetupError, unless the
+ * The method calls `ScheduledLockService.run`. On an object without this service it throws a SetupError, unless the
  * process has imported `luanest/testing`: then it runs as it is.
  *
  * @param options options of the job. Default: those of the module, with the name `Class.method`. Invalid values are refused when
  *   the app boots
  * @throws InvalidOptionError if the options are not an object, or if it does not decorate an instance method;
- *   ScheduledLockSetupError if it decorates the same method twice
+ *   SetupError if it decorates the same method twice
  */
 export function ScheduledLock(options: ScheduledLockOptions = {}): MethodDecorator {
   return methodDecorator('@ScheduledLock', ({ checks, target, key, method, descriptor }) => {
     checks.object('', options);
     if (lockedMethod(method))
-      throw new ScheduledLockSetupError(
-        `${checks.where}: @ScheduledLock() is used twice on this method. Remove one of them.`,
-      );
+      throw new SetupError(`${checks.where}: @ScheduledLock() is used twice on this method. Remove one of them.`);
     descriptor.value = lockedForm(target, key, method, options, checks.where);
   });
 }
@@ -56,7 +53,7 @@ function lockedForm(
     const service = serviceOf(this, host, ScheduledLockService);
     if (!service?.run) {
       const problem = missingService({ ...MISSING, where });
-      if (problem !== undefined) throw new ScheduledLockSetupError(problem);
+      if (problem !== undefined) throw new SetupError(problem);
       return original.apply(this, args);
     }
     const method = Reflect.get(this, key) as Method;

@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { exploreMethods, giveService, withEnhancers, type Method, type Wrapper } from '../../internal/src';
+import { exploreMethods, giveService, withEnhancers, type Method, type Wrapper, SetupError } from '../../internal/src';
 import { candidateOf, type Candidate } from './nest-schedule/candidate';
 import { refuseDeadOptions } from './boot/unused-options';
 import { kindOf } from './nest-schedule/job-kind';
@@ -11,7 +11,6 @@ import { isScheduleExplorer, isSchedulerRegistry } from './nest-schedule/schedul
 import type { Job } from './jobs/job';
 import { JobRegistry } from './jobs/job-registry';
 import type { LockedMethod } from './scheduled-lock.decorator';
-import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import { resolveJobOptions, type ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
 import { ScheduledLockService } from './scheduled-lock.service';
 
@@ -31,14 +30,14 @@ export class ScheduledLockExplorer implements OnModuleInit {
     private readonly options: ResolvedScheduledLockModuleOptions,
   ) {}
 
-  /** @throws ScheduledLockSetupError or InvalidOptionError with class and method */
+  /** @throws SetupError or InvalidOptionError with class and method */
   onModuleInit(): void {
     const schedulers = this.providersThat(isScheduleExplorer).length;
     // The scheduler also runs the jobs of an alias (`useExisting`).
     for (const found of exploreMethods(this.discovery, this.scanner, { aliases: true })) {
       const candidate = candidateOf(found);
       const why = problemOf(candidate, schedulers) ?? this.seenBefore(candidate);
-      if (why !== undefined) throw new ScheduledLockSetupError(`${candidate.where}: ${why}`);
+      if (why !== undefined) throw new SetupError(`${candidate.where}: ${why}`);
       if (candidate.lock) this.add(candidate, candidate.lock);
     }
   }

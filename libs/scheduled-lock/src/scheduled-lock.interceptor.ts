@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { from, lastValueFrom, type Observable } from 'rxjs';
-import { InjectService, missingService } from '../../internal/src';
+import { InjectService, missingService, SetupError } from '../../internal/src';
 import { refusalFor } from './handlers/refusals';
 import { jobNameOf, lockedMethod } from './scheduled-lock.decorator';
-import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import { ScheduledLockService } from './scheduled-lock.service';
 import type { RunNowResult } from './scheduled-lock.types';
 
@@ -28,12 +27,12 @@ export class ScheduledLockInterceptor implements NestInterceptor {
     const where = `${context.getClass().name}.${handler.name}`;
     const lock = lockedMethod(handler);
     if (!lock)
-      throw new ScheduledLockSetupError(
+      throw new SetupError(
         `${where}: ScheduledLockInterceptor is used without @ScheduledLock(). Add @ScheduledLock() to the method, or remove the interceptor from it.`,
       );
     if (!this.service?.run) {
       const problem = missingService({ ...MISSING, where: `@ScheduledLock on ${where}` });
-      if (problem !== undefined) throw new ScheduledLockSetupError(problem);
+      if (problem !== undefined) throw new SetupError(problem);
       return next.handle();
     }
     const name = jobNameOf(lock.options, context.getClass().name, handler.name);

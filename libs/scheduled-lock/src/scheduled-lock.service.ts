@@ -1,13 +1,11 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
-import { LockLostError } from 'luanest/lock';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { disguise } from '../../internal/src';
+import { disguise, LostError, SetupError } from '../../internal/src';
 import type { Job, JobMethod, Work } from './jobs/job';
 import { JobRegistry } from './jobs/job-registry';
 import { CatchUps } from './runs/catch-ups';
 import { OutcomeLog } from './runs/outcome-log';
 import { Ticks, type TickResult } from './runs/ticks';
-import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import type { ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
 import { readHistory } from './scheduled-lock.scripts';
 import type { JobRecord, RunNowResult, ScheduledCallOptions, ScheduledRun } from './scheduled-lock.types';
@@ -53,11 +51,11 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
   /**
    * Must be called right before an action that must not happen without the lock of a job.
    *
-   * @throws LockLostError outside of a run, after the lease of the run has ended, and in a run without a lock
+   * @throws LostError outside of a run, after the lease of the run has ended, and in a run without a lock
    */
   assertHeld(): void {
     const run = this.ticks.current();
-    if (!run) throw new LockLostError('assertHeld() was called outside of a run of a job, so no lock is held.');
+    if (!run) throw new LostError('assertHeld() was called outside of a run of a job, so no lock is held.');
     run.assertHeld();
   }
 
@@ -66,12 +64,12 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
    * does not run; if the claim fails, `onRedisError` decides. A tick that comes during this run finds the lock held.
    *
    * @param name the option `name` of the job; without that option `Class.method`
-   * @throws the error of the job; ScheduledLockSetupError for a handler, and for a job that this app does not have
+   * @throws the error of the job; SetupError for a handler, and for a job that this app does not have
    */
   async runNow(name: string): Promise<RunNowResult> {
     const found = this.jobs.named(name);
     if (found.job.kind.type === 'handler') {
-      throw new ScheduledLockSetupError(
+      throw new SetupError(
         `${name} is a handler of requests or messages, which runs when it is called. runNow() runs only scheduled jobs.`,
       );
     }
@@ -88,7 +86,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
    *   inside a run of the same job
    * @param options `tick`: true if the call counts for the scheduled instant of now, as that of the scheduler does; default false.
    *   `args`: arguments of the call, which the enhancers see; default none
-   * @throws the error of `work`; ScheduledLockSetupError for a job that this app does not have, and with `tick` for a cron job while
+   * @throws the error of `work`; SetupError for a job that this app does not have, and with `tick` for a cron job while
    *   the SchedulerRegistry has no cron job
    */
   async run(
@@ -110,7 +108,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
    * are included, so an outcome may appear twice if the reply to its write was lost.
    *
    * @param name the option `name` of the job; without that option `Class.method`
-   * @throws ScheduledLockSetupError for a job that this app does not have; the errors of ScriptRegistry.run()
+   * @throws SetupError for a job that this app does not have; the errors of ScriptRegistry.run()
    */
   async history(name: string): Promise<readonly JobRecord[]> {
     const { history } = this.jobs.named(name).job;

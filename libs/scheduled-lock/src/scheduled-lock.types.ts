@@ -61,7 +61,7 @@ export interface ScheduledRun {
   readonly fence: number;
   /** Signal that is aborted when the lease is lost, and at shutdown after `drainMs`. */
   readonly signal: AbortSignal;
-  /** Must be called right before an action that needs the lock. @throws LockLostError if the lease is not held, so always in a run without a lock */
+  /** Must be called right before an action that needs the lock. @throws LostError if the lease is not held, so always in a run without a lock */
   assertHeld(): void;
 }
 

@@ -2,14 +2,8 @@ import { ConsoleLogger, Injectable } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import {
-  ScheduledLock,
-  ScheduledLockModule,
-  ScheduledLockService,
-  ScheduledLockSetupError,
-  type ScheduledRun,
-} from 'luanest/scheduled-lock';
-import { ScriptRegistryModule } from 'luanest/script-registry';
+import { ScheduledLock, ScheduledLockModule, ScheduledLockService, type ScheduledRun } from 'luanest/scheduled-lock';
+import { ScriptRegistryModule, SetupError } from 'luanest/script-registry';
 import { startFaultProxy } from 'luanest/testing/servers';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
@@ -58,7 +52,7 @@ it('a call keeps this, arguments, the answer and the error; the run has its lock
   const [failed] = await service.history('Jobs.fail');
   expect(failed).toMatchObject({ outcome: 'failed', slot: LATER.getTime(), node: 'n1' });
   expect([...service.names].sort()).toEqual(['Jobs.answer', 'Jobs.fail']);
-  await expect(service.history('none')).rejects.toThrow(ScheduledLockSetupError);
+  await expect(service.history('none')).rejects.toThrow(SetupError);
   const { name, length } = Reflect.get(jobs, 'answer');
   expect([name, length]).toEqual(['answer', 2]);
 });

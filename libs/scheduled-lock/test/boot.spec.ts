@@ -2,13 +2,8 @@ import { ConsoleLogger, Inject, Injectable, Module, Scope, UseInterceptors, type
 import { Test } from '@nestjs/testing';
 import * as newest from '@nestjs/schedule';
 import * as oldest from 'schedule-oldest';
-import { InvalidOptionError } from 'luanest/script-registry';
-import {
-  ScheduledLock,
-  ScheduledLockInterceptor,
-  ScheduledLockModule,
-  ScheduledLockSetupError,
-} from 'luanest/scheduled-lock';
+import { InvalidOptionError, SetupError } from 'luanest/script-registry';
+import { ScheduledLock, ScheduledLockInterceptor, ScheduledLockModule } from 'luanest/scheduled-lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { boot, closeAll, LATER, STALE_NEVER, tick } from './support';
 
@@ -52,7 +47,7 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
   const refused = async (
     metadata: ModuleMetadata,
     message: RegExp,
-    type: new (message: string) => Error = ScheduledLockSetupError,
+    type: new (message: string) => Error = SetupError,
   ): Promise<void> => {
     const booting = boot({ imports: [ScheduleModule.forRoot()], ...metadata }, { prefix: uniquePrefix() });
     const error: unknown = await booting.catch((refusal: unknown) => refusal);

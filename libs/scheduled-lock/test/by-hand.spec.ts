@@ -218,11 +218,11 @@ it('assertHeld throws wherever the code has no lock', async () => {
   const options = { prefix: uniquePrefix(), client, lock: { redisTimeoutMs: 200 } };
   const { app, close } = await boot({ imports: [newest.ScheduleModule.forRoot()], providers: [Jobs] }, options);
   const service = app.get(ScheduledLockService);
-  expect(codeOf(() => service.assertHeld())).toBe('LOCK_LOST');
+  expect(codeOf(() => service.assertHeld())).toBe('LOST');
   expect(() => service.assertHeld()).toThrow(/outside of a run of a job/);
   proxy.refuse();
   expect(await tick(app.get(Jobs), 'job')).toBe('ran');
-  expect(thrown.splice(0)).toEqual(['LOCK_LOST', 'LOCK_LOST']);
+  expect(thrown.splice(0)).toEqual(['LOST', 'LOST']);
   expect(await service.runNow('job')).toMatchObject({ ran: true, outcome: 'redis-error', value: 'ran' });
   thrown.splice(0);
   proxy.pass();

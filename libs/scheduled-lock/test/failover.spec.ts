@@ -103,7 +103,7 @@ it('without WAIT a failover may let a slot run twice: the signal of the first ho
   expect(holder.run.fence).toBeGreaterThan(lost.run.fence);
   // Its next renewal finds the lock gone; its lease could not outlast this in any case.
   await eventually(() => expect(lost.run.signal.aborted).toBe(true));
-  expect(lost.run.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
+  expect(lost.run.signal.reason).toMatchObject({ code: 'LOST' });
   expect(() => lost.run.assertHeld()).toThrow();
   await first;
   await eventually(() => expect(told.events.find(({ node }) => node === 'one')?.outcome).toBe('lost'));

@@ -205,7 +205,7 @@ it('renewals fail until the lease is over: the signal fires, the run is lost, an
       running = true;
       await untilAborted(run.signal);
       ended.push((run.signal.reason as { code: string }).code);
-      expect(() => run.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_LOST' }) as Error);
+      expect(() => run.assertHeld()).toThrow(expect.objectContaining({ code: 'LOST' }) as Error);
     }
   }
   const told = listen();
@@ -214,7 +214,7 @@ it('renewals fail until the lease is over: the signal fires, the run is lost, an
   await boot(metadata, { prefix, client, lock: { node: 'one', redisTimeoutMs: 200 }, registry: { deadlineMs: 500 } });
   await eventually(() => expect(running).toBe(true));
   proxy.refuse();
-  await eventually(() => expect(ended).toEqual(['LOCK_LOST']));
+  await eventually(() => expect(ended).toEqual(['LOST']));
   await boot(metadata, { prefix, client: quiet(new Redis(server.url)), lock: { node: 'other' } });
   await eventually(() =>
     expect(told.events).toContainEqual(expect.objectContaining({ name: 'cut', node: 'other', outcome: 'ran' })),

@@ -39,7 +39,7 @@ it('the process that runs a job is stopped beyond its lease: another takes over,
   first.process.send('look');
   first.process.kill('SIGCONT');
   const [, thrown, aborted] = await first.prints(/woke (\S+) (\S+)\n/);
-  expect([thrown, aborted]).toEqual(['LOCK_LOST', 'true']);
+  expect([thrown, aborted]).toEqual(['LOST', 'true']);
   await first.prints(new RegExp(`outcome lost ${fence}\n`));
 
   const registry = await openRegistry(client, { prefix }, [...scheduledLockScripts, writeFenced]);

@@ -1,5 +1,5 @@
+import { LostError } from 'luanest/script-registry';
 import { SCHEDULED_LOCK_CHANNELS } from 'luanest/scheduled-lock';
-import { LockLostError } from 'luanest/lock';
 import type { Job } from '../src/jobs/job';
 import { OutcomeLog, type TickOutcome } from '../src/runs/outcome-log';
 import { ManualTime } from '../../../test/support/manual-time';
@@ -49,7 +49,7 @@ describe('the outcomes of ticks', () => {
   });
 
   it.each([
-    [new LockLostError('x'), 'LOCK_LOST'],
+    [new LostError('x'), 'LOST'],
     [new TypeError('x'), 'TypeError'],
     ['x', 'unknown error'],
   ])('are logged once when claims begin to fail (%s)', (error, why) => {

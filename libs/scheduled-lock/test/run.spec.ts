@@ -1,4 +1,4 @@
-import { LockLostError } from 'luanest/lock';
+import { LostError } from 'luanest/script-registry';
 import { Run } from '../src/runs/run';
 import { runLease } from '../src/runs/run-lease';
 import { FakeRegistry } from '../../../test/support/fake-registry';
@@ -28,7 +28,7 @@ describe('a run', () => {
     expect([run.fence, signal.aborted, run.signal === signal, run.lost]).toEqual([7, false, true, false]);
     run.lease?.lose('it was taken');
     expect([signal.aborted, run.lost]).toEqual([true, true]);
-    expect(() => run.assertHeld()).toThrow(LockLostError);
+    expect(() => run.assertHeld()).toThrow(LostError);
   });
 
   it('has a signal that knows the end of its lease before the timer fires', () => {

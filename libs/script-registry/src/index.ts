@@ -16,11 +16,14 @@ export {
   InjectScriptRegistry,
 } from './script-registry.decorator';
 export {
+  ClosedError,
   CrossSlotError,
   InvalidCallError,
+  InvalidInputError,
   InvalidKeyError,
   InvalidOptionError,
   InvalidScriptError,
+  LostError,
   LuanestError,
   NotSentError,
   PreloadFailedError,
@@ -29,6 +32,8 @@ export {
   ScriptFailedError,
   ScriptNotRegisteredError,
   ScriptRefusedError,
+  SetupError,
+  TimeoutError,
   UnknownOutcomeError,
 } from './script-registry.errors';
 export { SCRIPT_REGISTRY_CHANNELS, type ScriptRegistryEvents } from './script-registry.events';

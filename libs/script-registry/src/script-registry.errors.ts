@@ -1,10 +1,15 @@
 import { LuanestError } from '../../internal/src';
 
 export {
+  ClosedError,
+  InvalidInputError,
   InvalidOptionError,
+  LostError,
   LuanestError,
   NotSentError,
   ScriptRefusedError,
+  SetupError,
+  TimeoutError,
   UnknownOutcomeError,
 } from '../../internal/src';
 

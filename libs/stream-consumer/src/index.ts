@@ -1,14 +1,7 @@
 export { deadLetter, InvalidOutcomeError, retryLater, type DeadLetter, type RetryLater } from '../../internal/src';
 export { commit, type Commit } from './handlers/outcome';
 export { StreamConsumer, StreamMessageParam, StreamPayload } from './stream-consumer.decorator';
-export {
-  HandlerTimeoutError,
-  InvalidStreamInputError,
-  MalformedPayloadError,
-  MessageLostError,
-  StreamConsumerClosedError,
-  StreamConsumerSetupError,
-} from './stream-consumer.errors';
+export { MalformedPayloadError } from './stream-consumer.errors';
 export { STREAM_CONSUMER_CHANNELS, type StreamConsumerEvents } from './stream-consumer.events';
 export { StreamConsumerModule } from './stream-consumer.module';
 export type { StreamBackoff, StreamConsumerModuleOptions, StreamConsumerOptions } from './stream-consumer.options';

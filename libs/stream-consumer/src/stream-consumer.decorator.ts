@@ -1,6 +1,5 @@
 import type { PipeTransform, Type } from '@nestjs/common';
-import { InjectService, methodDecorator } from '../../internal/src';
-import { StreamConsumerSetupError } from './stream-consumer.errors';
+import { InjectService, methodDecorator, SetupError } from '../../internal/src';
 import type { AnyConsumerOptions, StreamConsumerOptions } from './stream-consumer.options';
 import { StreamConsumerService } from './stream-consumer.service';
 import type { HandlerResult, StreamMessage } from './stream-consumer.types';
@@ -59,7 +58,7 @@ export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandle
  * is logged once. In `applyDecorators()`, which takes a `MethodDecorator`, write `StreamConsumer(...) as MethodDecorator`.
  *
  * @param options `stream` and `group` are required
- * @throws StreamConsumerSetupError if the method has the decorator already; InvalidOptionError if the target is not an
+ * @throws SetupError if the method has the decorator already; InvalidOptionError if the target is not an
  *   instance method, or the options are not an object
  */
 export function StreamConsumer<Message = unknown>(
@@ -68,9 +67,7 @@ export function StreamConsumer<Message = unknown>(
   return methodDecorator('@StreamConsumer', ({ where, checks, target, key, method }) => {
     checks.object('', options);
     if (Reflect.hasOwnMetadata(CONSUMER, method)) {
-      throw new StreamConsumerSetupError(
-        `${where}: the method has @StreamConsumer twice. Give each group its own method.`,
-      );
+      throw new SetupError(`${where}: the method has @StreamConsumer twice. Give each group its own method.`);
     }
     // Without the module, Nest cannot resolve this dependency, and its error shows the text of the symbol.
     const host = Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`);

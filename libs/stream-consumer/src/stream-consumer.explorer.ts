@@ -1,10 +1,9 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
-import { methodOf, NOT_A_SINGLETON, prototypeOf, singletonOf, type Wrapper } from '../../internal/src';
+import { methodOf, NOT_A_SINGLETON, prototypeOf, singletonOf, type Wrapper, SetupError } from '../../internal/src';
 import { ConsumerSet } from './consumer/consumer-set';
 import { enhance } from './handlers/nest-handler';
 import { streamConsumerNames, streamConsumerOf } from './stream-consumer.decorator';
-import { StreamConsumerSetupError } from './stream-consumer.errors';
 import {
   resolveConsumer,
   type AnyConsumerOptions,
@@ -25,7 +24,7 @@ export class StreamConsumerExplorer implements OnModuleInit {
     private readonly options: ResolvedStreamConsumerModuleOptions,
   ) {}
 
-  /** @throws StreamConsumerSetupError with class and method; InvalidOptionError; InvalidKeyError */
+  /** @throws SetupError with class and method; InvalidOptionError; InvalidKeyError */
   onModuleInit(): void {
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       // An alias (`useExisting`) names a provider that this loop finds as well.
@@ -43,7 +42,7 @@ export class StreamConsumerExplorer implements OnModuleInit {
       const where = `${prototype.constructor.name}.${name}`;
       if (options) this.add(wrapper, where, name, options);
       else if (decorated.includes(name)) {
-        throw new StreamConsumerSetupError(
+        throw new SetupError(
           `${where}: another decorator or an override replaced the handler, so no message would reach it. ` +
             `Put @StreamConsumer() above the other decorator, or on the override.`,
         );
@@ -53,12 +52,12 @@ export class StreamConsumerExplorer implements OnModuleInit {
 
   private add(wrapper: Wrapper, where: string, name: string, given: AnyConsumerOptions): void {
     const instance = singletonOf(wrapper);
-    if (!instance) throw new StreamConsumerSetupError(`${where}: ${NOT_A_SINGLETON}.`);
+    if (!instance) throw new SetupError(`${where}: ${NOT_A_SINGLETON}.`);
     const { stream, group } = resolveConsumer(given, this.options, `@StreamConsumer on ${where}`);
     const id = `${stream}/${group}`;
     const other = this.groups.get(id);
     if (other !== undefined) {
-      throw new StreamConsumerSetupError(
+      throw new SetupError(
         other === where
           ? `${where}: its class is provided twice, or another class has the same name, so two handlers would share the ` +
               `messages of ${id}. Provide the class once, or give one of the two another group.`

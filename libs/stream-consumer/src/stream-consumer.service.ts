@@ -56,7 +56,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * Publishes a message. The result `published` means that Redis has added the message.
    *
    * @param options `key` and `operationId` of the message
-   * @throws InvalidStreamInputError, InvalidOptionError and InvalidKeyError, before anything is sent; the errors of
+   * @throws InvalidInputError, InvalidOptionError and InvalidKeyError, before anything is sent; the errors of
    *   ScriptRegistry.run()
    */
   async publish<T = unknown>(
@@ -75,7 +75,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * @param messages an array, or any iterable or async iterable: a generator, a cursor of a database
    * @returns the results, in the order of the messages
    * @throws PublishManyError with the first failure as its cause, and with what is known of each message; InvalidOptionError or
-   *   InvalidKeyError for an invalid stream; InvalidStreamInputError if `messages` is not an iterable object
+   *   InvalidKeyError for an invalid stream; InvalidInputError if `messages` is not an iterable object
    */
   async publishMany<T = unknown>(
     stream: string | StreamDefinition<T>,
@@ -87,7 +87,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * @param onResult called with each result and the index of its message, in the order in which Redis replies. An error that
    *   it throws ends the call as a failure of that message would
    * @returns the number of messages that were published or refused as `full`
-   * @throws as the call without `onResult`; InvalidStreamInputError if `onResult` is not a function
+   * @throws as the call without `onResult`; InvalidInputError if `onResult` is not a function
    */
   async publishMany<T = unknown>(
     stream: string | StreamDefinition<T>,
@@ -141,7 +141,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    *
    * @throws InvalidOptionError for an invalid option, and for one other than `concurrency` that differs from that of another
    *   consumer of the group in this process
-   * @throws InvalidKeyError for invalid `keys`; StreamConsumerClosedError while the app shuts down; the errors of
+   * @throws InvalidKeyError for invalid `keys`; ClosedError while the app shuts down; the errors of
    *   ScriptRegistry.run()
    */
   async consume<T = unknown>(
@@ -165,7 +165,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * the first page to the last is listed once, also when others are added or removed between two pages.
    *
    * @param page `limit`, 1 to 500, default 100; `cursor`, the `nextCursor` of the page before
-   * @throws InvalidStreamInputError for an invalid page; InvalidOptionError or InvalidKeyError for an invalid stream or group;
+   * @throws InvalidInputError for an invalid page; InvalidOptionError or InvalidKeyError for an invalid stream or group;
    *   the errors of ScriptRegistry.run()
    */
   async deadLetters(
@@ -181,7 +181,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    *
    * @param ids ids of dead letters, from `deadLetters`
    * @returns the number of dead letters that were published again; lower if ioredis sent a call twice
-   * @throws InvalidStreamInputError, InvalidOptionError or InvalidKeyError, before anything is sent; the errors of
+   * @throws InvalidInputError, InvalidOptionError or InvalidKeyError, before anything is sent; the errors of
    *   ScriptRegistry.run()
    */
   async replay(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
@@ -199,7 +199,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    *
    * @param filter selects dead letters by the time at which they died. Default: all
    * @returns the number of dead letters that were replayed; lower if ioredis sent a call twice
-   * @throws InvalidStreamInputError for an invalid filter; the other errors of `deadLetters`
+   * @throws InvalidInputError for an invalid filter; the other errors of `deadLetters`
    */
   async replayAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {
     return this.letters.replayAll(this.catalog.get(stream), group, filter);
@@ -211,7 +211,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    *
    * @param filter selects dead letters by the time at which they died. Default: all
    * @returns the number of dead letters that were deleted; lower if ioredis sent a call twice
-   * @throws InvalidStreamInputError for an invalid filter; the other errors of `deadLetters`
+   * @throws InvalidInputError for an invalid filter; the other errors of `deadLetters`
    */
   async dropAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {
     return this.letters.dropAll(this.catalog.get(stream), group, filter);

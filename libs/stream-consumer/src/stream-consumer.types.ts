@@ -30,8 +30,8 @@ export interface StreamMessage<T = unknown> {
   readonly firstSeenAtMs: number;
   /**
    * Fires when this consumer may no longer own the message, because its lease has ended or the group was deleted; when the
-   * handler runs longer than `timeoutMs`; and when the consumer stops after `drainMs`. The reason is a MessageLostError or a
-   * HandlerTimeoutError.
+   * handler runs longer than `timeoutMs`; and when the consumer stops after `drainMs`. The reason is a LostError or a
+   * TimeoutError.
    */
   readonly signal: AbortSignal;
 }

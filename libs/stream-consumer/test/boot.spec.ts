@@ -2,12 +2,11 @@ import { ConsoleLogger, Controller, Inject, Injectable, Scope, type ModuleMetada
 import { REQUEST } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError, SetupError } from 'luanest/script-registry';
 import {
   StreamConsumer,
   StreamConsumerModule,
   StreamConsumerService,
-  StreamConsumerSetupError,
   type StreamConsumerModuleOptions,
   type StreamMessage,
 } from 'luanest/stream-consumer';
@@ -29,7 +28,7 @@ class Fine {
 async function refused(
   metadata: ModuleMetadata,
   message: RegExp,
-  type: new (message: string) => Error = StreamConsumerSetupError,
+  type: new (message: string) => Error = SetupError,
   options: StreamConsumerModuleOptions = {},
 ): Promise<void> {
   const error: unknown = await boot(metadata, options).catch((refusal: unknown) => refusal);

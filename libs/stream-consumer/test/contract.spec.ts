@@ -1,5 +1,5 @@
-import { InvalidOptionError } from 'luanest/script-registry';
-import { commit, deadLetter, InvalidStreamInputError, retryLater, type StreamMessage } from 'luanest/stream-consumer';
+import { InvalidOptionError, InvalidInputError } from 'luanest/script-registry';
+import { commit, deadLetter, retryLater, type StreamMessage } from 'luanest/stream-consumer';
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { group, openBench, servers, type Bench } from './support';
@@ -207,7 +207,7 @@ describe.each(servers)('streams on %s', (_, client) => {
       ),
       /no getter/,
     ],
-    ['hangs', anything(new Promise(() => undefined)), /HandlerTimeoutError/],
+    ['hangs', anything(new Promise(() => undefined)), /TimeoutError/],
   ])(
     'a handler that %s: its message is retried, then a dead letter, never acknowledged',
     async (what, handler, error) => {
@@ -340,15 +340,15 @@ describe.each(servers)('streams on %s', (_, client) => {
     const loop: Record<string, unknown> = {};
     loop['self'] = loop;
     for (const payload of [undefined, () => 1, loop, 10n, 'x'.repeat(70_000), '€'.repeat(30_000)]) {
-      await expect(streams.publish('refused', payload)).rejects.toThrow(InvalidStreamInputError);
+      await expect(streams.publish('refused', payload)).rejects.toThrow(InvalidInputError);
     }
     for (const key of ['', 'a\u0000b', 'x'.repeat(257), '\ud800', 5 as never]) {
-      await expect(streams.publish('refused', 1, { key })).rejects.toThrow(InvalidStreamInputError);
-      await expect(streams.publish('refused', 1, { operationId: key })).rejects.toThrow(InvalidStreamInputError);
+      await expect(streams.publish('refused', 1, { key })).rejects.toThrow(InvalidInputError);
+      await expect(streams.publish('refused', 1, { operationId: key })).rejects.toThrow(InvalidInputError);
     }
     await expect(streams.publish('no {braces}', 1)).rejects.toThrow(InvalidOptionError);
     await expect(streams.consume({ stream: 'x', group: '' }, () => undefined)).rejects.toThrow(InvalidOptionError);
-    await expect(streams.deadLetters('x', 'g', { cursor: 'invalid' })).rejects.toThrow(InvalidStreamInputError);
+    await expect(streams.deadLetters('x', 'g', { cursor: 'invalid' })).rejects.toThrow(InvalidInputError);
     expect(await streams.stats('refused', 'g')).toMatchObject({ length: 0 });
   });
 });

@@ -1,4 +1,5 @@
-import { defineStream, InvalidStreamInputError, type StreamConsumerHandle } from 'luanest/stream-consumer';
+import { InvalidInputError } from 'luanest/script-registry';
+import { defineStream, type StreamConsumerHandle } from 'luanest/stream-consumer';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
 import { openBench, type Bench } from './support';
@@ -71,7 +72,7 @@ describe('all dead letters of a group', () => {
       'filter.diedBeforeAtMs is Date 0. Expected an integer from 0 to 999999999999999.',
     ],
   ])('refuse the filter %j before anything is sent', async (filter, message) => {
-    const refusal = new InvalidStreamInputError(`StreamConsumerService: ${message}`);
+    const refusal = new InvalidInputError(`StreamConsumerService: ${message}`);
     await expect(bench.streams.replayAll(orders, 'g', filter as never)).rejects.toThrow(refusal);
     await expect(bench.streams.dropAll(orders, 'g', filter as never)).rejects.toThrow(refusal);
   });

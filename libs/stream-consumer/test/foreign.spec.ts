@@ -1,5 +1,5 @@
-import { InvalidKeyError, InvalidOptionError } from 'luanest/script-registry';
-import { InvalidStreamInputError, type StreamMessage } from 'luanest/stream-consumer';
+import { InvalidKeyError, InvalidOptionError, InvalidInputError } from 'luanest/script-registry';
+import { type StreamMessage } from 'luanest/stream-consumer';
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { keysOf } from '../../read-reward/test/support';
@@ -307,7 +307,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     define(streams, { name, keys: [key] });
     define(streams, { name, keys: [key] });
     expect(() => define(streams, { name, keys: [`${key}2`] })).toThrow(/has other options in this process already/);
-    await expect(streams.publish(name, 1)).rejects.toThrow(InvalidStreamInputError);
+    await expect(streams.publish(name, 1)).rejects.toThrow(InvalidInputError);
     const handle = await streams.consume(group(name, 'g'), () => undefined);
     expect(() => streams.forgetStream(name)).toThrow(/Stop them before you forget/);
     await handle.stop();

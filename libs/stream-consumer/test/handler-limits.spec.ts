@@ -54,11 +54,11 @@ describe('a handler that takes too long', () => {
     time.now += 1;
     runner.expire(time.now);
     const text = 'The handler of message 0:1-0 ran for longer than timeoutMs (500 ms).';
-    expect(outcomes).toEqual([['retry', '0:1-0', 100, true, `HandlerTimeoutError: ${text}`]]);
-    expect(message.signal.reason).toMatchObject({ code: 'HANDLER_TIMEOUT', message: text });
+    expect(outcomes).toEqual([['retry', '0:1-0', 100, true, `TimeoutError: ${text}`]]);
+    expect(message.signal.reason).toMatchObject({ code: 'TIMEOUT', message: text });
     expect([runner.size, counts.ended]).toEqual([1, 1]);
     expect(lines).toEqual([
-      `warn orders/mail: message 0:1-0 failed at attempt 1: HandlerTimeoutError: ${text} The next attempt is due in 100 ms.`,
+      `warn orders/mail: message 0:1-0 failed at attempt 1: TimeoutError: ${text} The next attempt is due in 100 ms.`,
     ]);
     work.resolve();
     await turn();
@@ -72,7 +72,7 @@ describe('when the consumer stops', () => {
     const { runner, start, outcomes } = openRunner(() => work.promise);
     const message = start();
     runner.abort();
-    expect(message.signal.reason).toMatchObject({ code: 'MESSAGE_LOST' });
+    expect(message.signal.reason).toMatchObject({ code: 'LOST' });
     expect((message.signal.reason as Error).message).toMatch(/^The consumer stops, so message 0:1-0 is handed back/);
     work.resolve();
     await turn();

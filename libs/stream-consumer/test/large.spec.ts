@@ -112,7 +112,7 @@ describe('publishMany of very many messages', () => {
     const error = await bench.streams.publishMany('bad', messages).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'PUBLISH_MANY', unpublished: [2_000], unknown: [] });
     const { started, results, cause } = error as PublishManyError;
-    expect(cause).toMatchObject({ code: 'INVALID_STREAM_INPUT' });
+    expect(cause).toMatchObject({ code: 'INVALID_INPUT' });
     expect(started).toBeLessThanOrEqual(2_000 + MOST_IN_FLIGHT);
     expect(results.filter((result) => result !== undefined)).toHaveLength(started - 1);
     expect(await lengthOf('bad')).toBe(started - 1);
@@ -146,11 +146,11 @@ describe('publishMany of very many messages', () => {
     expect(await lengthOf('listener')).toBeLessThan(5_000);
 
     for (const nothing of [undefined, null, 5, 'text', {}] as never[]) {
-      await expect(bench.streams.publishMany('bad', nothing)).rejects.toMatchObject({ code: 'INVALID_STREAM_INPUT' });
+      await expect(bench.streams.publishMany('bad', nothing)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
     }
     await expect(bench.streams.publishMany('bad', [null] as never)).rejects.toMatchObject({ unpublished: [0] });
     await expect(bench.streams.publishMany('bad', [], 5 as never)).rejects.toMatchObject({
-      code: 'INVALID_STREAM_INPUT',
+      code: 'INVALID_INPUT',
     });
   });
 });

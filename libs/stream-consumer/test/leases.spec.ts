@@ -1,9 +1,8 @@
+import { LostError, TimeoutError } from 'luanest/script-registry';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Redis } from 'ioredis';
 import {
   deadLetter,
-  HandlerTimeoutError,
-  MessageLostError,
   STREAM_CONSUMER_CHANNELS,
   type HandlerResult,
   type StreamConsumerEvents,
@@ -143,7 +142,7 @@ describe.each(servers)('leases on %s', (_, client) => {
     first.open();
     await eventually(() => expect(lost.events.flatMap(({ ids }) => ids)).toContain(zombie?.id));
     expect(zombie?.signal.aborted).toBe(true);
-    expect(zombie?.signal.reason).toBeInstanceOf(MessageLostError);
+    expect(zombie?.signal.reason).toBeInstanceOf(LostError);
     const after = await one.raw.xpending(key, 'g', '-', '+', 10);
     expect(after.map((row) => (row as unknown[]).slice(0, 2))).toEqual(
       before.map((row) => (row as unknown[]).slice(0, 2)),
@@ -220,7 +219,7 @@ describe.each(servers)('leases on %s', (_, client) => {
     await one.streams.publish('hangs', 'hang');
     await one.streams.publish('hangs', 'next');
     await settled('hangs');
-    expect(reasons).toEqual([expect.any(HandlerTimeoutError)]);
+    expect(reasons).toEqual([expect.any(TimeoutError)]);
     expect(handled).toEqual(['hang', 'next']);
     await handle.stop();
   });

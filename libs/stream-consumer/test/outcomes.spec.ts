@@ -201,9 +201,9 @@ describe.each(servers)('outcomes on %s', (_, client) => {
     const text = lines.join('\n');
     expect(text).toMatch(/warn own\/g: message 0:[\d-]+ failed at attempt 1: TypeError\. /);
     expect(text).toMatch(
-      /warn slow\/g: message 0:[\d-]+ failed at attempt 1: HandlerTimeoutError: The handler of message .* \(20 ms\)\. /,
+      /warn slow\/g: message 0:[\d-]+ failed at attempt 1: TimeoutError: The handler of message .* \(20 ms\)\. /,
     );
-    expect(text).toMatch(/warn input\/g: message 0:[\d-]+ failed at attempt 1: InvalidStreamInputError\. /);
+    expect(text).toMatch(/warn input\/g: message 0:[\d-]+ failed at attempt 1: InvalidInputError\. /);
     expect(text).not.toContain('secret');
     await Promise.all(handles.map((handle) => handle.stop()));
   });

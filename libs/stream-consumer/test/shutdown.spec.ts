@@ -147,7 +147,7 @@ it('a consumer that was stopped takes nothing, and another one can be started', 
   await eventually(() => expect(seen).toEqual([1, 2]));
   await bench.close();
   await expect(bench.streams.consume({ stream: 's', group: 'g' }, () => undefined)).rejects.toMatchObject({
-    code: 'STREAM_CONSUMER_CLOSED',
+    code: 'CLOSED',
   });
 });
 

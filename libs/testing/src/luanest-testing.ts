@@ -169,7 +169,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
    * Runs a scheduled job now, under its lock, as `ScheduledLockService.runNow` does.
    *
    * @param job the option `name` of the job; without that option `Class.method`
-   * @throws ScheduledLockSetupError if the app has no such job, or it is a handler; TestingSetupError without ScheduledLockService
+   * @throws SetupError if the app has no such job, or it is a handler; TestingSetupError without ScheduledLockService
    */
   tick(job: string): Promise<TickOutcome> {
     return this.drivers.tick(job);

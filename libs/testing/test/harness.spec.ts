@@ -1,3 +1,4 @@
+import { SetupError } from 'luanest/script-registry';
 import { Injectable } from '@nestjs/common';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
@@ -14,12 +15,7 @@ import { LockModule, LockService } from 'luanest/lock';
 import { OnceModule, OnceService } from 'luanest/once';
 import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
 import { ReadRewardModule, ReadRewardService } from 'luanest/read-reward';
-import {
-  ScheduledLock,
-  ScheduledLockModule,
-  ScheduledLockService,
-  ScheduledLockSetupError,
-} from 'luanest/scheduled-lock';
+import { ScheduledLock, ScheduledLockModule, ScheduledLockService } from 'luanest/scheduled-lock';
 import {
   defineStream,
   type HandlerResult,
@@ -207,7 +203,7 @@ describe('tick', () => {
     await expect(testing.tick('nothing')).rejects.toThrow('nothing');
     await expect(testing.tick('nested')).resolves.toMatchObject({
       outcome: 'failed',
-      error: expect.any(ScheduledLockSetupError) as Error,
+      error: expect.any(SetupError) as Error,
     });
   });
 });

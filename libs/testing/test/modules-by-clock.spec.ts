@@ -1,5 +1,6 @@
+import { LostError } from 'luanest/script-registry';
 import { Injectable, Logger } from '@nestjs/common';
-import { LockLostError, LockModule, LockService } from 'luanest/lock';
+import { LockModule, LockService } from 'luanest/lock';
 import { OnceModule, OnceService } from 'luanest/once';
 import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
 import { ReadRewardModule, ReadRewardService } from 'luanest/read-reward';
@@ -41,7 +42,7 @@ describe('locks', () => {
     expect([lock.held, signal.aborted]).toEqual([true, false]);
     await clock.advance(30_000);
     expect([lock.held, signal.aborted]).toEqual([false, true]);
-    expect(signal.reason).toBeInstanceOf(LockLostError);
+    expect(signal.reason).toBeInstanceOf(LostError);
     await expect(locks.tryAcquire('report')).resolves.toBeDefined();
   });
 

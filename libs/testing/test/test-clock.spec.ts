@@ -1,6 +1,7 @@
+import { LostError } from 'luanest/script-registry';
 import type * as timers from 'node:timers';
 import { Test } from '@nestjs/testing';
-import { LockLostError, LockModule, LockService } from 'luanest/lock';
+import { LockModule, LockService } from 'luanest/lock';
 import { LuanestTesting, LuanestTestingModule } from 'luanest/testing';
 import { DateTime, Settings } from 'luxon';
 import { replaceTime, time } from '../../internal/src';
@@ -230,7 +231,7 @@ it('fake timers that replace the functions of node:timers change nothing', async
     await app.init();
     const { faults } = app.get(LuanestTesting);
     const held = app.get(LockService).withLock('a', {}, () => new Promise(() => undefined));
-    const lost = expect(held).rejects.toBeInstanceOf(LockLostError);
+    const lost = expect(held).rejects.toBeInstanceOf(LostError);
     await nextTurn();
     await faults.redisDown();
     await faults.redisUp();

@@ -1,4 +1,5 @@
-import { LockBusyError, LockLostError, LockService, type Lock } from 'luanest/lock';
+import { LostError } from 'luanest/script-registry';
+import { LockBusyError, LockService, type Lock } from 'luanest/lock';
 import { resolveOptions } from '../../../libs/lock/src/lock.options';
 import { lockScripts } from '../../../libs/lock/src/lock.scripts';
 import { ANYBODY, LockModel, type LockInput, type LockOperation, type LockOutput } from '../models/lock';
@@ -85,7 +86,7 @@ class LockSession implements Session {
         await lock.extend();
         return { says: 'extended' };
       } catch (error) {
-        if (!(error instanceof LockLostError)) throw error;
+        if (!(error instanceof LostError)) throw error;
         this.held = undefined;
         return { says: 'lost' };
       }

@@ -28,7 +28,7 @@ export class CountService {
    * @returns undefined for a rain that Redis does not know
    * @throws {HttpException} 409 for a draft
    * @throws {LockBusyError} if other counts held the lock during all of `waitMs`
-   * @throws {LockLostError} if the lock was lost. The result is stored only if this process did not know of the loss by then
+   * @throws {LostError} if the lock was lost. The result is stored only if this process did not know of the loss by then
    * @throws {LedgerUnavailableError} if the ledger became unavailable during the count
    * @throws the errors of ScriptRegistry.run() if Redis fails
    */

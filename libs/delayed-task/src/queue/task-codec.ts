@@ -1,5 +1,5 @@
-import { classOf, isIntegerOf, type KnownOptions, shown, time } from '../../../internal/src';
-import { InvalidTaskError, TaskTooLargeError } from '../delayed-task.errors';
+import { classOf, isIntegerOf, type KnownOptions, shown, time, InvalidInputError } from '../../../internal/src';
+import { TaskTooLargeError } from '../delayed-task.errors';
 import {
   checkAttempts,
   checkKeep,
@@ -40,12 +40,12 @@ interface RunRecord {
   readonly error: string;
 }
 
-/** Checks the names of the options of `schedule`. @throws InvalidTaskError for an unknown option, or for a value that is not an object */
+/** Checks the names of the options of `schedule`. @throws InvalidInputError for an unknown option, or for a value that is not an object */
 export function checkScheduling(options: ScheduleOptions): ScheduleOptions {
   return taskInput.options('', options, KNOWN);
 }
 
-/** Returns a due time in the form that the scripts read: 'd<ms>' for a delay, 'a<ms>' for an instant. @throws InvalidTaskError */
+/** Returns a due time in the form that the scripts read: 'd<ms>' for a delay, 'a<ms>' for an instant. @throws InvalidInputError */
 export function whenOf({ delayMs, runAtMs }: DueTime): string {
   if (delayMs !== undefined && runAtMs !== undefined) {
     throw taskInput.error(`delayMs is ${shown(delayMs)} and runAtMs is ${shown(runAtMs)}. Give one of the two.`);
@@ -60,13 +60,13 @@ export function whenOf({ delayMs, runAtMs }: DueTime): string {
   return `a${runAtMs}`;
 }
 
-/** Returns a value as JSON. @throws InvalidTaskError if JSON.stringify() throws or returns undefined; TaskTooLargeError */
+/** Returns a value as JSON. @throws InvalidInputError if JSON.stringify() throws or returns undefined; TaskTooLargeError */
 export function encodeJson(what: string, value: unknown, maxBytes: number): string {
   let json: string | undefined;
   try {
     json = JSON.stringify(value);
   } catch (cause) {
-    throw new InvalidTaskError(`The ${what} cannot be written as JSON: ${String(cause)}`, { cause });
+    throw new InvalidInputError(`The ${what} cannot be written as JSON: ${String(cause)}`, { cause });
   }
   if (json === undefined)
     throw taskInput.error(
@@ -111,7 +111,7 @@ export class RecordWriter {
    *
    * @param task name or definition of the task
    * @param options settings of this task, which override those of its definition
-   * @throws InvalidTaskError, TaskTooLargeError
+   * @throws InvalidInputError, TaskTooLargeError
    */
   write(task: string | TaskDefinition, payload: unknown, options: ScheduleOptions): string {
     const definition = definitionOf(task);

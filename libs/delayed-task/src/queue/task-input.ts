@@ -1,8 +1,7 @@
-import { Checks } from '../../../internal/src';
-import { InvalidTaskError } from '../delayed-task.errors';
+import { Checks, InvalidInputError } from '../../../internal/src';
 
 /** Checks of arguments. Their errors begin with `DelayedTaskService`. */
-export const taskInput = new Checks('DelayedTaskService', (message) => new InvalidTaskError(message));
+export const taskInput = new Checks('DelayedTaskService', (message) => new InvalidInputError(message));
 
 // eslint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f]/;

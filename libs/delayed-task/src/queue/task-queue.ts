@@ -73,7 +73,7 @@ export class TaskQueue {
   /**
    * Schedules a task. A new id, as most are, needs one command; an id that exists needs a second one.
    *
-   * @throws InvalidTaskError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
    */
   async scheduleOne(
     task: string | TaskDefinition,
@@ -101,7 +101,7 @@ export class TaskQueue {
    * Schedules tasks, in calls of at most MAX_CHUNK tasks of one partition and MAX_CHUNK_CHARS. After the first call that fails, no
    * further call is begun.
    *
-   * @throws InvalidTaskError, TaskTooLargeError before anything is sent; the error of a call that failed
+   * @throws InvalidInputError, TaskTooLargeError before anything is sent; the error of a call that failed
    */
   async schedule(tasks: readonly NewTask[], { onConflict = 'keep' }: ConflictOptions): Promise<ScheduleResult[]> {
     taskInput.choice('onConflict', onConflict, CONFLICTS);
@@ -149,7 +149,7 @@ export class TaskQueue {
     return status === 'moved' ? { status: 'rescheduled', runAtMs } : { status };
   }
 
-  /** Returns a task. @throws InvalidTaskError if it has another name than `expected` */
+  /** Returns a task. @throws InvalidInputError if it has another name than `expected` */
   async get(id: string, expected?: TaskDefinition): Promise<TaskView | undefined> {
     const { due, leased, tasks, runs, dead, result } = this.partitions.of(checkId(id));
     const keys = { due, leased, tasks, runs, dead, result: result(id) };

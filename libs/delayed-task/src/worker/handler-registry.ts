@@ -1,5 +1,4 @@
-import { Checks, type KnownOptions, shown } from '../../../internal/src';
-import { DelayedTaskSetupError } from '../delayed-task.errors';
+import { Checks, type KnownOptions, shown, SetupError } from '../../../internal/src';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { HandlerOptions, TaskDefinition, TaskHandler } from '../delayed-task.types';
 
@@ -20,13 +19,13 @@ export class Handlers {
     return this.byName.size === 0;
   }
 
-  /** Adds a handler. @throws DelayedTaskSetupError if it is not a function, or the name has a handler; InvalidOptionError */
+  /** Adds a handler. @throws SetupError if it is not a function, or the name has a handler; InvalidOptionError */
   add({ name, timeoutMs: definedMs }: TaskDefinition, run: TaskHandler, options: HandlerOptions): void {
     if (typeof run !== 'function') {
-      throw new DelayedTaskSetupError(`The handler of task ${shown(name)} is ${shown(run)}. Expected a function.`);
+      throw new SetupError(`The handler of task ${shown(name)} is ${shown(run)}. Expected a function.`);
     }
     if (this.byName.has(name)) {
-      throw new DelayedTaskSetupError(
+      throw new SetupError(
         `Task ${shown(name)} has two handlers in queue ${this.options.queue}. ` +
           `Expected one. Remove a handler, rename one of the tasks, or provide the class of the handler once.`,
       );

@@ -1,6 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { time, type Timer } from '../../../internal/src';
-import { TaskLostError, TaskTimeoutError } from '../delayed-task.errors';
+import { time, type Timer, LostError, TimeoutError } from '../../../internal/src';
 import { MAX_CHUNK } from '../queue/queue.scripts';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
@@ -57,7 +56,7 @@ export class Leases {
     for (const attempt of this.attempts.all) {
       if (!attempt.ended && now >= attempt.timesOutAt) late.push(attempt);
       if (now >= attempt.leaseEndsAt)
-        attempt.abort(new TaskLostError('The lease has ended. Another worker may have the task.'));
+        attempt.abort(new LostError('The lease has ended. Another worker may have the task.'));
       if (attempt.renewing || attempt.lost) continue;
       if (attempt.leaseEndsAt - now < (this.options.leaseMs * 2) / 3) renewable.push(attempt);
     }
@@ -73,7 +72,7 @@ export class Leases {
       return;
     }
     const tookMs = Math.round(now - attempt.startedAt);
-    attempt.timeout = new TaskTimeoutError(`The handler of ${attempt.name} did not end within ${tookMs} ms.`);
+    attempt.timeout = new TimeoutError(`The handler of ${attempt.name} did not end within ${tookMs} ms.`);
     // The task stays leased for up to abortGraceMs, to give the handler time to end before a retry runs.
     // See DECISIONS.md: slot-until-the-handler-ends
     attempt.timesOutAt = now + this.options.abortGraceMs;
@@ -102,7 +101,7 @@ export class Leases {
     if (attempt.ended) return;
     attempt.lost = true;
     attempt.abort(
-      new TaskLostError(
+      new LostError(
         'The lease is gone, for example because the task was taken over, cancelled or replaced, or Redis lost it.',
       ),
     );

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
-import { InvalidOutcomeError, oneLine, shown, thrownKind, time } from '../../../internal/src';
-import { TaskTimeoutError, TaskTooLargeError } from '../delayed-task.errors';
+import { InvalidOutcomeError, oneLine, shown, thrownKind, time, TimeoutError } from '../../../internal/src';
+import { TaskTooLargeError } from '../delayed-task.errors';
 
 /** Pause before the same problem with tasks of the same name is logged again, ms. */
 const AGAIN_MS = 3_600_000;
@@ -113,7 +113,7 @@ function named({ name, id }: LoggedTask): string {
 function kindOf(error: unknown): string {
   const kind = thrownKind(error);
   try {
-    const ours = [TaskTimeoutError, TaskTooLargeError, InvalidOutcomeError].some((type) => error instanceof type);
+    const ours = [TimeoutError, TaskTooLargeError, InvalidOutcomeError].some((type) => error instanceof type);
     return ours ? `${kind}: ${(error as Error).message.replace(/\.$/, '')}` : kind;
   } catch {
     // A revoked Proxy throws at any access.

@@ -1,5 +1,4 @@
-import { endsWithin } from '../../../internal/src';
-import { WorkerClosingError } from '../delayed-task.errors';
+import { endsWithin, ClosedError } from '../../../internal/src';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { TaskQueue } from '../queue/task-queue';
 import { Attempts } from './running-attempts';
@@ -85,7 +84,7 @@ export class Worker {
   private async handBack(): Promise<void> {
     const { attempts, leases } = this;
     const running = (): Attempts['all'] => attempts.all.filter(({ ended }) => !ended);
-    for (const attempt of running()) attempt.abort(new WorkerClosingError('The app is shutting down.'));
+    for (const attempt of running()) attempt.abort(new ClosedError('The app is shutting down.'));
     await endsWithin(this.options.abortGraceMs, attempts.untilIdle());
     const left = running();
     for (const attempt of left) attempt.ended = true;

@@ -1,8 +1,8 @@
 import { type KeySpace, type ScriptRegistry, UnknownOutcomeError } from 'luanest/script-registry';
-import { time } from '../../../internal/src';
+import { time, ClosedError } from '../../../internal/src';
 import { Lease } from '../lease/lease';
 import { LiveLeases } from '../lease/live-leases';
-import { LockClosedError, LockNotReplicatedError } from '../lock.errors';
+import { LockNotReplicatedError } from '../lock.errors';
 import type { ResolvedLockModuleOptions, ResolvedLockOptions } from '../lock.options';
 import { Cancellation } from './cancellation';
 import { leave, LockCalls, type AcquireReply, type LockKeys, type Ticket } from './lock-calls';
@@ -48,7 +48,7 @@ export class Acquirer {
    * Acquires a name. Returns undefined if the name was not acquired by the end of the wait.
    *
    * @param until end of the wait, by `time.monotonicMs()`; default: `waitMs` from now
-   * @throws the reason of the caller's signal, if that fires before the name is acquired; InvalidKeyError, LockClosedError,
+   * @throws the reason of the caller's signal, if that fires before the name is acquired; InvalidKeyError, ClosedError,
    *   LockNotReplicatedError, the errors of ScriptRegistry.run()
    */
   acquire(
@@ -65,7 +65,7 @@ export class Acquirer {
     return this.callsInFlight === 0 && this.leases.empty;
   }
 
-  /** Ends all waits with LockClosedError, and refuses further acquisitions. */
+  /** Ends all waits with ClosedError, and refuses further acquisitions. */
   close(): void {
     this.closed = true;
     for (const cancellation of this.waiting) cancellation.cancel(closedError());
@@ -193,6 +193,6 @@ export class Acquirer {
   }
 }
 
-function closedError(): LockClosedError {
-  return new LockClosedError('No lock was acquired, because the app is shutting down.');
+function closedError(): ClosedError {
+  return new ClosedError('No lock was acquired, because the app is shutting down.');
 }

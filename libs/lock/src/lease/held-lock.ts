@@ -1,6 +1,5 @@
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
-import { Checks, shown, unlimitedListeners } from '../../../internal/src';
-import { LockLostError } from '../lock.errors';
+import { Checks, shown, unlimitedListeners, LostError } from '../../../internal/src';
 import { events } from '../lock.events';
 import type { Lock } from '../lock.types';
 import type { Lease } from './lease';
@@ -34,8 +33,7 @@ export class HeldLock implements Lock {
 
   fenceOf(name: string): number {
     const lease = this.leases.find((one) => one.name === name);
-    if (!lease)
-      throw new LockLostError(`The lock of ${this.names.join(', ')} does not include the name ${shown(name)}.`);
+    if (!lease) throw new LostError(`The lock of ${this.names.join(', ')} does not include the name ${shown(name)}.`);
     return lease.fence;
   }
 
@@ -81,8 +79,8 @@ export async function releaseAndReport(lock: Lock): Promise<'released' | 'lost' 
   }
 }
 
-export function lostDuringWork(lock: Lock): LockLostError {
-  return new LockLostError(
+export function lostDuringWork(lock: Lock): LostError {
+  return new LostError(
     `Lock ${lock.names.join(', ')} was lost before its release, so the work may have continued without it.`,
   );
 }

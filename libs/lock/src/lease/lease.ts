@@ -1,5 +1,4 @@
-import { MAX_TIMER_MS, unlimitedListeners, time, type Timer } from '../../../internal/src';
-import { LockLostError } from '../lock.errors';
+import { MAX_TIMER_MS, unlimitedListeners, time, type Timer, LostError } from '../../../internal/src';
 import { events, type LockEvents } from '../lock.events';
 
 export interface LeasePort {
@@ -43,7 +42,7 @@ export class Lease {
   private deadline: number;
   private renewAt: number;
   private controller: AbortController | undefined;
-  private lossError: LockLostError | undefined;
+  private lossError: LostError | undefined;
   /** True once the lease was lost in Redis, as far as this process knows. A revoked lease may still run there. */
   private ended = false;
   private releasing: Promise<'released' | 'lost'> | undefined;
@@ -66,7 +65,7 @@ export class Lease {
   }
 
   /**
-   * Signal that is aborted when the lease is lost or revoked before its release. Its reason is a LockLostError. The signal is made
+   * Signal that is aborted when the lease is lost or revoked before its release. Its reason is a LostError. The signal is made
    * on demand, because most locks do not need one.
    */
   get signal(): AbortSignal {
@@ -92,18 +91,18 @@ export class Lease {
   /**
    * Must be called right before an action that must not happen without the lock.
    *
-   * @throws LockLostError unless the lease is held
+   * @throws LostError unless the lease is held
    */
   assertHeld(): void {
     if (this.held) return;
-    throw this.lossError ?? new LockLostError(`Lock ${this.name} is no longer held: its release has begun.`);
+    throw this.lossError ?? new LostError(`Lock ${this.name} is no longer held: its release has begun.`);
   }
 
   /**
    * Restarts the lease in Redis now.
    *
    * @param leaseMs length of the lease from now on, also of later renewals; default: as before
-   * @throws LockLostError if the lease is not held; the errors of ScriptRegistry.run() if Redis fails: then the lease keeps its end
+   * @throws LostError if the lease is not held; the errors of ScriptRegistry.run() if Redis fails: then the lease keeps its end
    * in this process, or ends after `leaseMs` if that is sooner
    */
   async extend(leaseMs = this.leaseMs): Promise<void> {
@@ -143,7 +142,7 @@ export class Lease {
   /** Fires the signal. Does not stop the renewal, because the work under the lease may need a moment to end. */
   revoke(reason: string): void {
     if (this.lossError || this.releasing) return;
-    this.lossError = new LockLostError(`Lock ${this.name} (fence ${this.fence}) may no longer be used: ${reason}.`);
+    this.lossError = new LostError(`Lock ${this.name} (fence ${this.fence}) may no longer be used: ${reason}.`);
     events.lockLost.publish(() => ({ ...this.summary, reason }));
     this.controller?.abort(this.lossError);
   }

@@ -9,10 +9,10 @@ import {
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
-import { InjectService, missingService, time } from '../../../internal/src';
+import { InjectService, missingService, time, SetupError } from '../../../internal/src';
 import { Observable, type Subscriber } from 'rxjs';
 import type { ResolvedIdempotencyOptions, ResolvedRouteOptions, Subject } from './idempotency.options';
-import { OnceNotReplicatedError, OnceSetupError } from '../once.errors';
+import { OnceNotReplicatedError } from '../once.errors';
 import { events } from '../once.events';
 import { OnceService } from '../once.service';
 import type { Claim, RequestTarget } from '../once.types';
@@ -66,7 +66,7 @@ interface KeyedRequest {
  * POST and PATCH requests of routes without `@Idempotent()`.
  *
  * It calls `OnceService.claim`, so a mock of the service decides in its place. Without OnceModule, or with a mock that has no
- * `claim`, a request fails with an OnceSetupError, unless the process has imported `luanest/testing`: then a mock with `claim`
+ * `claim`, a request fails with an SetupError, unless the process has imported `luanest/testing`: then a mock with `claim`
  * decides, and otherwise the handler runs as it is.
  */
 @Injectable()
@@ -84,14 +84,14 @@ export class IdempotencyInterceptor implements NestInterceptor {
   /** Handlers for which a refusal with BODY_NOT_COMPARABLE was logged. */
   private readonly warned = new WeakSet<object>();
 
-  /** @throws InvalidOptionError if the module has no option `idempotency`; OnceSetupError if it sees only a part of OnceModule */
+  /** @throws InvalidOptionError if the module has no option `idempotency`; SetupError if it sees only a part of OnceModule */
   constructor(
     @InjectService(OnceService) private readonly once: OnceService,
     @Inject(Reflector) private readonly reflector: Reflector,
     @Optional() @Inject(IdempotencyParts) provided?: unknown,
   ) {
     const parts = IdempotencyParts.of(provided);
-    if (parts.withoutModule && once instanceof OnceService) throw new OnceSetupError(HIDDEN);
+    if (parts.withoutModule && once instanceof OnceService) throw new SetupError(HIDDEN);
     this.settings = parts.settings;
     this.runs = parts.runs;
     this.routes = new RouteSettings(reflector, this.settings);
@@ -110,7 +110,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (seen !== undefined) return new Observable((subscriber) => seen.run(next, subscriber));
     const route = this.routes.of(context, request.method);
     if (route === undefined) return next.handle();
-    if (this.problem !== undefined) throw new OnceSetupError(this.problem);
+    if (this.problem !== undefined) throw new SetupError(this.problem);
     if (!this.claims) return next.handle();
     const response = http.getResponse<HttpResponse>();
     return new Observable((subscriber) => {

@@ -1,5 +1,4 @@
-import { shown } from '../../../internal/src';
-import { InvalidOnceInputError } from '../once.errors';
+import { shown, InvalidInputError } from '../../../internal/src';
 import type { IdempotencyRouteOptions } from './idempotency.options';
 import { digest, NotComparableError } from './canonical';
 import { IdempotencyException } from './idempotency.exception';
@@ -26,7 +25,7 @@ export function readKey(header: string | string[] | undefined): string | null | 
  * Returns the id of the user as text.
  *
  * @param known result of the app's `subject` function
- * @throws IdempotencyException if the user is unknown, InvalidOnceInputError if the result is not an id
+ * @throws IdempotencyException if the user is unknown, InvalidInputError if the result is not an id
  */
 export function subjectOf(known: unknown): string {
   if (known === undefined || known === null || known === '') {
@@ -34,7 +33,7 @@ export function subjectOf(known: unknown): string {
   }
   if (typeof known === 'string') return known;
   if (typeof known === 'bigint' || (typeof known === 'number' && Number.isSafeInteger(known))) return String(known);
-  throw new InvalidOnceInputError(
+  throw new InvalidInputError(
     `idempotency.subject returned ${shown(known)}. Expected the user's id: a string, a bigint, or an integer from -(2^53 - 1) to 2^53 - 1.`,
   );
 }
@@ -59,7 +58,7 @@ export function idOf(subject: string, key: string): string {
  * @param fingerprint function of the app that returns a text to compare instead of the content. Undefined: the body and the
  * uploaded files are compared
  * @returns the hash; a promise of it if a Blob must be read or the function of the app is async
- * @throws IdempotencyException for content that is nested too deeply or cannot be compared; InvalidOnceInputError if the
+ * @throws IdempotencyException for content that is nested too deeply or cannot be compared; InvalidInputError if the
  * function of the app does not return text
  */
 export function fingerprintOf(
@@ -81,7 +80,7 @@ export function fingerprintOf(
 
 function checked(text: unknown): string {
   if (typeof text === 'string') return text;
-  throw new InvalidOnceInputError(
+  throw new InvalidInputError(
     `The option fingerprint of an idempotent route returned ${shown(text)}. Expected a string.`,
   );
 }

@@ -1,7 +1,11 @@
-import { unlimitedListeners, time } from '../../../internal/src';
-import { OnceLostError } from '../once.errors';
+import { unlimitedListeners, time, LostError } from '../../../internal/src';
 import type { Claim, OnceRun } from '../once.types';
 import type { TimedLease } from './lease-timer';
+
+/** Returns the error that stops a run. @param because completes "The run must stop, because ..." */
+export function mustStop(because: string): LostError {
+  return new LostError(`The run must stop, because ${because}.`);
+}
 
 export interface HeldClaim {
   readonly claim: Pick<Claim, 'fence' | 'renew' | 'confirm' | 'release'>;
@@ -23,7 +27,7 @@ export class Run implements OnceRun, TimedLease {
   private endsAt: number;
   private settling = false;
   private controller: AbortController | undefined;
-  private lostBecause: OnceLostError | undefined;
+  private lostBecause: LostError | undefined;
   /** True when the lease has ended, as far as this process knows. `revoke` alone does not set it. */
   private over = false;
 
@@ -56,7 +60,7 @@ export class Run implements OnceRun, TimedLease {
   assertHeld(): void {
     this.watchTime(time.monotonicMs());
     if (this.lostBecause !== undefined) throw this.lostBecause;
-    if (this.settling) throw new OnceLostError(this.id, 'its work has already ended');
+    if (this.settling) throw mustStop('its work has already ended');
   }
 
   tick(now: number): number {
@@ -73,7 +77,7 @@ export class Run implements OnceRun, TimedLease {
   /** Fires the signal, but keeps the lease. If the work ends nevertheless, it is confirmed. May be called twice. */
   revoke(because: string): void {
     if (this.lostBecause !== undefined) return;
-    this.lostBecause = new OnceLostError(this.id, because);
+    this.lostBecause = mustStop(because);
     this.controller?.abort(this.lostBecause);
   }
 
@@ -127,6 +131,6 @@ export class UnprotectedRun implements OnceRun {
   }
 
   assertHeld(): void {
-    throw new OnceLostError(this.id, "it has no claim: the claim failed, and onRedisError is 'run'");
+    throw mustStop("it has no claim: the claim failed, and onRedisError is 'run'");
   }
 }

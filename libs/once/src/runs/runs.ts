@@ -1,9 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { reachedWithin, time } from '../../../internal/src';
-import { OnceLostError } from '../once.errors';
 import type { OnceRun } from '../once.types';
 import { LeaseTimer } from './lease-timer';
-import { Run, UnprotectedRun, type HeldClaim } from './run';
+import { mustStop, Run, UnprotectedRun, type HeldClaim } from './run';
 
 const SHUTDOWN = 'the app is shutting down';
 
@@ -85,7 +84,7 @@ export class Runs {
   }
 
   private stop(): void {
-    this.stopping.abort(new OnceLostError('', SHUTDOWN));
+    this.stopping.abort(mustStop(SHUTDOWN));
     for (const run of this.open()) run.revoke(SHUTDOWN);
   }
 

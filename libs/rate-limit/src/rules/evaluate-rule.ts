@@ -1,7 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { isIntegerOf, shown } from '../../../internal/src';
+import { isIntegerOf, shown, InvalidInputError } from '../../../internal/src';
 import { GuardCheck } from '../limiter/limiter.port';
-import { InvalidRateLimitInputError } from '../rate-limit.errors';
 import { MAX_HITS, mostHits } from './resolve-rule';
 import type { NamedRule, PerRequest } from './rule';
 
@@ -22,7 +21,7 @@ async function valueOf(
   const result = typeof value === 'function' ? await value(context) : value;
   if (option === 'limit' && result === Infinity) return result;
   if (isIntegerOf(result, 0, max)) return result;
-  throw new InvalidRateLimitInputError(
+  throw new InvalidInputError(
     `The ${option} of rule ${shown(rule.name)} is ${shown(result)} for this request. Expected an integer from 0 to ${max}` +
       `${option === 'limit' ? ', or Infinity for no limit' : ''}.`,
   );
@@ -34,7 +33,7 @@ async function valueOf(
  * @param client address of the client: the subject if the rule has no `subject` function
  * @returns the check, with UNKNOWN_SUBJECT if the request has no subject; undefined if the rule does not apply to the request, or
  * the limit is Infinity
- * @throws InvalidRateLimitInputError if a function returns an invalid value; what a function throws
+ * @throws InvalidInputError if a function returns an invalid value; what a function throws
  */
 export async function evaluateRule(
   rule: NamedRule,
@@ -50,7 +49,7 @@ export async function evaluateRule(
   if (limit === Infinity) return undefined;
   if (subject === undefined) return new GuardCheck(rule, UNKNOWN_SUBJECT, limit, cost);
   if (typeof subject !== 'string') {
-    throw new InvalidRateLimitInputError(
+    throw new InvalidInputError(
       `The subject of rule ${shown(rule.name)} is ${shown(subject)}. Expected text, or undefined if the request has no subject.`,
     );
   }

@@ -1,8 +1,7 @@
-import { isIntegerOf, shown } from '../../../internal/src';
+import { isIntegerOf, shown, InvalidInputError } from '../../../internal/src';
 import { ServiceUnavailableException } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
 import type { ResilientLimiter } from '../limiter/resilient-limiter';
-import { InvalidRateLimitInputError } from '../rate-limit.errors';
 import type { RateLimitDecision, RateLimitRuleDecision } from '../rate-limit.types';
 import { MAX_DURATION_MS, mostHits, named, resolveRule } from '../rules/resolve-rule';
 import type { NamedRule, RateLimitAlgorithm } from '../rules/rule';
@@ -48,7 +47,7 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
    * @param throttlerName name of the throttler; part of the keys in Redis
    * @returns the hits that count, or limit + 1 for a refused hit, and times in seconds, rounded up. 0 hits if nothing counts: the
    * limit is Infinity, or Redis failed and `onRedisError` is `allow`
-   * @throws InvalidRateLimitInputError before anything is counted
+   * @throws InvalidInputError before anything is counted
    * @throws ServiceUnavailableException if Redis fails and `onRedisError` is `deny`
    */
   async increment(
@@ -59,7 +58,7 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
     throttlerName: string,
   ): Promise<ThrottlerRecord> {
     if (typeof key !== 'string' || key === '') {
-      throw new InvalidRateLimitInputError(
+      throw new InvalidInputError(
         `The key of throttler ${shown(throttlerName)} is ${shown(key)}. Expected generateKey to return text of at least 1 character.`,
       );
     }
@@ -74,7 +73,7 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
     const kept = this.rules.get(id);
     if (kept !== undefined) return kept;
     if (typeof throttler !== 'string' || throttler === '') {
-      throw new InvalidRateLimitInputError(
+      throw new InvalidInputError(
         `The name of a throttler is ${shown(throttler)}. Expected text of at least 1 character.`,
       );
     }
@@ -93,7 +92,7 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
 function checked(throttler: string, option: string, value: number, min: number, max: number, hint: string): number {
   if (isIntegerOf(value, min, max)) return value;
   const unit = option === 'limit' ? 'an integer' : 'ms, an integer';
-  throw new InvalidRateLimitInputError(
+  throw new InvalidInputError(
     `The ${option} of throttler ${shown(throttler)} is ${shown(value)}. Expected ${unit} from ${min} to ${max}. ${hint}`,
   );
 }

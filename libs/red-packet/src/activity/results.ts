@@ -17,7 +17,7 @@ export interface PageRequest {
 export class Results {
   constructor(private readonly registry: ScriptRegistry) {}
 
-  /** Checks the limit and cursor of a page. @throws InvalidRedPacketInputError */
+  /** Checks the limit and cursor of a page. @throws InvalidInputError */
   static page({ cursor = '0', limit }: { readonly cursor?: string; readonly limit?: number }): PageRequest {
     const count = checkLimit(limit, PAGE);
     const { bucket, at } = checkCursor(cursor);

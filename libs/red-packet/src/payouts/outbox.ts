@@ -69,7 +69,7 @@ export class Outbox {
    * Reads a page of dead-lettered payouts.
    *
    * @param cursor the cursor that the previous page returned; undefined for the first page
-   * @throws InvalidRedPacketInputError if the cursor names a bucket that the activity does not have
+   * @throws InvalidInputError if the cursor names a bucket that the activity does not have
    */
   async page(limit: number, cursor?: BucketPosition): Promise<PayoutDeadLetterPage> {
     if (cursor !== undefined) checkBucket(cursor.at, cursor.bucket, this.keys.length);

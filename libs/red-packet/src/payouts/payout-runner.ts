@@ -2,14 +2,13 @@ import { Logger } from '@nestjs/common';
 import {
   deadLetter,
   retryLater,
-  StreamConsumerClosedError,
   type HandlerResult,
   type StreamConsumerHandle,
   type StreamConsumerOptions,
   type StreamConsumerService,
   type StreamMessage,
 } from 'luanest/stream-consumer';
-import { thrownText, time } from '../../../internal/src';
+import { thrownText, time, ClosedError } from '../../../internal/src';
 import type { ActivityIndex } from '../activity/activity-index';
 import { activityKeyOf } from '../activity-key';
 import type { RedPacketService } from '../red-packet.service';
@@ -138,7 +137,7 @@ export class PayoutRunner implements PayoutRun {
       await work();
       return true;
     } catch (error) {
-      if (error instanceof StreamConsumerClosedError) {
+      if (error instanceof ClosedError) {
         this.stopping = true;
         void Promise.all(this.loops.map((loop) => loop.stop()));
         return true;

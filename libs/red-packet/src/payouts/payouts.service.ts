@@ -24,7 +24,7 @@ const checks = new Checks('RedPacketPayouts');
 
 /**
  * Pays winners: calls the app's handler for payouts, and reports the state of payouts. Methods throw InvalidOptionError without a
- * `StreamConsumerModule` on the same ScriptRegistry; those with an activity id throw InvalidRedPacketInputError for an invalid id.
+ * `StreamConsumerModule` on the same ScriptRegistry; those with an activity id throw InvalidInputError for an invalid id.
  */
 export class RedPacketPayouts implements BeforeApplicationShutdown {
   private readonly runs = new Set<PayoutRunner>();
@@ -84,7 +84,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
    *
    * @param page `limit` from 1 to 500, default 100; `cursor`: the `nextCursor` of the previous page
    * @returns a page without items if there is no such activity
-   * @throws InvalidRedPacketInputError for an invalid id, limit or cursor; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError for an invalid id, limit or cursor; the errors of ScriptRegistry.run()
    */
   async deadLetters(
     activityId: string,
@@ -101,7 +101,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
    *
    * @param ids the `id` of each `PayoutDeadLetter`. An id that is not dead-lettered any more is ignored.
    * @returns how many were replayed
-   * @throws InvalidStreamInputError for a text that cannot be such an id
+   * @throws InvalidInputError for a text that cannot be such an id
    */
   async replay(activityId: string, ids: readonly string[]): Promise<number> {
     return this.changed(activityId, (streams, stream, group) => streams.replay(stream, group, ids));
@@ -123,7 +123,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
    *
    * @param ids the `id` of each `PayoutDeadLetter`. An id that is not dead-lettered any more is ignored.
    * @returns how many were deleted
-   * @throws InvalidStreamInputError for a text that cannot be such an id
+   * @throws InvalidInputError for a text that cannot be such an id
    */
   async drop(activityId: string, ids: readonly string[]): Promise<number> {
     return this.changed(activityId, (streams, stream, group) => streams.drop(stream, group, ids));

@@ -1,4 +1,4 @@
-import { ScheduledLockSetupError } from '../scheduled-lock.errors';
+import { SetupError } from '../../../internal/src';
 import type { JobMethod } from './job';
 
 /** Jobs and handlers of this app with `@ScheduledLock`, by name. */
@@ -13,23 +13,23 @@ export class JobRegistry {
     return [...this.byName.values()];
   }
 
-  /** Adds a job. @throws ScheduledLockSetupError if another job has the same name */
+  /** Adds a job. @throws SetupError if another job has the same name */
   add(added: JobMethod): void {
     const { instance, method, job } = added;
     const { name } = job.options;
     if (this.byName.has(name)) {
-      throw new ScheduledLockSetupError(
+      throw new SetupError(
         `${instance.constructor.name}.${method}: another job has the name ${name} already. Give one of the two jobs another name.`,
       );
     }
     this.byName.set(name, added);
   }
 
-  /** Returns the job of a name. @throws ScheduledLockSetupError if this app has no job of that name */
+  /** Returns the job of a name. @throws SetupError if this app has no job of that name */
   named(name: string): JobMethod {
     const job = this.byName.get(name);
     if (job) return job;
-    throw new ScheduledLockSetupError(
+    throw new SetupError(
       `This app has no job ${name}. Known jobs: ${this.names.join(', ') || 'none. Jobs are known once the app is initialised (app.init() or app.listen())'}.`,
     );
   }

@@ -1,6 +1,5 @@
-import { time } from '../../../internal/src';
+import { time, SetupError } from '../../../internal/src';
 import { latestSlot, zoneOf, type CronOptions, type CronTimes } from '../jobs/cron-slot';
-import { ScheduledLockSetupError } from '../scheduled-lock.errors';
 
 /**
  * Longest time since the last date of a job that has just fired, ms. A running job with an older date fired before: with
@@ -48,7 +47,7 @@ export class LiveCron {
     return byHand;
   }
 
-  /** Returns the latest scheduled instant, ms since 1970. @throws ScheduledLockSetupError if the app has no registered cron job */
+  /** Returns the latest scheduled instant, ms since 1970. @throws SetupError if the app has no registered cron job */
   async slotNow(): Promise<number> {
     const now = time.nowMs();
     // A job that is overdue when it is created fires at once. The scheduler registers it later in the same turn, so wait for that.
@@ -83,7 +82,7 @@ export class LiveCron {
         return new CronTime(cronTime, timeZone ?? null, timeZone === undefined ? (utcOffset ?? null) : null);
       }
     }
-    throw new ScheduledLockSetupError(
+    throw new SetupError(
       'The SchedulerRegistry has no cron job, so the slot of this call is unknown. Call the method after the app has started and before it shuts down.',
     );
   }

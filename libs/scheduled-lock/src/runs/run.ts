@@ -1,5 +1,4 @@
-import { unlimitedListeners } from '../../../internal/src';
-import { LockLostError } from 'luanest/lock';
+import { unlimitedListeners, LostError } from '../../../internal/src';
 import type { Lease } from '../../../lock/src/internal';
 import type { ScheduledRun } from '../scheduled-lock.types';
 
@@ -33,9 +32,7 @@ export class Run implements ScheduledRun {
 
   assertHeld(): void {
     if (this.lease) return this.lease.assertHeld();
-    throw new LockLostError(
-      `Job ${this.name} runs without its lock, because its claim failed and onRedisError is 'run'.`,
-    );
+    throw new LostError(`Job ${this.name} runs without its lock, because its claim failed and onRedisError is 'run'.`);
   }
 
   /** Fires the signal of the run. The lease is kept until its release. */

@@ -44,7 +44,7 @@ export class Ticks {
     return run !== undefined && run.name === name && this.runs.has(run);
   }
 
-  /** Runs one tick, if the app is not shutting down. @throws the error of `work`; ScheduledLockSetupError if the slot cannot be found */
+  /** Runs one tick, if the app is not shutting down. @throws the error of `work`; SetupError if the slot cannot be found */
   async run(job: Job, mode: Mode, work: Work): Promise<TickResult> {
     if (this.closing.signal.aborted) return { ran: false, outcome: 'closed' };
     const tick = this.decide(job, mode, work);

@@ -1,7 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { Checks, shown, thrownText, time, type Timer } from '../../../internal/src';
-import { StreamConsumerClosedError } from '../stream-consumer.errors';
+import { Checks, shown, thrownText, time, type Timer, ClosedError } from '../../../internal/src';
 import {
   resolveConsumer,
   type ResolvedConsumerOptions,
@@ -132,6 +131,6 @@ export class ConsumerSet {
   }
 }
 
-function closedError(): StreamConsumerClosedError {
-  return new StreamConsumerClosedError('The app shuts down, so no consumer was started.');
+function closedError(): ClosedError {
+  return new ClosedError('The app shuts down, so no consumer was started.');
 }

@@ -1,5 +1,5 @@
-import { unlimitedListeners, time } from '../../../internal/src';
-import { MalformedPayloadError, MessageLostError } from '../stream-consumer.errors';
+import { unlimitedListeners, time, LostError } from '../../../internal/src';
+import { MalformedPayloadError } from '../stream-consumer.errors';
 import type { StreamMessage } from '../stream-consumer.types';
 import { objectOf, unpackFields } from '../streams/fields';
 import type { Held, Origin, Session } from './session';
@@ -106,7 +106,7 @@ export class Delivery implements StreamMessage, Held {
   }
 
   suspect(reason: string): void {
-    this.abort(new MessageLostError(`This consumer may no longer own message ${this.id}, because ${reason}.`));
+    this.abort(new LostError(`This consumer may no longer own message ${this.id}, because ${reason}.`));
   }
 
   lose(reason: string): string {

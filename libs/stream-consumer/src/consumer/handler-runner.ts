@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
-import { classOf, InvalidOutcomeError, thrownKind, time } from '../../../internal/src';
+import { classOf, InvalidOutcomeError, thrownKind, time, LostError, TimeoutError } from '../../../internal/src';
 import { Failure, isOutcome, outcomeOf, outcomeOfThrown, type Outcome } from '../handlers/outcome';
-import { HandlerTimeoutError, MalformedPayloadError, MessageLostError } from '../stream-consumer.errors';
+import { MalformedPayloadError } from '../stream-consumer.errors';
 import { events } from '../stream-consumer.events';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import type { StreamMessage } from '../stream-consumer.types';
@@ -24,7 +24,7 @@ const BUSY_KEY_MS = 1_000;
 /** Errors after which a message is dead-lettered at once. */
 const FINAL_ERRORS = [InvalidOutcomeError, MalformedPayloadError] as const;
 /** Errors of this lib whose text is logged, because it contains nothing of a payload. */
-const OWN_ERRORS = [HandlerTimeoutError, ...FINAL_ERRORS] as const;
+const OWN_ERRORS = [TimeoutError, ...FINAL_ERRORS] as const;
 
 interface Burial {
   /** Text that is kept with the dead letter. The text may quote a payload. */
@@ -92,7 +92,7 @@ export class HandlerRunner {
     for (const delivery of this.running) {
       // The set has the order in which the handlers began, so all others began later.
       if (now - delivery.startedAt < timeoutMs) return;
-      const error = new HandlerTimeoutError(
+      const error = new TimeoutError(
         `The handler of message ${delivery.id} ran for longer than timeoutMs (${timeoutMs} ms).`,
       );
       delivery.abort(error);
@@ -103,7 +103,7 @@ export class HandlerRunner {
   abort(): void {
     for (const delivery of this.running) {
       delivery.abort(
-        new MessageLostError(
+        new LostError(
           `The consumer stops, so message ${delivery.id} is handed back if its handler does not end within abortGraceMs.`,
         ),
       );

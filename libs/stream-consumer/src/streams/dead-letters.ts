@@ -1,6 +1,5 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { Checks, Steps, type KnownOptions } from '../../../internal/src';
-import { InvalidStreamInputError } from '../stream-consumer.errors';
+import { Checks, Steps, type KnownOptions, InvalidInputError } from '../../../internal/src';
 import type {
   DeadLetterFilter,
   DeadLetterPage,
@@ -21,7 +20,7 @@ const LATEST_MS = 10 ** 15 - 1;
 
 const KNOWN_OF_PAGE: KnownOptions<DeadLetterPageOptions> = { limit: true, cursor: true };
 const KNOWN_OF_FILTER: KnownOptions<DeadLetterFilter> = { diedFromAtMs: true, diedBeforeAtMs: true };
-const checks = new Checks('StreamConsumerService', (message) => new InvalidStreamInputError(message));
+const checks = new Checks('StreamConsumerService', (message) => new InvalidInputError(message));
 
 /** Range of ids of dead letters in one partition. */
 interface IdRange {
@@ -72,7 +71,7 @@ function isEntry(entry: string): boolean {
   return entry.split('-').every((part) => BigInt(part) < 2n ** 64n);
 }
 
-/** Splits the id of a dead letter. @throws InvalidStreamInputError for any other value */
+/** Splits the id of a dead letter. @throws InvalidInputError for any other value */
 function splitId(option: string, id: string, expected: string): [partition: number, entry: string] {
   const [, partition, entry] = (typeof id === 'string' ? /^(\d{1,4}):(\d{1,20}-\d{1,20})$/.exec(id) : null) ?? [];
   if (partition === undefined || entry === undefined || !isEntry(entry)) {
@@ -81,7 +80,7 @@ function splitId(option: string, id: string, expected: string): [partition: numb
   return [Number(partition), entry];
 }
 
-/** Returns the range of ids that a filter selects; undefined if no dead letter can match. @throws InvalidStreamInputError */
+/** Returns the range of ids that a filter selects; undefined if no dead letter can match. @throws InvalidInputError */
 function rangeOf(filter: DeadLetterFilter): IdRange | undefined {
   const { diedFromAtMs = 0, diedBeforeAtMs } = checks.options('filter', filter, KNOWN_OF_FILTER);
   const where = checks.in('filter');
@@ -105,7 +104,7 @@ export class DeadLetters {
   /**
    * Reads a page. The cursor is the id of the last dead letter of the page before.
    *
-   * @throws InvalidStreamInputError; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   async page(stream: Stream, group: string, options: DeadLetterPageOptions): Promise<DeadLetterPage> {
     const { limit = 100, cursor } = checks.options('page', options, KNOWN_OF_PAGE);

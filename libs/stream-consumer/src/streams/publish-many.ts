@@ -1,18 +1,11 @@
-import { LuanestError, shown } from '../../../internal/src';
-import { InvalidStreamInputError } from '../stream-consumer.errors';
+import { LuanestError, shown, InvalidInputError } from '../../../internal/src';
 import type { PublishMessage, PublishResult, PublishSource } from '../stream-consumer.types';
 
 // See DECISIONS.md: publish-many-pulls
 /** Most messages in flight. More would only wait longer for their turn, until some pass their deadline. */
 const MOST_IN_FLIGHT = 1_024;
 /** Codes of the errors after which it is certain that a message was not published. */
-const NOT_PUBLISHED: readonly string[] = [
-  'INVALID_STREAM_INPUT',
-  'NOT_SENT',
-  'SCRIPT_REFUSED',
-  'INVALID_CALL',
-  'INVALID_KEY',
-];
+const NOT_PUBLISHED: readonly string[] = ['INVALID_INPUT', 'NOT_SENT', 'SCRIPT_REFUSED', 'INVALID_CALL', 'INVALID_KEY'];
 
 /** Outcomes of the messages of a `publishMany` that failed, by their indexes from 0. */
 export interface PublishManyState {
@@ -72,9 +65,7 @@ function checkSource(messages: unknown): PublishSource {
   const source = messages as Partial<Iterable<PublishMessage> & AsyncIterable<PublishMessage>> | null | undefined;
   const isIterable = typeof messages === 'object' && (source?.[Symbol.iterator] ?? source?.[Symbol.asyncIterator]);
   if (isIterable) return messages as PublishSource;
-  throw new InvalidStreamInputError(
-    `The messages are ${shown(messages)}. Expected an array or another iterable object.`,
-  );
+  throw new InvalidInputError(`The messages are ${shown(messages)}. Expected an array or another iterable object.`);
 }
 
 function isCertain(error: unknown): boolean {
@@ -159,7 +150,7 @@ class PublishRun {
  *
  * @param onResult called with each result; an error that this function throws ends the run. Default: results are kept
  * @returns the results, in the order of the messages; with `onResult` the number of messages
- * @throws PublishManyError; InvalidStreamInputError if `messages` is not an iterable object, or `onResult` not a function
+ * @throws PublishManyError; InvalidInputError if `messages` is not an iterable object, or `onResult` not a function
  */
 export async function publishAll(
   messages: PublishSource,
@@ -168,7 +159,7 @@ export async function publishAll(
 ): Promise<PublishResult[] | number> {
   const source = checkSource(messages);
   if (onResult !== undefined && typeof onResult !== 'function') {
-    throw new InvalidStreamInputError(`onResult is ${shown(onResult)}. Expected a function.`);
+    throw new InvalidInputError(`onResult is ${shown(onResult)}. Expected a function.`);
   }
   const results: PublishResult[] = [];
   const keep: OnResult = (result, index) => void (results[index] = result);

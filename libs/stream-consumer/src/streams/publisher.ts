@@ -1,6 +1,5 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { classOf, shown, spread, UniqueIds } from '../../../internal/src';
-import { InvalidStreamInputError } from '../stream-consumer.errors';
+import { classOf, shown, spread, UniqueIds, InvalidInputError } from '../../../internal/src';
 import type { PublishMessage, PublishResult } from '../stream-consumer.types';
 import type { Stream } from './stream-catalog';
 import { publishMessage } from './streams.scripts';
@@ -24,27 +23,27 @@ function checkText(what: string, text: unknown): string {
   ) {
     return text;
   }
-  throw new InvalidStreamInputError(
+  throw new InvalidInputError(
     `${what} is ${shown(text)}. Expected 1 to ${MAX_TEXT} characters of well-formed text, without control characters.`,
   );
 }
 
-/** Returns a payload as JSON. @throws InvalidStreamInputError if JSON cannot hold the payload, or the payload is too large */
+/** Returns a payload as JSON. @throws InvalidInputError if JSON cannot hold the payload, or the payload is too large */
 function jsonOf(payload: unknown, maxBytes: number): string {
   let json: string | undefined;
   try {
     json = JSON.stringify(payload);
   } catch (cause) {
-    throw new InvalidStreamInputError(`The payload cannot be written as JSON: ${String(cause)}`, { cause });
+    throw new InvalidInputError(`The payload cannot be written as JSON: ${String(cause)}`, { cause });
   }
   if (json === undefined) {
-    throw new InvalidStreamInputError(
+    throw new InvalidInputError(
       `The payload is ${classOf(payload)}, for which JSON.stringify() returns undefined. Publish a value that JSON can hold.`,
     );
   }
   // A UTF-16 unit has at most 3 bytes in UTF-8, so short text need not be measured.
   if (json.length * 3 > maxBytes && Buffer.byteLength(json) > maxBytes) {
-    throw new InvalidStreamInputError(
+    throw new InvalidInputError(
       `The payload has ${Buffer.byteLength(json)} bytes as JSON. maxPayloadBytes allows ${maxBytes}. ` +
         `Store the data elsewhere and publish where it is.`,
     );
@@ -59,15 +58,15 @@ export class Publisher {
 
   constructor(private readonly registry: ScriptRegistry) {}
 
-  /** Publishes a message. @throws InvalidStreamInputError; the errors of ScriptRegistry.run() */
+  /** Publishes a message. @throws InvalidInputError; the errors of ScriptRegistry.run() */
   async publish(stream: Stream, message: PublishMessage): Promise<PublishResult> {
     if (typeof message !== 'object' || (message as unknown) === null) {
-      throw new InvalidStreamInputError(`The message is ${shown(message)}. Expected { payload, key?, operationId? }.`);
+      throw new InvalidInputError(`The message is ${shown(message)}. Expected { payload, key?, operationId? }.`);
     }
     const { payload, key, operationId } = message;
     const { maxPayloadBytes, operationTtlMs, maxLength, partitions } = stream.options;
     if (stream.isForeign) {
-      throw new InvalidStreamInputError(
+      throw new InvalidInputError(
         `Stream ${stream.name} is defined with the option keys, so another program writes it. Add entries with XADD.`,
       );
     }

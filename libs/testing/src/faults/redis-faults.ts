@@ -31,7 +31,7 @@ export class Faults {
 
   /**
    * Takes a lock from its holder, as `LockService.forceUnlock` does: the signal of the lock fires, and `withLock` throws
-   * LockLostError. Leases of other libs end when the clock advances.
+   * LostError. Leases of other libs end when the clock advances.
    *
    * @param name name of the lock
    * @returns true if the lock was held

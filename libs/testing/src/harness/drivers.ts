@@ -129,7 +129,7 @@ export class Drivers {
       return { outcome: result.outcome, value: result.ran ? result.value : undefined, error: undefined };
     } catch (error) {
       // The run did not begin, because the app has no such job.
-      if (ended === 0 && (error as { code?: unknown } | null)?.code === 'SCHEDULED_LOCK_SETUP') throw error;
+      if (ended === 0 && (error as { code?: unknown } | null)?.code === 'SETUP') throw error;
       return { outcome: 'failed', value: undefined, error };
     } finally {
       wait.end();
