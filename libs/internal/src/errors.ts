@@ -68,7 +68,7 @@ export class SetupError extends LuanestError {
   readonly code = 'SETUP';
 }
 
-/** What the code needs is lost: the lock, the claim, the task or the message belongs to somebody else now, or to nobody. */
+/** The lock, the claim, the task or the message is no longer held. */
 export class LostError extends LuanestError {
   readonly code = 'LOST';
 }
