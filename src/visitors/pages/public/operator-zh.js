@@ -1,6 +1,6 @@
 /** Refusals by the `code` in the body; `HTTP_<status>` if the body has no code, or another one. */
 export const REFUSALS = {
-  INVALID_RED_PACKET_INPUT:
+  INVALID_INPUT:
     '参数无效：每个红包至少 0.01 元，总金额不能少于红包数量 × 0.01 元，也不能多于红包数量 × 单个红包上限；分桶数不能多于红包数量；结束时间必须晚于开始时间。',
   ACTIVITY_CONFLICT: '已有一场同名但参数不同的红包雨，请换一个名称。',
   ACTIVITY_INCOMPLETE: '这场红包雨没有创建完成，请用相同的参数再次创建。',
