@@ -1,4 +1,10 @@
-import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
+import {
+  Logger,
+  type BeforeApplicationShutdown,
+  type OnApplicationBootstrap,
+  type OnModuleDestroy,
+  type OnModuleInit,
+} from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { definitionOf } from './define-task';
 import type { ResolvedDelayedTaskOptions } from './delayed-task.options';
@@ -19,18 +25,21 @@ import type {
   TaskView,
 } from './delayed-task.types';
 import { DeadLetters } from './queue/dead-letters';
-import { thrownText, SetupError } from '../../internal/src';
+import { draining, SetupError, thrownText } from '../../internal/src';
 import { TaskQueue } from './queue/task-queue';
 import { Handlers } from './worker/handler-registry';
 import { Worker } from './worker/worker';
 
 /** Schedules tasks, and runs the tasks for whose names this process has handlers. */
-export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
+export class DelayedTaskService
+  implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown
+{
   private readonly logger = new Logger(DelayedTaskService.name);
   private readonly queue: TaskQueue;
   private readonly dead: DeadLetters;
   private readonly worker: Worker;
   private booted = false;
+  private closing: Promise<void> | undefined;
 
   constructor(
     registry: ScriptRegistry,
@@ -209,11 +218,16 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Takes no more tasks, waits for running handlers, and hands back the tasks of handlers that still run. Handlers may schedule
-   * tasks.
+   * Takes no more tasks from now on, waits for running handlers, and hands back the tasks of handlers that still run. Handlers may
+   * schedule tasks. `beforeApplicationShutdown` waits until that has ended.
    */
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.worker.close();
+  onModuleDestroy(): void {
+    this.closing ??= draining(this.worker.close());
+  }
+
+  beforeApplicationShutdown(): Promise<void> | undefined {
+    this.onModuleDestroy();
+    return this.closing;
   }
 
   private start(): void {

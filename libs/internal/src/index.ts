@@ -45,6 +45,7 @@ export { classNameOf, messageOf, oneLine, shown, thrownKind, thrownText } from '
 export { Retries } from './retries';
 export { rpcException } from './rpc-exception';
 export { FREES_MEMORY, SMALL_GROUP } from './script-defaults';
+export { atLast, drained, draining, endLast } from './shutdown';
 export { afterEffect, Steps } from './steps';
 export { measuredMs, nextTurn, replaceTime, time, type Timer, type TimeSource } from './time';
 export { UniqueIds } from './unique-ids';

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { BeforeApplicationShutdown } from '@nestjs/common';
+import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
 import { type ScriptRegistry, InvalidCallError } from 'luanest/script-registry';
 import { shown, endsWithin, measuredMs, time } from '../../internal/src';
 import { Acquirer } from './acquisition/acquirer';
@@ -30,7 +30,7 @@ class Busy {
 }
 
 /** Acquires and releases locks by name. Redis grants a name to one holder at a time, for all processes with the same prefix. */
-export class LockService implements BeforeApplicationShutdown {
+export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
   /** Locks of the `withLock` calls that the current code runs in. */
   private readonly context = new AsyncLocalStorage<readonly Lock[]>();
   private readonly acquirer: Acquirer;
@@ -41,7 +41,7 @@ export class LockService implements BeforeApplicationShutdown {
     private readonly options: ResolvedLockModuleOptions = resolveOptions({}),
   ) {
     this.acquirer = new Acquirer(registry, options);
-    this.shutdown = new Shutdown(this.acquirer, options);
+    this.shutdown = new Shutdown(this.acquirer, options, registry);
   }
 
   /**
@@ -119,12 +119,19 @@ export class LockService implements BeforeApplicationShutdown {
     return result;
   }
 
+  /** Notes when the shutdown began. */
+  onModuleDestroy(): void {
+    this.shutdown.begin();
+  }
+
   /**
-   * Refuses further acquisitions, and ends all waits with ClosedError. Waits up to `drainMs` until the held locks are
-   * released. Then fires their signals, waits up to `abortGraceMs`, and releases the locks that are still held.
+   * Waits up to `drainMs` until the held locks are released, and until workers and consumers have ended their work, which may need
+   * locks. Then fires the signals of the locks that are still held, waits up to `abortGraceMs`, and releases them.
+   *
+   * Acquisitions are refused, and waits end with ClosedError, when that time is over, at the latest when the HTTP server is closed.
    */
   beforeApplicationShutdown(): Promise<void> {
-    return this.shutdown.run();
+    return this.shutdown.drain();
   }
 
   private async runUnder<T>(lock: Lock, work: (lock: Lock) => Promise<T> | T): Promise<T> {

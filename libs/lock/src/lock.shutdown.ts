@@ -1,4 +1,4 @@
-import { nextTurn, reachedWithin, LostError } from '../../internal/src';
+import { atLast, drained, LostError, nextTurn, reachedWithin, time } from '../../internal/src';
 import type { Acquirer } from './acquisition/acquirer';
 import type { ResolvedLockModuleOptions } from './lock.options';
 import type { Lock } from './lock.types';
@@ -11,10 +11,15 @@ export class Shutdown {
   /** One function for each running call of `withLock`: it rejects the promise of that call. */
   private readonly rejectors = new Set<() => void>();
 
+  private since: number | undefined;
+
   constructor(
     private readonly acquirer: Acquirer,
     private readonly options: ResolvedLockModuleOptions,
-  ) {}
+    registry: object,
+  ) {
+    atLast(registry, () => this.end());
+  }
 
   /** Runs `work` and returns its result. @throws the error of `work`; LostError if shutdown no longer waits for `work` */
   track<T>(lock: Lock, work: () => Promise<T>): Promise<T> {
@@ -34,25 +39,52 @@ export class Shutdown {
     });
   }
 
+  /** Starts `drainMs`. */
+  begin(): void {
+    this.since ??= time.monotonicMs();
+  }
+
   /**
-   * Waits up to `drainMs` for held locks, fires their signals, waits up to `abortGraceMs`, and releases the locks that are still
-   * held. Never throws. See DECISIONS.md: revoke-before-release-at-shutdown
+   * Waits up to `drainMs` for held locks, and for all drains. Then fires the signals of locks that are still held, waits up to
+   * `abortGraceMs`, and releases them. Never throws.
    */
-  async run(): Promise<void> {
-    const { acquirer, rejectors } = this;
-    const { drainMs, abortGraceMs } = this.options;
-    acquirer.close();
-    if (await this.idleWithin(drainMs)) return;
-    for (const lease of acquirer.leases) lease.revoke('the app is shutting down');
-    if (await this.idleWithin(abortGraceMs)) return;
-    for (const rejectNow of rejectors) rejectNow();
+  async drain(): Promise<void> {
+    this.begin();
+    const leftMs = Math.max(0, this.options.drainMs - (time.monotonicMs() - (this.since as number)));
+    const allDrained = drained();
+    // Requests that take locks may go on for longer than this method. They are not to hold up the shutdown beyond `drainMs`.
+    time.setTimeLimit(() => void allDrained.then(() => this.refuse()), leftMs).unref();
+    await Promise.all([this.idleWithin(leftMs), allDrained]);
+    if (this.idle) return;
+    this.refuse();
+    if (!(await this.idleWithin(this.options.abortGraceMs))) await this.abandon();
+  }
+
+  /** Refuses acquisitions, and releases what is still held. Nobody can use it: the workers have drained, and the servers are closed. */
+  private async end(): Promise<void> {
+    this.refuse();
+    await this.abandon();
+  }
+
+  private refuse(): void {
+    this.acquirer.close();
+    for (const lease of this.acquirer.leases) lease.revoke('the app is shutting down');
+  }
+
+  /** Rejects what still runs, and then releases its locks. See DECISIONS.md: revoke-before-release-at-shutdown */
+  private async abandon(): Promise<void> {
+    for (const rejectNow of this.rejectors) rejectNow();
     // Callers of withLock() see the error before their lock is released.
     await new Promise<void>((resolve) => void nextTurn(resolve));
-    for (const lease of acquirer.leases) lease.release().catch(() => undefined);
-    await this.idleWithin(LAST_REPLIES_MS);
+    for (const lease of this.acquirer.leases) lease.release().catch(() => undefined);
+    await reachedWithin(LAST_REPLIES_MS, () => this.acquirer.idle);
+  }
+
+  private get idle(): boolean {
+    return this.rejectors.size === 0 && this.acquirer.unused;
   }
 
   private idleWithin(ms: number): Promise<boolean> {
-    return reachedWithin(ms, () => this.rejectors.size === 0 && this.acquirer.idle);
+    return reachedWithin(ms, () => this.idle);
   }
 }

@@ -1,4 +1,4 @@
-import type { BeforeApplicationShutdown } from '@nestjs/common';
+import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
 import { Claims, type ClaimsOptions } from './once.claims';
 import { peekAt } from './once.peek';
 import type { OnceStore } from './once.store';
@@ -27,7 +27,7 @@ import { Runs } from './runs/runs';
  * After a crash, Redis alone cannot ensure that work runs exactly once. The system that receives the effect of the work must
  * help: pass the id to that system, so that it can ignore a repeat, or the fence, so that it can refuse an earlier owner.
  */
-export class OnceService implements BeforeApplicationShutdown {
+export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
   private readonly claims: Claims;
   private readonly runner: Runner;
 
@@ -161,7 +161,15 @@ export class OnceService implements BeforeApplicationShutdown {
     }
   }
 
-  /** Waits up to `drainMs` for the runs, then fires their signals and waits up to `abortGraceMs`. */
+  /** Notes when the shutdown began. */
+  onModuleDestroy(): void {
+    this.runs.beginClose();
+  }
+
+  /**
+   * Waits up to `drainMs` for the runs, and until workers and consumers have ended their work. Then fires the signals of the runs that
+   * are left, and waits up to `abortGraceMs`.
+   */
   beforeApplicationShutdown(): Promise<void> {
     return this.runs.close();
   }

@@ -1,6 +1,11 @@
-import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import {
+  Logger,
+  type BeforeApplicationShutdown,
+  type OnApplicationBootstrap,
+  type OnModuleDestroy,
+} from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { disguise, LostError, SetupError } from '../../internal/src';
+import { disguise, draining, LostError, SetupError } from '../../internal/src';
 import type { Job, JobMethod, Work } from './jobs/job';
 import { JobRegistry } from './jobs/job-registry';
 import { CatchUps } from './runs/catch-ups';
@@ -22,11 +27,12 @@ const FIRED: ByHand = {
 const CALLED: ByHand = { how: 'called directly', why: 'to get the outcome as a value' };
 
 /** Runs jobs under their locks, and reports their outcomes. */
-export class ScheduledLockService implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly outcomes: OutcomeLog;
   private readonly ticks: Ticks;
   private readonly catchUps: CatchUps;
   private readonly logger = new Logger('ScheduledLock');
+  private closing: Promise<void> | undefined;
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -131,10 +137,19 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     this.catchUps.start();
   }
 
-  /** Refuses new runs, waits up to `drainMs` for running jobs, fires their signals, waits up to `abortGraceMs`, and releases their locks. */
-  async beforeApplicationShutdown(): Promise<void> {
+  /**
+   * Refuses new runs, waits up to `drainMs` for running jobs, fires their signals, waits up to `abortGraceMs`, and releases their
+   * locks. `beforeApplicationShutdown` waits until that has ended.
+   */
+  onModuleDestroy(): void {
+    if (this.closing !== undefined) return;
     this.catchUps.stop();
-    await this.ticks.close();
+    this.closing = draining(this.ticks.close());
+  }
+
+  beforeApplicationShutdown(): Promise<void> | undefined {
+    this.onModuleDestroy();
+    return this.closing;
   }
 
   private runOnCall({ instance, method, job, original }: JobMethod): void {

@@ -14,7 +14,7 @@ import { RegisteredScripts } from './registered-scripts';
 import type { AnyScript, ScriptDefinition, ScriptInput } from './script-definition';
 import { ScriptLoader } from './script-loader';
 import { NotSentError } from './script-registry.errors';
-import { Checks, slotOf } from '../../internal/src';
+import { Checks, endLast, slotOf } from '../../internal/src';
 import type { ResolvedScriptRegistryOptions } from './script-registry.options';
 import type { RunAndWaitOptions, RunOptions, ScriptHealth, WaitedResult } from './script-registry.types';
 
@@ -86,8 +86,9 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  /** Calls `close()`, and waits until the client has ended if ScriptRegistry made the client. */
+  /** Ends what is left of locks, calls `close()`, and waits until the client has ended if ScriptRegistry made the client. */
   async onApplicationShutdown(): Promise<void> {
+    await endLast(this);
     this.close();
     await this.clientEnded;
   }

@@ -1,6 +1,6 @@
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { Checks, type KnownOptions } from '../../internal/src';
+import { Checks, draining, type KnownOptions } from '../../internal/src';
 import { ConsumerSet } from './consumer/consumer-set';
 import type { Invoke } from './consumer/handler-runner';
 import {
@@ -38,9 +38,10 @@ const forgetting = new Checks('StreamConsumerService.forgetStream');
  * Publishes messages, runs consumers, and manages groups and dead letters. Each `stream` is the name of a stream, or the
  * value that `defineStream` returned.
  */
-export class StreamConsumerService implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly publisher: Publisher;
   private readonly letters: DeadLetters;
+  private closing: Promise<void> | undefined;
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -234,8 +235,13 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     await this.consumers.startDeclared();
   }
 
-  /** Stops all consumers, see `StreamConsumerHandle.stop`. Handlers may still publish. */
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.consumers.close();
+  /** Stops all consumers, see `StreamConsumerHandle.stop`. Handlers may still publish. `beforeApplicationShutdown` waits for that. */
+  onModuleDestroy(): void {
+    this.closing ??= draining(this.consumers.close());
+  }
+
+  beforeApplicationShutdown(): Promise<void> | undefined {
+    this.onModuleDestroy();
+    return this.closing;
   }
 }

@@ -65,6 +65,11 @@ export class Acquirer {
     return this.callsInFlight === 0 && this.leases.empty;
   }
 
+  /** True while no caller has a lock, and no call that acquires or releases one is in flight. Those who wait for a lock do not count. */
+  get unused(): boolean {
+    return this.callsInFlight === 0 && ![...this.leases].some(({ handedOut }) => handedOut);
+  }
+
   /** Ends all waits with ClosedError, and refuses further acquisitions. */
   close(): void {
     this.closed = true;

@@ -11,7 +11,9 @@ export class HeldLock implements Lock {
   private combined: AbortSignal | undefined;
 
   /** @param leases in the order of their names, at least one */
-  constructor(private readonly leases: readonly [Lease, ...Lease[]]) {}
+  constructor(private readonly leases: readonly [Lease, ...Lease[]]) {
+    for (const lease of leases) lease.handedOut = true;
+  }
 
   get names(): readonly string[] {
     return this.leases.map(({ name }) => name);

@@ -43,6 +43,8 @@ export class Lease {
   private renewAt: number;
   private controller: AbortController | undefined;
   private lossError: LostError | undefined;
+  /** True once a caller has the lock. Of several names, those that are acquired wait for the rest. */
+  handedOut = false;
   /** True once the lease was lost in Redis, as far as this process knows. A revoked lease may still run there. */
   private ended = false;
   private releasing: Promise<'released' | 'lost'> | undefined;

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { reachedWithin, time } from '../../../internal/src';
+import { drained, reachedWithin, time } from '../../../internal/src';
 import type { OnceRun } from '../once.types';
 import { LeaseTimer } from './lease-timer';
 import { mustStop, Run, UnprotectedRun, type HeldClaim } from './run';
@@ -18,6 +18,8 @@ export class Runs {
   /** Calls of `OnceService.run` that have not returned yet, also before their claim. */
   private readonly calls = new Set<object>();
   private readonly stopping = new AbortController();
+
+  private closingSince: number | undefined;
 
   constructor(private readonly options: RunsOptions) {}
 
@@ -69,16 +71,28 @@ export class Runs {
     this.calls.delete(call);
   }
 
-  /** Waits up to `drainMs` for the runs of this moment. Then fires the signals of all runs, and waits up to `abortGraceMs`. */
+  /** Starts `drainMs`. */
+  beginClose(): void {
+    this.closingSince ??= time.monotonicMs();
+  }
+
+  /**
+   * Waits up to `drainMs` for the runs of this moment, and for all drains. Then fires the signals of all runs, and waits up to
+   * `abortGraceMs`.
+   */
   async close(): Promise<void> {
+    this.beginClose();
     const { drainMs, abortGraceMs } = this.options;
+    const leftMs = Math.max(0, drainMs - (time.monotonicMs() - (this.closingSince as number)));
+    const allDrained = drained();
     const runs = this.open();
     const calls = [...this.calls];
     const idle = (): boolean => !calls.some((call) => this.calls.has(call)) && !runs.some((run) => run.open);
     // While this waits, requests still arrive and begin runs. The server waits for these requests later, so the signals of
     // their runs must fire, too, even if this method has returned.
-    time.setTimeLimit(() => this.stop(), drainMs).unref();
-    if (await reachedWithin(drainMs, idle)) return;
+    time.setTimeLimit(() => void allDrained.then(() => this.stop()), leftMs).unref();
+    await Promise.all([reachedWithin(leftMs, idle), allDrained]);
+    if (idle()) return;
     this.stop();
     await reachedWithin(abortGraceMs, idle);
   }

@@ -1,6 +1,6 @@
-import type { BeforeApplicationShutdown } from '@nestjs/common';
+import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { Checks, type KnownOptions } from '../../../internal/src';
+import { Checks, draining, type KnownOptions } from '../../../internal/src';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { payoutAccessOf } from '../activity/payout-access';
 import { checkDeadCursor, checkLimit } from '../red-packet.input';
@@ -26,8 +26,9 @@ const checks = new Checks('RedPacketPayouts');
  * Pays winners: calls the app's handler for payouts, and reports the state of payouts. Methods throw InvalidOptionError without a
  * `StreamConsumerModule` on the same ScriptRegistry; those with an activity id throw InvalidInputError for an invalid id.
  */
-export class RedPacketPayouts implements BeforeApplicationShutdown {
+export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutdown {
   private readonly runs = new Set<PayoutRunner>();
+  private closing: Promise<void> | undefined;
 
   constructor(
     private readonly packets: RedPacketService,
@@ -139,8 +140,17 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     return this.changed(activityId, (streams, stream, group) => streams.dropAll(stream, group));
   }
 
-  /** Stops the run of this process, see `PayoutRun.stop`. */
-  async beforeApplicationShutdown(): Promise<void> {
+  /** Stops the run of this process, see `PayoutRun.stop`. `beforeApplicationShutdown` waits for that. */
+  onModuleDestroy(): void {
+    this.closing ??= draining(this.stopRuns());
+  }
+
+  beforeApplicationShutdown(): Promise<void> | undefined {
+    this.onModuleDestroy();
+    return this.closing;
+  }
+
+  private async stopRuns(): Promise<void> {
     await Promise.all([...this.runs].map((run) => run.stop()));
   }
 

@@ -1,0 +1,39 @@
+// Nest ends modules one after the other, in an order that their imports decide. So the order of a shutdown is kept here:
+// 1. `onModuleDestroy`, which Nest calls in all modules first: workers take no more work, and begin to drain side by side.
+// 2. `beforeApplicationShutdown`: all drains end. Locks and claims can still be taken, by the handlers that run.
+// 3. Nest closes the HTTP server, and waits for its requests. They can take locks, too.
+// 4. `onApplicationShutdown`: the registry ends what is left of the locks, and then itself.
+
+/** Drains that have not ended, of all apps of the process: work of one ScriptRegistry may need locks of another one. */
+const drains = new Set<Promise<unknown>>();
+
+/** What ends when nothing can use it any more, such as locks, by the ScriptRegistry that it needs. */
+const ends = new WeakMap<object, (() => Promise<unknown>)[]>();
+
+/** Notes a drain of what takes work, and returns it. Locks and claims can be taken until it has ended. */
+export function draining(drain: Promise<void>): Promise<void> {
+  drains.add(drain);
+  const ended = (): void => void drains.delete(drain);
+  // Whoever awaits the drain handles its error.
+  drain.then(ended, ended);
+  return drain;
+}
+
+/** Resolves when all drains have ended that have begun so far. Never rejects. */
+export async function drained(): Promise<void> {
+  await Promise.allSettled(drains);
+}
+
+/** Notes a function to call when the app has nothing left that could use what it ends. The ScriptRegistry still works then. */
+export function atLast(registry: object, end: () => Promise<unknown>): void {
+  const all = ends.get(registry);
+  if (all === undefined) ends.set(registry, [end]);
+  else all.push(end);
+}
+
+/** Calls all functions that were noted by `atLast`, and waits for them. Never rejects. */
+export async function endLast(registry: object): Promise<void> {
+  const all = ends.get(registry) ?? [];
+  ends.delete(registry);
+  await Promise.allSettled(all.map((end) => end()));
+}
