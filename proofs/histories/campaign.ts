@@ -26,8 +26,9 @@ export interface Counts {
   pending: number;
   /** Configurations that the checker looked at. */
   configurations: number;
-  /** Histories of fewer operations, and histories whose check ended at its bound. They do not count. */
+  /** Histories of fewer operations. They do not count. */
   short: number;
+  /** Histories whose check ended at its bound. They do not count, and each is a violation. */
   undecided: number;
 }
 
@@ -119,10 +120,12 @@ function plansOf(name: string, batch: number, count: number): HistoryPlan[] {
 function count(plan: HistoryPlan, recorded: readonly Recorded[], counts: Counts): Violation | undefined {
   const { operations, pending, verdict, problem } = checkHistory(plan, recorded);
   counts.configurations += verdict.configurations;
-  if (problem !== undefined) return { plan, problem, recorded };
-  if (operations < FEWEST_OPERATIONS) counts.short += 1;
   if (verdict.result === 'unknown') counts.undecided += 1;
-  if (operations < FEWEST_OPERATIONS || verdict.result === 'unknown') return undefined;
+  if (problem !== undefined) return { plan, problem, recorded };
+  if (operations < FEWEST_OPERATIONS) {
+    counts.short += 1;
+    return undefined;
+  }
   counts.histories += 1;
   counts.operations += operations;
   counts.pending += pending;

@@ -3,6 +3,8 @@ import { eventsOf, mayBeLeftOut, type Event, type Model, type Operation } from '
 export interface CheckOptions {
   /** Most configurations that are looked at. Default 1,000,000. */
   readonly configurations?: number;
+  /** `first`: looks first at what is most likely. `last`: the other way round, which decides some histories sooner. Default `first`. */
+  readonly likely?: 'first' | 'last';
 }
 
 /** Result of a check. `configurations`: how many were looked at. */
@@ -36,7 +38,7 @@ interface Configuration<State, Op> {
 export function check<State, Op extends Operation>(
   model: Model<State, Op>,
   operations: readonly Op[],
-  { configurations: most = 1_000_000 }: CheckOptions = {},
+  { configurations: most = 1_000_000, likely = 'first' }: CheckOptions = {},
 ): Verdict<Op> {
   const events = eventsOf(operations);
   const seen = new Set<string>();
@@ -51,7 +53,7 @@ export function check<State, Op extends Operation>(
     if (seen.has(seenAs)) continue;
     if (seen.size === most) return { result: 'unknown', configurations: seen.size };
     seen.add(seenAs);
-    branch(model, events, reached, stack);
+    branch(model, events, reached, stack, likely);
   }
   return { result: 'not linearizable', configurations: seen.size, prefix: events.slice(0, furthest + 1) };
 }
@@ -108,12 +110,13 @@ function isLegalRead<State, Op extends Operation>(
   return model.step(state, operation).some((next) => model.keyOf(next) === key);
 }
 
-/** Adds the configurations after one more operation, so that the most likely one is looked at next. */
+/** Adds the configurations after one more operation, so that the most likely one is looked at next, or last. */
 function branch<State, Op extends Operation>(
   model: Model<State, Op>,
   events: readonly Event<Op>[],
   from: Configuration<State, Op>,
   stack: Configuration<State, Op>[],
+  likely: 'first' | 'last',
 ): void {
   const { at, state, open, done } = from;
   const { operation: returning } = events[at] as Event<Op>;
@@ -140,7 +143,7 @@ function branch<State, Op extends Operation>(
     if (same !== undefined) classes.add(same);
     add(operation);
   }
-  stack.push(...next.reverse());
+  stack.push(...(likely === 'first' ? next.reverse() : next));
 }
 
 /** Returns a text of a configuration. `open` follows from `done`, but for operations that are interchangeable. */

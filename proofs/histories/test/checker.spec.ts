@@ -116,6 +116,7 @@ describe('compared with all orders', () => {
     for (let n = 0; n < 2_000; n++) {
       const operations = randomOps(random, make) as never[];
       const verdict = check(model as never, operations);
+      expect(check(model as never, operations, { likely: 'last' }).result).toBe(verdict.result);
       expect(verdict.result).toBe(bruteForce(model as never, operations) ? 'linearizable' : 'not linearizable');
       results[verdict.result === 'linearizable' ? 'linearizable' : 'other'] += 1;
       if (verdict.result !== 'not linearizable') continue;
