@@ -7,14 +7,14 @@
 /** Drains that have not ended, of all apps of the process: work of one ScriptRegistry may need locks of another one. */
 const drains = new Set<Promise<unknown>>();
 
-/** What ends when nothing can use it any more, such as locks, by the ScriptRegistry that it needs. */
+/** Functions to call when nothing can use any more what they end, such as locks, by the ScriptRegistry that they need. */
 const ends = new WeakMap<object, (() => Promise<unknown>)[]>();
 
 /** Notes a drain of what takes work, and returns it. Locks and claims can be taken until it has ended. */
 export function draining(drain: Promise<void>): Promise<void> {
   drains.add(drain);
   const ended = (): void => void drains.delete(drain);
-  // Whoever awaits the drain handles its error.
+  // The caller that awaits the drain handles its error.
   drain.then(ended, ended);
   return drain;
 }
