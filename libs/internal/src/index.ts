@@ -30,6 +30,7 @@ export {
 export { disguise, EXPLORER_PARTS, methodOf, prototypeOf, timesProvided, type Method, type Wrapper } from './handlers';
 export { evenTags, slotOf, spread } from './hash';
 export { sendJsonAs } from './json-type';
+export { Lease, LeaseBook, type LeaseOwner, type LossCause } from './lease-book';
 export { isUnfinished, UNFINISHED } from './outcome-marker';
 export {
   allowPlainMethods,
