@@ -8,6 +8,8 @@ const floor3 = '^libs/(scheduled-lock|red-packet)/';
 const metrics = '^libs/metrics/';
 // Next to the floors, too: tests of users import it, and no lib does. It imports script-registry and internal, and of other libs types.
 const testing = '^libs/testing/';
+// The in-memory Redis, which imports nothing of luanest, so that it can be a package of its own. Only testing and the proofs use it.
+const memoryRedis = '^libs/memory-redis/';
 // The real servers for tests, which need no Nest.
 const servers = '^libs/testing/src/servers/';
 const app = '^(src|test|bench)/';
@@ -59,6 +61,28 @@ module.exports = {
     above('floor-3-imports-the-floors-below', floor3, `${metrics}|${testing}|${app}`),
     above('metrics-import-no-app', metrics, `${testing}|${app}`),
     above('testing-imports-no-app', testing, `${metrics}|${app}`),
+    {
+      name: 'memory-redis-imports-nothing-of-luanest',
+      severity: 'error',
+      from: { path: `${memoryRedis}src/` },
+      to: {
+        path: '^libs/|^src/|^test/|^tools/|^proofs/|^node_modules/',
+        pathNot: [memoryRedis, '^node_modules/(ioredis|@types/node)/'],
+      },
+    },
+    {
+      // Its tests compare it with a real server, and have a full size.
+      name: 'memory-redis-tests-import-nothing-of-luanest',
+      severity: 'error',
+      from: { path: `${memoryRedis}test/` },
+      to: { path: '^libs/|^src/|^test/|^tools/|^proofs/', pathNot: [memoryRedis, servers, '^test/support/size\\.ts$'] },
+    },
+    {
+      name: 'only-testing-imports-memory-redis',
+      severity: 'error',
+      from: { path: '^(libs|src)/', pathNot: [memoryRedis, testing, '/test/'] },
+      to: { path: memoryRedis },
+    },
     {
       name: 'production-code-imports-no-testing',
       severity: 'error',

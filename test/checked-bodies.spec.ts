@@ -4,7 +4,7 @@ import { join } from 'node:path';
 /** The built package, in a process of its own. */
 const BOOT = `
 require('reflect-metadata');
-const compiler = require('./dist/libs/testing/src/lua/compiler.js');
+const compiler = require('./dist/libs/memory-redis/src/lua/compiler.js');
 const { compile } = compiler;
 let parsed = 0;
 compiler.compile = (source) => {

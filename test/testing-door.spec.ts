@@ -20,5 +20,5 @@ it('no door for production loads luanest/testing', () => {
 });
 
 it('luanest/testing loads only the libs that every app has', () => {
-  expect(libsLoadedBy(['luanest/testing'])).toEqual(['internal', 'script-registry', 'testing']);
+  expect(libsLoadedBy(['luanest/testing'])).toEqual(['internal', 'memory-redis', 'script-registry', 'testing']);
 });

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 const require = createRequire(import.meta.url);
 const LIBS = fileURLToPath(new URL('../dist/libs/', import.meta.url));
 const { ScriptCodec } = require(`${LIBS}script-registry/src/pipe/script-codec.js`);
-const { compile } = require(`${LIBS}testing/src/lua/compiler.js`);
-const { readShebang } = require(`${LIBS}testing/src/redis/scripting/shebang.js`);
+const { compile } = require(`${LIBS}memory-redis/src/lua/compiler.js`);
+const { readShebang } = require(`${LIBS}memory-redis/src/scripting/shebang.js`);
 
 const definitions = readdirSync(LIBS, { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.scripts.js'))
@@ -32,4 +32,4 @@ const code = `"use strict";
 Object.defineProperty(exports, "__esModule", { value: true });
 exports.CHECKED_BODIES = new Set(${JSON.stringify([...hashes].sort(), undefined, 1)});
 `;
-writeFileSync(`${LIBS}testing/src/redis/scripting/checked-bodies.js`, code);
+writeFileSync(`${LIBS}memory-redis/src/scripting/checked-bodies.js`, code);

@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis';
 import type { AnyScript, ScriptRegistry } from 'luanest/script-registry';
 import { openRegistry } from '../../libs/script-registry/test/support';
-import type { LuaTable } from '../../libs/testing/src/lua/table';
-import type { LuaFunction } from '../../libs/testing/src/lua/values';
-import { ManualClock } from '../../libs/testing/src/redis/clock';
-import { MemoryRedis, type CommandArgument } from '../../libs/testing/src/redis/memory-redis';
+import type { LuaTable } from '../../libs/memory-redis/src/lua/table';
+import type { LuaFunction } from '../../libs/memory-redis/src/lua/values';
+import { ManualClock } from '../../libs/memory-redis/src/clock';
+import { MemoryRedis, type CommandArgument } from '../../libs/memory-redis/src/memory-redis';
 
 /** Time of Redis when a test begins, ms. It stands still, so each script is called in exactly the state that the test made. */
 export const NOW = 1_800_000_000_000;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Logger } from '@nestjs/common';
 import { defineScript } from 'luanest/script-registry';
-import { MemoryRedis } from '../../testing/src/redis/memory-redis';
+import { MemoryRedis } from '../../memory-redis/src/memory-redis';
 import type { RedisConnection, RedisNode } from '../src/connection/port';
 import { Preload } from '../src/preload';
 import { ScriptLoader } from '../src/script-loader';

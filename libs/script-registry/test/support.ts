@@ -8,7 +8,7 @@ import {
   type AnyScript,
   type ScriptRegistryModuleOptions,
 } from 'luanest/script-registry';
-import { MemoryRedis } from '../../testing/src/redis/memory-redis';
+import { MemoryRedis } from '../../memory-redis/src/memory-redis';
 import { connectIoredis } from '../src/connection/ioredis-connection';
 import { resolveOptions } from '../src/script-registry.options';
 import { sharedClusterNodes, sharedRedisUrl } from '../../../test/support/shared-servers';

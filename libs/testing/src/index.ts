@@ -8,7 +8,7 @@ export type { MessageOutcome, TaskOutcome, TickOutcome } from './harness/driver-
 export type { GrabbedPacket, PayoutOutcome } from './harness/packet-records';
 export type { PublishedMessage, ScheduledTask } from './harness/records';
 export { LuanestTesting } from './luanest-testing';
-export { MemoryRedis, type CommandArgument, type MemoryRedisOptions, type Snapshot } from './redis/memory-redis';
+export { MemoryRedis, type CommandArgument, type MemoryRedisOptions, type Snapshot } from '../../memory-redis/src';
 export { LuanestTestingModule } from './testing.module';
 export { TestingSetupError } from './testing.errors';
 export type { LuanestTestingModuleOptions } from './testing.options';

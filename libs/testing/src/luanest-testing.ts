@@ -21,7 +21,7 @@ import type { GrabbedPacket, PayoutOutcome } from './harness/packet-records';
 import { recordMessages, recordTasks } from './harness/recorded-calls';
 import { Records, type PublishedMessage, type ScheduledTask } from './harness/records';
 import { Registries } from './harness/registries';
-import type { MemoryRedis } from './redis/memory-redis';
+import type { MemoryRedis } from '../../memory-redis/src';
 import type { LuanestTestingModuleOptions } from './testing.options';
 
 /**

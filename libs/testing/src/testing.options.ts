@@ -1,6 +1,6 @@
 import type { Checks, KnownOptions } from '../../internal/src';
 import { TestClock } from './clock/test-clock';
-import { MemoryRedis } from './redis/memory-redis';
+import { MemoryRedis } from '../../memory-redis/src';
 
 /** Options of LuanestTestingModule. */
 export interface LuanestTestingModuleOptions {

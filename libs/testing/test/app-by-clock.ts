@@ -3,7 +3,7 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import type { Redis } from 'ioredis';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import { TestClock } from '../src/clock/test-clock';
-import { MemoryRedis } from '../src/redis/memory-redis';
+import { MemoryRedis } from '../../memory-redis/src';
 
 export interface AppByClock {
   readonly clock: TestClock;

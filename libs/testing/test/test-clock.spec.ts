@@ -6,7 +6,7 @@ import { LuanestTesting, LuanestTestingModule } from 'luanest/testing';
 import { DateTime, Settings } from 'luxon';
 import { replaceTime, time } from '../../internal/src';
 import { TEST_CLOCK_START_MS, TestClock } from '../src/clock/test-clock';
-import { MemoryRedis } from '../src/redis/memory-redis';
+import { MemoryRedis } from '../../memory-redis/src';
 
 const { setImmediate: immediately } = globalThis;
 const nextTurn = (): Promise<void> => new Promise((resolve) => void immediately(resolve));

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Keyspace } from '../../../libs/testing/src/redis/keyspace';
+import type { Keyspace } from '../../../libs/memory-redis/src/keyspace';
 import { Frozen } from './frozen';
 import { keyspaceText } from './keyspace-text';
 import type { ScriptCall } from './script-call';

@@ -1,5 +1,5 @@
-import { copyOfValue, type Value } from '../../../libs/testing/src/redis/values';
-import type { Keyspace } from '../../../libs/testing/src/redis/keyspace';
+import { copyOfValue, type Value } from '../../../libs/memory-redis/src/values';
+import type { Keyspace } from '../../../libs/memory-redis/src/keyspace';
 import { keyspaceText } from './keyspace-text';
 
 /** All keys as they were once. A copy: nothing changes it. */

@@ -1,6 +1,6 @@
-import type { Keyspace } from '../../../libs/testing/src/redis/keyspace';
-import type { Stream } from '../../../libs/testing/src/redis/streams/stream';
-import type { Value } from '../../../libs/testing/src/redis/values';
+import type { Keyspace } from '../../../libs/memory-redis/src/keyspace';
+import type { Stream } from '../../../libs/memory-redis/src/streams/stream';
+import type { Value } from '../../../libs/memory-redis/src/values';
 
 /** Returns a text that is equal for two keyspaces with the same keys, values and expiries. The order of fields does not matter. */
 export function keyspaceText(db: Keyspace): string {

@@ -1,4 +1,4 @@
-import type { Snapshot } from '../../../libs/testing/src/redis/memory-redis';
+import type { Snapshot } from '../../../libs/memory-redis/src/memory-redis';
 import { digestOf } from './digest';
 import { make, movesOf } from './environment';
 import { copyOf } from './frozen';

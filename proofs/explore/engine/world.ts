@@ -1,8 +1,8 @@
 import { KeySpace, type AnyScript, type ScriptRegistry } from 'luanest/script-registry';
-import { ManualClock } from '../../../libs/testing/src/redis/clock';
-import { MemoryRedis } from '../../../libs/testing/src/redis/memory-redis';
-import { Double, NoReply, NullArray, RedisError, Status, type Reply } from '../../../libs/testing/src/redis/reply';
-import { flat } from '../../../libs/testing/src/redis/resp';
+import { ManualClock } from '../../../libs/memory-redis/src/clock';
+import { MemoryRedis } from '../../../libs/memory-redis/src/memory-redis';
+import { Double, NoReply, NullArray, RedisError, Status, type Reply } from '../../../libs/memory-redis/src/reply';
+import { flat } from '../../../libs/memory-redis/src/resp';
 import { Call } from '../../../libs/script-registry/src/pipe/call';
 import { ScriptCodec } from '../../../libs/script-registry/src/pipe/script-codec';
 import { scriptError, settle as settleCalls } from '../../../libs/script-registry/src/pipe/settle';

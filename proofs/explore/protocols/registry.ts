@@ -1,7 +1,7 @@
 import { defineScript, str } from 'luanest/script-registry';
 import { Call } from '../../../libs/script-registry/src/pipe/call';
 import { ScriptCodec } from '../../../libs/script-registry/src/pipe/script-codec';
-import { RedisError } from '../../../libs/testing/src/redis/reply';
+import { RedisError } from '../../../libs/memory-redis/src/reply';
 import type { Actors, Budgets, Move, Protocol, Step } from '../engine/protocol';
 import { settle, type World } from '../engine/world';
 

@@ -1,6 +1,6 @@
 import type { Partition } from '../../../libs/stream-consumer/src/streams/partitions';
-import { Stream } from '../../../libs/testing/src/redis/streams/stream';
-import { parseId } from '../../../libs/testing/src/redis/streams/stream-id';
+import { Stream } from '../../../libs/memory-redis/src/streams/stream';
+import { parseId } from '../../../libs/memory-redis/src/streams/stream-id';
 import type { Invariant } from '../engine/protocol';
 import type { World } from '../engine/world';
 import type { Settings, StreamState } from './stream-consumer-state';

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { RawRedis } from '../../../libs/testing/test/raw-redis';
+import { RawRedis } from '../../../libs/memory-redis/test/raw-redis';
 import { freePort } from '../../../test/support/free-port';
 import { BEGIN_MS } from '../engine/world';
 

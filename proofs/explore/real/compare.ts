@@ -1,5 +1,5 @@
-import { encode } from '../../../libs/testing/src/redis/resp';
-import { typeOfValue, type Value } from '../../../libs/testing/src/redis/values';
+import { encode } from '../../../libs/memory-redis/src/resp';
+import { typeOfValue, type Value } from '../../../libs/memory-redis/src/values';
 import type { Deed, World } from '../engine/world';
 import type { Actors } from '../engine/protocol';
 import type { Replay } from '../engine/replay';

@@ -1,4 +1,4 @@
-import { Server } from '../../../libs/testing/src/redis/server';
+import { Server } from '../../../libs/memory-redis/src/server';
 import { mocker, type Block, type Test } from './test-tree';
 import { virtualTime } from './virtual-time';
 

@@ -1,7 +1,7 @@
 import type { AnyScript } from '../../../libs/script-registry/src/script-definition';
 import { RegisteredScripts } from '../../../libs/script-registry/src/registered-scripts';
-import { ScriptEngine } from '../../../libs/testing/src/redis/scripting/script-engine';
-import { operators } from '../../../libs/testing/src/lua/operators';
+import { ScriptEngine } from '../../../libs/memory-redis/src/scripting/script-engine';
+import { operators } from '../../../libs/memory-redis/src/lua/operators';
 
 /** Most steps of a script: a loop that a mutation made endless ends here. */
 const MOST_STEPS = 3_000_000;

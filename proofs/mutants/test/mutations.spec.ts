@@ -1,4 +1,4 @@
-import { compile } from '../../../libs/testing/src/lua/compiler';
+import { compile } from '../../../libs/memory-redis/src/lua/compiler';
 import { mutated, mutationsOf } from '../lua/mutations';
 import { LibScripts } from '../lua/scripts';
 

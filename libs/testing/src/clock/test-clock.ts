@@ -1,6 +1,6 @@
 import * as timers from 'node:timers';
 import { replaceTime, time, type Timer, type TimeSource } from '../../../internal/src';
-import type { Clock } from '../redis/clock';
+import type { Clock } from '../../../memory-redis/src';
 import { reallyReached, settled } from './settle';
 import { TestTimer, TestTimers } from './test-timers';
 

@@ -3,7 +3,7 @@ import { nextTurn } from '../../../internal/src';
 import { connectIoredis, type ReplaceRedis } from '../../../script-registry/src/internal';
 import type { TestClock } from '../clock/test-clock';
 import type { ArmedFaults } from '../faults/faults';
-import { MemoryRedis } from '../redis/memory-redis';
+import { MemoryRedis } from '../../../memory-redis/src';
 
 const DEFAULT = 'default';
 /** Pause of own clients before they connect again, ms. */

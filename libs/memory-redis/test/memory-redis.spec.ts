@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { ReplyError } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
-import { ManualClock } from '../src/redis/clock';
-import { MemoryRedis } from '../src/redis/memory-redis';
+import { ManualClock } from '../src/clock';
+import { MemoryRedis } from '../src/memory-redis';
 
 const NOW = 1_800_000_000_000;
 

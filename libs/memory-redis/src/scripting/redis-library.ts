@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { library, type Arguments } from '../../lua/arguments';
-import { toText } from '../../lua/base-library';
-import { raiseValue } from '../../lua/position';
-import { type LuaTable } from '../../lua/table';
-import { NOTHING, type LuaResult, type LuaValue } from '../../lua/values';
+import { library, type Arguments } from '../lua/arguments';
+import { toText } from '../lua/base-library';
+import { raiseValue } from '../lua/position';
+import { type LuaTable } from '../lua/table';
+import { NOTHING, type LuaResult, type LuaValue } from '../lua/values';
 import { hasArity } from '../commands/command';
 import { VERSION } from '../commands/connection';
 import { lookUp } from '../commands/find-command';

@@ -1,4 +1,4 @@
-import { parseNumber } from '../../lua/numbers';
+import { parseNumber } from '../lua/numbers';
 import { integer } from '../numbers';
 import { Double, refuse, Rows, SYNTAX_ERROR, type Reply } from '../reply';
 import { SortedSet, type Scored } from '../sorted-set';

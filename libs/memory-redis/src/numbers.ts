@@ -1,4 +1,4 @@
-import { formatGeneral, parseNumber } from '../lua/numbers';
+import { formatGeneral, parseNumber } from './lua/numbers';
 import { NOT_A_FLOAT, NOT_AN_INTEGER, refuse } from './reply';
 
 export const MOST_INTEGER = 2n ** 63n - 1n;

@@ -1,5 +1,5 @@
-import { ManualClock } from '../src/redis/clock';
-import { MemoryRedis, type Snapshot } from '../src/redis/memory-redis';
+import { ManualClock } from '../src/clock';
+import { MemoryRedis, type Snapshot } from '../src/memory-redis';
 import { dumpCommands } from './dump-commands';
 import { Random } from './random';
 import { RandomCommands } from './random-commands';

@@ -1,6 +1,6 @@
-import { processClock } from '../src/redis/clock';
-import { encode } from '../src/redis/resp';
-import { Server } from '../src/redis/server';
+import { processClock } from '../src/clock';
+import { encode } from '../src/resp';
+import { Server } from '../src/server';
 import type { Difference } from './compare-servers';
 import { Random } from './random';
 import { broken, bytesOf } from './broken-lua';

@@ -1,5 +1,5 @@
-import { LuaTable } from '../../lua/table';
-import type { LuaValue } from '../../lua/values';
+import { LuaTable } from '../lua/table';
+import type { LuaValue } from '../lua/values';
 import { scoreText } from '../numbers';
 import { Double, Members, NoReply, NullArray, Pairs, RedisError, shownText, Status, type Reply } from '../reply';
 import { flat } from '../resp';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { toText } from '../../lua/base-library';
-import { LuaRuntime, type CompiledScript } from '../../lua/runtime';
-import { LuaTable } from '../../lua/table';
-import { LuaError } from '../../lua/values';
+import { toText } from '../lua/base-library';
+import { LuaRuntime, type CompiledScript } from '../lua/runtime';
+import { LuaTable } from '../lua/table';
+import { LuaError } from '../lua/values';
 import { hasArity, type Context } from '../commands/command';
 import { lookUp } from '../commands/find-command';
 import { Digest } from '../digest';

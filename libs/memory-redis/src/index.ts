@@ -1,0 +1,2 @@
+export { ManualClock, processClock, type Clock } from './clock';
+export { MemoryRedis, type CommandArgument, type MemoryRedisOptions, type Snapshot } from './memory-redis';
