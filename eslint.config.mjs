@@ -82,6 +82,20 @@ export default tseslint.config(
     },
   },
   {
+    // The kit sees of a service what its [INSPECT] returns. See libs/testing/DECISIONS.md: services-show-what-the-kit-needs
+    files: ['libs/testing/src/{harness,faults}/**/*.ts'],
+    ignores: ['libs/testing/src/harness/packet-parts.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'TSAsExpression > TSAsExpression > TSUnknownKeyword',
+          message: 'Do not cast to private parts. Let the service return what you need from its method [INSPECT].',
+        },
+      ],
+    },
+  },
+  {
     // The app's settings are checked once, at its start.
     files: ['src/**/*.ts'],
     ignores: ['src/platform/config/**'],

@@ -20,12 +20,14 @@ import type {
   RescheduleResult,
   ScheduleResult,
   ScheduleOptions,
+  ScheduleWatcher,
   TaskDefinition,
   TaskHandler,
+  TaskInspection,
   TaskView,
 } from './delayed-task.types';
 import { DeadLetters } from './queue/dead-letters';
-import { draining, SetupError, thrownText } from '../../internal/src';
+import { draining, INSPECT, SetupError, thrownText } from '../../internal/src';
 import { TaskQueue } from './queue/task-queue';
 import { Handlers } from './worker/handler-registry';
 import { Worker } from './worker/worker';
@@ -40,6 +42,7 @@ export class DelayedTaskService
   private readonly worker: Worker;
   private booted = false;
   private closing: Promise<void> | undefined;
+  private watcher: ScheduleWatcher | undefined;
 
   constructor(
     registry: ScriptRegistry,
@@ -66,7 +69,13 @@ export class DelayedTaskService
   ): Promise<ScheduleResult>;
   schedule(name: string, payload?: unknown, options?: ScheduleOptions): Promise<ScheduleResult>;
   schedule(task: string | TaskDefinition, payload?: unknown, options: ScheduleOptions = {}): Promise<ScheduleResult> {
-    return this.queue.scheduleOne(task, payload, options);
+    const result = this.queue.scheduleOne(task, payload, options);
+    if (this.watcher) {
+      const named = typeof task === 'string' ? { name: task } : { task };
+      const results = result.then((one) => [one]);
+      this.watcher([{ ...options, ...named, payload }], {}, results);
+    }
+    return result;
   }
 
   /**
@@ -81,7 +90,9 @@ export class DelayedTaskService
     tasks: { readonly [Index in keyof Payloads]: NewTask<Payloads[Index]> },
     options: ConflictOptions = {},
   ): Promise<ScheduleResult[]> {
-    return this.queue.schedule(tasks, options);
+    const results = this.queue.schedule(tasks, options);
+    this.watcher?.(tasks, options, results);
+    return results;
   }
 
   /**
@@ -228,6 +239,15 @@ export class DelayedTaskService
   beforeApplicationShutdown(): Promise<void> | undefined {
     this.onModuleDestroy();
     return this.closing;
+  }
+
+  /** For `luanest/testing`. */
+  [INSPECT](): TaskInspection {
+    return {
+      working: this.worker.running,
+      handles: (name) => this.handlers.of(name) !== undefined,
+      watch: (watcher) => (this.watcher = watcher),
+    };
   }
 
   private start(): void {

@@ -72,6 +72,23 @@ export interface ScheduleResult {
   readonly runAtMs: number;
 }
 
+/** Gets the tasks of a call of `schedule` or `scheduleMany`, the options of the whole call, and its results, which may reject. */
+export type ScheduleWatcher = (
+  tasks: readonly NewTask[],
+  options: ConflictOptions,
+  results: Promise<readonly ScheduleResult[]>,
+) => void;
+
+/** Parts of DelayedTaskService that `luanest/testing` needs. */
+export interface TaskInspection {
+  /** True while this process takes tasks. */
+  readonly working: boolean;
+  /** Returns true if this process has a handler for the tasks of a name. */
+  handles(name: string): boolean;
+  /** Calls `watcher` at each later call that schedules tasks. */
+  watch(watcher: ScheduleWatcher): void;
+}
+
 /**
  * Result of `cancel`. `running` and `dead`: the task is running or a dead letter, and stays. `unknown`: no task has the id, or the
  * task is done.

@@ -11,8 +11,16 @@ const KEPT = Symbol.for('luanest:channels');
  */
 const kept = ((channel as { [KEPT]?: Set<object> })[KEPT] ??= new Set());
 
+/** Origins of events, see `publish`. */
+const origins = new WeakMap<object, object>();
+
+/** Returns the ScriptRegistry of the app in which an event happened; undefined if its publisher did not name it. */
+export function originOf(event: object): object | undefined {
+  return origins.get(event);
+}
+
 /** Channel of `node:diagnostics_channel` for one kind of event. */
-export class EventChannel<Event> {
+export class EventChannel<Event extends object> {
   private readonly channel: ReturnType<typeof channel>;
 
   constructor(name: string) {
@@ -25,14 +33,21 @@ export class EventChannel<Event> {
     return this.channel.hasSubscribers;
   }
 
-  /** Publishes an event. `make` is called only if the channel has subscribers. */
-  publish(make: () => Event): void {
-    if (this.channel.hasSubscribers) this.channel.publish(make());
+  /**
+   * Publishes an event. `make` is called only if the channel has subscribers.
+   *
+   * @param origin ScriptRegistry of the app, for `originOf`: the apps of a process share the channels
+   */
+  publish(make: () => Event, origin?: object): void {
+    if (!this.channel.hasSubscribers) return;
+    const event = make();
+    if (origin !== undefined) origins.set(event, origin);
+    this.channel.publish(event);
   }
 }
 
 /** Makes the channels of a lib. @param names full name of each channel, by the short name of its event */
-export function eventChannels<Events extends object>(
+export function eventChannels<Events extends { readonly [E in keyof Events]: object }>(
   names: Readonly<Record<keyof Events, string>>,
 ): { readonly [E in keyof Events]: EventChannel<Events[E]> } {
   const channels = Object.entries<string>(names).map(([event, name]) => [event, new EventChannel(name)]);

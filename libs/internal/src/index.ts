@@ -16,7 +16,7 @@ export {
   TimeoutError,
   UnknownOutcomeError,
 } from './errors';
-export { EventChannel, eventChannels } from './event-channels';
+export { EventChannel, eventChannels, originOf } from './event-channels';
 export {
   classOf,
   deadLetter,
@@ -29,6 +29,7 @@ export {
 } from './handler-outcome';
 export { disguise, EXPLORER_PARTS, methodOf, prototypeOf, timesProvided, type Method, type Wrapper } from './handlers';
 export { evenTags, slotOf, spread } from './hash';
+export { INSPECT } from './inspect';
 export { sendJsonAs } from './json-type';
 export { Lease, LeaseBook, type LeaseOwner, type LossCause } from './lease-book';
 export { isUnfinished, UNFINISHED } from './outcome-marker';

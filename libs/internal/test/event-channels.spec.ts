@@ -1,17 +1,18 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { EventChannel, originOf } from '../src/event-channels';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 const NAME = 'luanest:internal-test:event-channels';
 
 /** Loads the module again, as Jest does for each test file. */
-function publisher(): { publish: (make: () => unknown) => void } {
-  let made: { publish: (make: () => unknown) => void } | undefined;
+function publisher(): { publish: (make: () => object) => void } {
+  let made: { publish: (make: () => object) => void } | undefined;
   jest.isolateModules(() => {
-    const { EventChannel } = jest.requireActual<typeof import('../src/event-channels')>('../src/event-channels');
-    made = new EventChannel(NAME);
+    const again = jest.requireActual<typeof import('../src/event-channels')>('../src/event-channels');
+    made = new again.EventChannel(NAME);
   });
   return made as NonNullable<typeof made>;
 }
@@ -39,12 +40,26 @@ it('publishes to a later subscriber when the module was loaded again, and its ea
 });
 
 it('uses the channel that others have under its name', () => {
+  const event = {};
   const received: unknown[] = [];
   const held = channel(NAME);
   const listener = (event: unknown): void => void received.push(event);
   held.subscribe(listener);
-  publisher().publish(() => 'event');
+  publisher().publish(() => event);
   held.unsubscribe(listener);
-  publisher().publish(() => 'unseen');
-  expect(received).toEqual(['event']);
+  publisher().publish(() => ({}));
+  expect(received).toEqual([event]);
+});
+
+it('names the origin of an event, without a trace in the event', () => {
+  const registry = {};
+  const received: object[] = [];
+  const listener = (event: unknown): void => void received.push(event as object);
+  subscribe(NAME, listener);
+  const events = new EventChannel<object>(NAME);
+  events.publish(() => ({ n: 1 }), registry);
+  events.publish(() => ({ n: 2 }));
+  unsubscribe(NAME, listener);
+  expect(received).toStrictEqual([{ n: 1 }, { n: 2 }]);
+  expect(received.map(originOf)).toEqual([registry, undefined]);
 });

@@ -151,7 +151,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
     const startedAt = measuredMs();
     const ended = (outcome: LockEvents['acquisitionEnded']['outcome']): void => {
       const durationMs = measuredMs() - startedAt;
-      events.acquisitionEnded.publish(() => ({ names: [names].flat(), outcome, durationMs }));
+      events.acquisitionEnded.publish(() => ({ names: [names].flat(), outcome, durationMs }), this.registry);
     };
     return this.acquireNames(names, options).then(
       (result) => {

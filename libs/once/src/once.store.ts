@@ -72,7 +72,7 @@ export class OnceStore {
             .runAndWait(claimOnce, input, this.waitOf(claim))
             .then((waited) => this.releaseUnlessReplicated(waited, key, claim));
     if (events.claimAnswered.hasSubscribers)
-      void answer.then(({ status }) => events.claimAnswered.publish(() => ({ status })), ignore);
+      void answer.then(({ status }) => events.claimAnswered.publish(() => ({ status }), this.registry), ignore);
     return answer;
   }
 

@@ -72,7 +72,7 @@ export class ReadRecorder {
         this.cappedUsers.note(hash, periods.mark, false);
         return this.decide(read, hash, partition, state, periods);
       }
-      return resultInCurrent(read, periods.bounds, { status: known ? DUPLICATE : CAPPED, used, seq: 0 });
+      return resultInCurrent(this.registry, read, periods.bounds, { status: known ? DUPLICATE : CAPPED, used, seq: 0 });
     });
   }
 
@@ -91,7 +91,7 @@ export class ReadRecorder {
       if (counted.status === 0)
         return this.sendUntilInside(read, periods, (now) => this.sendFully(read, partition, state, now, token));
       this.cappedUsers.note(hash, periods.mark, counted.used > 0 && counted.used >= rule.maxItems);
-      return resultInCurrent(read, periods.bounds, counted);
+      return resultInCurrent(this.registry, read, periods.bounds, counted);
     });
   }
 
@@ -133,7 +133,7 @@ export class ReadRecorder {
   ): Promise<RecordResult> {
     const answer = await send(periods);
     if (answer.status === 'outside') return this.sendAgain(read, periods, answer, send);
-    return resultOf(read, periods.bounds, answer, answer.status);
+    return resultOf(this.registry, read, periods.bounds, answer, answer.status);
   }
 
   /** Sends a call again, each time with the periods around the time that Redis returned; up to MAX_TRIES - 1 times. */
@@ -149,32 +149,34 @@ export class ReadRecorder {
       synchronize(this.clock, rule, periods.bounds[1] + answer.end);
       periods = this.clock.around(rule, timeZone);
       answer = await send(periods);
-      if (answer.status !== 'outside') return resultOf(read, periods.bounds, answer, answer.status);
+      if (answer.status !== 'outside') return resultOf(this.registry, read, periods.bounds, answer, answer.status);
     }
     throw periodMissed(rule);
   }
 }
 
 function resultOf(
+  registry: ScriptRegistry,
   { rule, userId }: CheckedRead,
   bounds: Bounds,
   { points, used, remaining, seq, start, end, itemId }: Recorded,
   status: RecordStatus,
 ): RecordResult {
-  publishRecorded(rule, status, points);
+  publishRecorded(registry, rule, status, points);
   const grantId = seq === 0 ? null : grantIdOf(rule.name, bounds[1] + start, seq, userId, itemId);
   return { status, points, used, remaining, resetsAtMs: endOrNull(bounds[1] + end), grantId };
 }
 
 /** Returns the result of a read in the current period of a plain rule. */
 function resultInCurrent(
+  registry: ScriptRegistry,
   { rule, userId, itemId }: CheckedRead,
   bounds: Bounds,
   { status: code, used, seq }: Counted,
 ): RecordResult {
   const status = STATUSES[code] as RecordStatus;
   const points = seq === 0 ? 0 : rule.pointsPerItem;
-  publishRecorded(rule, status, points);
+  publishRecorded(registry, rule, status, points);
   return {
     status,
     points,
@@ -185,9 +187,15 @@ function resultInCurrent(
   };
 }
 
-function publishRecorded(rule: ResolvedRewardRule, status: RecordStatus, points: number): void {
+function publishRecorded(
+  registry: ScriptRegistry,
+  rule: ResolvedRewardRule,
+  status: RecordStatus,
+  points: number,
+): void {
   // Without this check, each call would make a closure.
-  if (events.readRecorded.hasSubscribers) events.readRecorded.publish(() => ({ rule: rule.name, status, points }));
+  if (!events.readRecorded.hasSubscribers) return;
+  events.readRecorded.publish(() => ({ rule: rule.name, status, points }), registry);
 }
 
 /** Sets the estimated time of Redis' clock after a reply that the clock is in none of the periods, and publishes the event. */

@@ -39,7 +39,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
     private readonly options: ResolvedScheduledLockModuleOptions,
     private readonly jobs = new JobRegistry(),
   ) {
-    this.outcomes = new OutcomeLog(options, this.logger);
+    this.outcomes = new OutcomeLog(options, this.logger, registry);
     this.ticks = new Ticks(registry, options, this.outcomes);
     this.catchUps = new CatchUps(this.ticks);
   }

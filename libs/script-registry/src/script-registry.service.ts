@@ -14,7 +14,7 @@ import { RegisteredScripts } from './registered-scripts';
 import type { AnyScript, ScriptDefinition, ScriptInput } from './script-definition';
 import { ScriptLoader } from './script-loader';
 import { NotSentError } from './script-registry.errors';
-import { Checks, endLast, slotOf } from '../../internal/src';
+import { Checks, endLast, INSPECT, slotOf } from '../../internal/src';
 import type { ResolvedScriptRegistryOptions } from './script-registry.options';
 import type { RunAndWaitOptions, RunOptions, ScriptHealth, WaitedResult } from './script-registry.types';
 
@@ -210,6 +210,11 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     this.channels.close();
     this.connection.close();
     this.clientEnded = this.endClient?.();
+  }
+
+  /** For `luanest/testing`: the registered scripts, with what EVALSHA and EVAL name them by. */
+  [INSPECT](): readonly Pick<ScriptCodec, 'name' | 'forms'>[] {
+    return [...this.scripts.pipes.values()].map(({ codec }) => codec);
   }
 
   private start<R>(

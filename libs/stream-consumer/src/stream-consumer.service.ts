@@ -1,6 +1,6 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { Checks, draining, type KnownOptions } from '../../internal/src';
+import { Checks, draining, INSPECT, type KnownOptions } from '../../internal/src';
 import { ConsumerSet } from './consumer/consumer-set';
 import type { Invoke } from './consumer/handler-runner';
 import {
@@ -17,9 +17,12 @@ import type {
   DeadLetterPageOptions,
   PublishOptions,
   PublishResult,
+  PublishMessage,
   PublishSource,
+  PublishWatcher,
   StreamConsumerHandle,
   StreamHandler,
+  StreamInspection,
   StreamStats,
 } from './stream-consumer.types';
 import { DeadLetters } from './streams/dead-letters';
@@ -27,7 +30,7 @@ import { forgetGroup } from './streams/groups';
 import { publishAll } from './streams/publish-many';
 import { Publisher } from './streams/publisher';
 import { statsOf } from './streams/stats';
-import { StreamCatalog } from './streams/stream-catalog';
+import { StreamCatalog, type Stream } from './streams/stream-catalog';
 import { checkStreamName, nameOf, type AnyStream, type StreamDefinition } from './streams/stream-options';
 
 const KNOWN_OF_PUBLISH: KnownOptions<PublishOptions> = { key: true, operationId: true };
@@ -42,6 +45,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   private readonly publisher: Publisher;
   private readonly letters: DeadLetters;
   private closing: Promise<void> | undefined;
+  private watcher: PublishWatcher | undefined;
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -66,7 +70,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     options?: PublishOptions,
   ): Promise<PublishResult> {
     if (options !== undefined) publishing.options('', options, KNOWN_OF_PUBLISH);
-    return this.publisher.publish(this.catalog.get(stream), { ...options, payload });
+    return this.send(this.catalog.get(stream), { ...options, payload });
   }
 
   /**
@@ -101,7 +105,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     onResult?: (result: PublishResult, index: number) => void,
   ): Promise<PublishResult[] | number> {
     const source = this.catalog.get(stream);
-    return publishAll(messages, (message) => this.publisher.publish(source, message), onResult);
+    return publishAll(messages, (message) => this.send(source, message), onResult);
   }
 
   /**
@@ -243,5 +247,16 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   beforeApplicationShutdown(): Promise<void> | undefined {
     this.onModuleDestroy();
     return this.closing;
+  }
+
+  /** For `luanest/testing`. */
+  [INSPECT](): StreamInspection {
+    return { groups: this.consumers.groups(), watch: (watcher) => (this.watcher = watcher) };
+  }
+
+  private send(stream: Stream, message: PublishMessage): Promise<PublishResult> {
+    const result = this.publisher.publish(stream, message);
+    this.watcher?.(stream.name, message, result);
+    return result;
   }
 }

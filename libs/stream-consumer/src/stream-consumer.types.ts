@@ -66,6 +66,17 @@ export interface PublishMessage<T = unknown> extends PublishOptions {
   readonly payload: T;
 }
 
+/** Gets the name of the stream, the message and the result of a call that publishes a message. The result may reject. */
+export type PublishWatcher = (stream: string, message: PublishMessage, result: Promise<PublishResult>) => void;
+
+/** Parts of StreamConsumerService that `luanest/testing` needs. */
+export interface StreamInspection {
+  /** Groups that consumers of this process read; a group with several consumers several times. */
+  readonly groups: readonly { readonly stream: string; readonly group: string }[];
+  /** Calls `watcher` for each message that is published later. */
+  watch(watcher: PublishWatcher): void;
+}
+
 /** Messages to publish: an array, or any other iterable or async iterable object. They are begun in its order. */
 export type PublishSource<T = unknown> = Iterable<PublishMessage<T>> | AsyncIterable<PublishMessage<T>>;
 

@@ -12,7 +12,6 @@ import type { TestClock } from './clock/test-clock';
 import { AppScripts } from './faults/app-scripts';
 import { ArmedFaults } from './faults/faults';
 import { Faults } from './faults/redis-faults';
-import { markServices } from './harness/app-context';
 import type { AppServices } from './harness/app-services';
 import type { MessageOutcome, TaskOutcome, TickOutcome } from './harness/driver-results';
 import { Drivers } from './harness/drivers';
@@ -50,7 +49,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     private readonly isWhole: boolean,
   ) {
     this.use = new ClockUse(clock);
-    this.armed = new ArmedFaults(new AppScripts(services.modules));
+    this.armed = new ArmedFaults(new AppScripts(services));
     this.registries = new Registries(this.use.clock, this.armed, redis);
     this.faults = new Faults(this.armed, this.registries, services);
     this.drivers = new Drivers(services, this.use.clock, this.records.packets);
@@ -202,8 +201,8 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     if (this.isWhole) refuseMissingServices(modules);
     this.isRunning = true;
     this.use.begin();
-    markServices(this.records, modules);
-    this.records.start();
+    const registries = new Set<object>(this.services.registries);
+    this.records.start((registry) => registries.has(registry));
     const tasks = this.services.find('DelayedTask');
     if (tasks) recordTasks(tasks, this.records);
     const streams = this.services.find('StreamConsumer');

@@ -52,16 +52,19 @@ export class Settlements {
   /** Publishes the outcome of an attempt as an event, and forgets the attempt. */
   settled(attempt: Attempt, outcome: Outcome, error?: unknown): void {
     this.attempts.remove(attempt);
-    events.attemptSettled.publish(() => ({
-      queue: this.options.queue,
-      name: attempt.name,
-      id: attempt.id,
-      attempt: attempt.attempt,
-      outcome,
-      lateMs: attempt.lateMs,
-      durationMs: time.monotonicMs() - attempt.startedAt,
-      error,
-    }));
+    events.attemptSettled.publish(
+      () => ({
+        queue: this.options.queue,
+        name: attempt.name,
+        id: attempt.id,
+        attempt: attempt.attempt,
+        outcome,
+        lateMs: attempt.lateMs,
+        durationMs: time.monotonicMs() - attempt.startedAt,
+        error,
+      }),
+      this.registry,
+    );
   }
 
   private async acknowledge({ leased, tasks, runs }: Partition, batch: readonly Attempt[]): Promise<void> {

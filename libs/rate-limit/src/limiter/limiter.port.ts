@@ -73,6 +73,8 @@ export interface Budget {
 
 /** Counts hits, in Redis or in this process. */
 export interface Limiter {
+  /** ScriptRegistry of the app; undefined for counters of this process. */
+  readonly registry?: object;
   /**
    * Decides all checks. Charges those that allow the request. If one refuses and its rule is not a shadow rule, charges none, or
    * tries to refund what it has charged. If `charge` is false, only decides.

@@ -37,7 +37,7 @@ export class RedisLimiter implements Limiter {
    * @param now monotonic clock, ms; the clock of `Budget.calledAtMs`
    */
   constructor(
-    private readonly registry: ScriptRegistry,
+    readonly registry: ScriptRegistry,
     tags: number = registry.clustered ? CLUSTER_TAGS : 1,
     private readonly now: () => number = () => time.monotonicMs(),
   ) {

@@ -1,6 +1,6 @@
 import { InvalidCallError, InvalidKeyError } from 'luanest/script-registry';
 import { time } from '../../../internal/src';
-import { events } from '../rate-limit.events';
+import { events, type RateLimitEvents } from '../rate-limit.events';
 import type { ResolvedRateLimitOptions } from '../rate-limit.options';
 import type { RateLimitDecision } from '../rate-limit.types';
 import type { NamedRule, RedisErrorPolicy } from '../rules/rule';
@@ -77,7 +77,7 @@ export class ResilientLimiter {
   decide(checks: readonly Check[], charge: boolean): Promise<Decision> {
     if (checks.length === 0) return Promise.resolve(Decision.without('none', true));
     const cached = this.cache.isEmpty ? undefined : this.cachedRefusal(checks);
-    if (cached !== undefined) return Promise.resolve(published(cached, checks, charge));
+    if (cached !== undefined) return Promise.resolve(this.published(cached, checks, charge));
     if (!this.breaker.enter()) return Promise.resolve(this.withoutRedis(checks, charge, BREAKER_OPEN));
     let deadlineMs = Infinity;
     for (const { rule } of checks) deadlineMs = Math.min(deadlineMs, rule.deadlineMs ?? this.options.deadlineMs);
@@ -87,7 +87,7 @@ export class ResilientLimiter {
       (verdicts) => {
         this.breaker.succeeded();
         if (!verdicts.allowed) this.keepRefusals(checks, verdicts, calledAtMs);
-        return published(new Decision('redis', checks, verdicts, charge), checks, charge);
+        return this.published(new Decision('redis', checks, verdicts, charge), checks, charge);
       },
       (error: unknown) => this.failed(checks, charge, error),
     );
@@ -170,25 +170,25 @@ export class ResilientLimiter {
     const denied = checks.some((check) => enforced(check) && policyOf(check) === 'deny');
     const policy = denied ? 'deny' : locals.length > 0 ? 'local' : 'allow';
     events.redisFailed.publish(() => ({ rules: checks.map(({ rule }) => rule.name), policy, error }));
-    if (policy !== 'local') return published(Decision.without('policy', !denied), checks, charge);
-    return published(new Decision('local', locals, this.local.decide(locals, charge), charge), checks, charge);
+    if (policy !== 'local') return this.published(Decision.without('policy', !denied), checks, charge);
+    return this.published(new Decision('local', locals, this.local.decide(locals, charge), charge), checks, charge);
+  }
+
+  /** Publishes the event of a decision, unless the call is a peek (`charge` is false). Returns the decision. */
+  private published(decision: Decision, checks: readonly Check[], charge: boolean): Decision {
+    const event = decision.allowed ? 'requestAllowed' : 'requestRefused';
+    if (!charge || !events[event].hasSubscribers) return decision;
+    const summary = (): RateLimitEvents['requestRefused'] => ({
+      rules: checks.map(({ rule }) => rule.name),
+      violated: decision.rules.filter(({ allowed }) => !allowed).map(({ name }) => name),
+      source: decision.source,
+      retryAfterMs: decision.retryAfterMs,
+    });
+    events[event].publish(summary, this.limiter.registry);
+    return decision;
   }
 }
 
 const BREAKER_OPEN = new Error(
   'Redis was not called, because the circuit breaker is open: the last calls to Redis failed. One request a second tries it.',
 );
-
-/** Publishes the event of a decision, unless the call is a peek (`charge` is false). Returns the decision. */
-function published(decision: Decision, checks: readonly Check[], charge: boolean): Decision {
-  const event = decision.allowed ? 'requestAllowed' : 'requestRefused';
-  if (charge && events[event].hasSubscribers) {
-    events[event].publish(() => ({
-      rules: checks.map(({ rule }) => rule.name),
-      violated: decision.rules.filter(({ allowed }) => !allowed).map(({ name }) => name),
-      source: decision.source,
-      retryAfterMs: decision.retryAfterMs,
-    }));
-  }
-  return decision;
-}

@@ -33,6 +33,7 @@ export class OutcomeLog {
   constructor(
     private readonly options: Pick<ResolvedScheduledLockModuleOptions, 'node' | 'historySize'>,
     private readonly logger: Pick<Logger, 'warn' | 'log'>,
+    private readonly registry?: object,
   ) {}
 
   /** Publishes and logs an outcome. @param saved true if the history in Redis is known to have the outcome */
@@ -41,7 +42,7 @@ export class OutcomeLog {
     const { outcome, slot, fence = 0, durationMs = 0, error } = tick;
     const { node, historySize } = this.options;
     const record: JobRecord = { outcome, slot, fence, recordedAtMs: time.nowMs(), durationMs, node };
-    events.tickEnded.publish(() => ({ name, ...record, ...(error === undefined ? {} : { error }) }));
+    events.tickEnded.publish(() => ({ name, ...record, ...(error === undefined ? {} : { error }) }), this.registry);
     if (!saved) this.unsaved.set(name, [record, ...this.unsavedOf(name)].slice(0, historySize));
     if (outcome === 'redis-error') this.logFailure(job, error);
     else this.logRecovery(job, tick);

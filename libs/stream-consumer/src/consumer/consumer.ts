@@ -38,7 +38,7 @@ export class Consumer implements StreamConsumerHandle {
     private readonly module: ResolvedStreamConsumerModuleOptions,
     invoke: Invoke,
   ) {
-    this.runner = new HandlerRunner(options, invoke, () => this.schedule());
+    this.runner = new HandlerRunner(options, invoke, () => this.schedule(), registry);
     this.maintenance = new Maintenance(this, module);
   }
 

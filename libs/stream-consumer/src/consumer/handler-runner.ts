@@ -48,6 +48,7 @@ export class HandlerRunner {
     private readonly options: ResolvedConsumerOptions,
     private readonly invoke: Invoke,
     private readonly ended: () => void,
+    private readonly registry?: object,
   ) {}
 
   /** Number of running handlers. Counts those whose message was lost, but not those that run on after `timeoutMs`. */
@@ -172,7 +173,7 @@ export class HandlerRunner {
   private retry(delivery: Delivery, delayMs: number, error: unknown, problem: string, counts: boolean): void {
     const { stream, group, id, attempt } = delivery;
     this.decide(delivery);
-    events.messageRetried.publish(() => ({ stream, group, id, attempt, delayMs, error }));
+    events.messageRetried.publish(() => ({ stream, group, id, attempt, delayMs, error }), this.registry);
     void delivery.reader.settler.retry(delivery, delayMs, counts, problem);
   }
 
@@ -182,7 +183,7 @@ export class HandlerRunner {
     // If no attempt was left, this one did not begin.
     const last = attempt > this.options.attempts ? attempt - 1 : attempt;
     this.decide(delivery);
-    events.messageDeadLettered.publish(() => ({ stream, group, id, attempts, reason: problem, error }));
+    events.messageDeadLettered.publish(() => ({ stream, group, id, attempts, reason: problem, error }), this.registry);
     void delivery.reader.settler.bury(delivery, problem).then((buried) => {
       if (buried === undefined) return;
       const fate = buried > 0 ? 'is dead-lettered' : 'is dead-lettered, unless it was deleted from the stream,';

@@ -1,6 +1,6 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
 import { oneLine } from '../../../internal/src';
-import { events } from '../stream-consumer.events';
+import { events, type StreamConsumerEvents } from '../stream-consumer.events';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import type { GroupKeys } from '../streams/partitions';
 import type { Stream } from '../streams/stream-catalog';
@@ -112,7 +112,12 @@ export class Settler {
   private async sendAndReport(session: Session, batch: readonly Held[]): Promise<void> {
     if (!(await this.send(session, batch))) return;
     const { stream, group, idPrefix } = this.reader.origin;
-    events.messagesHandled.publish(() => ({ stream, group, ids: batch.map(({ entry }) => idPrefix + entry.id) }));
+    const handled = (): StreamConsumerEvents['messagesHandled'] => ({
+      stream,
+      group,
+      ids: batch.map(({ entry }) => idPrefix + entry.id),
+    });
+    events.messagesHandled.publish(handled, this.registry);
   }
 
   private async send(session: Session, batch: readonly Held[]): Promise<boolean> {

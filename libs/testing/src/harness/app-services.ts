@@ -3,21 +3,9 @@ import type { DelayedTaskService } from 'luanest/delayed-task';
 import type { LockService } from 'luanest/lock';
 import type { RedPacketPayouts, RedPacketService } from 'luanest/red-packet';
 import type { ScheduledLockService } from 'luanest/scheduled-lock';
+import { ScriptRegistry } from 'luanest/script-registry';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { TestingSetupError } from '../testing.errors';
-
-/* eslint-disable @typescript-eslint/no-require-imports -- a lib is loaded only if the app has loaded it */
-const LIBS = {
-  DelayedTask: () => (require('luanest/delayed-task') as typeof import('luanest/delayed-task')).DelayedTaskService,
-  Lock: () => (require('luanest/lock') as typeof import('luanest/lock')).LockService,
-  RedPacket: () => (require('luanest/red-packet') as typeof import('luanest/red-packet')).RedPacketService,
-  RedPacketPayouts: () => (require('luanest/red-packet') as typeof import('luanest/red-packet')).RedPacketPayouts,
-  ScheduledLock: () =>
-    (require('luanest/scheduled-lock') as typeof import('luanest/scheduled-lock')).ScheduledLockService,
-  StreamConsumer: () =>
-    (require('luanest/stream-consumer') as typeof import('luanest/stream-consumer')).StreamConsumerService,
-};
-/* eslint-enable @typescript-eslint/no-require-imports */
 
 interface Services {
   readonly DelayedTask: DelayedTaskService;
@@ -30,6 +18,19 @@ interface Services {
 
 type Lib = keyof Services;
 
+/* eslint-disable @typescript-eslint/no-require-imports -- a lib is loaded only if the app has loaded it */
+const LIBS: { readonly [L in Lib]: () => abstract new (...parts: never[]) => Services[L] } = {
+  DelayedTask: () => (require('luanest/delayed-task') as typeof import('luanest/delayed-task')).DelayedTaskService,
+  Lock: () => (require('luanest/lock') as typeof import('luanest/lock')).LockService,
+  RedPacket: () => (require('luanest/red-packet') as typeof import('luanest/red-packet')).RedPacketService,
+  RedPacketPayouts: () => (require('luanest/red-packet') as typeof import('luanest/red-packet')).RedPacketPayouts,
+  ScheduledLock: () =>
+    (require('luanest/scheduled-lock') as typeof import('luanest/scheduled-lock')).ScheduledLockService,
+  StreamConsumer: () =>
+    (require('luanest/stream-consumer') as typeof import('luanest/stream-consumer')).StreamConsumerService,
+};
+/* eslint-enable @typescript-eslint/no-require-imports */
+
 const isPayouts = (lib: Lib): boolean => lib === 'RedPacketPayouts';
 const moduleOf = (lib: Lib): string => (isPayouts(lib) ? 'RedPacketModule' : `${lib}Module`);
 
@@ -37,12 +38,18 @@ const moduleOf = (lib: Lib): string => (isPayouts(lib) ? 'RedPacketModule' : `${
 export class AppServices {
   constructor(readonly modules: ModulesContainer) {}
 
+  /** The ScriptRegistries of the app, each once. */
+  get registries(): readonly ScriptRegistry[] {
+    const wrappers = [...this.modules.values()].flatMap(({ providers }) => [...providers.values()]);
+    return [...new Set(wrappers.flatMap(({ instance }) => (instance instanceof ScriptRegistry ? [instance] : [])))];
+  }
+
   /** Returns a service; undefined if the app does not import its module, has not made the service yet, or uses a mock of it. */
   find<L extends Lib>(lib: L): Services[L] | undefined {
     const moduleName = moduleOf(lib);
     for (const { metatype, providers } of this.modules.values()) {
       if (metatype.name !== moduleName) continue;
-      const type = LIBS[lib]() as unknown as new () => Services[L];
+      const type = LIBS[lib]();
       const instance: unknown = providers.get(type)?.instance;
       if (instance instanceof type) return instance;
     }

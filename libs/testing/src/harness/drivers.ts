@@ -1,12 +1,17 @@
 import type { DelayedTaskEvents, ScheduleOptions, TaskDefinition } from 'luanest/delayed-task';
 import type { ScheduledLockEvents } from 'luanest/scheduled-lock';
-import type { PublishOptions, StreamConsumerEvents, StreamDefinition } from 'luanest/stream-consumer';
+import type {
+  PublishOptions,
+  StreamConsumerEvents,
+  StreamConsumerService,
+  StreamDefinition,
+} from 'luanest/stream-consumer';
 import type { TestClock } from '../clock/test-clock';
+import { INSPECT } from '../../../internal/src';
 import { TestingSetupError } from '../testing.errors';
 import type { AppServices } from './app-services';
 import type { MessageOutcome, TaskOutcome, TickOutcome } from './driver-results';
 import { EventWait } from './event-wait';
-import { groupsOf, runsTasksOf, takesTasks } from './handlers-of-app';
 import { payoutsLeft, paysWinners, readOutboxes } from './packet-parts';
 import type { PacketRecords, PayoutOutcome } from './packet-records';
 
@@ -34,7 +39,8 @@ export class Drivers {
   ): Promise<TaskOutcome> {
     const name = nameOf(task);
     const service = this.services.get('DelayedTask', 'runTask()');
-    if (!runsTasksOf(service, name)) {
+    const tasks = service[INSPECT]();
+    if (!tasks.working || !tasks.handles(name)) {
       throw new TestingSetupError(
         `runTask(): the app does not run tasks named ${name}. Add a handler, call app.init(), and do not set work: false.`,
       );
@@ -186,7 +192,7 @@ export class Drivers {
 
   private async tasksLeft(): Promise<string[]> {
     const service = this.services.find('DelayedTask');
-    if (!service || !takesTasks(service)) return [];
+    if (!service || !service[INSPECT]().working) return [];
     const { overdue, running } = await service.stats();
     return overdue + running === 0 ? [] : [`${overdue} tasks are due and ${running} are running`];
   }
@@ -206,4 +212,10 @@ export class Drivers {
     );
     return left.flat();
   }
+}
+
+/** Returns the groups that consumers of the app read, each once. */
+function groupsOf(service: StreamConsumerService): readonly { readonly stream: string; readonly group: string }[] {
+  const { groups } = service[INSPECT]();
+  return [...new Map(groups.map((each) => [`${each.stream}/${each.group}`, each])).values()];
 }

@@ -6,7 +6,7 @@ import type { RateLimitEvents } from 'luanest/rate-limit';
 import type { ReadRewardEvents } from 'luanest/read-reward';
 import type { ScheduledLockEvents } from 'luanest/scheduled-lock';
 import type { StreamConsumerEvents } from 'luanest/stream-consumer';
-import { isOwn } from './app-context';
+import { originOf } from '../../../internal/src';
 import { PacketRecords } from './packet-records';
 
 /** Result of a call that scheduled a task. A call that was rejected is not recorded, although the task may exist. */
@@ -72,10 +72,12 @@ export class Records {
     return [...this.held.keys()];
   }
 
-  start(): void {
+  /** @param isOwn returns true for the ScriptRegistries of this app */
+  start(isOwn: (registry: object) => boolean): void {
     for (const [channel, keep] of this.keepers) {
       const keepOwn = (event: unknown): void => {
-        if (isOwn(this)) keep(event as never);
+        const origin = originOf(event as object);
+        if (origin === undefined || isOwn(origin)) keep(event as never);
       };
       subscribe(channel, keepOwn);
       this.ends.push(() => unsubscribe(channel, keepOwn));

@@ -1,0 +1,5 @@
+/**
+ * Name of the method with which a service shows `luanest/testing` what it needs and no caller does: `service[INSPECT]()`. Each
+ * service gives the method a type, so that a change of private fields breaks no test.
+ */
+export const INSPECT: unique symbol = Symbol('luanest:inspect');
