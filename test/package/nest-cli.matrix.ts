@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { startRedis } from 'luanest/testing/servers';
 import { waitUntil } from '../support/wait';
 import { folder } from './support/folder';
+import { itInFull } from './support/full';
 
 const ROOT = join(__dirname, '..', '..');
 const CLI = ['--yes', '@nestjs/cli@11'];
@@ -21,7 +22,7 @@ function copyOfTheRepository(): string {
 }
 
 describe('The Nest CLI in this repository', () => {
-  it('builds the app with its pages, and starts it', async () => {
+  itInFull('builds the app with its pages, and starts it', async () => {
     const cwd = copyOfTheRepository();
     const redis = await startRedis();
     const env = { ...process.env, REDIS_URL: redis.url, DATA_DIR: join(cwd, 'data'), PORT: '0' };

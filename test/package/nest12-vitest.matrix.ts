@@ -1,5 +1,6 @@
 import { vitestOfGuide, writeExamples, writeGuides } from './support/examples';
 import { FreshApp } from './support/fresh-app';
+import { itInFull } from './support/full';
 
 /** Parts of the report that Vitest writes with `--reporter=json`. */
 interface Report {
@@ -64,7 +65,7 @@ describe('Nest 12, ESM, Vitest', () => {
     for (const [file, count] of Object.entries(rest)) expect([file, count]).not.toEqual([file, 0]);
   });
 
-  it('passes the 14 unit tests with the configuration for a Vite before 8', async () => {
+  itInFull('passes the 14 unit tests with the configuration for a Vite before 8', async () => {
     app.write('swc.config.mjs', configBeforeVite8);
     expect(await passed('--config', 'swc.config.mjs', 'examples')).toEqual({
       'examples/testing/decorated.test.ts': 10,

@@ -1,22 +1,28 @@
 import { FreshApp } from './support/fresh-app';
+import { itInFull } from './support/full';
 import { writeQuickStarts } from './support/quick-starts';
 import { compile, problemsOf, writeEveryExport, type Resolution } from './support/types';
 import { expectAllUsed, expectLoneUsed, expectOwnUsed, runAlone } from './support/uses';
 
-const resolutions: [compiler: string, resolution: Resolution][] = [
+type Check = readonly [compiler: string, resolution: Resolution];
+
+const checks: Check[] = [
+  ['typescript', { moduleResolution: 'nodenext', module: 'nodenext' }],
+  ['typescript7', { moduleResolution: 'bundler', module: 'esnext' }],
+];
+const furtherChecks: Check[] = [
   ['typescript', { moduleResolution: 'node10', module: 'esnext', ignoreDeprecations: '6.0' }],
   // `node16` refuses each CommonJS package's declarations that import Nest 12, which is ESM only; `nodenext` does not.
   ['typescript', { moduleResolution: 'node16', module: 'node16', skipLibCheck: true }],
-  ['typescript', { moduleResolution: 'nodenext', module: 'nodenext' }],
   ['typescript', { moduleResolution: 'bundler', module: 'esnext' }],
   ['typescript7', { moduleResolution: 'nodenext', module: 'nodenext' }],
-  ['typescript7', { moduleResolution: 'bundler', module: 'esnext' }],
 ];
-const checks = resolutions.map(([compiler, resolution]) => ({
-  compiler,
-  resolution,
-  label: `TypeScript ${compiler === 'typescript' ? 6 : 7}, ${resolution.moduleResolution}`,
-}));
+const labelled = (all: readonly Check[]): { compiler: string; resolution: Resolution; label: string }[] =>
+  all.map(([compiler, resolution]) => ({
+    compiler,
+    resolution,
+    label: `TypeScript ${compiler === 'typescript' ? 6 : 7}, ${resolution.moduleResolution}`,
+  }));
 
 describe('Nest 12, ESM, ioredis 6, Fastify', () => {
   let app: FreshApp;
@@ -65,15 +71,23 @@ describe('Nest 12, ESM, ioredis 6, Fastify', () => {
     expectAllUsed(await app.withRedis(['dist/main-fastify.js']));
   });
 
-  it('uses the others without RateLimitModule and OnceModule, bundled and minified by esbuild, and by webpack', async () => {
-    await app.run(process.execPath, ['bundle/esbuild.cjs', 'dist/lone/main-fastify.js', 'out/lone.mjs', 'esm']);
-    expectLoneUsed(await runAlone(app, 'out/lone.mjs'));
-    await app.run(process.execPath, ['bundle/webpack.cjs', 'dist/lone/main-fastify.js', 'out/lone-webpack.cjs']);
-    expectLoneUsed(await runAlone(app, 'out/lone-webpack.cjs'));
-  });
+  itInFull(
+    'uses the others without RateLimitModule and OnceModule, bundled and minified by esbuild, and by webpack',
+    async () => {
+      await app.run(process.execPath, ['bundle/esbuild.cjs', 'dist/lone/main-fastify.js', 'out/lone.mjs', 'esm']);
+      expectLoneUsed(await runAlone(app, 'out/lone.mjs'));
+      await app.run(process.execPath, ['bundle/webpack.cjs', 'dist/lone/main-fastify.js', 'out/lone-webpack.cjs']);
+      expectLoneUsed(await runAlone(app, 'out/lone-webpack.cjs'));
+    },
+  );
 
-  it.each(checks)('type-checks every export and quick start with $label', async ({ compiler, resolution }) => {
-    expect(await problemsOf(app, compiler, resolution)).toEqual([]);
+  describe.each([
+    { test: it, used: labelled(checks) },
+    { test: itInFull, used: labelled(furtherChecks) },
+  ])('with a compiler', ({ test, used }) => {
+    test.each(used)('type-checks every export and quick start with $label', async ({ compiler, resolution }) => {
+      expect(await problemsOf(app, compiler, resolution)).toEqual([]);
+    });
   });
 
   it('uses clients that the registry makes, from an address and from ConfigService, and ends by itself', async () => {
@@ -85,7 +99,7 @@ describe('Nest 12, ESM, ioredis 6, Fastify', () => {
     expectAllUsed(await runAlone(app, 'out/esbuild.mjs'));
   });
 
-  it('uses every lib, bundled by webpack', async () => {
+  itInFull('uses every lib, bundled by webpack', async () => {
     await app.run(process.execPath, ['bundle/webpack.cjs', 'dist/main-fastify.js', 'out/webpack.cjs']);
     expectAllUsed(await runAlone(app, 'out/webpack.cjs'));
   });

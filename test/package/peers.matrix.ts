@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { doorsOf } from './support/doors';
 import { FreshApp } from './support/fresh-app';
+import { itInFull } from './support/full';
 import { compile, problemsOf, writeEveryExport } from './support/types';
 import { expectAllUsed, expectBareUsed } from './support/uses';
 
@@ -60,7 +61,7 @@ describe('The oldest peers that are allowed', () => {
     expectAllUsed(await app.withRedis(['dist/main-express.js']));
   });
 
-  it('run every lib on a Cluster', async () => {
+  itInFull('run every lib on a Cluster', async () => {
     expectBareUsed(await app.withCluster(['dist/main-bare.js']));
   });
 
@@ -93,7 +94,7 @@ describe('Nest 11 and the required peers alone', () => {
     await expectDoorsToLoad(app, optional);
   });
 
-  it('type-check every export of every door but those for @nestjs/throttler and @opentelemetry/api', async () => {
+  itInFull('type-check every export of every door but those for @nestjs/throttler and @opentelemetry/api', async () => {
     const uses = ['script-registry', 'lock', 'read-reward', 'delayed-task', 'stream-consumer'];
     app.copy('src/main-bare.ts', 'src/signal.ts', ...uses.map((name) => `src/uses/${name}.ts`));
     await compile(app, { ...COMMONJS, noCheck: true });
