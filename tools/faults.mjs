@@ -8,7 +8,7 @@ import { format } from 'prettier';
 const root = resolve(import.meta.dirname, '..');
 /** Names of suites in which something is broken, killed, lost or attacked. */
 const FAULTS =
-  'faults|fuzz|lost-replies|replays|failover|workers|processes|slots|histories|confirm|leases|nodes|shutdown|large|payouts|closing|' +
+  'long|faults|fuzz|lost-replies|replays|failover|workers|processes|slots|histories|confirm|leases|nodes|shutdown|large|payouts|closing|' +
   'interleavings|model|split|invariant|wakeups|owners|cluster|embedded-redis|ledger-host|file-lock|app/app';
 /** Names of suites whose tests are all about bad input. */
 const BAD_INPUT = 'hostile|input|wrong-types|options|edge';
@@ -19,7 +19,7 @@ const output = join(folder, 'jest.json');
 const byName = new RegExp(`(${FAULTS}|${BAD_INPUT})[^/]*\\.spec\\.ts$`);
 /** Suites that import test/support/size.ts have a long version, so they are included whatever their name is. */
 const bySize = /support\/size'/;
-const files = ['libs', 'test']
+const files = ['libs', 'test', 'proofs']
   .flatMap((top) => readdirSync(join(root, top), { recursive: true }).map((name) => join(top, String(name))))
   .filter((file) => file.endsWith('.spec.ts') && !file.includes('node_modules'))
   .filter((file) => byName.test(file) || bySize.test(readFileSync(join(root, file), 'utf8')));

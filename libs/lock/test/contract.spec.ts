@@ -261,7 +261,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
 });
 
 describe('the recipe for stale fences', () => {
-  // That in SQL: see processes.spec.ts.
+  // That in SQL: see processes.long.spec.ts.
   it('is refused by a Lua script', async () => {
     const bench = await openBench((servers[0] as (typeof servers)[0])[1]());
     const write = luaResource(bench.raw, bench.keyOf('recipe'));

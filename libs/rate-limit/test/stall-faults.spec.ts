@@ -5,7 +5,7 @@ import { RedisWitness } from '../../../test/support/redis-witness';
 import { openBench, standalone, type Bench } from './support';
 import { size } from '../../../test/support/size';
 
-const ROUNDS = size(8, 200);
+const ROUNDS = size(3, 200);
 const LIMIT = 5;
 const DEADLINE_MS = 50;
 

@@ -120,7 +120,7 @@ describe('two processes that do one thing each with one activity', () => {
     for (let before = 0; before < length; before++) {
       for (let between = 1; before + between <= length; between++) {
         for (let calls = 1; calls < most; calls++) {
-          if (orders++ % size(4, 1) > 0) continue;
+          if (orders++ % size(12, 1) > 0) continue;
           const { outcome } = await run(works, isOpen, before, calls, between);
           if (!allowed.has(outcome)) wrong.set(outcome, `calls: ${before}, ${calls}, ${between}, and the rest`);
         }

@@ -4,7 +4,7 @@ import { eventually } from '../../../test/support/wait';
 import { openBench, quiet } from './support';
 import { size } from '../../../test/support/size';
 
-const PACKETS = size(300_000, 1_000_000);
+const PACKETS = size(150_000, 1_000_000);
 const BUCKETS = size(2, 4);
 
 /** CPU time that the main thread of Redis has used, ms. */
