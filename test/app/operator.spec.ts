@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { EN } from '../../src/visitors/pages/public/operator-en.js';
-import { ZH } from '../../src/visitors/pages/public/operator-zh.js';
+import { REFUSALS, ZH } from '../../src/visitors/pages/public/operator-zh.js';
 import { api, createActivity, grab, guestToken, statusOf } from './support/api';
 import { mood, PHONE, textOf, type TestBrowser } from './support/browser';
 import { BrowserBench } from './support/browser-bench';
@@ -205,6 +205,25 @@ it('is in English and in Chinese, and no text is left out', async () => {
   await page.reload();
   await page.locator('#desk').waitFor();
   expect(await page.title()).toBe('Rain operator');
+});
+
+it('sends the code of each refusal, and shows it on the Chinese page in Chinese', async () => {
+  await createActivity(app.url, admin, 'refused', 20, '20.00');
+  const post = (path: string, body: unknown) => api<{ code?: string }>(app.url + path, 'POST', admin, body);
+  const rain = { activityId: 'refused', packets: 20 };
+  expect((await post('/red-packets', { ...rain, total: 'x' })).body.code).toBe('INVALID_INPUT');
+  expect((await post('/red-packets', { ...rain, total: '21.00' })).body.code).toBe('ACTIVITY_CONFLICT');
+  expect((await post('/rains/refused/crowd', { users: 0 })).body.code).toBe('INVALID_CROWD');
+  expect((await post('/rains/refused/crowd', { users: 500 })).status).toBe(202);
+  expect((await post('/rains/refused/crowd', { users: 1 })).body.code).toBe('CROWD_RUNNING');
+  expect((await post('/rains/none/count', {})).status).toBe(404);
+
+  const page = await desk({ locale: 'zh-CN' });
+  await page.fill('#activity', 'refused');
+  await page.click('#create button');
+  await page.locator('#problem', { hasText: REFUSALS.ACTIVITY_CONFLICT }).waitFor();
+  await page.click('#language');
+  await page.locator('#problem', { hasText: 'refused' }).waitFor();
 });
 
 it('fits on a phone, with long numbers, and shows refusals', async () => {

@@ -8,10 +8,6 @@ import { CrowdService } from '../../src/simulation/crowd/crowd.service';
 import { CrowdTasks } from '../../src/simulation/crowd/crowd.tasks';
 import { EN } from '../../src/visitors/pages/public/operator-en.js';
 import { REFUSALS, ZH } from '../../src/visitors/pages/public/operator-zh.js';
-import { api, createActivity } from './support/api';
-import { BrowserBench } from './support/browser-bench';
-
-jest.setTimeout(180_000);
 
 /** Refusals of the libs' routes that the operator's page calls. The page sends random keys, so it never sees the others. */
 const OF_LIBS = [
@@ -63,32 +59,4 @@ it('waits for a running crowd without using up attempts of the task', () => {
   const tasks = new CrowdTasks({ canStart: false } as CrowdService);
   const outcome = tasks.start({ activityId: 'a', users: 1, taps: 1, hammers: 0 });
   expect(outcome).toMatchObject({ kind: 'retry-later', delayMs: 1_000, countsAsAttempt: false });
-});
-
-it('sends the code of each refusal, and shows it on the Chinese page in Chinese', async () => {
-  const bench = await BrowserBench.start();
-  const { app, admin, browser } = bench;
-  try {
-    await createActivity(app.url, admin, 'refused', 20, '20.00');
-    const post = (path: string, body: unknown) => api<{ code?: string }>(app.url + path, 'POST', admin, body);
-    const rain = { activityId: 'refused', packets: 20 };
-    expect((await post('/red-packets', { ...rain, total: 'x' })).body.code).toBe('INVALID_INPUT');
-    expect((await post('/red-packets', { ...rain, total: '21.00' })).body.code).toBe('ACTIVITY_CONFLICT');
-    expect((await post('/rains/refused/crowd', { users: 0 })).body.code).toBe('INVALID_CROWD');
-    expect((await post('/rains/refused/crowd', { users: 500 })).status).toBe(202);
-    expect((await post('/rains/refused/crowd', { users: 1 })).body.code).toBe('CROWD_RUNNING');
-    expect((await post('/rains/none/count', {})).status).toBe(404);
-
-    const page = await browser.open(`${app.url}/operator`, { locale: 'zh-CN' });
-    await page.fill('#token', admin);
-    await page.click('#sign-in button');
-    await page.locator('#desk').waitFor();
-    await page.fill('#activity', 'refused');
-    await page.click('#create button');
-    await page.locator('#problem', { hasText: REFUSALS.ACTIVITY_CONFLICT }).waitFor();
-    await page.click('#language');
-    await page.locator('#problem', { hasText: 'refused' }).waitFor();
-  } finally {
-    await bench.stop();
-  }
 });
