@@ -1,7 +1,9 @@
 // Floors and rooms, as ARCHITECTURE.md draws them: a floor imports only the floors below it, through their doors.
 // What the libs share and users do not see: the package does not export it.
 const floor0 = '^libs/internal/';
-const floor1 = '^libs/script-registry/';
+const floor1 = '^libs/(script-registry|worker)/';
+// The engine of workers, which the package does not export either.
+const worker = '^libs/worker/';
 const floor2 = '^libs/(rate-limit|once|read-reward|lock|stream-consumer|delayed-task)/';
 const floor3 = '^libs/(scheduled-lock|red-packet)/';
 // Next to the floors: it imports only types of the libs, and no lib imports it.
@@ -96,6 +98,12 @@ module.exports = {
       to: { path: '^libs/|^node_modules/@nestjs/', pathNot: [servers, withoutNest] },
     },
     {
+      name: 'only-workers-import-the-engine',
+      severity: 'error',
+      from: { path: '^libs/[^/]+/src/', pathNot: ['^libs/(delayed-task|stream-consumer)/', worker] },
+      to: { path: worker },
+    },
+    {
       name: 'floor-2-libs-do-not-import-each-other',
       severity: 'error',
       from: { path: `${floor2}src/` },
@@ -134,7 +142,7 @@ module.exports = {
       from: { path: '^src/' },
       to: { path: '^libs/[^/]+/src/', pathNot: doors },
     },
-    { name: 'app-imports-no-internals', severity: 'error', from: { path: '^src/' }, to: { path: floor0 } },
+    { name: 'app-imports-no-internals', severity: 'error', from: { path: '^src/' }, to: { path: [floor0, worker] } },
     ...rooms.map((room, index) => ({
       name: `app-${room}-imports-the-rooms-below`,
       severity: 'error',

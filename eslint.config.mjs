@@ -3,7 +3,10 @@ import prettier from 'eslint-config-prettier';
 import tseslint from 'typescript-eslint';
 
 // The path compiles, but the package does not export it.
-const INTERNAL_BY_PATH = { name: 'luanest/internal', message: 'Import ../../internal/src.' };
+const INTERNAL_BY_PATH = [
+  { name: 'luanest/internal', message: 'Import ../../internal/src.' },
+  { name: 'luanest/worker', message: 'Import ../../worker/src.' },
+];
 const TIME_ADVICE = 'Use time, pause or nextTurn of libs/internal; measuredMs for durations that are only measured.';
 
 export default tseslint.config(
@@ -24,7 +27,7 @@ export default tseslint.config(
       ],
       'no-console': 'error',
       eqeqeq: ['error', 'always', { null: 'ignore' }],
-      'no-restricted-imports': ['error', INTERNAL_BY_PATH],
+      'no-restricted-imports': ['error', ...INTERNAL_BY_PATH],
     },
   },
   {
@@ -65,7 +68,7 @@ export default tseslint.config(
         'error',
         {
           paths: [
-            INTERNAL_BY_PATH,
+            ...INTERNAL_BY_PATH,
             ...['timers', 'node:timers', 'perf_hooks', 'node:perf_hooks'].map((name) => ({
               name,
               message: TIME_ADVICE,

@@ -16,7 +16,7 @@ function libsLoadedBy(doors: readonly string[]): string[] {
 it('no door for production loads luanest/testing', () => {
   const production = exportedLibs().filter((lib) => lib !== 'testing');
   const loaded = libsLoadedBy([...production.map((lib) => `luanest/${lib}`), 'luanest/rate-limit/throttler-storage']);
-  expect(loaded).toEqual([...production, 'internal'].sort());
+  expect(loaded).toEqual([...production, 'internal', 'worker'].sort());
 });
 
 it('luanest/testing loads only the libs that every app has', () => {

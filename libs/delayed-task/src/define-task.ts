@@ -1,5 +1,6 @@
 import { Checks, type KnownOptions } from '../../internal/src';
-import { checkAttempts, checkKeep, resolveBackoff } from './delayed-task.options';
+import { resolveBackoff } from '../../worker/src';
+import { checkAttempts, checkKeep } from './delayed-task.options';
 import type { TaskDefinition, TaskDefinitionOptions } from './delayed-task.types';
 import { checkName } from './queue/task-input';
 

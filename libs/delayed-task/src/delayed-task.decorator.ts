@@ -5,7 +5,8 @@ import type { HandlerOptions, TaskDefinition, TaskHandler } from './delayed-task
 export interface DelayedTaskOptions extends HandlerOptions {
   /**
    * True if the guards, pipes, interceptors and filters of the method, its class and the app run. Default true. A filter
-   * gets the error and may throw another error, but cannot make a failed attempt a success.
+   * gets the error. It may throw another one, and return or throw `retryLater()` or `deadLetter()`, but cannot make a failed
+   * attempt a success.
    */
   readonly enhancers?: boolean;
 }

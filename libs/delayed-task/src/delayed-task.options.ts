@@ -1,5 +1,5 @@
 import { Checks, type KnownOptions } from '../../internal/src';
-import type { Backoff } from './delayed-task.types';
+import { type Backoff, type ResolvedBackoff, resolveBackoff } from '../../worker/src';
 
 /** Options of DelayedTaskModule. */
 export interface DelayedTaskModuleOptions {
@@ -58,8 +58,6 @@ export interface DelayedTaskModuleOptions {
   readonly abortGraceMs?: number;
 }
 
-export type ResolvedBackoff = Required<Backoff>;
-
 /** Options with the defaults filled in; `work` as given. */
 export interface ResolvedDelayedTaskOptions extends Required<Omit<DelayedTaskModuleOptions, 'backoff' | 'work'>> {
   readonly backoff: ResolvedBackoff;
@@ -88,7 +86,6 @@ const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
   drainMs: true,
   abortGraceMs: true,
 };
-const KNOWN_OF_BACKOFF: KnownOptions<Backoff> = { delayMs: true, factor: true, maxDelayMs: true };
 
 const checks = new Checks('DelayedTaskModule');
 
@@ -98,22 +95,6 @@ export function checkAttempts(value: unknown, where: Checks): number {
 
 export function checkKeep(value: unknown, where: Checks): number {
   return where.integer('keepResultMs', value, 0, MAX_DURATION_MS);
-}
-
-/** Checks the option `backoff`, and fills in its defaults. @throws the error of `where` for an invalid value */
-export function resolveBackoff(value: unknown, where: Checks): ResolvedBackoff {
-  const given = typeof value === 'number' ? { delayMs: value } : value;
-  if (typeof given !== 'object' || given === null || !('delayMs' in given)) {
-    where.refuse('backoff', value, '{ delayMs, factor?, maxDelayMs? }, or a number of milliseconds');
-  }
-  const { delayMs, factor = 2, maxDelayMs } = where.options('backoff', given as Backoff, KNOWN_OF_BACKOFF);
-  const backoff = where.in('backoff');
-  const first = backoff.integer('delayMs', delayMs, 0, MAX_DURATION_MS);
-  return Object.freeze({
-    delayMs: first,
-    factor: backoff.number('factor', factor, 1, 1_000),
-    maxDelayMs: backoff.integer('maxDelayMs', maxDelayMs ?? Math.max(3_600_000, first), first, MAX_DURATION_MS),
-  });
 }
 
 export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelayedTaskOptions {

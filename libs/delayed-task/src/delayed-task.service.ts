@@ -236,6 +236,7 @@ export class DelayedTaskService
     this.closing ??= draining(this.worker.close());
   }
 
+  /** Waits until the shutdown that `onModuleDestroy` begins has ended. */
   beforeApplicationShutdown(): Promise<void> | undefined {
     this.onModuleDestroy();
     return this.closing;

@@ -1,17 +1,6 @@
-declare const PAYLOAD: unique symbol;
+import type { Backoff } from '../../worker/src';
 
-/**
- * Pause after failed attempt number `n`: `delayMs * factor ^ (n - 1)`, at most `maxDelayMs`, then shortened by up to half at
- * random.
- */
-export interface Backoff {
-  /** Pause before the second attempt, ms; integer from 0 to 100 years. */
-  readonly delayMs: number;
-  /** Factor by which each pause is longer than the one before; number from 1 to 1,000. Default 2. */
-  readonly factor?: number;
-  /** Longest pause, ms; integer from `delayMs` to 100 years. Default 1 hour, or `delayMs` if that is more. */
-  readonly maxDelayMs?: number;
-}
+declare const PAYLOAD: unique symbol;
 
 /** Due time of a task, by Redis' clock. Give `delayMs` or `runAtMs`, not both; without them, the task is due now. */
 export interface DueTime {

@@ -1,4 +1,5 @@
 export { deadLetter, InvalidOutcomeError, retryLater, type DeadLetter, type RetryLater } from '../../internal/src';
+export type { Backoff } from '../../worker/src';
 export { defineTask } from './define-task';
 export { DelayedTask, type DelayedTaskOptions } from './delayed-task.decorator';
 export { TaskTooLargeError, UnknownTaskError } from './delayed-task.errors';
@@ -7,7 +8,6 @@ export { DelayedTaskModule } from './delayed-task.module';
 export type { DelayedTaskModuleOptions } from './delayed-task.options';
 export { DelayedTaskService } from './delayed-task.service';
 export type {
-  Backoff,
   CancelResult,
   DeadPage,
   DeadTask,

@@ -1,6 +1,9 @@
 import { KeySpace } from 'luanest/script-registry';
 import { Partitions } from '../src/queue/partitions';
-import { Attempt } from '../src/worker/running-attempts';
+import { Calls } from '../../worker/src';
+import { events } from '../src/delayed-task.events';
+import type { Step } from '../src/worker/settlements';
+import { TaskAttempt } from '../src/worker/task-attempt';
 import type { FakeRegistry } from '../../../test/support/fake-registry';
 import { turn } from '../../../test/support/manual-time';
 
@@ -10,13 +13,13 @@ export const [ONE, TWO] = [partitions.at(0), partitions.at(1)];
 /** Makes an attempt of a task, with the token `t-<id>`. */
 export function attemptOf(
   id: string,
-  start: Partial<ConstructorParameters<typeof Attempt>[0]> & { keepResultMs?: number } = {},
-): Attempt {
+  start: Partial<ConstructorParameters<typeof TaskAttempt>[0]> & { keepResultMs?: number } = {},
+): TaskAttempt {
   const { keepResultMs = 0, ...more } = start;
   const backoff = { delayMs: 100, factor: 2, maxDelayMs: 1_000 };
   const record = { attempts: 5, keepResultMs, backoff, name: 'mail', payload: '{}' };
   const base = { id, attempt: 2, runAtMs: 5, lateMs: 3, token: `t-${id}`, partition: ONE, leaseEndsAt: Infinity };
-  return new Attempt({ ...base, record, ...more });
+  return new TaskAttempt({ ...base, record, ...more });
 }
 
 /** Gives the last call of a registry its reply. */
@@ -44,4 +47,9 @@ export function logOf<T>(): { lines: unknown[]; log: T } {
     },
   );
   return { lines, log: log as T };
+}
+
+/** Calls of a worker of this queue, whose failures are published. */
+export function callsOf(queue: string): Calls<Step> {
+  return new Calls((during, error) => events.callFailed.publish(() => ({ queue, during, error })));
 }

@@ -36,7 +36,7 @@ const failures: [string, TaskHandler, RegExp][] = [
   ],
   ['rejects', () => Promise.reject(new Error('torn')), /^Error: torn$/],
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
-  ['rejects with no error', () => Promise.reject('nothing\nbut text'), /^thrown: nothing\nbut text$/],
+  ['rejects with no error', () => Promise.reject('nothing\nbut text'), /^thrown: nothing but text$/],
   ['rejects with what cannot be shown', () => Promise.reject(Object.create(null) as Error), /cannot be shown/],
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
   ['rejects with a proxy that throws', () => Promise.reject(hostile), /cannot be shown/],

@@ -1,32 +1,26 @@
 import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
 import { Leases } from '../src/worker/leases';
-import { Attempts, type Attempt } from '../src/worker/running-attempts';
-import type { TaskLog } from '../src/worker/task-log';
-import { WorkerState } from '../src/worker/worker-state';
+import type { TaskAttempt } from '../src/worker/task-attempt';
 import { FakeRegistry } from '../../../test/support/fake-registry';
-import { ManualTime, turn } from '../../../test/support/manual-time';
+import { ManualTime } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
 import { stateOf } from '../../../test/support/replies';
-import { answer, attemptOf, fail, logOf, ONE, TWO } from './attempt-support';
+import { answer, attemptOf, callsOf, fail, ONE, TWO } from './attempt-support';
 
 describe('the leases of a worker', () => {
   const time = new ManualTime();
   const events = new Published(DELAYED_TASK_CHANNELS);
 
   function open({ leaseMs = 3_000 } = {}) {
-    const [registry, attempts, state] = [new FakeRegistry(), new Attempts(), new WorkerState('mails')];
-    const { lines, log } = logOf<TaskLog>();
-    const givenUp: unknown[] = [];
-    const overtime = new Set<Attempt>();
-    const runner = { overtime, giveUp: (attempt: Attempt, error: unknown) => givenUp.push([attempt.id, error]) };
-    const options = { leaseMs, abortGraceMs: 200, concurrency: 16 };
-    const leases = new Leases(registry.asRegistry, options, attempts, runner as never, state, log);
-    const begin = (id: string, start: Parameters<typeof attemptOf>[1] = {}): Attempt => {
+    const [registry, state] = [new FakeRegistry(), callsOf('mails')];
+    const all: TaskAttempt[] = [];
+    const leases = new Leases(registry.asRegistry, { leaseMs }, { all }, state);
+    const begin = (id: string, start: Parameters<typeof attemptOf>[1] = {}): TaskAttempt => {
       const attempt = attemptOf(id, { leaseEndsAt: time.now + leaseMs, ...start });
-      attempts.add(attempt);
+      all.push(attempt);
       return attempt;
     };
-    return { registry, attempts, state, lines, leases, givenUp, overtime, begin };
+    return { registry, state, leases, begin };
   }
 
   it.each([
@@ -101,7 +95,7 @@ describe('the leases of a worker', () => {
     const [a, b] = [begin('a'), begin('b')] as const;
     leases.start();
     await time.pass(1_100);
-    b.ended = true;
+    b.decided = true;
     await answer(registry, { done: 0, lost: ['a', 'b'] });
     expect([a.lost, b.lost, b.signal.aborted]).toEqual([true, false, false]);
     expect(a.signal.reason).toMatchObject({ code: 'LOST' });
@@ -119,74 +113,5 @@ describe('the leases of a worker', () => {
     await time.pass(50);
     expect(a.signal.reason).toMatchObject({ code: 'LOST' });
     expect((a.signal.reason as Error).message).toMatch(/^The lease has ended/);
-  });
-
-  it('are handed back without an error', async () => {
-    const { leases, begin, registry } = open();
-    const released = leases.release([begin('a'), begin('b', { partition: TWO })]);
-    const { due, leased, runs, waits } = ONE;
-    expect(registry.calls).toMatchObject([
-      { script: 'delayed-task.release', keys: { due, leased, runs, waits }, args: { pairs: ['a', 't-a'] } },
-      { script: 'delayed-task.release', keys: { due: TWO.due }, args: { pairs: ['b', 't-b'] } },
-    ]);
-    const error = new Error('no reply');
-    await fail(registry, error);
-    expect(events.take()).toEqual([['callFailed', { queue: 'mails', during: 'release', error }]]);
-    expect(await stateOf(released)).toBe('pending');
-    registry.calls[0]?.reply.resolve({ done: 1, lost: [] });
-    await turn();
-    expect(await stateOf(released)).toBeUndefined();
-  });
-});
-
-describe('an attempt that takes too long', () => {
-  const time = new ManualTime();
-
-  function open() {
-    const [registry, attempts, state] = [new FakeRegistry(), new Attempts(), new WorkerState('mails')];
-    const { lines, log } = logOf<TaskLog>();
-    const givenUp: unknown[] = [];
-    const overtime = new Set<Attempt>();
-    const runner = { overtime, giveUp: (...args: unknown[]) => givenUp.push(args) };
-    const options = { leaseMs: 60_000, abortGraceMs: 200, concurrency: 16 };
-    const leases = new Leases(registry.asRegistry, options, attempts, runner as never, state, log);
-    const attempt = attemptOf('a');
-    attempts.add(attempt);
-    leases.start();
-    return { attempt, givenUp, overtime, lines };
-  }
-
-  it('gets its signal first, and is given up after abortGraceMs', async () => {
-    const { attempt, givenUp } = open();
-    attempt.timesOutAt = time.now + 500;
-    await time.pass(400);
-    expect(attempt.signal.aborted).toBe(false);
-    await time.pass(100);
-    expect(attempt.signal.reason).toMatchObject({
-      code: 'TIMEOUT',
-      message: 'The handler of mail did not end within 500 ms.',
-    });
-    expect(attempt.timeout).toBe(attempt.signal.reason);
-    await time.pass(100);
-    expect(givenUp).toEqual([]);
-    await time.pass(100);
-    expect(givenUp).toEqual([[attempt, attempt.timeout]]);
-  });
-
-  it('does not time out once its outcome is decided', async () => {
-    const { attempt, givenUp } = open();
-    attempt.timesOutAt = time.now + 500;
-    attempt.ended = true;
-    await time.pass(1_000);
-    expect([attempt.timeout, givenUp]).toEqual([undefined, []]);
-  });
-
-  it('is logged while its handler holds a slot after that', async () => {
-    const { attempt, overtime, lines } = open();
-    await time.pass(100);
-    expect(lines).toEqual([]);
-    overtime.add(attempt);
-    await time.pass(100);
-    expect(lines).toEqual([['overtime', overtime, 16]]);
   });
 });

@@ -1,5 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
-import { deadLetter, defineTask, InvalidOutcomeError, retryLater } from 'luanest/delayed-task';
+import { defineTask } from 'luanest/delayed-task';
 import {
   checkScheduling,
   encodeJson,
@@ -11,99 +10,8 @@ import {
   whenOf,
 } from '../src/queue/task-codec';
 import { checkId, checkName } from '../src/queue/task-input';
-import { failureOf, messageOf } from '../src/worker/attempt-failure';
-import { Capacity } from '../src/worker/capacity';
 
 const YEARS_MS = 36_525 * 86_400_000;
-
-describe('how an attempt that did not succeed is settled', () => {
-  it('by what the handler threw or returned', () => {
-    const error = new TypeError('broken');
-    expect(failureOf(error)).toEqual({ verdict: 'retry', text: 'TypeError: broken', error });
-    expect(failureOf('text')).toEqual({ verdict: 'retry', text: 'thrown: text', error: 'text' });
-    const invalid = new InvalidOutcomeError('wrong');
-    expect(failureOf(invalid)).toMatchObject({
-      verdict: 'dead-letter',
-      text: 'InvalidOutcomeError: wrong',
-      error: invalid,
-    });
-    const asked = 'the handler asked for another attempt';
-    expect(failureOf(retryLater({ delayMs: 70 }))).toEqual({ verdict: 'retry', delayMs: 70, text: asked, note: asked });
-    expect(failureOf(retryLater({ delayMs: 0, countsAsAttempt: false }))).toEqual({
-      ...{ verdict: 'postpone', delayMs: 0, text: asked, note: asked },
-    });
-    expect(failureOf(deadLetter('no such user'))).toEqual({
-      ...{ verdict: 'dead-letter', text: 'no such user', note: 'the handler gave up the task' },
-    });
-  });
-
-  it('and never throws', () => {
-    const hostile = new Proxy(new Error('x'), {
-      getPrototypeOf: () => {
-        throw new Error('hostile');
-      },
-    });
-    const { verdict, text } = failureOf(hostile);
-    expect([verdict, text]).toEqual(['retry', 'thrown: something that cannot be shown']);
-    expect(messageOf(Object.create(null))).toBe('thrown: something that cannot be shown');
-    expect(messageOf('x'.repeat(2_000))).toBe(`thrown: ${'x'.repeat(992)}`);
-    expect(messageOf(`${'x'.repeat(991)}😀`)).toBe(`thrown: ${'x'.repeat(991)}\ufffd`);
-  });
-});
-
-describe('slots for tasks', () => {
-  it('are granted up to what is free, and then in order', async () => {
-    const capacity = new Capacity(5);
-    expect([capacity.reserve(3), capacity.reserve(3)]).toEqual([3, 2]);
-    const granted: number[] = [];
-    for (const most of [2, 3]) void Promise.resolve(capacity.reserve(most)).then((slots) => granted.push(slots));
-    capacity.release(1);
-    await Promise.resolve();
-    expect(granted).toEqual([]);
-    capacity.release(1);
-    await turn();
-    await turn();
-    expect(granted).toEqual([2]);
-    capacity.release(3);
-    await Promise.resolve();
-    expect(granted).toEqual([2, 3]);
-    capacity.release(1);
-    expect(capacity.reserve(9)).toBe(1);
-  });
-
-  it('are all granted that become free in one turn', async () => {
-    const capacity = new Capacity(3);
-    expect(capacity.reserve(3)).toBe(3);
-    const waiting = capacity.reserve(9);
-    for (let i = 0; i < 3; i++) capacity.release(1);
-    expect(await waiting).toBe(3);
-    const [one, two] = [capacity.reserve(2), capacity.reserve(2)];
-    capacity.release(3);
-    expect([await one, await two]).toEqual([2, 1]);
-  });
-
-  it('go first to those who waited first', async () => {
-    const capacity = new Capacity(2);
-    expect(capacity.reserve(2)).toBe(2);
-    const first = capacity.reserve(9);
-    capacity.release(1);
-    const second = capacity.reserve(1);
-    capacity.release(1);
-    expect(await first).toBe(2);
-    capacity.release(4);
-    expect([await second, capacity.reserve(9)]).toEqual([1, 3]);
-  });
-
-  it('are not granted any more once it is closed', async () => {
-    const capacity = new Capacity(1);
-    expect(capacity.reserve(1)).toBe(1);
-    const waiting = capacity.reserve(1);
-    capacity.close();
-    expect(await waiting).toBe(0);
-    capacity.release(1);
-    expect(capacity.reserve(1)).toBe(0);
-  });
-});
 
 describe('the input of tasks', () => {
   it('has ids and names of bounded length', () => {

@@ -1,13 +1,12 @@
 import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
-import { Attempts, type Attempt } from '../src/worker/running-attempts';
 import { Settlements } from '../src/worker/settlements';
 import type { TaskLog } from '../src/worker/task-log';
-import { WorkerState } from '../src/worker/worker-state';
+import type { TaskAttempt } from '../src/worker/task-attempt';
 import { FakeRegistry } from '../../../test/support/fake-registry';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
 import { stateOf } from '../../../test/support/replies';
-import { answer, attemptOf, fail, logOf, ONE, TWO } from './attempt-support';
+import { answer, attemptOf, callsOf, fail, logOf, ONE, TWO } from './attempt-support';
 
 describe('the outcome of an attempt', () => {
   const time = new ManualTime();
@@ -17,11 +16,17 @@ describe('the outcome of an attempt', () => {
   });
 
   function open() {
-    const [registry, attempts, state] = [new FakeRegistry(), new Attempts(), new WorkerState('mails')];
+    const [registry, attempts, state] = [new FakeRegistry(), new Set<TaskAttempt>(), callsOf('mails')];
     const { lines, log } = logOf<TaskLog>();
-    const options = { queue: 'mails', unknownTaskMs: 7_000 };
-    const settlements = new Settlements(registry.asRegistry, options, attempts, state, log);
-    const begin = (...start: Parameters<typeof attemptOf>): Attempt => {
+    const options = { queue: 'mails', unknownTaskMs: 7_000, maxPayloadBytes: 1_000 };
+    const settlements = new Settlements(
+      registry.asRegistry,
+      options,
+      state,
+      log,
+      (attempt) => void attempts.delete(attempt),
+    );
+    const begin = (...start: Parameters<typeof attemptOf>): TaskAttempt => {
       const attempt = attemptOf(...start);
       attempts.add(attempt);
       return attempt;
@@ -63,7 +68,7 @@ describe('the outcome of an attempt', () => {
     [false, 'lost'],
   ])('with a result is sent alone (%s: %s)', async (done, outcome) => {
     const { registry, state, settlements, begin } = open();
-    settlements.succeed(begin('a', { keepResultMs: 60 }), '');
+    settlements.succeed(begin('a', { keepResultMs: 60 }), undefined);
     expect(registry.calls).toMatchObject([
       {
         script: 'delayed-task.complete',
@@ -104,11 +109,10 @@ describe('the outcome of an attempt', () => {
     expect(lines).toEqual([['deadUnknown', c, 7_000]]);
   });
 
-  it('that failed is sent with the pause that the handler asked for, or that of the backoff', async () => {
-    jest.spyOn(Math, 'random').mockReturnValue(0.5);
+  it('that failed is sent with its verdict and its pause', async () => {
     const { registry, state, settlements, begin } = open();
     settlements.fail(begin('a'), { verdict: 'postpone', text: 'later', delayMs: 70 });
-    settlements.fail(begin('b'), { verdict: 'retry', text: 'broken' });
+    settlements.fail(begin('b'), { verdict: 'retry', text: 'broken', delayMs: 150 });
     const { due, leased, tasks, runs, dead, waits } = ONE;
     expect(registry.calls).toMatchObject([
       {
@@ -121,11 +125,13 @@ describe('the outcome of an attempt', () => {
     expect(await stateOf(state.settled())).toBe('pending');
   });
 
+  const logged = ({ id }: TaskAttempt) => ({ named: `task "mail" (id "${id}")`, attempt: 2, attempts: 5 });
+
   it('that failed is logged, unless the handler asked for another attempt', async () => {
     const { registry, lines, settlements, begin } = open();
     const error = new Error('broken');
     const failure = { verdict: 'retry', text: 'broken', delayMs: 70 } as const;
-    const send = async (id: string, more: object, outcome: string): Promise<Attempt> => {
+    const send = async (id: string, more: object, outcome: string): Promise<TaskAttempt> => {
       const attempt = begin(id);
       settlements.fail(attempt, { ...failure, ...more });
       await answer(registry, outcome);
@@ -137,9 +143,9 @@ describe('the outcome of an attempt', () => {
     const d = await send('d', { note: 'given up' }, 'dead');
     await send('e', { error }, 'lost');
     expect(lines).toEqual([
-      ['failed', a, error, 70],
-      ['dead', c, { error }],
-      ['dead', d, 'given up'],
+      ['failed', logged(a), error, 70],
+      ['dead', logged(c), { error }],
+      ['dead', logged(d), 'given up'],
     ]);
     expect(events.take()).toEqual([
       settled('a', 'retried', error),
@@ -154,9 +160,9 @@ describe('the outcome of an attempt', () => {
     const { registry, attempts, settlements, begin } = open();
     const send = [
       () => settlements.succeed(begin('a'), undefined),
-      () => settlements.succeed(begin('a'), '{}'),
+      () => settlements.succeed(begin('a', { keepResultMs: 60 }), {}),
       () => settlements.handBackUnknown(begin('a')),
-      () => settlements.fail(begin('a'), { verdict: 'retry', text: 'broken' }),
+      () => settlements.fail(begin('a'), { verdict: 'retry', text: 'broken', delayMs: 150 }),
     ];
     for (const [i, one] of send.entries()) {
       one();
@@ -177,9 +183,9 @@ describe('the outcome of an attempt', () => {
   it('stays open if the worker stops before Redis replies', async () => {
     const { registry, attempts, state, lines, settlements, begin } = open();
     settlements.succeed(begin('a'), undefined);
-    settlements.succeed(begin('b'), '{}');
+    settlements.succeed(begin('b', { keepResultMs: 60 }), {});
     settlements.handBackUnknown(begin('c'));
-    settlements.fail(begin('d'), { verdict: 'retry', text: 'broken' });
+    settlements.fail(begin('d'), { verdict: 'retry', text: 'broken', delayMs: 150 });
     await turn();
     lines.splice(0);
     state.stop();
@@ -192,5 +198,22 @@ describe('the outcome of an attempt', () => {
       'callFailed',
     ]);
     expect([attempts.size, lines]).toEqual([4, []]);
+  });
+
+  it('is not sent for tasks that are handed back, of which errors are reported', async () => {
+    const { settlements, begin, registry } = open();
+    const released = settlements.release([begin('a'), begin('b', { partition: TWO })]);
+    const { due, leased, runs, waits } = ONE;
+    expect(registry.calls).toMatchObject([
+      { script: 'delayed-task.release', keys: { due, leased, runs, waits }, args: { pairs: ['a', 't-a'] } },
+      { script: 'delayed-task.release', keys: { due: TWO.due }, args: { pairs: ['b', 't-b'] } },
+    ]);
+    const error = new Error('no reply');
+    await fail(registry, error);
+    expect(events.take()).toEqual([['callFailed', { queue: 'mails', during: 'release', error }]]);
+    expect(await stateOf(released)).toBe('pending');
+    registry.calls[0]?.reply.resolve({ done: 1, lost: [] });
+    await turn();
+    expect(await stateOf(released)).toBeUndefined();
   });
 });

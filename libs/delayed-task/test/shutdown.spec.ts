@@ -81,6 +81,8 @@ it.each([
   );
   const sent = watcher.commands.length;
   await sleep(300);
+  // A handler that ended after its task was handed back settled nothing.
+  expect(settled.events).toHaveLength(2);
   expect(watcher.commands.slice(sent)).toEqual([]);
   expect(failures).toEqual([]);
   unsubscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);

@@ -2,12 +2,11 @@ import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
 import { NotSentError, UnknownOutcomeError } from 'luanest/script-registry';
 import { Taker } from '../src/worker/taker';
 import type { TaskLog } from '../src/worker/task-log';
-import { WorkerState } from '../src/worker/worker-state';
 import { FakeRegistry } from '../../../test/support/fake-registry';
 import { ManualTime } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
 import { stateOf } from '../../../test/support/replies';
-import { answer, fail, logOf, ONE } from './attempt-support';
+import { answer, callsOf, fail, logOf, ONE } from './attempt-support';
 
 describe('taking tasks', () => {
   const time = new ManualTime();
@@ -21,7 +20,7 @@ describe('taking tasks', () => {
   });
 
   function open() {
-    const [registry, state] = [new FakeRegistry(), new WorkerState('mails')];
+    const [registry, state] = [new FakeRegistry(), callsOf('mails')];
     const { lines, log } = logOf<TaskLog>();
     const options = { queue: 'mails', leaseMs: 3_000, pollMs: 400 };
     const taker = new Taker(registry.asRegistry, options as never, state, log);
@@ -80,7 +79,7 @@ describe('taking tasks', () => {
     await answer(registry, { ...reply, buried });
     expect(events.take()).toEqual([['tasksBuried', { queue: 'mails', count: 1, tasks: buried }]]);
     const why = 'its lease ended, for example because the worker died, stood still or could not reach Redis';
-    expect(lines).toEqual([['dead', { ...buried[0], attempts: 5 }, why]]);
+    expect(lines).toEqual([['dead', { named: 'task "mail" (id "b")', attempt: 5, attempts: 5 }, why]]);
   });
 
   it('does not begin tasks whose leases have ended before the reply', async () => {

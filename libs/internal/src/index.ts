@@ -2,7 +2,7 @@ export { unlimitedListeners } from './abort-signals';
 export { Checks, isIdOf, isIntegerOf, MAX_TIMER_MS, type KnownOptions, type Refusal } from './checks';
 export { constructed, defineLuanestModule, type LuanestModuleClass, type ModuleExtras } from './define-module';
 export { classOrMethodDecorator, methodDecorator, type Decorated, type DecoratedMethod } from './decorators';
-export { withEnhancers, type EnhancedMethod, type EnhancedResult } from './enhancers';
+export { withEnhancers, type EnhancedMethod, type EnhancedResult, type PipedParameters } from './enhancers';
 export { exploreMethods, NOT_A_SINGLETON, singletonOf, type ExploredMethod } from './explorer';
 export {
   ClosedError,

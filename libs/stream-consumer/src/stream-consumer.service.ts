@@ -244,6 +244,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     this.closing ??= draining(this.consumers.close());
   }
 
+  /** Waits until the shutdown that `onModuleDestroy` begins has ended. */
   beforeApplicationShutdown(): Promise<void> | undefined {
     this.onModuleDestroy();
     return this.closing;

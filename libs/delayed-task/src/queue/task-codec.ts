@@ -1,13 +1,7 @@
 import { classOf, isIntegerOf, type KnownOptions, shown, time, InvalidInputError } from '../../../internal/src';
+import { resolveBackoff, type ResolvedBackoff } from '../../../worker/src';
 import { TaskTooLargeError } from '../delayed-task.errors';
-import {
-  checkAttempts,
-  checkKeep,
-  MAX_DURATION_MS,
-  resolveBackoff,
-  type ResolvedBackoff,
-  type ResolvedDelayedTaskOptions,
-} from '../delayed-task.options';
+import { checkAttempts, checkKeep, MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import { definitionOf } from '../define-task';
 import type { DueTime, ScheduleOptions, TaskDefinition } from '../delayed-task.types';
 import { taskInput } from './task-input';

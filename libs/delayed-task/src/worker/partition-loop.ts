@@ -1,22 +1,22 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { time } from '../../../internal/src';
+import type { Calls, Capacity } from '../../../worker/src';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
 import { Alarm } from './alarm';
-import type { Capacity } from './capacity';
-import type { Leases } from './leases';
-import type { Runner } from './runner';
+import type { Settlements, Step } from './settlements';
 import type { Taken, Taker } from './taker';
-import type { WorkerState } from './worker-state';
+import type { TaskAttempt } from './task-attempt';
 
 interface LoopContext {
   readonly registry: ScriptRegistry;
   readonly options: ResolvedDelayedTaskOptions;
-  readonly state: WorkerState;
+  readonly calls: Calls<Step>;
   readonly capacity: Capacity;
   readonly taker: Taker;
-  readonly runner: Runner;
-  readonly leases: Leases;
+  readonly settlements: Settlements;
+  /** Begins an attempt, for which a slot is reserved. */
+  readonly begin: (attempt: TaskAttempt) => void;
 }
 
 /** Most tasks that one take requests. A take is a call that leases due tasks to this worker. */
@@ -56,8 +56,8 @@ export class PartitionLoop {
   }
 
   async run(): Promise<void> {
-    const { state, capacity, taker } = this.context;
-    for (let failures = 0; !state.closing;) {
+    const { calls, capacity, taker } = this.context;
+    for (let failures = 0; !calls.closing;) {
       const slots = await capacity.reserve(this.most);
       if (slots === 0) break;
       this.alarm.reset();
@@ -78,15 +78,15 @@ export class PartitionLoop {
 
   /** Begins the attempts, or hands them back if the worker closes. @returns true if more tasks may be due */
   private begin(taken: Taken | undefined, slots: number): boolean {
-    const { state, capacity, runner, leases } = this.context;
+    const { calls, capacity, settlements, begin } = this.context;
     const attempts = taken?.attempts ?? [];
-    if (state.closing) {
+    if (calls.closing) {
       capacity.release(slots);
-      if (attempts.length > 0 && !state.stopped) state.track(leases.release(attempts));
+      if (attempts.length > 0 && !calls.stopped) calls.track(settlements.release(attempts));
       return false;
     }
     if (attempts.length < slots) capacity.release(slots - attempts.length);
-    for (const attempt of attempts) runner.begin(attempt);
+    for (const attempt of attempts) begin(attempt);
     return attempts.length === slots;
   }
 
@@ -94,14 +94,14 @@ export class PartitionLoop {
   private takeMore(): void {
     if (this.takingMore) return;
     this.takingMore = true;
-    const { state } = this.context;
+    const { calls } = this.context;
     const extra = this.takeUntilNotFull().finally(() => (this.takingMore = false));
-    state.track(extra);
+    calls.track(extra);
   }
 
   private async takeUntilNotFull(): Promise<void> {
-    const { state, capacity, taker } = this.context;
-    while (!state.closing) {
+    const { calls, capacity, taker } = this.context;
+    while (!calls.closing) {
       const slots = await capacity.reserve(this.most);
       if (slots === 0) return;
       const taken = await taker.take(this.partition, 1, slots);
@@ -110,8 +110,8 @@ export class PartitionLoop {
   }
 
   private async sleep(waitMs: number, why: 'until due' | 'after a failure'): Promise<void> {
-    const { state, options } = this.context;
-    if (state.closing || waitMs <= 0) return;
+    const { calls, options } = this.context;
+    if (calls.closing || waitMs <= 0) return;
     // The pause is random, so that processes poll at different times.
     const pollMs = options.pollMs * (0.8 + Math.random() * 0.2);
     const ms = Math.min(waitMs, pollMs);
@@ -120,13 +120,13 @@ export class PartitionLoop {
 
   /** Subscribes to the wake-ups of the partition. Subscribes again periodically, because a subscription may have ended. */
   private listen(): void {
-    const { registry, options, state } = this.context;
+    const { registry, options, calls } = this.context;
     if (time.monotonicMs() < this.listenAgainAt) return;
     this.listenAgainAt = time.monotonicMs() + options.pollMs / 2;
     const listening = registry.listen(this.partition.waits, this.ring).then(
       (stop) => {
         this.stopListening = stop;
-        if (state.closing) stop();
+        if (calls.closing) stop();
         // A task may have been scheduled between the last take and the subscription.
         else if (!this.subscribed) this.alarm.ring();
         this.subscribed = true;
@@ -134,9 +134,9 @@ export class PartitionLoop {
       (error: unknown) => {
         this.subscribed = false;
         this.listenAgainAt = time.monotonicMs() + Math.min(LISTEN_AGAIN_MS, options.pollMs / 2);
-        state.reportError('subscribe', error);
+        calls.reportError('subscribe', error);
       },
     );
-    state.track(listening);
+    calls.track(listening);
   }
 }

@@ -1,57 +1,76 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { time } from '../../../internal/src';
+import { nextTurn, time } from '../../../internal/src';
+import { type Calls, errorText, type Failure, type Work } from '../../../worker/src';
 import { UnknownTaskError } from '../delayed-task.errors';
 import { events, type DelayedTaskEvents } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
-import { acknowledgeTasks, completeTask, deferTasks, failTask } from './worker.scripts';
-import { pairsOf, type Attempt, type Attempts } from './running-attempts';
-import { messageOf, type Failure } from './attempt-failure';
-import { delayAfter } from './backoff';
-import { Batches } from './batches';
-import type { TaskLog } from './task-log';
-import type { WorkerState } from './worker-state';
+import { MAX_CHUNK } from '../queue/queue.scripts';
+import { encodeJson, encodeNote } from '../queue/task-codec';
+import { pairsOf, type TaskAttempt } from './task-attempt';
+import { named, type TaskLog } from './task-log';
+import { acknowledgeTasks, completeTask, deferTasks, failTask, releaseTasks } from './worker.scripts';
 
 type Outcome = DelayedTaskEvents['attemptSettled']['outcome'];
+/** Step of a worker that makes a call to Redis. */
+export type Step = DelayedTaskEvents['callFailed']['during'];
 
 /** Outcomes by the code that the script `defer` returns. */
 const DEFERRED: readonly Outcome[] = ['lost', 'unknown', 'dead'];
 
 /**
- * Sends the outcomes of attempts to Redis: successes that store nothing, and tasks without a handler, in batches, others one by one.
- * Each call is repeated until it succeeds or the worker has stopped.
+ * Calls the handlers of tasks, and sends the outcomes of attempts to Redis: successes that store nothing, and tasks without a
+ * handler, in batches, others one by one. Each call is repeated until it succeeds or the worker has stopped.
  */
-export class Settlements {
-  private readonly done = new Batches((partition, batch) => this.state.track(this.acknowledge(partition, batch)));
-  private readonly unknown = new Batches((partition, batch) => this.state.track(this.defer(partition, batch)));
+export class Settlements implements Work<TaskAttempt> {
+  private readonly done = new Batches((partition, batch) => this.calls.track(this.acknowledge(partition, batch)));
+  private readonly unknown = new Batches((partition, batch) => this.calls.track(this.defer(partition, batch)));
 
+  /** @param forget called when Redis has the outcome of an attempt */
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly options: Pick<ResolvedDelayedTaskOptions, 'queue' | 'unknownTaskMs'>,
-    private readonly attempts: Attempts,
-    private readonly state: WorkerState,
+    private readonly options: Pick<ResolvedDelayedTaskOptions, 'queue' | 'unknownTaskMs' | 'maxPayloadBytes'>,
+    private readonly calls: Calls<Step>,
     private readonly log: TaskLog,
+    private readonly forget: (attempt: TaskAttempt) => void,
   ) {}
 
-  /** Settles an attempt as done. @param result text to store; undefined to store nothing */
-  succeed(attempt: Attempt, result: string | undefined): void {
-    if (result === undefined) this.done.add(attempt);
-    else this.state.track(this.complete(attempt, result));
+  call(attempt: TaskAttempt): unknown {
+    return attempt.handler?.run(JSON.parse(attempt.record.payload), attempt);
+  }
+
+  succeed(attempt: TaskAttempt, value: unknown): void {
+    if (attempt.record.keepResultMs === 0) this.done.add(attempt);
+    else this.calls.track(this.complete(attempt, this.resultOf(attempt, value)));
+  }
+
+  fail(attempt: TaskAttempt, failure: Failure): void {
+    this.calls.track(this.sendFailure(attempt, failure));
   }
 
   /** Hands back, or after `unknownTaskMs` dead-letters, a task for whose name this process has no handler. */
-  handBackUnknown(attempt: Attempt): void {
+  handBackUnknown(attempt: TaskAttempt): void {
     this.log.unknown(attempt.name, this.options.unknownTaskMs);
     this.unknown.add(attempt);
   }
 
-  fail(attempt: Attempt, failure: Failure): void {
-    this.state.track(this.sendFailure(attempt, failure));
+  /** Tries once to hand the tasks of attempts back, so that the attempts do not count. Never throws. */
+  async release(attempts: readonly TaskAttempt[]): Promise<void> {
+    const calls = batchesOf(attempts).map(async ([{ due, leased, runs, waits }, batch]) => {
+      const call = { keys: { due, leased, runs, waits }, args: { pairs: pairsOf(batch) } };
+      try {
+        await this.registry.run(releaseTasks, call);
+      } catch (error) {
+        // If the call did not run, other workers take the tasks when their leases end, or dead-letter them after their last attempt.
+        this.calls.reportError('release', error);
+      }
+    });
+    await Promise.all(calls);
   }
 
   /** Publishes the outcome of an attempt as an event, and forgets the attempt. */
-  settled(attempt: Attempt, outcome: Outcome, error?: unknown): void {
-    this.attempts.remove(attempt);
+  settled(attempt: TaskAttempt, outcome: Outcome, error?: unknown): void {
+    this.forget(attempt);
     events.attemptSettled.publish(
       () => ({
         queue: this.options.queue,
@@ -67,26 +86,37 @@ export class Settlements {
     );
   }
 
-  private async acknowledge({ leased, tasks, runs }: Partition, batch: readonly Attempt[]): Promise<void> {
+  /** Returns the text that is stored for a result. If the result cannot be stored, the text is a note that says why. */
+  private resultOf(attempt: TaskAttempt, value: unknown): string {
+    if (value === undefined) return '';
+    try {
+      return encodeJson('result', value, this.options.maxPayloadBytes);
+    } catch (error) {
+      this.log.resultLost(attempt, error);
+      return encodeNote(errorText(error));
+    }
+  }
+
+  private async acknowledge({ leased, tasks, runs }: Partition, batch: readonly TaskAttempt[]): Promise<void> {
     const call = { keys: { leased, tasks, runs }, args: { pairs: pairsOf(batch) } };
-    const reply = await this.state.untilAnswered('settle', () => this.registry.run(acknowledgeTasks, call));
+    const reply = await this.calls.untilAnswered('settle', () => this.registry.run(acknowledgeTasks, call));
     if (reply === undefined) return;
     const lost = reply.lost.length > 0 ? new Set(reply.lost) : undefined;
     for (const attempt of batch) this.settled(attempt, lost?.has(attempt.id) ? 'lost' : 'done');
   }
 
-  private async defer({ due, leased, runs, dead, waits }: Partition, batch: readonly Attempt[]): Promise<void> {
+  private async defer({ due, leased, runs, dead, waits }: Partition, batch: readonly TaskAttempt[]): Promise<void> {
     const error = new UnknownTaskError(
       'Workers without a handler for the name of the task handed it back for unknownTaskMs.',
     );
     const args = {
       longestMs: this.options.unknownTaskMs,
       share: 500 + Math.floor(Math.random() * 501),
-      error: messageOf(error),
+      error: errorText(error),
       pairs: pairsOf(batch),
     };
     const call = { keys: { due, leased, runs, dead, waits }, args };
-    const codes = await this.state.untilAnswered('settle', () => this.registry.run(deferTasks, call));
+    const codes = await this.calls.untilAnswered('settle', () => this.registry.run(deferTasks, call));
     if (codes === undefined) return;
     batch.forEach((attempt, i) => {
       const outcome = DEFERRED[codes[i] ?? 0] as Outcome;
@@ -95,25 +125,73 @@ export class Settlements {
     });
   }
 
-  private async complete(attempt: Attempt, result: string): Promise<void> {
+  private async complete(attempt: TaskAttempt, result: string): Promise<void> {
     const { id, token, record, partition } = attempt;
     const { leased, tasks, runs } = partition;
     const keys = { leased, tasks, runs, result: partition.result(id) };
     const args = { id, token, keepMs: record.keepResultMs, result };
-    const done = await this.state.untilAnswered('settle', () => this.registry.run(completeTask, { keys, args }));
+    const done = await this.calls.untilAnswered('settle', () => this.registry.run(completeTask, { keys, args }));
     if (done !== undefined) this.settled(attempt, done ? 'done' : 'lost');
   }
 
-  private async sendFailure(attempt: Attempt, { verdict, text, error, note, ...failure }: Failure): Promise<void> {
-    const { id, token, record, partition } = attempt;
+  private async sendFailure(attempt: TaskAttempt, { verdict, delayMs, text, error, note }: Failure): Promise<void> {
+    const { id, token, partition } = attempt;
     const { due, leased, tasks, runs, dead, waits } = partition;
-    const delayMs = failure.delayMs ?? delayAfter(attempt.attempt, record.backoff);
     const args = { id, token, delayMs, verdict, error: text };
     const call = { keys: { due, leased, tasks, runs, dead, waits }, args };
-    const outcome = await this.state.untilAnswered('settle', () => this.registry.run(failTask, call));
+    const outcome = await this.calls.untilAnswered('settle', () => this.registry.run(failTask, call));
     if (outcome === undefined) return;
-    if (outcome === 'dead') this.log.dead(attempt, note ?? { error });
-    else if (outcome === 'retried' && note === undefined) this.log.failed(attempt, error, delayMs);
+    const logged = { named: named(attempt), attempt: attempt.attempt, attempts: attempt.attempts };
+    if (outcome === 'dead') this.log.dead(logged, note ?? { error });
+    else if (outcome === 'retried' && note === undefined) this.log.failed(logged, error, delayMs);
     this.settled(attempt, outcome, error);
   }
+}
+
+/** Collects attempts by partition. Sends a batch at the end of a turn of the event loop, or when it has 100 attempts. */
+class Batches {
+  private readonly open = new Map<Partition, TaskAttempt[]>();
+  private scheduled = false;
+
+  constructor(private readonly send: (partition: Partition, batch: readonly TaskAttempt[]) => void) {}
+
+  add(attempt: TaskAttempt): void {
+    const { partition } = attempt;
+    let batch = this.open.get(partition);
+    if (batch === undefined) {
+      batch = [];
+      this.open.set(partition, batch);
+    }
+    batch.push(attempt);
+    if (batch.length >= MAX_CHUNK) {
+      this.open.delete(partition);
+      this.send(partition, batch);
+    } else if (!this.scheduled) {
+      this.scheduled = true;
+      nextTurn(() => this.flush());
+    }
+  }
+
+  private flush(): void {
+    this.scheduled = false;
+    const batches = [...this.open];
+    this.open.clear();
+    for (const [partition, batch] of batches) this.send(partition, batch);
+  }
+}
+
+/** Groups attempts by partition, with at most MAX_CHUNK in a group. */
+export function batchesOf(attempts: readonly TaskAttempt[]): [Partition, TaskAttempt[]][] {
+  const all: [Partition, TaskAttempt[]][] = [];
+  const open = new Map<Partition, TaskAttempt[]>();
+  for (const attempt of attempts) {
+    let batch = open.get(attempt.partition);
+    if (batch === undefined || batch.length === MAX_CHUNK) {
+      batch = [];
+      open.set(attempt.partition, batch);
+      all.push([attempt.partition, batch]);
+    }
+    batch.push(attempt);
+  }
+  return all;
 }

@@ -1,9 +1,10 @@
 import { time, type Timer } from '../../../internal/src';
+import type { Calls } from '../../../worker/src';
 import { events } from '../delayed-task.events';
 import type { Partition } from '../queue/partitions';
 import type { TaskQueue } from '../queue/task-queue';
+import type { Step } from './settlements';
 import { sweepTasks } from './worker.scripts';
-import type { WorkerState } from './worker-state';
 
 /** Number of tasks, of runs and of dead letters that one call looks at, approximately. */
 const COUNT = 64;
@@ -19,7 +20,7 @@ export class Sweeper {
 
   constructor(
     private readonly queue: TaskQueue,
-    private readonly state: WorkerState,
+    private readonly calls: Calls<Step>,
   ) {}
 
   start(): void {
@@ -32,10 +33,10 @@ export class Sweeper {
 
   async sweep(): Promise<void> {
     for (const partition of this.queue.partitions.all) {
-      if (this.state.closing) return;
+      if (this.calls.closing) return;
       await this.sweepOne(partition);
     }
-    if (!this.state.closing) await this.queue.notedPartitions();
+    if (!this.calls.closing) await this.queue.notedPartitions();
   }
 
   private async sweepOne(partition: Partition): Promise<void> {
@@ -43,7 +44,7 @@ export class Sweeper {
     const keys = { due, leased, tasks, runs, dead };
     const { queue, deadRetentionMs, leaseMs } = this.queue.options;
     let at = this.cursors.get(partition) ?? { taskCursor: '0', runCursor: '0' };
-    for (let call = 0; call < MOST_CALLS && !this.state.closing; call++) {
+    for (let call = 0; call < MOST_CALLS && !this.calls.closing; call++) {
       const args = { retentionMs: deadRetentionMs, leaseMs, ...at, count: COUNT };
       const { expired, restored, dropped, ...next } = await this.queue.registry.run(sweepTasks, { keys, args });
       at = next;
@@ -56,8 +57,8 @@ export class Sweeper {
   private schedule(): void {
     const everyMs = this.queue.options.sweepMs * (0.5 + Math.random() / 2);
     this.timer = time.setTimer(() => {
-      const swept = this.sweep().catch((error: unknown) => this.state.reportError('sweep', error));
-      this.state.track(swept.then(() => !this.state.closing && this.schedule()));
+      const swept = this.sweep().catch((error: unknown) => this.calls.reportError('sweep', error));
+      this.calls.track(swept.then(() => !this.calls.closing && this.schedule()));
     }, everyMs);
     this.timer.unref();
   }

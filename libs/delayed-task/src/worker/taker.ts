@@ -4,13 +4,14 @@ import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
 import { RecordReader } from '../queue/task-codec';
 import { UniqueIds, pause, time } from '../../../internal/src';
+import type { Calls } from '../../../worker/src';
 import { takeTasks } from './worker.scripts';
-import { Attempt } from './running-attempts';
-import type { TaskLog } from './task-log';
-import type { WorkerState } from './worker-state';
+import type { Step } from './settlements';
+import { TaskAttempt } from './task-attempt';
+import { named, type TaskLog } from './task-log';
 
 export interface Taken {
-  readonly attempts: readonly Attempt[];
+  readonly attempts: readonly TaskAttempt[];
   /** Time until the next task is due or the next lease ends, ms from now; Infinity if there is no task. */
   readonly waitMs: number;
 }
@@ -33,7 +34,7 @@ export class Taker {
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedDelayedTaskOptions,
-    private readonly state: WorkerState,
+    private readonly calls: Calls<Step>,
     private readonly log: TaskLog,
   ) {}
 
@@ -50,7 +51,7 @@ export class Taker {
     const token = this.tokens.next();
     const firstSentAt = time.monotonicMs();
     let mayHaveRun = false;
-    for (let pauseMs = FIRST_PAUSE_MS; !this.state.stopped; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    for (let pauseMs = FIRST_PAUSE_MS; !this.calls.stopped; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       const sentAt = time.monotonicMs();
       try {
         const args = { token, limit, leaseMs, markMs: 2 * pollMs + 1_000 };
@@ -58,14 +59,16 @@ export class Taker {
         const nowAt = time.monotonicMs();
         const { queue } = this.options;
         const { buried } = reply;
-        for (const task of buried) this.log.dead({ ...task, attempts: task.attempt }, LEASE_ENDED);
+        for (const task of buried) {
+          this.log.dead({ named: named(task), attempt: task.attempt, attempts: task.attempt }, LEASE_ENDED);
+        }
         if (buried.length > 0) events.tasksBuried.publish(() => ({ queue, count: buried.length, tasks: buried }));
         const leaseEndsAt = firstSentAt + leaseMs;
         // If the lease is over when the reply comes, other workers may have the tasks.
         const usable = nowAt < leaseEndsAt ? reply.tasks : [];
         const attempts = usable.map(
           ({ id, record, attempt, runAtMs }) =>
-            new Attempt({
+            new TaskAttempt({
               id,
               attempt,
               runAtMs,
@@ -80,7 +83,7 @@ export class Taker {
         const readAt = (sentAt + nowAt) / 2;
         return { attempts, waitMs: reply.nextAt === 0 ? Infinity : readAt + reply.nextAt - reply.now - nowAt };
       } catch (error) {
-        this.state.reportError('take', error);
+        this.calls.reportError('take', error);
         // The script may have run, at this or at an earlier try. With the same token, it returns the same tasks again.
         mayHaveRun ||= error instanceof UnknownOutcomeError;
         if (!mayHaveRun || time.monotonicMs() - firstSentAt >= leaseMs) return undefined;

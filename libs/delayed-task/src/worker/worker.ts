@@ -1,65 +1,63 @@
-import { endsWithin, ClosedError } from '../../../internal/src';
+import { Attempts, Calls } from '../../../worker/src';
+import { events } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { TaskQueue } from '../queue/task-queue';
-import { Attempts } from './running-attempts';
-import { Capacity } from './capacity';
 import type { Handlers } from './handler-registry';
 import { Leases } from './leases';
 import { PartitionLoop } from './partition-loop';
-import { Runner } from './runner';
-import { Settlements } from './settlements';
+import { Settlements, type Step } from './settlements';
 import { Sweeper } from './sweeper';
+import type { TaskAttempt } from './task-attempt';
 import { TaskLog } from './task-log';
 import { Taker } from './taker';
-import { WorkerState } from './worker-state';
-
-/** How long shutdown waits at most for the replies when it hands tasks back, and again for those to its last calls, ms. */
-const LAST_ANSWERS_MS = 2_000;
 
 /** Runs the tasks of a queue in this process, from bootstrap to shutdown. */
 export class Worker {
-  private readonly state: WorkerState;
   private readonly log: TaskLog;
-  private readonly attempts = new Attempts();
-  private readonly capacity: Capacity;
+  private readonly calls: Calls<Step>;
+  private readonly attempts: Attempts<TaskAttempt>;
   private readonly settlements: Settlements;
   private readonly leases: Leases;
-  private readonly runner: Runner;
   private readonly sweeper: Sweeper;
   private loops: PartitionLoop[] = [];
   private looping: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly queue: TaskQueue,
-    handlers: Handlers,
+    private readonly handlers: Handlers,
     private readonly options: ResolvedDelayedTaskOptions,
   ) {
     const { registry } = queue;
     this.log = new TaskLog(options.queue);
-    const { log } = this;
-    this.state = new WorkerState(options.queue);
-    this.capacity = new Capacity(options.concurrency);
-    this.settlements = new Settlements(registry, options, this.attempts, this.state, log);
-    this.runner = new Runner(handlers, this.attempts, this.capacity, this.settlements, options.maxPayloadBytes, log);
-    this.leases = new Leases(registry, options, this.attempts, this.runner, this.state, log);
-    this.sweeper = new Sweeper(queue, this.state);
+    this.calls = new Calls((during, error) => {
+      // The tasks of a `release` that failed wait for the end of their leases.
+      if (during !== 'release') this.log.callFailed(during, error);
+      events.callFailed.publish(() => ({ queue: options.queue, during, error }));
+    });
+    const forget = (attempt: TaskAttempt): void => this.attempts.forget(attempt);
+    this.settlements = new Settlements(registry, options, this.calls, this.log, forget);
+    this.attempts = new Attempts(this.settlements, options, this.log);
+    this.leases = new Leases(registry, options, this.attempts, this.calls);
+    this.sweeper = new Sweeper(queue, this.calls);
   }
 
   /** True from the start to the shutdown. */
   get running(): boolean {
-    return this.loops.length > 0 && !this.state.closing;
+    return this.loops.length > 0 && !this.calls.closing;
   }
 
   /** Starts to take tasks. Does nothing if already started or closed. */
   start(): void {
-    if (this.loops.length > 0 || this.state.closing) return;
-    const { options, state, capacity, runner, leases } = this;
+    if (this.loops.length > 0 || this.calls.closing) return;
+    const { options, calls, settlements } = this;
     const { registry } = this.queue;
-    const taker = new Taker(registry, options, state, this.log);
-    const context = { registry, options, state, capacity, taker, runner, leases };
+    const { capacity } = this.attempts;
+    const taker = new Taker(registry, options, calls, this.log);
+    const begin = (attempt: TaskAttempt): void => this.begin(attempt);
+    const context = { registry, options, calls, capacity, taker, settlements, begin };
     this.loops = this.queue.partitions.all.map((partition) => new PartitionLoop(partition, context));
     this.looping = Promise.all(this.loops.map((loop) => loop.run()));
-    leases.start();
+    this.leases.start();
     this.sweeper.start();
   }
 
@@ -68,27 +66,27 @@ export class Worker {
    * most `abortGraceMs`, and hands their tasks back. After that it begins no call to Redis.
    */
   async close(): Promise<void> {
-    const { state, attempts, leases } = this;
-    if (state.closing) return;
-    state.closing = true;
-    this.capacity.close();
+    const { calls, attempts, settlements } = this;
+    if (calls.closing) return;
+    calls.closing = true;
+    attempts.capacity.close();
     this.sweeper.stop();
     for (const loop of this.loops) loop.wake();
-    const drained = Promise.all([this.looping, attempts.untilIdle()]);
-    if (!(await endsWithin(this.options.drainMs, drained))) await this.handBack();
-    await endsWithin(LAST_ANSWERS_MS, state.settled());
-    leases.stop();
-    state.stop();
+    await attempts.drain(this.looping, calls, async (left) => {
+      await settlements.release(left);
+      for (const attempt of left) settlements.settled(attempt, 'released');
+    });
+    this.leases.stop();
+    calls.stop();
   }
 
-  private async handBack(): Promise<void> {
-    const { attempts, leases } = this;
-    const running = (): Attempts['all'] => attempts.all.filter(({ ended }) => !ended);
-    for (const attempt of running()) attempt.abort(new ClosedError('The app is shutting down.'));
-    await endsWithin(this.options.abortGraceMs, attempts.untilIdle());
-    const left = running();
-    for (const attempt of left) attempt.ended = true;
-    await endsWithin(LAST_ANSWERS_MS, leases.release(left));
-    for (const attempt of left) this.settlements.settled(attempt, 'released');
+  /** Begins an attempt. The caller has reserved a slot for it. */
+  private begin(attempt: TaskAttempt): void {
+    attempt.handler = this.handlers.of(attempt.name);
+    if (attempt.handler !== undefined) return this.attempts.begin(attempt, attempt.handler.timeoutMs);
+    this.attempts.add(attempt);
+    attempt.decided = true;
+    this.attempts.capacity.release(1);
+    this.settlements.handBackUnknown(attempt);
   }
 }

@@ -1,0 +1,25 @@
+import { DelayedTaskService } from 'luanest/delayed-task';
+import { FakeRegistry } from '../../../test/support/fake-registry';
+import { ManualTime, turn } from '../../../test/support/manual-time';
+import { resolveOptions } from '../src/delayed-task.options';
+
+describe('handlers that are added after the boot', () => {
+  const time = new ManualTime();
+
+  it('share one loop for each partition, and nothing of it is left after the shutdown', async () => {
+    const registry = new FakeRegistry();
+    const tasks = new DelayedTaskService(registry.asRegistry, resolveOptions({ partitions: 2 }));
+    tasks.onApplicationBootstrap();
+    expect([registry.calls, time.running]).toEqual([[], []]);
+    tasks.process('a', () => undefined);
+    const timers = time.running.length;
+    tasks.process('b', () => undefined);
+    await turn();
+    expect(registry.scripts).toEqual(['delayed-task.take', 'delayed-task.take']);
+    expect(time.running).toHaveLength(timers);
+    const closed = tasks.beforeApplicationShutdown();
+    for (const { reply } of registry.calls) reply.resolve({ now: 0, nextAt: 0, buried: [], tasks: [] });
+    await closed;
+    expect([registry.calls.length, time.running]).toEqual([2, []]);
+  });
+});

@@ -1,0 +1,282 @@
+import { isObservable, lastValueFrom } from 'rxjs';
+import {
+  ClosedError,
+  endsWithin,
+  time,
+  TimeoutError,
+  type Timer,
+  unfinishedOutcome,
+  unlimitedListeners,
+} from '../../internal/src';
+import type { ResolvedBackoff } from './backoff';
+import type { Calls } from './calls';
+import { Capacity } from './capacity';
+import { type Failure, failureOf, type FinalError } from './failure';
+import type { WorkLog } from './work-log';
+
+/** Pause between two checks of timeouts, ms. */
+const CHECK_EVERY_MS = 100;
+/** How long a shutdown waits at most for the replies when it hands work back, and again for those to its last calls, ms. */
+const LAST_ANSWERS_MS = 2_000;
+
+/** One run of a handler for a task or a message that this process has taken. */
+export abstract class Attempt {
+  readonly startedAt = time.monotonicMs();
+  /** True once the outcome is decided, the work is lost or handed back. What the handler does after this has no effect. */
+  decided = false;
+  /** True while the handler runs, which may be after the outcome is decided. */
+  running = false;
+  /** Index in the list of `Attempts`; -1 if not in it. */
+  index = -1;
+  /** When `timeoutMs` is over, by `time.monotonicMs()`. Once the attempt has timed out: when `abortGraceMs` is over. */
+  timesOutAt = Infinity;
+  /** Error of the timeout; undefined before the timeout. The handler may still end within `abortGraceMs`. */
+  timeout: Error | undefined;
+  private controller: AbortController | undefined;
+  private reason: Error | undefined;
+
+  /** Number of this attempt; 1 for the first. */
+  abstract get attempt(): number;
+  /** Most attempts of the task or message. */
+  abstract get attempts(): number;
+  abstract get backoff(): ResolvedBackoff;
+  /** Name for errors and logs, such as `message 0:1-0`. */
+  abstract get label(): string;
+
+  // The AbortController is made at the first use, because most handlers never use it.
+  get signal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      unlimitedListeners(this.controller.signal);
+      if (this.reason) this.controller.abort(this.reason);
+    }
+    return this.controller.signal;
+  }
+
+  /** Fires the signal. Only the first reason counts. */
+  abort(reason: Error): void {
+    if (this.reason) return;
+    this.reason = reason;
+    this.controller?.abort(reason);
+  }
+}
+
+/** Functions of a lib that handle its attempts. No function may throw, except `call`. */
+export interface Work<A extends Attempt> {
+  /** Calls the handler of an attempt. It may throw, and return a value, a promise, a thenable or an Observable. */
+  call(attempt: A): unknown;
+  /** Settles an attempt whose handler succeeded, and calls `forget` when Redis has replied. */
+  succeed(attempt: A, value: unknown): void;
+  /** Settles an attempt that failed or that the handler ended with an outcome, and calls `forget` when Redis has replied. */
+  fail(attempt: A, failure: Failure): void;
+  /** Errors after which there is no other attempt, besides InvalidOutcomeError. */
+  readonly final?: readonly FinalError[];
+}
+
+/** Settings of `Attempts`. */
+interface Limits {
+  readonly concurrency: number;
+  readonly drainMs: number;
+  readonly abortGraceMs: number;
+}
+
+/**
+ * The attempts in flight of one worker: runs their handlers in slots, decides their outcomes once, fires their signals, and ends
+ * them at a shutdown. A slot belongs to the handler until it ends, the work to the attempt until `abortGraceMs` after its timeout.
+ * See DECISIONS.md: slot-until-the-handler-ends, one-timer-for-all-attempts
+ */
+export class Attempts<A extends Attempt> {
+  readonly capacity: Capacity;
+  /** Attempts whose outcome Redis does not have yet. Adding and removing are O(1) without a hash table. */
+  private readonly list: A[] = [];
+  /** Attempts that were given up after their timeout, and whose handlers still run. Each keeps its slot. */
+  private readonly overtime = new Set<A>();
+  private idle: (() => void)[] = [];
+  private timer: Timer | undefined;
+
+  /** @param freed called when slots became free and no call of `capacity.reserve` waits */
+  constructor(
+    private readonly work: Work<A>,
+    private readonly limits: Limits,
+    private readonly log: WorkLog,
+    freed?: () => void,
+  ) {
+    this.capacity = new Capacity(limits.concurrency, freed);
+  }
+
+  /** Attempts whose outcome Redis does not have yet. */
+  get all(): readonly A[] {
+    return this.list;
+  }
+
+  /** Number of handlers that run, including those that run on after their outcome is decided. */
+  get running(): number {
+    return this.limits.concurrency - this.capacity.free;
+  }
+
+  /** Notes an attempt whose handler is not called. Its caller decides its outcome, and frees its slot. */
+  add(attempt: A): void {
+    attempt.index = this.list.length;
+    this.list.push(attempt);
+  }
+
+  /** Calls the handler of an attempt, for which the caller has reserved a slot, and settles the attempt when it ends. Never throws. */
+  begin(attempt: A, timeoutMs: number): void {
+    this.add(attempt);
+    attempt.timesOutAt = attempt.startedAt + timeoutMs;
+    attempt.running = true;
+    if (this.timer === undefined) {
+      this.timer = time.setRepeatingTimer(() => this.checkTimeouts(), CHECK_EVERY_MS);
+      this.timer.unref();
+    }
+    try {
+      this.follow(attempt, this.work.call(attempt));
+    } catch (error) {
+      this.threw(attempt, error);
+    }
+  }
+
+  /** Ends an attempt without an outcome: what its handler does has no effect. */
+  drop(attempt: A): void {
+    attempt.decided = true;
+    this.forget(attempt);
+  }
+
+  /** Notes that Redis has the outcome of an attempt, or never will. */
+  forget(attempt: A): void {
+    const { index } = attempt;
+    if (index < 0) return;
+    attempt.index = -1;
+    const last = this.list.pop() as A;
+    if (last !== attempt) {
+      this.list[index] = last;
+      last.index = index;
+    }
+    if (this.list.length === 0) for (const resolve of this.idle.splice(0)) resolve();
+  }
+
+  /** Resolves when Redis has the outcomes of all attempts. */
+  async untilIdle(): Promise<void> {
+    while (this.list.length > 0) await new Promise<void>((resolve) => this.idle.push(resolve));
+  }
+
+  /**
+   * Ends the attempts of a worker that takes no more work. Waits at most `drainMs` for the handlers and their outcomes. Then
+   * fires the signals of those that still run, waits at most `abortGraceMs`, and hands their work back. At last waits for the replies
+   * to the calls in flight, and ends the repetition of calls.
+   *
+   * @param taking resolves when all calls that take work have ended
+   * @param handBack hands work back, so that its attempts do not count
+   */
+  async drain(
+    taking: Promise<unknown>,
+    calls: Pick<Calls<never>, 'settled'>,
+    handBack: (left: readonly A[]) => Promise<unknown>,
+  ): Promise<void> {
+    const { drainMs, abortGraceMs } = this.limits;
+    if (!(await endsWithin(drainMs, Promise.all([taking, this.untilIdle()])))) {
+      const undecided = (): A[] => this.list.filter(({ decided }) => !decided);
+      for (const attempt of undecided()) attempt.abort(new ClosedError('The worker is shutting down.'));
+      await endsWithin(abortGraceMs, this.untilIdle());
+      const left = undecided();
+      for (const attempt of left) attempt.decided = true;
+      await endsWithin(LAST_ANSWERS_MS, handBack(left));
+    }
+    await endsWithin(LAST_ANSWERS_MS, calls.settled());
+    time.clearTimer(this.timer);
+    this.timer = undefined;
+  }
+
+  private follow(attempt: A, returned: unknown): void {
+    if (typeof returned !== 'object' || returned === null) this.returned(attempt, returned);
+    else if (isThenable(returned)) {
+      // A thenable may call both callbacks, and several times. `Promise.resolve` makes a promise of it that settles once.
+      Promise.resolve(returned).then(
+        (value) => {
+          try {
+            this.follow(attempt, value);
+          } catch {
+            // The value throws when its type is read, as a Proxy can. The handler has succeeded.
+            this.returned(attempt, undefined);
+          }
+        },
+        (error: unknown) => this.threw(attempt, error),
+      );
+    } else if (isObservable(returned)) this.follow(attempt, lastValueFrom(returned, { defaultValue: undefined }));
+    else this.returned(attempt, returned);
+  }
+
+  private returned(attempt: A, value: unknown): void {
+    this.ended(attempt);
+    if (attempt.decided) return;
+    if (unfinishedOutcome(value)) return this.fail(attempt, value);
+    attempt.decided = true;
+    this.work.succeed(attempt, value);
+  }
+
+  private threw(attempt: A, thrown: unknown): void {
+    this.ended(attempt);
+    const error = readable(thrown);
+    // After a timeout, the handler probably throws because its signal fired. So the error of the attempt is the timeout.
+    this.fail(attempt, unfinishedOutcome(error) ?? attempt.timeout ?? error);
+  }
+
+  /** Notes that a handler has ended, which may be after the outcome was decided. */
+  private ended(attempt: A): void {
+    attempt.running = false;
+    if (this.overtime.size > 0) this.overtime.delete(attempt);
+    this.capacity.release(1);
+  }
+
+  private fail(attempt: A, error: unknown): void {
+    if (attempt.decided) return;
+    attempt.decided = true;
+    this.work.fail(attempt, failureOf(error, attempt, this.work.final));
+  }
+
+  private checkTimeouts(): void {
+    if (this.list.length === 0 && this.overtime.size === 0) {
+      // The next attempt starts the timer again, so an idle worker has none.
+      time.clearTimer(this.timer);
+      this.timer = undefined;
+      return;
+    }
+    const now = time.monotonicMs();
+    for (const attempt of this.list.filter(({ decided, timesOutAt }) => !decided && now >= timesOutAt)) {
+      this.timeOut(attempt, now);
+    }
+    if (this.overtime.size > 0)
+      this.log.overtime(
+        [...this.overtime].map(({ label }) => label),
+        this.limits.concurrency,
+      );
+  }
+
+  private timeOut(attempt: A, now: number): void {
+    if (attempt.timeout !== undefined) {
+      // The slot is free when the handler has ended.
+      if (attempt.running) this.overtime.add(attempt);
+      this.fail(attempt, attempt.timeout);
+      return;
+    }
+    const tookMs = Math.round(now - attempt.startedAt);
+    attempt.timeout = new TimeoutError(`The handler of ${attempt.label} did not end within ${tookMs} ms.`);
+    // The work stays leased for up to abortGraceMs, to give the handler time to end before a retry runs.
+    attempt.timesOutAt = now + this.limits.abortGraceMs;
+    attempt.abort(attempt.timeout);
+  }
+}
+
+function isThenable(value: object): value is PromiseLike<unknown> {
+  return 'then' in value && typeof value.then === 'function';
+}
+
+/** Returns what was thrown. If its type cannot be read, because it is a Proxy that throws, returns another error. */
+function readable(thrown: unknown): unknown {
+  try {
+    void (thrown instanceof Error);
+    return thrown;
+  } catch {
+    return new Error('The handler threw something that cannot be shown.');
+  }
+}

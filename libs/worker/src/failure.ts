@@ -1,0 +1,81 @@
+import { InvalidOutcomeError, oneLine, unfinishedOutcome } from '../../internal/src';
+import { delayAfter, type ResolvedBackoff } from './backoff';
+
+const MAX_ERROR_CHARS = 1_000;
+/** Text for an attempt whose handler used `retryLater`. */
+const ASKED = 'the handler asked for another attempt';
+/** Logged for an attempt whose handler used `deadLetter`. The reason is not logged, because it may hold private data. */
+const GIVEN_UP = 'the handler gave up with deadLetter()';
+
+/** How an attempt that did not succeed is settled. */
+export interface Failure {
+  /** `retry`: another attempt follows, with the next number. `postpone`: the attempt does not count. `dead-letter`: no other attempt follows. */
+  readonly verdict: 'retry' | 'postpone' | 'dead-letter';
+  /** Pause before the next attempt, ms; 0 for a dead letter. */
+  readonly delayMs: number;
+  /** Text that is stored with the task or message. */
+  readonly text: string;
+  /** The error for events and logs; undefined if the handler asked for this outcome. */
+  readonly error?: unknown;
+  /** Text for the log if there is no error. */
+  readonly note?: string;
+}
+
+interface FailedAttempt {
+  readonly attempt: number;
+  readonly attempts: number;
+  readonly backoff: ResolvedBackoff;
+}
+
+/** Class of errors that another attempt is expected to repeat. */
+export type FinalError = new (...args: never[]) => Error;
+
+/**
+ * Returns how an attempt is settled that timed out, or whose handler threw a value or returned an outcome. Never throws.
+ *
+ * @param final errors after which there is no other attempt, besides InvalidOutcomeError
+ */
+export function failureOf(value: unknown, work: FailedAttempt, final: readonly FinalError[] = []): Failure {
+  const isLast = work.attempt >= work.attempts;
+  const outcome = unfinishedOutcome(value);
+  if (outcome?.kind === 'retry-later') {
+    const { delayMs, countsAsAttempt } = outcome;
+    const asked = { text: ASKED, note: ASKED };
+    if (!countsAsAttempt) return { verdict: 'postpone', delayMs, ...asked };
+    return isLast ? { verdict: 'dead-letter', delayMs: 0, ...asked } : { verdict: 'retry', delayMs, ...asked };
+  }
+  if (outcome !== undefined)
+    return { verdict: 'dead-letter', delayMs: 0, text: storable(outcome.reason), note: GIVEN_UP };
+  const text = errorText(value);
+  if (isLast || isOneOf(value, [InvalidOutcomeError, ...final]))
+    return { verdict: 'dead-letter', delayMs: 0, text, error: value };
+  return { verdict: 'retry', delayMs: delayAfter(work.attempt, work.backoff), text, error: value };
+}
+
+/**
+ * Returns the text that is stored for an error: name and message, or `thrown: ...` for a value that is not an Error; one
+ * well-formed line of at most 1,000 characters. Never throws.
+ */
+export function errorText(error: unknown): string {
+  let text: string;
+  try {
+    text = error instanceof Error ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`;
+  } catch {
+    text = 'thrown: something that cannot be shown';
+  }
+  return storable(text);
+}
+
+/** Returns a text as one well-formed line of at most 1,000 characters. */
+export function storable(text: string): string {
+  return oneLine(text.slice(0, MAX_ERROR_CHARS)).toWellFormed();
+}
+
+/** Returns true if a value is an instance of one of these classes. Never throws, also for a Proxy that throws. */
+export function isOneOf(value: unknown, classes: readonly FinalError[]): boolean {
+  try {
+    return classes.some((each) => value instanceof each);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,7 @@
+export { Attempt, Attempts, type Work } from './attempts';
+export { type Backoff, delayAfter, type ResolvedBackoff, resolveBackoff } from './backoff';
+export { Calls } from './calls';
+export { Capacity } from './capacity';
+export { type EnhancedHandler, enhanceHandler } from './enhanced-handler';
+export { errorText, type Failure, failureOf, storable } from './failure';
+export { WorkLog } from './work-log';

@@ -1,0 +1,110 @@
+import { Logger } from '@nestjs/common';
+import { InvalidOutcomeError, thrownKind, thrownText, time, TimeoutError } from '../../internal/src';
+import { type FinalError, isOneOf } from './failure';
+
+/** Most lines in a second about attempts that are retried. */
+const MOST_FAILURES = 10;
+/** Pause before the next line about handlers that run on after their timeout, ms. */
+const OVERTIME_AGAIN_MS = 60_000;
+/** Pause before the next line about a call to Redis that failed, ms. */
+const CALL_AGAIN_MS = 30_000;
+/** Most problems that are remembered. Further problems are not logged. */
+const MOST_PROBLEMS = 1_000;
+
+/** Attempt that a line names. */
+export interface LoggedAttempt {
+  /** Task or message, such as `task "mail" (id "a")` or `message 0:1-0`. */
+  readonly named: string;
+  readonly attempt: number;
+  readonly attempts: number;
+}
+
+/**
+ * Writes the log lines of a worker. A line shows the class of what a handler threw, but not its text, which may hold what the app
+ * keeps secret. Only texts of some errors of luanest are shown.
+ */
+export class WorkLog {
+  protected readonly logger: Logger;
+  private readonly warnedAt = new Map<string, number>();
+  private secondBegan = -Infinity;
+  private failures = 0;
+  private skipped = 0;
+
+  /**
+   * @param lib context of the lines, such as `DelayedTask`
+   * @param where first words of each line, such as `Queue mails`
+   * @param own errors of the lib whose texts are shown, since they quote no payload
+   */
+  constructor(
+    lib: string,
+    protected readonly where: string,
+    private readonly own: readonly FinalError[] = [],
+  ) {
+    this.logger = new Logger(lib);
+  }
+
+  /** Logs a failed attempt that is retried; at most ten lines in a second. The next line has the number of lines left out. */
+  failed({ named, attempt, attempts }: LoggedAttempt, error: unknown, delayMs: number): void {
+    const now = time.monotonicMs();
+    if (now - this.secondBegan >= 1_000) [this.secondBegan, this.failures] = [now, 0];
+    if (this.failures >= MOST_FAILURES) {
+      this.skipped += 1;
+      return;
+    }
+    const others = this.skipped > 0 ? ` ${this.skipped} other failed attempts were not logged.` : '';
+    this.failures += 1;
+    this.skipped = 0;
+    this.logger.warn(
+      `${this.where}: ${named} failed at attempt ${attempt} of ${attempts}: ${this.kindOf(error)}. ` +
+        `The next attempt is due in ${delayMs} ms.${others}`,
+    );
+  }
+
+  /**
+   * Logs that a task or message is a dead letter.
+   *
+   * @param why text of luanest, or `{ error }` with the last error
+   * @param unless exception, such as `, unless it was deleted,`
+   */
+  dead({ named, attempt, attempts }: LoggedAttempt, why: string | { readonly error: unknown }, unless = ''): void {
+    const reason = typeof why === 'string' ? why : this.kindOf(why.error);
+    this.logger.error(
+      `${this.where}: ${named} is a dead letter${unless} after attempt ${attempt} of ${attempts}: ${reason}.`,
+    );
+  }
+
+  /** Logs that handlers run on after their timeout and keep their slots, at most once a minute. @param labels of the attempts */
+  overtime(labels: readonly string[], slots: number): void {
+    if (!this.isNews('overtime', OVERTIME_AGAIN_MS)) return;
+    const names = [...new Set(labels)];
+    this.logger.error(
+      `${this.where}: ${labels.length} of ${slots} slots are held by handlers that still run after their timeoutMs and ` +
+        `abortGraceMs: ${names.slice(0, 5).join(', ')}${names.length > 5 ? ' and others' : ''}.`,
+    );
+  }
+
+  /** Logs that a call to Redis failed, at most one line in 30 s. */
+  callFailed(during: string, error: unknown): void {
+    if (!this.isNews('call', CALL_AGAIN_MS)) return;
+    this.logger.warn(
+      `${this.where}: a call to Redis (${during}) failed. It is repeated until it succeeds, the worker stops or its lease is lost. ` +
+        thrownText(error),
+    );
+  }
+
+  /** Returns true if a problem must be logged: it is one of the first 1,000, and was not logged in the last `againMs`. */
+  protected isNews(problem: string, againMs: number): boolean {
+    const now = time.monotonicMs();
+    const last = this.warnedAt.get(problem);
+    if (last === undefined ? this.warnedAt.size >= MOST_PROBLEMS : now - last < againMs) return false;
+    this.warnedAt.set(problem, now);
+    return true;
+  }
+
+  /** Returns the kind of a thrown value, and for some errors of luanest also the text, which quotes no payload. */
+  protected kindOf(error: unknown): string {
+    const kind = thrownKind(error);
+    if (!isOneOf(error, [TimeoutError, InvalidOutcomeError, ...this.own])) return kind;
+    return `${kind}: ${(error as Error).message.replace(/\.$/, '')}`;
+  }
+}
