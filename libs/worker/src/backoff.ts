@@ -26,7 +26,7 @@ export function resolveBackoff(value: unknown, where: Checks): ResolvedBackoff {
   if (typeof given !== 'object' || given === null) {
     where.refuse('backoff', value, '{ delayMs?, factor?, maxDelayMs? }, or a number of milliseconds');
   }
-  const { delayMs = 1_000, factor = 2, maxDelayMs } = where.options('backoff', given, KNOWN);
+  const { delayMs = 1_000, factor = 2, maxDelayMs } = where.options<Backoff>('backoff', given, KNOWN);
   const inside = where.in('backoff');
   const first = inside.integer('delayMs', delayMs, 0, MOST_MS);
   return Object.freeze({
