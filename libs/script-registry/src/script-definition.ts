@@ -63,8 +63,12 @@ export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
   readonly keys: K;
   /** Names and types of the arguments in the order of ARGV. */
   readonly args: A;
-  /** Converts Redis' reply to the result. It must not throw for a reply that the script can return. */
-  readonly reply: (raw: Raw) => R;
+  /**
+   * Converts Redis' reply to the result. It must not throw for a reply that the script can return. `resent` is true if the script may
+   * have run before for the same call, because its reply was lost and it was sent again: a script that does not give a replay the
+   * first result must not report then that it did nothing.
+   */
+  readonly reply: (raw: Raw, resent: boolean) => R;
   /**
    * True: strings of the reply are a `Buffer` with the exact bytes. False: they are decoded as UTF-8, which changes bytes that
    * are not valid UTF-8. Default false.
@@ -85,7 +89,7 @@ export interface ScriptDefinition<
   A = ArgSpecs,
   R = unknown,
 > extends Required<Omit<ScriptSpec<K, A, never, R>, 'reply' | 'group'>> {
-  readonly reply: (raw: never) => R;
+  readonly reply: (raw: never, resent: boolean) => R;
   readonly group: (Required<Omit<GroupOptions, 'source'>> & { readonly source: string | undefined }) | false;
 }
 

@@ -175,6 +175,26 @@ describe('a command that the Cluster routes', () => {
     expect(await failureOf(queued)).toMatchObject({ kind: 'lost' });
   });
 
+  it('that was written again without a reply says so', async () => {
+    const client = cluster();
+    const resent = jest.fn();
+    const answers = [1, 2].map((writes) => {
+      const answer = connectIoredis(client.cluster).sendRouted('EVALSHA', ['sha'], resent);
+      for (let i = 1; i < writes; i++) client.last.toWritable({});
+      client.last.resolve(1);
+      return answer;
+    });
+    await Promise.all(answers);
+    expect(resent).toHaveBeenCalledTimes(1);
+    // It was written again because Redis had redirected it.
+    const redirected = connectIoredis(client.cluster).sendRouted('EVALSHA', ['sha'], resent);
+    client.last.toWritable({});
+    client.last.errorReplies = 1;
+    client.last.resolve(1);
+    await redirected;
+    expect(resent).toHaveBeenCalledTimes(1);
+  });
+
   it('is not sent while the Cluster is not ready or has no nodes', async () => {
     const client = cluster();
     const connection = connectIoredis(client.cluster);
@@ -214,9 +234,11 @@ describe('a command that the Cluster routes', () => {
 describe('a script whose node closes the connection before the reply', () => {
   const start = (client: FakeCluster, name = 'EVALSHA'): Promise<CommandFailure> => {
     const connection = connectIoredis(client.cluster);
+    let again = '';
     const answer = new Promise<CommandFailure>((resolve, reject) =>
       connection.nodes()[0]?.run(name, ['sha'], {
-        replied: (reply) => reject(new Error(String(reply))),
+        resent: () => void (again = 'again '),
+        replied: (reply) => reject(new Error(again + String(reply))),
         failed: resolve,
       }),
     );
@@ -234,7 +256,7 @@ describe('a script whose node closes the connection before the reply', () => {
     const second = start(client);
     await turn();
     client.last.resolve(5);
-    await expect(second).rejects.toThrow('5');
+    await expect(second).rejects.toThrow('again 5');
   });
 
   it.each([

@@ -143,6 +143,22 @@ describe('a command whose connection closes before the reply', () => {
   });
 });
 
+describe('a command that the client wrote again', () => {
+  it.each([1, 2])('says so before its reply, if it was written more than once (%d)', async (writes) => {
+    const client = new FakeClient();
+    const node = new IoredisNode(client.redis, 'master');
+    const seen: unknown[] = [];
+    const resent = (): void => void seen.push('resent');
+    const answers = [node.send('EVAL', ['s'], resent), node.sendMeasured('EVAL', ['t'], () => undefined, resent)];
+    for (const command of client.commands) {
+      for (let i = 1; i < writes; i++) command.toWritable({});
+      command.resolve(['7', '0']);
+    }
+    for (const answer of answers) seen.push(await answer);
+    expect(seen.filter((one) => one === 'resent')).toHaveLength(writes === 1 ? 0 : 2);
+  });
+});
+
 describe('a command that is measured', () => {
   const times = (client: FakeClient, before: unknown, after: unknown): void => {
     for (const [at, reply] of [before, after].entries()) {

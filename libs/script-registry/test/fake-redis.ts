@@ -64,15 +64,21 @@ export class FakeNode implements RedisNode {
     this.sent.push({
       name,
       args,
+      resent: () => receiver.resent?.(),
       replied: (reply) => receiver.replied(reply),
       failed: (failure) => receiver.failed(failure),
     });
   }
 
-  sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown> {
+  sendMeasured(
+    name: string,
+    args: CommandArg[],
+    took: (ms: number | undefined) => void,
+    resent?: () => void,
+  ): Promise<unknown> {
     const reply = pending<unknown>();
     this.sent.push({
-      ...{ name, args, took },
+      ...{ name, args, took, resent },
       replied: (raw) => reply.resolve(raw),
       failed: (failure) => reply.reject(failure),
     });

@@ -71,6 +71,30 @@ describe('faults between a registry and one server', () => {
     expect(await admin.get(keys.counter)).toBe('50');
   });
 
+  it('a lost reply: `reply` gets to know that the call was sent again, alone and in a group', async () => {
+    const [registry] = await open();
+    const add = defineScript({
+      name: 'test.add-once',
+      keys: ['ids'],
+      args: { id: str },
+      source: `local added = redis.call('SADD', KEYS[1], ARGV[1]) redis.call('PEXPIRE', KEYS[1], 60000) return added`,
+      reply: (added: number, resent) => [added, resent],
+    });
+    registry.register([add]);
+    const run = (id: string): Promise<unknown> => registry.run(add, { keys: { ids: '{f}:ids' }, args: { id } });
+    expect(await run('first')).toEqual([1, false]);
+    let cut = proxy.dropReply({ when: isEvalsha });
+    expect(await run('alone')).toEqual([0, true]);
+    await cut;
+    const isGroup = (request: string): boolean => isEvalsha(request) && request.includes('id-7');
+    cut = proxy.dropReply({ when: isGroup });
+    const replies = await Promise.all(Array.from({ length: 20 }, (_, i) => run(`id-${i}`)));
+    await cut;
+    expect(replies[7]).toEqual([0, true]);
+    for (const reply of replies) expect([[1, false], [0, true], [1, true]]).toContainEqual(reply); // prettier-ignore
+    expect(await run('last')).toEqual([1, false]);
+  });
+
   it('a lost reply: with resending off, the call ends as unknown outcome at once, and ran once', async () => {
     const [registry] = await open({ autoResendUnfulfilledCommands: false });
     const cut = proxy.dropReply({ when: isEvalsha });

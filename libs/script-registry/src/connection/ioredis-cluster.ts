@@ -11,7 +11,7 @@ import {
   type RedisConnection,
   type RedisNode,
 } from './port';
-import { commandFor, routedFailureOf, watchRouting } from './sent-command';
+import { commandFor, routedFailureOf, wasResent, watchRouting } from './sent-command';
 
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
 
@@ -36,12 +36,16 @@ class ClusterNode extends IoredisNode {
     const { resend } = this;
     // Other commands, such as SCRIPT LOAD, are for this node only.
     if (resend === undefined || !name.startsWith('EVAL')) return super.run(name, args, receiver);
+    // Without `resent`: the client of a node does not reconnect by itself, so it writes a command once.
     super.run(name, args, {
       replied: (reply) => receiver.replied(reply),
       failed: (failure) => {
         if (failure.kind !== 'lost' || failure.message !== CLOSED) return receiver.failed(failure);
         resend(name, args).then(
-          (reply) => receiver.replied(reply),
+          (reply) => {
+            receiver.resent?.();
+            receiver.replied(reply);
+          },
           (again: CommandFailure) => receiver.failed(new CommandFailure(again.kind, again.message, true)),
         );
       },
@@ -94,7 +98,7 @@ export class IoredisCluster implements RedisConnection {
       : undefined;
   }
 
-  async sendRouted(name: string, args: CommandArg[]): Promise<unknown> {
+  async sendRouted(name: string, args: CommandArg[], resent?: () => void): Promise<unknown> {
     const [anyNode] = this.client.nodes();
     if (this.client.status !== 'ready' || anyNode === undefined) {
       throw new CommandFailure('not-sent', 'the Cluster is not connected, or not ready yet');
@@ -105,7 +109,10 @@ export class IoredisCluster implements RedisConnection {
       const refuse = (error: unknown): void => failed(routedFailureOf(command, error));
       try {
         const answer = this.client.sendCommand(command) as Promise<unknown>;
-        answer.then((reply) => passReply(reply, { replied, failed }), refuse);
+        answer.then((reply) => {
+          if (wasResent(command)) resent?.();
+          passReply(reply, { replied, failed });
+        }, refuse);
       } catch (error) {
         refuse(error);
       }

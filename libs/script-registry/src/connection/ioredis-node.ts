@@ -9,7 +9,7 @@ import {
   type RedisCommand,
   type RedisNode,
 } from './port';
-import { commandFor, failureOf, type SentCommand } from './sent-command';
+import { commandFor, failureOf, wasResent, type SentCommand } from './sent-command';
 
 const QUEUED = Buffer.from('QUEUED');
 
@@ -66,8 +66,8 @@ export class IoredisNode implements RedisNode {
     if (this.client.status === 'wait') this.client.connect().catch(() => undefined);
   }
 
-  send(name: string, args: CommandArg[]): Promise<unknown> {
-    return new Promise((replied, failed) => this.run(name, args, { replied, failed }));
+  send(name: string, args: CommandArg[], resent?: () => void): Promise<unknown> {
+    return new Promise((replied, failed) => this.run(name, args, { resent, replied, failed }));
   }
 
   run(name: string, args: CommandArg[], receiver: Receiver): void {
@@ -86,17 +86,25 @@ export class IoredisNode implements RedisNode {
       answer = Promise.reject(failureOf(command, error));
     }
     (this.resends ? answer : this.untilClosed(answer)).then(
-      (reply) => passReply(reply, receiver),
+      (reply) => {
+        if (wasResent(command)) receiver.resent?.();
+        passReply(reply, receiver);
+      },
       (error: unknown) => receiver.failed(error instanceof CommandFailure ? error : failureOf(command, error)),
     );
   }
 
-  sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown> {
-    if (!this.ready) return this.send(name, args);
+  sendMeasured(
+    name: string,
+    args: CommandArg[],
+    took: (ms: number | undefined) => void,
+    resent?: () => void,
+  ): Promise<unknown> {
+    if (!this.ready) return this.send(name, args, resent);
     const { stream } = this.client;
     // All three commands are in one write, so Redis mostly reads them together and serves no other client between them.
     stream.cork();
-    const [before, answer, after] = [this.send('TIME', []), this.send(name, args), this.send('TIME', [])];
+    const [before, answer, after] = [this.send('TIME', []), this.send(name, args, resent), this.send('TIME', [])];
     stream.uncork();
     void Promise.allSettled([before, after, answer]).then(([from, to, ran]) => {
       if (ran.status === 'rejected') return;

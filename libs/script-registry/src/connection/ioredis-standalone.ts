@@ -32,8 +32,8 @@ export class IoredisStandalone implements RedisConnection {
     return this.node;
   }
 
-  sendRouted(name: string, args: CommandArg[]): Promise<unknown> {
-    return this.node.send(name, args);
+  sendRouted(name: string, args: CommandArg[], resent?: () => void): Promise<unknown> {
+    return this.node.send(name, args, resent);
   }
 
   refresh(): void {

@@ -39,6 +39,8 @@ export type RedisCommand = readonly [name: string, args: CommandArg[]];
 
 /** Gets the outcome of one command: exactly one of its methods is called, once, after `run` has returned. */
 export interface Receiver {
+  /** Called before `replied` if the command was written more than once, so that the reply may be the one to a replay. */
+  readonly resent?: (() => void) | undefined;
   replied(reply: unknown): void;
   failed(failure: CommandFailure): void;
 }
@@ -54,9 +56,10 @@ export interface RedisNode {
   /**
    * Writes the command at once and returns Redis' reply. Strings of the reply are Buffers with the exact bytes.
    *
+   * @param resent as `resent` of Receiver
    * @throws CommandFailure
    */
-  send(name: string, args: CommandArg[]): Promise<unknown>;
+  send(name: string, args: CommandArg[], resent?: () => void): Promise<unknown>;
   /** Same as `send`, without a promise of its own, which every call would pay for. Never throws. */
   run(name: string, args: CommandArg[], receiver: Receiver): void;
   /**
@@ -65,8 +68,14 @@ export interface RedisNode {
    *
    * @param took called with the time that the command took in Redis, ms, or undefined if this user may not send TIME; not
    *   called if the command failed, or TIME failed for another reason
+   * @param resent as `resent` of Receiver
    */
-  sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown>;
+  sendMeasured(
+    name: string,
+    args: CommandArg[],
+    took: (ms: number | undefined) => void,
+    resent?: () => void,
+  ): Promise<unknown>;
 }
 
 /** A separate connection to a node, for commands that block their connection. */
@@ -110,8 +119,13 @@ export interface RedisConnection {
    * slot. May be undefined while the client lacks such a node or is not ready.
    */
   nodeFor(slot: number): RedisNode | undefined;
-  /** Sends through the client's own routing, which follows the redirections of a Cluster. @throws CommandFailure */
-  sendRouted(name: string, args: CommandArg[]): Promise<unknown>;
+  /**
+   * Sends through the client's own routing, which follows the redirections of a Cluster.
+   *
+   * @param resent as `resent` of Receiver
+   * @throws CommandFailure
+   */
+  sendRouted(name: string, args: CommandArg[], resent?: () => void): Promise<unknown>;
   /** Makes the client of a Cluster read the topology again, and connects clients with `lazyConnect`. */
   refresh(): void;
   /** Returns a separate connection to a node. It is kept and returned again until it ends. @throws CommandFailure */

@@ -79,6 +79,11 @@ function unanswered(command: SentCommand): number {
   return command.writes - command.errorReplies;
 }
 
+/** Returns true if a command that has its reply was written more than once, and the reply to an earlier writing was lost. */
+export function wasResent(command: SentCommand): boolean {
+  return unanswered(command) > 1;
+}
+
 /**
  * Counts the error replies of a command that the ioredis Cluster routes. A Cluster replaces `reject` of the command by a
  * function that may send the command again.

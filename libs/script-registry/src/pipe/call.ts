@@ -32,7 +32,10 @@ export class Call implements Receiver {
   replicas = 0;
   /** True from the sending of a command with this call until that command fails. */
   inFlight = false;
-  /** True if a command with this call failed and may have run. Stays true, even if a later command gets a reply. */
+  /**
+   * True if a command with this call may have run without a reply: it failed, or was written again. Stays true, even if a later
+   * command gets a reply.
+   */
   lost = false;
   /** True once the caller has a result or an error. Later replies are ignored. */
   settled = false;
@@ -62,6 +65,10 @@ export class Call implements Receiver {
     return this.inFlight || this.lost;
   }
 
+  resent(): void {
+    this.lost = true;
+  }
+
   replied(raw: unknown): void {
     const problem = this.resolve(raw);
     this.sender?.replied(this, problem);
@@ -81,7 +88,7 @@ export class Call implements Receiver {
     const { script, wait } = this;
     let result: unknown;
     try {
-      result = script.reply((script.replyBytes ? raw : asText(raw)) as never);
+      result = script.reply((script.replyBytes ? raw : asText(raw)) as never, this.lost);
     } catch (cause) {
       const message = `${script.name} ran, but its \`reply\` function threw, so the result is lost: ${thrownText(cause)}`;
       return new ReplyDecodeError(message, { cause });

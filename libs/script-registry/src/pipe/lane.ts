@@ -1,5 +1,5 @@
 import { nextTurn } from '../../../internal/src';
-import type { CommandFailure, Receiver, RedisNode } from '../connection/port';
+import type { CommandFailure, RedisNode } from '../connection/port';
 import { events } from '../script-registry.events';
 import type { Call, CallSender, Wait } from './call';
 import type { GroupPace } from './pace';
@@ -197,8 +197,11 @@ export class Lane implements CallSender {
     const { codec, pace, recovery, fail } = this.host;
     for (const call of calls) call.inFlight = true;
     const sentAt = performance.now();
-    const receiver: Receiver = {
-      replied: (raw) => {
+    const receiver = {
+      resent: () => {
+        for (const call of calls) call.resent();
+      },
+      replied: (raw: unknown): void => {
         pace.answered(calls.length, sentAt, performance.now());
         try {
           settle(codec.name, calls, raw, fail);
@@ -207,14 +210,14 @@ export class Lane implements CallSender {
         }
         ended();
       },
-      failed: (failure) => void recovery.recover(calls, node, failure).finally(ended),
+      failed: (failure: CommandFailure) => void recovery.recover(calls, node, failure).finally(ended),
     };
     // Nothing here should throw. If it does, the callers must not wait until their deadlines.
     try {
       const command = codec.command(calls);
       if (!pace.measures(calls.length, sentAt)) return node.run('EVALSHA', command, receiver);
       node
-        .sendMeasured('EVALSHA', command, (ms) => pace.measured(calls.length, ms))
+        .sendMeasured('EVALSHA', command, (ms) => pace.measured(calls.length, ms), receiver.resent)
         .then(
           (raw) => receiver.replied(raw),
           (error: unknown) => receiver.failed(asFailure(error)),

@@ -85,6 +85,9 @@ export class Recovery {
     return new Promise<void>((resolve) => {
       const isLast = tries === 1;
       route.send(isLast ? 'EVAL' : 'EVALSHA', codec.command(calls, isLast), {
+        resent: () => {
+          for (const call of calls) call.resent();
+        },
         replied: (raw) => {
           settle(codec.name, calls, raw, fail);
           resolve();
@@ -128,7 +131,7 @@ export class Recovery {
     const route: Route = {
       id: undefined,
       send: (name, args, receiver) =>
-        void connection.sendRouted(name, args).then(
+        void connection.sendRouted(name, args, receiver.resent).then(
           (raw) => receiver.replied(raw),
           (again: CommandFailure) => receiver.failed(again),
         ),
