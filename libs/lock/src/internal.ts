@@ -1,2 +1,2 @@
 // For scheduled-lock alone: the package does not export this file.
-export { Lease, type LeasePort } from './lease/lease';
+export { LockLease, LockLeases, type LeasePort } from './locks/held-lock';

@@ -51,7 +51,9 @@ export const releaseLock = defineScript({
   args: { owner: str },
   flags: FREES_MEMORY,
   group: GROUP,
-  reply: (released: number) => released === 1,
+  // After a replay, another owner may have the lock because the first run has released it.
+  reply: (released: number, resent): 'released' | 'lost' | 'unknown' =>
+    released === 1 ? 'released' : resent ? 'unknown' : 'lost',
 });
 
 export const forceUnlock = defineScript({

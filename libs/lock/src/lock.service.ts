@@ -2,10 +2,6 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
 import { type ScriptRegistry, InvalidCallError } from 'luanest/script-registry';
 import { shown, endsWithin, measuredMs, time } from '../../internal/src';
-import { Acquirer } from './acquisition/acquirer';
-import { holderOf } from './acquisition/owner-tokens';
-import { HeldLock, lostDuringWork, releaseAndReport } from './lease/held-lock';
-import type { Lease } from './lease/lease';
 import { LockBusyError, ReentrantLockError } from './lock.errors';
 import { events, type LockEvents } from './lock.events';
 import {
@@ -18,6 +14,8 @@ import {
 import { forceUnlock, readStatus } from './lock.scripts';
 import { Shutdown } from './lock.shutdown';
 import type { Lock, LockStatus } from './lock.types';
+import { Acquirer, holderOf } from './locks/acquirer';
+import { HeldLock, lostDuringWork, releaseAndReport, type LockLease } from './locks/held-lock';
 
 type Names = string | readonly string[];
 
@@ -72,7 +70,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
    * Runs `work` under a lock, and releases the lock when `work` has ended.
    *
    * @returns the result of `work`; undefined if `onBusy` is `skip` and the lock was not acquired
-   * @throws the error of `work`; LostError if `work` succeeded but the lock was lost before its release, or the script of the
+   * @throws InvalidCallError if `work` is not a function; the error of `work`; LostError if `work` succeeded but the lock was lost before its release, or the script of the
    *   release failed, or shutdown no longer waits for `work`; the errors of `acquire`
    */
   withLock<T>(
@@ -83,6 +81,8 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
   withLock<T>(names: Names, options: LockOptions, work: (lock: Lock) => Promise<T> | T): Promise<T>;
   async withLock<T>(names: Names, options: LockOptions, work: (lock: Lock) => Promise<T> | T): Promise<T | undefined> {
     const resolved = resolveAcquire(options, this.options);
+    if (typeof work !== 'function')
+      throw new InvalidCallError(`LockService.withLock: work is ${shown(work)}. Expected a function.`);
     const result = await this.acquireAndReport(names, resolved);
     const lock = resolved.onBusy === 'skip' ? orSkip(result) : orThrow(result, names, resolved);
     return lock && this.shutdown.track(lock, () => this.runUnder(lock, work));
@@ -113,8 +113,9 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
     const keys = { lock: this.acquirer.keyOf(name) };
     const args = { retentionMs: this.options.fenceRetentionMs };
     const result = await this.registry.run(forceUnlock, { keys, args });
-    for (const lease of this.acquirer.leases) {
-      if (lease.name === name && lease.fence < result.fence) lease.lose('forceUnlock() took the lock from its holder');
+    for (const lease of [...this.acquirer.leases.all]) {
+      if (lease.name === name && lease.fence < result.fence)
+        lease.loseBecause('forceUnlock() took the lock from its holder');
     }
     return result;
   }
@@ -186,7 +187,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
 
   private async acquireAll(names: readonly string[], options: ResolvedLockOptions): Promise<Lock | Busy> {
     const until = time.monotonicMs() + options.waitMs;
-    const leases: Lease[] = [];
+    const leases: LockLease[] = [];
     const releaseAll = (): Promise<unknown> => Promise.allSettled(leases.map((lease) => lease.release()));
     try {
       for (const name of names) {
@@ -202,7 +203,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
       throw error;
     }
     const lost = leases.find(({ held }) => !held);
-    if (!lost) return new HeldLock(leases as [Lease, ...Lease[]]);
+    if (!lost) return new HeldLock(leases as [LockLease, ...LockLease[]]);
     await endsWithin(this.options.redisTimeoutMs, releaseAll());
     return new Busy(lost.name, true);
   }

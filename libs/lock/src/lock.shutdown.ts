@@ -1,5 +1,5 @@
 import { atLast, drained, LostError, nextTurn, reachedWithin, time } from '../../internal/src';
-import type { Acquirer } from './acquisition/acquirer';
+import type { Acquirer } from './locks/acquirer';
 import type { ResolvedLockModuleOptions } from './lock.options';
 import type { Lock } from './lock.types';
 
@@ -68,7 +68,7 @@ export class Shutdown {
 
   private refuse(): void {
     this.acquirer.close();
-    for (const lease of this.acquirer.leases) lease.revoke('the app is shutting down');
+    for (const lease of this.acquirer.leases.all) lease.revoke('the app is shutting down');
   }
 
   /** Rejects what still runs, and then releases its locks. See DECISIONS.md: revoke-before-release-at-shutdown */
@@ -76,7 +76,7 @@ export class Shutdown {
     for (const rejectNow of this.rejectors) rejectNow();
     // Callers of withLock() see the error before their lock is released.
     await new Promise<void>((resolve) => void nextTurn(resolve));
-    for (const lease of this.acquirer.leases) lease.release().catch(() => undefined);
+    for (const lease of [...this.acquirer.leases.all]) lease.release().catch(() => undefined);
     await reachedWithin(LAST_REPLIES_MS, () => this.acquirer.idle);
   }
 

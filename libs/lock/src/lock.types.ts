@@ -32,10 +32,11 @@ export interface Lock {
   /**
    * Stops the renewal and releases the lock. Further calls return the result of the first call.
    *
-   * @returns `lost` if the lock was lost before
+   * @returns `lost` if the lock was lost before; `unknown` if the reply was lost, and when the release was sent again, another owner
+   *   had the lock: most probably the release had run
    * @throws the errors of ScriptRegistry.run() if Redis fails; the lease then ends at the latest after `leaseMs`
    */
-  release(): Promise<'released' | 'lost'>;
+  release(): Promise<'released' | 'lost' | 'unknown'>;
   /**
    * Releases the lock at the end of the scope of `await using lock = ...`. If the release fails, publishes the event `callFailed`.
    *

@@ -1,4 +1,4 @@
-import { Acquirer } from '../src/acquisition/acquirer';
+import { Acquirer } from '../src/locks/acquirer';
 import { resolveAcquire, resolveOptions, type LockModuleOptions, type LockOptions } from '../src/lock.options';
 import { FakeRegistry } from '../../../test/support/fake-registry';
 import { turn } from '../../../test/support/manual-time';

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { UnknownOutcomeError } from 'luanest/script-registry';
-import { Cancellation } from '../src/acquisition/cancellation';
+import { Cancellation } from '../src/locks/wait-queue';
 import { BUSY, openAcquirer, TAKEN } from './acquirer-support';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { stateOf } from '../../../test/support/replies';
@@ -21,8 +21,8 @@ describe('an acquisition', () => {
     time.now += 10;
     await answer({ fence: 7, leftMs: 0 });
     const lease = await acquiring;
-    expect(lease).toMatchObject({ name: 'a', fence: 7, held: true, leftMs: 2_990 });
-    expect([...acquirer.leases]).toEqual([lease]);
+    expect(lease).toMatchObject({ name: 'a', fence: 7, endsAt: time.now + 2_990 });
+    expect([...acquirer.leases.all]).toEqual([lease]);
   });
 
   it('has a lease that is renewed and released with the token of the acquisition', async () => {
@@ -83,7 +83,7 @@ describe('an acquisition', () => {
       });
       expect(registry.last.args.owner).not.toBe(first.args.owner);
       await answer(reply);
-      expect(await acquiring).toEqual(reply === TAKEN ? [...acquirer.leases][0] : undefined);
+      expect(await acquiring).toEqual(reply === TAKEN ? [...acquirer.leases.all][0] : undefined);
     }
   });
 
@@ -135,7 +135,7 @@ describe('an acquisition', () => {
     await answer({ result: TAKEN, replicas: 1 });
     expect(await stateOf(acquiring)).toMatchObject({ code: 'LOCK_NOT_REPLICATED' });
     expect(registry.scripts).toEqual(['lock.acquire and wait', 'lock.release']);
-    expect([[...acquirer.leases], acquirer.idle]).toEqual([[], false]);
+    expect([[...acquirer.leases.all], acquirer.idle]).toEqual([[], false]);
     await answer(true);
     expect(acquirer.idle).toBe(true);
   });
@@ -216,7 +216,7 @@ describe('after the close', () => {
     acquirer.close();
     await answer(TAKEN);
     expect(await stateOf(acquiring)).toMatchObject(closed);
-    expect([registry.scripts, [...acquirer.leases]]).toEqual([['lock.acquire', 'lock.release'], []]);
+    expect([registry.scripts, [...acquirer.leases.all]]).toEqual([['lock.acquire', 'lock.release'], []]);
   });
 
   it('nobody waits, and only waits that have not ended are cancelled', async () => {
@@ -232,6 +232,7 @@ describe('after the close', () => {
     expect(await stateOf(waiting)).toMatchObject(closed);
     expect([cancel.mock.calls.length, registry.last.script]).toEqual([1, 'lock.leave']);
     await turn();
-    expect(time.running).toEqual([250]);
+    // The timer of the lease that was acquired.
+    expect(time.running).toEqual([1_000]);
   });
 });

@@ -1,6 +1,6 @@
 import { defaultMaxListeners, getEventListeners, getMaxListeners, setMaxListeners } from 'node:events';
-import { Cancellation } from '../src/acquisition/cancellation';
-import type { Lease } from '../src/lease/lease';
+import { Cancellation } from '../src/locks/wait-queue';
+import type { LockLease } from '../src/locks/held-lock';
 import { pending, stateOf } from '../../../test/support/replies';
 
 const reason = new Error('the caller left');
@@ -21,7 +21,7 @@ describe('the cancellation of an acquisition', () => {
 
   it('throws its first error without waiting for the acquisition, and releases a lease that comes later', async () => {
     const cancellation = new Cancellation();
-    const acquiring = pending<Lease | undefined>();
+    const acquiring = pending<LockLease | undefined>();
     const raced = cancellation.race(acquiring.promise);
     expect(await stateOf(raced)).toBe('pending');
     cancellation.cancel(reason);
@@ -47,7 +47,7 @@ describe('the cancellation of an acquisition', () => {
 
   it('returns what the acquisition returns or throws before', async () => {
     const cancellation = new Cancellation();
-    const lease = { release: () => Promise.reject(new Error('not now')) } as unknown as Lease;
+    const lease = { release: () => Promise.reject(new Error('not now')) } as unknown as LockLease;
     expect(await cancellation.race(Promise.resolve(lease))).toBe(lease);
     expect(await stateOf(cancellation.race(Promise.reject(reason)))).toBe(reason);
     cancellation.cancel(new Error('later'));

@@ -237,6 +237,15 @@ describe.each(servers)('locks on a %s', (_, client) => {
     }
   });
 
+  it('refuse work that is not a function, and take no lock', async () => {
+    const refused = bench.locks.withLock('workless', {}, undefined as never);
+    await expect(refused).rejects.toMatchObject({
+      code: 'INVALID_CALL',
+      message: 'LockService.withLock: work is undefined. Expected a function.',
+    });
+    expect(await bench.locks.status('workless')).toEqual({ held: false, fence: 0 });
+  });
+
   it('are released at the end of an await using scope, which throws if they were lost', async () => {
     const use = async (force: boolean): Promise<boolean> => {
       await using lock = await bench.locks.acquire('scoped');

@@ -33,8 +33,8 @@ describe.each(servers)('the scripts of a lock on a %s', (_, client) => {
   it('release a lease that has ended, if nobody else acquired the lock, and again if the release runs twice', async () => {
     const { fence } = await acquire('ended', 'a#1', 1);
     await ended('ended');
-    expect(await release('ended', 'a#1')).toBe(true);
-    expect(await release('ended', 'a#1')).toBe(true);
+    expect(await release('ended', 'a#1')).toBe('released');
+    expect(await release('ended', 'a#1')).toBe('released');
     expect(await bench.locks.status('ended')).toEqual({ held: false, fence });
     expect(await bench.raw.pttl(bench.keyOf('ended'))).toBeGreaterThan(0);
   });
@@ -45,19 +45,19 @@ describe.each(servers)('the scripts of a lock on a %s', (_, client) => {
     const second = await acquire('taken', 'b#1');
     expect(second).toMatchObject({ leftMs: 0 });
     expect(second.fence).toBeGreaterThan(first.fence);
-    expect(await release('taken', 'a#1')).toBe(false);
+    expect(await release('taken', 'a#1')).toBe('lost');
     expect(await bench.locks.status('taken')).toMatchObject({ held: true, fence: second.fence });
-    expect(await release('taken', 'b#1')).toBe(true);
-    expect(await release('taken', 'a#1')).toBe(false);
+    expect(await release('taken', 'b#1')).toBe('released');
+    expect(await release('taken', 'a#1')).toBe('lost');
   });
 
   it('do not release a lock that forceUnlock took, or that Redis lost', async () => {
     await acquire('forced', 'a#1');
     await bench.locks.forceUnlock('forced');
-    expect(await release('forced', 'a#1')).toBe(false);
+    expect(await release('forced', 'a#1')).toBe('lost');
     await acquire('lost', 'a#1');
     await bench.raw.del(bench.keyOf('lost'));
-    expect(await release('lost', 'a#1')).toBe(false);
+    expect(await release('lost', 'a#1')).toBe('lost');
     expect(await bench.raw.exists(bench.keyOf('lost'))).toBe(0);
   });
 
@@ -65,7 +65,7 @@ describe.each(servers)('the scripts of a lock on a %s', (_, client) => {
     const { fence } = await acquire('no-ttl', 'a#1');
     await bench.raw.persist(bench.keyOf('no-ttl'));
     expect((await acquire('no-ttl', 'b#1')).leftMs).toBeGreaterThan(0);
-    expect(await release('no-ttl', 'a#1')).toBe(true);
+    expect(await release('no-ttl', 'a#1')).toBe('released');
     expect((await acquire('no-ttl', 'b#1')).fence).toBeGreaterThan(fence);
     expect(await bench.raw.pttl(bench.keyOf('no-ttl'))).toBeGreaterThan(HOUR_MS);
   });
@@ -83,7 +83,7 @@ describe.each(servers)('the scripts of a lock on a %s', (_, client) => {
     expect(await acquire('behind', 'b#1')).toEqual({ fence: ahead + 1, leftMs: 0 });
     expect(await acquire('behind', 'b#1')).toEqual({ fence: ahead + 1, leftMs: 0 });
     expect(await bench.locks.status('behind')).toMatchObject({ held: true, fence: ahead + 1 });
-    expect(await release('behind', 'b#1')).toBe(true);
+    expect(await release('behind', 'b#1')).toBe('released');
     expect(await acquire('behind', 'c#1')).toEqual({ fence: ahead + 2, leftMs: 0 });
   });
 
@@ -94,7 +94,7 @@ describe.each(servers)('the scripts of a lock on a %s', (_, client) => {
     const replies = await Promise.all(names.map((name) => acquire(name, 'x#1')));
     expect(replies.map(({ leftMs }) => leftMs === 0)).toEqual([true, true, false, true]);
     const released = await Promise.all([...names, 'g-none'].map((name) => release(name, 'x#1')));
-    expect(released).toEqual([true, true, false, true, false]);
+    expect(released).toEqual(['released', 'released', 'lost', 'released', 'lost']);
     expect(await bench.locks.status('g-2')).toMatchObject({ held: true });
   });
 

@@ -1,5 +1,8 @@
+import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
+import { LOCK_CHANNELS, type Lock } from 'luanest/lock';
+import { Published } from '../../../test/support/published';
 import { eventually } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
 
@@ -28,6 +31,7 @@ describe('locks when Redis fails', () => {
     await server.stop();
   });
 
+  const published = new Published(LOCK_CHANNELS);
   const evalsha = (request: string): boolean => request.includes('EVALSHA');
 
   it('an acquire whose reply was lost is the same lock', async () => {
@@ -44,6 +48,36 @@ describe('locks when Redis fails', () => {
     const cut = proxy.dropReply({ when: evalsha });
     expect(await lock.release()).toBe('released');
     await cut;
+  });
+
+  /** Lets another process wait for a lock. */
+  const waitFor = async (name: string): Promise<{ waiting: Promise<Lock> }> => {
+    const waiting = direct.locks.acquire(name, { waitMs: 60_000 });
+    await eventually(async () => expect((await direct.raw.get(direct.keyOf(name)))?.[13]).toBe('1'));
+    return { waiting };
+  };
+
+  it('work is not rejected because the reply to its release was lost and somebody else has the lock then', async () => {
+    let next: Promise<Lock> | undefined;
+    const worked = bench.locks.withLock('lost-release', {}, async () => {
+      next = (await waitFor('lost-release')).waiting;
+      void proxy.dropReply({ when: evalsha, until: next });
+      return 'done';
+    });
+    expect(await worked).toBe('done');
+    const taken = (await next) as Lock;
+    expect(published.take()).not.toContainEqual(expect.arrayContaining(['lockLost']));
+    expect(await taken.release()).toBe('released');
+  });
+
+  it('a release that was sent again and finds another owner reports neither released nor lost', async () => {
+    const lock = await bench.locks.acquire(['lost-release-a', 'lost-release-b']);
+    const { waiting } = await waitFor('lost-release-b');
+    const isOfB = (request: string): boolean => evalsha(request) && request.includes('lost-release-b');
+    const cut = proxy.dropReply({ when: isOfB, until: waiting });
+    expect(await lock.release()).toBe('unknown');
+    await cut;
+    expect(await (await waiting).release()).toBe('released');
   });
 
   it('a renewal whose connection was reset before the reply is sent again', async () => {
@@ -82,6 +116,7 @@ describe('locks when Redis fails', () => {
   });
 
   it('the next renewal finds the lock lost after FLUSHALL, and the next fence is higher', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
     const lock = await bench.locks.acquire('flushed', { leaseMs: 600 });
     const { signal } = lock;
     await direct.raw.flushall();
@@ -90,6 +125,8 @@ describe('locks when Redis fails', () => {
     await eventually(() => expect(signal.aborted).toBe(true));
     expect(await lock.release()).toBe('lost');
     expect(await next.release()).toBe('released');
+    expect(warn.mock.calls).toEqual([[expect.stringMatching(/^Lock flushed was lost before its release: /)]]);
+    warn.mockRestore();
   });
 
   it('while Redis is paused the signal fires at the deadline, and afterwards nobody holds the lock', async () => {

@@ -1,6 +1,6 @@
 import { LOCK_CHANNELS } from 'luanest/lock';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
-import { HeldLock, releaseAndReport } from '../src/lease/held-lock';
+import { HeldLock, releaseAndReport } from '../src/locks/held-lock';
 import { openLease } from './lease-support';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
@@ -26,7 +26,7 @@ describe('a lock of several names', () => {
     const { both, b } = open();
     expect(both.held).toBe(true);
     both.assertHeld();
-    b.lease.lose('it was taken');
+    b.lease.loseBecause('it was taken');
     expect(both.held).toBe(false);
     expect(() => both.assertHeld()).toThrow('Lock b (fence 8) may no longer be used: it was taken.');
   });
@@ -35,7 +35,7 @@ describe('a lock of several names', () => {
     const { both, one, a, b } = open();
     const { signal } = both;
     expect([signal.aborted, both.signal === signal]).toEqual([false, true]);
-    b.lease.lose('it was taken');
+    b.lease.loseBecause('it was taken');
     expect(signal.reason).toBe(b.lease.signal.reason);
     expect(one.signal).toBe(a.lease.signal);
     expect(one.signal.aborted).toBe(false);
@@ -64,10 +64,12 @@ describe('a lock of several names', () => {
   });
 
   it.each([
-    [true, true, 'released'],
-    [true, false, 'lost'],
-    [false, true, 'lost'],
-  ])('releases each of them (%s, %s): %s', async (first, second, outcome) => {
+    ['released', 'released', 'released'],
+    ['released', 'lost', 'lost'],
+    ['lost', 'unknown', 'lost'],
+    ['unknown', 'lost', 'lost'],
+    ['released', 'unknown', 'unknown'],
+  ] as const)('releases each of them (%s, %s): %s', async (first, second, outcome) => {
     const { both, a, b } = open();
     const released = both.release();
     a.releases[0]?.resolve(first);
@@ -81,7 +83,7 @@ describe('a lock of several names', () => {
     const error = new Error('lost reply');
     a.releases[0]?.reject(error);
     expect(await stateOf(released)).toBe('pending');
-    b.releases[0]?.resolve(true);
+    b.releases[0]?.resolve('released');
     expect(await stateOf(released)).toBe(error);
   });
 });
@@ -95,32 +97,30 @@ describe('a release whose error is published', () => {
   ])('is %s after %s', async (outcome, error) => {
     const { both, a, b } = open();
     const released = releaseAndReport(both);
-    a.releases[0]?.resolve(true);
+    a.releases[0]?.resolve('released');
     b.releases[0]?.reject(error);
     expect(await released).toBe(outcome);
     expect(events.take()).toContainEqual(['callFailed', { name: 'a, b', during: 'release', error }]);
   });
 
   it('returns its result', async () => {
-    for (const [reply, outcome] of [
-      [true, 'released'],
-      [false, 'lost'],
-    ] as const) {
+    for (const outcome of ['released', 'lost', 'unknown'] as const) {
       const { one, a } = open();
       const released = releaseAndReport(one);
-      a.releases[0]?.resolve(reply);
+      a.releases[0]?.resolve(outcome);
       expect(await released).toBe(outcome);
     }
   });
 
   it('at the end of a scope throws only if the lock was lost', async () => {
-    const [first, second, third] = [open(), open(), open()];
-    const ends = [first, second, third].map(({ one }) => one[Symbol.asyncDispose]());
-    first.a.releases[0]?.resolve(true);
-    second.a.releases[0]?.resolve(false);
+    const [first, second, third, fourth] = [open(), open(), open(), open()];
+    const ends = [first, second, third, fourth].map(({ one }) => one[Symbol.asyncDispose]());
+    first.a.releases[0]?.resolve('released');
+    second.a.releases[0]?.resolve('lost');
     third.a.releases[0]?.reject(new UnknownOutcomeError('no reply'));
+    fourth.a.releases[0]?.resolve('unknown');
     const states = await Promise.all(ends.map(stateOf));
-    expect(states).toMatchObject([undefined, { code: 'LOST' }, undefined]);
+    expect(states).toMatchObject([undefined, { code: 'LOST' }, undefined, undefined]);
     expect((states[1] as Error).message).toMatch(/^Lock a was lost before its release/);
   });
 });

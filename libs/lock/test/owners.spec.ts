@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { holderOf, OwnerTokens } from '../src/acquisition/owner-tokens';
+import { holderOf, OwnerTokens } from '../src/locks/acquirer';
 
 describe('owner tokens', () => {
   it('are never the same for two acquisitions of one name, and name their holder', () => {

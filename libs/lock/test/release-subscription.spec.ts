@@ -1,6 +1,6 @@
 import { LOCK_CHANNELS } from 'luanest/lock';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { ReleaseSubscription } from '../src/acquisition/release-subscription';
+import { ReleaseSubscription } from '../src/locks/wait-queue';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
 import { pending, stateOf, type Pending } from '../../../test/support/replies';

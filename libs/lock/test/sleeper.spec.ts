@@ -1,4 +1,4 @@
-import { Sleeper } from '../src/acquisition/sleeper';
+import { Sleeper } from '../src/locks/wait-queue';
 import { ManualTime } from '../../../test/support/manual-time';
 import { stateOf } from '../../../test/support/replies';
 

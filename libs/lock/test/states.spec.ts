@@ -119,20 +119,20 @@ describe('each script of a lock, in a state and at a time of which all is known,
   });
 
   it('release: ends the lease of its owner, and wakes those that wait', async () => {
-    expect(await release()).toBe(false);
+    expect(await release()).toBe('lost');
     put(NOW + 1, 0, 7, 'me#1');
-    expect(await release()).toBe(true);
+    expect(await release()).toBe('released');
     expect(read()[0]).toBe(valueOf(0, 0, 7, 'me#1'));
     expect(await states.published()).toEqual([]);
     put(NOW + 1, 1, 7, 'me#1');
-    expect(await release()).toBe(true);
+    expect(await release()).toBe('released');
     expect(await states.published()).toEqual(['released']);
   });
 
   it('release: in one group, ends the lease of its owner only', async () => {
     put(NOW + 1, 0, 7, 'me#1');
     const runs = [release('other#1'), release('other#2'), release(), release('other#1')];
-    expect(await Promise.all(runs)).toEqual([false, false, true, false]);
+    expect(await Promise.all(runs)).toEqual(['lost', 'lost', 'released', 'lost']);
     expect(read()[0]).toBe(valueOf(0, 0, 7, 'me#1'));
   });
 

@@ -1,14 +1,14 @@
-import { Cancellation } from '../src/acquisition/cancellation';
-import type { Ticket } from '../src/acquisition/lock-calls';
-import { TURN_MS, WaitQueue, type TryResult } from '../src/acquisition/wait-queue';
-import type { Lease } from '../src/lease/lease';
+import { Cancellation } from '../src/locks/wait-queue';
+import type { Ticket } from '../src/locks/wait-queue';
+import { TURN_MS, WaitQueue, type TryResult } from '../src/locks/wait-queue';
+import type { LockLease } from '../src/locks/held-lock';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { pending, stateOf, type Pending } from '../../../test/support/replies';
 
 const time = new ManualTime();
 
 describe('callers of one process that wait for a lock', () => {
-  const lease = { name: 'a' } as Lease;
+  const lease = { name: 'a' } as LockLease;
   const busy = (leftMs: number, ahead = 0): TryResult => ({ lease: undefined, leftMs, ahead });
   afterEach(() => {
     jest.restoreAllMocks();

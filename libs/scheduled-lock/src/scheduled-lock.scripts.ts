@@ -62,7 +62,9 @@ export const completeRun = defineScript({
   },
   flags: FREES_MEMORY,
   group: false,
-  reply: (released: number) => released === 1,
+  // After a replay, another run may have claimed because the first sending has completed this one.
+  reply: (released: number, resent): 'released' | 'lost' | 'unknown' =>
+    released === 1 ? 'released' : resent ? 'unknown' : 'lost',
 });
 
 export const readHistory = defineScript({

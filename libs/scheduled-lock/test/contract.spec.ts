@@ -59,7 +59,7 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     expect(await job.claim('b', 10)).toEqual({ outcome: 'skipped-slot', slot: 10, fence: 0, leftMs: 0 });
     expect((await job.claim('b', 9)).outcome).toBe('skipped-slot');
     expect((await job.claim('b', 11)).outcome).toBe('skipped-held');
-    expect(await job.complete('a', 'ran', 10)).toBe(true);
+    expect(await job.complete('a', 'ran', 10)).toBe('released');
     expect((await job.claim('b', 10)).outcome).toBe('skipped-slot');
     expect((await job.claim('b', 11)).outcome).toBe('ran');
     const outcomes = (await job.history()).map(({ outcome, slot }) => `${outcome} ${slot}`);
@@ -72,8 +72,8 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     expect(await job.claim('a', 10)).toEqual(first);
     expect(await job.renew('a')).toBe(true);
     expect(await job.renew('a')).toBe(true);
-    expect(await job.complete('a', 'failed', 10)).toBe(true);
-    expect(await job.complete('a', 'failed', 10)).toBe(true);
+    expect(await job.complete('a', 'failed', 10)).toBe('released');
+    expect(await job.complete('a', 'failed', 10)).toBe('released');
     expect((await job.history()).map(({ outcome }) => outcome)).toEqual(['failed']);
     expect(await job.renew('a')).toBe(false);
   });
@@ -123,13 +123,13 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
   it('a claim whose run never began gives back its lock and its slot', async () => {
     const job = newJob();
     await job.claim('a', 10);
-    expect(await job.complete('a', 'redis-error', 10)).toBe(true);
+    expect(await job.complete('a', 'redis-error', 10)).toBe('released');
     expect(await job.history()).toEqual([]);
     expect((await job.claim('b', 9)).outcome).toBe('skipped-slot');
     expect((await job.claim('c', 0, { mode: 'catch-up', staleMs: 1 })).outcome).toBe('nothing');
     expect((await job.claim('b', 10)).outcome).toBe('ran');
     // Not that of another.
-    expect(await job.complete('a', 'redis-error', 10)).toBe(false);
+    expect(await job.complete('a', 'redis-error', 10)).toBe('lost');
     expect((await job.claim('c', 11)).outcome).toBe('skipped-held');
   });
 
@@ -141,8 +141,8 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     await job.expire();
     const unused = await catchUp('b');
     expect(unused).toMatchObject({ outcome: 'ran', slot });
-    expect(await job.complete('b', 'redis-error', slot)).toBe(true);
-    expect(await job.complete('b', 'redis-error', slot)).toBe(true);
+    expect(await job.complete('b', 'redis-error', slot)).toBe('released');
+    expect(await job.complete('b', 'redis-error', slot)).toBe('released');
     expect((await job.claim('c', slot)).outcome).toBe('skipped-slot');
     const again = await catchUp('d');
     expect(again).toMatchObject({ outcome: 'ran', slot });
@@ -150,9 +150,9 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
       [died.fence, unused.fence, again.fence].sort((a, b) => a - b),
     );
     // A late replay gives back nothing of another run.
-    expect(await job.complete('b', 'redis-error', slot)).toBe(false);
+    expect(await job.complete('b', 'redis-error', slot)).toBe('lost');
     expect((await catchUp('e')).outcome).toBe('nothing');
-    expect(await job.complete('d', 'ran', slot)).toBe(true);
+    expect(await job.complete('d', 'ran', slot)).toBe('released');
     expect((await catchUp('f')).outcome).toBe('nothing');
     expect((await job.history()).map(({ outcome }) => outcome)).toEqual(['ran', 'skipped-slot']);
   });
@@ -169,8 +169,8 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     await client.hincrby(job.keys.state, 'slot', -120_000);
     expect(await catchUp('c')).toBe('nothing');
     expect(await catchUp('c', 600_000)).toBe('ran');
-    expect(await job.complete('a', 'ran', slot)).toBe(false);
-    expect(await job.complete('c', 'ran', slot)).toBe(true);
+    expect(await job.complete('a', 'ran', slot)).toBe('lost');
+    expect(await job.complete('c', 'ran', slot)).toBe('released');
     expect(await catchUp('d', 600_000)).toBe('nothing');
     expect((await job.history()).map(({ outcome }) => outcome)).toEqual(['ran', 'lost']);
   });
@@ -189,7 +189,7 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     await job.expire();
     expect(await catchUp('c')).toBe('nothing');
     expect((await job.claim('a', slot)).outcome).toBe('ran');
-    expect(await job.complete('a', 'ran', slot)).toBe(true);
+    expect(await job.complete('a', 'ran', slot)).toBe('released');
     expect(await free('h')).toBe('ran');
     await job.expire();
     expect(await catchUp('c')).toBe('nothing');
@@ -199,13 +199,13 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     await job.expire();
     expect(await free('i')).toBe('ran');
     expect(await catchUp('c')).toBe('nothing');
-    expect(await job.complete('i', 'ran')).toBe(true);
-    expect(await job.complete('i', 'ran')).toBe(true);
+    expect(await job.complete('i', 'ran')).toBe('released');
+    expect(await job.complete('i', 'ran')).toBe('released');
     expect(await catchUp('c')).toBe('ran');
-    expect(await job.complete('c', 'ran', slot + 1)).toBe(true);
+    expect(await job.complete('c', 'ran', slot + 1)).toBe('released');
     // One that was never used gives no slot back.
     expect(await free('j')).toBe('ran');
-    expect(await job.complete('j', 'redis-error')).toBe(true);
+    expect(await job.complete('j', 'redis-error')).toBe('released');
     expect((await job.claim('d', slot + 1)).outcome).toBe('skipped-slot');
     expect((await job.claim('d', slot + 2)).outcome).toBe('ran');
   });
@@ -214,8 +214,8 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     const job = newJob();
     const slot = Date.now();
     await job.claim('a', slot);
-    expect(await job.complete('a', 'lost', slot)).toBe(true);
-    expect(await job.complete('a', 'lost', slot)).toBe(true);
+    expect(await job.complete('a', 'lost', slot)).toBe('released');
+    expect(await job.complete('a', 'lost', slot)).toBe('released');
     expect((await job.history()).map(({ outcome }) => outcome)).toEqual(['lost']);
     expect((await job.claim('c', 0, { mode: 'catch-up', staleMs: 600_000 })).outcome).toBe('ran');
   });
@@ -223,7 +223,7 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
   it('lockAtLeastForMs keeps the lock, but only from other slots', async () => {
     const job = newJob();
     await job.claim('a', 10);
-    expect(await job.complete('a', 'ran', 10, 200_000)).toBe(true);
+    expect(await job.complete('a', 'ran', 10, 200_000)).toBe('released');
     expect((await job.claim('b', 11)).outcome).toBe('skipped-held');
     await job.expire();
     expect((await job.claim('b', 11)).outcome).toBe('ran');
@@ -318,7 +318,7 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
               expect(await job.renew(token)).toBe(held);
               continue;
             }
-            expect(await job.complete(token, one.do)).toBe(held || (mine && model.done));
+            expect(await job.complete(token, one.do)).toBe(held || (mine && model.done) ? 'released' : 'lost');
             if (!held) continue;
             model.held = false;
             model.done = true;

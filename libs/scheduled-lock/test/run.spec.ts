@@ -1,4 +1,5 @@
 import { LostError } from 'luanest/script-registry';
+import { LockLeases } from '../../lock/src/internal';
 import { Run } from '../src/runs/run';
 import { runLease } from '../src/runs/run-lease';
 import { FakeRegistry } from '../../../test/support/fake-registry';
@@ -8,14 +9,18 @@ import { jobOf, MODULE } from './runs-support';
 describe('a run', () => {
   const time = new ManualTime();
   const leaseOf = (registry = new FakeRegistry()) =>
-    runLease(registry.asRegistry, MODULE, jobOf(), { owner: 'n1#1', slot: 80, fence: 7, sentAt: time.now }, () => ({
-      outcome: 'ran',
-      durationMs: 5,
-    }));
+    runLease(
+      registry.asRegistry,
+      MODULE,
+      jobOf(),
+      { owner: 'n1#1', slot: 80, fence: 7, sentAt: time.now },
+      () => ({ outcome: 'ran', durationMs: 5 }),
+      new LockLeases(),
+    );
 
   it('has a lease that is renewed with the token of the claim', async () => {
     const registry = new FakeRegistry();
-    expect(leaseOf(registry)).toMatchObject({ name: 'report', fence: 7, leftMs: 3_000 });
+    expect(leaseOf(registry)).toMatchObject({ name: 'report', fence: 7, endsAt: time.now + 3_000 });
     await time.pass(1_000);
     expect(registry.last).toMatchObject({ script: 'scheduled-lock.renew', keys: { state: 'state' } });
     expect(registry.last.args).toEqual({ owner: 'n1#1', leaseMs: 3_000, retentionMs: 9_000 });
@@ -26,7 +31,7 @@ describe('a run', () => {
     const run = new Run('report', 80, leaseOf());
     const { signal } = run;
     expect([run.fence, signal.aborted, run.signal === signal, run.lost]).toEqual([7, false, true, false]);
-    run.lease?.lose('it was taken');
+    run.lease?.loseBecause('it was taken');
     expect([signal.aborted, run.lost]).toEqual([true, true]);
     expect(() => run.assertHeld()).toThrow(LostError);
   });

@@ -239,14 +239,14 @@ describe('each script of a job, in a state and at a time of which all is known,'
         ...(outcome === 'redis-error' ? {} : { history: `${outcome} ${NOW - 1} ${NOW} 11 7 node | ${RETENTION_MS}` }),
       };
       const call = () => complete({ outcome, atLeastMs });
-      expect(await states.after(call())).toEqual([true, keys]);
-      expect(await states.after(call())).toEqual([true, keys]);
+      expect(await states.after(call())).toEqual(['released', keys]);
+      expect(await states.after(call())).toEqual(['released', keys]);
     },
   );
 
   it('complete: never keeps a lock till a time below 0', async () => {
     put({ owner: 'me', since: -5 });
-    expect(await complete()).toBe(true);
+    expect(await complete()).toBe('released');
     expect(states.put('HGET', 'state', 'till')).toBe('0');
   });
 
@@ -257,8 +257,8 @@ describe('each script of a job, in a state and at a time of which all is known,'
   ])('complete: only notes a run %s', async (_, state, owner) => {
     put(state);
     const kept = `${textOf({ ...other, ...state })} | 9000`;
-    expect(await states.after(complete({ owner, outcome: 'redis-error' }))).toEqual([false, { state: kept }]);
-    for (const node of ['a', 'b', 'c', 'd']) expect(await complete({ owner, node })).toBe(false);
+    expect(await states.after(complete({ owner, outcome: 'redis-error' }))).toEqual(['lost', { state: kept }]);
+    for (const node of ['a', 'b', 'c', 'd']) expect(await complete({ owner, node })).toBe('lost');
     const lines = ['d', 'c', 'b'].map((node) => `lost ${NOW - 1} ${NOW} 11 7 ${node}`);
     expect(states.keys()).toEqual({ state: kept, history: `${lines.join(', ')} | ${RETENTION_MS}` });
   });

@@ -61,7 +61,7 @@ describe('a tick', () => {
     });
     expect(release?.args).toMatchObject({ slot: 80, fence: 7 });
     expect(await stateOf(running)).toBe('pending');
-    await answer(true);
+    await answer('released');
     expect(await running).toEqual({ ran: true, outcome: 'ran', value: 'done' });
     expect(recorded).toEqual([[tickOf('ran'), true]]);
     expect([ticks.current(), ticks.inside(jobOf())]).toEqual([undefined, false]);
@@ -87,7 +87,7 @@ describe('a tick', () => {
     });
     await answer(granted);
     expect([registry.last.args.outcome, await stateOf(running)]).toEqual(['failed', 'pending']);
-    await answer(true);
+    await answer('released');
     expect(await stateOf(running)).toBe(error);
     expect(recorded).toEqual([[tickOf('failed', { error }), true]]);
   });
@@ -101,7 +101,7 @@ describe('a tick', () => {
     work.resolve('late');
     await turn();
     expect(registry.last.args.outcome).toBe('lost');
-    await answer(true);
+    await answer('released');
     expect(await running).toEqual({ ran: true, outcome: 'lost', value: 'late' });
     expect(recorded).toEqual([[tickOf('lost'), true]]);
   });
@@ -110,9 +110,18 @@ describe('a tick', () => {
     const { run, answer, recorded } = open();
     const running = run(() => 1);
     await answer(granted);
-    await answer(false);
+    await answer('lost');
     expect(await running).toEqual({ ran: true, outcome: 'lost', value: 1 });
     expect(recorded).toEqual([[tickOf('lost'), true]]);
+  });
+
+  it('has an outcome that may not be saved if another run has claimed when its release is sent again', async () => {
+    const { run, answer, recorded } = open();
+    const running = run(() => 1);
+    await answer(granted);
+    await answer('unknown');
+    expect(await running).toEqual({ ran: true, outcome: 'ran', value: 1 });
+    expect(recorded).toEqual([[tickOf('ran'), false]]);
   });
 
   it('has an outcome that may not be saved if the release fails', async () => {
@@ -132,7 +141,7 @@ describe('a tick', () => {
     time.now += 3_000;
     await answer(granted);
     expect([work.mock.calls.length, registry.last.args.outcome]).toEqual([0, 'lost']);
-    await answer(true);
+    await answer('released');
     expect(await running).toEqual({ ran: false, outcome: 'lost' });
     expect(recorded).toEqual([[tickOf('lost'), true]]);
   });
@@ -173,7 +182,7 @@ describe('a tick', () => {
       inside = later.promise.then(() => ticks.inside(jobOf()));
     });
     await answer(granted);
-    await answer(true);
+    await answer('released');
     await running;
     later.resolve();
     expect(await inside).toBe(false);
@@ -207,7 +216,7 @@ describe('the close', () => {
     await time.pass(1);
     expect(registry.last).toMatchObject({ script: 'scheduled-lock.complete', args: { outcome: 'lost' } });
     expect(await stateOf(closing)).toBe('pending');
-    await answer(true);
+    await answer('released');
     expect(await stateOf(closing)).toBeUndefined();
     work.resolve();
     expect(await running).toMatchObject({ outcome: 'lost' });
@@ -220,7 +229,7 @@ describe('the close', () => {
     await answer(granted);
     const closing = ticks.close();
     work.resolve();
-    await answer(true);
+    await answer('released');
     expect(await stateOf(closing)).toBeUndefined();
   });
 

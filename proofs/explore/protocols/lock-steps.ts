@@ -1,6 +1,6 @@
 import { KeySpace } from 'luanest/script-registry';
-import { leave, LockCalls, type AcquireReply, type Ticket } from '../../../libs/lock/src/acquisition/lock-calls';
-import { TURN_MS } from '../../../libs/lock/src/acquisition/wait-queue';
+import { leave, LockCalls, type AcquireReply } from '../../../libs/lock/src/locks/acquirer';
+import { TURN_MS, type Ticket } from '../../../libs/lock/src/locks/wait-queue';
 import { forceUnlock } from '../../../libs/lock/src/lock.scripts';
 import type { Actors, Budgets, Move, ScriptCall, Step } from '../engine/protocol';
 import { callOf, type World } from '../engine/world';

@@ -144,8 +144,8 @@ export function stepsOf(state: JobState, settings: Settings, world: World): Step
       actor,
       name: outcome === 'ran' ? 'complete' : 'end as lost',
       call: completing(actor, node, outcome),
-      done: (next, released: boolean) => {
-        if (released && outcome !== 'lost' && node.mode !== 'free') next.slots[node.slot] = 'done';
+      done: (next, released: 'released' | 'lost' | 'unknown') => {
+        if (released === 'released' && outcome !== 'lost' && node.mode !== 'free') next.slots[node.slot] = 'done';
         idle(next);
       },
       lost: idle,

@@ -3,7 +3,7 @@ import { LockBusyError, LockService, type Lock } from 'luanest/lock';
 import { resolveOptions } from '../../../libs/lock/src/lock.options';
 import { lockScripts } from '../../../libs/lock/src/lock.scripts';
 import { ANYBODY, LockModel, type LockInput, type LockOperation, type LockOutput } from '../models/lock';
-import type { Session, Step } from '../record/client';
+import { UnknownResult, type Session, type Step } from '../record/client';
 import type { Recorded } from '../record/journal';
 import { choose, type Random } from '../record/random';
 import {
@@ -76,7 +76,11 @@ class LockSession implements Session {
     this.held = undefined;
     return {
       input: { op: 'release', of } satisfies LockInput,
-      call: async (): Promise<LockOutput> => ({ says: await lock.release() }),
+      call: async (): Promise<LockOutput> => {
+        const says = await lock.release();
+        if (says === 'unknown') throw new UnknownResult();
+        return { says };
+      },
     };
   }
 

@@ -1,4 +1,4 @@
-import { Lease } from '../../../lock/src/internal';
+import { LockLease, type LeasePort, type LockLeases } from '../../../lock/src/internal';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { Job } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
@@ -17,19 +17,18 @@ export function runLease(
   { options, state, history }: Job,
   { owner, slot, fence, sentAt }: Claim,
   ending: () => Ending,
-): Lease {
+  leases: LockLeases,
+): LockLease {
   const { retentionMs, historySize: keep, node } = module;
   const { name, leaseMs, lockAtLeastForMs: atLeastMs, renew } = options;
-  return new Lease(
-    { name, fence, leaseMs, sentAt, renew },
-    {
-      renew: (nextMs, deadlineMs) =>
-        registry.run(renewRun, { keys: { state }, args: { owner, leaseMs: nextMs, retentionMs } }, { deadlineMs }),
-      release: () =>
-        registry.run(completeRun, {
-          keys: { state, history },
-          args: { owner, node, ...ending(), atLeastMs, retentionMs, keep, slot, fence },
-        }),
-    },
-  );
+  const port: LeasePort = {
+    renew: (nextMs, deadlineMs) =>
+      registry.run(renewRun, { keys: { state }, args: { owner, leaseMs: nextMs, retentionMs } }, { deadlineMs }),
+    release: () =>
+      registry.run(completeRun, {
+        keys: { state, history },
+        args: { owner, node, ...ending(), atLeastMs, retentionMs, keep, slot, fence },
+      }),
+  };
+  return new LockLease(name, fence, sentAt, leaseMs, renew, port, leases);
 }

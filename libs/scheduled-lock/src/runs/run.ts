@@ -1,5 +1,5 @@
 import { unlimitedListeners, LostError } from '../../../internal/src';
-import type { Lease } from '../../../lock/src/internal';
+import type { LockLease } from '../../../lock/src/internal';
 import type { ScheduledRun } from '../scheduled-lock.types';
 
 /** A run, as `current()` returns it. A run without a lease is not locked, because its claim failed and `onRedisError` is `run`. */
@@ -10,7 +10,7 @@ export class Run implements ScheduledRun {
   constructor(
     readonly name: string,
     readonly slot: number,
-    readonly lease?: Lease,
+    readonly lease?: LockLease,
   ) {}
 
   get fence(): number {

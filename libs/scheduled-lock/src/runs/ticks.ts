@@ -8,6 +8,7 @@ import { Claims, type Claim, type ClaimResult, type Mode } from './claims';
 import type { OutcomeLog } from './outcome-log';
 import { Run } from './run';
 import { runLease, type Ending } from './run-lease';
+import { LockLeases } from '../../../lock/src/internal';
 
 /**
  * Result of a tick: its outcome, and the return value of the method if it ran. `nothing`: a catch-up found no slot to run, or its claim
@@ -23,6 +24,7 @@ export class Ticks {
   private readonly runs = new Set<Run>();
   private readonly closing = new AbortController();
   private readonly claims: Claims;
+  private readonly leases = new LockLeases();
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -81,7 +83,7 @@ export class Ticks {
       outcome: lost ? 'lost' : failure ? 'failed' : 'ran',
       durationMs: Math.round(measuredMs() - startedAt),
     });
-    const lease = runLease(this.registry, this.options, job, claim, ending);
+    const lease = runLease(this.registry, this.options, job, claim, ending, this.leases);
     const run = new Run(job.options.name, claim.slot, lease);
     // True until the run has ended, so that a release by the shutdown before that records the run as lost.
     let lost = true;

@@ -1,0 +1,258 @@
+import { Logger } from '@nestjs/common';
+import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
+import {
+  Checks,
+  Lease,
+  LeaseBook,
+  LostError,
+  oneLine,
+  shown,
+  time,
+  unlimitedListeners,
+  type LossCause,
+} from '../../../internal/src';
+import { events } from '../lock.events';
+import type { Lock } from '../lock.types';
+
+/** Result of a release. `unknown`: its reply was lost, and when it was sent again, another owner had the lock. */
+export type Released = 'released' | 'lost' | 'unknown';
+
+export interface LeasePort {
+  /** Restarts the lease in Redis. Returns false if the lease is lost. Returns or throws within `deadlineMs`. */
+  renew(leaseMs: number, deadlineMs: number): Promise<boolean>;
+  /** Ends the lease in Redis. */
+  release(): Promise<Released>;
+}
+
+const checks = new Checks('Lock.extend');
+
+const ENDED = 'the lease ended';
+const GONE = 'Redis had no lease of this holder at a renewal';
+/** Number of lost locks that are logged within `LOG_MS`. */
+const LOGGED = 20;
+const LOG_MS = 10_000;
+
+/** Lease of one name: of a lock, or of a scheduled job. */
+export class LockLease extends Lease {
+  /** True once a caller has the lock. Of several names, those that are acquired wait for the rest. */
+  handedOut = false;
+  /** Reason of the last error that was made. */
+  private lossReason = '';
+  private lost = false;
+  private releasing: Promise<Released> | undefined;
+
+  /**
+   * Adds itself to `leases`.
+   *
+   * @param name name of the lock or the scheduled job, for messages and events
+   * @param sentAt `time.monotonicMs()` just before the acquisition was sent
+   * @param renews true to renew the lease until its release or end
+   */
+  constructor(
+    readonly name: string,
+    readonly fence: number,
+    sentAt: number,
+    leaseMs: number,
+    renews: boolean,
+    readonly port: LeasePort,
+    private readonly leases: LockLeases,
+  ) {
+    super(sentAt, leaseMs, renews);
+    leases.add(this);
+  }
+
+  override lossOf(cause: LossCause): LostError {
+    if (cause === 'settled') return new LostError(`Lock ${this.name} is no longer held: its release has begun.`);
+    return this.because(cause === 'redis' ? GONE : ENDED);
+  }
+
+  /** Restarts the lease in Redis now, as `extend` of LeaseBook. */
+  extend(leaseMs?: number): Promise<void> {
+    return this.leases.extend(this, leaseMs);
+  }
+
+  /** Ends the lease in this process and fires the signal. Does not call Redis. @param reason clause, such as `the lease ended` */
+  loseBecause(reason: string): void {
+    this.lose(this.because(reason));
+  }
+
+  /** Fires the signal. Does not stop the renewal, because the work under the lease may need a moment to end. */
+  revoke(reason: string): void {
+    this.abort(this.because(reason));
+  }
+
+  override lose(error: LostError): void {
+    if (this.over || this.settling) return;
+    super.lose(error);
+    this.leases.remove(this);
+    this.leases.logLoss(this.name, this.lossReason);
+  }
+
+  /**
+   * Stops the renewal, waits for a renewal in flight, and ends the lease in Redis. Further calls return the first result.
+   *
+   * @throws the errors of ScriptRegistry.run() if Redis fails; the lease then ends at the latest after `leaseMs`
+   */
+  release(): Promise<Released> {
+    this.releasing ??= this.end();
+    return this.releasing;
+  }
+
+  protected override aborted(): void {
+    this.lost = true;
+    const reason = this.lossReason;
+    events.lockLost.publish(() => ({ ...this.summary, reason }));
+  }
+
+  private get summary(): { readonly name: string; readonly fence: number; readonly heldMs: number } {
+    return { name: this.name, fence: this.fence, heldMs: time.monotonicMs() - this.sentAt };
+  }
+
+  private because(reason: string): LostError {
+    this.lossReason = reason;
+    return new LostError(`Lock ${this.name} (fence ${this.fence}) may no longer be used: ${reason}.`);
+  }
+
+  private end(): Promise<Released> {
+    this.check();
+    const renewal = this.settle();
+    return renewal === undefined ? this.giveUp() : renewal.catch(() => undefined).then(() => this.giveUp());
+  }
+
+  // The lease stays in the book until Redis has replied or the call has failed, so that shutdown waits for that.
+  private giveUp(): Promise<Released> {
+    return this.port.release().then(
+      (released) => {
+        this.leases.remove(this);
+        return this.lost ? 'lost' : this.report(released);
+      },
+      (error: unknown) => {
+        this.leases.remove(this);
+        throw error;
+      },
+    );
+  }
+
+  private report(released: Released): Released {
+    if (released !== 'lost') {
+      events.lockReleased.publish(() => this.summary);
+      return released;
+    }
+    const reason = 'Redis had no lease of this holder at the release';
+    events.lockLost.publish(() => ({ ...this.summary, reason }));
+    this.leases.logLoss(this.name, reason);
+    return released;
+  }
+}
+
+/** The leases of one service: also revoked ones, and those whose release is in flight. */
+export class LockLeases extends LeaseBook<LockLease> {
+  private readonly logger = new Logger('LockService');
+  private logSince = -Infinity;
+  private logged = 0;
+
+  constructor() {
+    super({
+      renew: async (batch, deadlineMs) => {
+        const { port, leaseMs } = batch[0] as LockLease;
+        return (await port.renew(leaseMs, deadlineMs)) ? [] : batch;
+      },
+      renewalFailed: ([lease], error) => {
+        events.callFailed.publish(() => ({ name: (lease as LockLease).name, during: 'renew', error }));
+      },
+    });
+  }
+
+  /** Logs that a lock is lost: nobody may look at its signal. After 20 lines in 10 s, the others are only events. */
+  logLoss(name: string, reason: string): void {
+    const now = time.monotonicMs();
+    if (now - this.logSince >= LOG_MS) {
+      this.logSince = now;
+      this.logged = 0;
+    }
+    this.logged += 1;
+    if (this.logged > LOGGED) return;
+    const last = this.logged === LOGGED ? ' Further lost locks are not logged for some seconds.' : '';
+    this.logger.warn(oneLine(`Lock ${name} was lost before its release: ${reason}.${last}`));
+  }
+}
+
+/** Lock of one or several names, with one lease for each name. */
+export class HeldLock implements Lock {
+  private combined: AbortSignal | undefined;
+
+  /** @param leases in the order of their names, at least one */
+  constructor(private readonly leases: readonly [LockLease, ...LockLease[]]) {
+    for (const lease of leases) lease.handedOut = true;
+  }
+
+  get names(): readonly string[] {
+    return this.leases.map(({ name }) => name);
+  }
+
+  get fence(): number {
+    return Math.max(...this.leases.map(({ fence }) => fence));
+  }
+
+  get signal(): AbortSignal {
+    if (this.leases.length === 1) return this.leases[0].signal;
+    this.combined ??= unlimitedListeners(AbortSignal.any(this.leases.map(({ signal }) => signal)));
+    return this.combined;
+  }
+
+  get held(): boolean {
+    return this.leases.every(({ held }) => held);
+  }
+
+  fenceOf(name: string): number {
+    const lease = this.leases.find((one) => one.name === name);
+    if (!lease) throw new LostError(`The lock of ${this.names.join(', ')} does not include the name ${shown(name)}.`);
+    return lease.fence;
+  }
+
+  assertHeld(): void {
+    for (const lease of this.leases) lease.assertHeld();
+  }
+
+  async extend(leaseMs?: number): Promise<void> {
+    if (leaseMs !== undefined) checks.integer('leaseMs', leaseMs, 10);
+    await Promise.all(this.leases.map((lease) => lease.extend(leaseMs)));
+  }
+
+  release(): Promise<Released> {
+    return this.leases.length === 1 ? this.leases[0].release() : this.releaseAll();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if ((await releaseAndReport(this)) === 'lost') throw lostDuringWork(this);
+  }
+
+  private async releaseAll(): Promise<Released> {
+    const outcomes = await Promise.allSettled(this.leases.map((lease) => lease.release()));
+    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (failed) throw failed.reason;
+    const all = outcomes.map((outcome) => (outcome as PromiseFulfilledResult<Released>).value);
+    return all.find((one) => one === 'lost') ?? all.find((one) => one === 'unknown') ?? 'released';
+  }
+}
+
+/**
+ * Releases a lock. If this fails, publishes the error instead of throwing it. Returns `unknown` if the script may not have run,
+ * so the lock may still be held, or if its reply was lost; `lost` if the lock was lost before, or the script failed, for example
+ * because another program overwrote the key.
+ */
+export async function releaseAndReport(lock: Lock): Promise<Released> {
+  try {
+    return await lock.release();
+  } catch (error) {
+    events.callFailed.publish(() => ({ name: lock.names.join(', '), during: 'release', error }));
+    const hadNoEffect = error instanceof NotSentError || error instanceof ScriptRefusedError;
+    return hadNoEffect || error instanceof UnknownOutcomeError ? 'unknown' : 'lost';
+  }
+}
+
+export function lostDuringWork(lock: Lock): LostError {
+  return new LostError(
+    `Lock ${lock.names.join(', ')} was lost before its release, so the work may have continued without it.`,
+  );
+}
