@@ -32,8 +32,13 @@ export function nowMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
+/** Returns the same moment by both clocks. Reads them again if the process stood still in between. */
 export function now(): { readonly at: number; readonly wallMs: number } {
-  return { at: nowMs(), wallMs: Date.now() };
+  for (;;) {
+    const at = nowMs();
+    const wallMs = Date.now();
+    if (nowMs() - at < 1) return { at, wallMs };
+  }
 }
 
 /**

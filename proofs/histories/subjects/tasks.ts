@@ -103,8 +103,10 @@ function getStep(tasks: DelayedTaskService, key: string): Step {
 /** Records what the handlers of a process observe: takes, and the outcomes that Redis has confirmed. */
 class Observer {
   private troubleAt = -Infinity;
-  /** Operations whose outcome is open, by queue, task and attempt. */
-  private readonly open = new Map<string, string[]>();
+  /** Operations whose outcome is open, by the name of their attempt. */
+  private readonly open = new Map<string, string>();
+  /** Names that several attempts have had, so that it is not known which of them an event is about. */
+  private readonly ambiguous = new Set<string>();
 
   constructor(
     private readonly context: BenchContext,
@@ -117,9 +119,9 @@ class Observer {
 
   readonly handle = async ({ plan }: Payload, task: TaskContext): Promise<unknown> => {
     const { journal } = this.context;
-    const at = nowMs();
+    const { at, wallMs: wallNow } = now();
     // Redis' clock is that of this machine.
-    const wallMs = at - Date.now();
+    const wallMs = at - wallNow;
     const [runAtMs, takenAt] = [task.runAtMs, task.runAtMs + task.lateMs + wallMs];
     const input = { op: 'take', plan, attempt: task.attempt, runAtMs, notBefore: runAtMs + wallMs - SLACK_MS } as const;
     // A take that was sent twice may have had its effect the first time.
@@ -133,9 +135,10 @@ class Observer {
       [4, 'fail'],
       [1, 'give up'],
     ]);
-    const name = nameOf(this.queue, task.id, task.attempt);
+    const name = nameOf(this.queue, task.id, task);
     const id = journal.call(task.id, 'worker', { op, of } satisfies TaskInput);
-    this.open.set(name, [...(this.open.get(name) ?? []), id]);
+    if (this.open.has(name)) this.ambiguous.add(name);
+    this.open.set(name, id);
     if (op === 'fail') throw new Error('seeded');
     return op === 'give up' ? deadLetter('seeded') : undefined;
   };
@@ -152,12 +155,13 @@ class Observer {
   }
 
   private readonly settled = (event: unknown): void => {
-    const { queue, id: task, attempt, outcome } = event as DelayedTaskEvents['attemptSettled'];
-    const [id, ...others] = this.open.get(nameOf(queue, task, attempt)) ?? [];
-    if (id === undefined) return;
-    this.open.delete(nameOf(queue, task, attempt));
-    // It is not known which of several attempts this is.
-    if (others.length > 0) return;
+    const settled = event as DelayedTaskEvents['attemptSettled'];
+    const name = nameOf(settled.queue, settled.id, settled);
+    const id = this.open.get(name);
+    // A later event of the same name may be that of an earlier attempt, also after one of them was settled.
+    if (id === undefined || this.ambiguous.has(name)) return;
+    this.open.delete(name);
+    const { outcome } = settled;
     this.context.journal.end(id, { ...now(), closes: 0, how: 'returned', output: { status: outcome } });
   };
 
@@ -166,8 +170,9 @@ class Observer {
   };
 }
 
-function nameOf(queue: string, task: string, attempt: number): string {
-  return `${queue} ${task} ${attempt}`;
+/** Returns a name of an attempt. An id that is used again has attempts of the same number, but seldom as late to the millisecond. */
+function nameOf(queue: string, task: string, { attempt, lateMs }: { attempt: number; lateMs: number }): string {
+  return `${queue} ${task} ${attempt} ${lateMs}`;
 }
 
 function open(context: BenchContext): Bench {
