@@ -112,8 +112,10 @@ class OwnClaim implements Claim {
     this.#full = full;
   }
 
-  async renew(options: { readonly leaseMs?: number } = {}): Promise<RenewAnswer> {
-    return this.#claims.store.renew(this.#located.key, this.token, options.leaseMs ?? this.#full.leaseMs);
+  /** @param options with `deadlineMs` for the renewals of a run */
+  async renew(options: { readonly leaseMs?: number; readonly deadlineMs?: number } = {}): Promise<RenewAnswer> {
+    const { leaseMs = this.#full.leaseMs, deadlineMs } = options;
+    return this.#claims.store.renew(this.#located.key, this.token, leaseMs, deadlineMs);
   }
 
   // An `async` method would cost one promise more per call. An invalid result rejects here, too.

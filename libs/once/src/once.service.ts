@@ -18,8 +18,7 @@ import type {
   RunAnswer,
   RunOptions,
 } from './once.types';
-import { Runner } from './runs/runner';
-import { Runs } from './runs/runs';
+import { Runner, Runs } from './runs/runs';
 
 /**
  * Lets one of many callers do a piece of work, and remembers that the work is done. An id names the work.

@@ -77,13 +77,17 @@ export class OnceStore {
   }
 
   /** Renews the lease of an owner. @throws InvalidInputError before anything is sent */
-  async renew(key: string, token: string, leaseMs: number): Promise<RenewAnswer> {
+  async renew(key: string, token: string, leaseMs: number, deadlineMs?: number): Promise<RenewAnswer> {
     const args = {
       token: checkToken(token),
       leaseMs: checkDuration('leaseMs', leaseMs),
       operation: this.newToken(),
     };
-    const { status, leaseEndsAtMs } = await this.registry.run(renewOnce, { keys: { claim: key }, args });
+    const { status, leaseEndsAtMs } = await this.registry.run(
+      renewOnce,
+      { keys: { claim: key }, args },
+      { deadlineMs },
+    );
     if (status === 'renewed') return { status, leaseEndsAtMs };
     events.leaseLost.publish(() => ({ during: 'renew' }));
     return { status };

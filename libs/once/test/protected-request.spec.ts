@@ -34,7 +34,7 @@ describe('a protected request', () => {
 
   it('sends its response also if the claim throws', () => {
     const one = start();
-    Object.assign(one.request.claim.held.claim, { confirm: () => { throw new Error('no method'); } }); // prettier-ignore
+    Object.assign(one.request.claim.claimed.claim, { confirm: () => { throw new Error('no method'); } }); // prettier-ignore
     one.run(new Subject());
     one.response.end('body');
     expect([one.sent, one.request.claim.open]).toEqual([['body'], false]);

@@ -1,9 +1,11 @@
 import { LostError } from 'luanest/script-registry';
+import { OnceService } from 'luanest/once';
+import { FakeRegistry } from '../../../test/support/fake-registry';
 import { ManualTime, turn } from '../../../test/support/manual-time';
-import { pending, type Pending } from '../../../test/support/replies';
-import { LeaseTimer, type TimedLease } from '../src/runs/lease-timer';
-import { mustStop } from '../src/runs/run';
-import { Runs } from '../src/runs/runs';
+import { pending, stateOf, type Pending } from '../../../test/support/replies';
+import { resolveOptions } from '../src/once.options';
+import { OnceStore } from '../src/once.store';
+import { mustStop, Runs } from '../src/runs/runs';
 
 const time = new ManualTime();
 
@@ -27,14 +29,15 @@ const reasonOf = (signal: AbortSignal): string => (signal.reason as Error).messa
 const lost = (because: string): string => mustStop(because).message;
 
 describe('the lease of a run', () => {
-  it('is renewed each third of its length, and lasts from the moment of the call', async () => {
+  it('is renewed each third of its length, with a deadline that leaves time for another try', async () => {
     const { run, renewals, replies } = begin();
     await time.pass(199);
     expect(renewals).toEqual([]);
     await time.pass(1);
     replies[0]?.resolve({ status: 'renewed' });
     await time.pass(200);
-    expect(renewals).toEqual([[200, { leaseMs: 600 }], [400, { leaseMs: 600 }]]); // prettier-ignore
+    const options = { leaseMs: 600, deadlineMs: 200 };
+    expect(renewals).toEqual([[200, options], [400, options]]); // prettier-ignore
     // The second reply does not come, and the first renewal was sent at 200 ms.
     await time.pass(399);
     expect(run.signal.aborted).toBe(false);
@@ -43,14 +46,18 @@ describe('the lease of a run', () => {
     expect(run.fence).toBe(7);
   });
 
-  it('is not shortened by the reply to an earlier renewal that comes late', async () => {
-    const { run, replies } = begin();
-    await time.pass(400);
-    replies[1]?.resolve({ status: 'renewed' });
-    await turn();
+  it('that was renewed counts from when the renewal was sent, not from its reply', async () => {
+    const { run, replies } = begin({ leaseMs: 900 });
+    const { signal } = run;
+    await time.pass(300);
+    await time.pass(450);
     replies[0]?.resolve({ status: 'renewed' });
-    await time.pass(599);
-    expect(run.signal.aborted).toBe(false);
+    await turn();
+    // Sent at 300 ms, so it ends at 1,200 ms. A further renewal is in flight, without a reply.
+    await time.pass(449);
+    expect(signal.aborted).toBe(false);
+    await time.pass(1);
+    expect(reasonOf(signal)).toBe(lost('its lease was not renewed in time'));
   });
 
   it('is lost if Redis says so', async () => {
@@ -67,9 +74,9 @@ describe('the lease of a run', () => {
     const { run, renewals, replies } = begin();
     await time.pass(200);
     replies[0]?.reject(new Error('down'));
-    await time.pass(200);
+    await time.pass(45);
     replies[1]?.resolve({ status: 'renewed' });
-    await time.pass(250);
+    await time.pass(500);
     expect([renewals.length, run.signal.aborted]).toEqual([3, false]);
   });
 
@@ -156,66 +163,24 @@ describe('the lease of a run', () => {
   });
 });
 
-describe('the timer of many leases', () => {
-  const lease = (next: (now: number) => number = () => Infinity) => {
-    const calls: number[] = [];
-    const one: TimedLease = { index: -1, tick: (now) => (calls.push(now - 1_000), next(now)) };
-    return { one, calls };
-  };
-
-  it('calls each lease at least each sixth of the length, and earlier if a lease asks for it', async () => {
-    const timer = new LeaseTimer(600, () => undefined);
-    const [usual, early] = [lease(), lease((now) => now + 30)];
-    timer.add(usual.one);
-    expect([time.running, time.keepsProcess]).toEqual([[100], false]);
-    await time.pass(100);
-    timer.add(early.one);
-    expect(time.running).toEqual([100]);
-    await time.pass(200);
-    expect([usual.calls, early.calls]).toEqual([
-      [100, 200, 230, 260, 290],
-      [200, 230, 260, 290],
-    ]);
-  });
-
-  it('waits at least a millisecond, whole milliseconds, and no longer than a timer can', async () => {
-    const late = new LeaseTimer(601, () => undefined);
-    late.add(lease((now) => now - 5).one);
-    expect(time.running).toEqual([101]);
-    await time.pass(101);
-    expect(time.running).toEqual([1]);
-    new LeaseTimer(1e12, () => undefined).add(lease().one);
-    expect(time.running).toContain(2 ** 31 - 1);
-  });
-
-  it('removes leases in any order, also twice, and ends without leases', async () => {
-    const emptied = jest.fn();
-    const timer = new LeaseTimer(600, emptied);
-    const [a, b, c] = [lease(), lease(), lease()];
-    for (const { one } of [a, b, c]) timer.add(one);
-    timer.remove(a.one);
-    expect([timer.leases, timer.leases.map(({ index }) => index)]).toEqual([[c.one, b.one], [0, 1]]); // prettier-ignore
-    timer.remove(a.one);
-    expect(timer.leases).toHaveLength(2);
-    timer.remove(b.one);
-    timer.remove(c.one);
-    expect([timer.leases, emptied.mock.calls.length]).toEqual([[], 0]);
-    await time.pass(100);
-    expect([emptied.mock.calls.length, time.running]).toEqual([1, []]);
-    timer.add(a.one);
-    expect(time.running).toEqual([100]);
-  });
-
-  it('calls all leases, although one is removed meanwhile', async () => {
-    const timer = new LeaseTimer(600, () => undefined);
-    const b = lease();
-    const a: ReturnType<typeof lease> = lease(() => {
-      timer.remove(a.one);
-      return Infinity;
-    });
-    timer.add(a.one);
-    timer.add(b.one);
-    await time.pass(100);
-    expect([a.calls, b.calls]).toEqual([[100], [100]]);
+describe('a run whose work fails', () => {
+  it.each([
+    ['at-least-once', 'once.release', 'released'],
+    ['at-most-once', 'once.confirm', { status: 'confirmed' }],
+  ] as const)('%s ends when Redis has replied to its %s, so that the caller can repeat it at once', async (...row) => {
+    const [delivery, script, reply] = row;
+    const registry = new FakeRegistry();
+    const once = new OnceService(new OnceStore(registry.asRegistry), resolveOptions({ delivery }));
+    const error = new Error('the work failed');
+    const ran = once.run('id', {}, () => Promise.reject(error));
+    await turn();
+    registry.last.reply.resolve({ status: 'claimed', text: '12 34' });
+    await turn();
+    expect(registry.scripts).toEqual(['once.claim', script]);
+    await time.pass(10_000);
+    expect(await stateOf(ran)).toBe('pending');
+    registry.last.reply.resolve(reply);
+    await turn();
+    expect(await stateOf(ran)).toBe(error);
   });
 });

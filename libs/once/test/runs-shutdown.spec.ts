@@ -1,6 +1,6 @@
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { stateOf } from '../../../test/support/replies';
-import { mustStop } from '../src/runs/run';
+import { mustStop } from '../src/runs/runs';
 import { Runs } from '../src/runs/runs';
 
 const time = new ManualTime();
@@ -99,21 +99,5 @@ describe('the current run', () => {
       return 5;
     });
     expect([result, seen, runs.current()]).toEqual([5, [undefined, run, run, run], undefined]);
-  });
-});
-
-describe('leases of one length', () => {
-  it('share a timer, which is forgotten with the last of them', async () => {
-    const runs = new Runs({ drainMs: 0, abortGraceMs: 0 });
-    const [a, b] = [runs.begin('a', held(600)), runs.begin('b', held(600))];
-    runs.begin('c', held(1_200));
-    expect(time.running).toEqual([100, 200]);
-    runs.end(a);
-    runs.end(b);
-    expect([a.open, a.index]).toEqual([false, expect.any(Number)]);
-    await time.pass(100);
-    expect(time.running).toEqual([200]);
-    runs.begin('d', held(600));
-    expect(time.running).toEqual([200, 100]);
   });
 });

@@ -2,8 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { CallHandler } from '@nestjs/common';
 import type { Subscriber, Subscription } from 'rxjs';
 import { events, type OnceEvents } from '../once.events';
-import type { HeldClaim, Run } from '../runs/run';
-import type { Runs } from '../runs/runs';
+import type { HeldClaim, Run, Runs } from '../runs/runs';
 import { hasLeft } from './http2-head';
 import type { ResolvedRouteOptions } from './idempotency.options';
 import { isInPieces, rawOf, tapResponse, type HttpResponse, type ResponseWatcher } from './response-recorder';
@@ -119,7 +118,7 @@ export class ProtectedRequest implements ResponseWatcher {
   private settle(failed: boolean, sent: SentResponse | undefined, otherwise: NotStored, then: () => void): void {
     if (this.settled) return then();
     this.settled = true;
-    this.claim.settle();
+    void this.claim.settle();
     const ended = (): void => {
       this.runs.end(this.claim);
       then();
@@ -129,7 +128,7 @@ export class ProtectedRequest implements ResponseWatcher {
       ended();
     };
     try {
-      const { claim } = this.claim.held;
+      const { claim } = this.claim.claimed;
       const kept = !failed || this.route.storeErrors;
       const free = !kept && this.route.delivery === 'at-least-once';
       const settled: Promise<unknown> = free

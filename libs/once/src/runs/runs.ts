@@ -1,8 +1,97 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { drained, reachedWithin, time } from '../../../internal/src';
-import type { OnceRun } from '../once.types';
-import { LeaseTimer } from './lease-timer';
-import { mustStop, Run, UnprotectedRun, type HeldClaim } from './run';
+import {
+  afterEffect,
+  drained,
+  isUnfinished,
+  Lease,
+  LeaseBook,
+  LostError,
+  reachedWithin,
+  time,
+  unlimitedListeners,
+  type LossCause,
+} from '../../../internal/src';
+import type { Claims } from '../once.claims';
+import { OnceResultTooLargeError } from '../once.errors';
+import { events } from '../once.events';
+import type { Located } from '../once.targets';
+import type { Claim, ClaimAnswer, Delivery, OnceRun, RenewAnswer, RunAnswer, RunOptions } from '../once.types';
+
+/** Returns the error that stops a run. @param because completes "The run must stop, because ..." */
+export function mustStop(because: string): LostError {
+  return new LostError(`The run must stop, because ${because}.`);
+}
+
+export interface HeldClaim {
+  readonly claim: Pick<Claim, 'fence' | 'confirm' | 'release'> & {
+    renew(options: { readonly leaseMs: number; readonly deadlineMs: number }): Promise<RenewAnswer>;
+  };
+  /** Result of `time.monotonicMs()` before the claim was sent. The lease ends `leaseMs` after this time, or later. */
+  readonly claimedAt: number;
+  readonly leaseMs: number;
+  /** Time from the claim for which the lease is renewed, ms. If `leaseMs` is longer, the lease ends after `leaseMs`. */
+  readonly maxLeaseMs: number;
+}
+
+/** Run with a claim: renews the lease, watches its end by the monotonic clock, and fires the signal when the lease is lost. */
+export class Run extends Lease implements OnceRun {
+  /** True until the confirmation or the release has ended, or failed. */
+  open = true;
+  readonly fence: number;
+
+  /**
+   * @param id id of the run, as in OnceRun
+   * @param onRenewalDue called before each renewal that is due. If it calls `settle`, the lease is not renewed
+   */
+  constructor(
+    readonly id: string,
+    readonly claimed: HeldClaim,
+    private readonly onRenewalDue?: () => void,
+  ) {
+    const { claimedAt, leaseMs, maxLeaseMs, claim } = claimed;
+    super(claimedAt, leaseMs, true, claimedAt + Math.max(leaseMs, maxLeaseMs));
+    this.fence = claim.fence;
+  }
+
+  override lossOf(cause: LossCause): LostError {
+    if (cause === 'settled') return mustStop('its work has already ended');
+    if (cause === 'latest') return mustStop(`it has run for at least its maxLeaseMs, ${this.claimed.maxLeaseMs} ms`);
+    if (cause === 'time') return mustStop('its lease was not renewed in time');
+    return mustStop('its lease has ended, another owner has the id, or Redis lost the claim');
+  }
+
+  override beforeRenewal(): void {
+    this.onRenewalDue?.();
+  }
+
+  /** Fires the signal, but keeps the lease. If the work ends nevertheless, it is confirmed. May be called twice. */
+  revoke(because: string): void {
+    this.abort(mustStop(because));
+  }
+}
+
+/** Run of a request whose claim failed, while `onRedisError` is 'run'. Another request may do the same work. */
+export class UnprotectedRun implements OnceRun {
+  readonly fence = 0;
+  private own: AbortSignal | undefined;
+
+  /** @param stopping signal that fires when the app shuts down */
+  constructor(
+    readonly id: string,
+    private readonly stopping: AbortSignal,
+  ) {}
+
+  // Each run has its own signal, so that its listeners are freed with the run. The signal is made when it is first read, because
+  // some versions of Node keep a reference to each derived signal on `stopping`.
+  get signal(): AbortSignal {
+    this.own ??= unlimitedListeners(AbortSignal.any([this.stopping]));
+    return this.own;
+  }
+
+  assertHeld(): void {
+    throw mustStop("it has no claim: the claim failed, and onRedisError is 'run'");
+  }
+}
 
 const SHUTDOWN = 'the app is shutting down';
 
@@ -14,7 +103,15 @@ export interface RunsOptions {
 /** All runs of an OnceModule. Returns the current run, renews the leases, and waits for the runs when the app shuts down. */
 export class Runs {
   private readonly context = new AsyncLocalStorage<OnceRun>();
-  private readonly timers = new Map<number, LeaseTimer>();
+  private readonly leases = new LeaseBook<Run>({
+    renew: async (batch, deadlineMs) => {
+      const { claimed, leaseMs } = batch[0] as Run;
+      const { status } = await claimed.claim.renew({ leaseMs, deadlineMs });
+      return status === 'lost' ? batch : [];
+    },
+    // The signal fires at the end of the lease if no renewal succeeds before.
+    renewalFailed: () => undefined,
+  });
   /** Calls of `OnceService.run` that have not returned yet, also before their claim. */
   private readonly calls = new Set<object>();
   private readonly stopping = new AbortController();
@@ -35,15 +132,15 @@ export class Runs {
   begin(id: string, held: HeldClaim, beforeRenewal?: () => void): Run {
     const run = new Run(id, held, beforeRenewal);
     if (this.stopping.signal.aborted) run.revoke(SHUTDOWN);
-    this.timerOf(held.leaseMs).add(run);
+    this.leases.add(run);
     return run;
   }
 
   /** Ends a run whose claim was confirmed or released, or could not be. May be called twice. */
   end(run: Run): void {
-    run.settle();
+    void run.settle();
     run.open = false;
-    this.timers.get(run.held.leaseMs)?.remove(run);
+    this.leases.remove(run);
   }
 
   unprotected(id: string): OnceRun {
@@ -85,7 +182,7 @@ export class Runs {
     const { drainMs, abortGraceMs } = this.options;
     const leftMs = Math.max(0, drainMs - (time.monotonicMs() - (this.closingSince as number)));
     const allDrained = drained();
-    const runs = this.open();
+    const runs = [...this.leases.all];
     const calls = [...this.calls];
     const idle = (): boolean => !calls.some((call) => this.calls.has(call)) && !runs.some((run) => run.open);
     // While this waits, requests still arrive and begin runs. The server waits for these requests later, so the signals of
@@ -99,19 +196,87 @@ export class Runs {
 
   private stop(): void {
     this.stopping.abort(mustStop(SHUTDOWN));
-    for (const run of this.open()) run.revoke(SHUTDOWN);
+    for (const run of this.leases.all) run.revoke(SHUTDOWN);
   }
+}
 
-  private open(): Run[] {
-    return [...this.timers.values()].flatMap(({ leases }) => leases as readonly Run[]);
-  }
+const WORK_MAY_REPEAT = 'A later call with this id may run the work again.';
 
-  private timerOf(leaseMs: number): LeaseTimer {
-    let timer = this.timers.get(leaseMs);
-    if (timer === undefined) {
-      timer = new LeaseTimer(leaseMs, () => this.timers.delete(leaseMs));
-      this.timers.set(leaseMs, timer);
+export interface Work<T> {
+  readonly located: Located;
+  readonly options: RunOptions;
+  readonly body: (run: OnceRun) => T | PromiseLike<T>;
+}
+
+/** Runs work under a claim: claims an id, runs the work, and confirms or releases the id. */
+export class Runner {
+  constructor(
+    private readonly claims: Claims,
+    private readonly runs: Runs,
+  ) {}
+
+  // One async function, because with AsyncLocalStorage each promise costs more.
+  /** Runs work, unless its id is done or in progress. @throws the errors of `OnceService.run` */
+  async run<T>(work: Work<T>): Promise<RunAnswer<Awaited<T>>> {
+    const { located, options, body } = work;
+    let run: Run | undefined;
+    this.runs.enter(work);
+    try {
+      const full = this.claims.fill(options);
+      const { leaseMs, maxLeaseMs } = full;
+      const claimedAt = time.monotonicMs();
+      const claim = (await this.claims.take(located, full, options.token === undefined)) as ClaimAnswer;
+      if (claim.status === 'in-progress') return claim;
+      if (claim.status === 'done') {
+        return { status: 'duplicate', result: claim.result as Awaited<T>, confirmed: claim.confirmed };
+      }
+      run = this.runs.begin(located.id, { claim, claimedAt, leaseMs, maxLeaseMs });
+      let result: Awaited<T>;
+      try {
+        result = await this.runs.within<Awaited<T>>(run, body as (run: OnceRun) => PromiseLike<Awaited<T>>);
+      } catch (error) {
+        void run.settle();
+        await this.settleUnfinished(claim, full.delivery);
+        throw error;
+      }
+      void run.settle();
+      if (isUnfinished(result)) {
+        await this.settleUnfinished(claim, full.delivery);
+        return { status: 'ran', result, confirmed: false };
+      }
+      const text = this.encodeOrNothing(result);
+      try {
+        const { status } = await this.claims.store.confirm(located.key, full.token, text, full);
+        return { status: 'ran', result, confirmed: status === 'confirmed' };
+      } catch (error) {
+        throw afterEffect(error, 'The work of OnceService.run has run, but its id was not confirmed', WORK_MAY_REPEAT);
+      }
+    } finally {
+      if (run !== undefined) this.runs.end(run);
+      this.runs.leave(work);
     }
-    return timer;
+  }
+
+  /**
+   * Ends the claim of work that is not finished. If Redis fails, only publishes an event: the caller gets the work's own
+   * outcome.
+   */
+  private async settleUnfinished(claim: Claim, delivery: Delivery): Promise<void> {
+    try {
+      await (delivery === 'at-most-once' ? claim.confirm() : claim.release());
+    } catch (error) {
+      events.settlementFailed.publish(() => ({ error }));
+    }
+  }
+
+  /** Encodes a result. Returns '' if the result cannot be stored: the work is done, so its id must be confirmed anyway. */
+  private encodeOrNothing(result: unknown): string {
+    try {
+      return this.claims.encode(result);
+    } catch (error) {
+      const reason = error instanceof OnceResultTooLargeError ? 'too-large' : 'not-json';
+      events.resultDropped.publish(() => ({ reason }));
+      return '';
+    }
   }
 }
