@@ -21,8 +21,8 @@ const doors = '^libs/([^/]+/src|rate-limit/src/throttler-storage|testing/src/ser
 const withoutNest = '^libs/internal/src/without-nest\\.ts$';
 // The lease of lock, which scheduled-lock uses too. Users do not see it.
 const leaseForScheduledLock = '^libs/lock/src/internal\\.ts$';
-// The connections of script-registry, which testing replaces. Users do not see them.
-const connectionsForTesting = '^libs/script-registry/src/internal\\.ts$';
+// The connections of script-registry, which testing replaces, and what guards and interceptors inject. Users do not see them.
+const partsForTesting = '^libs/(script-registry|rate-limit|once)/src/internal\\.ts$';
 
 // Rooms of the app, the lowest first. Files next to the rooms (main, app.module, ...) put the app together.
 const rooms = ['platform', 'visitors', 'ledger', 'monitoring', 'simulation'];
@@ -115,7 +115,7 @@ module.exports = {
       from: { path: '^libs/([^/]+)/', pathNot: '/test/' },
       to: {
         path: '^libs/[^/]+/src/',
-        pathNot: ['^libs/$1/', doors, withoutNest, leaseForScheduledLock, connectionsForTesting],
+        pathNot: ['^libs/$1/', doors, withoutNest, leaseForScheduledLock, partsForTesting],
       },
     },
     {
@@ -125,15 +125,15 @@ module.exports = {
       to: { path: leaseForScheduledLock },
     },
     {
-      name: 'connections-only-for-testing',
+      name: 'parts-only-for-testing',
       severity: 'error',
       from: { path: '.', pathNot: '^libs/(script-registry|testing)/' },
-      to: { path: connectionsForTesting },
+      to: { path: partsForTesting },
     },
     {
       name: 'testing-loads-other-libs-when-used',
       severity: 'error',
-      from: { path: '^libs/testing/src/', pathNot: '^libs/testing/src/harness/app-services\\.ts$' },
+      from: { path: '^libs/testing/src/', pathNot: '^libs/testing/src/harness/(app-services|unit-tests)\\.ts$' },
       to: { path: `${floor2}|${floor3}`, dependencyTypesNot: ['type-only'] },
     },
     {

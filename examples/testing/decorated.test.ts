@@ -1,19 +1,20 @@
 import { Test } from '@nestjs/testing';
+import { LockService } from 'luanest/lock';
 import { OnceService, type OnceRun } from 'luanest/once';
 import { RateLimitGuard, RateLimitService } from 'luanest/rate-limit';
 import { ScheduledLockService } from 'luanest/scheduled-lock';
 import { StreamConsumerService } from 'luanest/stream-consumer';
-import 'luanest/testing';
-import { CatsController, Jobs, Mails, Pusher } from './decorated';
+import { allowAll, noLock, noOnce, undecorated } from 'luanest/testing';
+import { CatsController, Jobs, Mails, Orders, Pusher } from './decorated';
 
 describe('a job with @ScheduledLock', () => {
-  test('runs as it is on an object that the test makes', () => {
-    expect(new Jobs().build()).toBe('built');
+  test('runs as it is on an undecorated object', () => {
+    expect(undecorated(new Jobs()).build()).toBe('built');
   });
 
-  test('runs as it is in a module with the class alone', async () => {
-    const module = await Test.createTestingModule({ providers: [Jobs] }).compile();
-    expect(module.get(Jobs).build()).toBe('built');
+  test('runs with noLock', async () => {
+    const module = await Test.createTestingModule({ providers: [Jobs, ...noLock()] }).compile();
+    expect(await module.get(Jobs).build()).toBe('built');
   });
 
   test('runs, and returns, what a mock of ScheduledLockService decides', async () => {
@@ -33,18 +34,22 @@ describe('a job with @ScheduledLock', () => {
   });
 });
 
-test('useMocker with empty mocks lets each method run as it is', async () => {
-  const module = await Test.createTestingModule({ providers: [Jobs, Pusher], controllers: [CatsController] })
-    .useMocker(() => ({}))
-    .compile();
-  expect(module.get(Jobs).build()).toBe('built');
-  expect(await module.get(Pusher).on({ id: '1' })).toBe('pushed 1');
-  expect(module.get(CatsController).list()).toEqual(['Tom']);
+test('LockService of noLock gives each lock at once', async () => {
+  const module = await Test.createTestingModule({ providers: noLock() }).compile();
+  const locks = module.get(LockService);
+  await expect(locks.withLock(['b', 'a'], {}, ({ names, held }) => [names, held])).resolves.toEqual([['a', 'b'], true]);
+  await expect((await locks.acquire('a')).release()).resolves.toBe('released');
 });
 
 describe('a handler with @Once', () => {
-  test('runs as it is on an object that the test makes', async () => {
-    expect(await new Pusher().on({ id: '1' })).toBe('pushed 1');
+  test('runs as it is on an undecorated object', () => {
+    expect(undecorated(new Pusher()).on({ id: '1' })).toBe('pushed 1');
+  });
+
+  test('runs each time with noOnce', async () => {
+    const module = await Test.createTestingModule({ providers: [Pusher, ...noOnce()] }).compile();
+    const pusher = module.get(Pusher);
+    expect([await pusher.on({ id: '1' }), await pusher.on({ id: '1' })]).toEqual(['pushed 1', 'pushed 1']);
   });
 
   test('runs, and returns, what a mock of OnceService decides', async () => {
@@ -75,9 +80,8 @@ test('a handler with @StreamConsumer is a plain method, and an empty mock of Str
 });
 
 describe('a controller with RateLimitGuard', () => {
-  test('is defined in the test that the Nest CLI writes', async () => {
-    const module = await Test.createTestingModule({ controllers: [CatsController] }).compile();
-    expect(module.get(CatsController)).toBeDefined();
+  test('is a plain object', () => {
+    expect(new CatsController().list()).toEqual(['Tom']);
   });
 
   test('has another guard after overrideGuard', async () => {
@@ -88,22 +92,21 @@ describe('a controller with RateLimitGuard', () => {
     expect(module.get(CatsController).list()).toEqual(['Tom']);
   });
 
-  test('serves and refuses as a mock of RateLimitService decides', async () => {
-    const consume = jest.fn();
+  test('serves all requests with allowAll, and with noOnce each of an idempotent route', async () => {
     const module = await Test.createTestingModule({
-      controllers: [CatsController],
-      providers: [{ provide: RateLimitService, useValue: { consume } }],
+      controllers: [CatsController, Orders],
+      providers: [...allowAll(), ...noOnce()],
     }).compile();
+    const { allowed } = await module.get(RateLimitService).consume('all', 'ann');
+    expect(allowed).toBe(true);
     const app = module.createNestApplication();
     await app.listen(0, '127.0.0.1');
     try {
-      const url = `${await app.getUrl()}/cats`;
-      consume.mockResolvedValueOnce({ allowed: true });
-      expect((await fetch(url)).status).toBe(200);
-      consume.mockResolvedValueOnce({ allowed: false, retryAfterMs: 2_000 });
-      const refused = await fetch(url);
-      expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '2']);
-      expect(consume.mock.calls[0]).toMatchObject([[{ rule: { limit: 5 }, subject: '127.0.0.1', limit: 5, cost: 1 }]]);
+      const url = await app.getUrl();
+      for (let n = 0; n < 6; n++) expect((await fetch(`${url}/cats`)).status).toBe(200);
+      const order = { method: 'POST', headers: { 'idempotency-key': 'k' } };
+      const texts = [await fetch(`${url}/orders`, order), await fetch(`${url}/orders`, order)].map((one) => one.text());
+      expect(await Promise.all(texts)).toEqual(['order 1', 'order 2']);
     } finally {
       await app.close();
     }

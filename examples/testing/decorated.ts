@@ -1,6 +1,6 @@
-import { Controller, Get, Injectable, UseGuards } from '@nestjs/common';
+import { Controller, Get, Injectable, Post, UseGuards } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { Once } from 'luanest/once';
+import { Idempotent, Once } from 'luanest/once';
 import { RateLimit, RateLimitGuard } from 'luanest/rate-limit';
 import { ScheduledLock } from 'luanest/scheduled-lock';
 import { StreamConsumer, type StreamMessage } from 'luanest/stream-consumer';
@@ -44,5 +44,16 @@ export class CatsController {
   @RateLimit({ limit: 5, windowMs: 60_000 })
   list(): string[] {
     return ['Tom'];
+  }
+}
+
+@Controller('orders')
+export class Orders {
+  private placed = 0;
+
+  @Post()
+  @Idempotent()
+  place(): string {
+    return `order ${++this.placed}`;
   }
 }

@@ -32,17 +32,8 @@ export { evenTags, slotOf, spread } from './hash';
 export { INSPECT } from './inspect';
 export { sendJsonAs } from './json-type';
 export { Lease, LeaseBook, type LeaseOwner, type LossCause } from './lease-book';
+export { isUndecorated, MethodService, undecorated } from './method-service';
 export { isUnfinished, UNFINISHED } from './outcome-marker';
-export {
-  allowPlainMethods,
-  giveService,
-  InjectService,
-  missingService,
-  neededServices,
-  serviceOf,
-  type MissingService,
-  type NeededService,
-} from './plain-methods';
 export { classNameOf, messageOf, oneLine, shown, thrownKind, thrownText } from './printable';
 export { Retries } from './retries';
 export { rpcException } from './rpc-exception';

@@ -1,13 +1,11 @@
 import { isObservable, lastValueFrom } from 'rxjs';
 import {
   Checks,
-  InjectService,
+  InvalidInputError,
+  isUndecorated,
   type KnownOptions,
   methodDecorator,
-  missingService,
-  serviceOf,
-  InvalidInputError,
-  SetupError,
+  MethodService,
 } from '../../internal/src';
 import { OnceInProgressError } from './once.errors';
 import { OnceService } from './once.service';
@@ -49,7 +47,9 @@ type OnceDecorator = <M extends Method>(
 ) => void;
 
 const ONCE = 'luanest:once';
-const MISSING = { service: 'OnceService', method: 'run', module: 'OnceModule' };
+
+/** OnceService of decorated objects. */
+export const onceService = new MethodService(OnceService, 'OnceModule');
 
 /**
  * Runs a method once for each message, no matter how many workers receive the message; after a crash, as `delivery` says. The
@@ -62,8 +62,8 @@ const MISSING = { service: 'OnceService', method: 'run', module: 'OnceModule' };
  * @throws InvalidOptionError when the class is loaded: for an unknown option, an invalid value, or if the member is not an
  * instance method
  * @throws InvalidInputError when the method is called: for an invalid result of `id`; OnceInProgressError while another
- * call handles the message, unless `onInProgress` is `skip`; SetupError on an object that no app made, unless the process has
- * imported `luanest/testing`, with which such a method runs as it is; the errors of `OnceService.run`
+ * call handles the message, unless `onInProgress` is `skip`; SetupError on an object that no app made, unless it is one of
+ * `undecorated()` of `luanest/testing`; the errors of `OnceService.run`
  */
 export function Once(options: OnceHandlerOptions) {
   return methodDecorator('@Once', ({ where, checks, target, method, descriptor }) => {
@@ -72,24 +72,19 @@ export function Once(options: OnceHandlerOptions) {
     checks.id('scope', scope, 256);
     resolveTerms(options, DEFAULT_TERMS, checks);
     const input = new Checks(checks.where, (message) => new InvalidInputError(message));
-    // If the module is missing, Nest refuses to create the class, and its error shows the text of this symbol.
-    const host = Symbol(`@Once on ${where} needs OnceModule.forRoot()`);
-    InjectService(OnceService)(target, host);
+    const serviceOf = onceService.injectInto(target, checks.where);
     Reflect.defineMetadata(ONCE, true, target);
     const wrapper = function (this: object, ...args: never[]): unknown {
-      const service = serviceOf(this, host, OnceService);
-      if (service?.run) return handled(this, service as OnceService, args);
-      const problem = missingService({ ...MISSING, where: checks.where });
-      return problem === undefined ? original.apply(this, args) : Promise.reject(new SetupError(problem));
+      return isUndecorated(this) ? original.apply(this, args) : handled(this, args);
     };
-    const handled = async (instance: object, service: OnceService, args: never[]): Promise<unknown> => {
+    const handled = async (instance: object, args: never[]): Promise<unknown> => {
+      const service = serviceOf(instance);
       const message = { scope, id: idOf(input, options, args) };
-      const answer: RunAnswer<unknown> | undefined = await service.run(message, termsOf(options), () => {
+      const answer = await service.run(message, termsOf(options), () => {
         const returned: unknown = original.apply(instance, args);
         return isObservable(returned) ? lastValueFrom(returned, { defaultValue: undefined }) : returned;
       });
-      // A mock may return nothing.
-      return answer && resultOf(answer, options);
+      return resultOf(answer, options);
     };
     copyIdentity(original, wrapper);
     // The method is replaced when the class is loaded: at boot it would be too late. See DECISIONS.md: once-wraps-at-class-load

@@ -1,9 +1,9 @@
 import type { OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { exploreMethods, giveService } from '../../internal/src';
+import { exploreMethods } from '../../internal/src';
 import { refuseUnlessRoute } from './idempotency/idempotency.metadata';
-import { hasOnce } from './once.decorator';
-import { OnceService } from './once.service';
+import { hasOnce, onceService } from './once.decorator';
+import type { OnceService } from './once.service';
 
 /**
  * Gives OnceService to the objects with `@Once()`, also if Nest does not inject into them (`useFactory`). Stops the boot of
@@ -21,7 +21,7 @@ export class OnceExplorer implements OnModuleInit {
     for (const { wrapper, prototype, method, where } of exploreMethods(this.discovery, this.scanner)) {
       refuseUnlessRoute(method, where);
       const instance: unknown = wrapper.instance;
-      if (instance && hasOnce(prototype)) giveService(instance, OnceService, this.service);
+      if (instance && hasOnce(prototype)) onceService.give(instance, this.service);
     }
   }
 }

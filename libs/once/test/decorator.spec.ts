@@ -135,7 +135,7 @@ describe('@Once()', () => {
     await expect(refused).rejects.toMatchObject({
       code: 'SETUP',
       message: expect.stringMatching(
-        /^@Once on Plain\.push: There is no OnceService with a method run\(\) here/,
+        /^@Once on Plain\.push: This object has no OnceService, so nothing runs\./,
       ) as string,
     });
     expect(app.get(OnceService)).toBeInstanceOf(OnceService);

@@ -167,7 +167,8 @@ describe('@Idempotent() on a method that is not an HTTP route', () => {
     class Plain {
       onPaid(): void {}
     }
-    const interceptor = new IdempotencyInterceptor({} as OnceService, new Reflector());
+    const parts = { settings: { header: 'Idempotency-Key' }, routes: () => ({ of: () => undefined }) } as never;
+    const interceptor = new IdempotencyInterceptor({} as OnceService, new Reflector(), parts);
     const message = (target: typeof Mixed | typeof Plain) => {
       const context = new ExecutionContextHost([], target, target.prototype.onPaid.bind(undefined));
       context.setType('rpc');
@@ -191,8 +192,6 @@ it('is refused at boot in a module that sees OnceService, but not the rest of On
     controllers: [routes({})],
     providers: [{ provide: OnceService, inject: ['once'], useFactory: (once: OnceService) => once }],
   });
-  await expect(building.compile()).rejects.toThrow(
-    'IdempotencyInterceptor: The module of the route can inject OnceService, but not the other providers of OnceModule',
-  );
+  await expect(building.compile()).rejects.toThrow(/IdempotencyInterceptor .*IdempotencyParts/);
   client.disconnect();
 });

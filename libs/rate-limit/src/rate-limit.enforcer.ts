@@ -1,5 +1,4 @@
-import { Inject, Logger, Optional, type ExecutionContext, type Type } from '@nestjs/common';
-import { shown, InvalidInputError } from '../../internal/src';
+import { Logger, type ExecutionContext } from '@nestjs/common';
 import { clientOf } from './contexts/client-address';
 import type { RateLimitContextAdapter } from './contexts/context-adapter';
 import { graphqlAdapter } from './contexts/graphql';
@@ -7,10 +6,9 @@ import { httpAdapter } from './contexts/http';
 import { rpcAdapter, wsAdapter } from './contexts/messages';
 import { otherAdapter, WORK_KINDS } from './contexts/other';
 import { ProxyWarnings, type ProxiedRequest } from './contexts/proxy-warnings';
-import { Decision } from './limiter/decision';
 import { GuardCheck } from './limiter/limiter.port';
 import { events } from './rate-limit.events';
-import { resolveOptions, type ResolvedRateLimitOptions } from './rate-limit.options';
+import type { ResolvedRateLimitOptions } from './rate-limit.options';
 import type { RateLimitService } from './rate-limit.service';
 import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
 import { HttpResponses } from './responses/http-responses';
@@ -30,43 +28,8 @@ const DECIDED = Symbol('luanest:rate-limit-decided');
 /** Context of a request, with the enforcer that decides it. All guards of a route get the same context object. */
 type MarkedContext = ExecutionContext & { [DECIDED]?: RateLimitEnforcer };
 
-// Not a parameter of a constructor: Nest would require it of a subclass with a constructor of its own, too, and pass it in place of
-// the subclass' own parameter.
-const PROVIDED = Symbol('luanest:rate-limit-enforcer');
-
-/** The enforcer of each service, also of a mock of a unit test. */
-const enforcers = new WeakMap<object, RateLimitEnforcer>();
-
 /** Decides the requests of RateLimitGuard, by the decisions of RateLimitService. */
 export class RateLimitEnforcer {
-  /** Makes Nest set a property of each instance of a class to the enforcer, if there is one. `finder` reads it. */
-  static injectInto({ prototype }: Type): void {
-    Inject(RateLimitEnforcer)(prototype as object, PROVIDED);
-    Optional()(prototype as object, PROVIDED);
-  }
-
-  /**
-   * Returns a function that finds the enforcer of a service, and keeps it once it is found. It is called at requests, because
-   * Nest may make a guard before the enforcer, and sets its properties after its constructor.
-   *
-   * @param target instance of a class of `injectInto`
-   */
-  static finder(target: object, service: Partial<RateLimitService> | undefined): () => RateLimitEnforcer | undefined {
-    let enforcer: RateLimitEnforcer | undefined;
-    return () => (enforcer ??= RateLimitEnforcer.of((target as { [PROVIDED]?: unknown })[PROVIDED], service));
-  }
-
-  /**
-   * Returns the enforcer of a service. For a mock without RateLimitModule, returns one with the default options. Undefined if
-   * there is no service, or if it is a mock without `consume`.
-   */
-  private static of(provided: unknown, service: Partial<RateLimitService> | undefined): RateLimitEnforcer | undefined {
-    if (provided instanceof RateLimitEnforcer)
-      return (provided.service as Partial<RateLimitService>).consume ? provided : undefined;
-    if (!service?.consume) return undefined;
-    return enforcers.get(service) ?? new RateLimitEnforcer(service as RateLimitService, resolveOptions({}));
-  }
-
   readonly plans: RoutePlans;
   private readonly adapters: ReadonlyMap<string, RateLimitContextAdapter>;
   private readonly responses: HttpResponses;
@@ -80,7 +43,6 @@ export class RateLimitEnforcer {
     private readonly service: RateLimitService,
     private readonly options: ResolvedRateLimitOptions,
   ) {
-    enforcers.set(service, this);
     this.plans = new RoutePlans(options.rules);
     this.responses = new HttpResponses(options.responses);
     const builtIn = { http: httpAdapter, graphql: graphqlAdapter, ws: wsAdapter, rpc: rpcAdapter };
@@ -93,7 +55,7 @@ export class RateLimitEnforcer {
    * @returns true if the request is allowed; false if a rule other than a shadow rule finds no subject and `onUnknownSubject` is
    * `deny`
    * @throws the error that the context's adapter makes, if the request is refused; InvalidInputError if a function of
-   * a rule, or a mock of the service, returned an invalid value; the errors of functions of rules, of `responses` and of adapters
+   * a rule returned an invalid value; the errors of functions of rules, of `responses` and of adapters
    */
   admit(context: ExecutionContext): boolean | Promise<boolean> {
     const plan = this.plans.of(context.getClass(), context.getHandler());
@@ -127,8 +89,7 @@ export class RateLimitEnforcer {
     adapter: RateLimitContextAdapter,
     checks: readonly GuardCheck[],
   ): Promise<boolean> {
-    return Promise.resolve(this.service.consume(checks as RateLimitCheck[])).then((answer) => {
-      const decision = answer instanceof Decision ? answer : completed(answer);
+    return this.service.consume(checks as RateLimitCheck[]).then((decision) => {
       adapter.setHeaders?.(context, this.responses.headers(decision));
       if (!decision.allowed) throw this.refusalOf(decision, context, adapter);
       const call = adapter.call(context);
@@ -208,21 +169,4 @@ export class RateLimitEnforcer {
     }
     return denies;
   }
-}
-
-const NOTHING_DECIDED: RateLimitDecision = Object.freeze({
-  allowed: false,
-  source: 'none',
-  reason: undefined,
-  retryAfterMs: 0,
-  rules: Object.freeze([]),
-  policies: Object.freeze([]),
-});
-
-/** Fills in what a mock of RateLimitService left out of its decision. */
-function completed(decision: Partial<RateLimitDecision> | null | undefined): RateLimitDecision {
-  if (typeof decision === 'object' && decision) return { ...NOTHING_DECIDED, ...decision };
-  throw new InvalidInputError(
-    `RateLimitService.consume returned ${shown(decision)}. Expected a decision: let the mock return { allowed: true }, for example.`,
-  );
 }

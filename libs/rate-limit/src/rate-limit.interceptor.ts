@@ -1,8 +1,6 @@
 import { Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { tap, type Observable } from 'rxjs';
-import { InjectService } from '../../internal/src';
 import { RateLimitEnforcer } from './rate-limit.enforcer';
-import { RateLimitService } from './rate-limit.service';
 
 /**
  * Refunds the hits of a call after its handler: under rules that count failures if the handler succeeded, and under rules
@@ -15,17 +13,13 @@ import { RateLimitService } from './rate-limit.service';
  */
 @Injectable()
 export class RateLimitInterceptor implements NestInterceptor {
-  readonly #enforcer: () => RateLimitEnforcer | undefined;
-
-  constructor(@InjectService(RateLimitService) service: RateLimitService | undefined) {
-    this.#enforcer = RateLimitEnforcer.finder(this, service);
-  }
+  constructor(private readonly enforcer: RateLimitEnforcer) {}
 
   /** Runs the handler, and refunds its hits if its outcome does not count. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const enforcer = this.#enforcer();
-    const decision = enforcer?.takeDecision(context);
-    if (enforcer === undefined || decision === undefined) return next.handle();
+    const { enforcer } = this;
+    const decision = enforcer.takeDecision(context);
+    if (decision === undefined) return next.handle();
     return next.handle().pipe(
       tap({
         error: () => void enforcer.settle(context, decision, true),
@@ -34,5 +28,3 @@ export class RateLimitInterceptor implements NestInterceptor {
     );
   }
 }
-
-RateLimitEnforcer.injectInto(RateLimitInterceptor);

@@ -1,14 +1,8 @@
 import { EventEmitter } from 'node:events';
-import type { Type } from '@nestjs/common';
 import { RATE_LIMIT_CHANNELS } from 'luanest/rate-limit';
-import { turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
 import type { RateLimitContextAdapter } from '../src/contexts/context-adapter';
 import { RateLimit } from '../src/rate-limit.decorator';
-import { RateLimitEnforcer } from '../src/rate-limit.enforcer';
-import { RateLimitGuard } from '../src/rate-limit.guard';
-import { RateLimitInterceptor } from '../src/rate-limit.interceptor';
-import { resolveOptions } from '../src/rate-limit.options';
 import type { RateLimitDecision } from '../src/rate-limit.types';
 import { ADDRESS, collectWarnings, contextOf, MINUTE, open, request } from './enforcer-support';
 
@@ -154,69 +148,5 @@ describe('the rules of the module, for work that comes from no client', () => {
     const { enforcer, checked } = open({ rules: [{ ...all, subject: () => 'you' }] });
     await enforcer.admit(contextOf({ target: Jobs, kind: 'other' }));
     expect(checked()).toEqual([[['all', 'you']]]);
-  });
-});
-
-describe('the enforcer of a guard', () => {
-  const find = (provided: unknown, service: object | undefined) => {
-    const target: Record<symbol, unknown> = {};
-    const set = (value: unknown): void => void (target[property(RateLimitGuard).key] = value);
-    set(provided);
-    return { set, find: RateLimitEnforcer.finder(target, service) };
-  };
-  const property = (target: Type) =>
-    (Reflect.getMetadata('self:properties_metadata', target) as { key: symbol; type: unknown }[])[0] as {
-      key: symbol;
-      type: unknown;
-    };
-
-  it.each([
-    ['RateLimitGuard', RateLimitGuard],
-    ['RateLimitInterceptor', RateLimitInterceptor],
-  ])('is a property of %s that Nest sets if it can', (_name, target) => {
-    const { key, type } = property(target);
-    expect([type, String(key)]).toEqual([RateLimitEnforcer, 'Symbol(luanest:rate-limit-enforcer)']);
-    expect(Reflect.getMetadata('optional:properties_metadata', target)).toEqual([key]);
-  });
-
-  it('is that which Nest gave, and is kept', () => {
-    const [one, other] = [open().enforcer, open()];
-    const finder = find(one, other.service);
-    expect(finder.find()).toBe(one);
-    finder.set(other.enforcer);
-    expect(finder.find()).toBe(one);
-  });
-
-  it('is looked for until it is found', () => {
-    const { enforcer } = open();
-    const finder = find(undefined, undefined);
-    expect(finder.find()).toBeUndefined();
-    finder.set(enforcer);
-    expect(finder.find()).toBe(enforcer);
-  });
-
-  it('is missing if its service is a mock that cannot decide', () => {
-    const mocked = new RateLimitEnforcer({} as never, resolveOptions({}));
-    expect(find(mocked, open().service).find()).toBeUndefined();
-    expect(find(undefined, {}).find()).toBeUndefined();
-  });
-
-  it('is that of the service if Nest gave none', () => {
-    const { enforcer, service } = open();
-    expect([find(undefined, service).find(), find({}, service).find()]).toEqual([enforcer, enforcer]);
-  });
-
-  it('is one with default options for a mock of the service, the same for all guards', async () => {
-    const mock = { consume: jest.fn(() => ({ allowed: true })) };
-    const made = find(undefined, mock).find();
-    expect(made).toBeInstanceOf(RateLimitEnforcer);
-    expect([find(undefined, mock).find() === made, made?.plans.rules]).toEqual([true, []]);
-    class Limited {
-      @RateLimit(all)
-      find(): void {}
-    }
-    expect(await made?.admit(contextOf({ target: Limited }))).toBe(true);
-    await turn();
-    expect(mock.consume.mock.calls).toHaveLength(1);
   });
 });

@@ -1,6 +1,7 @@
 import { type ExecutionContext, Logger, type Type } from '@nestjs/common';
 import { RateLimitEnforcer } from '../src/rate-limit.enforcer';
 import { resolveOptions, type RateLimitModuleOptions } from '../src/rate-limit.options';
+import type { RateLimitDecision } from '../src/rate-limit.types';
 
 export const MINUTE = { windowMs: 60_000 };
 export const ADDRESS = '192.0.2.1';
@@ -29,8 +30,18 @@ export function contextOf(
   return context as unknown as ExecutionContext;
 }
 
+const NOTHING_DECIDED: RateLimitDecision = {
+  allowed: false,
+  source: 'none',
+  reason: undefined,
+  retryAfterMs: 0,
+  rules: [],
+  policies: [],
+};
+
 /** Enforcer of a service that gives `answer`. The service shows the checks and the refunds that it got. */
-export function open(options: RateLimitModuleOptions = {}, answer: unknown = { allowed: true }) {
+export function open(options: RateLimitModuleOptions = {}, given: Partial<RateLimitDecision> = { allowed: true }) {
+  const answer = 'rules' in given ? given : { ...NOTHING_DECIDED, ...given };
   const service = {
     consume: jest.fn((checks: readonly unknown[]) => (void checks, Promise.resolve(answer))),
     refund: jest.fn((decision: unknown, names: readonly string[]): unknown => void [decision, names]),

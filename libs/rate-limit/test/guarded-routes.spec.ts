@@ -34,8 +34,8 @@ const ofProperty = injecting('self:properties_metadata', [
 const guarding: [name: string, guard: unknown][] = [
   ['RateLimitGuard', RateLimitGuard],
   ['a class that extends it', OwnGuard],
-  ['an instance of it', new RateLimitGuard(undefined)],
-  ['an instance of a class that extends it', new OwnGuard(undefined)],
+  ['an instance of it', new RateLimitGuard({} as never)],
+  ['an instance of a class that extends it', new OwnGuard({} as never)],
   ['a class that gets it as a parameter', ofParameter],
   ['a class that gets it by a token', ofToken],
   ['a class that gets it as a property', ofProperty],

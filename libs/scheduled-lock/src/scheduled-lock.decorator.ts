@@ -1,14 +1,15 @@
-import { InjectService, methodDecorator, missingService, serviceOf, SetupError } from '../../internal/src';
+import { isUndecorated, methodDecorator, MethodService, SetupError } from '../../internal/src';
 import { isHandler } from './handlers/handler-metadata';
 import { ScheduledLockService } from './scheduled-lock.service';
-import type { RunNowResult, ScheduledLockOptions } from './scheduled-lock.types';
+import type { ScheduledLockOptions } from './scheduled-lock.types';
 
 const LOCKED = 'luanest:scheduled-lock';
 const LOCKED_METHODS = 'luanest:scheduled-lock-methods';
 
 type Method = (this: object, ...args: unknown[]) => unknown;
 
-const MISSING = { service: 'ScheduledLockService', method: 'run', module: 'ScheduledLockModule' };
+/** ScheduledLockService of decorated objects. */
+export const lockService = new MethodService(ScheduledLockService, 'ScheduledLockModule');
 
 export interface LockedMethod {
   readonly options: ScheduledLockOptions;
@@ -21,8 +22,8 @@ export interface LockedMethod {
  *
  * On an HTTP or RPC handler, it sets the options for `ScheduledLockInterceptor`.
  *
- * The method calls `ScheduledLockService.run`. On an object without this service it throws a SetupError, unless the
- * process has imported `luanest/testing`: then it runs as it is.
+ * The method calls `ScheduledLockService.run`. On an object that no app made it throws a SetupError, unless it is one of
+ * `undecorated()` of `luanest/testing`.
  *
  * @param options options of the job. Default: those of the module, with the name `Class.method`. Invalid values are refused when
  *   the app boots
@@ -46,23 +47,17 @@ function lockedForm(
   options: ScheduledLockOptions,
   where: string,
 ): Method {
-  // If the module is missing, Nest refuses to create the class, and its error shows the text of this symbol.
-  const host = Symbol(`${where} needs ScheduledLockModule.forRoot()`);
-  InjectService(ScheduledLockService)(target, host);
+  const serviceOf = lockService.injectInto(target, where);
   const wrapper: Method = function (this: object, ...args) {
-    const service = serviceOf(this, host, ScheduledLockService);
-    if (!service?.run) {
-      const problem = missingService({ ...MISSING, where });
-      if (problem !== undefined) throw new SetupError(problem);
-      return original.apply(this, args);
-    }
+    if (isUndecorated(this)) return original.apply(this, args);
+    const service = serviceOf(this);
     const method = Reflect.get(this, key) as Method;
     // ScheduledLockInterceptor locks the requests of a handler.
     if (isHandler(method)) return original.apply(this, args);
     const name = jobNameOf(lockedMethod(method)?.options ?? options, this.constructor.name, key);
-    const run = service.run(name, () => original.apply(this, args), { tick: true, args });
-    // A mock may return nothing.
-    return Promise.resolve<RunNowResult | undefined>(run).then((result) => (result?.ran ? result.value : undefined));
+    return service
+      .run(name, () => original.apply(this, args), { tick: true, args })
+      .then((result) => (result.ran ? result.value : undefined));
   };
   // Reflect looks metadata up along prototypes, so the wrapper has the metadata of the decorators below this one as well.
   Object.setPrototypeOf(wrapper, original);

@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { exploreMethods, giveService, withEnhancers, type Method, type Wrapper, SetupError } from '../../internal/src';
+import { exploreMethods, withEnhancers, type Method, type Wrapper, SetupError } from '../../internal/src';
 import { candidateOf, type Candidate } from './nest-schedule/candidate';
 import { refuseDeadOptions } from './boot/unused-options';
 import { kindOf } from './nest-schedule/job-kind';
@@ -10,7 +10,7 @@ import { problemOf } from './boot/validate-candidate';
 import { isScheduleExplorer, isSchedulerRegistry } from './nest-schedule/scheduler-classes';
 import type { Job } from './jobs/job';
 import { JobRegistry } from './jobs/job-registry';
-import type { LockedMethod } from './scheduled-lock.decorator';
+import { lockService, type LockedMethod } from './scheduled-lock.decorator';
 import { resolveJobOptions, type ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
 import { ScheduledLockService } from './scheduled-lock.service';
 
@@ -66,7 +66,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
       enhanced: options.enhancers ? this.enhance(instance, original, method, name) : undefined,
     };
     // Nest does not inject properties into instances that a factory made, so they get the service here.
-    giveService(instance, ScheduledLockService, this.service);
+    lockService.give(instance, this.service);
     this.jobs.add({ instance, method: name, job, original });
   }
 

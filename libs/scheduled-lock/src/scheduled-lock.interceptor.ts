@@ -1,13 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { from, lastValueFrom, type Observable } from 'rxjs';
-import { InjectService, missingService, SetupError } from '../../internal/src';
+import { SetupError } from '../../internal/src';
 import { refusalFor } from './handlers/refusals';
 import { jobNameOf, lockedMethod } from './scheduled-lock.decorator';
 import { ScheduledLockService } from './scheduled-lock.service';
-import type { RunNowResult } from './scheduled-lock.types';
-
-const MISSING = { service: 'ScheduledLockService', method: 'run', module: 'ScheduledLockModule' };
 
 /**
  * Runs an HTTP or RPC handler that `@ScheduledLock()` decorates under its lock. A call that does not run gets 409 if the lock is
@@ -17,10 +14,7 @@ const MISSING = { service: 'ScheduledLockService', method: 'run', module: 'Sched
  */
 @Injectable()
 export class ScheduledLockInterceptor implements NestInterceptor {
-  constructor(
-    @InjectService(ScheduledLockService)
-    private readonly service: Partial<Pick<ScheduledLockService, 'run'>> | undefined,
-  ) {}
+  constructor(private readonly service: ScheduledLockService) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const handler = context.getHandler();
@@ -30,17 +24,12 @@ export class ScheduledLockInterceptor implements NestInterceptor {
       throw new SetupError(
         `${where}: ScheduledLockInterceptor is used without @ScheduledLock(). Add @ScheduledLock() to the method, or remove the interceptor from it.`,
       );
-    if (!this.service?.run) {
-      const problem = missingService({ ...MISSING, where: `@ScheduledLock on ${where}` });
-      if (problem !== undefined) throw new SetupError(problem);
-      return next.handle();
-    }
     const name = jobNameOf(lock.options, context.getClass().name, handler.name);
     const run = this.service.run(name, () => lastValueFrom(next.handle(), { defaultValue: undefined }));
     return from(
-      Promise.resolve<RunNowResult | undefined>(run).then((result) => {
-        if (result?.ran) return result.value;
-        throw refusalFor(context.getType(), where, result?.outcome ?? 'skipped-held');
+      run.then((result) => {
+        if (result.ran) return result.value;
+        throw refusalFor(context.getType(), where, result.outcome);
       }),
     );
   }

@@ -1,5 +1,5 @@
-import type { PipeTransform, Type } from '@nestjs/common';
-import { InjectService, methodDecorator, SetupError } from '../../internal/src';
+import { Inject, type PipeTransform, type Type } from '@nestjs/common';
+import { methodDecorator, SetupError } from '../../internal/src';
 import type { AnyConsumerOptions, StreamConsumerOptions } from './stream-consumer.options';
 import { StreamConsumerService } from './stream-consumer.service';
 import type { HandlerResult, StreamMessage } from './stream-consumer.types';
@@ -51,7 +51,7 @@ export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandle
 
 /**
  * Makes a method of a provider or controller the handler of a group. Nest creates the class only if it can inject
- * StreamConsumerService, unless the process has imported `luanest/testing`. A direct call runs the method as it is.
+ * StreamConsumerService. A direct call runs the method as it is.
  *
  * The first parameter gets the `StreamMessage`, unless it has a decorator such as `@StreamPayload()`. The method returns
  * nothing or an outcome. Another return type does not compile; if a cast hides it, the message counts as handled and a warning
@@ -70,8 +70,7 @@ export function StreamConsumer<Message = unknown>(
       throw new SetupError(`${where}: the method has @StreamConsumer twice. Give each group its own method.`);
     }
     // Without the module, Nest cannot resolve this dependency, and its error shows the text of the symbol.
-    const host = Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`);
-    InjectService(StreamConsumerService)(target, host);
+    Inject(StreamConsumerService)(target, Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`));
     const known = (Reflect.getMetadata(PARAMETERS, target.constructor, key) ?? {}) as Record<string, Parameter>;
     if (!Object.values(known).some(({ index }) => index === 0)) {
       addParameter(target, key, PARAMETER_TYPES.message, { index: 0, data: undefined, pipes: [] });

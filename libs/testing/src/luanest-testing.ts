@@ -15,7 +15,6 @@ import { Faults } from './faults/redis-faults';
 import type { AppServices } from './harness/app-services';
 import type { MessageOutcome, TaskOutcome, TickOutcome } from './harness/driver-results';
 import { Drivers } from './harness/drivers';
-import { refuseMissingServices } from './harness/missing-services';
 import type { GrabbedPacket, PayoutOutcome } from './harness/packet-records';
 import { recordMessages, recordTasks } from './harness/recorded-calls';
 import { Records, type PublishedMessage, type ScheduledTask } from './harness/records';
@@ -42,11 +41,9 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
   private readonly logger = new Logger('LuanestTesting');
   private isRunning = false;
 
-  /** @param isWhole true if the test has the whole app, so that nothing may be missing */
   constructor(
     private readonly services: AppServices,
     { clock, redis }: LuanestTestingModuleOptions,
-    private readonly isWhole: boolean,
   ) {
     this.use = new ClockUse(clock);
     this.armed = new ArmedFaults(new AppScripts(services));
@@ -195,10 +192,8 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     return this.drivers.drain();
   }
 
-  /** Checks the app, and begins to record events, and calls of the services. Nest calls it. @throws TestingSetupError */
+  /** Begins to record events and calls of the services. Nest calls it. */
   onModuleInit(): void {
-    const { modules } = this.services;
-    if (this.isWhole) refuseMissingServices(modules);
     this.isRunning = true;
     this.use.begin();
     const registries = new Set<object>(this.services.registries);

@@ -27,7 +27,7 @@ export class LuanestTestingModule {
     const resolved = resolveOptions(options, checks);
     const { registries = [] } = resolved;
     const named = registries.map((name) => ScriptRegistryModule.forRoot({ name }));
-    return dynamicModule(resolved, [ScriptRegistryModule.forRoot(), ...named], false);
+    return dynamicModule(resolved, [ScriptRegistryModule.forRoot(), ...named]);
   }
 
   /**
@@ -35,18 +35,15 @@ export class LuanestTestingModule {
    * in-memory servers, whatever Redis their options name. A client that the app made (`client`, or that of
    * `@liaoliaots/nestjs-redis`) is moved to the in-memory server as well; one of a Cluster is disconnected.
    *
-   * `init()` of the app rejects with a TestingSetupError if a decorated class, a guard or an interceptor has no service of luanest,
-   * because the app does not import its module.
-   *
    * @param app root module of the app
    * @throws InvalidOptionError
    */
   static forApp(app: Import, options: Omit<LuanestTestingModuleOptions, 'registries'> = {}): DynamicModule {
-    return dynamicModule(resolveOptions(options, checks), [app], true);
+    return dynamicModule(resolveOptions(options, checks), [app]);
   }
 }
 
-function dynamicModule(options: LuanestTestingModuleOptions, imports: Import[], isWhole: boolean): DynamicModule {
+function dynamicModule(options: LuanestTestingModuleOptions, imports: Import[]): DynamicModule {
   return {
     module: LuanestTestingModule,
     global: true,
@@ -55,7 +52,7 @@ function dynamicModule(options: LuanestTestingModuleOptions, imports: Import[], 
       {
         provide: LuanestTesting,
         inject: [ModulesContainer],
-        useFactory: (modules: ModulesContainer) => new LuanestTesting(new AppServices(modules), options, isWhole),
+        useFactory: (modules: ModulesContainer) => new LuanestTesting(new AppServices(modules), options),
       },
       {
         provide: REPLACE_REDIS,

@@ -1,15 +1,7 @@
-import {
-  Inject,
-  Injectable,
-  Logger,
-  Optional,
-  type CallHandler,
-  type ExecutionContext,
-  type NestInterceptor,
-} from '@nestjs/common';
+import { Injectable, Logger, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
-import { InjectService, missingService, time, SetupError } from '../../../internal/src';
+import { time } from '../../../internal/src';
 import { Observable, type Subscriber } from 'rxjs';
 import type { ResolvedIdempotencyOptions, ResolvedRouteOptions, Subject } from './idempotency.options';
 import { OnceNotReplicatedError } from '../once.errors';
@@ -27,7 +19,7 @@ import type { HttpRequest } from './request-body';
 import { fingerprintOf, readKey, subjectOf } from './request-identity';
 import { answerRepeat, RetryPauses, type RepeatAnswer } from './repeat';
 import { sendAsProblem } from './problem';
-import { RouteSettings } from './route-settings';
+import type { RouteSettings } from './route-settings';
 import { rawOf, type HttpResponse } from './response-recorder';
 
 /**
@@ -36,12 +28,6 @@ import { rawOf, type HttpResponse } from './response-recorder';
  */
 const SEEN = Symbol('luanest:idempotency-seen');
 type Request = HttpRequest & { [SEEN]?: ProtectedRequest | 'unprotected' };
-
-const MISSING = { where: 'IdempotencyInterceptor', service: 'OnceService', method: 'claim', module: 'OnceModule' };
-
-const HIDDEN =
-  'IdempotencyInterceptor: The module of the route can inject OnceService, but not the other providers of OnceModule, such as its ' +
-  'options. Import OnceModule.forRoot() there, or export OnceModule itself from the module that imports it.';
 
 /** Errors of a claim to which `onRedisError` applies: Redis was unavailable or refused, or too few replicas have the claim. */
 const REDIS_ERRORS = [NotSentError, ScriptRefusedError, UnknownOutcomeError, OnceNotReplicatedError];
@@ -64,10 +50,6 @@ interface KeyedRequest {
  *
  * `@Idempotent()` binds this interceptor to a route. If the app binds it in another way, such as globally, it also applies to
  * POST and PATCH requests of routes without `@Idempotent()`.
- *
- * It calls `OnceService.claim`, so a mock of the service decides in its place. Without OnceModule, or with a mock that has no
- * `claim`, a request fails with an SetupError, unless the process has imported `luanest/testing`: then a mock with `claim`
- * decides, and otherwise the handler runs as it is.
  */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
@@ -75,30 +57,21 @@ export class IdempotencyInterceptor implements NestInterceptor {
   private readonly runs: Runs;
   /** Name of the header with the key, as Node's `headers` have it. */
   private readonly headerName: string;
-  private readonly routes: RouteSettings;
-  /** True if claims are made: there is OnceModule, or else a mock of OnceService with `claim`. */
-  private readonly claims: boolean;
-  /** Error text for an app that has no OnceModule, or a mock of OnceService without `claim`. */
-  private readonly problem: string | undefined;
+  private readonly routes: Pick<RouteSettings, 'of'>;
   private readonly logger = new Logger('OnceModule');
   /** Handlers for which a refusal with BODY_NOT_COMPARABLE was logged. */
   private readonly warned = new WeakSet<object>();
 
-  /** @throws InvalidOptionError if the module has no option `idempotency`; SetupError if it sees only a part of OnceModule */
+  /** @throws InvalidOptionError if the module has no option `idempotency` */
   constructor(
-    @InjectService(OnceService) private readonly once: OnceService,
-    @Inject(Reflector) private readonly reflector: Reflector,
-    @Optional() @Inject(IdempotencyParts) provided?: unknown,
+    private readonly once: OnceService,
+    private readonly reflector: Reflector,
+    parts: IdempotencyParts,
   ) {
-    const parts = IdempotencyParts.of(provided);
-    if (parts.withoutModule && once instanceof OnceService) throw new SetupError(HIDDEN);
     this.settings = parts.settings;
     this.runs = parts.runs;
-    this.routes = new RouteSettings(reflector, this.settings);
+    this.routes = parts.routes(reflector);
     this.headerName = this.settings.header.toLowerCase();
-    this.claims = typeof (once as Partial<OnceService> | undefined)?.claim === 'function';
-    this.problem =
-      this.claims && !parts.withoutModule ? undefined : missingService({ ...MISSING, mocked: this.claims });
   }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
@@ -110,8 +83,6 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (seen !== undefined) return new Observable((subscriber) => seen.run(next, subscriber));
     const route = this.routes.of(context, request.method);
     if (route === undefined) return next.handle();
-    if (this.problem !== undefined) throw new SetupError(this.problem);
-    if (!this.claims) return next.handle();
     const response = http.getResponse<HttpResponse>();
     return new Observable((subscriber) => {
       const refuse = (error: unknown): void => {

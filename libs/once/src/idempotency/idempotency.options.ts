@@ -1,4 +1,4 @@
-import { Checks, type KnownOptions } from '../../../internal/src';
+import { type Checks, type KnownOptions } from '../../../internal/src';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms, type ResolvedTerms } from '../once.terms';
 import type { ClaimTerms } from '../once.types';
 
@@ -168,13 +168,4 @@ export function resolveIdempotency(
     onRedisError: checks.choice('onRedisError', onRedisError, ['refuse', 'run']),
     ...resolveRoute(route, defaults, checks),
   });
-}
-
-/**
- * Makes the options of requests in a test that mocks OnceService and has no OnceModule. All requests have one user. An app must not
- * use them, because its users would get the stored responses of each other.
- */
-export function optionsOfMock(): ResolvedIdempotencyOptions | undefined {
-  const anyone = { subject: () => 'user' };
-  return resolveIdempotency(anyone, DEFAULT_TERMS, MAX_RESULT_BYTES, new Checks('IdempotencyInterceptor'));
 }

@@ -1,15 +1,15 @@
+import type { Reflector } from '@nestjs/core';
 import { InvalidOptionError } from '../../../internal/src';
 import type { ResolvedOnceModuleOptions } from '../once.options';
-import { Runs } from '../runs/runs';
-import { optionsOfMock, type ResolvedIdempotencyOptions } from './idempotency.options';
+import type { Runs } from '../runs/runs';
+import type { ResolvedIdempotencyOptions } from './idempotency.options';
+import { RouteSettings } from './route-settings';
 
 /** Parts that IdempotencyInterceptor needs besides OnceService: Nest makes it in modules of the app, which inject this class. */
 export class IdempotencyParts {
   constructor(
     private readonly options: Pick<ResolvedOnceModuleOptions, 'idempotency'>,
     readonly runs: Runs,
-    /** True in an app without OnceModule, such as a unit test. */
-    readonly withoutModule = false,
   ) {}
 
   /** Options of idempotent routes. @throws InvalidOptionError if the module has no option `idempotency` */
@@ -21,9 +21,8 @@ export class IdempotencyParts {
     );
   }
 
-  /** Returns the parts that OnceModule provides; without OnceModule, the parts for a mock of OnceService. */
-  static of(provided: unknown): IdempotencyParts {
-    if (provided instanceof IdempotencyParts) return provided;
-    return new IdempotencyParts({ idempotency: optionsOfMock() }, new Runs({ drainMs: 0, abortGraceMs: 0 }), true);
+  /** Returns the settings of all routes. */
+  routes(reflector: Reflector): Pick<RouteSettings, 'of'> {
+    return new RouteSettings(reflector, this.settings);
   }
 }
