@@ -9,9 +9,10 @@ import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
 import { ReadRewardModule, ReadRewardService } from 'luanest/read-reward';
 import { RedPacketModule, RedPacketService } from 'luanest/red-packet';
 import { ScheduledLock, ScheduledLockModule, ScheduledLockService } from 'luanest/scheduled-lock';
-import { ScriptRegistryModule } from 'luanest/script-registry';
+import { ScriptRegistry, ScriptRegistryModule } from 'luanest/script-registry';
 import { StreamConsumerModule, StreamConsumerService } from 'luanest/stream-consumer';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
+import { idleChecksOf } from '../libs/internal/src';
 import { blocksOf, tableOf, words } from './support/markdown';
 import { eventually } from './support/wait';
 
@@ -113,7 +114,7 @@ const libs: Readonly<Record<string, Use>> = {
     },
   },
   'delayed-task': {
-    modules: [DelayedTaskModule.forRoot({ attempts: 2, backoff: { delayMs: 1 }, work: true, sweepMs: 1_000 })],
+    modules: [DelayedTaskModule.forRoot({ attempts: 2, backoff: { delayMs: 1 }, work: true })],
     async use(app) {
       const tasks = app.get(DelayedTaskService);
       let fails = true;
@@ -133,6 +134,7 @@ const libs: Readonly<Record<string, Use>> = {
       await tasks.cancel('two');
       await tasks.drop('none');
       await tasks.stats();
+      await idleChecksOf(app.get(ScriptRegistry)).checkAll();
     },
   },
   'stream-consumer': {

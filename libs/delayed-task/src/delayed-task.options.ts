@@ -18,8 +18,6 @@ export interface DelayedTaskModuleOptions {
    * worker dies, others take the task when the lease ends, or dead-letter it after its last attempt. Default 30,000.
    */
   readonly leaseMs?: number;
-  /** Longest pause between two checks for due tasks while fewer than `concurrency` tasks run, ms; integer from 10 to 60,000. Default 1,000. */
-  readonly pollMs?: number;
   /** Most attempts of a task that does not set `attempts`; integer from 1 to 1,000. Default 5. */
   readonly attempts?: number;
   /**
@@ -41,11 +39,6 @@ export interface DelayedTaskModuleOptions {
    * `reschedule`, and while no worker runs. A failed or postponed attempt ends it.
    */
   readonly unknownTaskMs?: number;
-  /**
-   * Longest pause between two sweeps, ms; integer from 100 to 1 day. A sweep deletes dead letters after `deadRetentionMs` and
-   * repairs incomplete tasks. Default 60,000.
-   */
-  readonly sweepMs?: number;
   /**
    * How long shutdown waits at most for running handlers before it fires their signals, ms; integer from 0 to 2^31 - 1. Default
    * 10,000.
@@ -74,7 +67,6 @@ const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
   concurrency: true,
   work: true,
   leaseMs: true,
-  pollMs: true,
   attempts: true,
   backoff: true,
   timeoutMs: true,
@@ -82,7 +74,6 @@ const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
   maxPayloadBytes: true,
   deadRetentionMs: true,
   unknownTaskMs: true,
-  sweepMs: true,
   drainMs: true,
   abortGraceMs: true,
 };
@@ -106,7 +97,6 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
     concurrency: checks.integer('concurrency', options.concurrency ?? 50, 1, 10_000),
     work: options.work === undefined ? undefined : checks.flag('work', options.work),
     leaseMs: checks.integer('leaseMs', options.leaseMs ?? 30_000, 100, DAY_MS),
-    pollMs: checks.integer('pollMs', options.pollMs ?? 1_000, 10, 60_000),
     attempts: checkAttempts(options.attempts ?? 5, checks),
     backoff: resolveBackoff(options.backoff ?? 1_000, checks),
     timeoutMs: checks.integer('timeoutMs', options.timeoutMs ?? 300_000, 1),
@@ -114,7 +104,6 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
     maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1, 16 * 1_024 * 1_024),
     deadRetentionMs: checks.integer('deadRetentionMs', options.deadRetentionMs ?? 30 * DAY_MS, 1_000, MAX_DURATION_MS),
     unknownTaskMs: checks.integer('unknownTaskMs', options.unknownTaskMs ?? DAY_MS, 1_000, MAX_DURATION_MS),
-    sweepMs: checks.integer('sweepMs', options.sweepMs ?? 60_000, 100, DAY_MS),
     drainMs: checks.integer('drainMs', options.drainMs ?? 10_000, 0),
     abortGraceMs: checks.integer('abortGraceMs', options.abortGraceMs ?? 500, 0),
   });

@@ -54,7 +54,7 @@ async function boot(
       ...metadata,
       imports: [
         ScriptRegistryModule.forRoot({ client, prefix }),
-        DelayedTaskModule.forRoot({ pollMs: 100, backoff: { delayMs: 10 }, attempts: 2, ...options }),
+        DelayedTaskModule.forRoot({ backoff: { delayMs: 10 }, attempts: 2, ...options }),
         ...(metadata.imports ?? []),
       ],
     })
@@ -131,7 +131,7 @@ describe('boot refuses', () => {
     ['partitions', 0, /^DelayedTaskModule: partitions is 0\. Expected an integer from 1 to 256/],
     ['concurrency', 1.5, /concurrency is 1\.5/],
     ['leaseMs', 99, /leaseMs is 99/],
-    ['pollMs', NaN, /pollMs is NaN/],
+    ['leaseMs', NaN, /leaseMs is NaN/],
     ['attempts', '5', /attempts is "5"/],
     ['backoff', '1s', /backoff is "1s"/],
     ['backoff', { delayMs: 10, factor: 0.5 }, /backoff\.factor is 0\.5/],

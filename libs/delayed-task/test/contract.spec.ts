@@ -7,7 +7,7 @@ const HOUR = 3_600_000;
 describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
   let bench: Bench;
   beforeEach(async () => {
-    bench = await openBench(client(), { partitions, pollMs: 200, backoff: { delayMs: 20 } });
+    bench = await openBench(client(), { partitions, backoff: { delayMs: 20 } });
   });
   afterEach(async () => {
     await bench.close();
@@ -143,7 +143,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
   it('a worker that stood still and lost its task changes nothing, and its signal fires', async () => {
     const settled = listen('attemptSettled');
     const [first, second] = [new Gate(), new Gate()];
-    const options = { partitions, pollMs: 50, leaseMs: HOUR };
+    const options = { partitions, leaseMs: HOUR };
     // It has no room for a second task, so it cannot overtake itself.
     const stale = await openBench(client(), { ...options, concurrency: 1 }, { prefix: bench.prefix });
     const other = await openBench(client(), options, { prefix: bench.prefix });

@@ -8,7 +8,7 @@ const HOUR = 3_600_000;
 describe.each(servers)('dead letters on %s', (_name, client, partitions) => {
   let bench: Bench;
   beforeEach(async () => {
-    bench = await openBench(client(), { partitions, pollMs: 100 });
+    bench = await openBench(client(), { partitions });
   });
   afterEach(() => bench.close());
 

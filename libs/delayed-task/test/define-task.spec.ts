@@ -8,7 +8,7 @@ const standaloneClient = (servers[0] as (typeof servers)[0])[1];
 describe('defineTask', () => {
   let bench: Bench;
   beforeAll(async () => {
-    bench = await openBench(standaloneClient(), { attempts: 7, keepResultMs: 60_000, timeoutMs: 60_000, pollMs: 50 });
+    bench = await openBench(standaloneClient(), { attempts: 7, keepResultMs: 60_000, timeoutMs: 60_000 });
   });
   afterAll(() => bench.close());
 

@@ -9,7 +9,7 @@ describe('workers on a Cluster of their own', () => {
   beforeAll(async () => {
     cluster = await startCluster();
     const client = quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000 }));
-    bench = await openBench(client, { partitions: 6, pollMs: 300, leaseMs: 3_000 }, { deadlineMs: 5_000 });
+    bench = await openBench(client, { partitions: 6, leaseMs: 3_000 }, { deadlineMs: 5_000 });
   });
   afterAll(async () => {
     await bench.close();

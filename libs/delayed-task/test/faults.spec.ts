@@ -36,7 +36,7 @@ describe('workers on a server of their own', () => {
 
   async function openWorkers(leaseMs: number): Promise<Bench> {
     const client = quiet(new Redis(proxy.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
-    const options = { pollMs: 200, leaseMs, concurrency: 20 };
+    const options = { leaseMs, concurrency: 20 };
     const opened = await openBench(client, options, { prefix: 'faults', deadlineMs: 1_000 });
     opened.tasks.process('t', async (_payload, { id }) => {
       await sleep(5);
@@ -104,7 +104,7 @@ describe('workers on a server of their own', () => {
   it('repeat a take whose reply is late: each task runs once, in its first attempt', async () => {
     const attempts: number[] = [];
     const client = quiet(new Redis(proxy.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
-    const patient = { leaseMs: 60_000, pollMs: 100, queue: 'patient' };
+    const patient = { leaseMs: 60_000, queue: 'patient' };
     const own = await openBench(client, patient, { prefix: 'faults', deadlineMs: 300 });
     own.tasks.process('t', (_payload, { attempt }) => void attempts.push(attempt));
     const errors = listen('callFailed');
@@ -124,28 +124,40 @@ describe('workers on a server of their own', () => {
     await own.close();
   });
 
-  it('run tasks by polling while nobody can publish', async () => {
-    await admin.call('ACL', 'SETUSER', 'mute', 'on', '>pass', '+@all', '~*', 'resetchannels');
-    const client = quiet(new Redis({ port: server.port, username: 'mute', password: 'pass' }));
-    const mute = await openBench(client, { pollMs: 200 }, { prefix: 'mute' });
+  it('are looked for each second by a user who may not listen', async () => {
+    await admin.call('ACL', 'SETUSER', 'deaf', 'on', '>pass', '+@all', '-ssubscribe', '~*', '&*');
+    const client = quiet(new Redis({ port: server.port, username: 'deaf', password: 'pass' }));
+    const deaf = await openBench(client, {}, { prefix: 'deaf' });
     const errors = listen('callFailed');
     const at: number[] = [];
-    mute.tasks.process('t', () => void at.push(performance.now()));
-    mute.work();
-    await mute.tasks.schedule('t', null, { delayMs: HOUR });
-    await eventually(async () => expect(await mute.raw.exists(mute.partitions[0]?.waits ?? '')).toBe(1));
+    deaf.tasks.process('t', () => void at.push(performance.now()));
+    deaf.work();
+    await deaf.tasks.schedule('t', null, { delayMs: HOUR });
+    await eventually(async () => expect(await deaf.raw.exists(deaf.partitions[0]?.waits ?? '')).toBe(1));
     const asked = performance.now();
-    await mute.tasks.schedule('t', null, { delayMs: 20 });
+    await deaf.tasks.schedule('t', null, { delayMs: 20 });
     await eventually(() => expect(at).toHaveLength(1));
-    // The interval, and some seconds for a machine that stands still: without the net it would be an hour.
-    expect((at[0] ?? 0) - asked).toBeLessThan(200 + 20 + 4_000);
+    // A second, and some more for a machine that stands still: without the net it would be an hour.
+    expect((at[0] ?? 0) - asked).toBeLessThan(1_000 + 20 + 4_000);
     await eventually(() => expect(errors.events.some(({ during }) => during === 'subscribe')).toBe(true));
     errors.stop();
+    await deaf.close();
+  });
+
+  it('of a user who may not wake workers are refused, with the reason', async () => {
+    await admin.call('ACL', 'SETUSER', 'mute', 'on', '>pass', '+@all', '~*', 'resetchannels');
+    const client = quiet(new Redis({ port: server.port, username: 'mute', password: 'pass' }));
+    const mute = await openBench(client, {}, { prefix: 'mute' });
+    const refused =
+      /the Redis user needs permission for SPUBLISH and for the channels of this lib; nothing was changed/;
+    await expect(mute.tasks.schedule('t', null)).rejects.toThrow(refused);
+    await expect(mute.tasks.scheduleMany([{ name: 't' }, { name: 't' }])).rejects.toThrow(refused);
+    expect(await inventory(mute)).toEqual({ due: [], leased: [], dead: [], problems: [] });
     await mute.close();
   });
 
-  it('are woken by an earlier task long before they would poll', async () => {
-    const slow = await openBench(quiet(new Redis(server.port)), { pollMs: 60_000 }, { prefix: 'woken' });
+  it('are taken when they are due, however late the tasks before them are', async () => {
+    const slow = await openBench(quiet(new Redis(server.port)), {}, { prefix: 'woken' });
     const late: number[] = [];
     slow.tasks.process('t', (_payload, { lateMs }) => void late.push(lateMs));
     slow.work();
@@ -181,9 +193,10 @@ describe('workers on a server of their own', () => {
     await admin.hset(keys.runs, 'ghost', '1 l x 1 0 0 ');
     await admin.zadd(keys.leased, '1', 'ghost');
     await admin.zadd(keys.dead, '1', 'ancient');
-    const swept = await openBench(quiet(new Redis(server.port)), { sweepMs: 100, pollMs: 200 }, { prefix: 'faults' });
+    const swept = await openBench(quiet(new Redis(server.port)), {}, { prefix: 'faults' });
     swept.tasks.process('t', (_payload, { id }) => void ran.push(id));
     swept.work();
+    await swept.sweep();
     await eventually(() => expect(ran.sort()).toEqual(['h0', 'h2', 'h3', 'h4', 'h5']));
     await eventually(async () =>
       expect(await inventory(swept)).toEqual({ due: [], leased: [], dead: [], problems: [] }),

@@ -58,7 +58,6 @@ describe('a handler', () => {
   let bench: Bench;
   beforeEach(async () => {
     bench = await openBench(standaloneClient(), {
-      pollMs: 100,
       leaseMs: LEASE_MS,
       backoff: { delayMs: 60, factor: 2 },
       timeoutMs: 80,
@@ -147,7 +146,6 @@ describe('a handler', () => {
   it('that ignores its signal keeps its slot until it ends, so at most `concurrency` handlers run', async () => {
     const one = await openBench(standaloneClient(), {
       concurrency: 1,
-      pollMs: 50,
       timeoutMs: 30,
       abortGraceMs: 10,
       backoff: { delayMs: 1 },
@@ -183,7 +181,7 @@ describe('a handler', () => {
   it('that obeys its signal has ended before its retry begins, and may still succeed', async () => {
     const log: string[] = [];
     // It ends after 150 ms of its grace, also where the machine stands still meanwhile.
-    const options = { pollMs: 50, abortGraceMs: 60_000 };
+    const options = { abortGraceMs: 60_000 };
     const open = (): Promise<Bench> => openBench(standaloneClient(), options, { prefix: bench.prefix });
     const workers = [await open(), await open()] as const;
     for (const { tasks } of workers) {
@@ -325,7 +323,7 @@ describe('a handler', () => {
       },
       { timeoutMs: 60_000 },
     );
-    const other = await openBench(standaloneClient(), { leaseMs: LEASE_MS, pollMs: 50 }, { prefix: bench.prefix });
+    const other = await openBench(standaloneClient(), { leaseMs: LEASE_MS }, { prefix: bench.prefix });
     other.tasks.process('long', () => void (runs += 1));
     bench.work();
     await bench.tasks.schedule('long', null, { id: 'a' });

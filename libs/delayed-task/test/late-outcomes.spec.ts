@@ -11,7 +11,7 @@ describe('an attempt that ends after another worker has dead-lettered its task',
     jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     errors = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
     // With one slot and a long lease, its own worker neither takes nor renews the task before takeElsewhere() takes it.
-    bench = await openBench(standaloneClient(), { concurrency: 1, leaseMs: 3_600_000, pollMs: 60_000, attempts: 1 });
+    bench = await openBench(standaloneClient(), { concurrency: 1, leaseMs: 3_600_000, attempts: 1 });
   });
   afterEach(async () => {
     await bench.close();
@@ -24,7 +24,7 @@ describe('an attempt that ends after another worker has dead-lettered its task',
     await bench.raw.zadd(leased, 'XX', 1, id);
     const { buried } = await bench.registry.run(takeTasks, {
       keys: { due, leased, tasks, runs, dead, waits, taken: taken('other') },
-      args: { token: 'other', limit: 1, leaseMs: 60_000, markMs: 1_000 },
+      args: { token: 'other', limit: 1, leaseMs: 60_000 },
     });
     return buried.map((task) => task.id);
   }

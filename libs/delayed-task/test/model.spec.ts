@@ -42,7 +42,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
         return (await tasks.reschedule(id, time)).status;
       case 'take': {
         const taken = { ...keys, taken: keys.taken(`model-${holder}`) };
-        const ask = { token, limit: 10, leaseMs: HOUR, markMs: 1_000 };
+        const ask = { token, limit: 10, leaseMs: HOUR };
         const found = await registry.run(takeTasks, { keys: pick(taken), args: ask });
         return found.tasks.map((task) => `${task.id} ${task.attempt}`).sort();
       }
@@ -72,7 +72,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
         return tasks.drop(id);
       case 'sweep':
         return registry.run(sweepTasks, {
-          keys: { due, leased, tasks: records, runs, dead },
+          keys: { due, leased, tasks: records, runs, dead, waits },
           args: { retentionMs: HOUR, leaseMs: HOUR, taskCursor: '0', runCursor: '0', count: 64 },
         });
     }
@@ -113,7 +113,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
         for (let left = 0; left < 5; left++) {
           for (const id of (await inventory(bench)).leased) await bench.raw.zadd(all().leased, 'XX', '1', id);
           for (const id of (await inventory(bench)).due) await bench.tasks.reschedule(id, { delayMs: 0 });
-          const ask = { token: `end-${rounds}-${left}`, limit: 10, leaseMs: HOUR, markMs: 1_000 };
+          const ask = { token: `end-${rounds}-${left}`, limit: 10, leaseMs: HOUR };
           const keys = { ...all(), taken: all().taken('end') };
           const { tasks } = await bench.registry.run(takeTasks, { keys: pick(keys), args: ask });
           const pairs = tasks.flatMap(({ id }) => [id, ask.token]);
@@ -121,14 +121,14 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
           if (pairs.length === 0) continue;
           await bench.registry.run(acknowledgeTasks, { keys: { leased, tasks: records, runs }, args: { pairs } });
         }
-        const { due, leased, tasks: records, runs, dead } = all();
+        const { due, leased, tasks: records, runs, dead, waits } = all();
         await bench.raw.eval(
           "for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZADD', KEYS[1], 1, id) end",
           1,
           dead,
         );
         await bench.registry.run(sweepTasks, {
-          keys: { due, leased, tasks: records, runs, dead },
+          keys: { due, leased, tasks: records, runs, dead, waits },
           args: { retentionMs: HOUR, leaseMs: HOUR, taskCursor: '0', runCursor: '0', count: 64 },
         });
         for (const key of [due, leased, records, runs, dead]) expect(await bench.raw.exists(key)).toBe(0);

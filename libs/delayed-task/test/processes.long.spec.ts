@@ -50,7 +50,7 @@ describe('killed workers and a killed Redis', () => {
   async function startWorker(): Promise<ChildProcess> {
     const child = forkWorker(join(__dirname, 'worker.ts'));
     children.add(child);
-    const options = { leaseMs: LEASE_MS, pollMs: 500, concurrency: 100, attempts: 50 };
+    const options = { leaseMs: LEASE_MS, concurrency: 100, attempts: 50 };
     const file = join(folder, String(child.pid));
     child.send({ port: server.port, prefix: bench.prefix, options, file, taskMs: TASK_MS } satisfies WorkerJob);
     await once(child, 'message');

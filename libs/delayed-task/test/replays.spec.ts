@@ -37,7 +37,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     const { due, leased, tasks, runs, dead, waits } = keys;
     return bench.registry.run(takeTasks, {
       keys: { due, leased, tasks, runs, dead, waits, taken: keys.taken('w') },
-      args: { token, limit, leaseMs: 60_000, markMs: 1_000 },
+      args: { token, limit, leaseMs: 60_000 },
     });
   };
   const acknowledge = (bench: Bench, pairs: string[]) => {
@@ -211,9 +211,9 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect((await cutting(() => lossy.tasks.deadLetters())).items).toHaveLength(1);
     await cutting(() => lossy.tasks.onModuleInit());
     await direct.raw.zadd(keys.dead, '1', 'a');
-    const { due, leased, tasks, runs, dead } = keys;
+    const { due, leased, tasks, runs, dead, waits } = keys;
     const args = { retentionMs: HOUR, leaseMs: HOUR, taskCursor: '0', runCursor: '0', count: 10 };
-    await cutting(() => lossy.registry.run(sweepTasks, { keys: { due, leased, tasks, runs, dead }, args }));
+    await cutting(() => lossy.registry.run(sweepTasks, { keys: { due, leased, tasks, runs, dead, waits }, args }));
     expect(await inventory(direct)).toEqual({ due: [], leased: [], dead: [], problems: [] });
   });
 

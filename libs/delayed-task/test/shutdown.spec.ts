@@ -27,7 +27,7 @@ afterAll(() => apps.close());
 
 const start = (handlers: Type, prefix: string, options: DelayedTaskModuleOptions): Promise<TestingModule> =>
   apps.start(prefix, {
-    imports: [DelayedTaskModule.forRoot({ pollMs: 100, ...options })],
+    imports: [DelayedTaskModule.forRoot({ ...options })],
     providers: [handlers],
   });
 

@@ -40,7 +40,7 @@ describe('each script of dead letters, in a state and at a time of which all is 
         runs: 'c=run c, d=run d, é=run é',
         tasks:
           'a=3\n0\n-\nother\n{}\n1800000000000, aa=3\n0\n-\nmail\n{}\n1800000000000, b=3\n0\n-\nother\n{}\n1800000000000, c=3\n0\n-\nother\n{}\n1800000000000, d=3\n0\n-\nother\n{}\n1800000000000, z=3\n0\n-\nmail\n{}\n1800000000000, é=3\n0\n-\nother\n{}\n1800000000000',
-        waits: '1800000000000 | 7000',
+        waits: '1800000000000 | 60000',
         published: 'due',
       },
     ]);
@@ -54,7 +54,7 @@ describe('each script of dead letters, in a state and at a time of which all is 
         runs: 'c=run c, d=run d, é=run é',
         tasks:
           'a=3\n0\n-\nother\n{}\n1800000000000, aa=3\n0\n-\nmail\n{}\n1800000000000, b=3\n0\n-\nother\n{}\n1800000000000, c=3\n0\n-\nother\n{}\n1800000000000, d=3\n0\n-\nother\n{}\n1800000000000, z=3\n0\n-\nmail\n{}\n1800000000000, é=3\n0\n-\nother\n{}\n1800000000000',
-        waits: '1800000000000 | 6999',
+        waits: '1800000000000 | 59999',
       },
     ]);
     states.put('DEL', 'operation');
@@ -67,7 +67,7 @@ describe('each script of dead letters, in a state and at a time of which all is 
         runs: 'd=run d',
         tasks:
           'a=3\n0\n-\nother\n{}\n1800000000000, aa=3\n0\n-\nmail\n{}\n1800000000000, b=3\n0\n-\nother\n{}\n1800000000000, c=3\n0\n-\nother\n{}\n1800000000000, d=3\n0\n-\nother\n{}\n1800000000000, z=3\n0\n-\nmail\n{}\n1800000000000, é=3\n0\n-\nother\n{}\n1800000000000',
-        waits: '1800000000000 | 6999',
+        waits: '1800000000000 | 59999',
       },
     ]);
     states.put('DEL', 'operation');
@@ -79,7 +79,7 @@ describe('each script of dead letters, in a state and at a time of which all is 
         runs: 'd=run d',
         tasks:
           'a=3\n0\n-\nother\n{}\n1800000000000, aa=3\n0\n-\nmail\n{}\n1800000000000, b=3\n0\n-\nother\n{}\n1800000000000, c=3\n0\n-\nother\n{}\n1800000000000, d=3\n0\n-\nother\n{}\n1800000000000, z=3\n0\n-\nmail\n{}\n1800000000000, é=3\n0\n-\nother\n{}\n1800000000000',
-        waits: '1800000000000 | 6999',
+        waits: '1800000000000 | 59999',
       },
     ]);
   });
@@ -123,7 +123,7 @@ describe('each script of dead letters, in a state and at a time of which all is 
           runs: 'a=run a, c=run c, d=run d, é=run é',
           tasks:
             'a=3\n0\n-\nother\n{}\n1800000000000, aa=3\n0\n-\nmail\n{}\n1800000000000, b=3\n0\n-\nother\n{}\n1800000000000, c=3\n0\n-\nother\n{}\n1800000000000, d=3\n0\n-\nother\n{}\n1800000000000, z=3\n0\n-\nmail\n{}\n1800000000000, é=3\n0\n-\nother\n{}\n1800000000000',
-          waits: '1800000000000 | 7000',
+          waits: '1800000000000 | 60000',
           published: 'due',
         },
       ],
@@ -188,7 +188,7 @@ describe('each script of dead letters, in a state and at a time of which all is 
           operation: '1 1800000000000 1799999999930  | 500',
           runs: 'runs=2 l t 7 8 9 e, waits=1 r t 4 5 6 e',
           tasks: 'dead=d, runs=r, waits=w',
-          waits: '1800000000000 | 7000',
+          waits: '1800000000000 | 60000',
           published: 'due',
         },
       ],
@@ -203,7 +203,8 @@ describe('each script of dead letters, in a state and at a time of which all is 
           operation: '1 1800000000000 1799999999930  | 500',
           runs: 'runs=2 l t 7 8 9 e, waits=1 r t 4 5 6 e',
           tasks: 'dead=d, runs=r, waits=w',
-          waits: 'x | 7000',
+          waits: '1800000000000 | 60000',
+          published: 'due',
         },
       ],
     ],
@@ -224,6 +225,8 @@ describe('each script of dead letters, in a state and at a time of which all is 
         operation: '1 1800000000000 1799999999930  | 500',
         runs: 'runs=2 l t 7 8 9 e, waits=1 r t 4 5 6 e',
         tasks: 'dead=d, runs=r, waits=w',
+        waits: '1800000000000 | 60000',
+        published: 'due',
       },
     ]);
   });

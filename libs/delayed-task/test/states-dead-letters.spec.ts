@@ -113,7 +113,13 @@ describe('each script of dead letters, in a state and at a time of which all is 
       states.put('HSET', 'tasks', 'new', `x\n${NOW + 7}`);
       states.put('HSET', 'runs', 'runs', '2 l t 7 8 9 e', 'dead', '3 d t 1 2 3 e', 'retried', `3 r t ${NOW + 3} 2 3 e`);
       expect(await states.after(sweep())).toEqual([
-        { expired: 0, restored: 5, dropped: 0, taskCursor: '0', runCursor: '0' },
+        {
+          expired: 0,
+          restored: 5,
+          dropped: 0,
+          taskCursor: '0',
+          runCursor: '0',
+        },
         {
           dead: 'dead@1800000000000',
           due: 'bare@1800000000000, retried@1800000000003, new@1800000000007',
@@ -121,6 +127,8 @@ describe('each script of dead letters, in a state and at a time of which all is 
           runs: 'dead=3 d t 1 2 3 e, retried=3 r t 1800000000003 2 3 e, runs=2 l t 7 8 9 e',
           tasks:
             'bare=x, dead=3\n0\n-\nmail\n{}\n1800000000000, new=x\n1800000000007, retried=3\n0\n-\nmail\n{}\n1800000000000, runs=3\n0\n-\nmail\n{}\n1800000000000',
+          waits: '1800000000000 | 60000',
+          published: 'due',
         },
       ]);
     });

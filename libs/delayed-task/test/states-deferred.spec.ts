@@ -49,7 +49,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
         leased: 'runs@1800000000060, second@1800000000070',
         runs: 'again=2 w t 1 2 3 e, back=2 b t 1 2 3 e, dead=3 d t 1 2 3 e, first=1 b t 1799999999995 0 0 , runs=2 l t 7 8 9 e, second=2 l t 1799999999991 11 1799999999200 old error, waits=1 r t 4 5 6 e',
         tasks: 'back=x, dead=d, first=3\n0\n-\nmail\n{}, runs=r, second=2\n0\n-\nmail\n{}, waits=w',
-        waits: '1799999999995 | 7000',
+        waits: '1799999999995 | 60000',
         published: 'due',
       },
     ]);
@@ -61,7 +61,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
         leased: 'runs@1800000000060',
         runs: 'again=2 w t 1 2 3 e, back=2 b t 1 2 3 e, dead=3 d t 1 2 3 e, first=1 b t 1799999999995 0 0 , runs=2 l t 7 8 9 e, second=1 b t 1799999999991 11 1799999999200 old error, waits=1 r t 4 5 6 e',
         tasks: 'back=x, dead=d, first=3\n0\n-\nmail\n{}, runs=r, second=2\n0\n-\nmail\n{}, waits=w',
-        waits: '1799999999991 | 7000',
+        waits: '1799999999991 | 60000',
         published: 'due',
       },
     ]);
@@ -73,7 +73,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
         leased: 'runs@1800000000060',
         runs: 'again=2 w t 1 2 3 e, back=2 b t 1 2 3 e, dead=3 d t 1 2 3 e, first=1 b t 1799999999995 0 0 , runs=2 l t 7 8 9 e, second=1 b t 1799999999991 11 1799999999200 old error, waits=1 r t 4 5 6 e',
         tasks: 'back=x, dead=d, first=3\n0\n-\nmail\n{}, runs=r, second=2\n0\n-\nmail\n{}, waits=w',
-        waits: '1799999999991 | 7000',
+        waits: '1799999999991 | 60000',
       },
     ]);
   });
@@ -88,7 +88,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
         leased: 'runs@1800000000060, second@1800000000070',
         runs: 'again=2 w t 1 2 3 e, back=2 b t 1 2 3 e, dead=3 d t 1 2 3 e, first=1 b t 1799999999995 0 1800000000000 , runs=2 l t 7 8 9 e, second=2 l t 1799999999991 11 1799999999200 old error, waits=1 r t 4 5 6 e',
         tasks: 'back=x, dead=d, first=3\n0\n-\nmail\n{}, runs=r, second=2\n0\n-\nmail\n{}, waits=w',
-        waits: '1800000000050 | 7000',
+        waits: '1800000000050 | 60000',
         published: 'due',
       },
     ]);
@@ -100,7 +100,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
         leased: 'runs@1800000000060',
         runs: 'again=2 w t 1 2 3 e, back=2 b t 1 2 3 e, dead=3 d t 1 2 3 e, first=1 b t 1799999999995 0 1800000000000 , runs=2 l t 7 8 9 e, second=1 b t 1799999999991 11 1799999999200 old error, waits=1 r t 4 5 6 e',
         tasks: 'back=x, dead=d, first=3\n0\n-\nmail\n{}, runs=r, second=2\n0\n-\nmail\n{}, waits=w',
-        waits: '1800000000050 | 7000',
+        waits: '1800000000050 | 60000',
       },
     ]);
     expect(await states.after(defer(MINE))).toEqual([
@@ -111,7 +111,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
         leased: 'runs@1800000000060',
         runs: 'again=2 w t 1 2 3 e, back=2 b t 1 2 3 e, dead=3 d t 1 2 3 e, first=1 b t 1799999999995 0 1800000000000 , runs=2 l t 7 8 9 e, second=1 b t 1799999999991 11 1799999999200 old error, waits=1 r t 4 5 6 e',
         tasks: 'back=x, dead=d, first=3\n0\n-\nmail\n{}, runs=r, second=2\n0\n-\nmail\n{}, waits=w',
-        waits: '1800000000050 | 7000',
+        waits: '1800000000050 | 60000',
       },
     ]);
   });
@@ -139,7 +139,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
         leased: 'runs@1800000000060',
         runs: 'again=2 w t 1 2 3 e, back=2 b t 1 2 3 e, dead=3 d t 1 2 3 e, first=1 b t 1799999999995 0 1800000000000 , runs=2 l t 7 8 9 e, second=1 b t 1799999999991 11 1799999999200 old error, waits=1 r t 4 5 6 e',
         tasks: 'back=x, dead=d, first=3\n0\n-\nmail\n{}, runs=r, second=2\n0\n-\nmail\n{}, waits=w',
-        waits: '1800000000050 | 7000',
+        waits: '1800000000050 | 60000',
         published: 'due',
       },
     ]);
@@ -152,7 +152,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
         leased: 'runs@1800000000060',
         runs: 'again=2 w t 1 2 3 e, back=2 b t 1 2 3 e, dead=3 d t 1 2 3 e, first=1 b t 1799999999995 0 1800000000000 , runs=2 l t 7 8 9 e, second=1 d t 1799999999991 11 0 no handler, waits=1 r t 4 5 6 e',
         tasks: 'back=x, dead=d, first=3\n0\n-\nmail\n{}, runs=r, second=2\n0\n-\nmail\n{}, waits=w',
-        waits: '1800000000050 | 7000',
+        waits: '1800000000050 | 60000',
         published: 'due',
       },
     ]);
@@ -201,7 +201,7 @@ describe('each script of an attempt, in a state and at a time of which all is kn
         leased: 'runs@1800000000060',
         runs: 'again=2 w t 1 2 3 e, back=2 b t 1 2 3 e, dead=3 d t 1 2 3 e, first=1 b t 1799999999995 0 1800000000000 , runs=2 l t 7 8 9 e, second=1 b t 1799999999991 11 1799999999200 old error, waits=1 r t 4 5 6 e',
         tasks: 'back=x, dead=d, first=3\n0\n-\nmail\n{}, runs=r, second=2\n0\n-\nmail\n{}, waits=w',
-        waits: '1800000000050 | 7000',
+        waits: '1800000000050 | 60000',
         published: 'due',
       },
     ],
@@ -213,7 +213,8 @@ describe('each script of an attempt, in a state and at a time of which all is kn
         leased: 'runs@1800000000060',
         runs: 'again=2 w t 1 2 3 e, back=2 b t 1 2 3 e, dead=3 d t 1 2 3 e, first=1 b t 1799999999995 0 1800000000000 , runs=2 l t 7 8 9 e, second=1 b t 1799999999991 11 1799999999200 old error, waits=1 r t 4 5 6 e',
         tasks: 'back=x, dead=d, first=3\n0\n-\nmail\n{}, runs=r, second=2\n0\n-\nmail\n{}, waits=w',
-        waits: 'x | 7000',
+        waits: '1800000000050 | 60000',
+        published: 'due',
       },
     ],
   ])('defer: wakes workers that wait for %s', async (waits, expected) => {

@@ -77,7 +77,7 @@ describe('each script of a queue, in a state and at a time of which all is known
         operation: '1800000000099 | 500',
         runs: 'dead=3 d t 1 2 3 e, runs=2 l t 7 8 9 e, waits=1 w t 1800000000099 5 6 e',
         tasks: 'dead=d, runs=r, waits=w',
-        waits: '1800000000099 | 7000',
+        waits: '1800000000099 | 60000',
         published: 'due',
       },
     ]);
@@ -91,7 +91,7 @@ describe('each script of a queue, in a state and at a time of which all is known
         operation: '1800000000099 | 499',
         runs: 'dead=3 d t 1 2 3 e, runs=2 l t 7 8 9 e, waits=1 w t 1800000000099 5 6 e',
         tasks: 'dead=d, runs=r, waits=w',
-        waits: '1800000000099 | 6999',
+        waits: '1800000000099 | 59999',
       },
     ]);
     states.put('DEL', 'operation');
@@ -104,7 +104,7 @@ describe('each script of a queue, in a state and at a time of which all is known
         operation: '1800000000099 | 500',
         runs: 'dead=3 d t 1 2 3 e, runs=2 l t 7 8 9 e, waits=1 w t 1800000000099 5 6 e',
         tasks: 'dead=d, runs=r, waits=w',
-        waits: '1800000000099 | 6999',
+        waits: '1800000000099 | 59999',
       },
     ]);
     states.put('DEL', 'operation');
@@ -118,7 +118,7 @@ describe('each script of a queue, in a state and at a time of which all is known
         operation: '1800000000001 | 500',
         runs: 'dead=3 d t 1 2 3 e, runs=2 l t 7 8 9 e, waits=0 w - 1800000000001 0 0 ',
         tasks: 'dead=d, runs=r, waits=w',
-        waits: '1800000000001 | 6999',
+        waits: '1800000000001 | 60000',
         published: 'due',
       },
     ]);
@@ -134,7 +134,8 @@ describe('each script of a queue, in a state and at a time of which all is known
         operation: '1800000000009 | 500',
         runs: 'dead=0 w - 1800000000009 0 0 , runs=2 l t 7 8 9 e, waits=1 r t 4 5 6 e',
         tasks: 'dead=d, runs=r, waits=w',
-        waits: 'x | 7000',
+        published: 'due',
+        waits: '1800000000009 | 60000',
       },
     ]);
     states.put('DEL', 'operation');
@@ -147,6 +148,8 @@ describe('each script of a queue, in a state and at a time of which all is known
         operation: '1800000000001 | 500',
         runs: 'dead=0 w - 1800000000009 0 0 , runs=2 l t 7 8 9 e, waits=1 w t 1800000000001 5 6 e',
         tasks: 'dead=d, runs=r, waits=w',
+        waits: '1800000000001 | 60000',
+        published: 'due',
       },
     ]);
   });

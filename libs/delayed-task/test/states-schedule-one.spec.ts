@@ -32,7 +32,7 @@ describe('each script of a queue, in a state and at a time of which all is known
           due: 'a@1800000000010, b@1800000000020, c@1800000000030',
           operation: '1800000000000:111 | 500',
           tasks: 'a=ra\n1800000000010, b=rb\n1800000000020, c=rc\n1800000000030',
-          waits: '1800000000010 | 7000',
+          waits: '1800000000010 | 60000',
           published: 'due',
         },
       ],
@@ -81,7 +81,8 @@ describe('each script of a queue, in a state and at a time of which all is known
           due: 'a@1800000000010, b@1800000000020, c@1800000000030',
           operation: '1800000000000:111 | 500',
           tasks: 'a=ra\n1800000000010, b=rb\n1800000000020, c=rc\n1800000000030',
-          waits: 'x | 7000',
+          waits: '1800000000010 | 60000',
+          published: 'due',
         },
       ],
     ],
@@ -99,7 +100,7 @@ describe('each script of a queue, in a state and at a time of which all is known
           due: 'a@1800000000010',
           operation: '1800000000010 | 500',
           tasks: 'a=r-a\n1800000000010',
-          waits: '1800000000010 | 7000',
+          waits: '1800000000010 | 60000',
           published: 'due',
         },
       ],
@@ -132,7 +133,13 @@ describe('each script of a queue, in a state and at a time of which all is known
       'x',
       [
         1800000000010,
-        { due: 'a@1800000000010', operation: '1800000000010 | 500', tasks: 'a=r-a\n1800000000010', waits: 'x | 7000' },
+        {
+          due: 'a@1800000000010',
+          operation: '1800000000010 | 500',
+          tasks: 'a=r-a\n1800000000010',
+          waits: '1800000000010 | 60000',
+          published: 'due',
+        },
       ],
     ],
   ])('schedule-one: wakes workers that wait for %s', async (waits, expected) => {
@@ -140,42 +147,63 @@ describe('each script of a queue, in a state and at a time of which all is known
     expect(await states.after(one('d10'))).toEqual(expected);
   });
 
-  it('all: a mark that is not a number wakes nobody, also for a task that was due in 1970', async () => {
+  it('all: a mark that is not a number wakes workers, once, also for a task that was due in 1970', async () => {
     put('x');
     await schedule(['a', 'a0', 'x']);
     states.put('DEL', 'operation');
     await one('a0', 'b');
     states.put('DEL', 'operation');
     await reschedule('waits', 'a0');
-    expect(states.keys().waits).toBe('x | 7000');
-    expect(await states.published()).toEqual([]);
+    expect(states.keys().waits).toBe('0 | 60000');
+    expect(await states.published()).toEqual(['due']);
   });
 
   it('schedule-one: adds a task, and returns a replay the first result', async () => {
     states.clock.set(NOW + 999.5);
     expect(await states.after(one('d70'))).toEqual([
       1800000001069,
-      { due: 'a@1800000001069', operation: '1800000001069 | 500', tasks: 'a=r-a\n1800000001069' },
+      {
+        due: 'a@1800000001069',
+        operation: '1800000001069 | 500',
+        tasks: 'a=r-a\n1800000001069',
+        published: 'due',
+        waits: '1800000001069 | 60000',
+      },
     ]);
     states.clock.set(NOW + 1_000);
     expect(await states.after(one('d70'))).toEqual([
       1800000001069,
-      { due: 'a@1800000001069', operation: '1800000001069 | 499', tasks: 'a=r-a\n1800000001069' },
+      {
+        due: 'a@1800000001069',
+        operation: '1800000001069 | 499',
+        tasks: 'a=r-a\n1800000001069',
+        waits: '1800000001069 | 59999',
+      },
     ]);
     states.put('DEL', 'operation');
-    expect(await states.after(one('d71'))).toEqual([-1, { due: 'a@1800000001069', tasks: 'a=r-a\n1800000001069' }]);
+    expect(await states.after(one('d71'))).toEqual([
+      -1,
+      { due: 'a@1800000001069', tasks: 'a=r-a\n1800000001069', waits: '1800000001069 | 59999' },
+    ]);
     expect(await states.after(one(`a${NOW - 5}`, 'b'))).toEqual([
       1799999999995,
       {
         due: 'b@1799999999995, a@1800000001069',
         operation: '1799999999995 | 500',
         tasks: 'a=r-a\n1800000001069, b=r-b\n1799999999995',
+        published: 'due',
+        waits: '1799999999995 | 60000',
       },
     ]);
     states.put('SET', 'operation', 'x');
     expect(await states.after(one('d71'))).toEqual([
       -1,
-      { due: 'b@1799999999995, a@1800000001069', operation: 'x', tasks: 'a=r-a\n1800000001069, b=r-b\n1799999999995' },
+      {
+        due: 'b@1799999999995, a@1800000001069',
+        operation: 'x',
+        tasks: 'a=r-a\n1800000001069, b=r-b\n1799999999995',
+        waits: '1799999999995 | 60000',
+      },
     ]);
     states.put('DEL', 'operation');
     expect(await states.after(one('x1', 'c'))).toEqual([

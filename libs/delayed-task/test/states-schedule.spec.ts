@@ -22,6 +22,8 @@ describe('each script of a queue, in a state and at a time of which all is known
         due: 'b@1799999999999, c@1800000000000, a@1800000000070',
         operation: '1800000000000:111 | 500',
         tasks: 'a=ra\n1800000000070, b=rb\n1799999999999, c=rc\n1800000000000',
+        waits: '1799999999999 | 60000',
+        published: 'due',
       },
     ]);
     states.clock.set(NOW + 5);
@@ -35,6 +37,7 @@ describe('each script of a queue, in a state and at a time of which all is known
         due: 'b@1799999999999, c@1800000000000, a@1800000000070',
         operation: '1800000000000:111 | 495',
         tasks: 'a=ra\n1800000000070, b=rb\n1799999999999, c=rc\n1800000000000',
+        waits: '1799999999999 | 59995',
       },
     ]);
     states.put('ZREM', 'due', 'a');
@@ -48,6 +51,7 @@ describe('each script of a queue, in a state and at a time of which all is known
         due: 'b@1799999999999, c@1800000000000',
         operation: '1800000000000:111 | 495',
         tasks: 'a=ra\n1800000000070, b=rb\n1799999999999, c=rc\n1800000000000',
+        waits: '1799999999999 | 59995',
       },
     ]);
   });
@@ -104,7 +108,7 @@ describe('each script of a queue, in a state and at a time of which all is known
         operation: '1800000000000:13333 | 500',
         runs: 'dead=3 d t 1 2 3 e, runs=2 l t 7 8 9 e, waits=1 r t 4 5 6 e',
         tasks: 'a=ra\n1800000000009, dead=d, runs=r, waits=w',
-        waits: '1800000000009 | 7000',
+        waits: '1800000000009 | 60000',
         published: 'due',
       },
     ]);
@@ -123,7 +127,7 @@ describe('each script of a queue, in a state and at a time of which all is known
         operation: '1800000000000:13333 | 500',
         runs: 'dead=3 d t 1 2 3 e, runs=2 l t 7 8 9 e, waits=1 r t 4 5 6 e',
         tasks: 'a=ra\n1800000000009, dead=d, runs=r, waits=w',
-        waits: '1800000000009 | 7000',
+        waits: '1800000000009 | 60000',
       },
     ]);
   });
@@ -143,7 +147,7 @@ describe('each script of a queue, in a state and at a time of which all is known
         due: 'waits@1800000000001, runs@1800000000002, dead@1800000000003, a@1800000000005',
         operation: '1800000000000:22212 | 500',
         tasks: 'a=s\n1800000000005, dead=z\n1800000000003, runs=y\n1800000000002, waits=x\n1800000000001',
-        waits: '1800000000001 | 7000',
+        waits: '1800000000001 | 60000',
         published: 'due',
       },
     ]);
@@ -160,7 +164,7 @@ describe('each script of a queue, in a state and at a time of which all is known
         due: 'waits@1800000000001, runs@1800000000002, dead@1800000000003, a@1800000000005',
         operation: '1800000000000:22212 | 499',
         tasks: 'a=s\n1800000000005, dead=z\n1800000000003, runs=y\n1800000000002, waits=x\n1800000000001',
-        waits: '1800000000001 | 6999',
+        waits: '1800000000001 | 59999',
       },
     ]);
   });
@@ -204,6 +208,8 @@ describe('each script of a queue, in a state and at a time of which all is known
         op0: '1800000000000:1 | 500',
         op1: '1800000000000:1 | 500',
         tasks: 'a=a\n1800000000001, b=b\n1800000000001',
+        published: 'due',
+        waits: '1800000000001 | 60000',
       },
     ]);
   });

@@ -8,7 +8,7 @@ const LEASE_ENDED =
 
 describe('take, in a state and at a time of which all is known,', () => {
   const states = new ScriptStates(delayedTaskScripts, ['waits']);
-  const take = (limit = 9, token = 'token') => states.call(takeTasks, { token, limit, leaseMs: 900, markMs: 700 });
+  const take = (limit = 9, token = 'token') => states.call(takeTasks, { token, limit, leaseMs: 900 });
   const record = (name: string, attempts = 3) => `${attempts}\n0\n-\n${name}\n{}`;
   const due = (id: string, ms: number, run?: string) => {
     states.put('ZADD', 'due', ms, id);
@@ -46,7 +46,7 @@ describe('take, in a state and at a time of which all is known,', () => {
         taken: 'token\nmore\nretried\nfailed\nlast | 900',
         tasks:
           'failed=3\n0\n-\nfailed\n{}, last=3\n0\n-\nlast\n{}, more=3\n0\n-\nmore\n{}, retried=3\n0\n-\nretried\n{}',
-        waits: '1800000000900 | 700',
+        waits: '1800000000900 | 60000',
       },
     ]);
     states.clock.set(NOW + 1);
@@ -70,7 +70,7 @@ describe('take, in a state and at a time of which all is known,', () => {
         taken: 'token\nmore\nretried\nfailed\nlast | 899',
         tasks:
           'failed=3\n0\n-\nfailed\n{}, last=3\n0\n-\nlast\n{}, more=3\n0\n-\nmore\n{}, retried=3\n0\n-\nretried\n{}',
-        waits: '1800000000900 | 700',
+        waits: '1800000000900 | 60000',
       },
     ]);
     states.put('HSET', 'runs', 'last', `3 d old 1 0 7 an error`, 'failed', `3 r old 1 0 7 ${LEASE_ENDED}`);
@@ -91,7 +91,7 @@ describe('take, in a state and at a time of which all is known,', () => {
         taken: 'token\nmore\nretried\nfailed\nlast | 899',
         tasks:
           'failed=3\n0\n-\nfailed\n{}, last=3\n0\n-\nlast\n{}, more=3\n0\n-\nmore\n{}, retried=3\n0\n-\nretried\n{}',
-        waits: '1800000000900 | 700',
+        waits: '1800000000900 | 60000',
       },
     ]);
   });
@@ -105,7 +105,7 @@ describe('take, in a state and at a time of which all is known,', () => {
         runs: 'last=3 d old 1799999999991 1800000000000 0 the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis',
         taken: 'token\n\nlast | 900',
         tasks: 'last=3\n0\n-\nlast\n{}',
-        waits: '9007199254740991 | 700',
+        waits: '9007199254740991 | 60000',
       },
     ]);
     expect(await states.after(take())).toEqual([
@@ -115,7 +115,7 @@ describe('take, in a state and at a time of which all is known,', () => {
         runs: 'last=3 d old 1799999999991 1800000000000 0 the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis',
         taken: 'token\n\nlast | 900',
         tasks: 'last=3\n0\n-\nlast\n{}',
-        waits: '9007199254740991 | 700',
+        waits: '9007199254740991 | 60000',
       },
     ]);
   });
@@ -138,7 +138,7 @@ describe('take, in a state and at a time of which all is known,', () => {
     leased('lost', NOW, `1 l old ${NOW - 9} 0 0 `);
     states.put('HDEL', 'tasks', 'lost');
     await take();
-    expect(states.keys()).toEqual({ waits: '9007199254740991 | 700' });
+    expect(states.keys()).toEqual({ waits: '9007199254740991 | 60000' });
   });
 
   it('reads records without attempts or a name', async () => {
@@ -151,7 +151,7 @@ describe('take, in a state and at a time of which all is known,', () => {
         runs: 'bare=1 d old 1799999999991 1800000000000 0 the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis',
         taken: 'token\n\nbare | 900',
         tasks: 'bare=x\ny\nz\nthe name',
-        waits: '9007199254740991 | 700',
+        waits: '9007199254740991 | 60000',
       },
     ]);
   });
@@ -173,7 +173,7 @@ describe('take, in a state and at a time of which all is known,', () => {
         runs: 'kept=1 l token 1799999999996 0 0 ',
         taken: 'token\nkept\n | 900',
         tasks: 'kept=3\n0\n-\nkept\n{}',
-        waits: '1800000000900 | 700',
+        waits: '1800000000900 | 60000',
       },
     ]);
   });

@@ -4,7 +4,7 @@ import { takeTasks } from '../src/worker/worker.scripts';
 
 describe('take, in a state and at a time of which all is known,', () => {
   const states = new ScriptStates(delayedTaskScripts, ['waits']);
-  const take = (limit = 9, token = 'token') => states.call(takeTasks, { token, limit, leaseMs: 900, markMs: 700 });
+  const take = (limit = 9, token = 'token') => states.call(takeTasks, { token, limit, leaseMs: 900 });
   const record = (name: string, attempts = 3) => `${attempts}\n0\n-\n${name}\n{}`;
   const due = (id: string, ms: number, run?: string) => {
     states.put('ZADD', 'due', ms, id);
@@ -20,7 +20,7 @@ describe('take, in a state and at a time of which all is known,', () => {
   it('takes nothing if there is nothing', async () => {
     expect(await states.after(take())).toEqual([
       { now: 1800000000000, nextAt: 0, buried: [], tasks: [] },
-      { waits: '9007199254740991 | 700' },
+      { waits: '9007199254740991 | 60000' },
     ]);
   });
 
@@ -52,7 +52,7 @@ describe('take, in a state and at a time of which all is known,', () => {
         taken: 'token\nnorm\nretried\nback\nmoved\nnew\n | 900',
         tasks:
           'back=3\n0\n-\nback\n{}, later=3\n0\n-\nlater\n{}, moved=3\n0\n-\nmoved\n{}, new=3\n0\n-\nnew\n{}, norm=3\n0\n-\nnorm\n{}, retried=3\n0\n-\nretried\n{}',
-        waits: '1800000000001 | 700',
+        waits: '1800000000001 | 60000',
       },
     ]);
     states.clock.set(NOW + 1);
@@ -73,7 +73,7 @@ describe('take, in a state and at a time of which all is known,', () => {
         taken: 'token\nnorm\nretried\nback\nmoved\nnew\n | 899',
         tasks:
           'back=3\n0\n-\nback\n{}, later=3\n0\n-\nlater\n{}, moved=3\n0\n-\nmoved\n{}, new=3\n0\n-\nnew\n{}, norm=3\n0\n-\nnorm\n{}',
-        waits: '1800000000001 | 700',
+        waits: '1800000000001 | 60000',
       },
     ]);
     expect(await states.after(take(9, 'toke'))).toEqual([
@@ -90,7 +90,7 @@ describe('take, in a state and at a time of which all is known,', () => {
         taken: 'toke\nlater\n | 900',
         tasks:
           'back=3\n0\n-\nback\n{}, later=3\n0\n-\nlater\n{}, moved=3\n0\n-\nmoved\n{}, new=3\n0\n-\nnew\n{}, norm=3\n0\n-\nnorm\n{}',
-        waits: '1800000000900 | 700',
+        waits: '1800000000900 | 60000',
       },
     ]);
   });
@@ -144,7 +144,7 @@ describe('take, in a state and at a time of which all is known,', () => {
         taken: 'next\ntwo\n | 900',
         tasks:
           'bare=3\n0\n-\nbare\n{}, ended=3\n0\n-\nended\n{}, one=3\n0\n-\none\n{}, running=3\n0\n-\nrunning\n{}, two=3\n0\n-\ntwo\n{}',
-        waits: '1800000000001 | 700',
+        waits: '1800000000001 | 60000',
       },
     ]);
   });
@@ -207,7 +207,7 @@ describe('take, in a state and at a time of which all is known,', () => {
         leased: 'runs@1800000000040',
         runs: 'runs=1 l old 1 0 0 ',
         tasks: 'due=3\n0\n-\ndue\n{}, runs=3\n0\n-\nruns\n{}',
-        waits: '1800000000040 | 700',
+        waits: '1800000000040 | 60000',
       },
     ]);
   });

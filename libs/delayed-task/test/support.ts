@@ -9,6 +9,7 @@ import {
   type DelayedTaskModuleOptions,
 } from 'luanest/delayed-task';
 import type { ScriptRegistry, ScriptRegistryModuleOptions } from 'luanest/script-registry';
+import { idleChecksOf } from '../../internal/src';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/delayed-task.options';
@@ -33,6 +34,8 @@ export interface Bench {
   partitionOf(id: string): Partition;
   /** Begins to run tasks, as the app's bootstrap does. */
   work(): void;
+  /** Makes the idle checks of this process, which sweep all partitions. */
+  sweep(): Promise<void>;
   /** As the app's shutdown does. */
   close(): Promise<void>;
 }
@@ -68,6 +71,7 @@ export async function openBench(
     raw: client as Redis,
     partitionOf: (id) => partitions.of(id),
     work: () => tasks.onApplicationBootstrap(),
+    sweep: () => idleChecksOf(registry).checkAll(),
     close: () =>
       (closing ??= (async () => {
         await tasks.beforeApplicationShutdown();

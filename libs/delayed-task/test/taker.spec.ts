@@ -22,7 +22,7 @@ describe('taking tasks', () => {
   function open() {
     const [registry, state] = [new FakeRegistry(), callsOf('mails')];
     const { lines, log } = logOf<TaskLog>();
-    const options = { queue: 'mails', leaseMs: 3_000, pollMs: 400 };
+    const options = { queue: 'mails', leaseMs: 3_000 };
     const taker = new Taker(registry.asRegistry, options as never, state, log);
     return { registry, state, lines, taker };
   }
@@ -35,7 +35,7 @@ describe('taking tasks', () => {
       {
         script: 'delayed-task.take',
         keys: { due, leased, tasks, runs, dead, waits },
-        args: { limit: 9, leaseMs: 3_000, markMs: 1_800 },
+        args: { limit: 9, leaseMs: 3_000 },
       },
     ]);
     const { token } = registry.last.args;

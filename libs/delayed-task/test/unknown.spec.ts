@@ -13,7 +13,7 @@ describe('a task for whose name a worker has no handler', () => {
   beforeEach(async () => {
     warnings = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     errors = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
-    bench = await openBench(standaloneClient(), { pollMs: 100, attempts: 2, backoff: { delayMs: 10 } });
+    bench = await openBench(standaloneClient(), { attempts: 2, backoff: { delayMs: 10 } });
   });
   afterEach(async () => {
     await bench.close();
@@ -31,7 +31,7 @@ describe('a task for whose name a worker has no handler', () => {
   it('is done by the one process of four that has the handler, and spends no attempt', async () => {
     const settled = listen('attemptSettled');
     const old = await Promise.all(
-      [1, 2, 3].map(() => openBench(standaloneClient(), { pollMs: 100, attempts: 2 }, { prefix: bench.prefix })),
+      [1, 2, 3].map(() => openBench(standaloneClient(), { attempts: 2 }, { prefix: bench.prefix })),
     );
     for (const worker of [bench, ...old]) worker.tasks.process('old', () => undefined);
     const attempts: number[] = [];
@@ -118,7 +118,7 @@ describe('a task for whose name a worker has no handler', () => {
       expect(await bench.tasks.get('a')).toMatchObject({ state: 'waiting', attemptsMade: 1 }),
     );
     await bench.close();
-    const other = await openBench(standaloneClient(), { pollMs: 50 }, { prefix: bench.prefix });
+    const other = await openBench(standaloneClient(), {}, { prefix: bench.prefix });
     other.tasks.process('other', () => undefined);
     const settled = listen('attemptSettled');
     other.work();

@@ -1,4 +1,5 @@
 export { unlimitedListeners } from './abort-signals';
+export { Bell } from './bell';
 export { Checks, isIdOf, isIntegerOf, MAX_TIMER_MS, type KnownOptions, type Refusal } from './checks';
 export { constructed, defineLuanestModule, type LuanestModuleClass, type ModuleExtras } from './define-module';
 export { classOrMethodDecorator, methodDecorator, type Decorated, type DecoratedMethod } from './decorators';
@@ -30,6 +31,7 @@ export {
 export { disguise, EXPLORER_PARTS, methodOf, prototypeOf, timesProvided, type Method, type Wrapper } from './handlers';
 export { evenTags, slotOf, spread } from './hash';
 export { INSPECT } from './inspect';
+export { idleChecksOf, type IdleCheck } from './idle-checks';
 export { sendJsonAs } from './json-type';
 export { Lease, LeaseBook, type LeaseOwner, type LossCause } from './lease-book';
 export { isUndecorated, MethodService, undecorated } from './method-service';

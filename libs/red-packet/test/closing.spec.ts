@@ -32,7 +32,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
       ...redPacketScripts,
       ...delayedTaskScripts,
     ]);
-    const tasks = new DelayedTaskService(registry, resolveTasks({ work, leaseMs: 30_000, pollMs: 50 }));
+    const tasks = new DelayedTaskService(registry, resolveTasks({ work, leaseMs: 30_000 }));
     const listener = (closed: ClosedActivity): void | Promise<void> => {
       reported.push(closed);
       return onClosed(closed);

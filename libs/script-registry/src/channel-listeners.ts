@@ -1,23 +1,47 @@
-import type { ChannelSubscriber, RedisConnection, RedisNode } from './connection/port';
+import type { ChannelSubscriber, CommandFailure, RedisConnection, RedisNode } from './connection/port';
 import { messageOf } from '../../internal/src';
 import { NotSentError } from './script-registry.errors';
 
-/** Connection to one node, and the channels that it is subscribed to. */
-interface Link {
-  readonly opening: Promise<ChannelSubscriber>;
-  readonly channels: Map<string, { readonly listeners: Set<() => void>; readonly subscribed: Promise<void> }>;
+/** Pause between two checks of the connections, ms. */
+const CHECK_MS = 5_000;
+/** A connection that has not replied for this many checks is given up. One check may find that this process itself stood still. */
+const MOST_SILENT_CHECKS = 2;
+/** A node's clock that steps forward by more than this wakes the listeners, ms. */
+const CLOCK_STEP_MS = 250;
+
+interface Channel {
+  readonly slot: number;
+  readonly listeners: Set<() => void>;
+  readonly subscribed: Promise<void>;
 }
 
-/** Listeners of sharded channels. All listeners of a node share one connection, which is opened when it is needed. */
+/** Connection to one node, and the channels that it is subscribed to. */
+interface Link {
+  readonly node: RedisNode;
+  readonly opening: Promise<ChannelSubscriber>;
+  readonly channels: Map<string, Channel>;
+  /** Checks whose PING has no reply yet. */
+  silentChecks: number;
+  /** Node's clock minus the clock of this process, ms; null if this user may not read it. */
+  clockMs: number | null | undefined;
+  /** Calls each listener once, because messages may be missed from now on. Closes the connection. */
+  readonly drop: () => void;
+}
+
+/**
+ * Listeners of sharded channels. All listeners of a node share one connection, which is opened when it is needed.
+ * See DECISIONS.md: listeners-need-not-ask
+ */
 export class ChannelListeners {
   private readonly links = new Map<string, Link>();
+  private timer: NodeJS.Timeout | undefined;
   private closed = false;
 
   constructor(private readonly connection: RedisConnection) {}
 
   /**
    * Calls `listener` at each message of the channel, and once if messages may be missed from now on. After that it is not called
-   * until `listen` is called again. It may also be called once if `listen` rejects.
+   * until `listen` is called again. It may also be called once if `listen` rejects, and when the clock of the node has been set forward.
    *
    * @returns a function that stops calling the listener
    * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
@@ -34,7 +58,7 @@ export class ChannelListeners {
     let entry = link.channels.get(channel);
     if (!entry) {
       const subscribed = link.opening.then((subscriber) => subscriber.subscribe(channel));
-      entry = { listeners: new Set(), subscribed };
+      entry = { slot, listeners: new Set(), subscribed };
       link.channels.set(channel, entry);
     }
     const { listeners, subscribed } = entry;
@@ -51,8 +75,22 @@ export class ChannelListeners {
     return stop;
   }
 
+  /** Opens a new connection for the listeners of a node, because the client has connected to the node again: maybe to another server. */
+  reconnected(node: RedisNode): void {
+    this.links.get(node.id)?.drop();
+  }
+
+  /** Opens new connections for the listeners of slots that are on another node now. */
+  moved(): void {
+    for (const { node, channels, drop } of [...this.links.values()]) {
+      const hasMoved = ({ slot }: Channel): boolean => (this.connection.nodeFor(slot)?.id ?? node.id) !== node.id;
+      if ([...channels.values()].some(hasMoved)) drop();
+    }
+  }
+
   close(): void {
     this.closed = true;
+    clearInterval(this.timer);
     for (const { opening } of this.links.values()) void opening.then((own) => own.close()).catch(() => undefined);
     this.links.clear();
   }
@@ -82,9 +120,50 @@ export class ChannelListeners {
       if (this.links.get(node.id) === link) this.links.delete(node.id);
       for (const channel of [...channels.keys()]) lost(channel);
     };
-    const link: Link = { channels, opening: this.connection.subscriber(node, { message: notify, lost: moved, ended }) };
-    link.opening.then((own) => this.closed && own.close()).catch(ended);
+    const opening = this.connection.subscriber(node, { message: notify, lost: moved, ended });
+    const drop = (): void => {
+      void opening.then((subscriber) => subscriber.close()).catch(() => undefined);
+      ended();
+    };
+    const link: Link = { node, channels, opening, silentChecks: 0, clockMs: undefined, drop };
+    opening.then((own) => this.closed && own.close()).catch(ended);
     this.links.set(node.id, link);
+    this.timer ??= setInterval(() => this.check(), CHECK_MS).unref();
     return link;
+  }
+
+  /**
+   * Gives up connections that have died without a sign, for example behind a firewall that forgot them. Wakes the listeners of a node
+   * whose clock was set forward: what they sleep for is due earlier than they computed.
+   */
+  private check(): void {
+    for (const link of [...this.links.values()]) {
+      if (link.silentChecks >= MOST_SILENT_CHECKS) {
+        link.drop();
+        continue;
+      }
+      link.silentChecks += 1;
+      const replied = (): void => void (link.silentChecks = 0);
+      // An error is a reply, too.
+      link.opening.then((subscriber) => subscriber.ping()).then(replied, replied);
+      if (link.node.ready && link.clockMs !== null) void this.checkClock(link);
+    }
+  }
+
+  private async checkClock(link: Link): Promise<void> {
+    const sentAt = performance.now();
+    let reply: unknown;
+    try {
+      reply = await link.node.send('TIME', []);
+    } catch (error) {
+      if ((error as CommandFailure).code === 'NOPERM') link.clockMs = null;
+      return;
+    }
+    const [seconds, micros] = reply as [Buffer, Buffer];
+    const clockMs = Number(seconds) * 1_000 + Number(micros) / 1_000 - (sentAt + performance.now()) / 2;
+    const stepMs = clockMs - (link.clockMs ?? clockMs);
+    if (Math.abs(stepMs) > CLOCK_STEP_MS || link.clockMs === undefined) link.clockMs = clockMs;
+    if (stepMs <= CLOCK_STEP_MS) return;
+    for (const { listeners } of link.channels.values()) for (const listener of [...listeners]) listener();
   }
 }

@@ -24,7 +24,7 @@ export class Preload {
     private readonly loader: ScriptLoader,
     private readonly options: Pick<ResolvedScriptRegistryOptions, 'preload' | 'preloadTimeoutMs'>,
     private readonly logger: Logger,
-    private readonly changed: () => void,
+    private readonly changed: (reconnected?: RedisNode) => void,
   ) {}
 
   /**
@@ -100,7 +100,10 @@ export class Preload {
 
   private handle(event: 'ready' | 'topology' | 'down', node?: RedisNode): void {
     if (node && event !== 'topology') this.loader.forget(node);
-    if (event === 'ready' && node) void this.loader.load(node).then(() => this.notify('loaded'));
+    if (event === 'ready' && node) {
+      void this.loader.load(node).then(() => this.notify('loaded'));
+      this.changed(node);
+    }
     if (event === 'topology') {
       for (const known of this.connection.nodes()) {
         if (known.ready && !this.loader.loaded.has(known))

@@ -56,8 +56,12 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       (expired) => this.tidy(expired),
     );
     this.loader = new ScriptLoader(name, connection, () => this.pump());
-    this.preload = new Preload(connection, this.loader, options, this.logger, () => this.pump());
     this.channels = new ChannelListeners(connection);
+    this.preload = new Preload(connection, this.loader, options, this.logger, (reconnected) => {
+      if (reconnected) return this.channels.reconnected(reconnected);
+      this.channels.moved();
+      this.pump();
+    });
     this.context = {
       registry: name,
       connection,
@@ -175,8 +179,9 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    * Listens to the sharded channel that has the name of a key, on the master of the key's slot. Scripts publish to it with
    * `SPUBLISH`. All listeners of a node share one connection, which `close()` closes.
    *
-   * @param listener called at each message, and once if messages may be missed from now on, because the connection closed or
-   * the slot moved. After that it is not called until you call `listen` again. It may also be called once if `listen` rejects
+   * @param listener called at each message, and once if messages may be missed from now on, because the connection closed or did not
+   * reply to two checks 5 s apart, the client has reconnected, or the slot moved. After that it is not called until you call `listen`
+   * again. It may also be called once if `listen` rejects, and when the node's clock was set forward
    * @returns a function that stops calling the listener
    * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
    */

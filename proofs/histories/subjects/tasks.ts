@@ -182,7 +182,6 @@ function open(context: BenchContext): Bench {
     partitions: 2,
     concurrency: 200,
     leaseMs: LEASE_MS,
-    pollMs: 100,
     attempts: ATTEMPTS,
     backoff: { delayMs: 8, maxDelayMs: 8 },
   });

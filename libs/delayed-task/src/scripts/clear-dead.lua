@@ -25,6 +25,7 @@ O(log² n + limit log n). TTL: the operation's. Clock: Redis. Replay: the first 
 ]]
 -- @include clock
 -- @include writes
+-- @include wake
 -- @include dead-ranks
 -- @include task-record
 -- Returns the rank of the first dead letter to read, the rank after the last one, and the number of dead letters up to `till`.
@@ -55,9 +56,7 @@ local function make_due(ids, mark)
   local dues = {}
   for _, id in ipairs(ids) do dues[#dues + 1], dues[#dues + 2] = now_ms, id end
   redis.call('ZADD', KEYS[1], unpack(dues))
-  if not mark or now_ms >= (tonumber(mark) or 0) then return end
-  redis.call('SET', KEYS[5], string.format('%.0f', now_ms), 'KEEPTTL')
-  redis.pcall('SPUBLISH', KEYS[5], 'due')
+  if must_wake(mark, now_ms) then wake_workers(KEYS[5], now_ms) end
 end
 
 local first = redis.call('GET', KEYS[6])

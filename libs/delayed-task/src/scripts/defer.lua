@@ -22,6 +22,7 @@ takes or changes the task.
 ]]
 -- @include clock
 -- @include writes
+-- @include wake
 -- @include run
 local ids, reply, gone, texts, dues, buried, earliest = {}, {}, {}, {}, {}, {}, math.huge
 for i = 4, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
@@ -57,8 +58,5 @@ redis.call('HSET', KEYS[3], unpack(texts))
 if #buried > 0 then redis.call('ZADD', KEYS[4], unpack(buried)) end
 if #dues == 0 then return reply end
 redis.call('ZADD', KEYS[1], unpack(dues))
-if mark and earliest < (tonumber(mark) or 0) then
-  redis.call('SET', KEYS[5], string.format('%.0f', earliest), 'KEEPTTL')
-  redis.pcall('SPUBLISH', KEYS[5], 'due')
-end
+if must_wake(mark, earliest) then wake_workers(KEYS[5], earliest) end
 return reply

@@ -23,6 +23,7 @@ takes or changes the task.
 ]]
 -- @include clock
 -- @include writes
+-- @include wake
 -- @include run
 -- @include task-record
 local run, record = parse_run(redis.call('HGET', KEYS[4], ARGV[1])), redis.call('HGET', KEYS[3], ARGV[1])
@@ -50,8 +51,5 @@ if dead then
   return 'dead'
 end
 redis.call('ZADD', KEYS[1], due, ARGV[1])
-if mark and due < (tonumber(mark) or 0) then
-  redis.call('SET', KEYS[6], due, 'KEEPTTL')
-  redis.pcall('SPUBLISH', KEYS[6], 'due')
-end
+if must_wake(mark, due) then wake_workers(KEYS[6], due) end
 return 'retried'

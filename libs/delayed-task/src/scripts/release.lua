@@ -15,6 +15,7 @@ O(n log m). TTL: none. Clock: Redis. Replay: changes nothing, and counts the tas
 another call takes or changes them.
 ]]
 -- @include writes
+-- @include wake
 -- @include run
 local ids, dues, texts, gone, reply, earliest = {}, {}, {}, {}, { 0 }, math.huge
 for i = 1, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
@@ -41,8 +42,5 @@ if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 redis.call('ZREM', KEYS[2], unpack(gone))
 redis.call('ZADD', KEYS[1], unpack(dues))
 redis.call('HSET', KEYS[3], unpack(texts))
-if mark and earliest < (tonumber(mark) or 0) then
-  redis.call('SET', KEYS[4], earliest, 'KEEPTTL')
-  redis.pcall('SPUBLISH', KEYS[4], 'due')
-end
+if must_wake(mark, earliest) then wake_workers(KEYS[4], earliest) end
 return reply

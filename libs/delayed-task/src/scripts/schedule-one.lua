@@ -4,7 +4,7 @@ they wait for. If the id exists, the caller must use `schedule`.
 
 KEYS[1]  due        zset    <prefix>:delayed-task:{<partition>}:due      id -> ms when it is due
 KEYS[2]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record, and when it was first due
-KEYS[3]  waits      string  <prefix>:delayed-task:{<partition>}:waits    ms until which workers wait; also the channel
+KEYS[3]  waits      string  <prefix>:delayed-task:{<partition>}:waits    ms until which all workers look again; also the channel
 KEYS[4]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]  id           str
 ARGV[2]  when         str   'd<ms>' for a delay or 'a<ms>' for an instant
@@ -25,18 +25,28 @@ local kind, due = string.match(ARGV[2], '^([da])(%d+)$')
 if not kind then return redis.error_reply('BADTASK ARGV[2] is neither "d<ms>" nor "a<ms>"; nothing was scheduled') end
 if kind == 'd' then
   local time = redis.call('TIME')
-  due = string.format('%.0f', time[1] * 1000 + (time[2] - time[2] % 1000) / 1000 + due)
+  due = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000 + due
+end
+due = tonumber(due)
+-- As the shared part `wake` does, without its functions.
+local latest = tonumber(mark or '')
+local wakes = not latest or due < latest
+local known, allowed = true, true
+if wakes then known, allowed = pcall(redis.acl_check_cmd, 'SPUBLISH', KEYS[3], 'due') end
+if known and not allowed then
+  return redis.error_reply('NOTALLOWED the Redis user needs permission for SPUBLISH and for the channels of this lib; nothing was changed')
 end
 -- Redis does not roll back the first write when it refuses a later one. If it refuses the first one, ZADD, nothing was changed.
 if not redis.acl_check_cmd('HSET', KEYS[2], 'f', 'v') or not redis.acl_check_cmd('SET', KEYS[4], 'v') then
   return redis.error_reply('NOTALLOWED the Redis user needs permission for ZADD, HSET and SET; nothing was changed')
 end
-redis.call('ZADD', KEYS[1], due, ARGV[1])
+local text = string.format('%.0f', due)
+redis.call('ZADD', KEYS[1], text, ARGV[1])
 -- The record ends with the due time, so that a sweep can restore a task whose entry in `due` is lost.
-redis.call('HSET', KEYS[2], ARGV[1], ARGV[3] .. '\n' .. due)
-redis.call('SET', KEYS[4], due, 'PX', ARGV[4])
-if mark and due - (tonumber(mark) or 0) < 0 then
-  redis.call('SET', KEYS[3], due, 'KEEPTTL')
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[3] .. '\n' .. text)
+redis.call('SET', KEYS[4], text, 'PX', ARGV[4])
+if wakes then
+  redis.call('SET', KEYS[3], text, 'PX', 60000)
   redis.pcall('SPUBLISH', KEYS[3], 'due')
 end
-return due + 0
+return due

@@ -21,6 +21,7 @@ nothing again; returns the first reply, but with the present due time of a kept 
 ]]
 -- @include clock
 -- @include writes
+-- @include wake
 -- @include due
 local ids, dues, known, seen, codes, adds, records, reply = {}, {}, nil, {}, {}, {}, {}, {}
 local count, added, earliest = 0, 0, nil
@@ -72,12 +73,6 @@ local function decide(on_conflict)
   end
 end
 
-local function wake_workers(mark)
-  if not mark or earliest >= (tonumber(mark) or 0) then return end
-  redis.call('SET', KEYS[6], earliest, 'KEEPTTL')
-  redis.pcall('SPUBLISH', KEYS[6], 'due')
-end
-
 local wrong = read_tasks()
 if wrong then return wrong end
 known = redis.call('HMGET', KEYS[3], unpack(ids))
@@ -90,6 +85,7 @@ local first_ms, first_codes = string.match(first or '', '^(%d+):(%d+)$')
 if first_codes then return repeat_answers(first_codes, tonumber(first_ms)) end
 decide(ARGV[1] == 'replace' and 2 or 3)
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+if earliest and not may_wake(mark, earliest, KEYS[6]) then return redis.error_reply(MUTE) end
 for i, code in ipairs(codes) do
   if code == 2 then
     redis.call('ZREM', KEYS[2], ids[i])
@@ -101,5 +97,5 @@ redis.call('SET', KEYS[7], string.format('%.0f:', now_ms) .. table.concat(codes)
 if added == 0 then return reply end
 redis.call('ZADD', KEYS[1], unpack(adds))
 redis.call('HSET', KEYS[3], unpack(records))
-wake_workers(mark)
+if must_wake(mark, earliest) then wake_workers(KEYS[6], earliest) end
 return reply

@@ -12,7 +12,6 @@ KEYS[7]  taken   string  <prefix>:delayed-task:{<partition>}:taken:<worker>   to
 ARGV[1]  token    str         token of this take, which is stored with each lease
 ARGV[2]  limit    int 1..256  most tasks
 ARGV[3]  leaseMs  int         length of the leases, ms
-ARGV[4]  markMs   int         how long `waits` is kept, ms
 
 Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, last, ...}
   now      int  Redis' time, ms
@@ -26,11 +25,12 @@ Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, l
   name     str  name of that task
   last     int  number of its last attempt
 
-O(limit log n). TTL: leaseMs for `taken`, markMs for `waits`. Clock: Redis. Replay: while `taken` is kept, the tasks
+O(limit log n). TTL: leaseMs for `taken`, a minute for `waits`. Clock: Redis. Replay: while `taken` is kept, the tasks
 of the first call that are still leased with the token, and those that it dead-lettered.
 ]]
 -- @include clock
 -- @include writes
+-- @include wake
 -- @include run
 -- @include task-record
 local LEASE_ENDED = 'the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis'
@@ -146,7 +146,7 @@ if not is_replay then write_take(#ids - ended) end
 local next_due = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
 local next_end = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2]
 local next_at = math.min(tonumber(next_due) or NEVER, tonumber(next_end) or NEVER)
-if #taken < limit then redis.call('SET', KEYS[6], next_at, 'PX', ARGV[4]) end
+if #taken < limit then redis.call('SET', KEYS[6], next_at, 'PX', WAITS_MS) end
 reply[2], reply[3] = next_at == NEVER and 0 or next_at, #buried
 for _, field in ipairs(buried_rows) do reply[#reply + 1] = field end
 return reply

@@ -1,4 +1,4 @@
-import { time, type Timer } from '../../../internal/src';
+import { MAX_TIMER_MS, time, type Timer } from '../../../internal/src';
 
 /** Sleeps and pauses that `ring` ends early. If `ring` was called after the last `reset`, they end at once. */
 export class Alarm {
@@ -15,9 +15,9 @@ export class Alarm {
     this.wake?.();
   }
 
-  /** Sleeps until something is due. */
+  /** Sleeps until something is due. @param ms time from now; more than a timer can wait, such as Infinity, ends earlier */
   sleep(ms: number): Promise<void> {
-    return this.wait((end) => time.setTimer(end, Math.max(1, Math.ceil(ms))));
+    return this.wait((end) => time.setTimer(end, Math.min(MAX_TIMER_MS, Math.max(1, Math.ceil(ms)))));
   }
 
   /** Waits before the next try of something that failed. */

@@ -1,4 +1,4 @@
-import { time, type Timer } from '../../../internal/src';
+import { type IdleCheck, idleChecksOf, time, type Timer } from '../../../internal/src';
 import type { Calls } from '../../../worker/src';
 import { events } from '../delayed-task.events';
 import type { Partition } from '../queue/partitions';
@@ -10,38 +10,64 @@ import { sweepTasks } from './worker.scripts';
 const COUNT = 64;
 const MOST_CALLS = 50;
 
+/** Pause between two sweeps of a partition in use, ms. It is shortened by up to half at random. */
+const SWEEP_MS = 60_000;
+/** Commands of an idle check of a partition, with those that scripts call. */
+const COMMANDS = 12;
+
 /**
- * Periodically deletes dead letters after their retention, repairs tasks that are incomplete, and renews the TTL of the number of
- * partitions.
+ * Deletes dead letters after their retention, repairs tasks that are incomplete, and renews the TTL of the number of partitions:
+ * each minute in partitions of which this worker took tasks, and as idle checks in the others.
  */
 export class Sweeper {
   private readonly cursors = new Map<Partition, { taskCursor: string; runCursor: string }>();
+  private readonly busy = new Set<Partition>();
+  private readonly idle: IdleCheck[];
   private timer: Timer | undefined;
 
   constructor(
     private readonly queue: TaskQueue,
     private readonly calls: Calls<Step>,
-  ) {}
+  ) {
+    this.idle = queue.partitions.all.map((partition) => ({
+      commands: COMMANDS,
+      check: () => this.track(this.sweepIdle(partition)),
+    }));
+  }
 
   start(): void {
+    const checks = idleChecksOf(this.queue.registry);
+    for (const check of this.idle) checks.add(check);
     this.schedule();
   }
 
   stop(): void {
+    const checks = idleChecksOf(this.queue.registry);
+    for (const check of this.idle) checks.remove(check);
     time.clearTimer(this.timer);
   }
 
-  async sweep(): Promise<void> {
-    for (const partition of this.queue.partitions.all) {
-      if (this.calls.closing) return;
-      await this.sweepOne(partition);
-    }
-    if (!this.calls.closing) await this.queue.notedPartitions();
+  /** Makes the next sweep include a partition, because tasks of it were taken. */
+  include(partition: Partition): void {
+    this.busy.add(partition);
   }
 
-  private async sweepOne(partition: Partition): Promise<void> {
-    const { due, leased, tasks, runs, dead } = partition;
-    const keys = { due, leased, tasks, runs, dead };
+  private async sweepBusy(): Promise<void> {
+    for (const partition of [...this.busy]) {
+      if (this.calls.closing) return;
+      this.busy.delete(partition);
+      await this.sweep(partition);
+    }
+  }
+
+  private async sweepIdle(partition: Partition): Promise<void> {
+    await this.queue.notedPartitions();
+    await this.sweep(partition);
+  }
+
+  private async sweep(partition: Partition): Promise<void> {
+    const { due, leased, tasks, runs, dead, waits } = partition;
+    const keys = { due, leased, tasks, runs, dead, waits };
     const { queue, deadRetentionMs, leaseMs } = this.queue.options;
     let at = this.cursors.get(partition) ?? { taskCursor: '0', runCursor: '0' };
     for (let call = 0; call < MOST_CALLS && !this.calls.closing; call++) {
@@ -55,11 +81,17 @@ export class Sweeper {
   }
 
   private schedule(): void {
-    const everyMs = this.queue.options.sweepMs * (0.5 + Math.random() / 2);
+    const everyMs = SWEEP_MS * (0.5 + Math.random() / 2);
     this.timer = time.setTimer(() => {
-      const swept = this.sweep().catch((error: unknown) => this.calls.reportError('sweep', error));
-      this.calls.track(swept.then(() => !this.calls.closing && this.schedule()));
+      void this.track(this.sweepBusy()).then(() => !this.calls.closing && this.schedule());
     }, everyMs);
     this.timer.unref();
+  }
+
+  /** Reports the error of a sweep that failed. Makes a shutdown wait for the sweep. */
+  private track(sweep: Promise<void>): Promise<void> {
+    const swept = sweep.catch((error: unknown) => this.calls.reportError('sweep', error));
+    this.calls.track(swept);
+    return swept;
   }
 }

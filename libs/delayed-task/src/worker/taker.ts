@@ -45,7 +45,7 @@ export class Taker {
    * @returns undefined if the call failed, or the worker has stopped
    */
   async take(partition: Partition, lane: number, limit: number): Promise<Taken | undefined> {
-    const { leaseMs, pollMs } = this.options;
+    const { leaseMs } = this.options;
     const { due, leased, tasks, runs, dead, waits } = partition;
     const keys = { due, leased, tasks, runs, dead, waits, taken: partition.taken(`${this.worker}.${lane}`) };
     const token = this.tokens.next();
@@ -54,7 +54,7 @@ export class Taker {
     for (let pauseMs = FIRST_PAUSE_MS; !this.calls.stopped; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       const sentAt = time.monotonicMs();
       try {
-        const args = { token, limit, leaseMs, markMs: 2 * pollMs + 1_000 };
+        const args = { token, limit, leaseMs };
         const reply = await this.registry.run(takeTasks, { keys, args });
         const nowAt = time.monotonicMs();
         const { queue } = this.options;

@@ -21,7 +21,7 @@ export const takeTasks = defineScript({
   name: 'delayed-task.take',
   ...takeLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'taken'],
-  args: { token: str, limit: int, leaseMs: int, markMs: int },
+  args: { token: str, limit: int, leaseMs: int },
   flags: FREES_MEMORY,
   group: false,
   reply: (raw: (number | string)[]) => {
@@ -103,7 +103,7 @@ export const deferTasks = defineScript({
 export const sweepTasks = defineScript({
   name: 'delayed-task.sweep',
   ...sweepLua,
-  keys: ['due', 'leased', 'tasks', 'runs', 'dead'],
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits'],
   args: { retentionMs: int, leaseMs: int, taskCursor: str, runCursor: str, count: int },
   flags: FREES_MEMORY,
   group: false,

@@ -54,7 +54,7 @@ export class Worker {
     const { capacity } = this.attempts;
     const taker = new Taker(registry, options, calls, this.log);
     const begin = (attempt: TaskAttempt): void => this.begin(attempt);
-    const context = { registry, options, calls, capacity, taker, settlements, begin };
+    const context = { registry, options, calls, capacity, taker, settlements, begin, sweeper: this.sweeper };
     this.loops = this.queue.partitions.all.map((partition) => new PartitionLoop(partition, context));
     this.looping = Promise.all(this.loops.map((loop) => loop.run()));
     this.leases.start();

@@ -70,6 +70,7 @@ export async function openSubscriber(
       subscribed.delete(channel);
       await own.sunsubscribe(channel);
     },
+    ping: () => own.ping(),
     close: () => disconnect(own),
   };
 }

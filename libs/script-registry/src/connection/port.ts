@@ -100,6 +100,8 @@ export interface ChannelSubscriber {
   /** Resolves when the node has confirmed the subscription. */
   subscribe(channel: string): Promise<void>;
   unsubscribe(channel: string): Promise<void>;
+  /** Resolves when the node has replied. */
+  ping(): Promise<unknown>;
   close(): void;
 }
 
