@@ -65,7 +65,8 @@ describe('workers on a server of their own', () => {
     ['a lost reply', () => proxy.dropReply({ when: (request) => request.includes('EVALSHA') })],
   ])('go on through %s again and again, and do each task once', async (_title, fault) => {
     bench.work();
-    await schedule('f', 200, 1_000);
+    // Longer than all faults take: each fault waits for the next command.
+    await schedule('f', 200, 3_000);
     for (let i = 0; i < 15; i++) {
       await fault();
       await sleep(50);

@@ -127,7 +127,6 @@ describe('each script of dead letters, in a state and at a time of which all is 
           runs: 'dead=3 d t 1 2 3 e, retried=3 r t 1800000000003 2 3 e, runs=2 l t 7 8 9 e',
           tasks:
             'bare=x, dead=3\n0\n-\nmail\n{}\n1800000000000, new=x\n1800000000007, retried=3\n0\n-\nmail\n{}\n1800000000000, runs=3\n0\n-\nmail\n{}\n1800000000000',
-          waits: '1800000000000 | 60000',
           published: 'due',
         },
       ]);

@@ -208,7 +208,11 @@ describe('each script of a queue, in a state and at a time of which all is known
     states.put('DEL', 'operation');
     expect(await states.after(one('x1', 'c'))).toEqual([
       'error BADTASK',
-      { due: 'b@1799999999995, a@1800000001069', tasks: 'a=r-a\n1800000001069, b=r-b\n1799999999995' },
+      {
+        due: 'b@1799999999995, a@1800000001069',
+        tasks: 'a=r-a\n1800000001069, b=r-b\n1799999999995',
+        waits: '1799999999995 | 60000',
+      },
     ]);
   });
 

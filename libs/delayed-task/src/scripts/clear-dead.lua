@@ -56,7 +56,10 @@ local function make_due(ids, mark)
   local dues = {}
   for _, id in ipairs(ids) do dues[#dues + 1], dues[#dues + 2] = now_ms, id end
   redis.call('ZADD', KEYS[1], unpack(dues))
-  if must_wake(mark, now_ms) then wake_workers(KEYS[5], now_ms) end
+  if must_wake(mark, now_ms) then
+    redis.call('SET', KEYS[5], string.format('%.0f', now_ms), 'PX', WAITS_MS)
+    redis.pcall('SPUBLISH', KEYS[5], 'due')
+  end
 end
 
 local first = redis.call('GET', KEYS[6])

@@ -58,5 +58,8 @@ redis.call('HSET', KEYS[3], unpack(texts))
 if #buried > 0 then redis.call('ZADD', KEYS[4], unpack(buried)) end
 if #dues == 0 then return reply end
 redis.call('ZADD', KEYS[1], unpack(dues))
-if must_wake(mark, earliest) then wake_workers(KEYS[5], earliest) end
+if must_wake(mark, earliest) then
+  redis.call('SET', KEYS[5], string.format('%.0f', earliest), 'PX', WAITS_MS)
+  redis.pcall('SPUBLISH', KEYS[5], 'due')
+end
 return reply

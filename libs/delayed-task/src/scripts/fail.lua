@@ -51,5 +51,8 @@ if dead then
   return 'dead'
 end
 redis.call('ZADD', KEYS[1], due, ARGV[1])
-if must_wake(mark, due) then wake_workers(KEYS[6], due) end
+if must_wake(mark, due) then
+  redis.call('SET', KEYS[6], string.format('%.0f', due), 'PX', WAITS_MS)
+  redis.pcall('SPUBLISH', KEYS[6], 'due')
+end
 return 'retried'

@@ -42,5 +42,8 @@ if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 redis.call('ZREM', KEYS[2], unpack(gone))
 redis.call('ZADD', KEYS[1], unpack(dues))
 redis.call('HSET', KEYS[3], unpack(texts))
-if must_wake(mark, earliest) then wake_workers(KEYS[4], earliest) end
+if must_wake(mark, earliest) then
+  redis.call('SET', KEYS[4], string.format('%.0f', earliest), 'PX', WAITS_MS)
+  redis.pcall('SPUBLISH', KEYS[4], 'due')
+end
 return reply

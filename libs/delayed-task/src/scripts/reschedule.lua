@@ -38,11 +38,14 @@ if lease then return { 0, 'running' } end
 if ARGV[3] == 'due' and not waiting then return { 0, dead and 'dead' or 'unknown' } end
 if ARGV[3] == 'dead' and not dead then return { 0, 'unknown' } end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
-if not may_wake(mark, due, KEYS[6]) then return redis.error_reply(MUTE) end
+if must_wake(mark, due) and is_mute(KEYS[6]) then return redis.error_reply(MUTE) end
 redis.call('SET', KEYS[7], string.format('%.0f', due), 'PX', ARGV[4])
 redis.call('ZREM', KEYS[5], ARGV[1])
 local run = dead and NEW_RUN or parse_run(text)
 redis.call('HSET', KEYS[4], ARGV[1], format_run(run.attempt, 'w', run.token, due, run.failed, run.unknown, run.problem))
 redis.call('ZADD', KEYS[1], due, ARGV[1])
-if must_wake(mark, due) then wake_workers(KEYS[6], due) end
+if must_wake(mark, due) then
+  redis.call('SET', KEYS[6], string.format('%.0f', due), 'PX', WAITS_MS)
+  redis.pcall('SPUBLISH', KEYS[6], 'due')
+end
 return { due, 'moved' }

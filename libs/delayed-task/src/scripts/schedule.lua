@@ -85,7 +85,7 @@ local first_ms, first_codes = string.match(first or '', '^(%d+):(%d+)$')
 if first_codes then return repeat_answers(first_codes, tonumber(first_ms)) end
 decide(ARGV[1] == 'replace' and 2 or 3)
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
-if earliest and not may_wake(mark, earliest, KEYS[6]) then return redis.error_reply(MUTE) end
+if earliest and must_wake(mark, earliest) and is_mute(KEYS[6]) then return redis.error_reply(MUTE) end
 for i, code in ipairs(codes) do
   if code == 2 then
     redis.call('ZREM', KEYS[2], ids[i])
@@ -97,5 +97,8 @@ redis.call('SET', KEYS[7], string.format('%.0f:', now_ms) .. table.concat(codes)
 if added == 0 then return reply end
 redis.call('ZADD', KEYS[1], unpack(adds))
 redis.call('HSET', KEYS[3], unpack(records))
-if must_wake(mark, earliest) then wake_workers(KEYS[6], earliest) end
+if must_wake(mark, earliest) then
+  redis.call('SET', KEYS[6], string.format('%.0f', earliest), 'PX', WAITS_MS)
+  redis.pcall('SPUBLISH', KEYS[6], 'due')
+end
 return reply

@@ -6,7 +6,7 @@ KEYS[2]  leased  zset  <prefix>:delayed-task:{<partition>}:leased
 KEYS[3]  tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[4]  runs    hash  <prefix>:delayed-task:{<partition>}:runs
 KEYS[5]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
-KEYS[6]  waits   string  <prefix>:delayed-task:{<partition>}:waits
+KEYS[6]  waits   string  <prefix>:delayed-task:{<partition>}:waits; only the name of the channel
 ARGV[1]  retentionMs  int         how long a dead letter is kept, ms
 ARGV[2]  leaseMs      int         new lease of a running task whose entry in `leased` is lost, ms
 ARGV[3]  taskCursor   str         where the last call stopped in `tasks`; '0' to begin
@@ -24,7 +24,6 @@ O(count log n). TTL: none. Clock: Redis. Replay: sweeps again from the same curs
 ]]
 -- @include clock
 -- @include writes
--- @include wake
 -- @include run
 redis.call('ZCARD', KEYS[1])
 redis.call('ZCARD', KEYS[2])
@@ -63,5 +62,5 @@ for _, id in ipairs(old) do
   redis.call('HDEL', KEYS[4], id)
 end
 -- The restored tasks may be due at any time.
-if restored > 0 then wake_workers(KEYS[6], now_ms) end
+if restored > 0 then redis.pcall('SPUBLISH', KEYS[6], 'due') end
 return { #old, restored, dropped, tasks[1], runs[1] }

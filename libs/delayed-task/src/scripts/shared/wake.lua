@@ -8,15 +8,10 @@ local function must_wake(mark, due)
   return not latest or due < latest
 end
 
-local function wake_workers(waits, due)
-  redis.call('SET', waits, string.format('%.0f', due), 'PX', WAITS_MS)
-  redis.pcall('SPUBLISH', waits, 'due')
-end
-
--- Returns false if workers must be woken, and this Redis user may not do that: the task would run late. Servers without SPUBLISH
--- raise an error. Their workers look periodically.
-local function may_wake(mark, due, waits)
-  local known, allowed = pcall(redis.acl_check_cmd, 'SPUBLISH', waits, 'due')
-  return not must_wake(mark, due) or not known or allowed
+-- Returns true if this Redis user may not wake the workers: the task would run late. Servers without SPUBLISH raise an error. Their
+-- workers look periodically.
+local function is_mute(channel)
+  local known, allowed = pcall(redis.acl_check_cmd, 'SPUBLISH', channel, 'due')
+  return known and not allowed
 end
 local MUTE = 'NOTALLOWED the Redis user needs permission for SPUBLISH and for the channels of this lib; nothing was changed'
