@@ -5,14 +5,25 @@ import type { LuaValue } from './values';
 
 const MOST_NESTED = 1000;
 const SPACE = /[ \t\n\r]*/y;
-const NUMBER = /[-+]?(?:0[xX][\dA-Fa-f]+|\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)/y;
 const WORD = /true|false|null/y;
-const STRING = /"(?:[^"\\\0]|\\["\\/bfnrt]|\\u[\dA-Fa-f]{4})*"/y;
-const ESCAPE = /\\(?:u([\dA-Fa-f]{4})|(.))/g;
-const ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
+/** As C's strtod() reads it, with NaN, Infinity and hexadecimal numbers. It begins with a sign, a digit, i or n. */
+const NUMBER =
+  /(?=[-+\diInN])[-+]?(?:0[xX](?:[\dA-Fa-f]+\.?[\dA-Fa-f]*|\.[\dA-Fa-f]+)(?:[pP][-+]?\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN](?:\(\w*\))?)/y;
+const PLAIN = /[^"\\\0]*/y;
+const UNIT = /\\u[\dA-Fa-f]{4}/y;
+const ESCAPES: Readonly<Record<string, string>> = {
+  '"': '"',
+  '\\': '\\',
+  '/': '/',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+};
 
 interface Token {
-  /** A symbol, 'T_OBJ_END' and the like as cjson names them, or 'value'. */
+  /** A symbol, 'T_OBJ_END' and the like as cjson names them, what is wrong, or 'value'. */
   readonly kind: string;
   readonly value?: LuaValue;
   readonly isText?: boolean;
@@ -42,6 +53,8 @@ class Decoder {
   ) {}
 
   decode(): LuaValue {
+    if (this.source.length >= 2 && /^.?\0/s.test(this.source))
+      throw raise('JSON parser does not support UTF-16 or UTF-32');
     const value = this.value(this.token(), 0);
     const end = this.token();
     if (end.kind !== 'T_END') throw wrong('the end', end);
@@ -90,18 +103,58 @@ class Decoder {
     this.match(SPACE);
     const { at, source } = this;
     const char = source[at];
-    if (char === undefined) return { kind: 'T_END', at };
+    if (char === undefined || char === '\0') return { kind: 'T_END', at };
     const symbol = SYMBOLS[char];
     if (symbol !== undefined) {
       this.at++;
       return { kind: symbol, at };
     }
-    const text = this.match(STRING);
-    if (text !== undefined) return { kind: 'value', value: unescaped(text.slice(1, -1)), isText: true, at };
+    if (char === '"') return this.text(at);
     const word = this.match(WORD);
     if (word !== undefined) return { kind: 'value', value: word === 'null' ? this.nothing : word === 'true', at };
     const number = this.match(NUMBER);
-    return number === undefined ? { kind: 'invalid token', at } : { kind: 'value', value: parseNumber(number), at };
+    if (number !== undefined) return { kind: 'value', value: parseNumber(number), at };
+    return { kind: /[-+\d]/.test(char) ? 'invalid number' : 'invalid token', at };
+  }
+
+  private text(at: number): Token {
+    this.at++;
+    let value = '';
+    for (;;) {
+      value += this.match(PLAIN);
+      const char = this.source[this.at];
+      if (char === '"') {
+        this.at++;
+        return { kind: 'value', value, isText: true, at };
+      }
+      if (char !== '\\') return { kind: 'unexpected end of string', at: this.at };
+      const escape = this.source[this.at + 1] ?? '';
+      if (escape === 'u') {
+        const { at: start } = this;
+        const unescaped = this.codePoint();
+        if (unescaped === undefined) return { kind: 'invalid unicode escape code', at: start };
+        value += Buffer.from(unescaped).toString('latin1');
+      } else {
+        const unescaped = ESCAPES[escape];
+        if (unescaped === undefined) return { kind: 'invalid escape code', at: this.at };
+        value += unescaped;
+        this.at += 2;
+      }
+    }
+  }
+
+  /** Reads \uXXXX, or the two of a pair of surrogates; undefined if it is neither. */
+  private codePoint(): string | undefined {
+    const unit = this.unit();
+    if (unit === undefined || (unit & 0xf800) !== 0xd800)
+      return unit === undefined ? undefined : String.fromCharCode(unit);
+    const low = (unit & 0x400) === 0 ? this.unit() : undefined;
+    return low === undefined || (low & 0xfc00) !== 0xdc00 ? undefined : String.fromCharCode(unit, low);
+  }
+
+  private unit(): number | undefined {
+    const hex = this.match(UNIT)?.slice(2);
+    return hex === undefined ? undefined : Number.parseInt(hex, 16);
   }
 
   private match(pattern: RegExp): string | undefined {
@@ -110,19 +163,6 @@ class Decoder {
     this.at += found?.length ?? 0;
     return found;
   }
-}
-
-function unescaped(text: string): string {
-  const units = text.replace(ESCAPE, (_, hex: string | undefined, char: string) => {
-    if (hex === undefined) return ESCAPES[char] ?? char;
-    const code = Number.parseInt(hex, 16);
-    // Bytes of UTF-8; halves of a pair are put together below.
-    return code >= 0xd800 && code < 0xe000 ? `\uffff${hex}` : Buffer.from(String.fromCharCode(code)).toString('latin1');
-  });
-  return units.replace(/\uffff(\w{4})\uffff(\w{4})/g, (_, high: string, low: string) => {
-    const pair = String.fromCharCode(Number.parseInt(high, 16), Number.parseInt(low, 16));
-    return Buffer.from(pair).toString('latin1');
-  });
 }
 
 function wrong(expected: string, { kind, value, isText, at }: Token): Error {

@@ -1,0 +1,138 @@
+import { openMemory } from './compare-lua';
+import { realServer } from './real-server';
+
+const server = realServer();
+
+const TEXTS = [
+  ...[
+    '.5',
+    '-.5',
+    '+.5',
+    '5.',
+    '1e5',
+    '1e',
+    '01',
+    '-01',
+    '0x1F',
+    '-0x1F',
+    '0x1p4',
+    '0x',
+    '1.5.5',
+    '+5',
+    '-',
+    '+',
+    '--1',
+    '1-',
+    '1e400',
+  ],
+  ...[
+    'NaN',
+    'nan',
+    '-nan',
+    'nan(1)',
+    'Infinity',
+    'infinity',
+    'inf',
+    '-inf',
+    '-Infinity',
+    '+inf',
+    'infin',
+    'INF',
+    'i',
+    'n',
+    'N',
+    'I',
+    'nul',
+    'nulls',
+    'tru',
+    'True',
+    'falsey',
+  ],
+  ...[
+    '[NaN]',
+    '[1,Infinity]',
+    '[-inf,-inf]',
+    '{"a":NaN}',
+    '[.5]',
+    '[1,]',
+    '[,1]',
+    '[1 2]',
+    '{"a"}',
+    '{"a":}',
+    '{"a":1,}',
+    '{a:1}',
+    '{1:1}',
+    '{"a":1 "b":2}',
+    '[',
+    '{',
+    '[[',
+    ']',
+    '}',
+  ],
+  ...[
+    '"',
+    '"abc',
+    '"a\\',
+    '"a\\"',
+    '"\\x41"',
+    '"\\u12"',
+    '"\\u12',
+    '"\\uzzzz"',
+    '"\\u0000"',
+    '"\\u00e9"',
+    '"\\u20ac"',
+    '"\\/\\b\\f\\n\\r\\t\\""',
+    "'a'",
+    '"a\nb"',
+    '"a\tb"',
+    '"a\0b"',
+    '"\xff"',
+  ],
+  ...[
+    '"\\ud83d"',
+    '"\\ude00"',
+    '"\\ud83dx"',
+    '"\\ud83d\\ude00"',
+    '"\\ud83d\\u0041"',
+    '"\\ud83d\\n"',
+    '"\\ud83d\\ud83d"',
+    '"\\ud83d\\ude0"',
+    '"\\udbff\\udfff"',
+    '"\\ud800\\udc00"',
+    '"\uffffd83d\uffffde00"',
+  ],
+  ...[
+    '',
+    ' ',
+    '\0',
+    '1\0',
+    '\x001',
+    '"\0',
+    '[\0]',
+    'true\0',
+    '\v1',
+    '\f1',
+    '\xa01',
+    '1 1',
+    '1x',
+    '"a" "b"',
+    'nullnull',
+    '// x',
+    '1,2',
+    ':',
+    '@',
+  ],
+].map((text) => Buffer.from(text).toString('latin1'));
+
+it.each(TEXTS)('cjson.decode(%j) does what Redis does', async (text) => {
+  const source = `
+    local ok, value = pcall(cjson.decode, ARGV[1])
+    if type(value) == 'table' then
+      local parts = {}
+      for k, v in pairs(value) do parts[#parts + 1] = type(k) .. tostring(k) .. '=' .. type(v) .. tostring(v) end
+      return {tostring(ok), (table.concat(parts, ';'):gsub('%-nan', 'nan'))}
+    end
+    return {tostring(ok), type(value), (tostring(value):gsub('^-nan$', 'nan'))}`;
+  const command = ['EVAL', source, '0', text];
+  expect(openMemory().run(command)).toBe((await server.raw.send([command]))[0]);
+});
