@@ -92,7 +92,7 @@ export const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong k
 /** Returns the error for what this server lacks, with the remedy. */
 export function unsupported(what: string): RedisError {
   return new RedisError(
-    `ERR the in-memory server does not support ${what}. Test this code with a server of luanest/testing/servers`,
+    `ERR MemoryRedis does not support ${what}. Test this code with a server of luanest/testing/servers`,
   );
 }
 

@@ -45,7 +45,10 @@ export async function compareServers(
     const replies = batch.map((words) => encode(memory.execute(session, words), session.protocol));
     const expected = await real.send(batch);
     const at = batch.findIndex((words, index) => {
-      return comparable(words, replies[index] ?? '') !== comparable(words, expected[index] ?? '');
+      const [ours, theirs] = [replies[index] ?? '', expected[index] ?? ''];
+      // SORT looks at the errno of an earlier command, too, so it may refuse any number.
+      if (theirs.includes("scores can't be converted into double")) return false;
+      return comparable(words, ours) !== comparable(words, theirs);
     });
     if (at >= 0) differences.push({ command: batch[at] ?? [], memory: replies[at] ?? '', real: expected[at] ?? '' });
     count += batch.length;
@@ -57,7 +60,9 @@ export async function compareServers(
 function comparable(words: readonly string[], reply: string): string {
   const command = /^EVAL/i.test(words[0] ?? '') ? (words[3] ?? '') : (words[0] ?? '');
   if (/^TTL$/i.test(command)) return reply.replace(/^:\d{9,}/, ':?');
-  if (UNORDERED.test(command)) return reply.split('\r\n').sort().join('\r\n');
+  if (UNORDERED.test(command) || words.includes('nosort')) return reply.split('\r\n').sort().join('\r\n');
+  // A score of -0 is 0 in a small sorted set, but SORT makes Redis keep one as it keeps a large one.
+  if (/^Z/i.test(command)) return reply.replace(/\$2\r\n-0\r\n/g, '$$1\r\n0\r\n').replace(/,-0\r\n/g, ',0\r\n');
   if (!HAS_IDLE.test(command)) return reply;
   return reply
     .replace(/(radix-tree-\w+\r\n:)\d+/g, '$1?')

@@ -5,6 +5,7 @@ export function dumpCommands(): string[][] {
   return [
     ['DBSIZE'],
     ['KEYS', '*'],
+    ['ZRANGE', 'zset2', '0', '-1', 'WITHSCORES'],
     ...KEYS.flatMap((key) => [
       ['TYPE', key],
       ['PEXPIRETIME', key],

@@ -131,8 +131,8 @@ it('aborts a transaction whose watched keys have changed', async () => {
 it('refuses commands that wait, with the remedy', () => {
   const memory = new MemoryRedis();
   const remedy = 'Test this code with a server of luanest/testing/servers';
-  expect(() => memory.run('BLPOP', ['a', 0])).toThrow(`ERR the in-memory server does not support BLPOP. ${remedy}`);
+  expect(() => memory.run('BLPOP', ['a', 0])).toThrow(`ERR MemoryRedis does not support BLPOP. ${remedy}`);
   expect(() => memory.run('XREAD', ['BLOCK', 0, 'STREAMS', 'a', '$'])).toThrow(
-    `ERR the in-memory server does not support BLOCK. ${remedy}`,
+    `ERR MemoryRedis does not support BLOCK. ${remedy}`,
   );
 });

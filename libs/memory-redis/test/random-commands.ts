@@ -32,6 +32,14 @@ export class RandomCommands extends RandomArguments {
     () => ['GETEX', this.key('str'), ...this.some(['PERSIST', 'PXAT 4102444800000', 'EX x'])],
     () => [this.pick('SETBIT'), this.key('str'), this.pick('0 7 20 -1 x'), this.pick('0 1 2')],
     () => ['GETBIT', this.key('str'), this.pick('0 7 20 -1 x')],
+    () => ['BITCOUNT', this.key('str'), ...this.bitRange()],
+    () => ['BITPOS', this.key('str'), this.pick('0 1 0 1 2 x'), ...this.bitRange()],
+    () => [
+      'BITOP',
+      this.pick('AND OR XOR NOT and NOPE'),
+      this.key('str2'),
+      ...this.random.list(1, 3, () => this.key(this.random.pick(['str', 'str2', 'none']))),
+    ],
     () => [
       this.pick('PEXPIREAT'),
       this.anyKey(),
@@ -74,6 +82,22 @@ export class RandomCommands extends RandomArguments {
       this.pick('SUNION SINTER SDIFF'),
       ...this.random.list(1, 2, () => this.key(this.random.pick(['set', 'set2']))),
     ],
+    () => [
+      this.pick('SUNIONSTORE SINTERSTORE SDIFFSTORE'),
+      this.key('set2'),
+      ...this.random.list(1, 2, () => this.key(this.random.pick(['set', 'set2']))),
+    ],
+    () => [
+      'SINTERCARD',
+      this.pick('1 2 2 0 3 x'),
+      'set',
+      this.key('set2'),
+      ...this.some(['LIMIT 1', 'LIMIT -1', 'QQ']),
+    ],
+    () => this.zcombine(),
+    () => this.zcombine(),
+    () => this.sort(),
+    () => this.sort(),
     () => this.zadd(),
     () => ['ZINCRBY', this.key('zset'), this.float(), this.value()],
     () => [this.pick('ZSCORE ZRANK ZREVRANK'), this.key('zset'), this.value()],
@@ -145,6 +169,66 @@ export class RandomCommands extends RandomArguments {
     const options = this.some(['NX', 'XX', 'GT', 'LT', 'CH', 'INCR']);
     const pairs = this.random.list(1, options.includes('INCR') ? 1 : 3, () => [this.float(), this.value()]);
     return ['ZADD', this.key('zset'), ...options, ...pairs.flat()];
+  }
+
+  private zcombine(): string[] {
+    const [command, keys] = [
+      this.pick('ZUNION ZINTER ZDIFF ZUNIONSTORE ZINTERSTORE ZDIFFSTORE ZINTERCARD'),
+      // With more, infinite scores depend on the order in which Redis adds them.
+      this.random.list(1, 2, () => this.key(this.random.pick(['zset', 'zset', 'zset2', 'set']))),
+    ];
+    const count = this.random.chance(0.95) ? String(keys.length) : this.integer();
+    const weights = keys.map(() => (this.random.chance(0.95) ? this.pick('1 2 -1 3') : 'x'));
+    return [
+      command,
+      // A key of its own: after SORT Redis keeps it as a large set, in which BYLEX and -0 differ.
+      ...(command.endsWith('STORE') ? ['zset2'] : []),
+      count,
+      ...keys,
+      ...this.some([
+        `WEIGHTS ${weights.join(' ')}`,
+        'AGGREGATE MIN',
+        'AGGREGATE max',
+        'WITHSCORES',
+        'LIMIT 1',
+        'AGGREGATE X',
+        'QQ',
+      ]),
+    ];
+  }
+
+  private sort(): string[] {
+    const options = [
+      'ALPHA',
+      'ALPHA',
+      'DESC',
+      'ASC',
+      'LIMIT 0 2',
+      'LIMIT 1 -1',
+      'LIMIT -1 5',
+      'LIMIT x 1',
+      'STORE list2',
+      'GET #',
+      'GET nope*',
+      'GET hash->f',
+      'GET has*->f',
+      'BY nosort',
+      'QQ',
+    ];
+    const key = this.random.pick(['list', 'list', 'set', 'zset2', 'zset2', 'list2', 'none', 'hash']);
+    const words = [this.pick('SORT SORT SORT_RO'), key, ...this.some(options), ...this.some(options)];
+    // Where Redis has the order of a hash table, all elements are compared, in any order.
+    if (words.includes('LIMIT') || words.includes('list2'))
+      return words.filter((word) => word !== 'nosort' && word !== 'BY');
+    return key === 'zset2' || key === 'set' ? words.filter((word) => word !== 'ALPHA') : words;
+  }
+
+  private bitRange(): string[] {
+    if (this.random.chance(0.3)) return [];
+    return [this.integer(), this.integer(), ...this.some(['BIT', 'BYTE', 'bit', 'QQ'])].slice(
+      0,
+      1 + this.random.below(4),
+    );
   }
 
   private rangeOptions(): string[] {

@@ -91,7 +91,6 @@ export const connectionCommands: CommandTable = {
       ]),
     ),
   },
-  command: reads(-1, () => []),
   config: {
     subcommands: {
       get: notInScripts(reads(-3, () => new Pairs([]))),
@@ -113,7 +112,7 @@ export const connectionCommands: CommandTable = {
       return OK;
     }),
   ),
-  readonly: notInScripts(reads(1, () => refuse('ERR This instance has cluster support disabled'))),
+  readonly: reads(1, () => refuse('ERR This instance has cluster support disabled')),
   reset: notInScripts(
     reads(1, ({ server, session }) => {
       server.channels.forget(session);
@@ -123,7 +122,7 @@ export const connectionCommands: CommandTable = {
       return new Status('RESET');
     }),
   ),
-  role: reads(1, () => ['master', 0, []]),
+  role: notInScripts(reads(1, () => ['master', 0, []])),
   select: reads(2, (_context, args) => {
     // There is one database only.
     return integer(at(args, 0)) === 0 ? OK : refuse('ERR DB index is out of range');

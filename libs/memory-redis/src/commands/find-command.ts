@@ -1,5 +1,5 @@
 import { commands } from '.';
-import { RedisError, shownText, unsupported } from '../reply';
+import { RedisError, shownText } from '../reply';
 import { hasArity, wrongNumber, type Command } from './command';
 
 export interface Found {
@@ -36,11 +36,7 @@ export function lookUp(words: readonly string[]): Found | 'unknown' | 'unknown s
   return { command, name: `${name}|${subcommand}`, args: words.slice(2) };
 }
 
-/** Commands that wait. Nothing in this server does: a test would have to end the wait, and cannot see when it has begun. */
-const WAITING = new Set('blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin'.split(' '));
-
 function unknownCommand([name = '', ...args]: readonly string[]): RedisError {
-  if (WAITING.has(name.toLowerCase())) return unsupported(name.toUpperCase());
   let shown = '';
   for (const arg of args) {
     if (shown.length >= 128) break;

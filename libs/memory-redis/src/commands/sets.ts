@@ -2,7 +2,7 @@ import { parseInteger, positive } from '../numbers';
 import { Members, refuse, SYNTAX_ERROR, type Reply } from '../reply';
 import { readCursor, scan } from '../scan';
 import { SetValue } from '../values';
-import { at, reads, writes, type Command, type CommandTable, type Context } from './command';
+import { at, isWord, reads, writes, type Command, type CommandTable, type Context } from './command';
 
 /** Up to this many integers Redis by default keeps sorted, and SSCAN returns them at once. */
 const MOST_INTEGERS = 512;
@@ -37,10 +37,28 @@ function random({ db }: Context, key: string, text: string | undefined, removes:
   return removes ? new Members(taken) : taken;
 }
 
-function combined(choose: (first: ReadonlySet<string>, others: ReadonlySet<string>[]) => Set<string>): Command {
-  return reads(-2, (context, keys) => {
-    const [first = new Set<string>(), ...others] = keys.map((key) => membersOf(context, key));
-    return new Members(sorted(choose(first, others)));
+type Choose = (first: ReadonlySet<string>, others: readonly ReadonlySet<string>[]) => Set<string>;
+
+const difference: Choose = (first, others) => new Set([...first].filter((one) => !others.some((set) => set.has(one))));
+const intersection: Choose = (first, others) =>
+  new Set([...first].filter((one) => others.every((set) => set.has(one))));
+const union: Choose = (first, others) => new Set([...first, ...others.flatMap((set) => [...set])]);
+
+function combined(context: Context, choose: Choose, keys: readonly string[]): Set<string> {
+  const [first = new Set<string>(), ...others] = keys.map((key) => membersOf(context, key));
+  return choose(first, others);
+}
+
+function replied(choose: Choose): Command {
+  return reads(-2, (context, keys) => new Members(sorted(combined(context, choose, keys))));
+}
+
+function stored(choose: Choose): Command {
+  return writes(-3, (context, [storeAt = '', ...keys]) => {
+    const members = combined(context, choose, keys);
+    if (members.size === 0) context.db.delete(storeAt);
+    else context.db.add(storeAt, new SetValue(members));
+    return members.size;
   });
 }
 
@@ -52,8 +70,22 @@ export const setCommands: CommandTable = {
     return members.size - before;
   }),
   scard: reads(2, (context, args) => membersOf(context, at(args, 0)).size),
-  sdiff: combined((first, others) => new Set([...first].filter((one) => !others.some((set) => set.has(one))))),
-  sinter: combined((first, others) => new Set([...first].filter((one) => others.every((set) => set.has(one))))),
+  sdiff: replied(difference),
+  sdiffstore: stored(difference),
+  sinter: replied(intersection),
+  sintercard: reads(-3, (context, args) => {
+    const ERROR = 'ERR numkeys should be greater than 0';
+    const count = positive(at(args, 0), ERROR) || refuse(ERROR);
+    if (count > args.length - 1) refuse("ERR Number of keys can't be greater than number of args");
+    let limit = 0;
+    for (let index = 1 + count; index < args.length; index += 2) {
+      if (!isWord(args[index], 'LIMIT') || index + 1 >= args.length) refuse(SYNTAX_ERROR);
+      limit = positive(at(args, index + 1), "ERR LIMIT can't be negative");
+    }
+    const { size } = combined(context, intersection, args.slice(1, 1 + count));
+    return limit === 0 ? size : Math.min(limit, size);
+  }),
+  sinterstore: stored(intersection),
   sismember: reads(3, (context, args) => (membersOf(context, at(args, 0)).has(at(args, 1)) ? 1 : 0)),
   smembers: reads(2, (context, args) => new Members(sorted(membersOf(context, at(args, 0))))),
   smismember: reads(-3, (context, [key = '', ...asked]) => {
@@ -91,5 +123,6 @@ export const setCommands: CommandTable = {
     const { cursor, page, matches } = scan(sorted(members), (member) => member, options, isIntegers(members));
     return [cursor, page.filter((member) => matches(member))];
   }),
-  sunion: combined((first, others) => new Set([...first, ...others.flatMap((set) => [...set])])),
+  sunion: replied(union),
+  sunionstore: stored(union),
 };

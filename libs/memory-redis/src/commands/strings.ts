@@ -1,4 +1,4 @@
-import { bigInteger, integer, LEAST_INTEGER, MOST_INTEGER, positive, replyInteger } from '../numbers';
+import { bigInteger, integer, LEAST_INTEGER, MOST_INTEGER, replyInteger } from '../numbers';
 import { NOT_AN_INTEGER, OK, refuse, SYNTAX_ERROR, type Reply } from '../reply';
 import { at, reads, writes, wrongNumber, type CommandTable, type Context } from './command';
 import { addDecimals } from './decimals';
@@ -167,22 +167,6 @@ export const stringCommands: CommandTable = {
   }),
   psetex: setWithTtl('psetex', 'PX'),
   set: writes(-3, set),
-  setbit: writes(4, ({ db }, [key = '', offset = '', bit = '']) => {
-    const OUT_OF_RANGE = 'ERR bit offset is not an integer or out of range';
-    const index = positive(offset, OUT_OF_RANGE);
-    if (index >= 8 * LONGEST) refuse(OUT_OF_RANGE);
-    if (bit !== '0' && bit !== '1') refuse('ERR bit is not an integer or out of range');
-    const bytes = Buffer.from((db.readString(key) ?? '').padEnd((index >> 3) + 1, '\0'), 'latin1');
-    const [byte, mask] = [bytes[index >> 3] ?? 0, 0x80 >> (index & 7)];
-    bytes[index >> 3] = bit === '1' ? byte | mask : byte & ~mask;
-    db.replace(key, bytes.toString('latin1'));
-    return (byte & mask) === 0 ? 0 : 1;
-  }),
-  getbit: reads(3, ({ db }, [key = '', offset = '']) => {
-    const index = positive(offset, 'ERR bit offset is not an integer or out of range');
-    const byte = (db.readString(key) ?? '').charCodeAt(index >> 3);
-    return (byte & (0x80 >> (index & 7))) === 0 ? 0 : 1;
-  }),
   setex: setWithTtl('setex', 'EX'),
   setnx: writes(3, ({ db }, [key = '', value = '']) => {
     if (db.get(key) !== undefined) return 0;

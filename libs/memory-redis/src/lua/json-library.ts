@@ -15,7 +15,7 @@ const SETTINGS =
 export function createJsonLibrary(): LuaTable {
   const settings = SETTINGS.split(' ').map((name) => {
     const refuse = (): never => {
-      throw raise(`the in-memory server does not support cjson.${name}`);
+      throw raise(`MemoryRedis does not support cjson.${name}`);
     };
     return [name, refuse] as const;
   });

@@ -108,7 +108,7 @@ function missingLibraries(): [string, LuaValue][] {
   };
   return Object.entries(missing).map(([name, functions]) => {
     const raiseMissing = (): never => {
-      throw raise(`the in-memory server does not support ${name}`);
+      throw raise(`MemoryRedis does not support ${name}`);
     };
     return [name, library(Object.fromEntries(functions.split(' ').map((one) => [one, raiseMissing])))];
   });

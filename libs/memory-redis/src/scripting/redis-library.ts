@@ -50,7 +50,7 @@ export function createRedisLibrary(call: CallCommand): LuaTable {
       setresp: (args) => {
         if (args.values[0] === 2) return NOTHING;
         const problem =
-          args.values[0] === 3 ? 'the in-memory server supports only RESP2 in scripts' : 'RESP version must be 2 or 3.';
+          args.values[0] === 3 ? 'MemoryRedis supports only RESP2 in scripts' : 'RESP version must be 2 or 3.';
         throw raiseValue(errorTable(`ERR ${problem}`));
       },
       sha1hex: (args) => {
