@@ -91,7 +91,7 @@ const libs: Readonly<Record<string, Use>> = {
     },
   },
   lock: {
-    modules: [LockModule.forRoot({ leaseMs: 30_000, pollMs: 60_000 })],
+    modules: [LockModule.forRoot({ leaseMs: 30_000 })],
     async use(app) {
       const locks = app.get(LockService);
       const held = await locks.acquire('a');

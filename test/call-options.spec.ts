@@ -200,7 +200,6 @@ describe('options of calls', () => {
       waitMs: 0,
       onBusy: 'wait',
       renew: false,
-      replicas: 0,
       signal: new AbortController().signal,
     };
     expect(await locks.withLock('a', every, () => 1)).toBe(1);

@@ -151,12 +151,9 @@ export const libs: readonly Lib[] = [
     every: {
       leaseMs: 1_000,
       waitMs: 10,
-      pollMs: 10,
-      redisTimeoutMs: 10,
-      fenceRetentionMs: 1_000,
       replicas: 0,
       replicasTimeoutMs: 10,
-      holder: 'me',
+      node: 'me',
       drainMs: 0,
       abortGraceMs: 0,
     } satisfies Required<LockModuleOptions>,

@@ -78,6 +78,29 @@ export class ClosedError extends LuanestError {
   readonly code = 'CLOSED';
 }
 
+/**
+ * Too few replicas confirmed a write within `replicasTimeoutMs`. During a claim (of a lock, a run of a job or an id): nothing ran, and
+ * the claim was released, unless Redis failed at the release: then it ends with its lease. During a confirmation: the id is marked as
+ * done on the master, but a failover may lose this.
+ */
+export class NotReplicatedError extends LuanestError {
+  readonly code = 'NOT_REPLICATED';
+
+  /**
+   * @param during write that was not replicated in time
+   * @param copies number of replicas that confirmed the write in time
+   * @param replicas number of replicas that were required
+   */
+  constructor(
+    message: string,
+    readonly during: 'claim' | 'confirm',
+    readonly copies: number,
+    readonly replicas: number,
+  ) {
+    super(message);
+  }
+}
+
 /** A handler ran for longer than its `timeoutMs`. */
 export class TimeoutError extends LuanestError {
   readonly code = 'TIMEOUT';

@@ -11,6 +11,7 @@ export {
   InvalidOptionError,
   LostError,
   LuanestError,
+  NotReplicatedError,
   NotSentError,
   ScriptRefusedError,
   SetupError,
@@ -37,6 +38,7 @@ export { Lease, LeaseBook, type LeaseOwner, type LossCause } from './lease-book'
 export { isUndecorated, MethodService, undecorated } from './method-service';
 export { isUnfinished, UNFINISHED } from './outcome-marker';
 export { classNameOf, messageOf, oneLine, shown, thrownKind, thrownText } from './printable';
+export { KNOWN_REPLICAS, resolveReplicas, type ReplicaOptions, type ResolvedReplicas } from './replicas';
 export { Retries } from './retries';
 export { rpcException } from './rpc-exception';
 export { FREES_MEMORY, SMALL_GROUP } from './script-defaults';

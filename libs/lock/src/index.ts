@@ -1,4 +1,4 @@
-export { LockBusyError, LockNotReplicatedError, ReentrantLockError } from './lock.errors';
+export { LockBusyError } from './lock.errors';
 export { LOCK_CHANNELS, type LockEvents } from './lock.events';
 export { LockModule } from './lock.module';
 export type { LockModuleOptions, LockOptions } from './lock.options';

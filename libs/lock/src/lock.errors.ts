@@ -7,16 +7,3 @@ import { LuanestError } from '../../internal/src';
 export class LockBusyError extends LuanestError {
   readonly code = 'LOCK_BUSY';
 }
-
-/** Code inside `withLock` tried to acquire a name that this `withLock` holds. */
-export class ReentrantLockError extends LuanestError {
-  readonly code = 'LOCK_REENTRANT';
-}
-
-/**
- * Too few replicas had the lock within `replicasTimeoutMs`. The lock is released; if that fails, it stays in Redis until its lease
- * ends.
- */
-export class LockNotReplicatedError extends LuanestError {
-  readonly code = 'LOCK_NOT_REPLICATED';
-}

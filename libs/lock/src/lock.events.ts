@@ -12,7 +12,7 @@ export interface LockEvents {
      * `busy`: a name was not acquired within `waitMs`, or was lost before all names were acquired. `failed`: the call threw another
      * error than LockBusyError.
      */
-    readonly outcome: 'acquired' | 'busy' | 'failed';
+    readonly status: 'acquired' | 'busy' | 'failed';
     /** Time from the call until its result or error, ms. */
     readonly durationMs: number;
   };

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
 import { type ScriptRegistry, InvalidCallError } from 'luanest/script-registry';
 import { shown, endsWithin, measuredMs, time } from '../../internal/src';
-import { LockBusyError, ReentrantLockError } from './lock.errors';
+import { LockBusyError } from './lock.errors';
 import { events, type LockEvents } from './lock.events';
 import {
   resolveAcquire,
@@ -14,7 +14,7 @@ import {
 import { forceUnlock, readStatus } from './lock.scripts';
 import { Shutdown } from './lock.shutdown';
 import type { Lock, LockStatus } from './lock.types';
-import { Acquirer, holderOf } from './locks/acquirer';
+import { Acquirer, nodeOf } from './locks/acquirer';
 import { HeldLock, lostDuringWork, releaseAndReport, type LockLease } from './locks/held-lock';
 
 type Names = string | readonly string[];
@@ -48,9 +48,9 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
    * @throws LockBusyError if a name was not acquired within `waitMs`, mostly because others held it or waited for it first, or was
    *   lost before all names were acquired
    * @throws the reason of the option `signal` if that signal fires before the lock is acquired
-   * @throws ReentrantLockError inside `withLock` of the same name, while that lock is held
-   * @throws InvalidCallError, InvalidKeyError or InvalidOptionError for an invalid name or option; nothing was sent
-   * @throws LockNotReplicatedError, ClosedError, the errors of ScriptRegistry.run()
+   * @throws InvalidCallError, InvalidKeyError or InvalidOptionError for an invalid name or option, and inside `withLock` of the same
+   *   name, while that lock is held; nothing was sent
+   * @throws NotReplicatedError, ClosedError, the errors of ScriptRegistry.run()
    */
   async acquire(names: Names, options: LockOptions = {}): Promise<Lock> {
     const resolved = resolveAcquire(options, this.options);
@@ -98,7 +98,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
     const { held, fence, leaseEndsAtMs, owner } = await this.registry.run(readStatus, { keys, args: {} });
     if (!held) return { held: false, fence };
     // A fence is Redis' time of the acquisition in microseconds, or the last fence + 1 if that is higher.
-    return { held: true, holder: holderOf(owner), acquiredAtMs: Math.floor(fence / 1_000), leaseEndsAtMs, fence };
+    return { held: true, node: nodeOf(owner), acquiredAtMs: Math.floor(fence / 1_000), leaseEndsAtMs, fence };
   }
 
   /**
@@ -150,9 +150,9 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
   private acquireAndReport(names: Names, options: ResolvedLockOptions): Promise<Lock | Busy> {
     if (!events.acquisitionEnded.hasSubscribers) return this.acquireNames(names, options);
     const startedAt = measuredMs();
-    const ended = (outcome: LockEvents['acquisitionEnded']['outcome']): void => {
+    const ended = (status: LockEvents['acquisitionEnded']['status']): void => {
       const durationMs = measuredMs() - startedAt;
-      events.acquisitionEnded.publish(() => ({ names: [names].flat(), outcome, durationMs }), this.registry);
+      events.acquisitionEnded.publish(() => ({ names: [names].flat(), status, durationMs }), this.registry);
     };
     return this.acquireNames(names, options).then(
       (result) => {
@@ -193,7 +193,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
       for (const name of names) {
         const lease = await this.acquirer.acquire(name, options, until);
         if (!lease) {
-          await endsWithin(this.options.redisTimeoutMs, releaseAll());
+          await endsWithin(this.options.deadlineMs, releaseAll());
           return new Busy(name);
         }
         leases.push(lease);
@@ -204,14 +204,14 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
     }
     const lost = leases.find(({ held }) => !held);
     if (!lost) return new HeldLock(leases as [LockLease, ...LockLease[]]);
-    await endsWithin(this.options.redisTimeoutMs, releaseAll());
+    await endsWithin(this.options.deadlineMs, releaseAll());
     return new Busy(lost.name, true);
   }
 
   private refuseReentry(name: string): void {
     for (const lock of this.context.getStore() ?? []) {
       if (!lock.held || !lock.names.includes(name)) continue;
-      throw new ReentrantLockError(
+      throw new InvalidCallError(
         `Lock ${name} is held by the withLock() call that this code runs in. Pass the Lock object as an argument instead of acquiring the name again.`,
       );
     }

@@ -3,8 +3,8 @@ export interface Lock {
   /** Names of the lock, sorted and each once. */
   readonly names: readonly string[];
   /**
-   * Fencing token. The fence of a name rises with each acquisition. If Redis no longer has the name's key (after
-   * `fenceRetentionMs`, FLUSHALL, a failover), the fence is Redis' time in microseconds, so it rises unless that clock is behind.
+   * Fencing token. The fence of a name rises with each acquisition. If Redis no longer has the name's key (an hour after
+   * the lease, FLUSHALL, a failover), the fence is Redis' time in microseconds, so it rises unless that clock is behind.
    * For several names: the highest of their fences.
    */
   readonly fence: number;
@@ -50,8 +50,8 @@ export type LockStatus =
   | { readonly held: false; readonly fence: number }
   | {
       readonly held: true;
-      /** Name of the process that holds the lock, from its option `holder`. */
-      readonly holder: string;
+      /** Name of the process that holds the lock, from its option `node`. */
+      readonly node: string;
       /**
        * When the lock was acquired, ms since 1970 by Redis' clock. Taken from the fence, so too late if that clock was set
        * back.

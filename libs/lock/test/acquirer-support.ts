@@ -4,12 +4,12 @@ import { FakeRegistry } from '../../../test/support/fake-registry';
 import { turn } from '../../../test/support/manual-time';
 
 /** An Acquirer whose calls of Redis the test answers. */
-export function openAcquirer(options: LockModuleOptions = {}) {
+export function openAcquirer({ deadlineMs = 500, ...options }: LockModuleOptions & { deadlineMs?: number } = {}) {
   const registry = new FakeRegistry();
-  const resolved = resolveOptions({
-    ...{ holder: 'me', leaseMs: 3_000, waitMs: 0, fenceRetentionMs: 5_000, pollMs: 10_000 },
-    ...options,
-  });
+  const resolved = {
+    ...resolveOptions({ node: 'me', leaseMs: 3_000, waitMs: 0, ...options }),
+    ...{ fenceRetentionMs: 5_000, pollMs: 10_000, deadlineMs },
+  };
   const acquirer = new Acquirer(registry.asRegistry, resolved);
   const acquire = (name = 'a', call: LockOptions = {}, until?: number) => {
     const acquiring = acquirer.acquire(name, resolveAcquire(call, resolved), until);

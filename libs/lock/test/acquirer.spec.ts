@@ -49,12 +49,12 @@ describe('an acquisition', () => {
   });
 
   it.each([
-    ['redisTimeoutMs', {}, {}, undefined, 500],
-    ['the rest of the wait and redisTimeoutMs', {}, { waitMs: 1_000 }, undefined, 1_500],
+    ['deadlineMs', {}, {}, undefined, 500],
+    ['the rest of the wait and deadlineMs', {}, { waitMs: 1_000 }, undefined, 1_500],
     ['the rest of a wait for several names', {}, { waitMs: 1_000 }, 200.5, 701],
-    ['redisTimeoutMs after the wait', { redisTimeoutMs: 30 }, { waitMs: 1_000 }, -200, 30],
+    ['deadlineMs after the wait', { deadlineMs: 30 }, { waitMs: 1_000 }, -200, 30],
     ['the deadline of the registry at most', {}, { waitMs: 100_000 }, undefined, 60_000],
-    ['redisTimeoutMs and replicasTimeoutMs', { replicasTimeoutMs: 300 }, { replicas: 1 }, undefined, 800],
+    ['deadlineMs and replicasTimeoutMs', { replicas: 1, replicasTimeoutMs: 300 }, {}, undefined, 800],
   ])('waits for its reply for %s', (_, options, call, inMs, deadlineMs) => {
     const { acquire, registry } = openAcquirer(options);
     void acquire('a', call, inMs === undefined ? undefined : time.now + inMs);
@@ -121,8 +121,8 @@ describe('an acquisition', () => {
   });
 
   it('waits for the replicas that it requires', async () => {
-    const { acquire, answer, registry } = openAcquirer({ replicasTimeoutMs: 300 });
-    const acquiring = acquire('a', { replicas: 2 });
+    const { acquire, answer, registry } = openAcquirer({ replicas: 2, replicasTimeoutMs: 300 });
+    const acquiring = acquire('a');
     expect(registry.last).toMatchObject({ script: 'lock.acquire and wait', args: { leaseMs: 3_000 } });
     expect(registry.last.options).toEqual({ replicas: 2, timeoutMs: 300, deadlineMs: 800 });
     await answer({ result: TAKEN, replicas: 2 });
@@ -130,10 +130,10 @@ describe('an acquisition', () => {
   });
 
   it('fails with too few replicas, and is released', async () => {
-    const { acquire, answer, registry, acquirer } = openAcquirer();
-    const acquiring = acquire('a', { replicas: 2 });
+    const { acquire, answer, registry, acquirer } = openAcquirer({ replicas: 2 });
+    const acquiring = acquire('a');
     await answer({ result: TAKEN, replicas: 1 });
-    expect(await stateOf(acquiring)).toMatchObject({ code: 'LOCK_NOT_REPLICATED' });
+    expect(await stateOf(acquiring)).toMatchObject({ code: 'NOT_REPLICATED', during: 'claim', copies: 1, replicas: 2 });
     expect(registry.scripts).toEqual(['lock.acquire and wait', 'lock.release']);
     expect([[...acquirer.leases.all], acquirer.idle]).toEqual([[], false]);
     await answer(true);

@@ -1,6 +1,6 @@
-import { LostError } from 'luanest/script-registry';
+import { InvalidCallError, LostError } from 'luanest/script-registry';
 import fc from 'fast-check';
-import { LockBusyError, ReentrantLockError, type Lock } from 'luanest/lock';
+import { LockBusyError, type Lock } from 'luanest/lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { luaResource } from './recipes';
@@ -12,8 +12,8 @@ describe.each(servers)('locks on a %s', (_, client) => {
 
   beforeAll(async () => {
     const prefix = uniquePrefix();
-    bench = await openBench(client(), { holder: 'one' }, { prefix });
-    other = await openBench(client(), { holder: 'two' }, { prefix });
+    bench = await openBench(client(), { node: 'one' }, { prefix });
+    other = await openBench(client(), { node: 'two' }, { prefix });
   });
   afterAll(() => {
     bench.close();
@@ -23,7 +23,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
   it('are held by one holder, returned by status, and released', async () => {
     const lock = await bench.locks.acquire('a');
     expect(await other.locks.tryAcquire('a')).toBeUndefined();
-    expect(await other.locks.status('a')).toMatchObject({ held: true, holder: 'one', fence: lock.fence });
+    expect(await other.locks.status('a')).toMatchObject({ held: true, node: 'one', fence: lock.fence });
     expect(await lock.release()).toBe('released');
     expect(await lock.release()).toBe('released');
     expect(() => lock.assertHeld()).toThrow(LostError);
@@ -55,7 +55,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
   it('refuse the same name inside withLock, and allow it after the work', async () => {
     await expect(
       bench.locks.withLock('deep', {}, () => bench.locks.withLock(['x', 'deep'], {}, () => 1)),
-    ).rejects.toThrow(ReentrantLockError);
+    ).rejects.toThrow(InvalidCallError);
     expect(await bench.locks.withLock('deep', {}, () => 2)).toBe(2);
   });
 

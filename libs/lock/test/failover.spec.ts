@@ -1,6 +1,6 @@
-import { LostError } from 'luanest/script-registry';
+import { LostError, NotReplicatedError } from 'luanest/script-registry';
 import { Cluster, Redis } from 'ioredis';
-import { LockNotReplicatedError, LockService } from 'luanest/lock';
+import { LockService } from 'luanest/lock';
 import { startCluster, type RedisCluster, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { resolveOptions } from '../src/lock.options';
@@ -18,7 +18,7 @@ describe('locks when a master of the Cluster dies', () => {
     const open = (): Promise<Bench> =>
       openBench(
         quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000, clusterRetryStrategy: () => 50 })),
-        { redisTimeoutMs: 20_000, replicasTimeoutMs: 10_000 },
+        { deadlineMs: 20_000 },
         { prefix: 'failover', deadlineMs: 20_000 },
       );
     [one, two] = [await open(), await open()];
@@ -41,7 +41,8 @@ describe('locks when a master of the Cluster dies', () => {
 
   it('a lock with replicas: 1 survives a failover', async () => {
     const { name, master } = await fresh('waited');
-    const lock = await one.locks.acquire(name, { leaseMs: 120_000, replicas: 1 });
+    const terms = { ...resolveOptions({ replicas: 1, replicasTimeoutMs: 10_000 }), deadlineMs: 20_000 };
+    const lock = await new LockService(one.registry, terms).acquire(name, { leaseMs: 120_000 });
     dead.add(master);
     await cluster.killMaster(master);
     expect(await two.locks.status(name)).toMatchObject({ held: true, fence: lock.fence });
@@ -56,7 +57,7 @@ describe('locks when a master of the Cluster dies', () => {
     await cutOff(master, replica);
     const impatient = new LockService(one.registry, resolveOptions({ replicas: 1, replicasTimeoutMs: 50 }));
     const acquiring = impatient.acquire(name);
-    await expect(acquiring).rejects.toThrow(LockNotReplicatedError);
+    await expect(acquiring).rejects.toThrow(NotReplicatedError);
     await expect(acquiring).rejects.toThrow(
       'reached 0 of 1 replicas within replicasTimeoutMs (50 ms), so it is released, at the latest when its lease ends.',
     );

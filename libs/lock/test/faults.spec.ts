@@ -164,7 +164,7 @@ describe('locks when Redis fails', () => {
     ['a server that stands still', () => server.pause(), () => server.resume()],
     ['a link that carries nothing', () => proxy.blackhole(), () => proxy.pass()],
   ])('acquisitions end in time on %s, and leave no lock behind', async (_title, fail, heal) => {
-    const hasty = await openBench(quiet(new Redis(proxy.port)), { redisTimeoutMs: 200 }, { prefix: 'faults' });
+    const hasty = await openBench(quiet(new Redis(proxy.port)), { deadlineMs: 200 }, { prefix: 'faults' });
     const held = await direct.locks.acquire('silent-held', { leaseMs: 60_000, renew: false });
     const code = (error: { code?: string }): string | undefined => error.code;
     const wait = async (): Promise<{ waiting: Promise<unknown> }> => {

@@ -51,7 +51,7 @@ it('options of any kind are taken or refused by name, and change no other object
       }
     }
   }
-  expect(() => resolveOptions({ holder: 'a\ud800' })).toThrow(/^LockModule: holder is /);
+  expect(() => resolveOptions({ node: 'a\ud800' })).toThrow(/^LockModule: node is /);
   expect(() => resolveOptions(JSON.parse('{"__proto__":{"polluted":true,"leaseMs":1}}') as object)).toThrow(
     /__proto__/,
   );

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { holderOf, OwnerTokens } from '../src/locks/acquirer';
+import { nodeOf, OwnerTokens } from '../src/locks/acquirer';
 
 describe('owner tokens', () => {
   it('are never the same for two acquisitions of one name, and name their holder', () => {
@@ -9,7 +9,7 @@ describe('owner tokens', () => {
         const seen = new Set<string>();
         for (const id of ids) {
           const token = owners.tokenFor(`name-${id}`);
-          expect(holderOf(token)).toBe('host:1');
+          expect(nodeOf(token)).toBe('host:1');
           expect(seen.has(`${id} ${token}`)).toBe(false);
           seen.add(`${id} ${token}`);
         }

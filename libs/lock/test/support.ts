@@ -26,7 +26,11 @@ export interface Bench {
 /** A LockService on a client of the test's own, outside Nest. */
 export async function openBench(
   client: Redis | Cluster,
-  options: LockModuleOptions = {},
+  {
+    pollMs,
+    deadlineMs,
+    ...options
+  }: LockModuleOptions & { readonly pollMs?: number; readonly deadlineMs?: number } = {},
   registryOptions: ScriptRegistryModuleOptions = {},
 ): Promise<Bench> {
   if (client.status !== 'ready') await once(client, 'ready');
@@ -34,7 +38,11 @@ export async function openBench(
   const registry = await openRegistry(client, { preload: 'required', ...registryOptions, prefix }, lockScripts);
   return {
     registry,
-    locks: new LockService(registry, resolveOptions(options)),
+    locks: new LockService(registry, {
+      ...resolveOptions(options),
+      ...(pollMs !== undefined && { pollMs }),
+      ...(deadlineMs !== undefined && { deadlineMs }),
+    }),
     raw: client as Redis,
     keyOf: (name) => registry.keySpace('lock').tag(name).key('lock'),
     close() {

@@ -39,7 +39,7 @@ const PER_HOLD = size(15, 50);
 async function main(job: WorkerJob): Promise<void> {
   const client = new Redis(job.url);
   const registry = await openRegistry(client, { preload: 'required', prefix: job.prefix }, lockScripts);
-  const locks = new LockService(registry, resolveOptions({ pollMs: 200 }));
+  const locks = new LockService(registry, { ...resolveOptions({}), pollMs: 200 });
   if (job.mode === 'hold') await hold(locks, job.lock, job.leaseMs);
   else {
     const go = new Promise((resolve) => process.once('message', resolve));

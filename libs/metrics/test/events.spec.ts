@@ -33,7 +33,7 @@ const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
   'luanest:read-reward:read.recorded': { rule: 'article', status: 'rewarded', points: 2 },
   'luanest:read-reward:grant.refunded': { rule: 'article', status: 'refunded', points: 2 },
   'luanest:read-reward:period.missed': { rule: 'article', skewMs: 4 },
-  'luanest:lock:acquisition.ended': { names: [SECRET], outcome: 'busy', durationMs: 30 },
+  'luanest:lock:acquisition.ended': { names: [SECRET], status: 'busy', durationMs: 30 },
   'luanest:lock:lock.released': { name: SECRET, fence: 1, heldMs: 40 },
   'luanest:lock:lock.lost': { name: SECRET, fence: 1, heldMs: 50, reason: SECRET },
   'luanest:lock:call.failed': { name: SECRET, during: 'renew', error },

@@ -4,7 +4,7 @@ export { IdempotencyException } from './idempotency/idempotency.exception';
 export type { IdempotencyOptions, IdempotencyRouteOptions } from './idempotency/idempotency.options';
 export { IdempotencyInterceptor } from './idempotency/idempotency.interceptor';
 export { Once, type OnceHandlerOptions } from './once.decorator';
-export { OnceInProgressError, OnceNotReplicatedError, OnceResultTooLargeError } from './once.errors';
+export { OnceInProgressError, OnceResultTooLargeError } from './once.errors';
 export { ONCE_CHANNELS, type OnceEvents } from './once.events';
 export { OnceModule } from './once.module';
 export type { OnceModuleOptions } from './once.options';

@@ -31,29 +31,3 @@ export class OnceInProgressError extends LuanestError {
     );
   }
 }
-
-/**
- * Too few replicas confirmed a write within `replicasTimeoutMs`. During a claim: nothing ran, and the id was released, unless Redis
- * failed at the release. During a confirmation: the id is marked as done on the master, but a failover may lose this.
- */
-export class OnceNotReplicatedError extends LuanestError {
-  readonly code = 'ONCE_NOT_REPLICATED';
-
-  /**
-   * @param during call whose write was not replicated in time
-   * @param copies number of replicas that confirmed the write in time
-   * @param replicas number of replicas that were required
-   */
-  constructor(
-    readonly during: 'claim' | 'confirm',
-    readonly copies: number,
-    readonly replicas: number,
-  ) {
-    super(
-      `The ${during === 'claim' ? 'claim' : 'confirmation'} reached ${copies} of ${replicas} replicas in time. ` +
-        (during === 'claim'
-          ? 'Nothing ran. The claim was released, unless Redis failed at the release.'
-          : 'The id is marked as done on the master. If a failover loses this mark, the work may run again.'),
-    );
-  }
-}

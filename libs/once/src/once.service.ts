@@ -60,7 +60,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    * If it is unknown whether Redis made a claim without `token`, the call rejects, and tries to release the claim.
    *
    * @param target an id of the app's own, or a message with `@Once()`
-   * @throws InvalidInputError, InvalidOptionError for an invalid argument, before anything is sent; OnceNotReplicatedError
+   * @throws InvalidInputError, InvalidOptionError for an invalid argument, before anything is sent; NotReplicatedError
    * with `replicas`; the errors of ScriptRegistry.run()
    */
   claim(target: string | MessageTarget, options?: ClaimOptions): Promise<ClaimAnswer>;
@@ -89,7 +89,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    * Waits for the `replicas` of the module.
    *
    * @param result result for later callers; a value that JSON can represent, at most `maxResultBytes` as JSON. Default: no result
-   * @throws OnceResultTooLargeError, InvalidInputError before anything is sent; OnceNotReplicatedError; the errors of
+   * @throws OnceResultTooLargeError, InvalidInputError before anything is sent; NotReplicatedError; the errors of
    * ScriptRegistry.run()
    */
   async confirm(id: string, token: string, result?: unknown): Promise<ConfirmAnswer> {
@@ -144,7 +144,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    *
    * @param target an id of the app's own, or a message with `@Once()`
    * @throws InvalidInputError, InvalidOptionError before anything is sent; the error that the work throws;
-   * OnceNotReplicatedError with `replicas`, before the work (`during: 'claim'`) or after it (`during: 'confirm'`); the errors
+   * NotReplicatedError with `replicas`, before the work (`during: 'claim'`) or after it (`during: 'confirm'`); the errors
    * of ScriptRegistry.run(), before or after the work
    */
   run<T>(

@@ -1,6 +1,5 @@
 import { type KeySpace, type RunAndWaitOptions, type ScriptRegistry, type WaitedResult } from 'luanest/script-registry';
-import { MAX_TIMER_MS, UniqueIds } from '../../internal/src';
-import { OnceNotReplicatedError } from './once.errors';
+import { MAX_TIMER_MS, NotReplicatedError, UniqueIds } from '../../internal/src';
 import { events } from './once.events';
 import { checkDuration, checkId, checkToken } from './once.input';
 import {
@@ -57,7 +56,7 @@ export class OnceStore {
   /**
    * Claims an id by its key. Throws synchronously if an argument is invalid.
    *
-   * @throws InvalidInputError before anything is sent; OnceNotReplicatedError after an attempt to release the claim; the
+   * @throws InvalidInputError before anything is sent; NotReplicatedError after an attempt to release the claim; the
    * errors of ScriptRegistry.run()
    */
   claim(key: string, claim: FullClaim): Promise<StoredAnswer> {
@@ -97,7 +96,7 @@ export class OnceStore {
    * Marks an id as done. Throws synchronously if an argument is invalid.
    *
    * @param result result as JSON, or '' for no result
-   * @throws OnceNotReplicatedError if too few replicas have confirmed the write in time. On the master, the id is done then
+   * @throws NotReplicatedError if too few replicas have confirmed the write in time. On the master, the id is done then
    */
   confirm(key: string, token: string, result: string, waits: Waits): Promise<ConfirmAnswer> {
     const input = { keys: { claim: key }, args: { token: checkToken(token), result } };
@@ -156,7 +155,7 @@ export class OnceStore {
   ) {
     if (result.status !== 'claimed' || replicas >= claim.replicas) return result;
     await this.giveBack(key, claim.token);
-    throw new OnceNotReplicatedError('claim', replicas, claim.replicas);
+    throw notReplicated('claim', replicas, claim.replicas);
   }
 
   /** Returns the options of `runAndWait`. Its deadline is the usual deadline plus the wait for the replicas. */
@@ -168,5 +167,19 @@ export class OnceStore {
 
 function confirmed({ result, replicas }: WaitedResult<ConfirmAnswer>, waits: Waits): ConfirmAnswer {
   if (result.status === 'lost' || replicas >= waits.replicas) return result;
-  throw new OnceNotReplicatedError('confirm', replicas, waits.replicas);
+  throw notReplicated('confirm', replicas, waits.replicas);
+}
+
+function notReplicated(during: 'claim' | 'confirm', copies: number, replicas: number): NotReplicatedError {
+  const effect =
+    during === 'claim'
+      ? 'Nothing ran. The claim was released, unless Redis failed at the release.'
+      : 'The id is marked as done on the master. If a failover loses this mark, the work may run again.';
+  const what = during === 'claim' ? 'claim' : 'confirmation';
+  return new NotReplicatedError(
+    `The ${what} reached ${copies} of ${replicas} replicas in time. ${effect}`,
+    during,
+    copies,
+    replicas,
+  );
 }

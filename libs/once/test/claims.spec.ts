@@ -3,7 +3,6 @@ import { NotSentError, UnknownOutcomeError } from 'luanest/script-registry';
 import { turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
 import { Checks } from '../../internal/src';
-import { OnceNotReplicatedError } from '../src/once.errors';
 import { DEFAULT_TERMS, resolveTerms } from '../src/once.terms';
 import type { ClaimAnswer, Mismatch } from '../src/once.types';
 import { claimed, LOCATED, open, take, WAITS } from './claims-support';
@@ -92,7 +91,7 @@ describe('a claim that is sent', () => {
     await turn();
     expect([registry.last.script, registry.last.args]).toEqual(['once.release', { token: 't' }]);
     registry.last.reply.reject('down');
-    await expect(taken).rejects.toEqual(new OnceNotReplicatedError('claim', 1, 2));
+    await expect(taken).rejects.toMatchObject({ code: 'NOT_REPLICATED', during: 'claim', copies: 1, replicas: 2 });
     expect(published.take()).toEqual([
       ['claimAnswered', { status: 'claimed' }],
       ['settlementFailed', { error: 'down' }],

@@ -1,7 +1,7 @@
 import { ONCE_CHANNELS } from 'luanest/once';
 import { Published } from '../../../test/support/published';
 import { responseToStore } from '../src/idempotency/stored-response';
-import { OnceNotReplicatedError, OnceResultTooLargeError } from '../src/once.errors';
+import { OnceResultTooLargeError } from '../src/once.errors';
 import type { Claim } from '../src/once.types';
 import { claimed, open, take, WAITS } from './claims-support';
 
@@ -100,7 +100,7 @@ describe('a claim that is owned', () => {
     }
     expect(outcomes).toEqual([
       { status: 'confirmed' },
-      new OnceNotReplicatedError('confirm', 1, 2),
+      expect.objectContaining({ code: 'NOT_REPLICATED', during: 'confirm', copies: 1, replicas: 2 }),
       { status: 'lost' },
     ]);
   });

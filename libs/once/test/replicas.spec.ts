@@ -1,7 +1,8 @@
 import { Controller, Post } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { Redis } from 'ioredis';
-import { CurrentOnceRun, Idempotent, OnceNotReplicatedError, OnceService, type OnceRun } from 'luanest/once';
+import { CurrentOnceRun, Idempotent, OnceService, type OnceRun } from 'luanest/once';
+import { NotReplicatedError } from 'luanest/script-registry';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
@@ -62,7 +63,7 @@ describe('without the replica', () => {
 
   it('a claim is released, nothing runs, and the error has the counts', async () => {
     const work = jest.fn();
-    const refused = { code: 'ONCE_NOT_REPLICATED', during: 'claim', copies: 0, replicas: 1 };
+    const refused = { code: 'NOT_REPLICATED', during: 'claim', copies: 0, replicas: 1 };
     await expect(bench.once.run(id, few, work)).rejects.toMatchObject(refused);
     await expect(bench.once.claim(id, few)).rejects.toMatchObject(refused);
     expect(work).not.toHaveBeenCalled();
@@ -79,7 +80,7 @@ describe('without the replica', () => {
       replica.pause();
       return 'done';
     });
-    await expect(lost).rejects.toMatchObject({ code: 'ONCE_NOT_REPLICATED', during: 'confirm', copies: 0 });
+    await expect(lost).rejects.toMatchObject({ code: 'NOT_REPLICATED', during: 'confirm', copies: 0 });
     expect(await bench.once.peek(id)).toMatchObject({ status: 'done', result: 'done' });
   });
 
@@ -88,7 +89,7 @@ describe('without the replica', () => {
     await inStep();
     const claim = claimed(await bench.once.claim(id, { ...waits, replicasTimeoutMs: 300 }));
     replica.pause();
-    await expect(claim.confirm('mine')).rejects.toBeInstanceOf(OnceNotReplicatedError);
+    await expect(claim.confirm('mine')).rejects.toBeInstanceOf(NotReplicatedError);
     expect(await bench.once.peek(id)).toMatchObject({ status: 'done', result: 'mine' });
   });
 });

@@ -104,9 +104,9 @@ describe('the lease of a run', () => {
   });
 
   it('is not renewed after it was settled, also if that happens just before a renewal', async () => {
-    const settling = begin({ beforeRenewal: () => settling.run.settle() });
+    const settling = begin({ beforeRenewal: () => void settling.run.settle() });
     const settled = begin();
-    settled.run.settle();
+    void settled.run.settle();
     await time.pass(1_000);
     expect([settling.renewals, settled.renewals, settling.run.signal.aborted, settled.run.signal.aborted]).toEqual([
       [],
@@ -121,7 +121,7 @@ describe('the lease of a run', () => {
     const { run, replies } = begin();
     const { signal } = run;
     await time.pass(200);
-    run.settle();
+    void run.settle();
     replies[0]?.resolve({ status: 'lost' });
     await turn();
     expect(signal.aborted).toBe(false);

@@ -25,6 +25,7 @@ export {
   InvalidScriptError,
   LostError,
   LuanestError,
+  NotReplicatedError,
   NotSentError,
   PreloadFailedError,
   ReplyDecodeError,

@@ -6,6 +6,7 @@ export {
   InvalidOptionError,
   LostError,
   LuanestError,
+  NotReplicatedError,
   NotSentError,
   ScriptRefusedError,
   SetupError,

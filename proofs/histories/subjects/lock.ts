@@ -110,13 +110,13 @@ class LockSession implements Session {
 function statusStep(locks: LockService, key: string): Step {
   const call = async (): Promise<LockOutput> => {
     const status = await locks.status(key);
-    return { held: status.held, fence: status.fence, ...(status.held && { holder: status.holder }) };
+    return { held: status.held, fence: status.fence, ...(status.held && { holder: status.node }) };
   };
   return { input: { op: 'status' } satisfies LockInput, call };
 }
 
 function open({ connection, journal }: BenchContext): Bench {
-  const options = resolveOptions({ holder: journal.process, pollMs: 50, redisTimeoutMs: 250 });
+  const options = { ...resolveOptions({ node: journal.process }), pollMs: 50, deadlineMs: 250 };
   const locks = new LockService(connection.registry, options);
   return {
     session: (plan, random) => new LockSession(locks, plan, random),

@@ -6,8 +6,7 @@ import {
   type ScriptRegistry,
   UnknownOutcomeError,
 } from 'luanest/script-registry';
-import { ClosedError, time } from '../../../internal/src';
-import { LockNotReplicatedError } from '../lock.errors';
+import { ClosedError, NotReplicatedError, time } from '../../../internal/src';
 import type { ResolvedLockModuleOptions, ResolvedLockOptions } from '../lock.options';
 import { acquireLock, leaveQueue, releaseLock, renewLock, waitForLock } from '../lock.scripts';
 import { LockLease, LockLeases, type LeasePort, type Released } from './held-lock';
@@ -38,7 +37,7 @@ export class Acquirer {
     private readonly registry: ScriptRegistry,
     private readonly moduleOptions: ResolvedLockModuleOptions,
   ) {
-    this.tokens = new OwnerTokens(moduleOptions.holder);
+    this.tokens = new OwnerTokens(moduleOptions.node);
     this.space = registry.keySpace('lock');
   }
 
@@ -52,7 +51,7 @@ export class Acquirer {
    *
    * @param until end of the wait, by `time.monotonicMs()`; default: `waitMs` from now
    * @throws the reason of the caller's signal, if that fires before the name is acquired; InvalidKeyError, ClosedError,
-   *   LockNotReplicatedError, the errors of ScriptRegistry.run()
+   *   NotReplicatedError, the errors of ScriptRegistry.run()
    */
   acquire(
     name: string,
@@ -135,8 +134,8 @@ export class Acquirer {
     this.refuseIfClosed();
     const { name, options } = acquisition;
     const keys = ticket ? this.bothKeysOf(name) : { lock: acquisition.key };
-    const { leaseMs, replicas } = options;
-    const { replicasTimeoutMs, fenceRetentionMs: retentionMs } = this.moduleOptions;
+    const { leaseMs } = options;
+    const { replicas, replicasTimeoutMs, fenceRetentionMs: retentionMs } = this.moduleOptions;
     const calls = new LockCalls(this.registry, retentionMs, keys, this.tokens.tokenFor(name));
     const sentAt = time.monotonicMs();
     const deadlineMs = this.deadlineOf(acquisition, sentAt);
@@ -157,22 +156,26 @@ export class Acquirer {
     this.refuseIfClosed();
     if (copies < replicas) {
       this.runInBackground(calls.release());
-      throw new LockNotReplicatedError(
-        `Lock ${name} reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${replicasTimeoutMs} ms), so it is released, at the latest when its lease ends.`,
+      const what = `Lock ${name} reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${replicasTimeoutMs} ms)`;
+      throw new NotReplicatedError(
+        `${what}, so it is released, at the latest when its lease ends.`,
+        'claim',
+        copies,
+        replicas,
       );
     }
     return this.leaseOf(acquisition, calls, fence, sentAt);
   }
 
   /**
-   * Returns how long a call waits for the reply of Redis, ms: the rest of the caller's wait, plus `redisTimeoutMs`, plus
+   * Returns how long a call waits for the reply of Redis, ms: the rest of the caller's wait, plus `deadlineMs`, plus
    * `replicasTimeoutMs` if replicas are required; but at most the deadline of the ScriptRegistry.
    */
-  private deadlineOf({ options, until }: Acquisition, now: number): number {
-    const { redisTimeoutMs, replicasTimeoutMs } = this.moduleOptions;
-    const replicasMs = options.replicas > 0 ? replicasTimeoutMs : 0;
+  private deadlineOf({ until }: Acquisition, now: number): number {
+    const { deadlineMs, replicas, replicasTimeoutMs } = this.moduleOptions;
+    const replicasMs = replicas > 0 ? replicasTimeoutMs : 0;
     const leftMs = Math.max(0, Math.ceil(until - now));
-    return Math.min(this.registry.deadlineMs, leftMs + redisTimeoutMs + replicasMs);
+    return Math.min(this.registry.deadlineMs, leftMs + deadlineMs + replicasMs);
   }
 
   private bothKeysOf(name: string): LockKeys {
@@ -292,8 +295,8 @@ export class OwnerTokens {
   private issued = 0;
   private token: string;
 
-  /** @param holder name of this process, which `status` returns; must not contain `#` */
-  constructor(private readonly holder: string) {
+  /** @param node name of this process, which `status` returns; must not contain `#` */
+  constructor(private readonly node: string) {
     this.token = this.next();
   }
 
@@ -307,10 +310,10 @@ export class OwnerTokens {
   }
 
   private next(): string {
-    return `${this.holder}#${this.process}${this.issued++}`;
+    return `${this.node}#${this.process}${this.issued++}`;
   }
 }
 
-export function holderOf(token: string): string {
+export function nodeOf(token: string): string {
   return token.slice(0, token.lastIndexOf('#'));
 }

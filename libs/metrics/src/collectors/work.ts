@@ -3,8 +3,8 @@ import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
 
 export function countLocks(on: Subscriptions, recorder: Recorder): void {
-  on.on('luanest:lock:acquisition.ended', ({ outcome, durationMs }) =>
-    recorder.record('luanest.lock.acquire.duration', { 'luanest.outcome': outcome }, durationMs / 1_000),
+  on.on('luanest:lock:acquisition.ended', ({ status, durationMs }) =>
+    recorder.record('luanest.lock.acquire.duration', { 'luanest.outcome': status }, durationMs / 1_000),
   );
   for (const outcome of ['released', 'lost'] as const) {
     on.on(`luanest:lock:lock.${outcome}`, ({ heldMs }) =>

@@ -1,10 +1,9 @@
 import { Injectable, Logger, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
+import { NotReplicatedError, NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { time } from '../../../internal/src';
 import { Observable, type Subscriber } from 'rxjs';
 import type { ResolvedIdempotencyOptions, ResolvedRouteOptions, Subject } from './idempotency.options';
-import { OnceNotReplicatedError } from '../once.errors';
 import { events } from '../once.events';
 import { OnceService } from '../once.service';
 import type { Claim, RequestTarget } from '../once.types';
@@ -30,7 +29,7 @@ const SEEN = Symbol('luanest:idempotency-seen');
 type Request = HttpRequest & { [SEEN]?: ProtectedRequest | 'unprotected' };
 
 /** Errors of a claim to which `onRedisError` applies: Redis was unavailable or refused, or too few replicas have the claim. */
-const REDIS_ERRORS = [NotSentError, ScriptRefusedError, UnknownOutcomeError, OnceNotReplicatedError];
+const REDIS_ERRORS = [NotSentError, ScriptRefusedError, UnknownOutcomeError, NotReplicatedError];
 
 /** Request with a valid key, before its claim. */
 interface KeyedRequest {

@@ -1,6 +1,5 @@
 import { UniqueIds, pause, time } from '../../../internal/src';
-import { LockNotReplicatedError } from 'luanest/lock';
-import { type ScriptRegistry, UnknownOutcomeError } from 'luanest/script-registry';
+import { NotReplicatedError, type ScriptRegistry, UnknownOutcomeError } from 'luanest/script-registry';
 import type { Job, JobKind } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import { claimRun, completeRun, type ClaimReply } from '../scheduled-lock.scripts';
@@ -61,7 +60,7 @@ export class Claims {
       }
     } catch (error) {
       // Redis may have granted the claim, or may still grant it, and there is no run that would release it.
-      const maybeClaimed = error instanceof UnknownOutcomeError || error instanceof LockNotReplicatedError;
+      const maybeClaimed = error instanceof UnknownOutcomeError || error instanceof NotReplicatedError;
       if (maybeClaimed) void this.giveBack(job, owner, slot).catch(() => undefined);
       return { got: 'failure', error, slot };
     }
@@ -78,8 +77,11 @@ export class Claims {
     const waits = { replicas, timeoutMs, deadlineMs: redisTimeoutMs + timeoutMs };
     const { result, replicas: copies } = await this.registry.runAndWait(claimRun, input, waits);
     if (result.outcome !== 'ran' || copies >= replicas) return result;
-    throw new LockNotReplicatedError(
+    throw new NotReplicatedError(
       `The claim of job ${options.name} reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${timeoutMs} ms), so it is not used.`,
+      'claim',
+      copies,
+      replicas,
     );
   }
 

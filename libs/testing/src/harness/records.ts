@@ -95,7 +95,7 @@ export class Records {
     this.packets.clear();
   }
 
-  private acquired({ outcome, names }: LockEvents['acquisitionEnded']): void {
-    if (outcome === 'acquired') for (const name of names) this.held.set(name, 1);
+  private acquired({ status, names }: LockEvents['acquisitionEnded']): void {
+    if (status === 'acquired') for (const name of names) this.held.set(name, 1);
   }
 }
