@@ -6,7 +6,7 @@ import type { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { Redis } from 'ioredis';
 import { DelayedTaskService } from 'luanest/delayed-task';
 import { ScheduledLockService } from 'luanest/scheduled-lock';
-import { ScriptRegistry, ScriptRegistryModule, type AnyScript } from 'luanest/script-registry';
+import { ScriptRegistry, ScriptRegistryModule, type ScriptDefinition } from 'luanest/script-registry';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { blocksOf } from './support/markdown';
 import { follow, request, written } from './support/reader';
@@ -238,7 +238,7 @@ describe('scripts of the documents', () => {
   });
 
   it('reserve seats, all or none, and once', async () => {
-    const { reserveSeats } = snippet<{ reserveSeats: AnyScript }>('docs/own-scripts.md');
+    const { reserveSeats } = snippet<{ reserveSeats: ScriptDefinition }>('docs/own-scripts.md');
     registry.register([reserveSeats]);
     const show = registry.keySpace('shows').tag('s1');
     const reserve = (orderId: string, seats: readonly string[]): Promise<unknown> =>
@@ -253,7 +253,7 @@ describe('scripts of the documents', () => {
   });
 
   it('bid, with the clock that a group shares', async () => {
-    const { bid } = snippet<{ bid: AnyScript }>('docs/own-scripts.md', 'docs/own-scripts.md.4.ts');
+    const { bid } = snippet<{ bid: ScriptDefinition }>('docs/own-scripts.md', 'docs/own-scripts.md.4.ts');
     registry.register([bid]);
     const auction = registry.keySpace('auctions').tag('a1').key('auction');
     const at = (cents: number): Promise<unknown> =>

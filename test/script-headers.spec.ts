@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { AnyScript } from 'luanest/script-registry';
+import type { ScriptDefinition } from 'luanest/script-registry';
 import { groupForm, sectionsOf } from '../libs/script-registry/src/pipe/forms';
 import { splitLua } from '../proofs/mutants/lua/lua-tokens';
 import { libsWithScripts, scriptsOf } from './support/script-facts';
@@ -27,7 +27,7 @@ function scriptFiles(): ScriptFile[] {
 }
 
 /** Returns the definition of a script. A file named `<verb>-group.lua` is the Lua of `<verb>` for groups. */
-function definitionOf({ lib, verb }: ScriptFile): AnyScript {
+function definitionOf({ lib, verb }: ScriptFile): ScriptDefinition {
   const found = scriptsOf(lib).find(({ name }) => name === `${lib}.${verb}` || `${name}-group` === `${lib}.${verb}`);
   if (found === undefined) throw new Error(`No file *.scripts.ts of ${lib} defines a script named ${lib}.${verb}`);
   return found;

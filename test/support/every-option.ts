@@ -11,10 +11,8 @@ import {
   type OnceModuleOptions,
 } from 'luanest/once';
 import { RateLimitModule, type RateLimitModuleOptions } from 'luanest/rate-limit';
-import {
-  RateLimitThrottlerStorageModule,
-  type RateLimitThrottlerStorageModuleOptions,
-} from 'luanest/rate-limit/throttler-storage';
+import { RateLimitThrottlerStorageModule } from 'luanest/rate-limit/throttler-storage';
+import type { RateLimitThrottlerStorageModuleOptions } from '../../libs/rate-limit/src/throttler-storage/throttler-storage.options';
 import { ReadRewardModule, type ReadRewardModuleOptions, type RewardRule } from 'luanest/read-reward';
 import { RedPacketModule, type RedPacketModuleOptions } from 'luanest/red-packet';
 import { ScheduledLockModule, type ScheduledLockModuleOptions } from 'luanest/scheduled-lock';

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AnyScript } from 'luanest/script-registry';
+import type { ScriptDefinition } from 'luanest/script-registry';
 
 const LIBS = join(__dirname, '..', '..', 'libs');
 
@@ -10,17 +10,18 @@ export function libsWithScripts(): string[] {
 }
 
 /** Returns every script that a lib defines, in any of its folders. */
-export function scriptsOf(lib: string): AnyScript[] {
+export function scriptsOf(lib: string): ScriptDefinition[] {
   const files = readdirSync(join(LIBS, lib, 'src'), { recursive: true, encoding: 'utf8' });
   const exports = files
     .filter((file) => file.endsWith('.scripts.ts'))
     .flatMap((file) => Object.values(jest.requireActual<Record<string, unknown>>(join(LIBS, lib, 'src', file))));
-  const isScript = (value: unknown): value is AnyScript => typeof (value as AnyScript | undefined)?.source === 'string';
+  const isScript = (value: unknown): value is ScriptDefinition =>
+    typeof (value as ScriptDefinition | undefined)?.source === 'string';
   return [...new Set(exports.filter(isScript))];
 }
 
 /** Returns the Lua of a script without comments, that for groups included. */
-function codeOf({ source, group }: AnyScript): string {
+function codeOf({ source, group }: ScriptDefinition): string {
   return `${source}\n${group === false ? '' : (group.source ?? '')}`
     .replaceAll(/--\[\[[\s\S]*?\]\]/g, '')
     .replaceAll(/--.*$/gm, '');
@@ -29,7 +30,7 @@ function codeOf({ source, group }: AnyScript): string {
 const CALL = /redis\s*\.\s*p?call\s*\(\s*(?:'([A-Za-z]+)'|([^)\s,]+))\s*(?:,\s*([^,)]+))?/g;
 
 /** Returns the commands that scripts call, in capitals. @throws Error for a call whose command is not a literal */
-export function commandsOf(scripts: readonly AnyScript[]): string[] {
+export function commandsOf(scripts: readonly ScriptDefinition[]): string[] {
   const found = new Set<string>();
   for (const script of scripts) {
     for (const [call, command] of codeOf(script).matchAll(CALL)) {
@@ -44,7 +45,7 @@ const WITHOUT_KEY = new Set(['TIME']);
 const KEY_AFTER_WORD = new Set(['XGROUP', 'XINFO']);
 
 /** Returns true if a script passes a key to a command in another form than `KEYS[n]`. */
-export function hidesKeys(script: AnyScript): boolean {
+export function hidesKeys(script: ScriptDefinition): boolean {
   return [...codeOf(script).matchAll(CALL)].some(([, command = '', , first = '']) => {
     if (WITHOUT_KEY.has(command)) return false;
     if (KEY_AFTER_WORD.has(command)) return false;
@@ -54,6 +55,6 @@ export function hidesKeys(script: AnyScript): boolean {
 }
 
 /** Returns true if a script calls `unpack`. */
-export function unpacks(script: AnyScript): boolean {
+export function unpacks(script: ScriptDefinition): boolean {
   return /\bunpack\s*\(/.test(codeOf(script));
 }

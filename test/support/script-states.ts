@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { AnyScript, ScriptRegistry } from 'luanest/script-registry';
+import type { ScriptDefinition, ScriptRegistry } from 'luanest/script-registry';
 import { openRegistry } from '../../libs/script-registry/test/support';
 import type { LuaTable } from '../../libs/memory-redis/src/lua/table';
 import type { LuaFunction } from '../../libs/memory-redis/src/lua/values';
@@ -35,7 +35,7 @@ export class ScriptStates {
   private registry: ScriptRegistry | undefined;
 
   /** @param channels names of the keys that are channels, too */
-  constructor(scripts: readonly AnyScript[], channels: readonly string[] = []) {
+  constructor(scripts: readonly ScriptDefinition[], channels: readonly string[] = []) {
     this.checkDenied();
     beforeEach(async () => {
       this.reset();
@@ -69,7 +69,7 @@ export class ScriptStates {
 
   /** Calls a script. Its keys have the names of its definition, but for those in `names`. */
   call(
-    script: AnyScript,
+    script: ScriptDefinition,
     args: Readonly<Record<string, unknown>>,
     names: Readonly<Record<string, string | readonly string[]>> = {},
   ): Promise<unknown> {

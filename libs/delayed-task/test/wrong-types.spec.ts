@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import type { AnyScript } from 'luanest/script-registry';
+import type { ScriptDefinition } from 'luanest/script-registry';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { delayedTaskScripts } from '../src/delayed-task.scripts';
 import { takeTasks } from '../src/worker/worker.scripts';
@@ -27,7 +27,7 @@ describe('keys of the wrong type', () => {
     await server.stop();
   });
 
-  describe.each(delayedTaskScripts.map((script) => [script.name, script as AnyScript] as const))(
+  describe.each(delayedTaskScripts.map((script) => [script.name, script as ScriptDefinition] as const))(
     '%s',
     (_name, script) => {
       const values: Record<string, unknown> = {

@@ -1,4 +1,3 @@
-export { startMetrics, type RunningMetrics } from './metrics';
+export { startMetrics } from './metrics';
 export { MetricsModule, type MetricsModuleOptions } from './metrics.module';
 export type { MetricsOptions } from './metrics.options';
-export { METRICS } from './metrics.definitions';

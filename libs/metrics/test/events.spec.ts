@@ -1,7 +1,8 @@
 import { channel } from 'node:diagnostics_channel';
 import { diag } from '@opentelemetry/api';
 import { NotSentError } from 'luanest/script-registry';
-import { METRICS, startMetrics, type RunningMetrics } from 'luanest/metrics';
+import { startMetrics } from 'luanest/metrics';
+import { METRICS } from '../src/metrics.definitions';
 import type { ChannelEvents } from '../src/metrics.channels';
 import type { Metric } from '../src/metrics.types';
 import { Meters } from './support';
@@ -82,7 +83,7 @@ function newlySubscribed(): string[] {
 }
 
 let meters: Meters;
-let running: RunningMetrics;
+let running: ReturnType<typeof startMetrics>;
 const asked: string[] = [];
 const tasks = {
   stats: () => {

@@ -1,4 +1,4 @@
-import { type KeySpace, type RunAndWaitOptions, type ScriptRegistry, type WaitedResult } from 'luanest/script-registry';
+import { type KeySpace, type ScriptRegistry } from 'luanest/script-registry';
 import { MAX_TIMER_MS, NotReplicatedError, UniqueIds } from '../../internal/src';
 import { events } from './once.events';
 import { checkDuration, checkId, checkToken } from './once.input';
@@ -149,7 +149,7 @@ export class OnceStore {
 
   /** Returns the reply of a claim. If the claim was made but too few replicas have it, tries to release it, and throws. */
   private async releaseUnlessReplicated(
-    { result, replicas }: WaitedResult<StoredAnswer>,
+    { result, replicas }: { readonly result: StoredAnswer; readonly replicas: number },
     key: string,
     claim: FullClaim,
   ) {
@@ -159,13 +159,16 @@ export class OnceStore {
   }
 
   /** Returns the options of `runAndWait`. Its deadline is the usual deadline plus the wait for the replicas. */
-  private waitOf({ replicas, replicasTimeoutMs: timeoutMs }: Waits): RunAndWaitOptions {
+  private waitOf({ replicas, replicasTimeoutMs: timeoutMs }: Waits): Parameters<ScriptRegistry['runAndWait']>[2] {
     const deadlineMs = Math.min(this.registry.deadlineMs + timeoutMs, MAX_TIMER_MS);
     return { replicas, timeoutMs, deadlineMs };
   }
 }
 
-function confirmed({ result, replicas }: WaitedResult<ConfirmAnswer>, waits: Waits): ConfirmAnswer {
+function confirmed(
+  { result, replicas }: { readonly result: ConfirmAnswer; readonly replicas: number },
+  waits: Waits,
+): ConfirmAnswer {
   if (result.status === 'lost' || replicas >= waits.replicas) return result;
   throw notReplicated('confirm', replicas, waits.replicas);
 }

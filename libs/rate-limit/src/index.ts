@@ -1,4 +1,3 @@
-export type { RateLimitResponseOptions } from './responses/responses.options';
 export type { RateLimitContextAdapter } from './contexts/context-adapter';
 export { RateLimit, RateLimitResult, SkipRateLimit } from './rate-limit.decorator';
 export { RATE_LIMIT_CHANNELS, type RateLimitEvents } from './rate-limit.events';
@@ -8,6 +7,6 @@ export { RateLimitInterceptor } from './rate-limit.interceptor';
 export { RateLimitModule } from './rate-limit.module';
 export type { RateLimitModuleOptions } from './rate-limit.options';
 export { RateLimitService } from './rate-limit.service';
-export type { RateLimitCheck, RateLimitDecision, RateLimitRuleDecision } from './rate-limit.types';
+export type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
 export { getRateLimitResult } from './rules/results';
-export type { RateLimitAlgorithm, RateLimitRule } from './rules/rule';
+export type { RateLimitRule } from './rules/rule';

@@ -1,5 +1,5 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { ScriptRegistry, type AnyScript } from 'luanest/script-registry';
+import { ScriptRegistry, type ScriptDefinition } from 'luanest/script-registry';
 import { connectIoredis } from '../../script-registry/src/connection/ioredis-connection';
 import { resolveOptions as resolveRegistryOptions } from '../../script-registry/src/script-registry.options';
 import { standaloneClient } from '../../script-registry/test/support';
@@ -62,7 +62,7 @@ export async function openBench(
 export async function openRegistry(
   client: Redis | Cluster,
   prefix: string,
-  scripts: readonly AnyScript[],
+  scripts: readonly ScriptDefinition[],
 ): Promise<ScriptRegistry> {
   const registry = new ScriptRegistry('default', connectIoredis(client), resolveRegistryOptions({ prefix }));
   registry.register(scripts);
@@ -142,7 +142,7 @@ const BY_CLOCK = /redis\.call\((?='(?:PTTL|PEXPIRE)'|'SET', [^)]*'PX',)/g;
  * by commands that count from the time in that list.
  */
 export class TestClock {
-  private readonly variants = new Map<AnyScript, AnyScript>();
+  private readonly variants = new Map<ScriptDefinition, ScriptDefinition>();
   /** A day ahead of Redis' own clock, so that Redis itself expires nothing. */
   nowUs = (Date.now() + 86_400_000) * 1_000;
 
@@ -150,7 +150,7 @@ export class TestClock {
     private readonly client: Redis,
     private readonly key: string,
   ) {
-    for (const script of rateLimitScripts as readonly AnyScript[]) {
+    for (const script of rateLimitScripts as readonly ScriptDefinition[]) {
       const byClock = (lua: string): string => lua.replace(BY_CLOCK, 'test_call(');
       const timed = byClock(script.source).replace("redis.call('TIME')", 'test_time');
       const marked = timed.includes('\n-- @call\n') ? timed : `-- @call\n${timed}`;
@@ -172,7 +172,7 @@ export class TestClock {
     const clock = new TestClock(client, `${prefix}:clock`);
     const registry = await openRegistry(client, prefix, [...clock.variants.values()]);
     // `startedAtMs` is by this clock, and the registry has its own.
-    const run = (script: AnyScript, input: never): unknown =>
+    const run = (script: ScriptDefinition, input: never): unknown =>
       registry.run(clock.variants.get(script) ?? script, input, { deadlineMs: 10_000 });
     const seam = { clustered: false, keySpace: (lib: string) => registry.keySpace(lib), run };
     await clock.set(clock.nowUs);

@@ -1,13 +1,13 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { ThrottlerStorageService, type ThrottlerStorage } from '@nestjs/throttler';
 import { Cluster } from 'ioredis';
-import { type RateLimitAlgorithm } from 'luanest/rate-limit';
 import { RateLimitThrottlerStorage, RateLimitThrottlerStorageModule } from 'luanest/rate-limit/throttler-storage';
 import { InvalidOptionError, InvalidInputError } from 'luanest/script-registry';
 import { Pulse } from '../../../test/support/pulse';
 import { sharedRedisUrl } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { resolveStorageOptions } from '../src/throttler-storage/throttler-storage.options';
+import type { RateLimitAlgorithm } from '../src/rules/rule';
 import { inTime, keysUnder, openBench, servers, standalone, type Bench } from './support';
 import { platforms, ThrottlerBench } from './throttler-bench';
 

@@ -4,4 +4,4 @@ export { parseLedgerRow } from './grant-id';
 export { ReadRewardModule } from './read-reward.module';
 export type { ReadRewardModuleOptions, RewardRule } from './read-reward.options';
 export { ReadRewardService } from './read-reward.service';
-export type { LedgerRow, RecordRead, RecordResult, RefundResult, RewardStatus } from './read-reward.types';
+export type { RecordResult, RefundResult } from './read-reward.types';

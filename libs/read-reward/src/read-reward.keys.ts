@@ -1,11 +1,11 @@
-import type { KeySpace, TaggedKeys } from 'luanest/script-registry';
+import type { KeySpace } from 'luanest/script-registry';
 
 /**
  * Keys in Redis. Users are sharded over a fixed number of hash tags, so that many users share a slot, and the keys of the ledger are
  * known. See DECISIONS.md: users-in-fixed-partitions
  */
 export class RewardKeys {
-  private readonly tags: readonly TaggedKeys[];
+  private readonly tags: readonly ReturnType<KeySpace['tag']>[];
   private readonly states = new Map<string, readonly ((userId: string) => string)[]>();
   /** Keys of the ledger's streams, one for each partition. */
   readonly ledgers: readonly string[];
@@ -31,6 +31,6 @@ export class RewardKeys {
   }
 
   key(partition: number, name: string, ...segments: readonly string[]): string {
-    return (this.tags[partition] as TaggedKeys).key(name, ...segments);
+    return (this.tags[partition] as ReturnType<KeySpace['tag']>).key(name, ...segments);
   }
 }

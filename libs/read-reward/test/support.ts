@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
 import { type ReadRewardModuleOptions, ReadRewardService, type RewardRule } from 'luanest/read-reward';
 import {
-  type AnyScript,
+  type ScriptDefinition,
   defineScript,
   type ScriptRegistry,
   type ScriptRegistryModuleOptions,
@@ -41,7 +41,7 @@ async function awayFromMidnight(): Promise<void> {
 export async function openBench(
   client: Redis | Cluster,
   options: ScriptRegistryModuleOptions = {},
-  scripts: readonly AnyScript[] = readRewardScripts,
+  scripts: readonly ScriptDefinition[] = readRewardScripts,
 ): Promise<Bench> {
   const prefix = options.prefix ?? uniquePrefix();
   if (client.status !== 'ready') await once(client, 'ready');
@@ -70,14 +70,14 @@ end
 
 /** The scripts byte for byte, but with the clock of the test. What that clock would have expired is deleted when it is set. */
 const timed = readRewardScripts.map((script) => {
-  const [shared = '', own] = (script as AnyScript).source.split('-- @call\n') as [string, string?];
+  const [shared = '', own] = (script as ScriptDefinition).source.split('-- @call\n') as [string, string?];
   const reads = own !== undefined && /^local time\b/m.test(shared) ? 'now_ms = test_ms\n' : '';
   const clocked = (own ?? shared)
     .replace("redis.call('PTTL', KEYS[1])", 'test_pttl(KEYS[1])')
     .replace("redis.call('TIME')", 'test_time');
   const source = `${own === undefined ? '' : `${shared}-- @call\n`}${TEST_CLOCK}${reads}${clocked}`;
   return defineScript({ ...(script as never as Parameters<typeof defineScript>[0]), source });
-}) as readonly AnyScript[];
+}) as readonly ScriptDefinition[];
 
 /** A standalone server of the test's own, whose time a test sets for each user. */
 export async function openTimed(
@@ -85,11 +85,11 @@ export async function openTimed(
 ): Promise<Bench & { setClock(rule: string, userId: string, ms: number): Promise<void> }> {
   const bench = await openBench(client, { prefix: 'timed' }, timed);
   const { registry } = bench;
-  const run = registry.run.bind(registry) as (script: AnyScript, ...rest: unknown[]) => Promise<unknown>;
+  const run = registry.run.bind(registry) as (script: ScriptDefinition, ...rest: unknown[]) => Promise<unknown>;
   const named = new Map(timed.map((script) => [script.name, script]));
   // Only what the service hands to the registry changes; the rest of it is the registry's own.
   Object.defineProperty(registry, 'run', {
-    value: (script: AnyScript, ...rest: unknown[]) => run(named.get(script.name) as AnyScript, ...rest),
+    value: (script: ScriptDefinition, ...rest: unknown[]) => run(named.get(script.name) as ScriptDefinition, ...rest),
   });
   return {
     ...bench,

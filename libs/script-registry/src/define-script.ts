@@ -1,7 +1,7 @@
 import type { ArgType, ListType } from './arg-types';
 import { shown } from '../../internal/src';
 import { sectionsOf, withoutComments } from './pipe/forms';
-import type { AnyScript, ArgSpecs, GroupOptions, ScriptDefinition, ScriptSpec } from './script-definition';
+import type { ScriptDefinition, ArgSpecs, GroupOptions, ScriptSpec } from './script-definition';
 import { InvalidScriptError } from './script-registry.errors';
 
 /** Type of the items of an array; of an array of arrays, the type of the items of the inner arrays. Other types stay as they are. */
@@ -144,7 +144,7 @@ export function defineScript<
  * Returns a text that is equal for two definitions with the same Lua, parameters, flags and `replyBytes`. `reply` and the limits
  * of `group` do not matter.
  */
-export function fingerprint({ source, group, keys, args, flags, replyBytes }: AnyScript): string {
+export function fingerprint({ source, group, keys, args, flags, replyBytes }: ScriptDefinition): string {
   const types = Object.entries(args as Record<string, { label: string }>).map(([name, { label }]) => [name, label]);
   return JSON.stringify([source, group === false ? undefined : group.source, keys, types, flags, replyBytes]);
 }

@@ -1,15 +1,7 @@
-export { bytes, int, list, str, type ArgType, type ListType } from './arg-types';
+export { bytes, int, list, str } from './arg-types';
 export { defineScript } from './define-script';
-export { KeySpace, type TaggedKeys } from './key-space';
-export type {
-  AnyScript,
-  BytesReply,
-  GroupOptions,
-  ScriptDefinition,
-  ScriptInput,
-  ScriptReply,
-  ScriptSpec,
-} from './script-definition';
+export { KeySpace } from './key-space';
+export type { ScriptDefinition, ScriptInput } from './script-definition';
 export {
   getScriptRegistryHealthToken,
   getScriptRegistryToken,
@@ -42,4 +34,3 @@ export { ScriptRegistryHealthIndicator } from './script-registry.health';
 export { ScriptRegistryModule } from './script-registry.module';
 export type { ScriptRegistryModuleOptions } from './script-registry.options';
 export { ScriptRegistry } from './script-registry.service';
-export type { RunAndWaitOptions, RunOptions, ScriptHealth, WaitedResult } from './script-registry.types';

@@ -1,12 +1,12 @@
 import { fingerprint } from './define-script';
 import type { ScriptPipe } from './pipe/script-pipe';
-import type { AnyScript } from './script-definition';
+import type { ScriptDefinition } from './script-definition';
 import { shown } from '../../internal/src';
 import { ScriptConflictError, ScriptNotRegisteredError } from './script-registry.errors';
 
 /** Scripts of one ScriptRegistry, each with the pipe of its calls. */
 export class RegisteredScripts {
-  readonly pipes = new Map<AnyScript, ScriptPipe>();
+  readonly pipes = new Map<ScriptDefinition, ScriptPipe>();
 
   constructor(private readonly registry: string) {}
 
@@ -16,7 +16,7 @@ export class RegisteredScripts {
    * @returns the pipes that `makePipe` made
    * @throws ScriptConflictError if two different scripts have the same name
    */
-  add(scripts: readonly AnyScript[], makePipe: (script: AnyScript) => ScriptPipe): ScriptPipe[] {
+  add(scripts: readonly ScriptDefinition[], makePipe: (script: ScriptDefinition) => ScriptPipe): ScriptPipe[] {
     const added: ScriptPipe[] = [];
     for (const script of scripts) {
       if (this.pipes.has(script)) continue;
@@ -37,7 +37,7 @@ export class RegisteredScripts {
   /** Returns the error of a call of a script that was not added. */
   unknown(script: unknown): ScriptNotRegisteredError {
     const known = [...this.pipes.keys()].map(({ name }) => name).join(', ') || 'none';
-    const name = (script as AnyScript | undefined)?.name ?? shown(script);
+    const name = (script as ScriptDefinition | undefined)?.name ?? shown(script);
     return new ScriptNotRegisteredError(
       `${name} is not registered with ScriptRegistry "${this.registry}". Import ScriptRegistryModule.forFeature([...]) ` +
         `with this same object, and with the name of the ScriptRegistry if it is not "default". Registered: ${known}.`,

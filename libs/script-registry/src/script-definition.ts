@@ -83,15 +83,12 @@ export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
   readonly group?: GroupOptions | false;
 }
 
-/** A defined script: its source, its parameters and its `reply` function, with inferred types. */
+/** A defined script: its source, its parameters and its `reply` function, with inferred types. Without type arguments: any script. */
 export interface ScriptDefinition<
   K extends readonly string[] = readonly string[],
-  A = ArgSpecs,
+  A = unknown,
   R = unknown,
 > extends Required<Omit<ScriptSpec<K, A, never, R>, 'reply' | 'group'>> {
   readonly reply: (raw: never, resent: boolean) => R;
   readonly group: (Required<Omit<GroupOptions, 'source'>> & { readonly source: string | undefined }) | false;
 }
-
-/** A script with any parameters. */
-export type AnyScript = ScriptDefinition<readonly string[], unknown>;

@@ -4,7 +4,7 @@ import { connectIoredis } from './connection/ioredis-connection';
 import { clientFrom, clientServiceTokens, type ClientService } from './connection/nestjs-redis';
 import { ownClient } from './connection/own-client';
 import { REPLACE_REDIS, type ReplaceRedis } from './connection/redis-replacement';
-import type { AnyScript } from './script-definition';
+import type { ScriptDefinition } from './script-definition';
 import { getScriptRegistryHealthToken, getScriptRegistryToken } from './script-registry.decorator';
 import { ScriptRegistryHealthIndicator } from './script-registry.health';
 import { defineLuanestModule } from '../../internal/src';
@@ -88,7 +88,7 @@ export class ScriptRegistryModule extends ScriptRegistryModuleBase {
    * @param scripts values of `defineScript`
    * @param name of the ScriptRegistry, as given to `forRoot`; default: the default ScriptRegistry
    */
-  static forFeature(scripts: readonly AnyScript[], name?: string): DynamicModule {
+  static forFeature(scripts: readonly ScriptDefinition[], name?: string): DynamicModule {
     return {
       module: ScriptRegistryModule,
       providers: [

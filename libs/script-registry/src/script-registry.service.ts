@@ -11,7 +11,7 @@ import { KeySpace } from './key-space';
 import { events, withCallEvents } from './script-registry.events';
 import { Preload } from './preload';
 import { RegisteredScripts } from './registered-scripts';
-import type { AnyScript, ScriptDefinition, ScriptInput } from './script-definition';
+import type { ScriptDefinition, ScriptInput } from './script-definition';
 import { ScriptLoader } from './script-loader';
 import { NotSentError } from './script-registry.errors';
 import { Checks, endLast, INSPECT, slotOf } from '../../internal/src';
@@ -102,7 +102,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    *
    * @throws ScriptConflictError if two different scripts have the same name
    */
-  register(scripts: readonly AnyScript[]): void {
+  register(scripts: readonly ScriptDefinition[]): void {
     const { grouping } = this.options;
     const added = this.scripts.add(
       scripts,
@@ -223,7 +223,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   private start<R>(
-    script: AnyScript,
+    script: ScriptDefinition,
     input: { readonly keys: object; readonly args: object },
     options: RunOptions | undefined,
     wait: Wait | undefined,

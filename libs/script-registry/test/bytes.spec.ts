@@ -1,14 +1,7 @@
 import type { Redis } from 'ioredis';
 import Redis5 from 'ioredis5';
-import {
-  bytes,
-  defineScript,
-  InvalidCallError,
-  list,
-  str,
-  type BytesReply,
-  type ScriptRegistry,
-} from 'luanest/script-registry';
+import { bytes, defineScript, InvalidCallError, list, str, type ScriptRegistry } from 'luanest/script-registry';
+import type { BytesReply } from '../src/script-definition';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { openRegistry, quiet, standaloneClient } from './support';
 

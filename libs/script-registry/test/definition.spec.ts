@@ -86,6 +86,10 @@ describe('defineScript', () => {
     expect(() => defineScript({ ...base, ...lua })).toThrow(/uses a name that begins with luanest_/);
   });
 
+  it.each([undefined, null, 'raw'])('refuses a reply that is %p', (reply) => {
+    expect(() => defineScript({ ...base, reply } as never)).toThrow(/: reply is .*\. Expected a function\.$/);
+  });
+
   it('is frozen, and has defaults', () => {
     const script = defineScript(base);
     expect(script).toMatchObject({ replyBytes: false, flags: [], group: { maxCalls: 128 } });

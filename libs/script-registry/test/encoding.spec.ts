@@ -1,10 +1,10 @@
-import { defineScript, int, list, str, type AnyScript } from 'luanest/script-registry';
+import { defineScript, int, list, str, type ScriptDefinition } from 'luanest/script-registry';
 import { Call } from '../src/pipe/call';
 import { ScriptCodec } from '../src/pipe/script-codec';
 import { checkSameSlot } from '../src/pipe/slots';
 import { columns, sumAll } from './support';
 
-function encoded(definition: AnyScript, keys: object, args: object): { words: unknown[]; chars: number } {
+function encoded(definition: ScriptDefinition, keys: object, args: object): { words: unknown[]; chars: number } {
   const none = (): void => undefined;
   const call = new Call(definition, 0, undefined, none, none);
   new ScriptCodec(definition, true).encode(call, { keys, args });
@@ -69,7 +69,7 @@ describe('a call is encoded', () => {
     ['if its Lua changes an environment', { ...columns, source: 'setfenv(1, {})' }, true, [1, 1]],
     ['if a name only contains such a word', { ...columns, source: 'return randomly' }, true, [128, 2]],
   ])('for groups of so many calls %s', (_, definition, grouping, expected) => {
-    const { maxCalls, forms } = new ScriptCodec(definition as AnyScript, grouping);
+    const { maxCalls, forms } = new ScriptCodec(definition as ScriptDefinition, grouping);
     expect([maxCalls, forms.length]).toEqual(expected);
   });
 });

@@ -1,6 +1,7 @@
 import { limitCallsInFlight } from './support';
 import { createHash } from 'node:crypto';
-import { defineScript, list, ScriptRegistry, str, type RunAndWaitOptions } from 'luanest/script-registry';
+import { defineScript, list, ScriptRegistry, str } from 'luanest/script-registry';
+import type { RunAndWaitOptions } from '../src/script-registry.types';
 import {
   CommandFailure,
   type CommandArg,

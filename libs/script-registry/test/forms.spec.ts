@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis';
-import { defineScript, list, str, type GroupOptions, type ScriptRegistry } from 'luanest/script-registry';
+import { defineScript, list, str, type ScriptRegistry } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { groupForm, loneForm } from '../src/pipe/forms';
+import type { GroupOptions } from '../src/script-definition';
 import { openRegistry, standaloneClient } from './support';
 
 let scripts = 0;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { defineScript, int, str, type AnyScript, type ScriptRegistry } from 'luanest/script-registry';
+import { defineScript, int, str, type ScriptDefinition, type ScriptRegistry } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { openRegistry, standaloneClient } from './support';
 
@@ -73,7 +73,7 @@ if what == 'command' then return redis.call('HGET', KEYS[1]) end
 return select(2, pcall(error, what))`,
 });
 
-const scripts: AnyScript[] = [slidingLog, seconds, shadows, chosen, selecting, failing];
+const scripts: ScriptDefinition[] = [slidingLog, seconds, shadows, chosen, selecting, failing];
 
 describe.each([true, false])('calls that leave together, grouping %s', (grouping) => {
   let client: Redis;

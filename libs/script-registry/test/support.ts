@@ -5,7 +5,7 @@ import {
   list,
   str,
   ScriptRegistry,
-  type AnyScript,
+  type ScriptDefinition,
   type ScriptRegistryModuleOptions,
 } from 'luanest/script-registry';
 import { MemoryRedis } from '../../memory-redis/src/memory-redis';
@@ -165,13 +165,13 @@ return { sum * tonumber(ARGV[1]), #KEYS, #ARGV }`,
   reply: (raw: number[]) => raw,
 });
 
-export const allScripts: AnyScript[] = [limiter, countOnce, append, shapes, clock, tally, columns, sumAll];
+export const allScripts: ScriptDefinition[] = [limiter, countOnce, append, shapes, clock, tally, columns, sumAll];
 
 /** A registry outside Nest; close it with `close`. */
 export async function openRegistry(
   client: Redis | Cluster,
   options: ScriptRegistryModuleOptions = {},
-  scripts: readonly AnyScript[] = allScripts,
+  scripts: readonly ScriptDefinition[] = allScripts,
 ): Promise<ScriptRegistry> {
   const registry = new ScriptRegistry('test', connectIoredis(client), resolveOptions(options));
   registry.register(scripts);

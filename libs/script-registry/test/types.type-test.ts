@@ -1,5 +1,6 @@
 // Compiled, never run: each `@ts-expect-error` fails the type check when the line below it compiles.
-import { bytes, defineScript, int, list, str, type BytesReply, type ScriptRegistry } from 'luanest/script-registry';
+import { bytes, defineScript, int, list, str, type ScriptRegistry } from 'luanest/script-registry';
+import type { BytesReply } from '../src/script-definition';
 
 declare const registry: ScriptRegistry;
 

@@ -1,4 +1,4 @@
-import type { AnyScript } from 'luanest/script-registry';
+import type { ScriptDefinition } from 'luanest/script-registry';
 import { ScriptStates } from '../../../test/support/script-states';
 import { consumerScripts } from '../src/consumer/consumer.scripts';
 import type { TakeAnswer } from '../src/consumer/take-answer';
@@ -8,7 +8,7 @@ type Args = Readonly<Record<string, string | number>>;
 const KEYS = ['stream', 'sessions', 'takes', 'due', 'tries', 'waiters', 'heads'];
 
 /** Calls one of the scripts that take entries. */
-export function openTakes(script: AnyScript, isOrdered: boolean) {
+export function openTakes(script: ScriptDefinition, isOrdered: boolean) {
   const states = new ScriptStates(consumerScripts);
   const take = (args: Args = {}) =>
     states.call(script, {

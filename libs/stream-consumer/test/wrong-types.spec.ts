@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import type { AnyScript } from 'luanest/script-registry';
+import type { ScriptDefinition } from 'luanest/script-registry';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { streamConsumerScripts } from '../src/stream-consumer.scripts';
 import { Hands } from './hands';
@@ -19,8 +19,8 @@ const REPLACED = new Set([
 ]);
 
 const cases = streamConsumerScripts.flatMap((script) =>
-  (script as AnyScript).keys.map(
-    (key) => [script.name.replace('stream-consumer.', ''), key, script as AnyScript] as const,
+  (script as ScriptDefinition).keys.map(
+    (key) => [script.name.replace('stream-consumer.', ''), key, script as ScriptDefinition] as const,
   ),
 );
 

@@ -1,4 +1,4 @@
-import type { AnyScript } from 'luanest/script-registry';
+import type { ScriptDefinition } from 'luanest/script-registry';
 import type { Frozen } from './frozen';
 import type { ScriptCall } from './script-call';
 import type { World } from './world';
@@ -65,7 +65,7 @@ export interface Protocol<State extends Actors = Actors> {
   readonly name: string;
   readonly scenario: string;
   /** Scripts that are run instead of those of the same name: old defects that the explorer must find. */
-  readonly replaced?: readonly AnyScript[];
+  readonly replaced?: readonly ScriptDefinition[];
   /** Who acts, which faults happen, and where the model begins: what is the library's own code, and what is not. */
   readonly about: string;
   /** Most moves from the begin. */

@@ -1,8 +1,8 @@
-import type { AnyScript } from 'luanest/script-registry';
+import type { ScriptDefinition } from 'luanest/script-registry';
 
 /** A call of a script, as the library's code makes it. */
 export interface ScriptCall {
-  readonly script: AnyScript;
+  readonly script: ScriptDefinition;
   readonly input: {
     readonly keys: Readonly<Record<string, unknown>>;
     readonly args: Readonly<Record<string, unknown>>;

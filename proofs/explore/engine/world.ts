@@ -1,4 +1,4 @@
-import { KeySpace, type AnyScript, type ScriptRegistry } from 'luanest/script-registry';
+import { KeySpace, type ScriptDefinition, type ScriptRegistry } from 'luanest/script-registry';
 import { ManualClock } from '../../../libs/memory-redis/src/clock';
 import { MemoryRedis } from '../../../libs/memory-redis/src/memory-redis';
 import { Double, NoReply, NullArray, RedisError, Status, type Reply } from '../../../libs/memory-redis/src/reply';
@@ -32,12 +32,12 @@ export class World {
   deeds: Deed[] | undefined;
   /** Number of the move that is made, for deeds. */
   move = 0;
-  private readonly replaced: ReadonlyMap<string, AnyScript>;
-  private readonly codecs = new Map<AnyScript, ScriptCodec>();
+  private readonly replaced: ReadonlyMap<string, ScriptDefinition>;
+  private readonly codecs = new Map<ScriptDefinition, ScriptCodec>();
   private readonly session = this.redis.server.open(nothing, nothing);
 
   /** @param replaced scripts that run instead of those of the same name */
-  constructor(replaced: readonly AnyScript[] = []) {
+  constructor(replaced: readonly ScriptDefinition[] = []) {
     this.replaced = new Map(replaced.map((script) => [script.name, script]));
   }
 
@@ -58,7 +58,7 @@ export class World {
   }
 
   /** Returns how many calls a group may have. */
-  maxCallsOf(script: AnyScript): number {
+  maxCallsOf(script: ScriptDefinition): number {
     return this.codecOf(script).maxCalls;
   }
 
@@ -110,7 +110,7 @@ export class World {
     return reply;
   }
 
-  private codecOf(asked: AnyScript): ScriptCodec {
+  private codecOf(asked: ScriptDefinition): ScriptCodec {
     const script = this.replaced.get(asked.name) ?? asked;
     let codec = this.codecs.get(script);
     if (codec === undefined) {
@@ -135,7 +135,7 @@ export function callOf(make: (registry: ScriptRegistry) => unknown): ScriptCall 
   const registry = {
     deadlineMs: 5_000,
     keySpace: (lib: string) => new KeySpace('e', lib),
-    run: (script: AnyScript, input: ScriptCall['input']) => {
+    run: (script: ScriptDefinition, input: ScriptCall['input']) => {
       call ??= { script, input };
       return new Promise(nothing);
     },

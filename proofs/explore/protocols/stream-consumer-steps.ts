@@ -1,4 +1,4 @@
-import { KeySpace, type AnyScript } from 'luanest/script-registry';
+import { KeySpace, type ScriptDefinition } from 'luanest/script-registry';
 import {
   acknowledge,
   finish,
@@ -22,7 +22,7 @@ const RETRY_MS = 200;
 export const partition = new Partition(new KeySpace('e', 'stream-consumer'), 's', 0);
 
 /** Returns a call of a group's script. It gets all keys of the group, and uses those that it declares. */
-function groupCall(script: AnyScript, group: string, args: ScriptCall['input']['args']): ScriptCall {
+function groupCall(script: ScriptDefinition, group: string, args: ScriptCall['input']['args']): ScriptCall {
   return { script, input: { keys: { ...partition.of(group) }, args } };
 }
 

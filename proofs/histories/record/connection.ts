@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { ScriptRegistry, type AnyScript, type RunOptions } from 'luanest/script-registry';
+import { ScriptRegistry, type ScriptDefinition } from 'luanest/script-registry';
 import { connectIoredis } from '../../../libs/script-registry/src/connection/ioredis-connection';
 import { resolveOptions } from '../../../libs/script-registry/src/script-registry.options';
 import { nowMs } from './journal';
@@ -7,15 +7,23 @@ import { nowMs } from './journal';
 /** Longest wait for Redis of one call, ms: shorter than the longest pauses of Redis, so that outcomes stay unknown. */
 const DEADLINE_MS = 400;
 
-type Run = (script: AnyScript, input: unknown, options?: RunOptions) => Promise<unknown>;
+type Run = (
+  script: ScriptDefinition,
+  input: unknown,
+  options?: Parameters<ScriptRegistry['run']>[2],
+) => Promise<unknown>;
 
 /** A seeded defect, for the tests of the checker: runs a script in another way. */
 export interface Seed {
   /** Name of the script. */
   readonly script: string;
   /** Scripts that `run` needs. */
-  readonly scripts: readonly AnyScript[];
-  readonly run: (run: Run, input: unknown, options: RunOptions | undefined) => Promise<unknown>;
+  readonly scripts: readonly ScriptDefinition[];
+  readonly run: (
+    run: Run,
+    input: unknown,
+    options: Parameters<ScriptRegistry['run']>[2] | undefined,
+  ) => Promise<unknown>;
 }
 
 export interface ConnectionSettings {
@@ -23,7 +31,7 @@ export interface ConnectionSettings {
   readonly prefix: string;
   /** True: ioredis sends calls again whose reply was lost, as is its default. */
   readonly resend: boolean;
-  readonly scripts: readonly AnyScript[];
+  readonly scripts: readonly ScriptDefinition[];
   readonly seeds?: readonly Seed[];
 }
 

@@ -1,4 +1,4 @@
-import type { AnyScript } from 'luanest/script-registry';
+import type { ScriptDefinition } from 'luanest/script-registry';
 import type { Model, Operation } from '../checker/history';
 import type { Session, Step } from '../record/client';
 import type { Connection } from '../record/connection';
@@ -42,7 +42,7 @@ export interface Bench {
 export interface Subject {
   readonly name: string;
   readonly flavours: readonly string[];
-  readonly scripts: readonly AnyScript[];
+  readonly scripts: readonly ScriptDefinition[];
   open(context: BenchContext): Promise<Bench> | Bench;
   /**
    * Returns the operations for the model: what was recorded, and what happens without a call, such as the end of a lease.

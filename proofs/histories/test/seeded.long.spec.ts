@@ -3,7 +3,7 @@ import { releaseLock } from '../../../libs/lock/src/lock.scripts';
 import { grabPacket } from '../../../libs/red-packet/src/grabs/grab.scripts';
 import { takeTasks } from '../../../libs/delayed-task/src/worker/worker.scripts';
 import { consumeFixedWindow } from '../../../libs/rate-limit/src/rate-limit.scripts';
-import { defineScript, type AnyScript } from 'luanest/script-registry';
+import { defineScript, type ScriptDefinition } from 'luanest/script-registry';
 import { variant } from '../../explore/test/seeded';
 import { linesOf } from '../check-history';
 import type { Seed } from '../record/connection';
@@ -29,7 +29,7 @@ async function shortest(settings: Omit<StageSettings, 'histories'>): Promise<str
 }
 
 /** Replaces scripts by others of the same names. */
-function replaced(...scripts: readonly AnyScript[]): Seed[] {
+function replaced(...scripts: readonly ScriptDefinition[]): Seed[] {
   return scripts.map((script) => ({
     script: script.name,
     scripts: [script],
@@ -71,7 +71,7 @@ describe('the checker finds seeded defects', () => {
       `local text = redis.call('SET', KEYS[1], head .. ARGV[1] .. ARGV[5], 'NX', 'GET', 'PX', ttl)`,
       `local text redis.call('SET', KEYS[1], head .. ARGV[1] .. ARGV[5], 'PX', ttl)`,
     ]);
-    const blindly = defineScript({ ...blind, name: `${name}-blindly` } as never) as AnyScript;
+    const blindly = defineScript({ ...blind, name: `${name}-blindly` } as never) as ScriptDefinition;
     const seed: Seed = {
       script: claimOnce.name,
       scripts: [blindly],

@@ -1,4 +1,4 @@
-import type { AnyScript } from '../../../libs/script-registry/src/script-definition';
+import type { ScriptDefinition } from '../../../libs/script-registry/src/script-definition';
 import { RegisteredScripts } from '../../../libs/script-registry/src/registered-scripts';
 import { ScriptEngine } from '../../../libs/memory-redis/src/scripting/script-engine';
 import { operators } from '../../../libs/memory-redis/src/lua/operators';
@@ -40,15 +40,15 @@ function install(): void {
 }
 
 /** Returns a script with the replaced texts. A property that is a getter stays one. */
-function swapped(script: AnyScript): AnyScript {
+function swapped(script: ScriptDefinition): ScriptDefinition {
   const { source, group } = script;
   const replaced = swap.texts.get(source);
   const grouped = group === false ? undefined : swap.texts.get(group.source ?? '');
-  const changes: Partial<Record<keyof AnyScript, PropertyDescriptor>> = {
+  const changes: Partial<Record<keyof ScriptDefinition, PropertyDescriptor>> = {
     ...(replaced !== undefined && { source: { value: replaced, enumerable: true } }),
     ...(grouped !== undefined && { group: { value: { ...group, source: grouped }, enumerable: true } }),
   };
-  return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(script), ...changes }) as AnyScript;
+  return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(script), ...changes }) as ScriptDefinition;
 }
 
 /** Endless loops of these scripts usually call, index or compare something. */

@@ -1,4 +1,4 @@
-import { type KeySpace, type TaggedKeys } from 'luanest/script-registry';
+import type { KeySpace } from 'luanest/script-registry';
 import { evenTags, spread } from '../../../internal/src';
 
 /** The keys of one partition, all in one Cluster slot. */
@@ -15,7 +15,7 @@ export interface Partition {
   readonly taken: (worker: string) => string;
 }
 
-function partitionOf(keys: TaggedKeys, index: number): Partition {
+function partitionOf(keys: ReturnType<KeySpace['tag']>, index: number): Partition {
   return Object.freeze({
     index,
     due: keys.key('due'),

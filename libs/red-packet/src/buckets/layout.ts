@@ -1,4 +1,4 @@
-import type { KeySpace, TaggedKeys } from 'luanest/script-registry';
+import type { KeySpace } from 'luanest/script-registry';
 import { slotOf, spread, time } from '../../../internal/src';
 
 /** Consumer group of the payouts in each outbox. */
@@ -117,7 +117,7 @@ export class Layouts {
    * serve ranges of equal size. Each bucket has a range of slots, and its tag is in the middle half of this range. The tag
    * contains the number of buckets. If an id is used again with another number of buckets, the keys of the buckets differ.
    */
-  private tagOf(activityId: string, buckets: number, bucket: number): TaggedKeys {
+  private tagOf(activityId: string, buckets: number, bucket: number): ReturnType<KeySpace['tag']> {
     const share = SLOTS / buckets;
     const [from, to] = [(bucket + 0.25) * share, (bucket + 0.75) * share];
     for (let turn = 0; ; turn++) {
@@ -133,7 +133,7 @@ export class Layouts {
    * @param segment `b<bucket>`, the last part of each key; nothing for a root. Without the segment, an activity whose id is
    *   equal to the tag would have the same keys.
    */
-  private keysUnder(tag: TaggedKeys, ...segment: readonly string[]): BucketKeys {
+  private keysUnder(tag: ReturnType<KeySpace['tag']>, ...segment: readonly string[]): BucketKeys {
     const outbox = tag.key('outbox', ...segment);
     const sameSlot = this.streams.sameSlotAs(outbox);
     const ofPayouts = (name: string): string => sameSlot.key(name, PAYOUT_GROUP, outbox);

@@ -1,4 +1,4 @@
-import type { AnyScript, ScriptReply } from '../script-definition';
+import type { ScriptDefinition, ScriptReply } from '../script-definition';
 import type { CommandArg, CommandFailure, Receiver, RedisNode } from '../connection/port';
 import { ReplyDecodeError } from '../script-registry.errors';
 import { thrownText } from '../../../internal/src';
@@ -53,7 +53,7 @@ export class Call implements Receiver {
    * @param wait undefined for calls without WAIT
    */
   constructor(
-    readonly script: AnyScript,
+    readonly script: ScriptDefinition,
     readonly expiresAt: number,
     readonly wait: Wait | undefined,
     private readonly succeed: (result: never) => void,

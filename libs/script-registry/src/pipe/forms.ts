@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AnyScript } from '../script-definition';
+import type { ScriptDefinition } from '../script-definition';
 
 /** A body for SCRIPT LOAD, and its SHA1 hash. */
 export interface LoadableScript {
@@ -49,7 +49,7 @@ export function sectionsOf(source: string): Sections {
 }
 
 /** Returns the form of a call that is sent alone: the source as it is written, below a `#!lua` line. */
-export function loneForm({ source, flags }: AnyScript): LoadableScript {
+export function loneForm({ source, flags }: ScriptDefinition): LoadableScript {
   return loadable(`${shebang(flags)}${source}`);
 }
 
@@ -62,7 +62,7 @@ export function loneForm({ source, flags }: AnyScript): LoadableScript {
  *
  * @returns undefined if calls of the script must be sent alone
  */
-export function groupForm(script: AnyScript): LoadableScript | undefined {
+export function groupForm(script: ScriptDefinition): LoadableScript | undefined {
   const { source, flags, group } = script;
   if (group === false || group.maxCalls === 1) return undefined;
   const text = group.source ?? source;
@@ -97,7 +97,7 @@ const BEGIN_FINISH = 'end local function luanest_finish(KEYS)';
  * Returns Lua that runs the calls one after the other under one xpcall, and goes on after a call that raised an error. Redis' own
  * handler notes the line of an error, as it does for a call that is sent alone.
  */
-function runCalls({ keys, args }: AnyScript): string {
+function runCalls({ keys, args }: ScriptDefinition): string {
   const types = Object.values(args as Record<string, object>);
   const listed = { keys: keys.some((key) => key.endsWith('[]')), args: types.some((type) => 'item' in type) };
   const callKeys = itemsOf('keys', 'k', 'luanest_nk', listed.keys ? undefined : keys.length);

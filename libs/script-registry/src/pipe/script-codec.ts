@@ -1,6 +1,6 @@
 import type { ArgType, ListType } from '../arg-types';
 import type { CommandArg } from '../connection/port';
-import type { AnyScript } from '../script-definition';
+import type { ScriptDefinition } from '../script-definition';
 import { InvalidCallError } from '../script-registry.errors';
 import { shown } from '../../../internal/src';
 import { FIRST_KEY, type Call } from './call';
@@ -43,7 +43,7 @@ export class ScriptCodec {
 
   /** @param grouping false: calls are sent alone */
   constructor(
-    readonly definition: AnyScript,
+    readonly definition: ScriptDefinition,
     grouping: boolean,
   ) {
     const { keys, group } = definition;

@@ -1,5 +1,13 @@
 import type { Redis } from 'ioredis';
-import { bytes, defineScript, int, list, str, type AnyScript, type ScriptRegistry } from 'luanest/script-registry';
+import {
+  bytes,
+  defineScript,
+  int,
+  list,
+  str,
+  type ScriptDefinition,
+  type ScriptRegistry,
+} from 'luanest/script-registry';
 import { openRegistry } from '../support';
 import { COUNT, COUNT_IN_GROUP, FINISH, PENDING, type FuzzCall, type FuzzProgram } from './generator';
 
@@ -94,7 +102,7 @@ function clean(message: string): string {
 
 interface Prepared {
   readonly program: FuzzProgram;
-  readonly script: AnyScript;
+  readonly script: ScriptDefinition;
   readonly name: string;
   readonly keysOf: (call: FuzzCall) => string[];
 }
@@ -111,7 +119,7 @@ function prepare(program: FuzzProgram): Prepared {
     group: finishes ? { source: groupSourceOf(program) } : undefined,
     replyBytes: replyBytes as true,
     reply: (raw: unknown) => raw,
-  }) as unknown as AnyScript;
+  }) as unknown as ScriptDefinition;
   return { program, script, name, keysOf: ({ subject }) => [`{p${id}:${subject}}`, `{p${id}:${subject}}:two`] };
 }
 

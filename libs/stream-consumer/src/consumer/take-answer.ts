@@ -1,5 +1,3 @@
-import type { BytesReply } from 'luanest/script-registry';
-
 /** An entry of the stream that a take script returned. */
 export interface TakenEntry {
   readonly id: string;
@@ -39,6 +37,9 @@ export function takeAnswer(raw: (string | number)[]): TakeAnswer {
 }
 
 /** Reads the reply of a take script for a stream with `keys`, whose payloads are bytes. */
+/** Reply of a script whose strings are bytes. */
+type BytesReply = number | Buffer | null | BytesReply[];
+
 export function takeAnswerOfBytes(raw: BytesReply[]): TakeAnswer {
   return answerOf(raw as (Buffer | number)[]);
 }

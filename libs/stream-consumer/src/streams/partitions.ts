@@ -1,4 +1,4 @@
-import type { KeySpace, TaggedKeys } from 'luanest/script-registry';
+import type { KeySpace } from 'luanest/script-registry';
 import { slotOf } from '../../../internal/src';
 
 const SLOTS = 16_384;
@@ -53,7 +53,7 @@ export class Partition {
   readonly waiters: string;
   /** Returns the key that stores the result of a publish, by its operation id. */
   readonly operation: (operation: string) => string;
-  private readonly tagged: TaggedKeys;
+  private readonly tagged: ReturnType<KeySpace['tag']>;
   /** On a stream with `keys`: the last part of the lib's own keys, because other streams may have the same hash tag. */
   private readonly owner: readonly string[];
 

@@ -1,4 +1,4 @@
-import { type BytesReply, defineScript, int, list, str } from 'luanest/script-registry';
+import { defineScript, int, list, str } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../../internal/src';
 import {
   announceLua,
@@ -84,7 +84,7 @@ export const listDeadForeign = defineScript({
   flags: ['no-writes'],
   group: false,
   replyBytes: true,
-  reply: (rows: BytesReply[]) => rows as Buffer[],
+  reply: (rows: Buffer[]) => rows,
 });
 
 export const replayDead = defineScript({
