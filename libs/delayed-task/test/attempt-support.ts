@@ -18,7 +18,16 @@ export function attemptOf(
   const { keepResultMs = 0, ...more } = start;
   const backoff = { delayMs: 100, factor: 2, maxDelayMs: 1_000 };
   const record = { attempts: 5, keepResultMs, backoff, name: 'mail', payload: '{}' };
-  const base = { id, attempt: 2, runAtMs: 5, lateMs: 3, token: `t-${id}`, partition: ONE, leaseEndsAt: Infinity };
+  const base = {
+    id,
+    attempt: 2,
+    runAtMs: 5,
+    lateMs: 3,
+    token: `t-${id}`,
+    partition: ONE,
+    sentAt: 0,
+    leaseMs: 3_600_000,
+  };
   return new TaskAttempt({ ...base, record, ...more });
 }
 

@@ -1,11 +1,13 @@
 import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
-import { Leases } from '../src/worker/leases';
+import { LeaseBook } from '../../internal/src';
+import { Settlements } from '../src/worker/settlements';
+import type { TaskLog } from '../src/worker/task-log';
 import type { TaskAttempt } from '../src/worker/task-attempt';
 import { FakeRegistry } from '../../../test/support/fake-registry';
 import { ManualTime } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
 import { stateOf } from '../../../test/support/replies';
-import { answer, attemptOf, callsOf, fail, ONE, TWO } from './attempt-support';
+import { answer, attemptOf, callsOf, fail, logOf, ONE, TWO } from './attempt-support';
 
 describe('the leases of a worker', () => {
   const time = new ManualTime();
@@ -13,36 +15,23 @@ describe('the leases of a worker', () => {
 
   function open({ leaseMs = 3_000 } = {}) {
     const [registry, state] = [new FakeRegistry(), callsOf('mails')];
-    const all: TaskAttempt[] = [];
-    const leases = new Leases(registry.asRegistry, { leaseMs }, { all }, state);
+    const options = { queue: 'mails', unknownTaskMs: 7_000, maxPayloadBytes: 1_000 };
+    const work = new Settlements(registry.asRegistry, options, state, logOf<TaskLog>().log, () => undefined);
+    const book = new LeaseBook(work);
     const begin = (id: string, start: Parameters<typeof attemptOf>[1] = {}): TaskAttempt => {
-      const attempt = attemptOf(id, { leaseEndsAt: time.now + leaseMs, ...start });
-      all.push(attempt);
+      const attempt = attemptOf(id, { sentAt: time.now, leaseMs, ...start });
+      book.add(attempt);
       return attempt;
     };
-    return { registry, state, leases, begin };
+    return { registry, state, begin };
   }
 
-  it.each([
-    [90, 5],
-    [159, 7],
-    [1_000, 50],
-    [30_000, 100],
-  ])('of %i ms are checked every %i ms by one timer, which lets the process end', (leaseMs, everyMs) => {
-    const { leases } = open({ leaseMs });
-    leases.start();
-    expect([time.running, time.keepsProcess]).toEqual([[everyMs], false]);
-    leases.stop();
-    expect(time.running).toEqual([]);
-  });
-
   it('are renewed together after a third, from when the renewal was sent', async () => {
-    const { leases, begin, registry, state } = open();
+    const { begin, registry, state } = open();
     const [a, b] = [begin('a'), begin('b')] as const;
-    leases.start();
-    await time.pass(1_000);
+    await time.pass(999);
     expect(registry.calls).toEqual([]);
-    await time.pass(100);
+    await time.pass(1);
     expect(registry.calls).toMatchObject([
       {
         script: 'delayed-task.renew',
@@ -55,32 +44,30 @@ describe('the leases of a worker', () => {
     await time.pass(300);
     expect(registry.calls).toHaveLength(1);
     await answer(registry, { done: 2, lost: [] });
-    expect([a.leaseEndsAt, b.leaseEndsAt, time.now]).toEqual([5_100, 5_100, 2_400]);
+    expect([a.endsAt, b.endsAt, time.now]).toEqual([5_000, 5_000, 2_300]);
     expect(await stateOf(state.settled())).toBeUndefined();
-    await time.pass(700);
+    await time.pass(699);
     expect(registry.calls).toHaveLength(1);
-    await time.pass(100);
+    await time.pass(1);
     expect(registry.calls).toHaveLength(2);
   });
 
-  it('are renewed again at the next check after a failure', async () => {
-    const { leases, begin, registry } = open({ leaseMs: 1_000 });
+  it('are renewed again soon after a failure', async () => {
+    const { begin, registry } = open({ leaseMs: 1_000 });
     begin('a');
-    leases.start();
     await time.pass(350);
     expect(registry.last.options).toEqual({ deadlineMs: 334 });
     const error = new Error('no reply');
     await fail(registry, error);
     expect(events.take()).toEqual([['callFailed', { queue: 'mails', during: 'renew', error }]]);
-    await time.pass(50);
+    await time.pass(75);
     expect(registry.calls).toHaveLength(2);
   });
 
   it('are renewed for each partition, at most 100 at once', async () => {
-    const { leases, begin, registry } = open();
+    const { begin, registry } = open();
     for (let i = 0; i <= 100; i++) begin(`a${i}`);
     begin('b', { partition: TWO });
-    leases.start();
     await time.pass(1_100);
     const sizes = registry.calls.map(({ keys, args }) => [keys.leased, (args.pairs as string[]).length / 2]);
     expect(sizes).toEqual([
@@ -91,23 +78,21 @@ describe('the leases of a worker', () => {
   });
 
   it('that Redis does not have are lost, unless their outcome is decided', async () => {
-    const { leases, begin, registry } = open();
+    const { begin, registry } = open();
     const [a, b] = [begin('a'), begin('b')] as const;
-    leases.start();
     await time.pass(1_100);
     b.decided = true;
     await answer(registry, { done: 0, lost: ['a', 'b'] });
-    expect([a.lost, b.lost, b.signal.aborted]).toEqual([true, false, false]);
+    expect([a.over, b.over, b.signal.aborted]).toEqual([true, false, false]);
     expect(a.signal.reason).toMatchObject({ code: 'LOST' });
     expect((a.signal.reason as Error).message).toMatch(/^The lease is gone/);
-    await time.pass(100);
+    await time.pass(1_000);
     expect(registry.calls.slice(1)).toMatchObject([{ args: { pairs: ['b', 't-b'] } }]);
   });
 
   it('that end fire the signals of their attempts', async () => {
-    const { leases, begin } = open({ leaseMs: 1_000 });
+    const { begin } = open({ leaseMs: 1_000 });
     const a = begin('a');
-    leases.start();
     await time.pass(950);
     expect(a.signal.aborted).toBe(false);
     await time.pass(50);

@@ -45,7 +45,7 @@ describe('taking tasks', () => {
     expect([attempts.length, waitMs]).toEqual([1, Infinity]);
     const [attempt] = attempts;
     expect(attempt).toMatchObject({ id: 'a', attempt: 2, runAtMs: 90, lateMs: 10, name: 'mail', attempts: 5, token });
-    expect([attempt?.partition, attempt?.leaseEndsAt]).toEqual([ONE, 4_000]);
+    expect([attempt?.partition, attempt?.endsAt]).toEqual([ONE, 4_000]);
     expect(attempt?.record.payload).toBe('{"to":"a"}');
     expect(events.take()).toEqual([]);
   });
@@ -112,7 +112,7 @@ describe('taking tasks', () => {
     expect(second).toMatchObject({ keys: first?.keys, args: first?.args });
     time.now += 20;
     await answer(registry, { ...reply, nextAt: 600 });
-    expect(await taking).toMatchObject({ attempts: [{ leaseEndsAt: 13_000 }], waitMs: 490 });
+    expect(await taking).toMatchObject({ attempts: [{ endsAt: 13_000 }], waitMs: 490 });
   });
 
   it('is repeated with its token, after longer pauses, if a repeat after a lost reply has no effect', async () => {
@@ -129,7 +129,7 @@ describe('taking tasks', () => {
     const [first, ...repeats] = registry.calls;
     expect(repeats).toMatchObject(errors.map(() => ({ keys: first?.keys, args: first?.args })));
     await answer(registry, reply);
-    expect(await taking).toMatchObject({ attempts: [{ id: 'a', leaseEndsAt: 4_000 }] });
+    expect(await taking).toMatchObject({ attempts: [{ id: 'a', endsAt: 4_000 }] });
   });
 
   it('fails after other errors, and when the leases have ended', async () => {

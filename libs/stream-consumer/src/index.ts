@@ -1,10 +1,10 @@
 export { deadLetter, InvalidOutcomeError, retryLater, type DeadLetter, type RetryLater } from '../../internal/src';
-export { commit, type Commit } from './handlers/outcome';
+export type { Backoff } from '../../worker/src';
 export { StreamConsumer, StreamMessageParam, StreamPayload } from './stream-consumer.decorator';
 export { MalformedPayloadError } from './stream-consumer.errors';
 export { STREAM_CONSUMER_CHANNELS, type StreamConsumerEvents } from './stream-consumer.events';
 export { StreamConsumerModule } from './stream-consumer.module';
-export type { StreamBackoff, StreamConsumerModuleOptions, StreamConsumerOptions } from './stream-consumer.options';
+export type { StreamConsumerModuleOptions, StreamConsumerOptions } from './stream-consumer.options';
 export { StreamConsumerService } from './stream-consumer.service';
 export { PublishManyError } from './streams/publish-many';
 export { defineStream, type AnyStream, type StreamDefinition, type StreamOptions } from './streams/stream-options';

@@ -1,4 +1,5 @@
 import { Checks, type KnownOptions } from '../../internal/src';
+import { type Backoff, type ResolvedBackoff, resolveBackoff } from '../../worker/src';
 import {
   checkKnown,
   checkStreamName,
@@ -12,24 +13,11 @@ import {
   type StreamOptions,
 } from './streams/stream-options';
 
-/**
- * Pause after a failed attempt: `delayMs * factor ^ (attempt - 1)`, at most `maxDelayMs`, then shortened by up to half at
- * random.
- */
-export interface StreamBackoff {
-  /** Pause after the first failed attempt, ms; integer >= 0. Default 1,000. */
-  readonly delayMs?: number;
-  /** Factor from one pause to the next, number from 1 to 1,000. Default 2. */
-  readonly factor?: number;
-  /** Longest pause, ms; integer >= 0. Default 60,000. */
-  readonly maxDelayMs?: number;
-}
-
 /** Options of consumers. What the module sets is the default of each consumer. */
 export interface ConsumerDefaults {
   /**
-   * Most handlers of the consumer that run at the same time, integer from 1 to 10,000. Handlers that run on after `timeoutMs`
-   * are not counted. Default 16.
+   * Most handlers of the consumer that run at the same time, integer from 1 to 10,000. A handler that runs on
+   * after `timeoutMs` counts until it ends. Default 16.
    */
   readonly concurrency?: number;
   /**
@@ -39,9 +27,12 @@ export interface ConsumerDefaults {
   readonly leaseMs?: number;
   /** Most attempts that count. When the last one fails, the message becomes a dead letter. Integer from 1 to 10,000. Default 5. */
   readonly attempts?: number;
-  /** Pause after a failed attempt. What a consumer leaves out of `backoff` has the value of the module. */
-  readonly backoff?: StreamBackoff;
-  /** How long a handler may run before its attempt fails, ms; integer >= 1. Checked at least every second. Default 600,000. */
+  /** Pauses between attempts; a number is `{ delayMs }`. Default: 1 s, doubled each time, at most 1 hour. */
+  readonly backoff?: number | Backoff;
+  /**
+   * How long a handler may run, ms; integer >= 1. After that the signal fires, and the handler has `abortGraceMs` to end. If it
+   * throws an error, or has not ended by then, the attempt has failed. Default 600,000.
+   */
   readonly timeoutMs?: number;
   /**
    * Longest pause between two reads of an empty partition while a handler is free, ms; integer >= 1. A publish through luanest
@@ -97,7 +88,7 @@ export interface StreamConsumerModuleOptions extends ConsumerDefaults {
    */
   readonly drainMs?: number;
   /**
-   * How long a consumer that stops waits at most after the signals before it hands messages back, ms; integer >= 0. Default 500.
+   * How long a handler may run on after its signal fired at a stop or after `timeoutMs`, ms; integer >= 0. Default 500.
    */
   readonly abortGraceMs?: number;
   /**
@@ -110,7 +101,6 @@ export interface StreamConsumerModuleOptions extends ConsumerDefaults {
   readonly stalledAfterMs?: number;
 }
 
-type ResolvedBackoff = Required<StreamBackoff>;
 type ResolvedDefaults = Required<Omit<ConsumerDefaults, 'backoff'>> & { readonly backoff: ResolvedBackoff };
 
 /** Options of a consumer with every default filled in. */
@@ -134,9 +124,6 @@ const BOUNDS: Record<
   pollMs: [500, 1],
   maxKeys: [10_000, 1, 100_000],
 };
-const BACKOFF: ResolvedBackoff = { delayMs: 1_000, factor: 2, maxDelayMs: 60_000 };
-
-const KNOWN_OF_BACKOFF: KnownOptions<StreamBackoff> = { delayMs: true, factor: true, maxDelayMs: true };
 const KNOWN_OF_CONSUMER: KnownOptions<AnyConsumerOptions> = {
   stream: true,
   group: true,
@@ -164,20 +151,9 @@ function consumerDefaults(given: ConsumerDefaults, where: Checks, defaults?: Res
     const [byDefault, min, max] = BOUNDS[name];
     return [name, where.integer(name, given[name] ?? defaults?.[name] ?? byDefault, min, max)];
   });
-  const backoff = resolveBackoff(where, given.backoff, defaults?.backoff ?? BACKOFF);
+  const backoff =
+    given.backoff === undefined && defaults ? defaults.backoff : resolveBackoff(given.backoff ?? {}, where);
   return { ...(Object.fromEntries(entries) as Omit<ResolvedDefaults, 'backoff'>), backoff };
-}
-
-function resolveBackoff(where: Checks, given: StreamBackoff | undefined, defaults: ResolvedBackoff): ResolvedBackoff {
-  if (given === undefined) return defaults;
-  where.options('backoff', given, KNOWN_OF_BACKOFF);
-  const inside = where.in('backoff');
-  const { delayMs = defaults.delayMs, factor = defaults.factor, maxDelayMs = defaults.maxDelayMs } = given;
-  return Object.freeze({
-    delayMs: inside.integer('delayMs', delayMs, 0),
-    factor: inside.number('factor', factor, 1, 1_000),
-    maxDelayMs: inside.integer('maxDelayMs', maxDelayMs, 0),
-  });
 }
 
 /** Checks the options of the module and fills in the defaults. @throws InvalidOptionError for an invalid option */

@@ -1,5 +1,4 @@
 import type { DeadLetter, RetryLater } from '../../internal/src';
-import type { Commit } from './handlers/outcome';
 
 /** A message, as its handler gets it. */
 export interface StreamMessage<T = unknown> {
@@ -30,14 +29,14 @@ export interface StreamMessage<T = unknown> {
   readonly firstSeenAtMs: number;
   /**
    * Fires when this consumer may no longer own the message, because its lease has ended or the group was deleted; when the
-   * handler runs longer than `timeoutMs`; and when the consumer stops after `drainMs`. The reason is a LostError or a
-   * TimeoutError.
+   * handler runs longer than `timeoutMs`; and when the consumer stops after `drainMs`. The reason is a LostError, a
+   * TimeoutError or a ClosedError.
    */
   readonly signal: AbortSignal;
 }
 
-/** Result of a handler: nothing or `commit()` for a message that was handled, `retryLater(...)` or `deadLetter(...)`. */
-export type HandlerResult = void | undefined | Commit | RetryLater | DeadLetter;
+/** Result of a handler: nothing for a message that was handled, `retryLater(...)` or `deadLetter(...)`. */
+export type HandlerResult = void | undefined | RetryLater | DeadLetter;
 
 /**
  * Handles one message. Returning nothing means that the message was handled; throwing means that the attempt has failed.
@@ -168,7 +167,7 @@ export interface DeadLetterFilter {
 export interface StreamConsumerHandle {
   readonly stream: string;
   readonly group: string;
-  /** Number of handlers that run now. Handlers that run on after `timeoutMs` are not counted. */
+  /** Number of handlers that run now, including those that run on after `timeoutMs`. */
   readonly running: number;
   /** Returns the numbers of the group, of all processes. @throws the errors of ScriptRegistry.run() */
   stats(): Promise<StreamStats>;

@@ -1,5 +1,5 @@
 import { InvalidOptionError, InvalidInputError } from 'luanest/script-registry';
-import { commit, deadLetter, retryLater, type StreamMessage } from 'luanest/stream-consumer';
+import { deadLetter, retryLater, type StreamMessage } from 'luanest/stream-consumer';
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { group, openBench, servers, type Bench } from './support';
@@ -121,26 +121,26 @@ describe.each(servers)('streams on %s', (_, client) => {
     expect(await streams.stats('unread', 'g')).toMatchObject({ length: 1 });
   });
 
-  it('outcomes: commit, retryLater, deadLetter, thrown or returned', async () => {
+  it('outcomes: nothing, retryLater, deadLetter, thrown or returned', async () => {
     const { streams } = bench;
     const seen: string[] = [];
     await streams.consume<string>(group('outcomes', 'g', { attempts: 3 }), ({ payload, attempt }) => {
       seen.push(`${payload} ${attempt}`);
-      if (payload === 'commit') return commit();
+      if (payload === 'nothing') return undefined;
       if (payload === 'later') return attempt === 1 ? retryLater({ delayMs: 1 }) : undefined;
       if (payload === 'dead') return deadLetter('no use');
       if (payload === 'thrown dead') throw deadLetter('no use either') as unknown as Error;
       if (attempt < 3) throw new Error(`failed ${attempt}`);
       return undefined;
     });
-    for (const payload of ['commit', 'later', 'dead', 'thrown dead', 'throws'])
+    for (const payload of ['nothing', 'later', 'dead', 'thrown dead', 'throws'])
       await streams.publish('outcomes', payload);
     await done('outcomes', 'g');
     expect(seen.sort()).toEqual([
-      'commit 1',
       'dead 1',
       'later 1',
       'later 2',
+      'nothing 1',
       'thrown dead 1',
       'throws 1',
       'throws 2',

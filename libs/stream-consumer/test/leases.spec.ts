@@ -206,10 +206,10 @@ describe.each(servers)('leases on %s', (_, client) => {
     await Promise.all([...victims.map((victim) => victim.stop()), third.close()]);
   });
 
-  it('the signal of a handler that hangs fires when its time is over, and its place is free again', async () => {
+  it('the signal of a handler that hangs fires when its time is over, and its message is settled', async () => {
     const reasons: unknown[] = [];
     const handled: unknown[] = [];
-    const options = group('hangs', 'g', { concurrency: 1, timeoutMs: 100, attempts: 1 });
+    const options = group('hangs', 'g', { concurrency: 2, timeoutMs: 100, attempts: 1 });
     const handle = await one.streams.consume(options, ({ payload, signal }) => {
       handled.push(payload);
       if (payload === 'next') return undefined;

@@ -1,26 +1,14 @@
 import { Logger } from '@nestjs/common';
 import { STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
-import { groupCalls } from '../src/consumer/group-calls';
-import { Session } from '../src/consumer/session';
-import { LEASE_LOST, problemOf, Settler } from '../src/consumer/settler';
+import { Calls } from '../../worker/src';
+import { LEASE_LOST } from '../src/consumer/session';
+import { Settler, type Step } from '../src/consumer/settler';
+import { events as published } from '../src/stream-consumer.events';
 import { FakeRegistry } from '../../../test/support/fake-registry';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
 import { stateOf } from '../../../test/support/replies';
-import { messageOf } from './taken-messages';
-
-describe('the text that is kept for an error', () => {
-  it('is one line of its name and message, or of its type and text', () => {
-    expect(problemOf(new TypeError('a\nb'))).toBe('TypeError: a b');
-    expect([problemOf('text'), problemOf(5)]).toEqual(['string: text', 'number: 5']);
-    expect(problemOf(Object.create(null))).toBe('a thrown value that cannot be shown');
-  });
-
-  it('has at most 1,000 characters, and is well-formed', () => {
-    expect(problemOf('x'.repeat(2_000))).toBe(`string: ${'x'.repeat(992)}`);
-    expect(problemOf(`${'x'.repeat(991)}😀`)).toBe(`string: ${'x'.repeat(991)}\ufffd`);
-  });
-});
+import { messageOf, sessionOf } from './taken-messages';
 
 describe('outcomes of messages', () => {
   const time = new ManualTime();
@@ -32,9 +20,11 @@ describe('outcomes of messages', () => {
 
   function open({ ordered = false } = {}) {
     jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
-    const calls = groupCalls('orders', 'mail');
+    const calls = new Calls<Step>((during, error) =>
+      published.callFailed.publish(() => ({ stream: 'orders', group: 'mail', during, error })),
+    );
     const registry = new FakeRegistry();
-    const session = new Session();
+    const session = sessionOf();
     const log: unknown[] = [];
     const note =
       (name: string) =>
@@ -75,9 +65,9 @@ describe('outcomes of messages', () => {
     expect(registry.last.args).toEqual({
       ...{ group: 'mail', session: session.name, needs: 'billing', ids: ['0-0', '1-0'] },
     });
-    expect([settler.idle, session.settling.size]).toEqual([false, 1]);
+    expect([settler.idle, session.beingSettled.size]).toEqual([false, 1]);
     await answer(true);
-    expect([settler.idle, session.settling.size, log]).toEqual([true, 0, [['changed']]]);
+    expect([settler.idle, session.beingSettled.size, log]).toEqual([true, 0, [['changed']]]);
     expect(events.take()).toEqual([['messagesHandled', { stream: 'orders', group: 'mail', ids: ['0:0-0', '0:1-0'] }]]);
     settler.flush();
     expect(registry.calls).toHaveLength(1);
@@ -184,10 +174,10 @@ describe('outcomes of messages', () => {
     registry.last.reply.reject(error);
     await turn();
     const failed = ['callFailed', { stream: 'orders', group: 'mail', during: 'settle', error }];
-    expect([events.take(), session.settling.size]).toEqual([[failed], 1]);
+    expect([events.take(), session.beingSettled.size]).toEqual([[failed], 1]);
     await time.pass(20);
     expect(registry.calls).toHaveLength(2);
-    session.lost = true;
+    session.over = true;
     registry.last.reply.reject(error);
     await turn();
     expect(log).toMatchObject([['lose', session, LEASE_LOST, [{ id: '0:0-0' }]], ['changed']]);
@@ -196,7 +186,7 @@ describe('outcomes of messages', () => {
   it('are neither sent nor lost after the consumer stopped', async () => {
     const { registry, calls, log, settler, message } = open();
     const burying = settler.bury(message('1-0'), 'Error: broken');
-    calls.close();
+    calls.stop();
     registry.last.reply.reject(new Error('no reply'));
     await turn();
     expect([await stateOf(burying), log, registry.calls.length]).toEqual([undefined, [], 1]);

@@ -1,7 +1,6 @@
 // Compiled, never run: each `@ts-expect-error` fails the type check when the line below it compiles.
 import { applyDecorators } from '@nestjs/common';
 import {
-  commit,
   deadLetter,
   defineStream,
   retryLater,
@@ -46,7 +45,7 @@ export class Compiles {
   async outcome({ payload }: StreamMessage<Order>): Promise<HandlerResult> {
     await send(payload);
     if (pending()) return retryLater({ delayMs: 1_000, countsAsAttempt: false });
-    return payload.id === '' ? deadLetter('no id') : commit();
+    return payload.id === '' ? deadLetter('no id') : undefined;
   }
   @StreamConsumer(handler)
   inferred(@StreamPayload('id') id: string, @StreamMessageParam() { attempt }: StreamMessage) {
@@ -93,7 +92,7 @@ export class DoesNotCompile {
 }
 
 export async function consumes(): Promise<void> {
-  await streams.consume<Order>(handler, () => commit());
+  await streams.consume<Order>(handler, () => undefined);
   // @ts-expect-error resolves with what is not an outcome
   await streams.consume<Order>(handler, ({ payload }) => send(payload));
 }

@@ -1,12 +1,15 @@
-import { isObservable, lastValueFrom } from 'rxjs';
+import { isObservable, lastValueFrom, type Observable } from 'rxjs';
 import {
   ClosedError,
   endsWithin,
+  Lease,
+  LeaseBook,
+  type LeaseOwner,
+  type LostError,
   time,
   TimeoutError,
   type Timer,
   unfinishedOutcome,
-  unlimitedListeners,
 } from '../../internal/src';
 import type { ResolvedBackoff } from './backoff';
 import type { Calls } from './calls';
@@ -14,26 +17,29 @@ import { Capacity } from './capacity';
 import { type Failure, failureOf, type FinalError } from './failure';
 import type { WorkLog } from './work-log';
 
-/** Pause between two checks of timeouts, ms. */
-const CHECK_EVERY_MS = 100;
+/** Pause between two log lines about handlers that run on after their timeout, ms. */
+const OVERTIME_AGAIN_MS = 60_000;
 /** How long a shutdown waits at most for the replies when it hands work back, and again for those to its last calls, ms. */
 const LAST_ANSWERS_MS = 2_000;
 
-/** One run of a handler for a task or a message that this process has taken. */
-export abstract class Attempt {
+interface Timeouts {
+  timeOut(attempt: Attempt, now: number): void;
+}
+
+/**
+ * One run of a handler for a task or a message that this process has taken. As a lease, it has the signal of the handler; it is
+ * renewed if the lib leases each task by itself.
+ */
+export abstract class Attempt extends Lease {
   readonly startedAt = time.monotonicMs();
   /** True once the outcome is decided, the work is lost or handed back. What the handler does after this has no effect. */
   decided = false;
   /** True while the handler runs, which may be after the outcome is decided. */
   running = false;
-  /** Index in the list of `Attempts`; -1 if not in it. */
-  index = -1;
-  /** When `timeoutMs` is over, by `time.monotonicMs()`. Once the attempt has timed out: when `abortGraceMs` is over. */
-  timesOutAt = Infinity;
   /** Error of the timeout; undefined before the timeout. The handler may still end within `abortGraceMs`. */
   timeout: Error | undefined;
-  private controller: AbortController | undefined;
-  private reason: Error | undefined;
+  /** The attempts to which this one belongs, while its handler runs. */
+  timeouts: Timeouts | undefined;
 
   /** Number of this attempt; 1 for the first. */
   abstract get attempt(): number;
@@ -43,21 +49,19 @@ export abstract class Attempt {
   /** Name for errors and logs, such as `message 0:1-0`. */
   abstract get label(): string;
 
-  // The AbortController is made at the first use, because most handlers never use it.
-  get signal(): AbortSignal {
-    if (this.controller === undefined) {
-      this.controller = new AbortController();
-      unlimitedListeners(this.controller.signal);
-      if (this.reason) this.controller.abort(this.reason);
-    }
-    return this.controller.signal;
+  override alarm(now: number): void {
+    this.timeouts?.timeOut(this, now);
   }
 
-  /** Fires the signal. Only the first reason counts. */
-  abort(reason: Error): void {
-    if (this.reason) return;
-    this.reason = reason;
-    this.controller?.abort(reason);
+  override lose(error: LostError): void {
+    if (!this.decided) return super.lose(error);
+    // The outcome is being sent. The lease may be gone because Redis has it already.
+    this.renewAt = time.monotonicMs() + this.leaseMs / 3;
+  }
+
+  /** The lease has ended by the clock of this process. In Redis it may not have ended, so it is still renewed. */
+  protected override lapse(error: LostError): void {
+    this.abort(error);
   }
 }
 
@@ -69,9 +73,15 @@ export interface Work<A extends Attempt> {
   succeed(attempt: A, value: unknown): void;
   /** Settles an attempt that failed or that the handler ended with an outcome, and calls `forget` when Redis has replied. */
   fail(attempt: A, failure: Failure): void;
+  /** Called when a handler has ended, which may be after its outcome was decided. */
+  ended?(attempt: A): void;
   /** Errors after which there is no other attempt, besides InvalidOutcomeError. */
   readonly final?: readonly FinalError[];
+  /** Renews the leases of attempts. Default: attempts have no leases of their own. */
+  readonly leases?: LeaseOwner<A>;
 }
+
+const NO_LEASES: LeaseOwner<never> = { renew: () => Promise.resolve([]), renewalFailed: () => undefined };
 
 /** Settings of `Attempts`. */
 interface Limits {
@@ -83,16 +93,16 @@ interface Limits {
 /**
  * The attempts in flight of one worker: runs their handlers in slots, decides their outcomes once, fires their signals, and ends
  * them at a shutdown. A slot belongs to the handler until it ends, the work to the attempt until `abortGraceMs` after its timeout.
- * See DECISIONS.md: slot-until-the-handler-ends, one-timer-for-all-attempts
+ * See DECISIONS.md: slot-until-the-handler-ends
  */
-export class Attempts<A extends Attempt> {
+export class Attempts<A extends Attempt> implements Timeouts {
   readonly capacity: Capacity;
-  /** Attempts whose outcome Redis does not have yet. Adding and removing are O(1) without a hash table. */
-  private readonly list: A[] = [];
+  /** Attempts whose outcome Redis does not have yet. */
+  private readonly book: LeaseBook<A>;
   /** Attempts that were given up after their timeout, and whose handlers still run. Each keeps its slot. */
   private readonly overtime = new Set<A>();
   private idle: (() => void)[] = [];
-  private timer: Timer | undefined;
+  private overtimeTimer: Timer | undefined;
 
   /** @param freed called when slots became free and no call of `capacity.reserve` waits */
   constructor(
@@ -102,11 +112,12 @@ export class Attempts<A extends Attempt> {
     freed?: () => void,
   ) {
     this.capacity = new Capacity(limits.concurrency, freed);
+    this.book = new LeaseBook<A>(work.leases ?? NO_LEASES);
   }
 
   /** Attempts whose outcome Redis does not have yet. */
   get all(): readonly A[] {
-    return this.list;
+    return this.book.all;
   }
 
   /** Number of handlers that run, including those that run on after their outcome is decided. */
@@ -116,19 +127,15 @@ export class Attempts<A extends Attempt> {
 
   /** Notes an attempt whose handler is not called. Its caller decides its outcome, and frees its slot. */
   add(attempt: A): void {
-    attempt.index = this.list.length;
-    this.list.push(attempt);
+    this.book.add(attempt);
   }
 
   /** Calls the handler of an attempt, for which the caller has reserved a slot, and settles the attempt when it ends. Never throws. */
   begin(attempt: A, timeoutMs: number): void {
-    this.add(attempt);
-    attempt.timesOutAt = attempt.startedAt + timeoutMs;
+    attempt.alarmAt = attempt.startedAt + timeoutMs;
+    attempt.timeouts = this;
     attempt.running = true;
-    if (this.timer === undefined) {
-      this.timer = time.setRepeatingTimer(() => this.checkTimeouts(), CHECK_EVERY_MS);
-      this.timer.unref();
-    }
+    this.book.add(attempt);
     try {
       this.follow(attempt, this.work.call(attempt));
     } catch (error) {
@@ -144,20 +151,13 @@ export class Attempts<A extends Attempt> {
 
   /** Notes that Redis has the outcome of an attempt, or never will. */
   forget(attempt: A): void {
-    const { index } = attempt;
-    if (index < 0) return;
-    attempt.index = -1;
-    const last = this.list.pop() as A;
-    if (last !== attempt) {
-      this.list[index] = last;
-      last.index = index;
-    }
-    if (this.list.length === 0) for (const resolve of this.idle.splice(0)) resolve();
+    this.book.remove(attempt);
+    if (this.all.length === 0) for (const resolve of this.idle.splice(0)) resolve();
   }
 
   /** Resolves when Redis has the outcomes of all attempts. */
   async untilIdle(): Promise<void> {
-    while (this.list.length > 0) await new Promise<void>((resolve) => this.idle.push(resolve));
+    while (this.all.length > 0) await new Promise<void>((resolve) => this.idle.push(resolve));
   }
 
   /**
@@ -174,8 +174,13 @@ export class Attempts<A extends Attempt> {
     handBack: (left: readonly A[]) => Promise<unknown>,
   ): Promise<void> {
     const { drainMs, abortGraceMs } = this.limits;
-    if (!(await endsWithin(drainMs, Promise.all([taking, this.untilIdle()])))) {
-      const undecided = (): A[] => this.list.filter(({ decided }) => !decided);
+    if (
+      !(await endsWithin(
+        drainMs,
+        taking.then(() => this.untilIdle()),
+      ))
+    ) {
+      const undecided = (): A[] => this.all.filter(({ decided }) => !decided);
       for (const attempt of undecided()) attempt.abort(new ClosedError('The worker is shutting down.'));
       await endsWithin(abortGraceMs, this.untilIdle());
       const left = undecided();
@@ -183,8 +188,9 @@ export class Attempts<A extends Attempt> {
       await endsWithin(LAST_ANSWERS_MS, handBack(left));
     }
     await endsWithin(LAST_ANSWERS_MS, calls.settled());
-    time.clearTimer(this.timer);
-    this.timer = undefined;
+    time.clearTimer(this.overtimeTimer);
+    // No lease is renewed after this.
+    for (const attempt of [...this.all]) this.book.remove(attempt);
   }
 
   private follow(attempt: A, returned: unknown): void {
@@ -202,7 +208,7 @@ export class Attempts<A extends Attempt> {
         },
         (error: unknown) => this.threw(attempt, error),
       );
-    } else if (isObservable(returned)) this.follow(attempt, lastValueFrom(returned, { defaultValue: undefined }));
+    } else if (isStream(returned)) this.follow(attempt, lastValueFrom(returned, { defaultValue: undefined }));
     else this.returned(attempt, returned);
   }
 
@@ -225,6 +231,7 @@ export class Attempts<A extends Attempt> {
   private ended(attempt: A): void {
     attempt.running = false;
     if (this.overtime.size > 0) this.overtime.delete(attempt);
+    this.work.ended?.(attempt);
     this.capacity.release(1);
   }
 
@@ -234,41 +241,52 @@ export class Attempts<A extends Attempt> {
     this.work.fail(attempt, failureOf(error, attempt, this.work.final));
   }
 
-  private checkTimeouts(): void {
-    if (this.list.length === 0 && this.overtime.size === 0) {
-      // The next attempt starts the timer again, so an idle worker has none.
-      time.clearTimer(this.timer);
-      this.timer = undefined;
-      return;
-    }
-    const now = time.monotonicMs();
-    for (const attempt of this.list.filter(({ decided, timesOutAt }) => !decided && now >= timesOutAt)) {
-      this.timeOut(attempt, now);
-    }
-    if (this.overtime.size > 0)
-      this.log.overtime(
-        [...this.overtime].map(({ label }) => label),
-        this.limits.concurrency,
-      );
-  }
-
-  private timeOut(attempt: A, now: number): void {
+  /** Called at the end of `timeoutMs`, and again at the end of `abortGraceMs`. */
+  timeOut(attempt: A, now: number): void {
+    if (attempt.decided) return;
     if (attempt.timeout !== undefined) {
       // The slot is free when the handler has ended.
-      if (attempt.running) this.overtime.add(attempt);
+      if (attempt.running) this.runsOver(attempt);
       this.fail(attempt, attempt.timeout);
       return;
     }
     const tookMs = Math.round(now - attempt.startedAt);
     attempt.timeout = new TimeoutError(`The handler of ${attempt.label} did not end within ${tookMs} ms.`);
     // The work stays leased for up to abortGraceMs, to give the handler time to end before a retry runs.
-    attempt.timesOutAt = now + this.limits.abortGraceMs;
+    attempt.alarmAt = now + this.limits.abortGraceMs;
+    this.book.watch(attempt);
     attempt.abort(attempt.timeout);
+  }
+
+  private runsOver(attempt: A): void {
+    this.overtime.add(attempt);
+    const report = (): void => {
+      if (this.overtime.size > 0) {
+        const labels = [...this.overtime].map(({ label }) => label);
+        this.log.overtime(labels, this.limits.concurrency);
+        return;
+      }
+      time.clearTimer(this.overtimeTimer);
+      this.overtimeTimer = undefined;
+    };
+    if (this.overtimeTimer !== undefined) return;
+    report();
+    this.overtimeTimer = time.setRepeatingTimer(report, OVERTIME_AGAIN_MS);
+    this.overtimeTimer.unref();
   }
 }
 
 function isThenable(value: object): value is PromiseLike<unknown> {
   return 'then' in value && typeof value.then === 'function';
+}
+
+/** Returns true for an Observable; false also for a Proxy that throws. */
+function isStream(value: object): value is Observable<unknown> {
+  try {
+    return isObservable(value);
+  } catch {
+    return false;
+  }
 }
 
 /** Returns what was thrown. If its type cannot be read, because it is a Proxy that throws, returns another error. */

@@ -4,8 +4,6 @@ import { type FinalError, isOneOf } from './failure';
 
 /** Most lines in a second about attempts that are retried. */
 const MOST_FAILURES = 10;
-/** Pause before the next line about handlers that run on after their timeout, ms. */
-const OVERTIME_AGAIN_MS = 60_000;
 /** Pause before the next line about a call to Redis that failed, ms. */
 const CALL_AGAIN_MS = 30_000;
 /** Most problems that are remembered. Further problems are not logged. */
@@ -73,9 +71,8 @@ export class WorkLog {
     );
   }
 
-  /** Logs that handlers run on after their timeout and keep their slots, at most once a minute. @param labels of the attempts */
+  /** Logs that handlers run on after their timeout and keep their slots. @param labels those of their attempts */
   overtime(labels: readonly string[], slots: number): void {
-    if (!this.isNews('overtime', OVERTIME_AGAIN_MS)) return;
     const names = [...new Set(labels)];
     this.logger.error(
       `${this.where}: ${labels.length} of ${slots} slots are held by handlers that still run after their timeoutMs and ` +

@@ -1,5 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { nextTurn, time } from '../../../internal/src';
+import { type LeaseOwner, nextTurn, time } from '../../../internal/src';
 import { type Calls, errorText, type Failure, type Work } from '../../../worker/src';
 import { UnknownTaskError } from '../delayed-task.errors';
 import { events, type DelayedTaskEvents } from '../delayed-task.events';
@@ -9,7 +9,7 @@ import { MAX_CHUNK } from '../queue/queue.scripts';
 import { encodeJson, encodeNote } from '../queue/task-codec';
 import { pairsOf, type TaskAttempt } from './task-attempt';
 import { named, type TaskLog } from './task-log';
-import { acknowledgeTasks, completeTask, deferTasks, failTask, releaseTasks } from './worker.scripts';
+import { acknowledgeTasks, completeTask, deferTasks, failTask, releaseTasks, renewTasks } from './worker.scripts';
 
 type Outcome = DelayedTaskEvents['attemptSettled']['outcome'];
 /** Step of a worker that makes a call to Redis. */
@@ -22,7 +22,9 @@ const DEFERRED: readonly Outcome[] = ['lost', 'unknown', 'dead'];
  * Calls the handlers of tasks, and sends the outcomes of attempts to Redis: successes that store nothing, and tasks without a
  * handler, in batches, others one by one. Each call is repeated until it succeeds or the worker has stopped.
  */
-export class Settlements implements Work<TaskAttempt> {
+export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
+  readonly leases = this;
+  readonly maxBatch = MAX_CHUNK;
   private readonly done = new Batches((partition, batch) => this.calls.track(this.acknowledge(partition, batch)));
   private readonly unknown = new Batches((partition, batch) => this.calls.track(this.defer(partition, batch)));
 
@@ -54,18 +56,31 @@ export class Settlements implements Work<TaskAttempt> {
     this.unknown.add(attempt);
   }
 
+  batchOf({ partition }: TaskAttempt): Partition {
+    return partition;
+  }
+
+  async renew(batch: readonly TaskAttempt[], deadlineMs: number): Promise<readonly TaskAttempt[]> {
+    const [{ partition, leaseMs }] = batch as [TaskAttempt];
+    const { leased, runs } = partition;
+    const call = { keys: { leased, runs }, args: { leaseMs, pairs: pairsOf(batch) } };
+    const renewing = this.registry.run(renewTasks, call, { deadlineMs });
+    this.calls.track(renewing);
+    const lost = new Set((await renewing).lost);
+    return batch.filter(({ id }) => lost.has(id));
+  }
+
+  renewalFailed(_batch: readonly TaskAttempt[], error: unknown): void {
+    this.calls.reportError('renew', error);
+  }
+
   /** Tries once to hand the tasks of attempts back, so that the attempts do not count. Never throws. */
   async release(attempts: readonly TaskAttempt[]): Promise<void> {
-    const calls = batchesOf(attempts).map(async ([{ due, leased, runs, waits }, batch]) => {
-      const call = { keys: { due, leased, runs, waits }, args: { pairs: pairsOf(batch) } };
-      try {
-        await this.registry.run(releaseTasks, call);
-      } catch (error) {
-        // If the call did not run, other workers take the tasks when their leases end, or dead-letter them after their last attempt.
-        this.calls.reportError('release', error);
-      }
-    });
-    await Promise.all(calls);
+    const chunks = new Batches((partition, batch) => sent.push(this.releaseBatch(partition, batch)));
+    const sent: Promise<void>[] = [];
+    for (const attempt of attempts) chunks.add(attempt);
+    chunks.flush();
+    await Promise.all(sent);
   }
 
   /** Publishes the outcome of an attempt as an event, and forgets the attempt. */
@@ -94,6 +109,15 @@ export class Settlements implements Work<TaskAttempt> {
     } catch (error) {
       this.log.resultLost(attempt, error);
       return encodeNote(errorText(error));
+    }
+  }
+
+  private async releaseBatch({ due, leased, runs, waits }: Partition, batch: readonly TaskAttempt[]): Promise<void> {
+    try {
+      await this.registry.run(releaseTasks, { keys: { due, leased, runs, waits }, args: { pairs: pairsOf(batch) } });
+    } catch (error) {
+      // If the call did not run, other workers take the tasks when their leases end, or dead-letter them after their last attempt.
+      this.calls.reportError('release', error);
     }
   }
 
@@ -172,26 +196,10 @@ class Batches {
     }
   }
 
-  private flush(): void {
+  flush(): void {
     this.scheduled = false;
     const batches = [...this.open];
     this.open.clear();
     for (const [partition, batch] of batches) this.send(partition, batch);
   }
-}
-
-/** Groups attempts by partition, with at most MAX_CHUNK in a group. */
-export function batchesOf(attempts: readonly TaskAttempt[]): [Partition, TaskAttempt[]][] {
-  const all: [Partition, TaskAttempt[]][] = [];
-  const open = new Map<Partition, TaskAttempt[]>();
-  for (const attempt of attempts) {
-    let batch = open.get(attempt.partition);
-    if (batch === undefined || batch.length === MAX_CHUNK) {
-      batch = [];
-      open.set(attempt.partition, batch);
-      all.push([attempt.partition, batch]);
-    }
-    batch.push(attempt);
-  }
-  return all;
 }

@@ -63,9 +63,8 @@ export class Taker {
           this.log.dead({ named: named(task), attempt: task.attempt, attempts: task.attempt }, LEASE_ENDED);
         }
         if (buried.length > 0) events.tasksBuried.publish(() => ({ queue, count: buried.length, tasks: buried }));
-        const leaseEndsAt = firstSentAt + leaseMs;
         // If the lease is over when the reply comes, other workers may have the tasks.
-        const usable = nowAt < leaseEndsAt ? reply.tasks : [];
+        const usable = nowAt < firstSentAt + leaseMs ? reply.tasks : [];
         const attempts = usable.map(
           ({ id, record, attempt, runAtMs }) =>
             new TaskAttempt({
@@ -76,7 +75,8 @@ export class Taker {
               token,
               partition,
               record: this.reader.read(record),
-              leaseEndsAt,
+              sentAt: firstSentAt,
+              leaseMs,
             }),
         );
         // Redis read its clock at some moment between the call and the reply.

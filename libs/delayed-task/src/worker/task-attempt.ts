@@ -1,3 +1,4 @@
+import { LostError, type LossCause } from '../../../internal/src';
 import { Attempt, type ResolvedBackoff } from '../../../worker/src';
 import type { TaskContext } from '../delayed-task.types';
 import type { Partition } from '../queue/partitions';
@@ -12,8 +13,9 @@ interface AttemptStart {
   readonly token: string;
   readonly partition: Partition;
   readonly record: TaskRecord;
-  /** When the lease ends, by `time.monotonicMs()`. */
-  readonly leaseEndsAt: number;
+  /** When the take was first sent, by `time.monotonicMs()`. */
+  readonly sentAt: number;
+  readonly leaseMs: number;
 }
 
 /** One attempt of a task that this worker took, as its handler gets it. */
@@ -23,19 +25,23 @@ export class TaskAttempt extends Attempt implements TaskContext {
   readonly runAtMs: number;
   readonly lateMs: number;
   handler: Handler | undefined;
-  renewing = false;
-  lost = false;
-  leaseEndsAt: number;
   private readonly start: AttemptStart;
 
   constructor(start: AttemptStart) {
-    super();
+    super(start.sentAt, start.leaseMs);
     this.id = start.id;
     this.attempt = start.attempt;
     this.runAtMs = start.runAtMs;
     this.lateMs = start.lateMs;
-    this.leaseEndsAt = start.leaseEndsAt;
     this.start = start;
+  }
+
+  lossOf(cause: LossCause): LostError {
+    return new LostError(
+      cause === 'time'
+        ? 'The lease has ended. Another worker may have the task.'
+        : 'The lease is gone, for example because the task was taken over, cancelled or replaced, or Redis lost it.',
+    );
   }
 
   get name(): string {

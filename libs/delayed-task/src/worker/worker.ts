@@ -3,7 +3,6 @@ import { events } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { TaskQueue } from '../queue/task-queue';
 import type { Handlers } from './handler-registry';
-import { Leases } from './leases';
 import { PartitionLoop } from './partition-loop';
 import { Settlements, type Step } from './settlements';
 import { Sweeper } from './sweeper';
@@ -17,7 +16,6 @@ export class Worker {
   private readonly calls: Calls<Step>;
   private readonly attempts: Attempts<TaskAttempt>;
   private readonly settlements: Settlements;
-  private readonly leases: Leases;
   private readonly sweeper: Sweeper;
   private loops: PartitionLoop[] = [];
   private looping: Promise<unknown> = Promise.resolve();
@@ -37,7 +35,6 @@ export class Worker {
     const forget = (attempt: TaskAttempt): void => this.attempts.forget(attempt);
     this.settlements = new Settlements(registry, options, this.calls, this.log, forget);
     this.attempts = new Attempts(this.settlements, options, this.log);
-    this.leases = new Leases(registry, options, this.attempts, this.calls);
     this.sweeper = new Sweeper(queue, this.calls);
   }
 
@@ -57,7 +54,6 @@ export class Worker {
     const context = { registry, options, calls, capacity, taker, settlements, begin, sweeper: this.sweeper };
     this.loops = this.queue.partitions.all.map((partition) => new PartitionLoop(partition, context));
     this.looping = Promise.all(this.loops.map((loop) => loop.run()));
-    this.leases.start();
     this.sweeper.start();
   }
 
@@ -76,7 +72,6 @@ export class Worker {
       await settlements.release(left);
       for (const attempt of left) settlements.settled(attempt, 'released');
     });
-    this.leases.stop();
     calls.stop();
   }
 

@@ -1,4 +1,4 @@
-import type { HandlerResult, StreamBackoff } from 'luanest/stream-consumer';
+import type { Backoff, HandlerResult } from 'luanest/stream-consumer';
 import type { GrantRecord } from '../red-packet.types';
 
 /**
@@ -44,7 +44,7 @@ export interface PayoutOptions {
   /** Most attempts that count; after the last one, a payout is dead-lettered. Integer from 1 to 10,000. Default 20. */
   readonly attempts?: number;
   /** Pauses between the attempts of a payout. */
-  readonly backoff?: StreamBackoff;
+  readonly backoff?: Backoff;
   /** How long a handler may run before the attempt fails, ms; integer >= 1. */
   readonly timeoutMs?: number;
   /** Longest pause between two reads of an empty outbox, or of the list of winners, ms; integer >= 1. Default 250. */

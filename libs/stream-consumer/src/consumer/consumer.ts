@@ -1,33 +1,39 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { endsWithin, reachedWithin, Steps, time, type Timer, nextTurn } from '../../../internal/src';
+import { endsWithin, LeaseBook, nextTurn, Steps, time, type Timer } from '../../../internal/src';
+import { Calls, WorkLog } from '../../../worker/src';
+import { MalformedPayloadError } from '../stream-consumer.errors';
+import { events } from '../stream-consumer.events';
 import type { ResolvedConsumerOptions, ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
 import type { StreamConsumerHandle, StreamStats } from '../stream-consumer.types';
 import { statsOf } from '../streams/stats';
 import type { Stream } from '../streams/stream-catalog';
+import type { Delivery } from './delivery';
 import { HandlerRunner, type Invoke } from './handler-runner';
 import { Maintenance } from './maintenance';
 import { Reader } from './reader';
+import type { Session } from './session';
+import type { Step } from './settler';
 
 /** Most entries that one call returns, so that the script does not block Redis for long. */
 const MAX_TAKE = 128;
-/** How long a stop waits for the calls in flight, and after that for the calls that end the leases, ms. */
+/** How long a stop waits for the calls that end the leases, ms. */
 const LAST_MS = 2_000;
 
 /**
  * Runs one handler on the messages of a stream for one group. Each partition has a Reader, which takes messages under a lease.
  */
 export class Consumer implements StreamConsumerHandle {
+  readonly calls: Calls<Step>;
+  readonly leases: LeaseBook<Session>;
   private readonly readers: Reader[] = [];
   private readonly runner: HandlerRunner;
   private readonly maintenance: Maintenance;
-  /** Entries that the calls in flight may return. */
-  private requested = 0;
+  private readonly takes = new Set<Promise<void>>();
   /** Rounds of takes so far. The number selects the partition that comes first in the next round. */
   private rounds = 0;
   private scheduled = false;
+  private started = false;
   private takeTimer: Timer | undefined;
-  private leaseTimer: Timer | undefined;
-  private stopping = false;
   private stopped: Promise<void> | undefined;
   ended = false;
 
@@ -35,10 +41,23 @@ export class Consumer implements StreamConsumerHandle {
     private readonly registry: ScriptRegistry,
     private readonly source: Stream,
     readonly options: ResolvedConsumerOptions,
-    private readonly module: ResolvedStreamConsumerModuleOptions,
+    module: ResolvedStreamConsumerModuleOptions,
     invoke: Invoke,
   ) {
-    this.runner = new HandlerRunner(options, invoke, () => this.schedule(), registry);
+    const { stream, group } = options;
+    const log = new WorkLog('StreamConsumer', `${stream}/${group}`, [MalformedPayloadError]);
+    this.calls = new Calls((during, error) => {
+      events.callFailed.publish(() => ({ stream, group, during, error }));
+      log.callFailed(during, error);
+    });
+    this.leases = new LeaseBook<Session>({
+      renew: async ([session], deadlineMs) => {
+        const one = session as Session;
+        return (await one.owner.renew(one, deadlineMs)) ? [] : [one];
+      },
+      renewalFailed: (_session, error) => this.calls.reportError('renew', error),
+    });
+    this.runner = new HandlerRunner(options, module, invoke, log, () => this.changed(), registry);
     this.maintenance = new Maintenance(this, module);
   }
 
@@ -51,7 +70,7 @@ export class Consumer implements StreamConsumerHandle {
   }
 
   get running(): number {
-    return this.runner.size;
+    return this.runner.attempts.running;
   }
 
   get partitions(): readonly Reader[] {
@@ -67,22 +86,18 @@ export class Consumer implements StreamConsumerHandle {
     const steps = new Steps('StreamConsumerService.consume', 'Call it again, or remove the group with removeGroup().');
     const partitions = await steps.one(this.source.join(this.group));
     for (const partition of partitions.slice(this.readers.length)) {
-      const reader = new Reader(this.registry, this.source, partition, this.options, () => this.schedule());
+      const reader = new Reader(this.registry, this.source, partition, this.options, this);
       await steps.one(reader.open());
       if (this.readers.length === partition.index) this.readers.push(reader);
     }
-    this.schedule();
+    this.changed();
   }
 
   start(): void {
-    if (this.stopping || this.leaseTimer) return;
-    const { leaseMs, timeoutMs } = this.options;
-    // Leases are renewed after a quarter of their time. The timer fires each eighth of it or more often: if one call comes too
-    // early for a renewal, the next call comes long before the lease ends. The timer also ends attempts after `timeoutMs`.
-    const everyMs = Math.max(10, Math.min(leaseMs / 8, timeoutMs / 4, 1_000));
-    this.leaseTimer = time.setRepeatingTimer(() => this.renewAndExpire(), everyMs);
+    if (this.calls.closing || this.started) return;
+    this.started = true;
     this.maintenance.start();
-    this.schedule();
+    this.changed();
   }
 
   stop(): Promise<void> {
@@ -90,13 +105,18 @@ export class Consumer implements StreamConsumerHandle {
     return this.stopped;
   }
 
-  private schedule(): void {
-    if (this.scheduled || !this.leaseTimer) return;
+  forget(delivery: Delivery): void {
+    this.runner.attempts.forget(delivery);
+  }
+
+  /** Sends the acknowledgements that wait, and takes messages, at the end of the turn. */
+  changed(): void {
+    if (this.scheduled || !this.started) return;
     this.scheduled = true;
     nextTurn(() => {
       this.scheduled = false;
       for (const { settler } of this.readers) settler.flush();
-      if (!this.stopping) this.takeAll();
+      if (!this.calls.closing) this.takeAll();
     });
   }
 
@@ -104,7 +124,7 @@ export class Consumer implements StreamConsumerHandle {
   private takeAll(): void {
     time.clearTimer(this.takeTimer);
     this.takeTimer = undefined;
-    let free = this.options.concurrency - this.runner.size - this.requested;
+    let { free } = this.runner.attempts.capacity;
     if (free <= 0) return;
     const now = time.monotonicMs();
     let next = Infinity;
@@ -119,49 +139,43 @@ export class Consumer implements StreamConsumerHandle {
     for (let left = ready.length; left > 0 && free > 0; left--) {
       const count = Math.min(MAX_TAKE, Math.ceil(free / left));
       free -= count;
-      void this.take(ready[ready.length - left] as Reader, count);
+      const taking = this.take(ready[ready.length - left] as Reader, count).finally(() => this.takes.delete(taking));
+      this.takes.add(taking);
     }
-    if (next < Infinity) this.takeTimer = time.setTimer(() => this.schedule(), Math.max(1, Math.ceil(next - now)));
+    if (next < Infinity) this.takeTimer = time.setTimer(() => this.changed(), Math.max(1, Math.ceil(next - now)));
   }
 
   private async take(reader: Reader, count: number): Promise<void> {
-    this.requested += count;
-    const deliveries = await reader.take(count, () => this.stopping);
-    this.requested -= count;
+    const { runner, calls } = this;
+    const { capacity } = runner.attempts;
+    capacity.grab(count);
+    const deliveries = await reader.take(count, () => calls.closing);
+    capacity.release(count - deliveries.length);
     for (const delivery of deliveries) {
-      // All messages of one call have the same session (lease). If it was lost, this consumer no longer owns them.
-      if (delivery.session.lost) break;
-      if (this.stopping) this.runner.putBack(delivery);
-      else this.runner.start(delivery);
+      if (calls.closing && !delivery.session.over) runner.putBack(delivery);
+      else runner.start(delivery);
     }
-    this.schedule();
-  }
-
-  private renewAndExpire(): void {
-    const now = time.monotonicMs();
-    for (const reader of this.readers) void reader.renew(now);
-    this.runner.expire(now);
+    this.changed();
   }
 
   private async end(): Promise<void> {
-    this.stopping = true;
+    const { calls, runner, leases, readers } = this;
+    calls.closing = true;
     time.clearTimer(this.takeTimer);
     this.maintenance.stop();
-    for (const { wakeup } of this.readers) wakeup.close();
-    await reachedWithin(this.module.drainMs, () => this.idle);
-    this.runner.abort();
-    await reachedWithin(this.module.abortGraceMs, () => this.idle);
-    this.runner.handBack();
-    await endsWithin(LAST_MS, Promise.all(this.readers.map(({ calls }) => calls.settled())));
-    await endsWithin(LAST_MS, Promise.allSettled(this.readers.map((reader) => reader.leave())));
-    for (const { calls } of this.readers) calls.close();
-    time.clearTimer(this.leaseTimer);
-    this.leaseTimer = undefined;
+    for (const { wakeup } of readers) wakeup.close();
+    const taking = this.untilTaken();
+    await runner.attempts.drain(taking, calls, (left) =>
+      Promise.all(left.map((delivery) => runner.handBack(delivery))),
+    );
+    await endsWithin(LAST_MS, Promise.allSettled(readers.map((reader) => reader.leave())));
+    calls.stop();
+    for (const session of [...leases.all]) leases.remove(session);
+    this.started = false;
     this.ended = true;
   }
 
-  private get idle(): boolean {
-    const quiet = this.readers.every(({ settler, calls, busy }) => settler.idle && calls.size === 0 && !busy);
-    return quiet && this.runner.size === 0 && this.requested === 0;
+  private async untilTaken(): Promise<void> {
+    while (this.takes.size > 0) await Promise.allSettled(this.takes);
   }
 }

@@ -1,4 +1,5 @@
-import { unlimitedListeners, time, LostError } from '../../../internal/src';
+import { LostError, time } from '../../../internal/src';
+import { Attempt, type ResolvedBackoff } from '../../../worker/src';
 import { MalformedPayloadError } from '../stream-consumer.errors';
 import type { StreamMessage } from '../stream-consumer.types';
 import { objectOf, unpackFields } from '../streams/fields';
@@ -9,23 +10,24 @@ import type { TakenEntry } from './take-answer';
 interface Taker {
   readonly origin: Origin;
   readonly settler: Settler;
+  readonly options: { readonly attempts: number; readonly backoff: ResolvedBackoff };
+  /** Notes that Redis has the outcome of a message, or never will. */
+  forget(delivery: Delivery): void;
 }
 
 /** A message that was taken, as its handler gets it. */
-export class Delivery implements StreamMessage, Held {
-  readonly startedAt = time.monotonicMs();
+export class Delivery extends Attempt implements StreamMessage, Held {
   payload: unknown;
   fields: ReadonlyMap<string, Buffer> | undefined;
-  /** True from the moment from which what the handler returns or throws is ignored. */
-  decided = false;
-  private controller: AbortController | undefined;
-  private abortReason: Error | undefined;
 
   constructor(
     readonly reader: Taker,
     readonly entry: TakenEntry,
     readonly session: Session,
-  ) {}
+  ) {
+    // The lease is that of the session.
+    super(time.monotonicMs(), Infinity, false);
+  }
 
   get stream(): string {
     return this.reader.origin.stream;
@@ -57,18 +59,20 @@ export class Delivery implements StreamMessage, Held {
     return this.entry.attempt;
   }
 
-  get firstSeenAtMs(): number {
-    return this.entry.firstSeenMs;
+  get attempts(): number {
+    return this.reader.options.attempts;
   }
 
-  get signal(): AbortSignal {
-    // Made at the first use, because most handlers never use it.
-    if (!this.controller) {
-      this.controller = new AbortController();
-      unlimitedListeners(this.controller.signal);
-      if (this.abortReason) this.controller.abort(this.abortReason);
-    }
-    return this.controller.signal;
+  get backoff(): ResolvedBackoff {
+    return this.reader.options.backoff;
+  }
+
+  get label(): string {
+    return `message ${this.id}`;
+  }
+
+  get firstSeenAtMs(): number {
+    return this.entry.firstSeenMs;
   }
 
   /** Returns the properties of `StreamMessage` without `signal` and `fields`, for logs. */
@@ -99,19 +103,26 @@ export class Delivery implements StreamMessage, Held {
     }
   }
 
-  abort(reason: Error): void {
-    if (this.abortReason) return;
-    this.abortReason = reason;
-    this.controller?.abort(reason);
+  lossOf(): LostError {
+    return this.lossBecause('its lease has ended');
   }
 
   suspect(reason: string): void {
-    this.abort(new LostError(`This consumer may no longer own message ${this.id}, because ${reason}.`));
+    this.abort(this.lossBecause(reason));
   }
 
-  lose(reason: string): string {
+  giveUp(reason: string): string {
     this.decided = true;
     this.suspect(reason);
+    this.settled();
     return this.id;
+  }
+
+  settled(): void {
+    this.reader.forget(this);
+  }
+
+  private lossBecause(reason: string): LostError {
+    return new LostError(`This consumer may no longer own message ${this.id}, because ${reason}.`);
   }
 }

@@ -1,5 +1,6 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { time } from '../../../internal/src';
+import { type LeaseBook, time } from '../../../internal/src';
+import type { Calls } from '../../../worker/src';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import { events } from '../stream-consumer.events';
 import type { GroupKeys, Partition } from '../streams/partitions';
@@ -19,9 +20,8 @@ import {
 } from './consumer.scripts';
 import type { TakeAnswer } from './take-answer';
 import { Delivery } from './delivery';
-import { groupCalls, type GroupCalls } from './group-calls';
-import { Session, type Held, type Origin } from './session';
-import { Settler, LEASE_LOST } from './settler';
+import { LEASE_LOST, Session, type Held, type Origin } from './session';
+import { Settler, type Step } from './settler';
 import { Wakeup } from './wakeup';
 
 const SWEPT_A_CALL = 100;
@@ -31,14 +31,25 @@ const REPAIR_CALLS = 100;
 /** Stored as the error of the attempt when a message is taken over, unless an earlier attempt has an error. */
 const DIED = 'The consumer died, lost its lease or shut down during the attempt';
 
+/** The consumer that a reader belongs to. */
+interface ReaderOwner {
+  readonly calls: Calls<Step>;
+  /** Leases of the sessions of all readers. */
+  readonly leases: LeaseBook<Session>;
+  /** Called when there may be entries to take. */
+  changed(): void;
+  forget(delivery: Delivery): void;
+}
+
 /** Reads one partition for one group: takes entries, renews the lease, and takes over entries of consumers whose lease has ended. */
 export class Reader {
   readonly keys: GroupKeys;
   readonly origin: Origin;
-  readonly calls: GroupCalls;
+  readonly calls: Calls<Step>;
   readonly settler: Settler;
   readonly wakeup: Wakeup;
-  session = new Session();
+  readonly changed = (): void => this.owner.changed();
+  session: Session;
   busy = false;
   private repairFrom = { pending: '0-0', waiting: '-', parked: '' };
   private tidyFrom = { triesAfter: '0', headsAfter: '0' };
@@ -46,20 +57,20 @@ export class Reader {
   /** Id of the entry after which the group begins, if `open` has to create it. */
   private from: string;
 
-  /** @param changed called when there may be entries to take */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly source: Stream,
     readonly partition: Partition,
-    private readonly options: ResolvedConsumerOptions,
-    readonly changed: () => void,
+    readonly options: ResolvedConsumerOptions,
+    private readonly owner: ReaderOwner,
   ) {
     const { stream, group, pollMs, ordered, from } = options;
     this.from = { start: '0', end: '$' }[from] ?? from;
     this.keys = partition.of(group);
     this.origin = { stream, group, idPrefix: `${partition.index}:`, isOrdered: ordered };
-    this.calls = groupCalls(stream, group);
-    this.wakeup = new Wakeup(registry, this.origin, this.keys.waiters, pollMs, changed);
+    this.calls = owner.calls;
+    this.session = new Session(this, options.leaseMs);
+    this.wakeup = new Wakeup(registry, this.origin, this.keys.waiters, pollMs, this.changed);
     this.settler = new Settler(registry, options, this, source);
   }
 
@@ -87,10 +98,10 @@ export class Reader {
     try {
       const answer = await this.calls.run(
         'take',
-        () => session.lost || stopping(),
+        () => session.over || stopping(),
         () => this.runTake(session, token, count),
       );
-      if (!answer || session.lost) return [];
+      if (!answer || session.over) return [];
       if (answer.state === 'taken') return this.deliver(session, answer);
       this.lose(session, answer.state === 'lost' ? LEASE_LOST : 'the group was deleted');
       const opened = answer.state === 'lost' || (await this.calls.run('take', stopping, () => this.open()));
@@ -103,21 +114,17 @@ export class Reader {
     }
   }
 
-  /** Extends the lease when a quarter of its time is over. If it has ended, fires the signals of the messages. */
-  async renew(now: number): Promise<void> {
-    const { session, options } = this;
-    session.suspect(now);
-    if (!session.begun || session.lost || now - session.extendedAt < options.leaseMs / 4) return;
-    // Set before the call, so that the next round does not make a second one meanwhile. After a failure, the next round repeats
-    // it.
-    session.extendedAt = now;
-    const args = { session: session.name, leaseMs: options.leaseMs };
-    const alive = await this.calls.once('renew', () =>
-      this.registry.run(renewSession, { keys: { sessions: this.keys.sessions }, args }),
-    );
-    if (alive === undefined) session.extendedAt = 0;
-    else if (alive) session.extended(now, options.leaseMs);
-    else this.lose(session, LEASE_LOST);
+  /** Renews the lease of a session in Redis. @returns false if it is lost @throws the errors of ScriptRegistry.run() */
+  renew(session: Session, deadlineMs: number): Promise<boolean> {
+    const call = { keys: { sessions: this.keys.sessions }, args: { session: session.name, leaseMs: session.leaseMs } };
+    const renewing = this.registry.run(renewSession, call, { deadlineMs });
+    this.calls.track(renewing);
+    return renewing;
+  }
+
+  /** Notes that Redis has the outcome of a message, or never will. */
+  forget(delivery: Delivery): void {
+    this.owner.forget(delivery);
   }
 
   /**
@@ -157,7 +164,8 @@ export class Reader {
   /** Ends the lease, so that other consumers can take over its entries at once. @throws the errors of ScriptRegistry.run() */
   async leave(): Promise<void> {
     const { session, keys, options } = this;
-    if (!session.begun || session.lost) return;
+    if (!session.begun || session.over) return;
+    void session.settle();
     await this.registry.run(leaveGroup, {
       keys: { stream: keys.stream, sessions: keys.sessions, takes: keys.takes },
       args: { group: options.group, session: session.name },
@@ -172,15 +180,16 @@ export class Reader {
    * @param more messages that the session no longer lists and could not settle
    */
   lose(session: Session, reason: string, more: readonly Held[] = []): void {
-    const ids = [...session.lose(reason), ...more.map((delivery) => delivery.lose(reason))];
-    if (this.session === session) this.session = new Session();
+    const ids = [...session.giveUp(reason), ...more.map((delivery) => delivery.giveUp(reason))];
+    this.owner.leases.remove(session);
+    if (this.session === session) this.session = new Session(this, this.options.leaseMs);
     if (ids.length > 0) events.messagesLost.publish(() => ({ ...this.named, ids, reason }));
   }
 
   /** Returns what `repair` compares with the entries of the session. During a take, the session is left alone. */
   private ownEntries(): { readonly session: string; readonly taken: number; readonly held: string[] } {
     const { session, busy } = this;
-    if (busy || !session.begun || session.lost) return { session: '', taken: 0, held: [] };
+    if (busy || !session.begun || session.over) return { session: '', taken: 0, held: [] };
     return { session: session.name, taken: session.taken, held: session.heldIds() };
   }
 
@@ -202,9 +211,10 @@ export class Reader {
           args: { ...args, maxKeys },
         })
       : await this.registry.run(isForeign ? takeForeign : takeEntries, { keys, args });
-    if (answer.state === 'taken') {
-      session.begun = true;
-      session.extended(sentAt, leaseMs);
+    if (answer.state === 'taken' && !session.over) {
+      const { leases } = this.owner;
+      if (!session.begun) leases.add(session);
+      leases.restarted(session, sentAt);
     }
     return answer;
   }
@@ -214,7 +224,7 @@ export class Reader {
     else this.wakeup.sleep(dueInMs, endInMs);
     if (endInMs <= 0) void this.sweep();
     const deliveries = entries.map((entry) => new Delivery(this, entry, session));
-    for (const delivery of deliveries) session.held.set(delivery.entry.id, delivery);
+    for (const delivery of deliveries) session.messages.set(delivery.entry.id, delivery);
     return deliveries;
   }
 

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import { Lease, LostError, time } from '../../../internal/src';
 import type { TakenEntry } from './take-answer';
 
 const HOST = hostname().replaceAll(/\s/g, '-');
+/** Reason for which a session is lost; completes `This consumer may no longer own message ..., because`. */
+export const LEASE_LOST = 'the lease of this consumer was taken over, Redis lost it, or the group was deleted';
 
 /** The partition and the group that messages come from. */
 export interface Origin {
@@ -24,33 +27,45 @@ export interface Held {
    *
    * @returns the message id
    */
-  lose(reason: string): string;
+  giveUp(reason: string): string;
+  /** Notes that Redis has the outcome of the message, or never will. */
+  settled(): void;
+}
+
+/** The reader that has a session. */
+interface SessionOwner {
+  /** Renews the lease in Redis. @returns false if it is lost */
+  renew(session: Session, deadlineMs: number): Promise<boolean>;
+  /** Gives up the session. @param reason clause after `because` */
+  lose(session: Session, reason: string): void;
 }
 
 /**
  * The messages that this process has in one partition for one group, under one lease. When another consumer has taken over a
- * session, the scripts refuse all calls in its name, and this process begins a new session.
+ * session, the scripts refuse all calls in its name, and this process begins a new session. The session is over then, as when
+ * Redis lost its lease or the group was deleted.
  * See DECISIONS.md: lease-per-partition
  */
-export class Session {
+export class Session extends Lease {
   readonly name = `${HOST}:${process.pid}:${randomBytes(9).toString('base64url')}`;
-  readonly held = new Map<string, Held>();
+  readonly messages = new Map<string, Held>();
   /** Messages that were handled, and whose acknowledgement is not sent yet. */
   acks: Held[] = [];
   /** Messages whose outcome is being sent. */
-  readonly settling = new Set<readonly Held[]>();
-  /** True if another consumer took over the session, Redis lost its lease, or the group was deleted. */
-  lost = false;
-  /** True if a take of the session has succeeded. */
-  begun = false;
-  /**
-   * Time at which the last call that extends the lease was sent, by `time.monotonicMs()`; 0 before the first one, and after one that
-   * failed.
-   */
-  extendedAt = 0;
-  /** End of the lease, by `time.monotonicMs()`; Infinity before the first take. */
-  endsAt = Infinity;
+  readonly beingSettled = new Set<readonly Held[]>();
   private takes = 0;
+
+  constructor(
+    readonly owner: SessionOwner,
+    leaseMs: number,
+  ) {
+    super(time.monotonicMs(), leaseMs);
+  }
+
+  /** True if a take of the session has succeeded: since then it is in the book of leases. */
+  get begun(): boolean {
+    return this.index >= 0;
+  }
 
   /** Returns a text that is unique in the session. */
   nextToken(): string {
@@ -64,27 +79,28 @@ export class Session {
 
   /** Returns the ids of the entries that are being handled or settled. */
   heldIds(): string[] {
-    return [...this.held.values(), ...this.acks, ...[...this.settling].flat()].map(({ entry }) => entry.id);
-  }
-
-  /** Notes that a call extended the lease. @param sentAt time at which the call was sent, by `time.monotonicMs()` */
-  extended(sentAt: number, leaseMs: number): void {
-    this.extendedAt = sentAt;
-    this.endsAt = sentAt + leaseMs;
-  }
-
-  /** Fires the signals of all messages if the lease has ended by the clock of this process. In Redis it may not have ended. */
-  suspect(now: number): void {
-    if (now < this.endsAt) return;
-    for (const message of this.held.values()) message.suspect('the lease could not be renewed in time');
+    return [...this.messages.values(), ...this.acks, ...[...this.beingSettled].flat()].map(({ entry }) => entry.id);
   }
 
   /** Gives up all messages but those whose outcome is being sent. @returns their ids; no ids at a second call */
-  lose(reason: string): string[] {
-    this.lost = true;
-    const ids = [...this.held.values(), ...this.acks].map((message) => message.lose(reason));
-    this.held.clear();
+  giveUp(reason: string): string[] {
+    this.over = true;
+    const ids = [...this.messages.values(), ...this.acks].map((message) => message.giveUp(reason));
+    this.messages.clear();
     this.acks = [];
     return ids;
+  }
+
+  lossOf(): LostError {
+    return new LostError(LEASE_LOST);
+  }
+
+  override lose(): void {
+    if (!this.over) this.owner.lose(this, LEASE_LOST);
+  }
+
+  /** Fires the signals of all messages: the lease has ended by the clock of this process. In Redis it may not have ended. */
+  protected override lapse(): void {
+    for (const message of this.messages.values()) message.suspect('the lease could not be renewed in time');
   }
 }

@@ -1,42 +1,23 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { oneLine } from '../../../internal/src';
+import type { Calls } from '../../../worker/src';
 import { events, type StreamConsumerEvents } from '../stream-consumer.events';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import type { GroupKeys } from '../streams/partitions';
 import type { Stream } from '../streams/stream-catalog';
 import { acknowledge, finish, retryEntry } from './consumer.scripts';
-import type { GroupCalls } from './group-calls';
-import type { Held, Origin, Session } from './session';
+import { LEASE_LOST, type Held, type Origin, type Session } from './session';
 import type { Wakeup } from './wakeup';
 
 /** Most entries that one call settles, so that the script does not block Redis for long. */
 const ROWS_A_CALL = 128;
-/** Reason for which a session is lost; completes `This consumer may no longer own message ..., because`. */
-export const LEASE_LOST = 'the lease of this consumer was taken over, Redis lost it, or the group was deleted';
-
-const MAX_PROBLEM = 1_000;
-
-/** Returns the text of an error that is kept with the message: one line of 1 to 1,000 characters of well-formed text. */
-export function problemOf(error: unknown): string {
-  let text: string;
-  try {
-    text = error instanceof Error ? `${error.name}: ${error.message}` : `${typeof error}: ${String(error)}`;
-  } catch {
-    text = 'a thrown value that cannot be shown';
-  }
-  return kept(text);
-}
-
-/** Returns a text as one line of well-formed text, shortened to 1,000 characters. */
-export function kept(text: string): string {
-  return oneLine(text.slice(0, MAX_PROBLEM)).toWellFormed();
-}
+/** Step of a consumer that makes a call to Redis. */
+export type Step = StreamConsumerEvents['callFailed']['during'];
 
 interface Taker {
   readonly keys: GroupKeys;
   readonly origin: Origin;
   readonly session: Session;
-  readonly calls: GroupCalls;
+  readonly calls: Calls<Step>;
   readonly wakeup: Wakeup;
   changed(): void;
   lose(session: Session, reason: string, more: readonly Held[]): void;
@@ -161,12 +142,12 @@ export class Settler {
   }
 
   private async settle(session: Session, batch: readonly Held[], call: () => Promise<boolean>): Promise<boolean> {
-    session.settling.add(batch);
+    session.beingSettled.add(batch);
     const alive = await this.reader.calls
-      .run('settle', () => session.lost, call)
-      .finally(() => session.settling.delete(batch));
-    if (alive === true) return true;
-    if (alive === false || session.lost) this.reader.lose(session, LEASE_LOST, batch);
-    return false;
+      .run('settle', () => session.over, call)
+      .finally(() => session.beingSettled.delete(batch));
+    if (alive === false || (alive === undefined && session.over)) this.reader.lose(session, LEASE_LOST, batch);
+    else if (alive) for (const message of batch) message.settled();
+    return alive === true;
   }
 }
