@@ -125,7 +125,7 @@ it('logs hold no payload, and nobody’s words on a line of their own', async ()
     await bench.close();
     Logger.overrideLogger(new ConsoleLogger({ logLevels: [] }));
   }
-  expect(lines.filter((line) => line.includes('is dead-lettered'))).toHaveLength(2);
+  expect(lines.filter((line) => line.includes('is a dead letter'))).toHaveLength(2);
   expect(lines.join()).not.toMatch(/cannot reach|forged/);
   for (const line of lines) {
     expect(line).not.toContain('hunter2');

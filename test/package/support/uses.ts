@@ -24,7 +24,7 @@ const LINES = [
 
 /** All that the app logs: the message that `uses/stream-consumer.ts` dead-letters. */
 const LOGGED =
-  /^[^\n]*\[StreamConsumer\][^\n]* is dead-lettered after attempt 1: the handler returned or threw deadLetter\(\)\.[^\n]*\n$/;
+  /^[^\n]*\[StreamConsumer\][^\n]* is a dead letter after attempt 1 of 5: the handler gave up with deadLetter\(\)\.[^\n]*\n$/;
 const logged = (): string => expect.stringMatching(LOGGED) as string;
 
 /** The app used every lib, closed, ended by itself, and logged nothing else. */
