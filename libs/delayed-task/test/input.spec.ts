@@ -29,6 +29,20 @@ describe('a call refuses before anything is sent', () => {
     await expect(call).rejects.toMatchObject({ code: 'INVALID_INPUT', message: expect.stringMatching(says) as string });
   });
 
+  it.each([
+    ['a Set', new Set([{ name: 't' }]), /tasks is an object\. Expected an array of tasks\./],
+    ['no list', undefined, /tasks is undefined/],
+    ['a task that is null', [{ name: 't' }, null], /tasks\[1\] is null/],
+    ['a task that is a name', ['t'], /tasks\[0\] is "t"/],
+  ])('%s for scheduleMany', async (_title, tasks, says) => {
+    const before = await bench.tasks.stats();
+    await expect(bench.tasks.scheduleMany(tasks as never)).rejects.toMatchObject({
+      code: 'INVALID_INPUT',
+      message: expect.stringMatching(says) as string,
+    });
+    expect(await bench.tasks.stats()).toEqual(before);
+  });
+
   it('payloads that are too large, or that JSON cannot hold', async () => {
     const { tasks } = bench;
     await expect(tasks.schedule('t', 'x'.repeat(19))).rejects.toMatchObject({ code: 'TASK_TOO_LARGE' });

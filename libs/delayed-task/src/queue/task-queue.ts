@@ -105,6 +105,7 @@ export class TaskQueue {
    */
   async schedule(tasks: readonly NewTask[], { onConflict = 'keep' }: ConflictOptions): Promise<ScheduleResult[]> {
     taskInput.choice('onConflict', onConflict, CONFLICTS);
+    taskInput.list('tasks', tasks, 'an array of tasks');
     const ids: string[] = [];
     const chunks = this.chunksOf(tasks, ids);
     const answers = new Array<ScheduleResult>(tasks.length);
@@ -203,6 +204,7 @@ export class TaskQueue {
     const open = new Map<Partition, Chunk>();
     for (let i = 0; i < tasks.length; i++) {
       const task = tasks[i] as NewTask;
+      if (typeof task !== 'object' || (task as unknown) === null) taskInput.refuse(`tasks[${i}]`, task, 'an object');
       const id = task.id === undefined ? this.tokens.next() : checkId(task.id);
       const partition = this.partitions.of(id);
       const record = this.writer.write('task' in task ? task.task : task.name, task.payload, task);
