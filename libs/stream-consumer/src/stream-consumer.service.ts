@@ -146,7 +146,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
    *
    * @throws InvalidOptionError for an invalid option, and for one other than `concurrency` that differs from that of another
    *   consumer of the group in this process
-   * @throws InvalidKeyError for invalid `keys`; ClosedError while the app shuts down; the errors of
+   * @throws SetupError if `handler` is not a function; InvalidKeyError for invalid `keys`; ClosedError while the app shuts down; the errors of
    *   ScriptRegistry.run()
    */
   async consume<T = unknown>(

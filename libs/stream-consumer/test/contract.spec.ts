@@ -121,6 +121,13 @@ describe.each(servers)('streams on %s', (_, client) => {
     expect(await streams.stats('unread', 'g')).toMatchObject({ length: 1 });
   });
 
+  it('a handler that is not a function is refused', async () => {
+    await expect(bench.streams.consume(group('one', 'refused'), 5 as never)).rejects.toMatchObject({
+      code: 'SETUP',
+      message: 'StreamConsumerService.consume: The handler is 5. Expected a function.',
+    });
+  });
+
   it('outcomes: nothing, retryLater, deadLetter, thrown or returned', async () => {
     const { streams } = bench;
     const seen: string[] = [];
@@ -178,7 +185,6 @@ describe.each(servers)('streams on %s', (_, client) => {
       value as never;
   it.each<[string, (message: StreamMessage) => never, RegExp]>([
     ['throws', () => Promise.reject(new TypeError('broken')) as never, /^TypeError: broken/],
-    ['is missing', undefined as never, /TypeError/],
     ['rejects with nothing', () => refused() as never, /undefined/],
     [
       'throws what throws at who looks',

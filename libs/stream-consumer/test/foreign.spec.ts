@@ -48,6 +48,23 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     await handle.stop();
   });
 
+  it('has no lag once all is handled, also if its producer trimmed entries that nobody had read', async () => {
+    const { name, key } = fresh();
+    define(bench.streams, { name, keys: [key] });
+    const first = await bench.streams.consume(group(name, 'g'), () => undefined);
+    await bench.raw.xadd(key, '*', 'n', 0);
+    await eventually(async () => expect(await bench.streams.stats(name, 'g')).toMatchObject({ lag: 0, pending: 0 }));
+    await first.stop();
+    for (let n = 1; n <= 30; n++) await bench.raw.xadd(key, 'MAXLEN', 5, '*', 'n', n);
+    let seen = 0;
+    const second = await bench.streams.consume(group(name, 'g'), () => void (seen += 1));
+    await eventually(() => expect(seen).toBe(5));
+    await eventually(async () =>
+      expect(await bench.streams.stats(name, 'g')).toMatchObject({ length: 5, lag: 0, pending: 0 }),
+    );
+    await second.stop();
+  });
+
   it('reads several keys as partitions, and keeps two streams of one tag apart', async () => {
     const { name, key } = fresh(':a');
     const other = key.replace(/a$/, 'b');

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { Checks, shown, thrownText, time, type Timer, ClosedError } from '../../../internal/src';
+import { Checks, shown, thrownText, time, type Timer, ClosedError, SetupError } from '../../../internal/src';
 import {
   resolveConsumer,
   type ResolvedConsumerOptions,
@@ -39,6 +39,9 @@ export class ConsumerSet {
 
   /** Makes a consumer and starts it. @throws the errors of `StreamConsumerService.consume` */
   async start(options: AnyConsumerOptions, invoke: Invoke): Promise<Consumer> {
+    if (typeof invoke !== 'function') {
+      throw new SetupError(`${OWNER}: The handler is ${shown(invoke)}. Expected a function.`);
+    }
     const consumer = this.make(options, OWNER, invoke);
     try {
       await consumer.openPartitions();

@@ -45,9 +45,11 @@ if not failed(held) and held[1] > 0 then
 end
 local unread = redis.call('XRANGE', KEYS[1], '(' .. read, '+', 'COUNT', 1)[1]
 if unread and not (oldest and comes_after(unread[1], oldest)) then oldest = unread[1] end
--- If an unread entry was deleted, Redis reports no lag. Redis' lag also counts trimmed entries, so it is limited to the length
--- below.
-if not lag then
+-- If an unread entry was deleted, Redis reports no lag. Redis' lag also counts trimmed entries, so it is 0 if nothing is unread, and
+-- is limited to the length below.
+if not unread then
+  lag = 0
+elseif not lag then
   local counted = #redis.call('XRANGE', KEYS[1], '(' .. read, '+', 'COUNT', 100)
   lag = counted < 100 and counted or math.max(counted, length - pending)
 end
