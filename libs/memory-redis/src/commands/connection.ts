@@ -135,7 +135,8 @@ export const connectionCommands: CommandTable = {
     reads(3, (_context, args) => {
       // There are no replicas, and no call waits.
       integer(at(args, 0));
-      integer(at(args, 1), 'ERR timeout is not an integer or out of range');
+      const timeoutMs = integer(at(args, 1), 'ERR timeout is not an integer or out of range');
+      if (timeoutMs < 0) refuse('ERR timeout is negative');
       return 0;
     }),
   ),

@@ -1,6 +1,7 @@
-import { refuse } from '../reply';
+import { NOT_A_FLOAT, refuse } from '../reply';
 
 const DECIMAL = /^([-+]?)(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?$/;
+const INFINITE = /^[-+]?inf(?:inity)?$/i;
 /** Most digits after the point that Redis writes. */
 const DIGITS = 17;
 
@@ -8,8 +9,13 @@ const DIGITS = 17;
  * Adds two decimal numbers for INCRBYFLOAT. The exact sum is rounded to 17 digits after the point; Redis calculates with 64 binary
  * digits.
  */
-export function addDecimals(a: string, b: string, notAFloat = 'ERR value is not a valid float'): string {
-  const [left, right] = [parse(a, notAFloat), parse(b, 'ERR value is not a valid float')];
+export function addDecimals(
+  a: string,
+  b: string,
+  notAFloat = NOT_A_FLOAT,
+  infinite = 'ERR increment would produce NaN or Infinity',
+): string {
+  const [left, right] = [parse(a, notAFloat), parse(b, INFINITE.test(b) ? infinite : NOT_A_FLOAT)];
   const scale = Math.max(left.scale, right.scale, DIGITS);
   const sum = left.digits * 10n ** BigInt(scale - left.scale) + right.digits * 10n ** BigInt(scale - right.scale);
   return format(sum, scale);

@@ -42,7 +42,7 @@ export const hashCommands: CommandTable = {
     return replyInteger(sum);
   }),
   hincrbyfloat: writes(4, ({ db }, [key = '', field = '', by = '']) => {
-    addDecimals('0', by);
+    addDecimals('0', by, undefined, 'ERR value is NaN or Infinity');
     const current = db.read(key, HashValue)?.fields.get(field) ?? '0';
     const sum = addDecimals(current, by, 'ERR hash value is not a float');
     db.hash(key).fields.set(field, sum);

@@ -2,7 +2,7 @@ import { integer, replyInteger } from '../numbers';
 import { OK, Pairs, refuse, unsupported, type Reply } from '../reply';
 import { ConsumerGroup } from '../streams/consumer-group';
 import { Stream } from '../streams/stream';
-import { idText, parseId, LOWEST_ID } from '../streams/stream-id';
+import { idText, LOWEST_ID, parseId, parseIdOrEnd } from '../streams/stream-id';
 import { at, isWord, reads, writes, type Command, type CommandTable, type Context } from './command';
 import { entryReply } from './streams';
 
@@ -68,7 +68,7 @@ function setId(context: Context, args: readonly string[]): Reply {
   const { entriesRead } = readOptions('SETID', args);
   const group = existingGroup(context, key, name);
   if (args.length > 5) wrongOptions('XGROUP', 'SETID');
-  group.lastId = text === '$' ? existing(context, key).lastId : parseId(text);
+  group.lastId = text === '$' ? existing(context, key).lastId : parseIdOrEnd(text);
   group.entriesRead = entriesRead;
   return OK;
 }

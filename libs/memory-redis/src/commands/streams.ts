@@ -1,4 +1,4 @@
-import { integer } from '../numbers';
+import { bigInteger, integer } from '../numbers';
 import { NULL_ARRAY, OK, refuse, SYNTAX_ERROR, type Reply } from '../reply';
 import { Stream, type StreamEntry } from '../streams/stream';
 import {
@@ -144,6 +144,25 @@ function countOption(args: readonly string[]): number | undefined {
   return count;
 }
 
+/** ENTRIESADDED and MAXDELETEDID of XSETID. */
+function setIdOptions(id: StreamId, options: readonly string[]): { entriesAdded?: bigint; maxDeletedId?: StreamId } {
+  const found: { entriesAdded?: bigint; maxDeletedId?: StreamId } = {};
+  for (let index = 0; index < options.length; index += 2) {
+    const value = options[index + 1];
+    if (value === undefined) refuse(SYNTAX_ERROR);
+    if (isWord(options[index], 'ENTRIESADDED')) {
+      const count = bigInteger(value);
+      found.entriesAdded = count < 0n ? refuse('ERR entries_added must be positive') : count;
+    } else if (isWord(options[index], 'MAXDELETEDID')) {
+      found.maxDeletedId = parseId(value);
+      if (id < found.maxDeletedId) {
+        refuse('ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id');
+      }
+    } else refuse(SYNTAX_ERROR);
+  }
+  return found;
+}
+
 export const streamCommands: CommandTable = {
   xadd: writes(-5, add),
   xdel: writes(-3, ({ db }, [key = '', ...ids]) => {
@@ -155,13 +174,21 @@ export const streamCommands: CommandTable = {
   xrevrange: range(true),
   xsetid: writes(-3, ({ db }, [key = '', text = '', ...options]) => {
     const id = parseId(text);
-    if (options.length > 0) refuse(SYNTAX_ERROR);
+    const { entriesAdded, maxDeletedId } = setIdOptions(id, options);
     const stream = db.change(key, Stream);
     if (stream === undefined) refuse('ERR no such key');
-    if (id < (stream.entries.at(-1)?.id ?? LOWEST_ID)) {
+    if (id < stream.maxDeletedId) {
+      refuse('ERR The ID specified in XSETID is smaller than current max_deleted_entry_id');
+    }
+    if (stream.size > 0 && id < (stream.entries.at(-1)?.id ?? LOWEST_ID)) {
       refuse('ERR The ID specified in XSETID is smaller than the target stream top item');
     }
+    if (stream.size > 0 && entriesAdded !== undefined && entriesAdded < BigInt(stream.size)) {
+      refuse('ERR The entries_added specified in XSETID is smaller than the target stream length');
+    }
     stream.lastId = id;
+    stream.entriesAdded = entriesAdded ?? stream.entriesAdded;
+    stream.maxDeletedId = maxDeletedId ?? stream.maxDeletedId;
     return OK;
   }),
   xtrim: writes(-4, ({ db }, args) => {

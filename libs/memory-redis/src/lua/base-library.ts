@@ -1,6 +1,6 @@
 import { libraryFunction, type Arguments } from './arguments';
 import { formatNumber } from './numbers';
-import { fault, metamethod, textOf, toNumber } from './operators';
+import { fault, metamethod, operators, textOf, toNumber } from './operators';
 import { callBack, position, raise, raiseAt, raiseValue } from './position';
 import { LuaTable } from './table';
 import {
@@ -33,6 +33,16 @@ export function toText(value: LuaValue): string {
     return `${typeOf(value)}: 0x${address}`;
   }
   return typeof value === 'number' ? formatNumber(value) : String(value);
+}
+
+/** Of all texts. */
+const TEXT_METATABLE = new LuaTable();
+
+/** Sets the table of the functions that texts have as methods. */
+export function setMethodsOfText(methods: LuaTable): void {
+  operators.strings = methods;
+  TEXT_METATABLE.set('__index', methods);
+  TEXT_METATABLE.readOnly = true;
 }
 
 const NEXT = libraryFunction((args) => args.table(1).next(args.values[1]) ?? undefined);
@@ -69,13 +79,14 @@ const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
   },
   getmetatable: (args) => {
     const table = args.any(1);
+    if (typeof table === 'string') return TEXT_METATABLE;
     if (!(table instanceof LuaTable)) return undefined;
     return table.metatable?.get('__metatable') ?? table.metatable;
   },
   ipairs: (args) => [IPAIRS_STEP, args.table(1), 0],
   pairs: (args) => [NEXT, args.table(1), undefined],
   pcall: (args) => {
-    args.any(1);
+    if (args.values.length === 0) return [false, undefined];
     const [called, ...values] = args.values;
     return protectedCall(called, values, (raised) => {
       // Redis returns the text of an error that is a table.
@@ -123,7 +134,12 @@ const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
     const value = args.any(1);
     return base === 10 ? toNumber(value) : inBase(args.text(1), base, args);
   },
-  tostring: (args) => toText(args.any(1)),
+  tostring: (args) => {
+    const value = args.any(1);
+    const handler = metamethod(value, '__tostring');
+    // Whatever it returns.
+    return typeof handler === 'function' ? first(callBack(handler, value)) : toText(value);
+  },
   type: (args) => typeOf(args.any(1)),
   unpack: (args) => {
     const table = args.table(1);
@@ -134,9 +150,14 @@ const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
   },
   xpcall: (args) => {
     const handler = args.any(2);
-    return protectedCall(args.values[0], [], (value) =>
-      typeof handler === 'function' ? first(callBack(handler, value)) : value,
-    );
+    return protectedCall(args.values[0], [], (value) => {
+      try {
+        return first(callBack(functionOf(handler), value));
+      } catch (error) {
+        asLuaError(error);
+        return 'error in error handling';
+      }
+    });
   },
 };
 
@@ -182,5 +203,7 @@ function inBase(text: string, base: number, args: Arguments): LuaValue {
   const allowed = '0123456789abcdefghijklmnopqrstuvwxyz'.slice(0, base);
   if (digits === '' || ![...digits.toLowerCase()].every((digit) => allowed.includes(digit))) return undefined;
   const size = Number.parseInt(digits, base);
-  return sign === '-' ? 2 ** 64 - size : size;
+  // strtoul() of C.
+  if (size >= 2 ** 64) return 2 ** 64;
+  return sign === '-' && size > 0 ? 2 ** 64 - size : size;
 }

@@ -100,6 +100,7 @@ function compileSimple(tokens: TokenStream, scope: Scope): Expression {
     case '...':
       if (!scope.hasVarargs) throw tokens.wrong("cannot use '...' outside a vararg function");
       tokens.next();
+      scope.usesVarargs = true;
       return { code: 'varargs', several: true };
     case '{':
       return scope.grammar.table(tokens, scope);

@@ -19,7 +19,12 @@ export function compileFunction(tokens: TokenStream, outer: Scope, isMethod: boo
   const scope = new Scope(outer.grammar, outer, hasVarargs);
   const parameters = names.map((name) => scope.declare(name));
   if (hasVarargs) parameters.push('...varargs');
+  // Of Lua 5.0: a table, unless the function uses ... itself.
+  const arg = hasVarargs ? scope.declare('arg') : undefined;
   const body = scope.grammar.block(tokens, scope);
   tokens.expectEnd('end', 'function', line);
-  return `((${parameters.join(', ')}) => {\nconst $c = $p.calledFrom;\n${declared(scope)}${body}\nreturn $n;\n})`;
+  const isArgUsed = arg !== undefined && body.includes(arg);
+  const table = scope.usesVarargs ? 'undefined' : '$o.varargsTable(varargs)';
+  const declaredArg = isArgUsed ? `let ${arg} = ${table};\n` : '';
+  return `((${parameters.join(', ')}) => {\nconst $c = $p.calledFrom;\n${declaredArg}${declared(scope)}${body}\nreturn $n;\n})`;
 }

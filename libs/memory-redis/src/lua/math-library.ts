@@ -1,4 +1,5 @@
 import { library, type Arguments } from './arguments';
+import { power } from './operators';
 import type { LuaTable } from './table';
 
 const MULTIPLIER = 0x5deece66dn;
@@ -63,7 +64,7 @@ export function createMathLibrary(random: RandomNumbers): LuaTable {
         const whole = Math.trunc(value);
         return [whole, Number.isFinite(value) ? value - whole : 0];
       },
-      pow: ofTwo((a, b) => a ** b),
+      pow: ofTwo(power),
       rad: one((value) => (value * Math.PI) / 180),
       random: (args) => {
         const part = random.next();
@@ -126,6 +127,7 @@ export function createBitLibrary(): LuaTable {
     tobit: (args) => bits(args.number(1)),
     tohex: (args) => {
       const digits = bits(args.integer(2, 8));
+      if (digits === 0) return '';
       const text = (bits(args.number(1)) >>> 0)
         .toString(16)
         .padStart(8, '0')

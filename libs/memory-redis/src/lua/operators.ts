@@ -1,6 +1,7 @@
 import { formatNumber, parseNumber } from './numbers';
 import { position } from './position';
 import { LuaTable } from './table';
+import { checkTimeLimit } from './time-limit';
 import { first, isTrue, LuaError, typeOf, type LuaFunction, type LuaResult, type LuaValue } from './values';
 
 /**
@@ -42,6 +43,7 @@ export const operators = {
     position.name = name;
     position.calledFrom = line;
     position.outer = outer;
+    if (--position.steps < 0) checkTimeLimit(line);
     return called(...args);
   },
 
@@ -52,8 +54,12 @@ export const operators = {
     position.name = name;
     position.calledFrom = 0;
     position.outer = outer;
+    if (--position.steps < 0) checkTimeLimit(line);
     return called(...args);
   },
+
+  /** Ends a script that has run for too long. Loops call it now and then. */
+  checkTimeLimit,
 
   add: (a: LuaValue, b: LuaValue, left: string, right: string, line: number): LuaValue =>
     typeof a === 'number' && typeof b === 'number' ? a + b : arithmetic('+', a, b, left, right, line),
@@ -132,6 +138,13 @@ export const operators = {
     table.set(key, value);
   },
 
+  /** The table `arg` of a function with varargs. */
+  varargsTable(values: readonly LuaValue[]): LuaTable {
+    const table = LuaTable.from(values);
+    table.set('n', values.length);
+    return table;
+  },
+
   /** Sets the list of a table constructor. */
   fill(table: LuaTable, list: readonly LuaValue[]): LuaTable {
     table.reserve(list.length);
@@ -187,8 +200,13 @@ const CALCULATIONS: Readonly<Record<string, { event: string; calculate: (a: numb
   '*': { event: '__mul', calculate: (a, b) => a * b },
   '/': { event: '__div', calculate: (a, b) => a / b },
   '%': { event: '__mod', calculate: (a, b) => a - Math.floor(a / b) * b },
-  '^': { event: '__pow', calculate: Math.pow },
+  '^': { event: '__pow', calculate: power },
 };
+
+/** pow() of C: 1 to any power is 1, and so is -1 to an infinite one. */
+export function power(a: number, b: number): number {
+  return a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : a ** b;
+}
 
 function arithmetic(
   operator: string,
@@ -219,8 +237,11 @@ function compared(event: string, a: LuaValue, b: LuaValue, line: number): boolea
 function viaMetatable(object: LuaTable, key: LuaValue, line: number): LuaValue {
   const handler = object.metatable?.get('__index');
   if (handler === undefined) return undefined;
-  if (typeof handler === 'function') return first(handler(object, key));
-  return operators.index(handler, key, '', line);
+  if (typeof handler !== 'function') return operators.index(handler, key, '', line);
+  position.line = line;
+  position.name = '';
+  position.calledFrom = line;
+  return first(handler(object, key));
 }
 
 function described(value: LuaValue, name: string): string {

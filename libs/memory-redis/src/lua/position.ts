@@ -14,6 +14,8 @@ export const position = {
   calledFrom: 0,
   /** Line at which the function that made the call was itself called. */
   outer: 0,
+  /** Loops and calls until somebody looks at the time. */
+  steps: 0,
 };
 
 /** Returns an error of a library function, with the position of its caller before the text. */

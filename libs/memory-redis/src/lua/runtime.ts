@@ -1,18 +1,19 @@
-import { asLuaError, baseFunctions } from './base-library';
-import { library, libraryFunction } from './arguments';
+import { asLuaError, baseFunctions, setMethodsOfText } from './base-library';
+import { library, libraryFunction, type Arguments } from './arguments';
 import { compile } from './compiler';
 import { createJsonLibrary } from './json-library';
 import { createBitLibrary, createMathLibrary, RandomNumbers } from './math-library';
-import { fault, operators } from './operators';
+import { fault, operators, textOf } from './operators';
 import { position, raise } from './position';
 import { createStringLibrary } from './string-library';
 import { LuaTable } from './table';
 import { createTableLibrary } from './table-library';
+import { startTimeLimit } from './time-limit';
 import { first, isTrue, NOTHING, spread, type LuaResult, type LuaValue } from './values';
 
 export type CompiledScript = (lua: object, varargs: readonly LuaValue[]) => LuaResult;
 
-operators.strings = createStringLibrary();
+setMethodsOfText(createStringLibrary());
 
 /** Runs Lua 5.1 as Redis does: with Redis' libraries, and with globals that scripts cannot change. */
 export class LuaRuntime {
@@ -38,6 +39,7 @@ export class LuaRuntime {
     ]);
     for (const [name, value] of this.globals) this.globalTable.set(name, value);
     this.globalTable.readOnly = true;
+    this.globalTable.metatable = library({ __index: missingGlobal });
     this.environment = {
       operators,
       position,
@@ -67,6 +69,7 @@ export class LuaRuntime {
   /** Runs a compiled script. @returns its first value @throws LuaError */
   run(compiled: CompiledScript, keys: readonly string[], args: readonly string[]): LuaValue {
     this.random.seed(0);
+    startTimeLimit();
     this.setGlobal('KEYS', LuaTable.from(keys));
     this.setGlobal('ARGV', LuaTable.from(args));
     try {
@@ -97,6 +100,13 @@ export class LuaRuntime {
     if (value === undefined) throw fault(line, `Script attempted to access nonexistent global variable '${name}'`);
     return value;
   }
+}
+
+/** What Redis does for a global that is read through _G. */
+function missingGlobal({ values: [, name] }: Arguments): never {
+  const text = textOf(name);
+  if (text === undefined) throw raise('Second argument to luaProtectedTableError must be a string or number');
+  throw raise(`Script attempted to access nonexistent global variable '${text}'`);
 }
 
 /** Libraries of Redis that the in-memory server does not have: their functions raise an error that says so. */

@@ -15,6 +15,8 @@ export class Scope {
   readonly temporaries: string[] = [];
   /** How many loops the current statement is in. */
   loops = 0;
+  /** True if the function uses ... itself. */
+  usesVarargs = false;
 
   private readonly names: { count: number };
 

@@ -32,6 +32,11 @@ function compileLoop(tokens: TokenStream, scope: Scope, compileBody: () => strin
   return body;
 }
 
+/** Returns the JavaScript with which each round of a loop begins. */
+function roundCode(line: number): string {
+  return `if (--$p.steps < 0) $o.checkTimeLimit(${line});`;
+}
+
 function compileStatement(tokens: TokenStream, scope: Scope): string {
   const { kind, line } = tokens.current;
   switch (kind) {
@@ -43,7 +48,7 @@ function compileStatement(tokens: TokenStream, scope: Scope): string {
       tokens.expect('do');
       const body = compileLoop(tokens, scope, () => compileBlock(tokens, scope));
       tokens.expectEnd('end', 'while', line);
-      return `while (${test}) {\n${body}\n}`;
+      return `while (${test}) {\n${roundCode(line)}\n${body}\n}`;
     }
     case 'do': {
       tokens.next();
@@ -60,7 +65,7 @@ function compileStatement(tokens: TokenStream, scope: Scope): string {
       tokens.expectEnd('until', 'repeat', line);
       const test = condition(compileExpression(tokens, scope));
       scope.leave();
-      return `for (;;) {\n${body}\nif (${test}) break;\n}`;
+      return `for (;;) {\n${roundCode(line)}\n${body}\nif (${test}) break;\n}`;
     }
     case 'function':
       return compileNamedFunction(tokens, scope);
@@ -125,6 +130,7 @@ function compileNumericFor(tokens: TokenStream, scope: Scope, name: string, line
   return `{
 let [${at}, ${end}, ${step}] = $o.forNumbers([${parts.join(', ')}], ${line});
 for (; ${step} > 0 ? ${at} <= ${end} : ${at} >= ${end}; ${at} += ${step}) {
+${roundCode(line)}
 let ${variable} = ${at};
 ${body}
 }

@@ -36,8 +36,10 @@ function converted(
       return signed(withDigits(String(integerOf(args.number(number))), precision), flags);
     case 'u':
       return withDigits(String(unsigned(args.number(number))), precision);
-    case 'o':
-      return withDigits(unsigned(args.number(number)).toString(8), precision);
+    case 'o': {
+      const text = withDigits(unsigned(args.number(number)).toString(8), precision);
+      return flags.includes('#') && !text.startsWith('0') ? `0${text}` : text;
+    }
     case 'x':
     case 'X': {
       const text = withDigits(unsigned(args.number(number)).toString(16), precision);

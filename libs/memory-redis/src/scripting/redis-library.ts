@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { library, type Arguments } from '../lua/arguments';
 import { toText } from '../lua/base-library';
+import { toNumber } from '../lua/operators';
 import { raiseValue } from '../lua/position';
 import { type LuaTable } from '../lua/table';
 import { NOTHING, type LuaResult, type LuaValue } from '../lua/values';
@@ -42,11 +43,20 @@ export function createRedisLibrary(call: CallCommand): LuaTable {
       },
       log: (args) => {
         if (args.values.length < 2) throw raiseValue(errorTable('ERR redis.log() requires two arguments or more.'));
+        const level = toNumber(args.values[0]);
+        if (level === undefined) throw raiseValue(errorTable('ERR First argument must be a number (log level).'));
+        if (level < 0 || level >= 4) throw raiseValue(errorTable('ERR Invalid debug level.'));
         return NOTHING;
       },
       pcall: (args) => run(args).reply,
       replicate_commands: () => true,
-      set_repl: () => NOTHING,
+      set_repl: (args) => {
+        if (args.values.length !== 1) throw raiseValue(errorTable('ERR redis.set_repl() requires two arguments.'));
+        // What is not a number counts as 0.
+        if (((toNumber(args.values[0]) ?? 0) & ~3) === 0) return NOTHING;
+        const flags = 'Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.';
+        throw raiseValue(errorTable(`ERR Invalid replication flags. ${flags}`));
+      },
       setresp: (args) => {
         if (args.values[0] === 2) return NOTHING;
         const problem =

@@ -45,6 +45,11 @@ export function parseId(text: string, missing = 0n): StreamId {
   return tryParseId(text, missing) ?? refuse(INVALID_ID);
 }
 
+/** Reads an id, or - for the lowest one and + for the highest. @throws RedisError */
+export function parseIdOrEnd(text: string): StreamId {
+  return text === '-' ? LOWEST_ID : text === '+' ? HIGHEST_ID : parseId(text);
+}
+
 /** Reads one end of a range: an id, - or +, with ( before it if the id is not in the range. @throws RedisError */
 export function parseBound(text: string, isStart: boolean): StreamId {
   if (text === '-') return LOWEST_ID;
