@@ -87,7 +87,6 @@ export default tseslint.config(
   {
     // The kit sees of a service what its [INSPECT] returns. See libs/testing/DECISIONS.md: services-show-what-the-kit-needs
     files: ['libs/testing/src/{harness,faults}/**/*.ts'],
-    ignores: ['libs/testing/src/harness/packet-parts.ts'],
     rules: {
       'no-restricted-syntax': [
         'error',

@@ -125,7 +125,7 @@ function luanestCalls({ limits, once, rewards, locks, packets, tasks, streams },
     'once-run': (i) => once.run(id(i), {}, () => undefined),
     record: (i) => rewards.record({ rule: 'read', userId: id(Math.floor(i / 5)), itemId: ITEMS[i % 5] }),
     'lock-pair': async (i) => (await locks.acquire(id(i % SUBJECTS), { leaseMs: LEASE_MS })).release(),
-    grab: async (i, activity) => won((await packets.grab(activity, id(i))).outcome, 'won'),
+    grab: async (i, activity) => won((await packets.grab(activity, id(i))).status, 'won'),
     schedule: (i) => tasks.schedule('order', payload(i), { delayMs: HOUR_MS }),
     publish: (i) => streams.publish('orders', payload(i)),
   };

@@ -7,9 +7,11 @@ const require = createRequire(import.meta.url);
 const { Redis } = require('ioredis');
 const { Module } = require('@nestjs/common');
 const { NestFactory } = require('@nestjs/core');
-const { ScriptRegistryModule } = require('../dist/libs/script-registry/src/index.js');
+const { KeySpace, ScriptRegistryModule } = require('../dist/libs/script-registry/src/index.js');
 const { RedPacketModule, RedPacketService } = require('../dist/libs/red-packet/src/index.js');
+
 const { grabPacket } = require('../dist/libs/red-packet/src/grabs/grab.scripts.js');
+const { Layouts } = require('../dist/libs/red-packet/src/buckets/layout.js');
 
 const ROUNDS = 7;
 const HTTP_ROUNDS = 5;
@@ -44,7 +46,8 @@ async function open(port) {
     seed: await admin.script('LOAD', SEED),
   };
   let activity = '';
-  const keys = () => grabPacket.keys.map((name) => `luanest:red-packet:{${activity}}:${name}`);
+  const layouts = new Layouts(new KeySpace('luanest', 'red-packet'), 16);
+  const keys = () => grabPacket.keys.map((name) => layouts.root(activity).buckets[0][name]);
   const sum = (activityId) => ({ activityId, totalCents: GRABS * 100, packets: GRABS });
   let turn = 0;
   return {
@@ -98,7 +101,7 @@ async function benchLosers(bench, add) {
     await bench.prepare(contender, 10_000);
     await Promise.all(Array.from({ length: 10_000 }, (_, i) => bench.callers.luanest(`winner-${i}`)));
     const late = await bench.callers.luanest('late');
-    if (late.outcome !== 'sold-out') throw new Error(`A loser was answered ${late.outcome}.`);
+    if (late.status !== 'sold-out') throw new Error(`A loser was answered ${late.status}.`);
   };
   await rounds(1, losers, prepare);
   const figures = await rounds(ROUNDS, losers, prepare);

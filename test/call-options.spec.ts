@@ -243,7 +243,7 @@ describe('options of calls', () => {
     const run = (options: unknown) => payouts.run(() => 'paid' as never, options as PayoutOptions);
     expect(() => run({ discover: 1 })).toThrow(/^RedPacketPayouts: There is no option "discover"\. Known: /);
     expect(() => run(null)).toThrow(InvalidOptionError);
-    await run({ ...everyOfPayouts, discoverMs: 100 } satisfies Required<PayoutOptions>).stop();
+    await run({ ...everyOfPayouts } satisfies Required<PayoutOptions>).stop();
   });
 
   it('of metrics that are started without Nest, and of a module for tests', () => {

@@ -143,7 +143,7 @@ describe('an operation that fails between two of its calls to Redis', () => {
     ],
     [
       'RedPacketService.create',
-      'red-packet.index-activity',
+      'red-packet.add-activity',
       1,
       create,
       expect.objectContaining({ packets: 4, created: true }),

@@ -96,7 +96,7 @@ const HOT = [
   'read-reward.record',
   'read-reward.record-fully',
   'red-packet.grab',
-  'red-packet.look',
+  'red-packet.settle-payout',
   'stream-consumer.ack',
   'stream-consumer.publish',
   'stream-consumer.renew',

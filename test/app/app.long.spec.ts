@@ -62,8 +62,8 @@ it('gives one user one packet for 100 parallel grabs over three processes, and h
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, index) => grab(urls[index % 3] as string, 'one', token)),
   );
-  expect(answers.filter(({ outcome }) => outcome === 'won')).toHaveLength(1);
-  expect(answers.filter(({ outcome }) => outcome === 'already-won')).toHaveLength(99);
+  expect(answers.filter(({ status }) => status === 'won')).toHaveLength(1);
+  expect(answers.filter(({ status }) => status === 'already-won')).toHaveLength(99);
   expect(new Set(answers.map((answer) => 'packet' in answer && JSON.stringify(answer.packet))).size).toBe(1);
   expect(await statusOf(c.url, 'one')).toMatchObject({ grantedPackets: 1, remainingPackets: 49 });
 
@@ -97,7 +97,7 @@ it('loses nothing over a restart, finds the server of its killed predecessor, an
   await createActivity(first.url, admin, 'kept', 5, '5.00');
   const token = await uncountedGuest(first.url);
   const won = await grab(first.url, 'kept', token);
-  expect(won).toMatchObject({ code: '0', outcome: 'won' });
+  expect(won).toMatchObject({ status: 'won' });
 
   const server = (await redisPid(dataDir)) as number;
   await first.program.end('SIGKILL');
@@ -106,7 +106,7 @@ it('loses nothing over a restart, finds the server of its killed predecessor, an
   const second = await start();
   expect(await redisPid(dataDir)).toBe(server);
   expect(await grab(second.url, 'kept', token)).toMatchObject({
-    outcome: 'already-won',
+    status: 'already-won',
     packet: 'packet' in won && won.packet,
   });
 
@@ -115,7 +115,7 @@ it('loses nothing over a restart, finds the server of its killed predecessor, an
   expect(alive(server)).toBe(false);
   const third = await oneApp();
   expect(await grab(third.url, 'kept', token)).toMatchObject({
-    outcome: 'already-won',
+    status: 'already-won',
     packet: 'packet' in won && won.packet,
   });
   await waitUntil('it is paid', async () => (await ledgerOf(third.url, 'kept')).body.rows === 1);
@@ -130,9 +130,9 @@ it('serves again after its Redis was killed', async () => {
   process.kill(server, 'SIGKILL');
   const again = await waitUntil('a grab is answered', async () => {
     const answer = await grab(url, 'back', token).catch(() => undefined);
-    return answer?.outcome === undefined ? undefined : answer;
+    return answer?.status === undefined ? undefined : answer;
   });
-  expect(again).toMatchObject({ outcome: 'already-won', packet: 'packet' in won && won.packet });
+  expect(again).toMatchObject({ status: 'already-won', packet: 'packet' in won && won.packet });
   expect(await redisPid(dataDir)).not.toBe(server);
 });
 

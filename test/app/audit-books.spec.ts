@@ -31,7 +31,7 @@ beforeEach(async () => {
   activityKey = (await packets.status(activityId))?.activityKey ?? '';
   for (const userId of ['ann', 'bob']) {
     const grab = await packets.grab(activityId, userId);
-    if (grab.outcome !== 'won') throw new Error(`The grab ended with ${grab.outcome}.`);
+    if (grab.status !== 'won') throw new Error(`The grab ended with ${grab.status}.`);
     await ledger.credit([{ activityKey, activityId, userId, ...grab.packet }]);
   }
   await packets.close(activityId);

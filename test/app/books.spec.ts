@@ -1,4 +1,4 @@
-import type { ActivityStatus, AuditReport } from 'luanest/red-packet';
+import type { ActivityStatus, AuditResult } from 'luanest/red-packet';
 import type { LedgerTotals } from '../../src/ledger/ledger.types';
 import { type Books, faultsOf } from '../../src/monitoring/audit/books.service';
 
@@ -17,7 +17,7 @@ const status: ActivityStatus = {
   refundedCents: 300,
   movingPackets: 0,
   movingCents: 0,
-  outboxLength: 0,
+  openPayouts: 0,
   createdAtMs: 1,
   startsAtMs: 0,
   endsAtMs: 2,
@@ -27,7 +27,7 @@ const status: ActivityStatus = {
   overdue: true,
   settled: true,
 };
-const audit: AuditReport = {
+const audit: AuditResult = {
   activityId: 'a',
   ok: true,
   problems: [],
@@ -40,7 +40,7 @@ const book = { fundedCents: 1_000, paidCents: 700, refundedCents: 300, owedCents
 const ledger = { rows: 6, users: 6, cents: 700, conflicts: 0, book };
 interface Changes {
   readonly status?: Partial<ActivityStatus>;
-  readonly audit?: Partial<AuditReport>;
+  readonly audit?: Partial<AuditResult>;
   readonly ledger?: Partial<LedgerTotals>;
   readonly unbookedMs?: number;
 }
@@ -84,7 +84,7 @@ it.each<[string, Changes]>([
   [
     'payouts in flight',
     {
-      status: { outboxLength: 2 },
+      status: { openPayouts: 2 },
       ledger: { rows: 4, users: 4, cents: 500, book: { ...book, paidCents: 500, owedCents: 200 } },
     },
   ],

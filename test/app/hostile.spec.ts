@@ -177,7 +177,7 @@ it('a payout that is refused is logged without its user', async () => {
   };
   const conflict = { row, reason: 'user' as const };
   const payer = new LedgerPayer(
-    { conflict: () => Promise.resolve({ voided: true, now: { code: '-1', outcome: 'sold-out' } }) } as never,
+    { conflict: () => Promise.resolve({ voided: true, now: { status: 'sold-out' } }) } as never,
     { credit: () => Promise.resolve({ conflicts: [conflict] }) } as never,
     { warn: (line) => void lines.push(line) },
   );

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import {
   RedPacketPayouts,
   type ActivityStatus,
-  type AuditReport,
+  type AuditResult,
   type Payout,
   type RedPacketService,
 } from 'luanest/red-packet';
@@ -70,7 +70,7 @@ function worker(step: PayoutJob['step']): ChildProcess {
 }
 
 async function expectAllPaidOnce(): Promise<void> {
-  await waitUntil('the outbox is empty', async () => (await packets.status(activityId))?.outboxLength === 0);
+  await waitUntil('the outbox is empty', async () => (await packets.status(activityId))?.openPayouts === 0);
   note('messages, tasks, slots and grabs checked one by one', PACKETS);
   expect(await totals()).toMatchObject({ rows: PACKETS, users: PACKETS, cents: CENTS, conflicts: 0 });
   let balances = 0;
@@ -102,7 +102,7 @@ it.each(STEPS.filter((step) => step !== 'none'))(
     const [, signal] = (await once(dying, 'exit')) as [number | null, string | null];
     expect(signal).toBe('SIGKILL');
     note('workers killed (SIGKILL)');
-    expect((await packets.status(activityId))?.outboxLength).toBeGreaterThan(0);
+    expect((await packets.status(activityId))?.openPayouts).toBeGreaterThan(0);
     const payer = new LedgerPayer(packets, ledger, { warn: () => undefined });
     const run = bench.payouts.run((payout) => payer.pay(payout), { ...QUICK, leaseMs: 500, concurrency: 40 });
     await expectAllPaidOnce();
@@ -130,7 +130,7 @@ it('books both lives of an id that is used again after Redis has forgotten it', 
     const grab = await packets.grab(activityId, `${activityId}-ann`);
     const payer = new LedgerPayer(packets, ledger, { warn: () => undefined });
     const run = bench.payouts.run((payout) => payer.pay(payout), QUICK);
-    await waitUntil('it is paid', async () => (await packets.status(activityId))?.outboxLength === 0);
+    await waitUntil('it is paid', async () => (await packets.status(activityId))?.openPayouts === 0);
     await run.stop();
     await packets.close(activityId);
     await keeper.keep(ledger);
@@ -143,7 +143,7 @@ it('books both lives of an id that is used again after Redis has forgotten it', 
     expect(
       faultsOf({
         status: status as ActivityStatus,
-        audit: report as AuditReport,
+        audit: report as AuditResult,
         ledger: await totals(),
         unbookedMs: 0,
       }),
@@ -178,7 +178,7 @@ describe('what the ledger refuses', () => {
   async function payAll(into: Pick<Ledger, 'credit'> = ledger): Promise<void> {
     const payer = new LedgerPayer(packets, into, { warn: () => undefined });
     const run = bench.payouts.run((payout) => payer.pay(payout), QUICK);
-    await waitUntil('the outbox is empty', async () => (await packets.status(activityId))?.outboxLength === 0);
+    await waitUntil('the outbox is empty', async () => (await packets.status(activityId))?.openPayouts === 0);
     await run.stop();
   }
 
@@ -186,8 +186,8 @@ describe('what the ledger refuses', () => {
     activityId = `refused-${(turn += 1)}`;
     await packets.create({ activityId, totalCents: CENTS, packets: 10 });
     const won = await packets.grab(activityId, 'newcomer');
-    const packetId = won.outcome === 'won' ? won.packet.packetId : '';
-    const amount = won.outcome === 'won' ? won.packet.amountCents : 0;
+    const packetId = won.status === 'won' ? won.packet.packetId : '';
+    const amount = won.status === 'won' ? won.packet.amountCents : 0;
     await paidElsewhere(packetId, 'earlier', amount);
     await payAll();
     const now = await packets.packetOf(activityId, 'newcomer');
@@ -205,7 +205,7 @@ describe('what the ledger refuses', () => {
     activityId = `refused-${(turn += 1)}`;
     await packets.create({ activityId, totalCents: CENTS, packets: 10 });
     const won = await packets.grab(activityId, `${activityId} again`);
-    const other = won.outcome === 'won' && won.packet.packetId === '3' ? '4' : '3';
+    const other = won.status === 'won' && won.packet.packetId === '3' ? '4' : '3';
     await paidElsewhere(other, `${activityId} again`);
     await payAll();
     expect(await packets.packetOf(activityId, `${activityId} again`)).toEqual({
@@ -231,7 +231,10 @@ describe('what the ledger refuses', () => {
     };
     const payer = new LedgerPayer(packets, picky, { warn: () => undefined });
     const pay = (payout: Payout): Promise<void> => payer.pay(payout);
-    const run = new RedPacketPayouts(packets, bench.streams).run(pay, { ...QUICK, attempts: 3 });
+    const run = new RedPacketPayouts(bench.registry, bench.activities, bench.streams).run(pay, {
+      ...QUICK,
+      attempts: 3,
+    });
     await waitUntil('the others are paid', async () => (await totals()).rows === 29);
     await waitUntil('it is given up', async () => (await bench.payouts.stats(activityId))?.deadLetters === 1);
     expect(Math.max(...batches)).toBeGreaterThan(10);

@@ -150,7 +150,7 @@ describe('auditRain', () => {
         remainingCents: 0,
         grantedPackets: 2,
         grantedCents: 100,
-        outboxLength: 0,
+        openPayouts: 0,
         buckets: 1,
         refundedPackets: 0,
         refundedCents: 0,
@@ -213,7 +213,7 @@ describe('auditRain', () => {
     ['a winner who was not paid', (_told, books) => (books.ledger = { ...books.ledger, rows: 1, users: 1, cents: 60 })],
     ['a cent too many paid', (_told, books) => (books.ledger = { ...books.ledger, cents: 101 })],
     ['a refused payout', (_told, books) => (books.ledger = { ...books.ledger, conflicts: 1 })],
-    ['a payout that waits', (_told, books) => (books.status = { ...books.status, outboxLength: 1 })],
+    ['a payout that waits', (_told, books) => (books.status = { ...books.status, openPayouts: 1 })],
   ];
   it.each(breakages)('finds %s', (_name, breakIt) => {
     const audit = play(breakIt);

@@ -106,7 +106,6 @@ export const everyOfPayouts = {
   attempts: 2,
   backoff: { delayMs: 10, factor: 2, maxDelayMs: 20 },
   timeoutMs: 1_000,
-  pollMs: 100,
 };
 export const everyOfConsumer = {
   concurrency: 2,
@@ -320,7 +319,7 @@ export const libs: readonly Lib[] = [
       eligibility: () => true,
       replicas: 0,
       replicasTimeoutMs: 1,
-      transferWaitMs: 0,
+      partitions: 2,
       onClosed: () => undefined,
       participantName: () => undefined,
     } satisfies Required<RedPacketModuleOptions>,

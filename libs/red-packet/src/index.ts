@@ -1,4 +1,4 @@
-export type { Amount, AuditReport, PaidPacket } from './audit/audit.types';
+export type { Amount, AuditResult, PaidPacket } from './audit/audit.types';
 export type {
   Payout,
   PayoutDeadLetter,
@@ -17,14 +17,14 @@ export { RedPacketService } from './red-packet.service';
 export type {
   ActivityState,
   ActivityStatus,
-  ClosedActivity,
+  CloseResult,
   CreateActivity,
-  CreatedActivity,
+  CreateResult,
   GrabResult,
-  GrantRecord,
+  Grant,
   Packet,
   RecordsPage,
   ResultRow,
   ResultsPage,
-  VoidedGrant,
+  ConflictResult,
 } from './red-packet.types';

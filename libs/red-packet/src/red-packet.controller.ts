@@ -21,15 +21,15 @@ import { check, parseMoney, refuse } from './red-packet.input';
 import type { ResolvedRedPacketModuleOptions } from './red-packet.options';
 import { RedPacketService } from './red-packet.service';
 import { RED_PACKET_OPTIONS } from './red-packet.tokens';
-import type { AuditReport } from './audit/audit.types';
+import type { AuditResult } from './audit/audit.types';
 import type {
   ActivityState,
   ActivityStatus,
-  ClosedActivity,
+  CloseResult,
   CreateActivity,
-  CreatedActivity,
+  CreateResult,
   GrabResult,
-  GrantRecord,
+  Grant,
   Packet,
   RecordsPage,
   ResultsPage,
@@ -44,7 +44,6 @@ const FIELDS = [
   'maxCents',
   'split',
   'amounts',
-  'seed',
   'startsAtMs',
   'endsAtMs',
   'maxTries',
@@ -63,7 +62,7 @@ export class RedPacketController {
   @Post()
   @UseGuards(RedPacketAdminGuard)
   @UseInterceptors(RedPacketIdempotency)
-  create(@Body() body: unknown): Promise<CreatedActivity> {
+  create(@Body() body: unknown): Promise<CreateResult> {
     return answer(() => this.packets.create(readActivity(body)));
   }
 
@@ -112,7 +111,7 @@ export class RedPacketController {
   /** Reads the largest packet granted so far (admin); 404 before the first grant. */
   @Get(':activityId/luckiest')
   @UseGuards(RedPacketAdminGuard)
-  async luckiest(@Param('activityId') activityId: string): Promise<GrantRecord> {
+  async luckiest(@Param('activityId') activityId: string): Promise<Grant> {
     const grant = await answer(() => this.packets.luckiest(activityId));
     if (!grant) throw new NotFoundException('There is no such activity, or none of its packets was granted yet.');
     return grant;
@@ -141,14 +140,14 @@ export class RedPacketController {
   @HttpCode(200)
   @UseGuards(RedPacketAdminGuard)
   @UseInterceptors(RedPacketIdempotency)
-  async close(@Param('activityId') activityId: string): Promise<ClosedActivity> {
+  async close(@Param('activityId') activityId: string): Promise<CloseResult> {
     return found(activityId, await answer(() => this.packets.close(activityId)));
   }
 
   /** Audits an activity (admin); query `deep=true` counts all records. */
   @Get(':activityId/audit')
   @UseGuards(RedPacketAdminGuard)
-  async audit(@Param('activityId') activityId: string, @Query('deep') deep?: string): Promise<AuditReport> {
+  async audit(@Param('activityId') activityId: string, @Query('deep') deep?: string): Promise<AuditResult> {
     return found(
       activityId,
       await answer(() => this.packets.audit(activityId, { deep: deep === undefined ? false : readFlag('deep', deep) })),

@@ -2,11 +2,10 @@ import { Checks, InvalidInputError } from '../../internal/src';
 import type { CreateActivity, Packet, SplitMethod } from './red-packet.types';
 
 /**
- * Parameters of an activity after the checks. Defaults are filled in, except for `amounts` and `seed`. `endsAtMs` 0:
+ * Parameters of an activity after the checks. Defaults are filled in, except for `amounts`. `endsAtMs` 0:
  * begin-activity.lua computes the default.
  */
-export type CheckedActivity = Required<Omit<CreateActivity, 'amounts' | 'seed'>> &
-  Pick<CreateActivity, 'amounts' | 'seed'>;
+export type CheckedActivity = Required<Omit<CreateActivity, 'amounts'>> & Pick<CreateActivity, 'amounts'>;
 
 const MAX_PACKETS = 1_000_000;
 const MAX_BUCKETS = 64;
@@ -65,13 +64,18 @@ export function checkLimit(limit: unknown, max: number): number {
   return check.integer('limit', limit ?? 100, 1, max);
 }
 
-/** Parses a cursor of dead-lettered payouts, `<bucket>:<stream entry id>`. @throws InvalidInputError for other text */
-export function checkDeadCursor(value: unknown): BucketPosition {
+/**
+ * Parses the id of a dead-lettered payout, or a cursor of them: `<bucket>:<stream entry id>`.
+ *
+ * @param field name of the value, for the error
+ * @throws InvalidInputError for other text
+ */
+export function checkDeadId(field: 'id' | 'cursor', value: unknown): BucketPosition {
   const [, bucket, ...parts] =
     (typeof value === 'string' ? /^(\d{1,2}):(\d{1,20})-(\d{1,20})$/.exec(value) : null) ?? [];
   if (bucket === undefined || parts.some((part) => BigInt(part) > MAX_CURSOR))
-    return refuse('cursor', value, NEXT_CURSOR);
-  return { bucket: Number(bucket), at: value as string };
+    return refuse(field, value, field === 'id' ? 'the id of a dead-lettered payout' : NEXT_CURSOR);
+  return { bucket: Number(bucket), at: parts.join('-') };
 }
 
 /**
@@ -95,10 +99,9 @@ export function checkActivity(input: CreateActivity): CheckedActivity {
     refuse('endsAtMs', endsAtMs, `a time after startsAtMs, which is ${startsAtMs}, or 0 for the default`);
   }
   const maxTries = check.integer('maxTries', input.maxTries ?? 0, 0, 1_000_000);
-  const seed = input.seed === undefined ? undefined : checkSeed(input.seed);
   const amounts = input.amounts === undefined ? undefined : checkAmounts(input.amounts, totalCents, packets, bounds);
   const split = checkSplit(input.split ?? (amounts === undefined ? 'double-mean' : 'given'), amounts);
-  return { activityId, totalCents, packets, ...bounds, buckets, startsAtMs, endsAtMs, maxTries, split, seed, amounts };
+  return { activityId, totalCents, packets, ...bounds, buckets, startsAtMs, endsAtMs, maxTries, split, amounts };
 }
 
 interface Bounds {
@@ -126,10 +129,6 @@ function checkBounds(input: CreateActivity, totalCents: number, packets: number)
     );
   }
   return { minCents, maxCents };
-}
-
-function checkSeed(value: unknown): string {
-  return check.text('seed', value, /^[0-9a-f]{32}$/, '32 lowercase hex digits, or undefined for a random seed');
 }
 
 function checkSplit(value: unknown, amounts: readonly number[] | undefined): SplitMethod {

@@ -3,6 +3,7 @@ import { DelayedTaskService } from 'luanest/delayed-task';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { StreamConsumerService } from 'luanest/stream-consumer';
 import { defineLuanestModule } from '../../internal/src';
+import { Activities } from './activity/activities';
 import { describeRoutes } from './openapi/openapi';
 import { RedPacketPayouts } from './payouts/payouts.service';
 import { RedPacketPayoutsController } from './payouts/payouts.controller';
@@ -54,25 +55,26 @@ const RedPacketModuleBase = defineLuanestModule<
       controllers: controller === false ? [] : controllers(openApiSecurity),
       providers: [
         {
+          provide: Activities,
+          inject: [scriptsToken, token],
+          useFactory: (scripts: ScriptRegistry, options: ResolvedRedPacketModuleOptions) =>
+            new Activities(scripts, options),
+        },
+        {
           provide: RedPacketService,
-          inject: [scriptsToken, token, streamsToken, { token: DelayedTaskService, optional: true }],
+          inject: [scriptsToken, token, Activities, { token: DelayedTaskService, optional: true }],
           useFactory: (
             scripts: ScriptRegistry,
             options: ResolvedRedPacketModuleOptions,
-            streams?: StreamConsumerService,
+            activities: Activities,
             tasks?: DelayedTaskService,
-          ) => {
-            // A StreamConsumerModule on another registry cannot read the payouts, so it is not used; nor is a mock without `runsOn`.
-            const { runsOn } = (streams ?? {}) as Partial<Pick<StreamConsumerService, 'runsOn'>>;
-            const own = runsOn?.call(streams, scripts) === true ? streams : undefined;
-            return new RedPacketService(scripts, options, { streams: own, tasks, registryName: registry ?? '' });
-          },
+          ) => new RedPacketService(scripts, options, { activities, tasks, registryName: registry ?? '' }),
         },
         {
           provide: RedPacketPayouts,
-          inject: [RedPacketService, scriptsToken, streamsToken],
-          useFactory: (packets: RedPacketService, scripts: ScriptRegistry, streams?: StreamConsumerService) =>
-            new RedPacketPayouts(packets, streams, scripts),
+          inject: [scriptsToken, Activities, streamsToken],
+          useFactory: (scripts: ScriptRegistry, activities: Activities, streams?: StreamConsumerService) =>
+            new RedPacketPayouts(scripts, activities, streams),
         },
         RedPacketAdminGuard,
       ],

@@ -1,8 +1,8 @@
 import type { CanActivate, Type } from '@nestjs/common';
 import type { DelayedTaskService } from 'luanest/delayed-task';
-import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { Checks, type KnownOptions } from '../../internal/src';
-import type { ClosedActivity } from './red-packet.types';
+import type { Activities } from './activity/activities';
+import type { CloseResult } from './red-packet.types';
 
 /** Options of RedPacketModule. */
 export interface RedPacketModuleOptions {
@@ -31,10 +31,10 @@ export interface RedPacketModuleOptions {
    */
   readonly replicasTimeoutMs?: number;
   /**
-   * About how long a grab waits for packets from other buckets if the user's bucket is empty, ms; integer from 0 to 60,000.
-   * Default 1,000.
+   * Number of hash tags over which activities and their payouts are sharded; integer from 1 to 1,024. Give all processes the same
+   * number. It can change only while there are no activities. Default 16.
    */
-  readonly transferWaitMs?: number;
+  readonly partitions?: number;
   /**
    * Called after an activity was closed, at its end or by `close`, with the sum of all its refunds so far. Give this sum back, less
    * what you have given back before. Called at least once for each closed activity: again after it has thrown, after a crash, and
@@ -42,7 +42,7 @@ export interface RedPacketModuleOptions {
    * Redis keeps the refund until `onClosed` has resolved, unless you call `forget`. Needs `DelayedTaskModule`. Set it in all
    * processes or in none. Default: none.
    */
-  readonly onClosed?: (closed: ClosedActivity) => void | Promise<void>;
+  readonly onClosed?: (closed: CloseResult) => void | Promise<void>;
   /**
    * Returns the name under which other winners see a user in the results; undefined for no name. Called for each row of a page
    * and for the largest packet. If it throws, `results` rejects with this error. Default: no user has a name.
@@ -63,15 +63,17 @@ export interface ResolvedRedPacketModuleOptions extends Required<
    * created.
    */
   readonly soldOutMs: number;
+  /** About how long a grab waits for packets from other buckets if the user's bucket is empty, ms. Not an option. */
+  readonly transferWaitMs: number;
 }
 
 /** Options that the service uses. The controllers and guards use the others. */
 export type RedPacketServiceOptions = Omit<ResolvedRedPacketModuleOptions, 'identity' | 'adminGuard'>;
 
-/** Optional services of other libs. */
+/** Parts and optional services of other libs. */
 export interface RedPacketHelpers {
-  /** Reads dead-lettered payouts for deep audits. */
-  readonly streams?: StreamConsumerService | undefined;
+  /** Default: parts of its own. */
+  readonly activities?: Activities;
   /** Closes activities at their ends. */
   readonly tasks?: DelayedTaskService | undefined;
   /** Name of the ScriptRegistry; '' for the registry without a name. */
@@ -85,12 +87,13 @@ const KNOWN: KnownOptions<RedPacketModuleOptions> = {
   eligibility: true,
   replicas: true,
   replicasTimeoutMs: true,
-  transferWaitMs: true,
+  partitions: true,
   onClosed: true,
   participantName: true,
 };
 // See DECISIONS.md: losers-known-by-filter
 const SOLD_OUT_MS = 1_000;
+const TRANSFER_WAIT_MS = 1_000;
 const DAY_MS = 86_400_000;
 const MIN_RETENTION_MS = 60_000;
 const MAX_RETENTION_MS = 3_650 * DAY_MS;
@@ -129,7 +132,8 @@ export function resolveOptions(options: RedPacketModuleOptions): ResolvedRedPack
     retentionMs: checks.integer('retentionMs', options.retentionMs ?? 7 * DAY_MS, MIN_RETENTION_MS, MAX_RETENTION_MS),
     replicas: checks.integer('replicas', options.replicas ?? 0, 0, 10),
     replicasTimeoutMs: checks.integer('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1, MINUTE_MS),
-    transferWaitMs: checks.integer('transferWaitMs', options.transferWaitMs ?? 1_000, 0, MINUTE_MS),
+    partitions: checks.integer('partitions', options.partitions ?? 16, 1, 1_024),
     soldOutMs: SOLD_OUT_MS,
+    transferWaitMs: TRANSFER_WAIT_MS,
   });
 }

@@ -1,5 +1,6 @@
 import { activityScripts } from './activity/activity.scripts';
-import { indexScripts } from './activity/index.scripts';
+import { listScripts } from './activity/list.scripts';
+import { payoutScripts } from './payouts/payout.scripts';
 import { resultScripts } from './activity/results.scripts';
 import { grabScripts } from './grabs/grab.scripts';
 import { bucketScripts } from './buckets/bucket.scripts';
@@ -8,7 +9,8 @@ import { auditScripts } from './audit/audit.scripts';
 /** All scripts of red-packet. */
 export const redPacketScripts = [
   ...activityScripts,
-  ...indexScripts,
+  ...listScripts,
+  ...payoutScripts,
   ...resultScripts,
   ...grabScripts,
   ...bucketScripts,

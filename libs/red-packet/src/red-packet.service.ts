@@ -1,19 +1,16 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { Steps } from '../../internal/src';
-import { ActivityIndex } from './activity/activity-index';
+import { Activities } from './activity/activities';
 import { Creation } from './activity/creation';
-import { givePayoutAccess, payoutAccessOf } from './activity/payout-access';
-import { Lifecycle } from './activity/lifecycle';
+import type { Lifecycle } from './activity/lifecycle';
 import { unreportedOf } from './activity/status';
 import { Closing } from './activity/closing';
 import { ResultList } from './activity/result-list';
 import { Results } from './activity/results';
-import { Wakes } from './activity/wakes';
 import { Audit } from './audit/audit';
-import type { AuditOptions, AuditReport } from './audit/audit.types';
-import { Layouts } from './buckets/layout';
-import { Transfers } from './buckets/transfers';
+import type { AuditOptions, AuditResult } from './audit/audit.types';
+import type { Layouts } from './buckets/layout';
 import { Grabber } from './grabs/grabber';
 import { SoldOutUsers } from './grabs/sold-out-users';
 import { requirePermissions } from './permissions';
@@ -22,19 +19,19 @@ import type { RedPacketHelpers, RedPacketServiceOptions } from './red-packet.opt
 import type {
   ActivityState,
   ActivityStatus,
-  ClosedActivity,
+  CloseResult,
   CreateActivity,
-  CreatedActivity,
+  CreateResult,
   GrabResult,
-  GrantRecord,
+  Grant,
   Packet,
   PayoutConflict,
   RecordsPage,
   ResultsPage,
-  VoidedGrant,
+  ConflictResult,
 } from './red-packet.types';
 
-const NOT_ELIGIBLE: GrabResult = Object.freeze({ code: '-5', outcome: 'not-eligible' });
+const NOT_ELIGIBLE: GrabResult = Object.freeze({ status: 'not-eligible' });
 
 /**
  * Creates activities, grants each packet to one user, closes activities and audits them. `RedPacketPayouts` pays the winners. A
@@ -51,38 +48,37 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   private readonly grants: Results;
   private readonly resultList: ResultList;
   private readonly auditor: Audit;
-  private readonly index: ActivityIndex;
+  private readonly list: Activities['list'];
 
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: RedPacketServiceOptions,
-    { streams, tasks, registryName = '' }: RedPacketHelpers = {},
+    { activities = new Activities(registry, options), tasks, registryName = '' }: RedPacketHelpers = {},
   ) {
-    this.layouts = new Layouts(registry.keySpace('red-packet'), registry.keySpace('stream-consumer'));
-    this.index = new ActivityIndex(registry, this.layouts);
-    const wakes = new Wakes(this.index, this.logger);
-    givePayoutAccess(this, { index: this.index, wakes });
-    const transfers = new Transfers(registry);
+    const { layouts, lifecycle, list, transfers } = activities;
+    [this.layouts, this.lifecycle, this.list] = [layouts, lifecycle, list];
     this.soldOutUsers = new SoldOutUsers(registry, transfers);
-    this.grabber = new Grabber(registry, this.layouts, transfers, this.soldOutUsers, wakes, options);
-    this.lifecycle = new Lifecycle(registry, this.layouts, transfers);
+    this.grabber = new Grabber(registry, layouts, transfers, this.soldOutUsers, options);
     this.closing = new Closing(this.lifecycle, tasks, options, registryName);
-    this.creation = new Creation(registry, this.layouts, this.index, options, this.closing);
+    this.creation = new Creation(registry, layouts, list, options, this.closing);
     this.grants = new Results(registry);
     this.resultList = new ResultList(this.lifecycle, this.grants, options);
-    this.auditor = new Audit(registry, transfers, streams);
+    this.auditor = new Audit(registry, transfers, activities.outboxes);
   }
 
-  /** Registers the closing task, and checks permissions. @throws MissingPermissionError, ScriptRefusedError, InvalidOptionError */
+  /**
+   * Registers the closing task, checks permissions, and compares the number of partitions with that of the activities.
+   * @throws MissingPermissionError, ScriptRefusedError, InvalidOptionError, SetupError
+   */
   async onModuleInit(): Promise<void> {
     this.closing.register();
     await requirePermissions(this.registry, this.logger);
+    await this.list.checkPartitions(this.logger);
   }
 
-  /** Ends this process' reads of the winners of sold-out activities, and sends the wakes of payout runs that wait. */
+  /** Ends this process' reads of the winners of sold-out activities. */
   onApplicationShutdown(): void {
     this.soldOutUsers.close();
-    payoutAccessOf(this).wakes.close();
   }
 
   /**
@@ -92,7 +88,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    * @throws ActivityConflictError if there is an activity with this id and other parameters, or Redis has lost its parameters
    * @throws ActivityIncompleteError if Redis lost packets or parameters during the creation; the errors of ScriptRegistry.run()
    */
-  async create(input: CreateActivity): Promise<CreatedActivity> {
+  async create(input: CreateActivity): Promise<CreateResult> {
     return this.creation.create(checkActivity(input));
   }
 
@@ -135,7 +131,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    * Closes an activity for good, and refunds the packets that nobody has won. If it rejects, call it again: each packet is refunded
    * once. If there is `onClosed`, a delayed task calls it. A draft stays a draft. Returns undefined if there is no such activity.
    */
-  async close(activityId: string): Promise<ClosedActivity | undefined> {
+  async close(activityId: string): Promise<CloseResult | undefined> {
     const steps = new Steps('RedPacketService.close');
     const found = await this.lifecycle.close(checkActivityId(activityId), steps);
     if (found === undefined) return undefined;
@@ -164,7 +160,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** Reads the largest packet won so far; of equal ones, the one won first. Returns undefined if no packet was won. */
-  async luckiest(activityId: string): Promise<GrantRecord | undefined> {
+  async luckiest(activityId: string): Promise<Grant | undefined> {
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout && this.grants.luckiest(layout);
   }
@@ -187,18 +183,17 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Sets the TTL of an activity's keys if it owes nothing: it is closed, or has ended without packets left; all payouts are
-   * settled; and `onClosed` has resolved for all refunds. Before that, keys of an opened activity have no TTL.
-   * `RedPacketPayouts.run` calls this method. Call it yourself if no process runs payouts.
+   * settled; and `onClosed` has resolved for all refunds. Before that, keys of an opened activity have no TTL. With
+   * `DelayedTaskModule`, a task does this after the end. Without it, call `close`, and then this method until it returns true.
    * @returns true if the keys have a TTL, or there is no such activity; false if it owes something, and for a draft within its retention
    */
   async settle(activityId: string): Promise<boolean> {
-    const state = await this.lifecycle.settle(checkActivityId(activityId));
-    if (state === 'gone') await this.index.remove(activityId);
-    return state !== 'owed';
+    return (await this.lifecycle.settle(checkActivityId(activityId))) !== 'owed';
   }
 
   /**
-   * Sets the TTL of a closed activity's keys, also if it owes payouts or refunds, which you have paid by other means. May be repeated.
+   * Gives up what a closed activity owes, because you have paid it by other means: deletes its open payouts, and sets the TTL of its
+   * keys. Handlers that run are not stopped. May be repeated.
    * @returns true if the keys have a TTL, or there is no such activity; false for a draft within its retention, and for an
    *   activity that is not closed and owes something
    */
@@ -206,15 +201,12 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return (await this.lifecycle.settle(checkActivityId(activityId), true)) !== 'owed';
   }
 
-  /** Lists the ids of all activities, including drafts. Some of them may have expired, or were never created. */
+  /**
+   * Lists the ids of all activities, including drafts, by the end of their retention. Some may have expired, or were never created;
+   * `settle` removes such an id.
+   */
   activities(): Promise<string[]> {
-    return this.index.all();
-  }
-
-  /** Returns the keys of an activity's streams of payouts: one for each bucket; one for a draft; none without such an activity. */
-  async outboxes(activityId: string): Promise<string[]> {
-    const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
-    return layout?.buckets.map(({ outbox }) => outbox) ?? [];
+    return this.list.all();
   }
 
   /**
@@ -223,7 +215,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    * `paid`, the packet is refunded, and later grabs return the paid one. May be repeated.
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
-  async conflict(activityId: string, { userId, packetId, paid }: PayoutConflict): Promise<VoidedGrant> {
+  async conflict(activityId: string, { userId, packetId, paid }: PayoutConflict): Promise<ConflictResult> {
     const layout = (await this.lifecycle.layoutOf(checkActivityId(activityId))) ?? this.layouts.root(activityId);
     const grant = { userId: checkUserId(userId), packetId: checkPacketId(packetId) };
     const paidBefore = paid === undefined ? undefined : checkPacket(paid);
@@ -238,7 +230,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    * Checks that packets and cents add up in each bucket: left, granted, refunded, sent and received. May be called at any moment.
    * With `deep` or `ledger`, also reads all records, so pause the activity first. Returns undefined if there is no such activity.
    */
-  async audit(activityId: string, options: AuditOptions = {}): Promise<AuditReport | undefined> {
+  async audit(activityId: string, options: AuditOptions = {}): Promise<AuditResult | undefined> {
     const read = await this.lifecycle.read(checkActivityId(activityId));
     return read && this.auditor.run(activityId, read, options);
   }

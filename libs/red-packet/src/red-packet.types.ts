@@ -24,8 +24,6 @@ export interface CreateActivity {
    * parameters.
    */
   readonly amounts?: readonly number[];
-  /** Seed of the split, 32 lowercase hex digits. The same seed and parameters give the same packets. Default: random. */
-  readonly seed?: string;
   /**
    * When grabs begin, ms since 1970 by Redis' clock; integer from 0 to the year 2100. Default 0: as soon as the activity is
    * created.
@@ -47,7 +45,7 @@ export interface CreateActivity {
 }
 
 /** Result of `RedPacketService.create`. */
-export interface CreatedActivity {
+export interface CreateResult {
   readonly activityId: string;
   readonly totalCents: number;
   readonly packets: number;
@@ -72,7 +70,7 @@ export interface Packet {
 export type NotOpenReason = 'unknown' | 'draft' | 'preheated' | 'paused' | 'ended' | 'closed';
 
 /**
- * Result of a grab. `outcome` and `code` have the same meaning; `code` is for clients that expect a number in a string.
+ * Result of a grab.
  *
  * - `won`: this call has won the packet.
  * - `already-won`: the user has won the packet before, or this call was sent twice.
@@ -80,26 +78,25 @@ export type NotOpenReason = 'unknown' | 'draft' | 'preheated' | 'paused' | 'ende
  *   and see it.
  * - `sold-out`: no packet is left. The process may have found this up to a second before.
  * - `not-open`: the activity takes no grabs. `reason` is its state.
- * - `try-again`: packets may be left, but none reached the user's bucket within `transferWaitMs`.
+ * - `try-again`: packets may be left, but none reached the user's bucket within a second.
  * - `too-many-tries`: the user has grabbed `maxTries` times without winning.
  * - `not-eligible`: the option `eligibility` refused the user.
  *
  * `retryAfterMs`: time to wait before another grab, ms. It is left out if this time is not known.
  */
 export type GrabResult =
-  | { readonly code: '0'; readonly outcome: 'won'; readonly packet: Packet }
-  | { readonly code: '1'; readonly outcome: 'already-won'; readonly packet: Packet }
-  | { readonly code: '2'; readonly outcome: 'unconfirmed'; readonly retryAfterMs: number }
-  | { readonly code: '-1'; readonly outcome: 'sold-out' }
+  | { readonly status: 'won'; readonly packet: Packet }
+  | { readonly status: 'already-won'; readonly packet: Packet }
+  | { readonly status: 'unconfirmed'; readonly retryAfterMs: number }
+  | { readonly status: 'sold-out' }
   | {
-      readonly code: '-2';
-      readonly outcome: 'not-open';
+      readonly status: 'not-open';
       readonly reason: NotOpenReason;
       readonly retryAfterMs?: number;
     }
-  | { readonly code: '-3'; readonly outcome: 'try-again'; readonly retryAfterMs: number }
-  | { readonly code: '-4'; readonly outcome: 'too-many-tries' }
-  | { readonly code: '-5'; readonly outcome: 'not-eligible' };
+  | { readonly status: 'try-again'; readonly retryAfterMs: number }
+  | { readonly status: 'too-many-tries' }
+  | { readonly status: 'not-eligible' };
 
 /** State of an activity, by Redis' clock. */
 export type ActivityState = 'draft' | 'preheated' | 'open' | 'paused' | 'sold-out' | 'ended' | 'closed';
@@ -130,7 +127,7 @@ export interface ActivityStatus {
   readonly movingPackets: number;
   readonly movingCents: number;
   /** Open payouts: neither settled nor dead-lettered. */
-  readonly outboxLength: number;
+  readonly openPayouts: number;
   /** Dead-lettered payouts. No handler is called for them until they are replayed. */
   readonly deadLetters: number;
   /** Refunded packets for which `onClosed` has not resolved yet; 0 if the activity was created without `onClosed`. */
@@ -152,14 +149,14 @@ export interface ActivityStatus {
 }
 
 /** A grant: a packet and the user who has won it. */
-export interface GrantRecord extends Packet {
+export interface Grant extends Packet {
   readonly userId: string;
 }
 
 /** A page of grants, in no particular order. */
 export interface RecordsPage {
   /** Grants. A grant that exists while all pages are read is on at least one of them, and may be on several. */
-  readonly items: readonly GrantRecord[];
+  readonly items: readonly Grant[];
   /** Cursor of the next page; left out on the last page. */
   readonly nextCursor?: string;
 }
@@ -190,7 +187,7 @@ export interface ResultsPage {
 }
 
 /** Result of `RedPacketService.close`. */
-export interface ClosedActivity {
+export interface CloseResult {
   readonly activityId: string;
   /** True if this call closed the activity, or one of its buckets. */
   readonly closed: boolean;
@@ -212,7 +209,7 @@ export interface PayoutConflict {
 }
 
 /** Result of `RedPacketService.conflict`. */
-export interface VoidedGrant {
+export interface ConflictResult {
   /** True if the grant is void, by this call or an earlier one; false if the user has no such grant. */
   readonly voided: boolean;
   /** Result of a grab for the same user, made after that. */

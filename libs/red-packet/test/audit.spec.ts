@@ -1,4 +1,4 @@
-import type { AuditReport, PaidPacket } from 'luanest/red-packet';
+import type { AuditResult, PaidPacket } from 'luanest/red-packet';
 import type { Layout } from '../src/buckets/layout';
 import { Transfers } from '../src/buckets/transfers';
 import { figures, openBench, packetOf, servers, sum, type Bench } from './support';
@@ -10,10 +10,19 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
   });
   afterAll(() => bench.close());
 
-  const audit = async (id: string, options = {}): Promise<AuditReport> => {
+  const audit = async (id: string, options = {}): Promise<AuditResult> => {
     const report = await bench.packets.audit(id, options);
     if (report === undefined) throw new Error(`There is no ${id}.`);
     return report;
+  };
+  /** Ids of the payout rows of a bucket. */
+  const rowsOf = async (outbox: string, meta: string): Promise<string[]> => {
+    const owner = await bench.raw.hget(meta, 'activity');
+    return (await bench.raw.xrange(outbox, '-', '+')).filter(([, [, of]]) => of === owner).map(([id]) => id);
+  };
+  const addRow = async (outbox: string, meta: string, user: string, packet: string): Promise<unknown> => {
+    const row = ['activity', (await bench.raw.hget(meta, 'activity')) ?? '', 'user', user, 'packet', packet];
+    return bench.raw.xadd(outbox, '*', ...row, 'cents', '100', 'at', '1');
   };
   /** An activity with grants, packets that will be refunded and a transfer in flight; and the packets that were paid. */
   async function busy(id: string, buckets: number): Promise<PaidPacket[]> {
@@ -79,7 +88,10 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
     ['a packet made up', ({ pool }) => bench.raw.lpush(pool as string, '9:100:100'), /packets in the pool \+ granted/],
     [
       'a counter that is off by a cent',
-      ({ grants }) => bench.raw.hincrby(grants as string, '', 1),
+      async ({ grants = '' }) => {
+        const [cents, at] = (await bench.raw.hget(grants, ''))?.split(':') ?? [];
+        await bench.raw.hset(grants, '', `${Number(cents) + 1}:${at}`);
+      },
       /cents in the pool \+ granted/,
     ],
     ['an invalid pool entry', ({ pool }) => bench.raw.lset(pool as string, 0, 'what?'), /cents in the pool \+ granted/],
@@ -109,12 +121,15 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
     ],
     [
       'a payout row that is gone',
-      ({ outbox }) => bench.raw.xtrim(outbox as string, 'MAXLEN', 1),
+      async ({ outbox = '', meta = '' }) => {
+        const [id] = await rowsOf(outbox, meta);
+        await bench.raw.xdel(outbox, id as string);
+      },
       /but no payout row and no dead letter of it was found, and the ledger has not paid it/,
     ],
     [
       'a payout row of an unknown packet',
-      ({ outbox }) => bench.raw.xadd(outbox as string, '*', 'user', 'u1', 'packet', '99', 'cents', '100', 'at', '1'),
+      ({ outbox = '', meta = '' }) => addRow(outbox, meta, 'u1', '99'),
       /has "99", which is not a packet of this activity/,
     ],
     [
@@ -124,7 +139,7 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
     ],
     [
       'a payout row for somebody else',
-      ({ outbox }) => bench.raw.xadd(outbox as string, '*', 'user', 'thief', 'packet', '1', 'cents', '100', 'at', '1'),
+      ({ outbox = '', meta = '' }) => addRow(outbox, meta, 'thief', '1'),
       /to "thief", but this user has no grant of it/,
     ],
   ])('counts the records and finds %s', async (_what, damage, problem) => {
@@ -173,7 +188,7 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
     // The ledger had paid packet 2 to somebody else.
     expect(await bench.packets.conflict('lucky', { userId: 'b', packetId: '2' })).toMatchObject({
       voided: true,
-      now: { outcome: 'won', packet: { packetId: '5' } },
+      now: { status: 'won', packet: { packetId: '5' } },
     });
     expect(await bench.packets.luckiest('lucky')).toMatchObject({ userId: 'c', packetId: '3', amountCents: 900 });
     expect(await bench.packets.luckiest('nobody')).toBeUndefined();
@@ -193,11 +208,11 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
       await bench.packets.create({ ...figures(id, 6), buckets });
       const first = packetOf(await bench.packets.grab(id, 'u'));
       const answer = await bench.packets.conflict(id, { userId: 'u', packetId: first.packetId });
-      expect(answer).toMatchObject({ voided: true, now: { outcome: 'won' } });
+      expect(answer).toMatchObject({ voided: true, now: { status: 'won' } });
       const second = packetOf(answer.now);
       expect(second.packetId).not.toBe(first.packetId);
       const again = await bench.packets.conflict(id, { userId: 'u', packetId: first.packetId });
-      expect(again).toEqual({ voided: true, now: { code: '1', outcome: 'already-won', packet: second } });
+      expect(again).toEqual({ voided: true, now: { status: 'already-won', packet: second } });
       expect(await audit(id, { deep: true })).toMatchObject({ ok: true, problems: [] });
       // The money of the void grant is spent, so it stays granted.
       expect(await bench.packets.status(id)).toMatchObject({ grantedPackets: 2, remainingPackets: 4 });
@@ -213,13 +228,13 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
       await bench.packets.create({ ...figures(id, 4), buckets });
       const users = ['a', 'b', 'c', 'd'];
       const answers = await Promise.all(users.map((user) => bench.packets.grab(id, user)));
-      expect((await bench.packets.grab(id, 'late')).outcome).toBe('sold-out');
+      expect((await bench.packets.grab(id, 'late')).status).toBe('sold-out');
       const [void_, other] = [packetOf(answers[0] as never), packetOf(answers[1] as never)];
       const paid = { packetId: other.packetId, amountCents: 77, grantedAtMs: 5 };
       for (let i = 0; i < 2; i++) {
         expect(await bench.packets.conflict(id, { userId: 'a', packetId: void_.packetId, paid })).toEqual({
           voided: true,
-          now: { code: '1', outcome: 'already-won', packet: paid },
+          now: { status: 'already-won', packet: paid },
         });
       }
       expect(await bench.packets.status(id)).toMatchObject({
@@ -229,7 +244,7 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
         refundedCents: void_.amountCents,
         remainingCents: 0,
       });
-      expect((await bench.packets.grab(id, 'late')).outcome).toBe('sold-out');
+      expect((await bench.packets.grab(id, 'late')).status).toBe('sold-out');
       expect(await audit(id, { deep: true })).toMatchObject({ ok: true, problems: [] });
       expect(await bench.packets.close(id)).toMatchObject({ refundedPackets: 1, refundedCents: void_.amountCents });
       expect(await audit(id, { deep: true })).toMatchObject({ ok: true, problems: [] });

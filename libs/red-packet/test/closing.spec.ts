@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedTaskService } from 'luanest/delayed-task';
-import { RedPacketService, type ClosedActivity } from 'luanest/red-packet';
+import { RedPacketService, type CloseResult } from 'luanest/red-packet';
 import { size } from '../../../test/support/size';
 import { eventually } from '../../../test/support/wait';
 import { resolveOptions as resolveTasks } from '../../delayed-task/src/delayed-task.options';
@@ -11,7 +11,18 @@ import { openRegistry } from '../../script-registry/test/support';
 import { beginActivity } from '../src/activity/activity.scripts';
 import { resolveOptions } from '../src/red-packet.options';
 import { redPacketScripts } from '../src/red-packet.scripts';
-import { before, beginArgs, figures, openBench, packetOf, quiet, redisNow, servers, type Bench } from './support';
+import {
+  before,
+  beginArgs,
+  figures,
+  openBench,
+  packetOf,
+  payAll,
+  quiet,
+  redisNow,
+  servers,
+  type Bench,
+} from './support';
 
 interface Node {
   readonly packets: RedPacketService;
@@ -22,8 +33,8 @@ interface Node {
 describe.each(servers)('the end of an activity on %s', (_name, connect) => {
   let bench: Bench;
   const nodes: Node[] = [];
-  const reported: ClosedActivity[] = [];
-  let onClosed: (closed: ClosedActivity) => void | Promise<void> = () => undefined;
+  const reported: CloseResult[] = [];
+  let onClosed: (closed: CloseResult) => void | Promise<void> = () => undefined;
 
   /** A process as an app with DelayedTaskModule is one. */
   async function node(work = true, retentionMs = 60_000, listens = true): Promise<Node> {
@@ -33,7 +44,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
       ...delayedTaskScripts,
     ]);
     const tasks = new DelayedTaskService(registry, resolveTasks({ work, leaseMs: 30_000 }));
-    const listener = (closed: ClosedActivity): void | Promise<void> => {
+    const listener = (closed: CloseResult): void | Promise<void> => {
       reported.push(closed);
       return onClosed(closed);
     };
@@ -67,7 +78,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
   });
 
   const taskOf = (id: string): string => `red-packet.close:${createHash('sha256').update(id).digest('hex')}`;
-  const reportsOf = (id: string): ClosedActivity[] => reported.filter(({ activityId }) => activityId === id);
+  const reportsOf = (id: string): CloseResult[] => reported.filter(({ activityId }) => activityId === id);
 
   it.each([1, 4])('closes and refunds once, whichever of three nodes does it (%i buckets)', async (buckets) => {
     const [one, two] = [await node(), await node(), await node()];
@@ -88,7 +99,12 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     expect(status).toMatchObject({ state: 'closed', grantedPackets: 15, refundedPackets: 25, remainingPackets: 0 });
     expect((status?.grantedCents ?? 0) + (status?.refundedCents ?? 0)).toBe(4_000);
     expect(await bench.packets.audit(id, { deep: true })).toMatchObject({ ok: true });
-    // The task ends a moment after it has called onClosed.
+    // The closing task ends a moment after it has called onClosed. The settling task waits until the winners are paid.
+    await eventually(async () => expect(await one?.tasks.stats()).toMatchObject({ waiting: 1, running: 0, dead: 0 }));
+    expect(await payAll(bench, id)).toHaveLength(15);
+    await eventually(async () => expect(await bench.packets.status(id)).toMatchObject({ settled: true }), {
+      timeoutMs: 15_000,
+    });
     await eventually(async () => expect(await one?.tasks.stats()).toMatchObject({ waiting: 0, running: 0, dead: 0 }));
   });
 
@@ -118,7 +134,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
         const [name, ends] = await before(bench, 600, async (endsAtMs, turn) => {
           const id = `${side}-${turn}`;
           await packets.create({ ...figures(id, 3), startsAtMs: (await redisNow(bench)) - 10, endsAtMs });
-          expect(await packets.grab(id, 'u')).toMatchObject({ outcome: 'won' });
+          expect(await packets.grab(id, 'u')).toMatchObject({ status: 'won' });
           return [id, endsAtMs];
         });
         await eventually(() => expect(reportsOf(name)).toHaveLength(1));

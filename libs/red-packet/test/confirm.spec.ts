@@ -32,19 +32,19 @@ describe('a win that replicas must confirm', () => {
     async (buckets) => {
       const { packets } = await connect(master.port, 1);
       await packets.create({ ...figures('a', 20), buckets });
-      await eventually(async () => expect((await packets.grab('a', 'u')).outcome).toMatch(/^(already-)?won$/));
+      await eventually(async () => expect((await packets.grab('a', 'u')).status).toMatch(/^(already-)?won$/));
       replica.pause();
-      const unconfirmed = { code: '2', outcome: 'unconfirmed', retryAfterMs: expect.any(Number) };
+      const unconfirmed = { status: 'unconfirmed', retryAfterMs: expect.any(Number) };
       expect(await packets.grab('a', 'v')).toEqual(unconfirmed);
       // A repeat has written nothing of its own to wait for, unless it writes the same again.
       expect(await packets.grab('a', 'v')).toEqual(unconfirmed);
       const fresh = await connect(master.port, 1);
       expect(await fresh.packets.grab('a', 'v')).toEqual(unconfirmed);
-      expect(await packets.status('a')).toMatchObject({ grantedPackets: 2, outboxLength: 2 });
+      expect(await packets.status('a')).toMatchObject({ grantedPackets: 2, openPayouts: 2 });
       replica.resume();
       const settled = await eventually(async () => {
         const answer = await packets.grab('a', 'v');
-        expect(answer.outcome).toBe('already-won');
+        expect(answer.status).toBe('already-won');
         return answer;
       });
       expect(await packets.packetOf('a', 'v')).toEqual(packetOf(settled));
@@ -61,7 +61,7 @@ describe('a win that replicas must confirm', () => {
     const tell = async (user: string): Promise<void> =>
       eventually(async () => {
         const answer = await careful.packets.grab('f', user);
-        expect(answer.outcome).toMatch(/^(already-)?won$/);
+        expect(answer.status).toMatch(/^(already-)?won$/);
         told.set(user, answer);
       });
     await Promise.all(users.map(tell));
@@ -70,7 +70,7 @@ describe('a win that replicas must confirm', () => {
     for (let i = 0; i < 10; i++) {
       lost.push({ userId: `lost-${i}`, ...packetOf(await hasty.packets.grab('f', `lost-${i}`)) });
     }
-    expect((await careful.packets.grab('f', 'unsure')).outcome).toBe('unconfirmed');
+    expect((await careful.packets.grab('f', 'unsure')).status).toBe('unconfirmed');
     // What the master had sent must not wait in the replica's socket.
     await master.kill();
     replica.resume();

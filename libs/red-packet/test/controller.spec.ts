@@ -1,5 +1,11 @@
+import { KeySpace } from 'luanest/script-registry';
+import { Layouts, type BucketKeys } from '../src/buckets/layout';
 import { ScriptRefusedError } from 'luanest/script-registry';
 import { admin, figures, HttpBench, identity, isAdmin, platforms } from './http-bench';
+
+/** Keys of the activity `a`. */
+const keysOf = (prefix: string): BucketKeys =>
+  new Layouts(new KeySpace(prefix, 'red-packet'), 16).root('a').buckets[0] as BucketKeys;
 
 describe.each(platforms)('the routes on %s', (_name, adapter) => {
   let http: HttpBench;
@@ -31,30 +37,30 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
 
   it('answer 409 when Redis has lost packets of a draft, without the names of its keys', async () => {
     await http.create();
-    const key = (part: string): string => `${http.prefix}:red-packet:{a}:${part}`;
-    await http.client.hset(key('meta'), 'state', 'draft');
-    await http.client.lset(key('pool'), 0, '1:1:999');
+    const { meta, pool } = keysOf(http.prefix);
+    await http.client.hset(meta, 'state', 'draft');
+    await http.client.lset(pool, 0, '1:1:999');
     expect(await http.create()).toMatchObject({
       status: 409,
       body: { message: expect.stringMatching(/^Activity "a" was not opened, because its pool is not complete/) },
     });
   });
 
-  it('answer every outcome of a grab with 200', async () => {
+  it('answer every status of a grab with 200', async () => {
     await http.create({ ...figures, packets: 1 });
     const won = await http.grab('u');
     expect(won).toMatchObject({
       status: 200,
-      body: { code: '0', outcome: 'won', packet: { packetId: '1', amountCents: 1_000 } },
+      body: { status: 'won', packet: { packetId: '1', amountCents: 1_000 } },
     });
-    expect(await http.grab('u')).toEqual({ status: 200, body: { ...won.body, code: '1', outcome: 'already-won' } });
+    expect(await http.grab('u')).toEqual({ status: 200, body: { ...won.body, status: 'already-won' } });
     expect(await http.grab('v')).toEqual({
       status: 200,
-      body: { code: '-1', outcome: 'sold-out' },
+      body: { status: 'sold-out' },
     });
     expect(await http.grab('v', 'none')).toEqual({
       status: 200,
-      body: { code: '-2', outcome: 'not-open', reason: 'unknown' },
+      body: { status: 'not-open', reason: 'unknown' },
     });
   });
 
@@ -65,7 +71,7 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     const { status, body } = await http.status(id);
     expect({ status, body }).toMatchObject({
       status: 200,
-      body: { activityId: id, state: 'open', grantedPackets: 1, remainingPackets: 9, outboxLength: 1 },
+      body: { activityId: id, state: 'open', grantedPackets: 1, remainingPackets: 9, openPayouts: 1 },
     });
     const missing = await http.status('none');
     expect(missing).toMatchObject({ status: 404, body: { message: expect.stringContaining('"none"') } });
@@ -74,7 +80,7 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
   it('take the longest id there is, and name one that is longer', async () => {
     const longest = '中'.repeat(128);
     await http.create({ ...figures, activityId: longest });
-    expect(await http.grab('u', longest)).toMatchObject({ status: 200, body: { outcome: 'won' } });
+    expect(await http.grab('u', longest)).toMatchObject({ status: 200, body: { status: 'won' } });
     const message = expect.stringMatching(/^activityId is /);
     expect(await http.status('x'.repeat(129))).toMatchObject({ status: 400, body: { message } });
     expect(await http.grab('u', 'x'.repeat(129))).toMatchObject({ status: 400, body: { message } });
@@ -115,9 +121,9 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     await http.create();
     const answers = await Promise.all(Array.from({ length: 100 }, () => http.grab('u')));
     expect(new Set(answers.map(({ status, body }) => JSON.stringify([status, body['packet']]))).size).toBe(1);
-    expect(answers.filter(({ body }) => body['outcome'] === 'won')).toHaveLength(1);
+    expect(answers.filter(({ body }) => body['status'] === 'won')).toHaveLength(1);
     expect(answers[0]).toMatchObject({ status: 200, body: { packet: { packetId: '1' } } });
-    expect((await http.status()).body).toMatchObject({ grantedPackets: 1, outboxLength: 1 });
+    expect((await http.status()).body).toMatchObject({ grantedPackets: 1, openPayouts: 1 });
   });
 
   it('answer 503 while Redis is unavailable, without its errors', async () => {
@@ -139,7 +145,7 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
 
   it('answer 500 when the activity is damaged, without the names of its keys', async () => {
     await http.create();
-    await http.client.set(`${http.prefix}:red-packet:{a}:outbox`, 'x');
+    await http.client.set(keysOf(http.prefix).outbox, 'x');
     expect(await http.grab('u')).toEqual({ status: 500, body: { statusCode: 500, message: 'Internal server error' } });
   });
 });

@@ -4,7 +4,7 @@ import type { ActivityStatus } from '../src/red-packet.types';
 const unpaid = {
   state: 'closed',
   deadLetters: 3,
-  outboxLength: 0,
+  openPayouts: 0,
   remainingPackets: 0,
   unreportedPackets: 0,
   overdue: false,
@@ -48,7 +48,7 @@ describe('debts of an activity', () => {
     ['is no longer in Redis', undefined, 'is no longer in Redis'],
     ['is settled', { settled: true, overdue: true }, 'is settled or given up, so Redis will forget it'],
     ['owes nothing', { deadLetters: 0, overdue: true }, 'owes nothing any more'],
-    ['has no dead letters', { deadLetters: 0, outboxLength: 1 }, 'has no dead-lettered payouts any more'],
+    ['has no dead letters', { deadLetters: 0, openPayouts: 1 }, 'has no dead-lettered payouts any more'],
   ])('that are over are logged once: it %s', (_, status, line) => {
     expect(logged({}, status, status)).toEqual([DEAD, `log: Activity "a" ${line}.`]);
   });
@@ -57,14 +57,14 @@ describe('debts of an activity', () => {
     ['Redis has no activity', undefined],
     ['it is settled', { settled: true }],
     ['it is a draft', { state: 'draft' }],
-    ['it only has open payouts', { deadLetters: 0, outboxLength: 2 }],
+    ['it only has open payouts', { deadLetters: 0, openPayouts: 2 }],
     ['nothing is owed, although the retention is over', { deadLetters: 0, overdue: true }],
   ])('are not logged if %s', (_, status) => {
     expect(logged(status)).toEqual([]);
   });
 
   it.each<[string, Partial<ActivityStatus>]>([
-    ['open payouts', { outboxLength: 1 }],
+    ['open payouts', { openPayouts: 1 }],
     ['packets that are left', { remainingPackets: 1 }],
     ['refunds that were not reported', { unreportedPackets: 1 }],
   ])('after the retention are also %s', (_, status) => {

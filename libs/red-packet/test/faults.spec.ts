@@ -40,8 +40,8 @@ describe('a grab that cannot be finished changes nothing', () => {
     const before = await dumpAll(bench.raw);
     expect(before.length).toBeGreaterThan(3);
     await expect(packets.grab(ACTIVITY, 'second')).rejects.toMatchObject(error);
-    const outcomes = await Promise.allSettled(['a', 'b', 'c'].map((user) => packets.grab(ACTIVITY, user)));
-    expect(outcomes).toMatchObject(Array.from({ length: 3 }, () => ({ status: 'rejected', reason: error })));
+    const statuses = await Promise.allSettled(['a', 'b', 'c'].map((user) => packets.grab(ACTIVITY, user)));
+    expect(statuses).toMatchObject(Array.from({ length: 3 }, () => ({ status: 'rejected', reason: error })));
     expect(await dumpAll(bench.raw)).toEqual(before);
   }
 
@@ -116,7 +116,7 @@ describe('a grab that cannot be finished changes nothing', () => {
     const before = await dumpAll(bench.raw);
     await expect(bench.packets.grab(ACTIVITY, 'first')).rejects.toMatchObject({ redisCode: 'BADGRANT' });
     expect(await dumpAll(bench.raw)).toEqual(before);
-    expect(await bench.packets.grab(ACTIVITY, 'second')).toMatchObject({ outcome: 'won' });
+    expect(await bench.packets.grab(ACTIVITY, 'second')).toMatchObject({ status: 'won' });
   });
 
   it('memory that is full: refused before it runs, while payouts go on', async () => {
@@ -127,11 +127,11 @@ describe('a grab that cannot be finished changes nothing', () => {
       // Were these refused, memory could never be freed by paying out.
       expect(await bench.packets.activities()).toEqual([ACTIVITY]);
       expect(await payAll(bench, ACTIVITY)).toHaveLength(1);
-      expect(await bench.packets.status(ACTIVITY)).toMatchObject({ grantedPackets: 1, outboxLength: 0 });
+      expect(await bench.packets.status(ACTIVITY)).toMatchObject({ grantedPackets: 1, openPayouts: 0 });
     } finally {
       await bench.raw.config('SET', 'maxmemory', '0');
     }
-    expect(await bench.packets.grab(ACTIVITY, 'second')).toMatchObject({ outcome: 'won' });
+    expect(await bench.packets.grab(ACTIVITY, 'second')).toMatchObject({ status: 'won' });
   });
 
   it('a replica: refused before it runs', async () => {
@@ -141,7 +141,7 @@ describe('a grab that cannot be finished changes nothing', () => {
     } finally {
       await bench.raw.replicaof('NO', 'ONE');
     }
-    expect(await bench.packets.grab(ACTIVITY, 'second')).toMatchObject({ outcome: 'won' });
+    expect(await bench.packets.grab(ACTIVITY, 'second')).toMatchObject({ status: 'won' });
   });
 
   it.each(['xadd', 'lpop', 'hset'])('a Redis user who may not run %s, which is reported at boot', async (name) => {
@@ -153,7 +153,7 @@ describe('a grab that cannot be finished changes nothing', () => {
     await expect(booting).rejects.toThrow(new RegExp(`may not run ${name.toUpperCase()}, .* \\+${name}\\.$`));
     await bench.raw.acl('SETUSER', `no-${name}`, `+${name}`);
     await expect(limited.packets.onModuleInit()).resolves.toBeUndefined();
-    expect(await limited.packets.grab(ACTIVITY, 'second')).toMatchObject({ outcome: 'won' });
+    expect(await limited.packets.grab(ACTIVITY, 'second')).toMatchObject({ status: 'won' });
   });
 
   it('boot names all that is missing, and takes a user who has just what is needed', async () => {
@@ -184,15 +184,15 @@ describe('a grab that cannot be finished changes nothing', () => {
     expect(await bench.packets.status('flushed')).toMatchObject({
       grantedPackets: 300,
       grantedCents: 30_000,
-      outboxLength: 300,
+      openPayouts: 300,
     });
   });
 });
 
 const NEEDED = (
-  '+time +exists +hget +hmget +hlen +hkeys +hdel +hscan +hset +hincrby +llen +lindex +lpop +lrange +ltrim +rename +rpush +pttl ' +
-  '+pexpireat +persist +xlen +xinfo +xrange +xadd +xgroup ' +
-  '+xreadgroup +xautoclaim +xack +xdel +zadd +zcard +zrange +zscore +zrem +zremrangebyrank +zscan'
+  '+time +exists +get +set +hexists +hget +hmget +hlen +hkeys +hdel +hscan +hset +hincrby +llen +lindex +lpop +lrange +ltrim +rename +rpush +pttl ' +
+  '+pexpireat +persist +xlen +xrange +xrevrange +xadd +xdel +xgroup ' +
+  '+zadd +zcard +zrange +zscore +zrem'
 ).split(' ');
 
 describe('a server that is killed amid a run', () => {
@@ -230,7 +230,7 @@ describe('a server that is killed amid a run', () => {
       expect(await bench.packets.status('killed')).toMatchObject({
         grantedPackets: 300,
         grantedCents: granted,
-        outboxLength: 300,
+        openPayouts: 300,
       });
       const sorted = (all: typeof grants): string[] => all.map((grant) => JSON.stringify(grant)).sort();
       expect(sorted(await readOutbox(bench, keys))).toEqual(sorted(grants));

@@ -1,4 +1,5 @@
 import { standaloneClient } from '../../script-registry/test/support';
+import type { BucketKeys } from '../src/buckets/layout';
 import { grabPacket } from '../src/grabs/grab.scripts';
 import { groupOfOne } from './group-of-one';
 import { figures, openBench, type Bench } from './support';
@@ -22,11 +23,16 @@ describe('grab-group does what grab does', () => {
   });
   afterAll(() => bench.close());
 
+  /** Keys of an activity, with an outbox of its own in the same slot, so that a damage is of this activity alone. */
+  function keysOf(activityId: string): BucketKeys {
+    const keys = bench.keysOf(activityId) as BucketKeys;
+    return { ...keys, outbox: `${keys.meta}:outbox` };
+  }
+
   /** Everything that Redis has of an activity, without times and ids of rows. */
   async function stateOf(activityId: string): Promise<unknown> {
     const { raw } = bench;
-    const [bucket] = bench.bucketsOf(activityId, 1);
-    const keys = Object.entries(bucket ?? {}).slice(0, 8);
+    const keys = Object.entries(keysOf(activityId)) as [string, string][];
     const read = keys.map(async ([name, key]) => {
       const type = await raw.type(key);
       const value =
@@ -46,13 +52,13 @@ describe('grab-group does what grab does', () => {
       text
         .replaceAll(/\b1[67]\d{11}\b/g, 'ms')
         .replaceAll(/[0-9a-f]{32}/g, 'hash')
+        .replaceAll(encodeURIComponent(activityId), 'id')
         .replaceAll(activityId, 'id'),
     ) as unknown;
   }
 
   async function grab(script: typeof grabPacket, activityId: string, userId: string, mode: number): Promise<unknown> {
-    const [bucket] = bench.bucketsOf(activityId, 1);
-    const { meta = '', pool = '', grants = '', outbox = '', tries = '' } = bucket ?? {};
+    const { meta, pool, grants, outbox, tries } = keysOf(activityId);
     const input = { keys: { meta, pool, grants, outbox, tries }, args: { userId, mode } };
     try {
       return JSON.parse(JSON.stringify(await bench.registry.run(script, input)).replaceAll(/\b1[67]\d{11}\b/g, '0'));
@@ -110,14 +116,15 @@ describe('grab-group does what grab does', () => {
     const ids = [`one ${name}`, `two ${name}`] as const;
     const maxTries = random() < 0.5 ? 0 : 2;
     for (const activityId of ids) {
-      await bench.packets.create({ ...figures(activityId, 6), seed: 'f'.repeat(32), maxTries });
+      await bench.packets.create({ ...figures(activityId, 6), split: 'equal', maxTries });
+      await bench.raw.xgroup('CREATE', keysOf(activityId).outbox, 'payouts', '0', 'MKSTREAM');
     }
     const steps = Array.from({ length: 24 }, () => ({
       userId: `u${Math.floor(random() * 9)}`,
       mode: random() < 0.2 ? 2 : 0,
     }));
     for (const [i, { userId, mode }] of steps.entries()) {
-      if (i === 4) for (const id of ids) await damages[name]?.(bench.bucketsOf(id, 1)[0] ?? {});
+      if (i === 4) for (const id of ids) await damages[name]?.({ ...keysOf(id) });
       const expected = await grab(grabPacket, ids[0], userId, mode);
       expect(await grab(grabInGroup, ids[1], userId, mode)).toEqual(expected);
       expect(await stateOf(ids[1])).toEqual(await stateOf(ids[0]));

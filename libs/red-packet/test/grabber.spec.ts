@@ -6,14 +6,14 @@ import { homeOf, Layouts } from '../src/buckets/layout';
 import { Grabber } from '../src/grabs/grabber';
 
 const time = new ManualTime();
-const WON = { outcome: 'won', code: '1', packet: { packetId: '1', grantedAtMs: 5 } };
+const WON = { status: 'won', packet: { packetId: '1', grantedAtMs: 5 } };
 const LOST = { state: 'open', pooled: 0, granted: 5, refundedPackets: 0, allPackets: 10, outgoing: [] };
 const LEFT = { ...LOST, granted: 1 };
 
 /** A grabber whose Redis the test is. */
 function open(settings: { replicas?: number; transferWaitMs?: number } = {}) {
   const registry = new FakeRegistry();
-  const layouts = new Layouts(registry.keySpace('red-packet'), registry.keySpace('stream-consumer'));
+  const layouts = new Layouts(registry.keySpace('red-packet'), 16);
   const seen: unknown[] = [];
   const state = { readings: [LOST, LOST], moved: 0, soldOut: false };
   const transfers = {
@@ -25,12 +25,8 @@ function open(settings: { replicas?: number; transferWaitMs?: number } = {}) {
     has: () => state.soldOut,
     remember: ({ activityId }: { activityId: string }) => seen.push(`remember ${activityId}`),
   };
-  const wakes = {
-    wake: (activityId: string) => seen.push(`wake ${activityId}`),
-    wakeAfter: (activityId: string, atMs: number) => seen.push(`wake ${activityId} after ${atMs}`),
-  };
   const { replicas = 0, transferWaitMs = 100 } = settings;
-  const grabber = new Grabber(registry.asRegistry, layouts, transfers as never, users as never, wakes as never, {
+  const grabber = new Grabber(registry.asRegistry, layouts, transfers as never, users as never, {
     replicas,
     replicasTimeoutMs: 30,
     transferWaitMs,
@@ -44,26 +40,22 @@ function open(settings: { replicas?: number; transferWaitMs?: number } = {}) {
 
 describe('the result of a grab', () => {
   it.each<[unknown, unknown, unknown[]]>([
-    [WON, WON, ['wake a']],
-    [{ ...WON, outcome: 'already-won' }, { ...WON, outcome: 'already-won' }, ['wake a after 5']],
-    [{ outcome: 'none-left' }, { code: '-1', outcome: 'sold-out' }, ['remember a']],
-    [{ outcome: 'empty' }, { code: '-3', outcome: 'try-again', retryAfterMs: 15 }, []],
-    [{ outcome: 'too-many-tries' }, { code: '-4', outcome: 'too-many-tries' }, []],
+    [WON, WON, []],
+    [{ ...WON, status: 'already-won' }, { ...WON, status: 'already-won' }, []],
+    [{ status: 'none-left' }, { status: 'sold-out' }, ['remember a']],
+    [{ status: 'empty' }, { status: 'try-again', retryAfterMs: 15 }, []],
+    [{ status: 'too-many-tries' }, { status: 'too-many-tries' }, []],
+    [{ status: 'not-open', reason: 'paused', opensInMs: 0 }, { status: 'not-open', reason: 'paused' }, []],
     [
-      { outcome: 'not-open', reason: 'paused', opensInMs: 0 },
-      { code: '-2', outcome: 'not-open', reason: 'paused' },
-      [],
-    ],
-    [
-      { outcome: 'not-open', reason: 'not-started', opensInMs: 70 },
-      { code: '-2', outcome: 'not-open', reason: 'not-started', retryAfterMs: 70 },
+      { status: 'not-open', reason: 'not-started', opensInMs: 70 },
+      { status: 'not-open', reason: 'not-started', retryAfterMs: 70 },
       [],
     ],
   ])('is that of the bucket: %j', async (reply, result, seen) => {
     const one = open();
     const grabbed = one.grabber.grab('a', 'u');
     expect(one.registry.last.args).toEqual({ userId: 'u', mode: 0 });
-    expect(one.registry.last.keys).toMatchObject({ meta: 'p:red-packet:{a}:meta' });
+    expect(one.registry.last.keys).toMatchObject({ meta: 'p:red-packet:{11}:meta:a' });
     await one.answer(reply);
     expect([await grabbed, one.seen]).toEqual([result, seen]);
   });
@@ -75,14 +67,14 @@ describe('the result of a grab', () => {
       one.registry.last.reply.reject(error);
       await expect(grabbed).rejects.toBe(error);
     }
-    expect(one.seen).toEqual(['wake a']);
+    expect(one.seen).toEqual([]);
   });
 
   it('is known without a call to a user who has lost', () => {
     const one = open();
     expect(one.grabber.knownResult('a', 'u')).toBeUndefined();
     one.state.soldOut = true;
-    expect(one.grabber.knownResult('a', 'u')).toEqual({ code: '-1', outcome: 'sold-out' });
+    expect(one.grabber.knownResult('a', 'u')).toEqual({ status: 'sold-out' });
   });
 });
 
@@ -90,7 +82,7 @@ describe('a grab in an activity with several buckets', () => {
   it('goes to the bucket of the user when their number is known', async () => {
     const { registry, grabber, layouts, answer } = open();
     const grabbed = grabber.grab('a', 'u');
-    await answer({ outcome: 'sharded', buckets: 2 });
+    await answer({ status: 'sharded', buckets: 2 });
     const layout = layouts.of('a');
     expect([layout.buckets.length, registry.last.keys]).toEqual([2, layout.buckets[homeOf(layout, 'u')]]);
     await answer(WON);
@@ -102,14 +94,14 @@ describe('a grab in an activity with several buckets', () => {
   it('reads their number again, once, if the bucket is unknown', async () => {
     const { registry, grabber, layouts, answer } = open();
     layouts.remember('a', 2);
-    const unknown = { outcome: 'not-open', reason: 'unknown', opensInMs: 0 };
+    const unknown = { status: 'not-open', reason: 'unknown', opensInMs: 0 };
     const grabbed = grabber.grab('a', 'u');
     await answer(unknown);
-    expect(registry.last.keys).toMatchObject({ meta: 'p:red-packet:{a}:meta' });
-    await answer({ outcome: 'sharded', buckets: 3 });
+    expect(registry.last.keys).toMatchObject({ meta: 'p:red-packet:{11}:meta:a' });
+    await answer({ status: 'sharded', buckets: 3 });
     expect(layouts.of('a').buckets).toHaveLength(3);
     await answer(unknown);
-    expect(await grabbed).toEqual({ code: '-2', outcome: 'not-open', reason: 'unknown' });
+    expect(await grabbed).toEqual({ status: 'not-open', reason: 'unknown' });
     expect(registry.calls).toHaveLength(3);
   });
 
@@ -118,7 +110,7 @@ describe('a grab in an activity with several buckets', () => {
     layouts.remember('a', 2);
     state.readings = [LEFT, LEFT].map((reading) => ({ ...reading, pooled: 3 }));
     const grabbed = grabber.grab('a', 'u');
-    await answer({ outcome: 'empty' });
+    await answer({ status: 'empty' });
     expect(registry.calls).toHaveLength(2);
     expect(registry.last.args.mode).not.toBe(0);
     await answer(WON);
@@ -129,8 +121,8 @@ describe('a grab in an activity with several buckets', () => {
     const { grabber, layouts, seen, answer } = open();
     layouts.remember('a', 2);
     const grabbed = grabber.grab('a', 'u');
-    await answer({ outcome: 'empty' });
-    expect([await grabbed, seen]).toEqual([{ code: '-1', outcome: 'sold-out' }, ['remember a']]);
+    await answer({ status: 'empty' });
+    expect([await grabbed, seen]).toEqual([{ status: 'sold-out' }, ['remember a']]);
   });
 
   it('pauses if no packets could be moved, and ends when its time is over', async () => {
@@ -138,26 +130,26 @@ describe('a grab in an activity with several buckets', () => {
     layouts.remember('a', 2);
     state.readings = [LEFT, LEFT];
     const grabbed = grabber.grab('a', 'u');
-    await answer({ outcome: 'empty' });
+    await answer({ status: 'empty' });
     expect(registry.calls).toHaveLength(1);
     await time.pass(14);
     expect(registry.calls).toHaveLength(1);
     await time.pass(1);
     expect(registry.calls).toHaveLength(2);
-    await answer({ outcome: 'empty' });
+    await answer({ status: 'empty' });
     await time.pass(5);
     expect(registry.calls).toHaveLength(3);
-    await answer({ outcome: 'empty' });
-    expect(await stateOf(grabbed)).toEqual({ code: '-3', outcome: 'try-again', retryAfterMs: 15 });
+    await answer({ status: 'empty' });
+    expect(await stateOf(grabbed)).toEqual({ status: 'try-again', retryAfterMs: 15 });
   });
 });
 
 describe('a grab that waits for replicas', () => {
   it('is confirmed only if enough of them have it', async () => {
-    for (const [outcome, replicas, result] of [
+    for (const [status, replicas, result] of [
       ['won', 2, WON],
-      ['won', 1, { code: '2', outcome: 'unconfirmed', retryAfterMs: 100 }],
-      ['already-won', 1, { code: '2', outcome: 'unconfirmed', retryAfterMs: 100 }],
+      ['won', 1, { status: 'unconfirmed', retryAfterMs: 100 }],
+      ['already-won', 1, { status: 'unconfirmed', retryAfterMs: 100 }],
     ] as const) {
       const one = open({ replicas: 2 });
       const grabbed = one.grabber.grab('a', 'u');
@@ -166,8 +158,8 @@ describe('a grab that waits for replicas', () => {
         { replicas: 2, timeoutMs: 30 },
       ]);
       expect(one.registry.last.args.mode).not.toBe(0);
-      await one.answer({ result: { ...WON, outcome }, replicas });
-      expect([await grabbed, one.seen.length]).toEqual([result, 1]);
+      await one.answer({ result: { ...WON, status }, replicas });
+      expect([await grabbed, one.seen]).toEqual([result, []]);
     }
   });
 });

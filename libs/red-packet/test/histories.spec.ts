@@ -109,10 +109,10 @@ class History {
 
   private async heard(user: string, answer: GrabResult): Promise<void> {
     const before = this.told.get(user);
-    if (before !== undefined) return expect(answer).toEqual({ code: '1', outcome: 'already-won', packet: before });
-    if (answer.outcome === 'won') this.told.set(user, answer.packet);
-    else expect(answer.outcome).toMatch(/^(sold-out|not-open)$/);
-    if (answer.outcome !== 'sold-out') return;
+    if (before !== undefined) return expect(answer).toEqual({ status: 'already-won', packet: before });
+    if (answer.status === 'won') this.told.set(user, answer.packet);
+    else expect(answer.status).toMatch(/^(sold-out|not-open)$/);
+    if (answer.status !== 'sold-out') return;
     const status = await this.benches[0]?.packets.status(this.id);
     expect(status).toMatchObject({ remainingPackets: 0, movingPackets: 0, remainingCents: 0 });
   }
@@ -136,7 +136,7 @@ class History {
     if (ofUser) {
       const paid = { packetId: '1', amountCents: 5, grantedAtMs: 1 };
       const { now } = await packets.conflict(this.id, { userId, packetId, paid });
-      expect(now).toEqual({ code: '1', outcome: 'already-won', packet: paid });
+      expect(now).toEqual({ status: 'already-won', packet: paid });
       this.told.set(userId, paid);
       return;
     }
@@ -181,7 +181,7 @@ describe.each(servers)('random histories on %s', (name, connect) => {
 interface Heard {
   readonly from: number;
   readonly to: number;
-  readonly outcome: GrabResult['outcome'];
+  readonly status: GrabResult['status'];
 }
 
 /**
@@ -189,16 +189,16 @@ interface Heard {
  * won a packet, that reply was false.
  */
 function contradictions(history: readonly Heard[]): Heard[] {
-  const firstSoldOut = Math.min(...history.filter(({ outcome }) => outcome === 'sold-out').map(({ to }) => to));
-  return history.filter(({ outcome, from }) => outcome === 'won' && from > firstSoldOut);
+  const firstSoldOut = Math.min(...history.filter(({ status }) => status === 'sold-out').map(({ to }) => to));
+  return history.filter(({ status, from }) => status === 'won' && from > firstSoldOut);
 }
 
 describe('a checker of histories', () => {
   it('finds a win that began after a user had got sold-out, and no other', () => {
-    const early: Heard = { from: 0, to: 5, outcome: 'won' };
-    const told: Heard = { from: 1, to: 6, outcome: 'sold-out' };
-    const during: Heard = { from: 5, to: 9, outcome: 'won' };
-    const late: Heard = { from: 7, to: 8, outcome: 'won' };
+    const early: Heard = { from: 0, to: 5, status: 'won' };
+    const told: Heard = { from: 1, to: 6, status: 'sold-out' };
+    const during: Heard = { from: 5, to: 9, status: 'won' };
+    const late: Heard = { from: 7, to: 8, status: 'won' };
     expect(contradictions([early, told, during])).toEqual([]);
     expect(contradictions([early, told, during, late])).toEqual([late]);
     expect(contradictions([early, late])).toEqual([]);
@@ -231,18 +231,18 @@ describe.each(servers)('the result sold-out on %s', (_name, connect) => {
             for (let i = 0; i < 5; i++) {
               const from = performance.now();
               const { packets } = benches[worker % 2] as Bench;
-              const { outcome } = await packets.grab(id, `u${worker}-${i}`);
-              heard.push({ from, to: performance.now(), outcome });
+              const { status } = await packets.grab(id, `u${worker}-${i}`);
+              heard.push({ from, to: performance.now(), status });
             }
           }),
         );
         raining = false;
         await moving;
         expect(contradictions(heard)).toEqual([]);
-        const told = heard.filter(({ outcome }) => outcome === 'sold-out').length;
-        const won = heard.filter(({ outcome }) => outcome === 'won').length;
+        const told = heard.filter(({ status }) => status === 'sold-out').length;
+        const won = heard.filter(({ status }) => status === 'won').length;
         if (told > 0) expect(won).toBe(48);
-        expect(won + told + heard.filter(({ outcome }) => outcome === 'try-again').length).toBe(120);
+        expect(won + told + heard.filter(({ status }) => status === 'try-again').length).toBe(120);
         expect(await one.packets.audit(id, { deep: true })).toMatchObject({ ok: true, problems: [] });
       }
     } finally {
@@ -267,7 +267,7 @@ describe('a server that is killed again and again, with AOF and fsync always', (
         while (running) {
           const user = `u${(next += 1)}`;
           const answer = await (benches[worker % 2] as Bench).packets.grab('mortal', user);
-          if (answer.outcome === 'won' || answer.outcome === 'already-won') told.set(user, answer.packet);
+          if (answer.status === 'won' || answer.status === 'already-won') told.set(user, answer.packet);
           await sleep(4);
         }
       });

@@ -44,7 +44,7 @@ class Actor {
   }
 }
 
-const create: Work = (packets, id) => packets.create({ ...figures(id, 4), buckets: 2, seed: 'ab'.repeat(16) });
+const create: Work = (packets, id) => packets.create({ ...figures(id, 4), buckets: 2, split: 'equal' });
 const OPERATIONS = {
   create,
   close: (packets, id) => packets.close(id),
@@ -88,10 +88,10 @@ describe('two processes that do one thing each with one activity', () => {
     const { state, remainingPackets, grantedPackets, refundedPackets, settled } = (await observer.status(id)) ?? {};
     const { problems } = (await observer.audit(id, { deep: true })) ?? {};
     const left = { state, remainingPackets, grantedPackets, refundedPackets, settled, problems };
-    const outcome = JSON.stringify([await one.end(), await other.end(), left], (key, value: unknown) =>
+    const status = JSON.stringify([await one.end(), await other.end(), left], (key, value: unknown) =>
       key === 'activityId' || key.endsWith('AtMs') ? undefined : value,
     );
-    return { outcome: outcome.replaceAll(id, 'the activity'), oneMade, otherMade };
+    return { status: status.replaceAll(id, 'the activity'), oneMade, otherMade };
   }
 
   it.each<[boolean, keyof typeof OPERATIONS, keyof typeof OPERATIONS]>([
@@ -111,9 +111,9 @@ describe('two processes that do one thing each with one activity', () => {
     const allowed = new Set<string>();
     let [length, most] = [0, 0];
     for (let before = 0; before <= length; before++) {
-      const { outcome, oneMade, otherMade } = await run(works, isOpen, before);
+      const { status, oneMade, otherMade } = await run(works, isOpen, before);
       [length, most] = [Math.max(length, oneMade), Math.max(most, otherMade)];
-      allowed.add(outcome);
+      allowed.add(status);
     }
     const wrong = new Map<string, string>();
     let orders = 0;
@@ -121,8 +121,8 @@ describe('two processes that do one thing each with one activity', () => {
       for (let between = 1; before + between <= length; between++) {
         for (let calls = 1; calls < most; calls++) {
           if (orders++ % size(12, 1) > 0) continue;
-          const { outcome } = await run(works, isOpen, before, calls, between);
-          if (!allowed.has(outcome)) wrong.set(outcome, `calls: ${before}, ${calls}, ${between}, and the rest`);
+          const { status } = await run(works, isOpen, before, calls, between);
+          if (!allowed.has(status)) wrong.set(status, `calls: ${before}, ${calls}, ${between}, and the rest`);
         }
       }
     }

@@ -39,12 +39,12 @@ describe(`${PACKETS} packets`, () => {
       expect(await cut).toMatchObject({ code: expect.stringMatching(/^(NOT_SENT|UNKNOWN_OUTCOME)$/) });
       const before = await filled();
       expect(before).toBeLessThan(PACKETS);
-      expect(await direct.packets.grab('big', 'u')).toMatchObject({ outcome: 'not-open', reason: 'draft' });
+      expect(await direct.packets.grab('big', 'u')).toMatchObject({ status: 'not-open', reason: 'draft' });
       expect(await direct.packets.status('big')).toMatchObject({ state: 'draft', remainingPackets: PACKETS });
 
       expect(await direct.packets.create(activity)).toMatchObject({ created: true });
       expect(await filled()).toBe(PACKETS);
-      expect((await direct.packets.grab('big', 'u')).outcome).toBe('won');
+      expect((await direct.packets.grab('big', 'u')).status).toBe('won');
       expect(await direct.packets.audit('big', { deep: true })).toMatchObject({
         ok: true,
         problems: [],

@@ -1,41 +1,64 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { ConsoleLogger, Logger } from '@nestjs/common';
+import { deadLetter } from 'luanest/stream-consumer';
+import type { Payout } from 'luanest/red-packet';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
-import { figures, openBench, QUICK, type Bench } from './support';
+import { figures, openBench, ownKeys, QUICK, type Bench } from './support';
 
 Logger.overrideLogger(new ConsoleLogger({ logLevels: [] }));
 
-describe('a payout of a later activity with the same id', () => {
+describe('payouts of an activity that Redis has lost, and of a later one with the same id', () => {
   let bench: Bench;
   beforeEach(async () => {
     bench = await openBench(standaloneClient());
   });
   afterEach(() => bench.close());
 
-  it('has all its attempts when the payout run finds the later activity', async () => {
-    const { packets, payouts, raw } = bench;
-    const ended: string[] = [];
-    const retried = (): void => void ended.push('retried');
-    const died = (): void => void ended.push('dead');
-    subscribe('luanest:stream-consumer:message.retried', retried);
-    subscribe('luanest:stream-consumer:message.dead-lettered', died);
-    await packets.create(figures('a', 2));
-    const { outbox, meta } = bench.keysOf('a');
-    const laterMs = (await packets.status('a'))?.expiresAtMs as number;
-    const paid: string[] = [];
-    const run = payouts.run(({ userId, attempt }) => void paid.push(`${userId} at attempt ${attempt}`), {
-      ...QUICK,
-      attempts: 2,
+  /** Two lives of an activity: Redis loses the first one while its winner is not paid. Returns the key of each. */
+  async function twoLives(): Promise<(string | undefined)[]> {
+    const { packets, raw } = bench;
+    await packets.create({ ...figures('a', 2), split: 'equal' });
+    await packets.grab('a', 'ann');
+    const first = await packets.status('a');
+    await raw.del(...Object.values(ownKeys(bench.keysOf('a'))));
+    await eventually(async () => {
+      await packets.create({ ...figures('a', 3), split: 'equal' });
+      expect((await packets.status('a'))?.expiresAtMs).toBeGreaterThan(first?.expiresAtMs ?? 0);
     });
-    // The payout comes before the run has found the later activity, whose retention ends later.
-    await raw.xadd(outbox, '*', 'user', 'u', 'packet', '1', 'cents', '100', 'at', String(laterMs));
-    await eventually(() => expect(ended.length).toBeGreaterThanOrEqual(2));
-    await raw.hset(meta, 'expiresAtMs', String(laterMs + 60_000));
-    await eventually(() => expect([paid.length, ended.includes('dead')]).not.toEqual([0, false]));
-    unsubscribe('luanest:stream-consumer:message.retried', retried);
-    unsubscribe('luanest:stream-consumer:message.dead-lettered', died);
+    await packets.grab('a', 'bob');
+    return [first?.activityKey, (await packets.status('a'))?.activityKey];
+  }
+
+  it('are paid by the key of their own activity, and counted in it only', async () => {
+    const [first, second] = await twoLives();
+    expect(await bench.payouts.stats('a')).toEqual({ open: 1, deadLetters: 0 });
+    const paid: Payout[] = [];
+    const run = bench.payouts.run((payout) => void paid.push(payout), QUICK);
+    await eventually(() => expect(paid).toHaveLength(2));
     await run.stop();
-    expect([paid, ended.includes('dead')]).toEqual([['u at attempt 1'], false]);
+    expect(paid.map(({ userId, activityKey, attempt }) => `${userId} ${activityKey} ${attempt}`).sort()).toEqual([
+      `ann ${first} 1`,
+      `bob ${second} 1`,
+    ]);
+    expect(await bench.payouts.stats('a')).toEqual({ open: 0, deadLetters: 0 });
+    expect(await bench.packets.audit('a', { deep: true })).toMatchObject({ ok: true });
+  });
+
+  it('that cannot be paid are kept: of the lost activity as dead letters of the stream', async () => {
+    await twoLives();
+    const run = bench.payouts.run(() => deadLetter('no account'), QUICK);
+    await eventually(async () => expect(await bench.payouts.stats('a')).toEqual({ open: 0, deadLetters: 1 }));
+    expect((await bench.payouts.deadLetters('a')).items).toMatchObject([{ payout: { userId: 'bob' } }]);
+    await eventually(async () => {
+      const { items } = await bench.streams.deadLetters('red-packet.payouts', 'payouts');
+      expect(items).toMatchObject([{ payload: { user: 'ann' }, error: 'no account' }]);
+    });
+    // A replay is handled as the first time.
+    expect(await bench.streams.replayAll('red-packet.payouts', 'payouts')).toBe(1);
+    await eventually(async () => {
+      const { items } = await bench.streams.deadLetters('red-packet.payouts', 'payouts');
+      expect(items).toHaveLength(1);
+    });
+    await run.stop();
   });
 });

@@ -5,48 +5,49 @@ import { homeOf, keysOf, Layouts, type BucketKeys } from '../src/buckets/layout'
 
 const time = new ManualTime();
 const valuesOf = (keys: BucketKeys): string[] => Object.values(keys) as string[];
-const open = () => new Layouts(new KeySpace('p', 'red-packet'), new KeySpace('p', 'stream-consumer'));
+const open = (partitions = 16) => new Layouts(new KeySpace('p', 'red-packet'), partitions);
 
 describe('the keys of an activity', () => {
-  it('are under the hash tag of its id', () => {
-    const [bucket] = open().root('a').buckets;
-    expect(bucket).toMatchObject({
-      meta: 'p:red-packet:{a}:meta',
-      pool: 'p:red-packet:{a}:pool',
-      grants: 'p:red-packet:{a}:grants',
-      outbox: 'p:red-packet:{a}:outbox',
-      tries: 'p:red-packet:{a}:tries',
-      moves: 'p:red-packet:{a}:moves',
-      voids: 'p:red-packet:{a}:voids',
-      refunds: 'p:red-packet:{a}:refunds',
-    });
-    const { dead, sessions, takes, due, attempts } = bucket as NonNullable<typeof bucket>;
-    const ofPayouts = { dead, sessions, takes, due, tries: attempts };
-    for (const [name, key] of Object.entries(ofPayouts)) {
-      expect(key).toMatch(/^p:stream-consumer:/);
-      expect(key).toContain(`:${name}:payouts:`);
-      expect(slotOf(key)).toBe(slotOf(bucket?.meta as string));
-    }
-    expect(new Set(Object.values(bucket ?? {})).size).toBe(13);
+  it('are under the hash tag of a partition, and end in its id', () => {
+    const [{ outbox, ...bucket } = {} as BucketKeys] = open().root('a:{b}').buckets;
+    const tag = /\{(\d+)\}/.exec(outbox)?.[1] ?? '';
+    expect(outbox).toBe(`p:red-packet:{${tag}}:outbox`);
+    for (const [name, key] of Object.entries(bucket)) expect(key).toBe(`p:red-packet:{${tag}}:${name}:a%3A%7Bb%7D`);
+    expect(Object.keys(bucket)).toHaveLength(8);
   });
 
-  it.each([2, 3, 16])('with %i buckets are in the middle of the range of each bucket', (count) => {
-    const { activityId, buckets } = open().build('a', count);
+  it.each([1, 2, 16, 1_024])('have as many outboxes as there are partitions: %i', (partitions) => {
+    const { outboxes } = open(partitions);
+    const share = 16_384 / partitions;
+    expect(outboxes.map((key) => Math.floor(slotOf(key) / share))).toEqual(outboxes.map((_, i) => i));
+    expect(outboxes).toHaveLength(partitions);
+  });
+
+  it.each([2, 3, 8, 16, 64])('with %i buckets are evenly distributed over the partitions', (count) => {
+    const layouts = open();
+    const { activityId, buckets } = layouts.build('a', count);
     expect([activityId, buckets.length]).toEqual(['a', count]);
-    for (const [i, keys] of buckets.entries()) {
-      const share = 16_384 / count;
-      for (const key of valuesOf(keys)) {
-        expect(slotOf(key)).toBeGreaterThanOrEqual((i + 0.25) * share);
-        expect(slotOf(key)).toBeLessThan((i + 0.75) * share);
+    const partitions = buckets.map(({ outbox }) => layouts.outboxes.indexOf(outbox));
+    const perPartition = layouts.outboxes.map((_, i) => partitions.filter((each) => each === i).length);
+    expect(Math.max(...perPartition) - Math.min(...perPartition)).toBeLessThanOrEqual(1);
+    // Four masters with equally many adjacent slots have equally many buckets, or differ by one.
+    const perMaster = [0, 1, 2, 3].map((i) => partitions.filter((each) => Math.floor(each / 4) === i).length);
+    expect(Math.max(...perMaster) - Math.min(...perMaster)).toBeLessThanOrEqual(1);
+    for (const [i, { outbox, ...keys }] of buckets.entries()) {
+      for (const key of Object.values(keys)) {
+        expect(slotOf(key)).toBe(slotOf(outbox));
+        expect(key.endsWith(`:a:${i}-${count}`)).toBe(true);
       }
-      expect(keys.meta).toMatch(new RegExp(`^p:red-packet:\\{a~${count}~${i}~\\d+\\}:meta:b${i}$`));
-      expect(
-        valuesOf(keys)
-          .slice(0, 8)
-          .every((key) => key.endsWith(`:b${i}`)),
-      ).toBe(true);
     }
-    expect(new Set(buckets.flatMap(valuesOf)).size).toBe(13 * count);
+    expect(new Set(buckets.flatMap(({ outbox, ...keys }) => [valuesOf(keys as BucketKeys), outbox].flat())).size).toBe(
+      8 * count + Math.min(count, 16),
+    );
+  });
+
+  it('with several buckets are other keys than those of an activity whose id looks like them', () => {
+    const layouts = open(1);
+    const [{ meta } = {} as BucketKeys] = layouts.build('a', 2).buckets;
+    for (const id of ['a:0-2', 'a%3A0-2', 'a']) expect(layouts.root(id).buckets[0]?.meta).not.toBe(meta);
   });
 
   it('with one bucket are those of the root', () => {

@@ -46,7 +46,7 @@ describe('losers of a sold-out activity', () => {
     await eventually(async () => {
       await bench.packets.grab(id, 'probe');
       const before = await calls(bench);
-      for (let i = 0; i < 20; i++) expect((await bench.packets.grab(id, `p${i}`)).outcome).toBe('sold-out');
+      for (let i = 0; i < 20; i++) expect((await bench.packets.grab(id, `p${i}`)).status).toBe('sold-out');
       expect((await calls(bench)) - before).toBeLessThan(3);
     });
   }
@@ -58,15 +58,15 @@ describe('losers of a sold-out activity', () => {
     await shedding(bench, id);
     const before = await calls(bench);
     const answers = await Promise.all(Array.from({ length: 2_000 }, (_, i) => bench.packets.grab(id, `loser-${i}`)));
-    expect(answers.every(({ outcome }) => outcome === 'sold-out')).toBe(true);
+    expect(answers.every(({ status }) => status === 'sold-out')).toBe(true);
     expect((await calls(bench)) - before).toBeLessThan(100);
     for (const [user, packet] of winners) {
-      expect(await bench.packets.grab(id, user)).toEqual({ code: '1', outcome: 'already-won', packet });
+      expect(await bench.packets.grab(id, user)).toEqual({ status: 'already-won', packet });
     }
     // Another process learns for itself.
     const other = await connect(60_000);
     await shedding(other, id);
-    expect((await other.packets.grab(id, 'winner-7')).outcome).toBe('already-won');
+    expect((await other.packets.grab(id, 'winner-7')).status).toBe('already-won');
   });
 
   it('all ask Redis if nothing is remembered', async () => {
@@ -91,18 +91,18 @@ describe('losers of a sold-out activity', () => {
     for (const [key, value] of copy) if (value !== null) await bench.raw.restore(key, 600_000, value, 'REPLACE');
     const won = await eventually(async () => {
       const answer = await bench.packets.grab('back', 'loser');
-      expect(answer.outcome).toBe('won');
+      expect(answer.status).toBe('won');
       return answer;
     });
     // The other process may still believe that all are gone, and not for long; it must not believe it for good.
     await eventually(async () => {
       const answer = await other.packets.grab('back', 'loser');
-      expect(answer).toEqual({ code: '1', outcome: 'already-won', packet: packetOf(won) });
+      expect(answer).toEqual({ status: 'already-won', packet: packetOf(won) });
     });
-    for (let i = 0; i < 19; i++) expect((await bench.packets.grab('back', `new-${i}`)).outcome).toBe('won');
+    for (let i = 0; i < 19; i++) expect((await bench.packets.grab('back', `new-${i}`)).status).toBe('won');
     await shedding(other, 'back');
     await eventually(async () => {
-      for (let i = 0; i < 19; i++) expect((await other.packets.grab('back', `new-${i}`)).outcome).toBe('already-won');
+      for (let i = 0; i < 19; i++) expect((await other.packets.grab('back', `new-${i}`)).status).toBe('already-won');
     });
   });
 
@@ -114,6 +114,6 @@ describe('losers of a sold-out activity', () => {
     await eventually(async () =>
       expect(await bench.packets.grab('closed', 'loser')).toMatchObject({ reason: 'closed' }),
     );
-    expect((await bench.packets.grab('closed', 'winner-3')).outcome).toBe('already-won');
+    expect((await bench.packets.grab('closed', 'winner-3')).status).toBe('already-won');
   });
 });

@@ -52,6 +52,6 @@ describe.each(servers)('a draft of several buckets that another process opens me
   it('is paused with all its buckets', async () => {
     await draft('paused', 'red-packet.set-pause');
     expect(await bench.packets.pause('paused')).toBe('paused');
-    expect(await other.packets.grab('paused', 'u')).toMatchObject({ outcome: 'not-open', reason: 'paused' });
+    expect(await other.packets.grab('paused', 'u')).toMatchObject({ status: 'not-open', reason: 'paused' });
   });
 });

@@ -1,157 +1,206 @@
-import { turn } from '../../../test/support/manual-time';
-import { runInEachTest } from './payout-runner-support';
+import { Logger } from '@nestjs/common';
+import { deadLetter, retryLater, type StreamConsumerOptions, type StreamMessage } from 'luanest/stream-consumer';
+import { KeySpace } from 'luanest/script-registry';
+import { ClosedError, LostError, TimeoutError } from '../../internal/src';
+import { eventually } from '../../../test/support/wait';
+import { Layouts } from '../src/buckets/layout';
+import { PayoutRunner } from '../src/payouts/payout-runner';
+import { ownerOf } from '../src/payouts/payout-row';
+import type { Payout, PayoutHandler } from '../src/payouts/payouts.types';
 
-const test = runInEachTest();
-const { time, start } = test;
+const layouts = new Layouts(new KeySpace('p', 'red-packet'), 16);
+const keys = layouts.bucket('a', 1, 0);
+const activity = ownerOf('a', 2_000, 1, 0);
+const AGAIN = { kind: 'retry-later', delayMs: 0, countsAsAttempt: false };
 
-describe('a payout run reads', () => {
-  it('the outboxes of an activity with open payouts, with the options of the run', async () => {
-    test.fake.activity('a');
-    await start();
-    expect(test.fake.run.activities).toEqual(['a']);
-    expect(test.fake.readers[0]?.options).toEqual({
-      pollMs: 100,
-      concurrency: 3,
-      stream: expect.objectContaining({ keys: ['p:{a}:outbox'] }) as unknown,
-      group: 'payouts',
-    });
-    expect(test.fake.take()).toEqual(['status a', 'outboxes a', 'consume ']);
+/** A run whose stream-consumer and Redis are objects of the test. The run makes 3 attempts. */
+class Bench {
+  readonly lines: string[] = [];
+  readonly calls: unknown[] = [];
+  /** Errors of the next calls. */
+  readonly errors: Error[] = [];
+  buried: 'buried' | 'none' | 'forgotten' = 'buried';
+  options: StreamConsumerOptions | undefined;
+  handle: (message: StreamMessage) => Promise<unknown> = () => Promise.reject(new Error('not started'));
+  readonly run: PayoutRunner;
+  private readonly controller = new AbortController();
+
+  constructor(handler: PayoutHandler) {
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: string) => void this.lines.push(line));
+    const call = async <T>(result: T, ...what: unknown[]): Promise<T> => {
+      await Promise.resolve();
+      const error = this.errors.shift();
+      if (error !== undefined) throw error;
+      this.calls.push(what);
+      return result;
+    };
+    const outboxes = {
+      settle: (_: unknown, id: string) => call(undefined, 'settle', id),
+      bury: (_: unknown, id: string, why: object) => call(this.buried, 'bury', id, why),
+    };
+    const streams = {
+      consume: async (options: StreamConsumerOptions, handle: (message: StreamMessage) => Promise<unknown>) => {
+        await call(undefined, 'consume');
+        [this.options, this.handle] = [options, handle];
+        return { stop: () => call(undefined, 'stop') };
+      },
+    };
+    const stream = { name: 's' };
+    this.run = new PayoutRunner(layouts, outboxes as never, streams as never, stream, handler, { attempts: 3 });
+  }
+
+  async start(): Promise<this> {
+    this.run.start();
+    await eventually(() => expect(this.options).toBeDefined());
+    this.calls.length = 0;
+    return this;
+  }
+
+  abort(reason: Error): void {
+    this.controller.abort(reason);
+  }
+
+  pay(attempt = 1, payload: unknown = { activity, user: 'u', packet: '7', cents: '120', at: '1' }): Promise<unknown> {
+    const partition = layouts.outboxes.indexOf(keys.outbox);
+    const { signal } = this.controller;
+    const message = { stream: 's', id: `${partition}:5-1`, payload, attempt, firstSeenAtMs: 9, signal };
+    return this.handle(message as unknown as StreamMessage);
+  }
+}
+
+const opened = (handler: PayoutHandler) => new Bench(handler).start();
+const bury = (problem: string, attempts: number) => ['bury', '5-1', { problem, attempts, firstSeenMs: 9 }];
+
+/** Throws, as a handler may, a value that is not an error. */
+function thrown(value: unknown): never {
+  throw value;
+}
+
+afterEach(() => jest.restoreAllMocks());
+
+it('a payout is given to the handler, with a key that stays the same, and settled', async () => {
+  const paid: Payout[] = [];
+  const bench = await opened((payout) => void paid.push(payout));
+  expect(await bench.pay(2)).toBeUndefined();
+  expect(paid).toMatchObject([
+    {
+      activityId: 'a',
+      activityKey: 'a@2000',
+      userId: 'u',
+      packetId: '7',
+      amountCents: 120,
+      grantedAtMs: 1,
+      idempotencyKey: 'a@2000:7',
+      attempt: 2,
+    },
+  ]);
+  expect(bench.calls).toEqual([['settle', '5-1']]);
+  await bench.run.stop();
+});
+
+it('an entry that no grab wrote is left to stream-consumer, which dead-letters it', async () => {
+  const bench = await opened(() => undefined);
+  expect(await bench.pay(1, { any: 'thing' })).toMatchObject({ kind: 'dead-letter' });
+  expect(await bench.pay(1, null)).toMatchObject({ kind: 'dead-letter' });
+  expect(bench.calls).toEqual([]);
+});
+
+it.each<[string, PayoutHandler, number, string]>([
+  ['returns deadLetter', () => deadLetter('no account'), 1, 'no account'],
+  ['throws deadLetter', () => thrown(deadLetter('no account')), 1, 'no account'],
+  ['throws at the last attempt', () => Promise.reject(new RangeError('low\nfunds')), 3, 'RangeError: low funds'],
+  ['throws a value at the last attempt', () => thrown('x'), 3, 'string: x'],
+  ['asks for a retry at the last attempt', () => retryLater({ delayMs: 5 }), 3, 'the handler asked for a retry'],
+  ['asks for a retry in an invalid way', () => retryLater({ delayMs: 'x' as never }), 1, 'InvalidOutcomeError: retryLater(): delayMs is a string. Expected an integer from -9007199254740991 to 31622400000.'], // prettier-ignore
+])('a payout is moved to the dead letters of its bucket if the handler %s', async (_, handler, attempt, problem) => {
+  const bench = await opened(handler);
+  expect(await bench.pay(attempt)).toMatchObject({ kind: 'dead-letter', reason: problem });
+  expect(bench.calls).toEqual([bury(problem, attempt)]);
+  expect(bench.lines).toEqual([expect.stringMatching(/^Packet 7 of activity "a" was not paid/)]);
+});
+
+it('a payout whose attempts are used up by processes that died is dead-lettered without a call of the handler', async () => {
+  const handler = jest.fn();
+  const bench = await opened(handler);
+  expect(await bench.pay(4)).toMatchObject({ kind: 'dead-letter' });
+  expect(bench.calls).toEqual([['bury', '5-1', expect.objectContaining({ attempts: 3 })]]);
+  expect(handler).not.toHaveBeenCalled();
+});
+
+it('a payout that Redis has forgotten the activity of is left to stream-consumer, which keeps it', async () => {
+  const bench = await opened(() => deadLetter('no account'));
+  bench.buried = 'forgotten';
+  expect(await bench.pay()).toMatchObject({ kind: 'dead-letter', reason: 'no account' });
+  expect(bench.lines).toEqual([]);
+});
+
+it.each<[string, PayoutHandler]>([
+  ['uncounted retry', () => retryLater({ delayMs: 5, countsAsAttempt: false })],
+  ['thrown retry', () => thrown(retryLater({ delayMs: 5, countsAsAttempt: false }))],
+])('an %s stays one, also at the last attempt', async (_, handler) => {
+  const bench = await opened(handler);
+  expect(await bench.pay(3)).toMatchObject({ delayMs: 5, countsAsAttempt: false });
+  expect(bench.calls).toEqual([]);
+});
+
+it('an attempt that fails before the last one is left to stream-consumer', async () => {
+  const bench = await opened(() => Promise.reject(new Error('busy')));
+  await expect(bench.pay(2)).rejects.toThrow('busy');
+  expect(bench.calls).toEqual([]);
+});
+
+describe('what a handler returns after its signal was aborted does not count, so its row stays:', () => {
+  it.each<[string, Error, number]>([
+    ['after a lost lease', new LostError('lost'), 1],
+    ['after a lost lease at the last attempt', new LostError('lost'), 3],
+    ['after a timeout', new TimeoutError('late'), 1],
+  ])('%s', async (_, reason, attempt) => {
+    const bench: Bench = await opened(() => bench.abort(reason));
+    expect(await bench.pay(attempt)).toEqual(expect.objectContaining(AGAIN));
+    expect(bench.calls).toEqual([]);
   });
 
-  it('an activity that was woken, at the next poll', async () => {
-    await start();
-    test.fake.activity('b', {}, { open: 0 });
-    test.fake.woken = ['b'];
-    await time.pass(74);
-    expect(test.fake.run.activities).toEqual([]);
-    await time.pass(1);
-    await turn();
-    expect(test.fake.run.activities).toEqual(['b']);
-  });
-
-  it('nothing of a draft, of a quiet activity, and of one whose outboxes are unknown', async () => {
-    test.fake.activity('draft', { state: 'draft' });
-    test.fake.activity('quiet', { outboxLength: 0 }, { open: 1 });
-    await start();
-    expect([test.fake.run.activities, test.fake.take()]).toEqual([[], ['status draft', 'status quiet']]);
-    test.fake.outboxKeys = [];
-    test.fake.activity('a');
-    await time.pass(1_000);
-    await turn();
-    expect(test.fake.run.activities).toEqual([]);
-    expect(test.fake.take()).toContain('outboxes a');
-  });
-
-  it('the outboxes again if they have changed', async () => {
-    test.fake.activity('a');
-    await start();
-    test.fake.outboxKeys = ['p:{a}:outbox', 'p:{b}:outbox'];
-    await time.pass(2_000);
-    await turn();
-    expect(test.fake.readers.map(({ stopped }) => stopped)).toEqual([true, false]);
-  });
-
-  it('the outboxes again for a later activity with the same id and keys', async () => {
-    test.fake.activity('a');
-    await start();
-    test.fake.activity('a', { expiresAtMs: time.now + 9_000_000 });
-    await time.pass(2_000);
-    await turn();
-    expect(test.fake.readers.map(({ stopped }) => stopped)).toEqual([true, false]);
-    await time.pass(4_000);
-    expect(test.fake.readers).toHaveLength(2);
+  it('but a timeout at the last attempt ends the payout, although the handler still runs', async () => {
+    const bench = await opened(() => new Promise(() => undefined));
+    const paying = bench.pay(3);
+    bench.abort(new TimeoutError('late'));
+    expect(await paying).toMatchObject({ kind: 'dead-letter' });
+    expect(bench.calls).toEqual([bury('TimeoutError: late', 3)]);
   });
 });
 
-describe('a payout run stops reading', () => {
-  it('an open activity when nothing was won for two seconds, and keeps it in the index', async () => {
-    test.fake.activity('a');
-    await start();
-    const { expiresAtMs } = test.fake.statuses.get('a') ?? {};
-    test.fake.activity('a', { outboxLength: 0, grantedPackets: 2, expiresAtMs });
-    await time.pass(1_000);
-    // A packet was won since the last check, so the two seconds begin again.
-    await time.pass(1_999);
-    expect(test.fake.run.activities).toEqual(['a']);
-    await time.pass(1_100);
-    await turn();
-    expect([test.fake.run.activities, test.fake.readers[0]?.stopped]).toEqual([[], true]);
-    expect(test.fake.take()).toEqual(expect.arrayContaining([`add a 1 ${expiresAtMs}`, 'forget']));
-  });
-
-  it.each(['closed', 'ended'] as const)('and settles an activity that is %s and owes nothing', async (state) => {
-    test.fake.activity('a', { state });
-    await start();
-    test.fake.activity('a', { state, outboxLength: 0 });
-    await time.pass(2_100);
-    await turn();
-    expect([test.fake.run.activities, test.fake.readers[0]?.stopped]).toEqual([[], true]);
-    const calls = test.fake.take();
-    expect(calls).toContain('settle a');
-    expect(calls.filter((call) => call.startsWith('add'))).toEqual([]);
-  });
-
-  it('an activity that is sold out and owes nothing, and neither settles nor forgets it', async () => {
-    test.fake.activity('a', { state: 'sold-out' });
-    await start();
-    test.fake.activity('a', { state: 'sold-out', outboxLength: 0 });
-    await time.pass(2_100);
-    await turn();
-    expect(test.fake.run.activities).toEqual([]);
-    const calls = test.fake.take();
-    expect(calls.some((call) => call.startsWith('add a 1 '))).toBe(true);
-    expect(calls).not.toContain('settle a');
-  });
-
-  it('an activity that is settled, and does not settle it again', async () => {
-    test.fake.activity('a', { state: 'closed' });
-    await start();
-    test.fake.activity('a', { state: 'closed', outboxLength: 0, settled: true });
-    await time.pass(2_100);
-    await turn();
-    expect([test.fake.run.activities, test.fake.take().includes('settle a')]).toEqual([[], false]);
-  });
-
-  it.each(['gone', 'overdue'])('an activity that is %s, and settles it', async (how) => {
-    test.fake.activity('a');
-    await start();
-    if (how === 'gone') test.fake.statuses.delete('a');
-    else test.fake.activity('a', { state: 'draft', overdue: true });
-    await time.pass(2_100);
-    await turn();
-    expect([test.fake.run.activities, test.fake.take().includes('settle a')]).toEqual([[], true]);
-  });
-
-  it('everything when it is stopped', async () => {
-    test.fake.activity('a');
-    test.fake.activity('b');
-    await start();
-    expect(test.fake.run.stopped).toBe(false);
-    await test.fake.run.stop();
-    expect([test.fake.run.stopped, test.fake.run.activities, test.fake.readers.map(({ stopped }) => stopped)]).toEqual([
-      true,
-      [],
-      [true, true],
-    ]);
-    test.fake.take();
-    await time.pass(60_000);
-    expect([test.fake.take(), time.running]).toEqual([[], []]);
-  });
+it('a settlement is repeated until Redis confirms it, and a failure is logged once', async () => {
+  const bench = await opened(() => undefined);
+  bench.errors.push(new Error('down'), new Error('down'));
+  expect(await bench.pay()).toBeUndefined();
+  expect(bench.calls).toEqual([['settle', '5-1']]);
+  expect(bench.lines).toEqual([expect.stringMatching(/could not be settled or dead-lettered.*down/)]);
 });
 
-describe('a closed activity without payouts', () => {
-  it('is checked again after 30 s, or near the end of its retention after 5 s', async () => {
-    test.fake.activity('far', { state: 'closed', outboxLength: 0 }, { open: 0 });
-    test.fake.activity('near', { state: 'closed', outboxLength: 0, expiresAtMs: time.now + 3_000 }, { open: 0 });
-    await start();
-    expect(test.fake.take().filter((call) => call.startsWith('status'))).toEqual(['status far', 'status near']);
-    await time.pass(4_500);
-    expect(test.fake.take()).toEqual([]);
-    await time.pass(1_600);
-    expect(test.fake.take()).toContain('status near');
-    await time.pass(22_000);
-    expect(test.fake.take()).not.toContain('status far');
-    await time.pass(4_000);
-    expect(test.fake.take()).toContain('status far');
-  });
+it('a payout that was paid, and could not be settled before this process lost it, is not an attempt', async () => {
+  const bench = await opened(() => undefined);
+  bench.errors.push(...Array.from({ length: 99 }, () => new Error('down')));
+  const paying = bench.pay();
+  await eventually(() => expect(bench.lines).not.toEqual([]));
+  bench.abort(new LostError('lost'));
+  expect(await paying).toEqual(expect.objectContaining(AGAIN));
+});
+
+it('a run that cannot begin tries again, and says so once', async () => {
+  const bench = new Bench(() => undefined);
+  bench.errors.push(new Error('down'), new Error('down'));
+  await bench.start();
+  expect(bench.lines).toEqual([expect.stringMatching(/could not begin, and tries again.*down/)]);
+  expect(bench.options).toMatchObject({ attempts: 10_000, group: 'payouts' });
+  await bench.run.stop();
+  expect(bench.calls).toEqual([['stop']]);
+});
+
+it('a run ends if stream-consumer is closed', async () => {
+  const bench = new Bench(() => undefined);
+  bench.errors.push(new ClosedError('closed'));
+  bench.run.start();
+  await eventually(() => expect(bench.run.stopped).toBe(true));
+  await bench.run.stop();
+  expect([bench.calls, bench.lines]).toEqual([[], []]);
 });

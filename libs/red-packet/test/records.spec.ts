@@ -152,7 +152,7 @@ describe.each(servers)('records on %s', (_name, connect) => {
     );
     expect(new Set(expected.map(({ packetId }) => packetId)).size).toBe(HOSTILE.length);
     for (const { userId, ...packet } of expected) {
-      expect(await bench.packets.grab('hostile', userId)).toEqual({ code: '1', outcome: 'already-won', packet });
+      expect(await bench.packets.grab('hostile', userId)).toEqual({ status: 'already-won', packet });
     }
     const { records } = await readRecords(bench, 'hostile');
     expect(byUser(records)).toEqual(byUser(expected));

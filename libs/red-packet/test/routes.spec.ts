@@ -24,7 +24,7 @@ describe.each(platforms)('the routes of a life on %s', (_name, adapter) => {
     await http.create();
     const won = await http.grab('u');
     expect(await post('pause')).toEqual({ status: 200, body: { state: 'paused' } });
-    expect((await http.grab('v')).body).toEqual({ code: '-2', outcome: 'not-open', reason: 'paused' });
+    expect((await http.grab('v')).body).toEqual({ status: 'not-open', reason: 'paused' });
     expect(await post('resume')).toEqual({ status: 200, body: { state: 'open' } });
     expect((await http.call('GET', '/a/mine', { 'x-user': 'u' })).body).toEqual(won.body['packet']);
     expect((await http.call('GET', '/a/mine', { 'x-user': 'v' })).status).toBe(404);
@@ -61,7 +61,6 @@ describe.each(platforms)('the routes of a life on %s', (_name, adapter) => {
   it.each([
     ['split', { split: 'fair' }],
     ['amounts', { amounts: [1, 2] }],
-    ['seed', { seed: 5 }],
     ['startsAtMs', { startsAtMs: 'now' }],
     ['endsAtMs', { endsAtMs: 1 }],
     ['maxTries', { maxTries: 0.5 }],

@@ -12,7 +12,7 @@ const layoutOf = (activityId: string, buckets = 2): Layout => ({
 const sold = (parts: Partial<BucketReading> = {}): BucketReading =>
   ({
     ...{ state: 'open', pooled: 0, granted: 1, refundedPackets: 0, allPackets: 2, outgoing: [] },
-    ...{ createdAtMs: 5, lastRow: '1-0', soldOutMs: 100 },
+    ...{ createdAtMs: 5, lastGrant: '1-0', soldOutMs: 100 },
     ...parts,
   }) as BucketReading;
 
@@ -83,7 +83,7 @@ describe('users of a sold-out activity', () => {
     await turn();
     expect([registry.calls.length, state.reads, users.has('a', 'loser')]).toEqual([1, 3, true]);
     time.now += 100;
-    state.readings = [sold({ lastRow: '2-0' }), sold()];
+    state.readings = [sold({ lastGrant: '2-0' }), sold()];
     users.remember(layoutOf('a', 1));
     await answer(['winner', 'loser']);
     expect([registry.calls.length, users.has('a', 'loser')]).toEqual([2, false]);
@@ -92,7 +92,7 @@ describe('users of a sold-out activity', () => {
   it.each<[string, BucketReading[] | Error]>([
     ['packets are left', [sold(), sold({ granted: 0 })]],
     ['a bucket is paused', [sold(), sold({ state: 'paused' })]],
-    ['a bucket has lost its outbox', [sold(), sold({ lastRow: '' })]],
+    ['a bucket has lost its outbox', [sold(), sold({ lastGrant: '' })]],
     ['it is not to be remembered', [sold(), sold({ soldOutMs: 0 })]],
     ['Redis fails', new Error('down')],
   ])('are not remembered if %s', async (_, readings) => {
@@ -108,7 +108,7 @@ describe('users of a sold-out activity', () => {
   });
 
   it.each<[string, Partial<BucketReading>]>([
-    ['somebody won', { lastRow: '9-0' }],
+    ['somebody won', { lastGrant: '9-0' }],
     ['somebody won, and Redis lost the row', { granted: 2 }],
     ['the id was used again', { createdAtMs: 6 }],
     ['a bucket was closed', { state: 'closed' }],

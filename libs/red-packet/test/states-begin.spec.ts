@@ -24,6 +24,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       expiresAtMs: 0,
       seed: 'seed',
       reports: 0,
+      encodedId: 'a%2Fb',
       ...args,
     });
   const open = () => states.call(openActivity, { group: 'payouts' });
@@ -37,13 +38,13 @@ describe('each script of the life of a bucket, in a state and at a time of which
     expect(await states.after(begin())).toEqual([
       { status: 'begun', state: 'draft', seed: 'seed', expiresAtMs: 1800000001100, endsAtMs: 1800000000100 },
       {
-        meta: 'allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000100, expiresAtMs=1800000001100, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=draft, totalCents=100 | 1100',
+        meta: 'activity=a%2Fb@1800000001100/4/2, allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000100, expiresAtMs=1800000001100, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=draft, totalCents=100 | 1100',
       },
     ]);
     expect(await states.after(begin({ seed: 'other' }))).toEqual([
       { status: 'found', state: 'draft', seed: 'seed', expiresAtMs: 1800000001100, endsAtMs: 1800000000100 },
       {
-        meta: 'allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000100, expiresAtMs=1800000001100, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=draft, totalCents=100 | 1100',
+        meta: 'activity=a%2Fb@1800000001100/4/2, allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000100, expiresAtMs=1800000001100, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=draft, totalCents=100 | 1100',
       },
     ]);
     expect((await states.after(begin({ fingerprint: 'other' })))[0]).toEqual({
@@ -76,7 +77,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       [
         { status: 'begun', state: 'draft', seed: 'seed', expiresAtMs: 1800000001100, endsAtMs: 1800000000100 },
         {
-          meta: 'allPackets=9, bestCents=0, bucket=-1, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000100, expiresAtMs=1800000001100, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, reportedPackets=0, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=draft, totalCents=100',
+          meta: 'activity=a%2Fb@1800000001100/4/-1, allPackets=9, bestCents=0, bucket=-1, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000100, expiresAtMs=1800000001100, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, reportedPackets=0, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=draft, totalCents=100',
         },
       ],
     ],
@@ -86,7 +87,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       [
         { status: 'begun', state: 'draft', seed: 'seed', expiresAtMs: 1800000001050, endsAtMs: 1800000000550 },
         {
-          meta: 'allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000550, expiresAtMs=1800000001050, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=draft, totalCents=100 | 1050',
+          meta: 'activity=a%2Fb@1800000001050/4/2, allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000550, expiresAtMs=1800000001050, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=draft, totalCents=100 | 1050',
         },
       ],
     ],
@@ -96,7 +97,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       [
         { status: 'begun', state: 'draft', seed: 'seed', expiresAtMs: 1800090000001, endsAtMs: 1800086400001 },
         {
-          meta: 'allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800086400001, expiresAtMs=1800090000001, fingerprint=print, heldCents=100, keepMs=86400000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=0, state=draft, totalCents=100 | 90000001',
+          meta: 'activity=a%2Fb@1800090000001/4/2, allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800086400001, expiresAtMs=1800090000001, fingerprint=print, heldCents=100, keepMs=86400000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=0, state=draft, totalCents=100 | 90000001',
         },
       ],
     ],
@@ -106,7 +107,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       [
         { status: 'begun', state: 'draft', seed: 'seed', expiresAtMs: 1800007199999, endsAtMs: 1800003600000 },
         {
-          meta: 'allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800003600000, expiresAtMs=1800007199999, fingerprint=print, heldCents=100, keepMs=7199999, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=0, state=draft, totalCents=100 | 7199999',
+          meta: 'activity=a%2Fb@1800007199999/4/2, allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800003600000, expiresAtMs=1800007199999, fingerprint=print, heldCents=100, keepMs=7199999, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=0, state=draft, totalCents=100 | 7199999',
         },
       ],
     ],
@@ -116,7 +117,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       [
         { status: 'begun', state: 'draft', seed: 'seed', expiresAtMs: 1800007200002, endsAtMs: 1800003600002 },
         {
-          meta: 'allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800003600002, expiresAtMs=1800007200002, fingerprint=print, heldCents=100, keepMs=7200002, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=0, state=draft, totalCents=100 | 7200002',
+          meta: 'activity=a%2Fb@1800007200002/4/2, allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800003600002, expiresAtMs=1800007200002, fingerprint=print, heldCents=100, keepMs=7200002, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=0, state=draft, totalCents=100 | 7200002',
         },
       ],
     ],
@@ -136,7 +137,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       [
         { status: 'begun', state: 'draft', seed: 'seed', expiresAtMs: 1800000001001, endsAtMs: 1800000000001 },
         {
-          meta: 'allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000001, expiresAtMs=1800000001001, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=0, state=draft, totalCents=100 | 1001',
+          meta: 'activity=a%2Fb@1800000001001/4/2, allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000001, expiresAtMs=1800000001001, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=0, state=draft, totalCents=100 | 1001',
         },
       ],
     ],
@@ -146,7 +147,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       [
         { status: 'begun', state: 'draft', seed: 'seed', expiresAtMs: 1800000000001, endsAtMs: 1799999999995 },
         {
-          meta: 'allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1799999999995, expiresAtMs=1800000000001, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=0, state=draft, totalCents=100 | 1',
+          meta: 'activity=a%2Fb@1800000000001/4/2, allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1799999999995, expiresAtMs=1800000000001, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=0, state=draft, totalCents=100 | 1',
         },
       ],
     ],
@@ -166,7 +167,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       [
         { status: 'begun', state: 'draft', seed: 'seed', expiresAtMs: 1800000000700, endsAtMs: 1800000000200 },
         {
-          meta: 'allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000200, expiresAtMs=1800000000700, fingerprint=print, heldCents=100, keepMs=1001, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=0, state=draft, totalCents=100 | 700',
+          meta: 'activity=a%2Fb@1800000000700/4/2, allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000200, expiresAtMs=1800000000700, fingerprint=print, heldCents=100, keepMs=1001, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=0, state=draft, totalCents=100 | 700',
         },
       ],
     ],
@@ -182,11 +183,11 @@ describe('each script of the life of a bucket, in a state and at a time of which
     expect(await open()).toBe('opened');
     clear();
     put({ expiresAtMs: 5 });
-    states.put('HSET', 'grants', '', 30, 'me', `7:30:${NOW - 5}`);
+    states.put('HSET', 'grants', '', '30:7', 'me', `7:30:${NOW - 5}`);
     expect(await states.call(voidGrant, { userId: 'me', packetId: '7', paid: '' })).toBe('void');
   });
 
-  it.each(['pool', 'grants', 'outbox'])('begin: stores nothing if there is the key %s', async (name) => {
+  it.each(['pool', 'grants'])('begin: stores nothing if there is the key %s', async (name) => {
     states.put('SET', name, 'x');
     expect(await states.after(begin())).toEqual([
       { status: 'orphaned', state: 'draft', seed: '', expiresAtMs: 0, endsAtMs: 0 },

@@ -14,12 +14,12 @@ describe('each script of the life of a bucket, in a state and at a time of which
 
   it('close: refunds one packet', async () => {
     put({ state: 'open', heldCents: 5 });
-    states.put('HSET', 'grants', '', 0);
+    states.put('HSET', 'grants', '', '0:0');
     states.put('RPUSH', 'pool', '1:5:5');
     expect(await states.after(close())).toEqual([
       'closed',
       {
-        grants: '=0',
+        grants: '=0:0',
         meta: `closedAtMs=${NOW}, heldCents=5, refundedCents=5, refundedPackets=1, state=closed`,
         refunds: '1:5:5',
       },
@@ -27,31 +27,37 @@ describe('each script of the life of a bucket, in a state and at a time of which
   });
 
   it.each([
-    ['missing', {}, 0, ['missing', { grants: '=5' }]],
-    ['closed', { state: 'closed' }, 0, ['closed-before', { grants: '=5', meta: 'state=closed' }]],
-    ['a draft', { state: 'draft' }, 0, ['draft', { grants: '=5', meta: 'state=draft' }]],
-    ['a root', { state: 'spread:2' }, 0, ['spread:2', { grants: '=5', meta: 'state=spread:2' }]],
+    ['missing', {}, 0, ['missing', { grants: '=5:7' }]],
+    ['closed', { state: 'closed' }, 0, ['closed-before', { grants: '=5:7', meta: 'state=closed' }]],
+    ['a draft', { state: 'draft' }, 0, ['draft', { grants: '=5:7', meta: 'state=draft' }]],
+    ['a root', { state: 'spread:2' }, 0, ['spread:2', { grants: '=5:7', meta: 'state=spread:2' }]],
     [
       'open, at its end',
       { state: 'open', heldCents: 5, endsAtMs: NOW },
       1,
-      ['closed', { grants: '=5', meta: 'closedAtMs=1800000000000, endsAtMs=1800000000000, heldCents=5, state=closed' }],
+      [
+        'closed',
+        { grants: '=5:7', meta: 'closedAtMs=1800000000000, endsAtMs=1800000000000, heldCents=5, state=closed' },
+      ],
     ],
     [
       'open, before its end',
       { state: 'open', heldCents: 5, endsAtMs: NOW + 1 },
       1,
-      ['not-ended', { grants: '=5', meta: 'endsAtMs=1800000000001, heldCents=5, state=open' }],
+      ['not-ended', { grants: '=5:7', meta: 'endsAtMs=1800000000001, heldCents=5, state=open' }],
     ],
     [
       'paused, before its end',
       { state: 'paused', heldCents: 5, endsAtMs: NOW + 1 },
       0,
-      ['closed', { grants: '=5', meta: 'closedAtMs=1800000000000, endsAtMs=1800000000001, heldCents=5, state=closed' }],
+      [
+        'closed',
+        { grants: '=5:7', meta: 'closedAtMs=1800000000000, endsAtMs=1800000000001, heldCents=5, state=closed' },
+      ],
     ],
   ])('close: a bucket that is %s', async (_, fields, atEnd, expected) => {
     if (Object.keys(fields).length > 0) put(fields);
-    states.put('HSET', 'grants', '', 5);
+    states.put('HSET', 'grants', '', '5:7');
     states.clock.set(NOW + 0.5);
     expect(await states.after(close(atEnd))).toEqual(expected);
   });
@@ -60,7 +66,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
     const setUp = (refunded: number, heldCents: number, before = 0) => {
       clear();
       put({ state: 'open', heldCents, endsAtMs: NOW, ...(refunded === 0 ? {} : { refundedCents: refunded }) });
-      states.put('HSET', 'grants', '', 5);
+      states.put('HSET', 'grants', '', '5:7');
       states.put('RPUSH', 'pool', '3:20:60', '4:10:70', '5:9:79');
       for (let at = 0; at < before; at++) states.put('RPUSH', 'refunds', `r${at}`);
     };
@@ -68,7 +74,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
     expect(await states.after(close())).toEqual([
       'closed',
       {
-        grants: '=5',
+        grants: '=5:7',
         meta: 'closedAtMs=1800000000000, endsAtMs=1800000000000, heldCents=44, refundedCents=39, refundedPackets=3, state=closed',
         refunds: '3:20:60, 4:10:70, 5:9:79',
       },
@@ -77,7 +83,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
     expect(await states.after(close())).toEqual([
       'closed',
       {
-        grants: '=5',
+        grants: '=5:7',
         meta: 'closedAtMs=1800000000000, endsAtMs=1800000000000, heldCents=51, refundedCents=46, refundedPackets=3, state=closed',
         refunds: '3:20:60, 4:10:70, 5:9:79, r0, r1',
       },
@@ -122,7 +128,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       clear();
       put({ expiresAtMs: NOW + 900, bestUser: 'me', ...meta });
       states.put('RPUSH', 'refunds', 'r');
-      states.put('HSET', 'grants', '', 30, 'me', `7:30:${NOW - 5}`, 'ledger', `8:1:${NOW}:l`, 'you', `9:2:${NOW}`);
+      states.put('HSET', 'grants', '', '30:7', 'me', `7:30:${NOW - 5}`, 'ledger', `8:1:${NOW}:l`, 'you', `9:2:${NOW}`);
     };
 
     it('voids a grant whose packet was paid to another user', async () => {
@@ -130,7 +136,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       expect(await states.after(run())).toEqual([
         'void',
         {
-          grants: '=30, ledger=8:1:1800000000000:l, you=9:2:1800000000000',
+          grants: '=30:7, ledger=8:1:1800000000000:l, you=9:2:1800000000000',
           meta: 'bestLost=1, bestUser=me, expiresAtMs=1800000000900, grantShift=1',
           refunds: 'r',
           voids: '7=30:1799999999995:packet:me',
@@ -141,7 +147,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       expect(await states.after(run('', 'you', '9'))).toEqual([
         'void',
         {
-          grants: '=30, ledger=8:1:1800000000000:l',
+          grants: '=30:7, ledger=8:1:1800000000000:l',
           meta: 'bestLost=1, bestUser=me, expiresAtMs=1800000000900, grantShift=2',
           refunds: 'r',
           voids: '7=30:1799999999995:packet:me, 9=2:1800000000000:packet:you',
@@ -154,8 +160,8 @@ describe('each script of the life of a bucket, in a state and at a time of which
       expect(await states.after(run('5:3:99'))).toEqual([
         'void',
         {
-          grants: '=0, ledger=8:1:1800000000000:l, me=5:3:99:l, you=9:2:1800000000000',
-          meta: 'bestUser=other, expiresAtMs=1800000000900, forgetAtMs=1800000000700, grantShift=-1, refundedCents=30, refundedPackets=1',
+          grants: '=0:7, ledger=8:1:1800000000000:l, me=5:3:99:l, you=9:2:1800000000000',
+          meta: 'bestUser=other, expiresAtMs=1800000000900, forgetAtMs=1800000000700, grantShift=-1, refundedCents=30, refundedPackets=1, rowShift=1',
           refunds: 'r, 7:30:0 | 700',
           voids: '7=30:1799999999995:user:me | 700',
         },
@@ -164,7 +170,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       expect(await states.after(run(''))).toEqual([
         'void',
         {
-          grants: '=30, ledger=8:1:1800000000000:l, you=9:2:1800000000000',
+          grants: '=30:7, ledger=8:1:1800000000000:l, you=9:2:1800000000000',
           meta: 'bestLost=1, bestUser=me, expiresAtMs=1800000000900, forgetAtMs=1800000000700, grantShift=1',
           refunds: 'r',
           voids: '7=30:1799999999995:packet:me | 700',
@@ -172,8 +178,8 @@ describe('each script of the life of a bucket, in a state and at a time of which
       ]);
       setUp();
       expect((await states.after(run('5:3:99')))[1]).toEqual({
-        grants: '=0, ledger=8:1:1800000000000:l, me=5:3:99:l, you=9:2:1800000000000',
-        meta: 'bestLost=1, bestUser=me, expiresAtMs=1800000000900, grantShift=-1, refundedCents=30, refundedPackets=1',
+        grants: '=0:7, ledger=8:1:1800000000000:l, me=5:3:99:l, you=9:2:1800000000000',
+        meta: 'bestLost=1, bestUser=me, expiresAtMs=1800000000900, grantShift=-1, refundedCents=30, refundedPackets=1, rowShift=1',
         refunds: 'r, 7:30:0',
         voids: '7=30:1799999999995:user:me',
       });
@@ -181,7 +187,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
 
     it('changes nothing without such a grant', async () => {
       setUp();
-      states.put('HSET', 'grants', '', 30);
+      states.put('HSET', 'grants', '', '30:7');
       const before = states.keys();
       for (const call of [
         () => run('', 'none'),
@@ -192,7 +198,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
         expect(await states.after(call())).toEqual(['none', before]);
       }
       expect(await states.after(run('x'))).toEqual(['error BADGRANT', before]);
-      states.put('HSET', 'grants', '', 29);
+      states.put('HSET', 'grants', '', '29:7');
       expect((await states.after(run()))[0]).toBe('error BADMETA');
       setUp();
       states.put('DEL', 'meta');

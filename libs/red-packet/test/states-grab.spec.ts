@@ -12,6 +12,7 @@ const META = {
   maxTries: 2,
   heldCents: 100,
   bestCents: 30,
+  activity: 'a@1/1/0',
   buckets: 1,
 };
 const POOL = ['1:20:20', '2:31:51', '3:31:82', '4:40:122'];
@@ -26,7 +27,18 @@ describe.each([
     for (const name of ['meta', 'pool', 'grants', 'outbox', 'tries']) states.put('DEL', name);
     states.put('HSET', 'meta', ...Object.entries({ ...META, ...meta }).flat());
     if (pool.length > 0) states.put('RPUSH', 'pool', ...pool);
-    states.put('HSET', 'grants', '', 5, 'old', `9:5:${NOW - 7}`, 'ledger', `8:6:${NOW - 8}:l`, 'norm', 'x');
+    states.put(
+      'HSET',
+      'grants',
+      '',
+      `5:${NOW - 7}`,
+      'old',
+      `9:5:${NOW - 7}`,
+      'ledger',
+      `8:6:${NOW - 8}:l`,
+      'norm',
+      'x',
+    );
     states.put('XADD', 'outbox', '1-1', 'f', 'v');
   };
 
@@ -34,42 +46,42 @@ describe.each([
     setUp();
     states.clock.set(NOW + 0.5);
     expect(await states.after(grab())).toEqual([
-      { code: '0', outcome: 'won', packet: { packetId: '1', amountCents: 20, grantedAtMs: 1800000000000 } },
+      { status: 'won', packet: { packetId: '1', amountCents: 20, grantedAtMs: 1800000000000 } },
       {
-        grants: '=25, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993',
-        meta: 'bestCents=30, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
-        outbox: '1-1 f=v, 1800000000000-0 user=me packet=1 cents=20 at=1800000000000',
+        grants: '=25:1800000000000, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993',
+        meta: 'activity=a@1/1/0, bestCents=30, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
+        outbox: '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me packet=1 cents=20 at=1800000000000',
         pool: '2:31:51, 3:31:82, 4:40:122',
       },
     ]);
     expect(await states.after(grab())).toEqual([
-      { code: '1', outcome: 'already-won', packet: { packetId: '1', amountCents: 20, grantedAtMs: 1800000000000 } },
+      { status: 'already-won', packet: { packetId: '1', amountCents: 20, grantedAtMs: 1800000000000 } },
       {
-        grants: '=25, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993',
-        meta: 'bestCents=30, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
-        outbox: '1-1 f=v, 1800000000000-0 user=me packet=1 cents=20 at=1800000000000',
+        grants: '=25:1800000000000, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993',
+        meta: 'activity=a@1/1/0, bestCents=30, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
+        outbox: '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me packet=1 cents=20 at=1800000000000',
         pool: '2:31:51, 3:31:82, 4:40:122',
       },
     ]);
     expect(await states.after(grab('second'))).toEqual([
-      { code: '0', outcome: 'won', packet: { packetId: '2', amountCents: 31, grantedAtMs: 1800000000000 } },
+      { status: 'won', packet: { packetId: '2', amountCents: 31, grantedAtMs: 1800000000000 } },
       {
         grants:
-          '=56, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993, second=2:31:1800000000000',
-        meta: 'bestAt=1800000000000, bestCents=31, bestPacket=2, bestUser=second, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
+          '=56:1800000000000, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993, second=2:31:1800000000000',
+        meta: 'activity=a@1/1/0, bestAt=1800000000000, bestCents=31, bestPacket=2, bestUser=second, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
         outbox:
-          '1-1 f=v, 1800000000000-0 user=me packet=1 cents=20 at=1800000000000, 1800000000000-1 user=second packet=2 cents=31 at=1800000000000',
+          '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me packet=1 cents=20 at=1800000000000, 1800000000000-1 activity=a@1/1/0 user=second packet=2 cents=31 at=1800000000000',
         pool: '3:31:82, 4:40:122',
       },
     ]);
     expect(await states.after(grab('third'))).toEqual([
-      { code: '0', outcome: 'won', packet: { packetId: '3', amountCents: 31, grantedAtMs: 1800000000000 } },
+      { status: 'won', packet: { packetId: '3', amountCents: 31, grantedAtMs: 1800000000000 } },
       {
         grants:
-          '=87, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993, second=2:31:1800000000000, third=3:31:1800000000000',
-        meta: 'bestAt=1800000000000, bestCents=31, bestPacket=2, bestUser=second, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
+          '=87:1800000000000, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993, second=2:31:1800000000000, third=3:31:1800000000000',
+        meta: 'activity=a@1/1/0, bestAt=1800000000000, bestCents=31, bestPacket=2, bestUser=second, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
         outbox:
-          '1-1 f=v, 1800000000000-0 user=me packet=1 cents=20 at=1800000000000, 1800000000000-1 user=second packet=2 cents=31 at=1800000000000, 1800000000000-2 user=third packet=3 cents=31 at=1800000000000',
+          '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me packet=1 cents=20 at=1800000000000, 1800000000000-1 activity=a@1/1/0 user=second packet=2 cents=31 at=1800000000000, 1800000000000-2 activity=a@1/1/0 user=third packet=3 cents=31 at=1800000000000',
         pool: '4:40:122',
       },
     ]);
@@ -77,10 +89,10 @@ describe.each([
       'error BADMETA',
       {
         grants:
-          '=87, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993, second=2:31:1800000000000, third=3:31:1800000000000',
-        meta: 'bestAt=1800000000000, bestCents=31, bestPacket=2, bestUser=second, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
+          '=87:1800000000000, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993, second=2:31:1800000000000, third=3:31:1800000000000',
+        meta: 'activity=a@1/1/0, bestAt=1800000000000, bestCents=31, bestPacket=2, bestUser=second, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
         outbox:
-          '1-1 f=v, 1800000000000-0 user=me packet=1 cents=20 at=1800000000000, 1800000000000-1 user=second packet=2 cents=31 at=1800000000000, 1800000000000-2 user=third packet=3 cents=31 at=1800000000000',
+          '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me packet=1 cents=20 at=1800000000000, 1800000000000-1 activity=a@1/1/0 user=second packet=2 cents=31 at=1800000000000, 1800000000000-2 activity=a@1/1/0 user=third packet=3 cents=31 at=1800000000000',
         pool: '4:40:122',
       },
     ]);
@@ -91,19 +103,19 @@ describe.each([
     const users = ['a', 'b', 'a', 'c', 'd', 'e'];
     expect(await states.after(Promise.all(users.map((user) => grab(user))))).toEqual([
       [
-        { code: '0', outcome: 'won', packet: { packetId: '1', amountCents: 20, grantedAtMs: 1800000000000 } },
-        { code: '0', outcome: 'won', packet: { packetId: '2', amountCents: 31, grantedAtMs: 1800000000000 } },
-        { code: '1', outcome: 'already-won', packet: { packetId: '1', amountCents: 20, grantedAtMs: 1800000000000 } },
-        { code: '0', outcome: 'won', packet: { packetId: '3', amountCents: 31, grantedAtMs: 1800000000000 } },
-        { code: '0', outcome: 'won', packet: { packetId: '4', amountCents: 40, grantedAtMs: 1800000000000 } },
-        { outcome: 'none-left' },
+        { status: 'won', packet: { packetId: '1', amountCents: 20, grantedAtMs: 1800000000000 } },
+        { status: 'won', packet: { packetId: '2', amountCents: 31, grantedAtMs: 1800000000000 } },
+        { status: 'already-won', packet: { packetId: '1', amountCents: 20, grantedAtMs: 1800000000000 } },
+        { status: 'won', packet: { packetId: '3', amountCents: 31, grantedAtMs: 1800000000000 } },
+        { status: 'won', packet: { packetId: '4', amountCents: 40, grantedAtMs: 1800000000000 } },
+        { status: 'none-left' },
       ],
       {
         grants:
-          '=127, a=1:20:1800000000000, b=2:31:1800000000000, c=3:31:1800000000000, d=4:40:1800000000000, ledger=8:6:1799999999992:l, norm=x, old=9:5:1799999999993',
-        meta: 'bestAt=1800000000000, bestCents=40, bestPacket=4, bestUser=d, buckets=1, endsAtMs=1800000000001, heldCents=127, maxTries=0, startsAtMs=1800000000000, state=open',
+          '=127:1800000000000, a=1:20:1800000000000, b=2:31:1800000000000, c=3:31:1800000000000, d=4:40:1800000000000, ledger=8:6:1799999999992:l, norm=x, old=9:5:1799999999993',
+        meta: 'activity=a@1/1/0, bestAt=1800000000000, bestCents=40, bestPacket=4, bestUser=d, buckets=1, endsAtMs=1800000000001, heldCents=127, maxTries=0, startsAtMs=1800000000000, state=open',
         outbox:
-          '1-1 f=v, 1800000000000-0 user=a packet=1 cents=20 at=1800000000000, 1800000000000-1 user=b packet=2 cents=31 at=1800000000000, 1800000000000-2 user=c packet=3 cents=31 at=1800000000000, 1800000000000-3 user=d packet=4 cents=40 at=1800000000000',
+          '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=a packet=1 cents=20 at=1800000000000, 1800000000000-1 activity=a@1/1/0 user=b packet=2 cents=31 at=1800000000000, 1800000000000-2 activity=a@1/1/0 user=c packet=3 cents=31 at=1800000000000, 1800000000000-3 activity=a@1/1/0 user=d packet=4 cents=40 at=1800000000000',
       },
     ]);
   });
@@ -114,17 +126,17 @@ describe.each([
     const replies = await Promise.all(pool.map((packet) => grab(`user of ${packet}`)));
     expect(replies).toMatchObject(pool.map((packet) => ({ packet: { packetId: packet.split(':')[0] } })));
     expect(states.put('LLEN', 'pool')).toBe(0);
-    expect(states.put('HGET', 'grants', '')).toBe('95');
+    expect(states.put('HGET', 'grants', '')).toBe('95:1800000000000');
   });
 
   it('grants the last cents', async () => {
     setUp({ heldCents: 25, bestCents: 20 });
     expect(await states.after(grab())).toEqual([
-      { code: '0', outcome: 'won', packet: { packetId: '1', amountCents: 20, grantedAtMs: 1800000000000 } },
+      { status: 'won', packet: { packetId: '1', amountCents: 20, grantedAtMs: 1800000000000 } },
       {
-        grants: '=25, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993',
-        meta: 'bestCents=20, buckets=1, endsAtMs=1800000000001, heldCents=25, maxTries=2, startsAtMs=1800000000000, state=open',
-        outbox: '1-1 f=v, 1800000000000-0 user=me packet=1 cents=20 at=1800000000000',
+        grants: '=25:1800000000000, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993',
+        meta: 'activity=a@1/1/0, bestCents=20, buckets=1, endsAtMs=1800000000001, heldCents=25, maxTries=2, startsAtMs=1800000000000, state=open',
+        outbox: '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me packet=1 cents=20 at=1800000000000',
         pool: '2:31:51, 3:31:82, 4:40:122',
       },
     ]);
@@ -137,19 +149,19 @@ describe.each([
     setUp({ state: 'closed' });
     const before = states.keys();
     expect(await states.after(grab('old'))).toEqual([
-      { code: '1', outcome: 'already-won', packet: { packetId: '9', amountCents: 5, grantedAtMs: 1799999999993 } },
+      { status: 'already-won', packet: { packetId: '9', amountCents: 5, grantedAtMs: 1799999999993 } },
       {
-        grants: '=5, ledger=8:6:1799999999992:l, norm=x, old=9:5:1799999999993',
-        meta: 'bestCents=30, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=closed',
+        grants: '=5:1799999999993, ledger=8:6:1799999999992:l, norm=x, old=9:5:1799999999993',
+        meta: 'activity=a@1/1/0, bestCents=30, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=closed',
         outbox: '1-1 f=v',
         pool: '1:20:20, 2:31:51, 3:31:82, 4:40:122',
       },
     ]);
     expect(await states.after(grab('ledger', 1))).toEqual([
-      { code: '1', outcome: 'already-won', packet: { packetId: '8', amountCents: 6, grantedAtMs: 1799999999992 } },
+      { status: 'already-won', packet: { packetId: '8', amountCents: 6, grantedAtMs: 1799999999992 } },
       {
-        grants: '=5, ledger=8:6:1799999999992:l, norm=x, old=9:5:1799999999993',
-        meta: 'bestCents=30, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=closed',
+        grants: '=5:1799999999993, ledger=8:6:1799999999992:l, norm=x, old=9:5:1799999999993',
+        meta: 'activity=a@1/1/0, bestCents=30, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=closed',
         outbox: '1-1 f=v',
         pool: '1:20:20, 2:31:51, 3:31:82, 4:40:122',
       },
@@ -161,12 +173,12 @@ describe.each([
     [
       'before its start',
       { startsAtMs: NOW + 3, endsAtMs: NOW + 9 },
-      { outcome: 'not-open', reason: 'preheated', opensInMs: 3 },
+      { status: 'not-open', reason: 'preheated', opensInMs: 3 },
     ],
-    ['at its end', { endsAtMs: NOW }, { outcome: 'not-open', reason: 'ended', opensInMs: 0 }],
-    ['after its end', { endsAtMs: NOW - 1 }, { outcome: 'not-open', reason: 'ended', opensInMs: 0 }],
-    ['that is paused', { state: 'paused', startsAtMs: 'x' }, { outcome: 'not-open', reason: 'paused', opensInMs: 0 }],
-    ['that is a root', { state: 'spread:3' }, { outcome: 'sharded', buckets: 3 }],
+    ['at its end', { endsAtMs: NOW }, { status: 'not-open', reason: 'ended', opensInMs: 0 }],
+    ['after its end', { endsAtMs: NOW - 1 }, { status: 'not-open', reason: 'ended', opensInMs: 0 }],
+    ['that is paused', { state: 'paused', startsAtMs: 'x' }, { status: 'not-open', reason: 'paused', opensInMs: 0 }],
+    ['that is a root', { state: 'spread:3' }, { status: 'sharded', buckets: 3 }],
     ['without a start', { startsAtMs: 'x' }, 'error BADMETA'],
     ['without an end', { endsAtMs: 'x' }, 'error BADMETA'],
     ['without a number of tries', { maxTries: 'x' }, 'error BADMETA'],
@@ -181,16 +193,24 @@ describe.each([
     expect(found).toEqual(reply);
   });
 
+  it('grants nothing of a bucket whose payouts would have no owner', async () => {
+    setUp();
+    states.put('HDEL', 'meta', 'activity');
+    const before = states.keys();
+    expect(await states.after(grab())).toEqual(['error BADMETA', before]);
+  });
+
   it('grants nothing of a bucket that does not exist', async () => {
-    expect(await states.after(grab())).toEqual([{ outcome: 'not-open', reason: 'unknown', opensInMs: 0 }, {}]);
+    expect(await states.after(grab())).toEqual([{ status: 'not-open', reason: 'unknown', opensInMs: 0 }, {}]);
   });
 
   it.each([
     ['lost', undefined, 'error LOSTGRANTS'],
-    ['not a number', 'x', 'error BADMETA'],
-    ['with a zero in front', '05', 'error BADMETA'],
-    ['of 17 digits', '1'.repeat(17), 'error BADMETA'],
-    ['of 16 digits, and more than the bucket has', '1'.repeat(16), 'error BADMETA'],
+    ['without a time', '5', 'error BADMETA'],
+    ['not a number', 'x:1', 'error BADMETA'],
+    ['with a zero in front', '05:1', 'error BADMETA'],
+    ['of 17 digits', `${'1'.repeat(17)}:1`, 'error BADMETA'],
+    ['of 16 digits, and more than the bucket has', `${'1'.repeat(16)}:1`, 'error BADMETA'],
   ])('grants nothing if the cents granted are %s', async (__, cents, reply) => {
     setUp();
     states.put('HDEL', 'grants', '');
@@ -201,10 +221,10 @@ describe.each([
 
   it('grants nothing of a bucket whose numbers are wrong, although it might have enough', async () => {
     setUp({ heldCents: '9'.repeat(18) });
-    states.put('HSET', 'grants', '', '1'.repeat(17));
+    states.put('HSET', 'grants', '', `${'1'.repeat(17)}:1`);
     expect((await states.after(grab()))[0]).toBe('error BADMETA');
     setUp({ heldCents: 'x' }, ['1:1:1']);
-    states.put('HSET', 'grants', '', '0');
+    states.put('HSET', 'grants', '', '0:0');
     expect((await states.after(grab()))[0]).toBe('error BADMETA');
   });
 
@@ -216,14 +236,14 @@ describe.each([
 
   it('grants 16 digits of cents, and begins at 0', async () => {
     setUp({ heldCents: '9000000000000000' });
-    states.put('HSET', 'grants', '', '1000000000000000');
+    states.put('HSET', 'grants', '', '1000000000000000:1');
     expect((await states.after(grab()))[1].grants).toEqual(
-      '=1000000000000020, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993',
+      '=1000000000000020:1800000000000, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993',
     );
     setUp();
-    states.put('HSET', 'grants', '', '0');
+    states.put('HSET', 'grants', '', '0:0');
     expect((await states.after(grab()))[1].grants).toEqual(
-      '=20, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993',
+      '=20:1800000000000, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993',
     );
   });
 
@@ -242,8 +262,7 @@ describe.each([
   it('grants a packet of 60 characters', async () => {
     setUp({}, [`${'1'.repeat(55)}:1:10`]);
     expect((await states.after(grab()))[0]).toEqual({
-      code: '0',
-      outcome: 'won',
+      status: 'won',
       packet: {
         packetId: '1111111111111111111111111111111111111111111111111111111',
         amountCents: 1,
@@ -255,32 +274,32 @@ describe.each([
   it('counts grabs without a packet', async () => {
     setUp({}, []);
     expect(await states.after(grab())).toEqual([
-      { outcome: 'none-left' },
+      { status: 'none-left' },
       {
-        grants: '=5, ledger=8:6:1799999999992:l, norm=x, old=9:5:1799999999993',
-        meta: 'bestCents=30, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
+        grants: '=5:1799999999993, ledger=8:6:1799999999992:l, norm=x, old=9:5:1799999999993',
+        meta: 'activity=a@1/1/0, bestCents=30, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
         outbox: '1-1 f=v',
         tries: 'me=1',
       },
     ]);
-    expect((await states.after(grab('me', 2)))[0]).toEqual({ outcome: 'none-left' });
+    expect((await states.after(grab('me', 2)))[0]).toEqual({ status: 'none-left' });
     expect((await states.after(grab()))[1].tries).toEqual('me=2');
     expect(await states.after(grab())).toEqual([
-      { outcome: 'too-many-tries' },
+      { status: 'too-many-tries' },
       {
-        grants: '=5, ledger=8:6:1799999999992:l, norm=x, old=9:5:1799999999993',
-        meta: 'bestCents=30, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
+        grants: '=5:1799999999993, ledger=8:6:1799999999992:l, norm=x, old=9:5:1799999999993',
+        meta: 'activity=a@1/1/0, bestCents=30, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
         outbox: '1-1 f=v',
         tries: 'me=2',
       },
     ]);
-    expect((await states.after(grab('me', 2)))[0]).toEqual({ outcome: 'none-left' });
+    expect((await states.after(grab('me', 2)))[0]).toEqual({ status: 'none-left' });
     setUp({ maxTries: 0, buckets: 3 }, []);
     expect(await states.after(grab())).toEqual([
-      { outcome: 'empty' },
+      { status: 'empty' },
       {
-        grants: '=5, ledger=8:6:1799999999992:l, norm=x, old=9:5:1799999999993',
-        meta: 'bestCents=30, buckets=3, endsAtMs=1800000000001, heldCents=100, maxTries=0, startsAtMs=1800000000000, state=open',
+        grants: '=5:1799999999993, ledger=8:6:1799999999992:l, norm=x, old=9:5:1799999999993',
+        meta: 'activity=a@1/1/0, bestCents=30, buckets=3, endsAtMs=1800000000001, heldCents=100, maxTries=0, startsAtMs=1800000000000, state=open',
         outbox: '1-1 f=v',
       },
     ]);

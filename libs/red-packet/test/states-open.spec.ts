@@ -29,6 +29,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
       expiresAtMs: 0,
       seed: 'seed',
       reports: 0,
+      encodedId: 'a',
       ...args,
     });
   const fill = (chunk: readonly string[], offset = 0) => states.call(fillPool, { offset, chunk });
@@ -46,7 +47,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
     expect(await states.after(fill(['1:30:30', '2:1:31']))).toEqual([
       { status: 'filled', length: 2 },
       {
-        meta: 'allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000100, expiresAtMs=1800000001100, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=draft, totalCents=100 | 1100',
+        meta: 'activity=a@1800000001100/4/2, allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000100, expiresAtMs=1800000001100, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=draft, totalCents=100 | 1100',
         pool: '1:30:30, 2:1:31 | 1100',
       },
     ]);
@@ -67,7 +68,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
     expect(await states.after(fill(['3:69:100'], 2))).toEqual([
       { status: 'filled', length: 3 },
       {
-        meta: 'allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000100, expiresAtMs=1800000001100, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=draft, totalCents=100 | 1100',
+        meta: 'activity=a@1800000001100/4/2, allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000100, expiresAtMs=1800000001100, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=draft, totalCents=100 | 1100',
         pool: '1:30:30, 2:1:31, 3:69:100 | 1100',
       },
     ]);
@@ -94,8 +95,8 @@ describe('each script of the life of a bucket, in a state and at a time of which
     expect(await states.after(open())).toEqual([
       'opened',
       {
-        grants: '=0',
-        meta: 'allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000100, expiresAtMs=1800000001100, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=open, totalCents=100',
+        grants: '=0:0',
+        meta: 'activity=a@1800000001100/4/2, allPackets=9, bestCents=0, bucket=2, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000100, expiresAtMs=1800000001100, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=open, totalCents=100',
         outbox: '[payouts after 0-0]',
         pool: '1:30:30, 2:30:60, 3:40:100',
       },
@@ -107,7 +108,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
     expect(await states.after(open())).toEqual([
       'opened',
       {
-        meta: 'allPackets=9, bestCents=0, bucket=-1, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000100, expiresAtMs=1800000001100, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=spread:4, totalCents=100',
+        meta: 'activity=a@1800000001100/4/-1, allPackets=9, bestCents=0, bucket=-1, buckets=4, createdAtMs=1800000000000, endsAtMs=1800000000100, expiresAtMs=1800000001100, fingerprint=print, heldCents=100, keepMs=1000, maxTries=5, packets=3, seed=seed, soldOutMs=6, startsAtMs=1800000000050, state=spread:4, totalCents=100',
       },
     ]);
   });
@@ -150,7 +151,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
 
   it('check-permissions: lists what the user may not run', async () => {
     const commands =
-      'TIME HGET HMGET HLEN HKEYS HDEL HSCAN HSET HINCRBY EXISTS LLEN LINDEX LPOP LRANGE LTRIM RENAME RPUSH PTTL PEXPIREAT PERSIST XLEN XINFO XRANGE XADD XGROUP ZADD ZCARD ZRANGE ZSCORE ZREM ZREMRANGEBYRANK ZSCAN'.split(
+      'TIME HGET HMGET HLEN HKEYS HDEL HSCAN HSET HEXISTS HINCRBY EXISTS LLEN LINDEX LPOP LRANGE LTRIM RENAME RPUSH PTTL PEXPIREAT PERSIST XLEN XRANGE XREVRANGE XDEL XADD XGROUP ZADD ZCARD ZRANGE ZSCORE ZREM GET SET'.split(
         ' ',
       );
     const check = () => states.call(checkPermissions, {});

@@ -1,7 +1,6 @@
 import { defineScript } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../internal/src';
 import { NOW, ScriptStates } from '../../../test/support/script-states';
-import { lookAtBucket } from '../src/activity/index.scripts';
 import { BUCKET_KEYS } from '../src/buckets/bucket-keys';
 import { readBucket } from '../src/buckets/bucket.scripts';
 import { redPacketScripts } from '../src/red-packet.scripts';
@@ -10,7 +9,7 @@ import { statusLua } from '../src/scripts/generated';
 const statusText = defineScript({
   name: 'states.status',
   ...statusLua,
-  keys: [...BUCKET_KEYS, 'dead'],
+  keys: BUCKET_KEYS,
   args: {},
   flags: FREES_MEMORY,
   reply: (reply: unknown) => reply,
@@ -25,7 +24,7 @@ describe('each script of buckets, in a state and at a time of which all is known
     for (const name of Object.keys(states.keys())) states.put('DEL', name);
   };
 
-  describe('status and look', () => {
+  describe('status', () => {
     const status = () => states.call(readBucket, {});
     const META = {
       state: 'open',
@@ -50,10 +49,9 @@ describe('each script of buckets, in a state and at a time of which all is known
       put({ ...META, ...fields });
       for (const name of ['tries', 'voids']) put({ a: 1 }, name);
       put({ 'out:12': 1, 'out:3': 1, 'in:4': 1, 'xout:5': 1 }, 'moves');
-      put({ '': 12, a: 1, b: 2 }, 'grants');
+      put({ '': '12:7', a: 1, b: 2 }, 'grants');
       states.put('RPUSH', 'refunds', 'r', 's');
       states.put('RPUSH', 'pool', '3:20:60', '4:10:70', '5:9:79');
-      states.put('XADD', 'outbox', '7-1', 'f', 'v');
       for (const id of ['1-1', '1-2']) states.put('XADD', 'dead', id, 'f', 'v');
     };
 
@@ -82,10 +80,10 @@ describe('each script of buckets, in a state and at a time of which all is known
         pooledCents: 0,
         granted: 0,
         grantedCents: 0,
-        outboxLength: 0,
+        openPayouts: 0,
         refundRecords: 0,
         outgoing: [],
-        lastRow: '',
+        lastGrant: '',
         deadLetters: 0,
         overdue: false,
         unreported: 0,
@@ -117,20 +115,19 @@ describe('each script of buckets, in a state and at a time of which all is known
           pooledCents: 39,
           granted: 2,
           grantedCents: 12,
-          outboxLength: 1,
+          openPayouts: 0,
           refundRecords: 2,
           outgoing: [12, 3],
-          lastRow: '7-1',
+          lastGrant: '7',
           deadLetters: 2,
           overdue: false,
           unreported: 0,
         },
         {
           dead: '1-1 f=v, 1-2 f=v',
-          grants: '=12, a=1, b=2',
+          grants: '=12:7, a=1, b=2',
           meta: 'allPackets=5, bucket=0, buckets=2, createdAtMs=1, endsAtMs=1800000000001, expiresAtMs=1800000000300, heldCents=80, packets=4, receivedCents=9, receivedPackets=8, sentCents=7, sentPackets=6, soldOutMs=10, startsAtMs=1800000000000, state=open, totalCents=3',
           moves: 'in:4=1, out:12=1, out:3=1, xout:5=1',
-          outbox: '7-1 f=v',
           pool: '3:20:60, 4:10:70, 5:9:79',
           refunds: 'r, s',
           tries: 'a=1',
@@ -138,7 +135,7 @@ describe('each script of buckets, in a state and at a time of which all is known
         },
       ]);
       expect(states.keys()).toEqual(before);
-      for (const name of ['grants', 'pool', 'outbox', 'moves', 'refunds']) states.put('DEL', name);
+      for (const name of ['grants', 'pool', 'moves', 'refunds']) states.put('DEL', name);
       expect(await status()).toEqual({
         createdAtMs: 1,
         startsAtMs: 1800000000000,
@@ -163,16 +160,16 @@ describe('each script of buckets, in a state and at a time of which all is known
         pooledCents: 0,
         granted: 0,
         grantedCents: -1,
-        outboxLength: 0,
+        openPayouts: -2,
         refundRecords: 0,
         outgoing: [],
-        lastRow: '',
+        lastGrant: '',
         deadLetters: 2,
         overdue: false,
         unreported: 0,
       });
       states.put('RPUSH', 'pool', 'x');
-      put({ '': 0 }, 'grants');
+      put({ '': '0:0' }, 'grants');
       put({ grantShift: 4 });
       expect(await status()).toMatchObject({ pooledCents: -1, granted: 4, grantedCents: 0 });
     });
@@ -202,7 +199,7 @@ describe('each script of buckets, in a state and at a time of which all is known
       ['a settled root', { state: 'spread:2', bucket: -1, forgetAtMs: NOW + 700 }, NOW + 700],
       ['an open bucket', {}, 0],
     ])('status: repairs the TTLs of %s', async (_, fields, until) => {
-      const names = ['meta', 'pool', 'grants', 'outbox', 'tries', 'moves', 'voids', 'refunds'];
+      const names = ['meta', 'pool', 'grants', 'tries', 'moves', 'voids', 'refunds', 'dead'];
       for (const kept of ['voids', 'pool']) {
         setUp(fields);
         states.put('PEXPIRE', kept, 5);
@@ -210,6 +207,18 @@ describe('each script of buckets, in a state and at a time of which all is known
         const ttls = names.map((name) => states.put('PTTL', name));
         expect(ttls).toEqual(names.map((name) => (name === kept ? 5 : until === 0 ? -1 : until - NOW)));
       }
+    });
+
+    it.each([
+      ['that nobody has paid', {}, 7],
+      ['of which some are paid', { settledRows: 4 }, 3],
+      ['with a grant whose packet the ledger paid to another user', { grantShift: 1 }, 8],
+      ['with a grant that became a refund', { grantShift: -1, rowShift: 1 }, 7],
+    ])('status: counts the payouts %s', async (_, fields, openPayouts) => {
+      setUp(fields);
+      // Nine grants, of which two are dead letters.
+      put(Object.fromEntries(['c', 'd', 'e', 'f', 'g', 'h', 'i'].map((user) => [user, 1])), 'grants');
+      expect(await status()).toMatchObject({ openPayouts, deadLetters: 2 });
     });
 
     it('status: the grants of a draft and of a root have no cents yet', async () => {
@@ -230,28 +239,6 @@ describe('each script of buckets, in a state and at a time of which all is known
       setUp();
       const [, fields] = (await states.call(statusText, {})) as [string, string];
       expect(fields).toBe(`1,${NOW},${NOW + 1},${NOW + 300},2,3,4,5,80,0,0,6,7,8,9,10,0,0`);
-    });
-
-    it('look: reads what a payout run must know', async () => {
-      const look = (countDead: number) => states.call(lookAtBucket, { countDead });
-      expect(await look(1)).toEqual({ open: 0, dead: 0, state: '', endsAtMs: 0, expiresAtMs: 0, settled: false });
-      setUp({ forgetAtMs: 5 });
-      expect(await look(1)).toEqual({
-        open: 1,
-        dead: 2,
-        state: 'open',
-        endsAtMs: 1800000000001,
-        expiresAtMs: 1800000000300,
-        settled: true,
-      });
-      expect(await look(0)).toEqual({
-        open: 1,
-        dead: 0,
-        state: 'open',
-        endsAtMs: 1800000000001,
-        expiresAtMs: 1800000000300,
-        settled: true,
-      });
     });
   });
 });

@@ -9,7 +9,7 @@ import { statusLua } from '../src/scripts/generated';
 const statusText = defineScript({
   name: 'states.status',
   ...statusLua,
-  keys: [...BUCKET_KEYS, 'dead'],
+  keys: BUCKET_KEYS,
   args: {},
   flags: FREES_MEMORY,
   reply: (reply: unknown) => reply,

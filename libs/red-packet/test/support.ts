@@ -6,7 +6,7 @@ import {
   RedPacketService,
   type CreateActivity,
   type GrabResult,
-  type GrantRecord,
+  type Grant,
   type Packet,
   type Payout,
   type RedPacketModuleOptions,
@@ -15,7 +15,9 @@ import { StreamConsumerService } from 'luanest/stream-consumer';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
 import { fingerprintOf } from '../src/activity/creation';
-import { Layouts, type BucketKeys } from '../src/buckets/layout';
+import { Activities } from '../src/activity/activities';
+import type { BucketKeys } from '../src/buckets/layout';
+import { rowOf } from '../src/payouts/payout-row';
 import { checkActivity } from '../src/red-packet.input';
 import { resolveOptions } from '../src/red-packet.options';
 import { redPacketScripts } from '../src/red-packet.scripts';
@@ -31,7 +33,7 @@ export const servers: [string, () => Redis | Cluster][] = [
   ['Cluster', clusterClient],
 ];
 
-export type ActivityKeys = Record<'meta' | 'pool' | 'grants' | 'outbox', string>;
+export type ActivityKeys = Pick<BucketKeys, 'meta' | 'pool' | 'grants' | 'outbox'>;
 
 export interface Bench {
   readonly prefix: string;
@@ -41,11 +43,11 @@ export interface Bench {
   readonly streams: StreamConsumerService;
   /** The client as one of a standalone server: keys of one activity share a slot, so its commands do on a Cluster too. */
   readonly raw: Redis;
-  readonly indexKey: string;
-  readonly wokenKey: string;
+  /** The parts that the services share. */
+  readonly activities: Activities;
   keysOf(activityId: string): ActivityKeys;
   /** Keys of each bucket. */
-  bucketsOf(activityId: string, buckets: number): readonly Record<keyof BucketKeys, string>[];
+  bucketsOf(activityId: string, buckets: number): readonly BucketKeys[];
   close(): void;
 }
 
@@ -56,28 +58,40 @@ export interface BenchOptions extends ScriptRegistryModuleOptions {
   settings?: Omit<RedPacketModuleOptions, 'identity'>;
   /** How long a process remembers that an activity is sold out, ms. */
   soldOutMs?: number;
+  /** How long a grab waits for packets of other buckets, ms. The default is longer than that of the module. */
+  transferWaitMs?: number;
 }
 
 /** Creates the services on a client of the test, outside Nest. */
 export async function openBench(
   client: Redis | Cluster,
-  { retentionMs = RETENTION_MS, soldOutMs = 1_000, settings = {}, ...options }: BenchOptions = {},
+  {
+    retentionMs = RETENTION_MS,
+    soldOutMs = 1_000,
+    transferWaitMs = 20_000,
+    settings = {},
+    ...options
+  }: BenchOptions = {},
 ): Promise<Bench> {
   const prefix = options.prefix ?? uniquePrefix();
   if (client.status !== 'ready') await once(client, 'ready');
   const scripts = [...redPacketScripts, ...streamConsumerScripts];
   const registry = await openRegistry(client, { preload: 'required', ...options, prefix }, scripts);
-  const space = registry.keySpace('red-packet');
   const streams = new StreamConsumerService(
     registry,
     resolveStreams({ leaseMs: 500, backoff: { delayMs: 10 }, drainMs: 500 }),
   );
-  // A pause of the machine must not turn a win into "try again".
-  const patient = { transferWaitMs: 20_000, ...settings };
-  // Set after the checks, because tests use a retention of less than a minute.
-  const resolved = { ...resolveOptions({ identity: () => undefined, ...patient }), retentionMs, soldOutMs };
-  const packets = new RedPacketService(registry, resolved, { streams });
-  const payouts = new RedPacketPayouts(packets, streams);
+  // Set after the checks, because tests use a retention of less than a minute. A pause of the machine must not turn a win into
+  // "try again".
+  const resolved = {
+    ...resolveOptions({ identity: () => undefined, ...settings }),
+    retentionMs,
+    soldOutMs,
+    transferWaitMs,
+  };
+  const activities = new Activities(registry, resolved);
+  const packets = new RedPacketService(registry, resolved, { activities });
+  const payouts = new RedPacketPayouts(registry, activities, streams);
   return {
     prefix,
     registry,
@@ -85,14 +99,9 @@ export async function openBench(
     payouts,
     streams,
     raw: client as Redis,
-    indexKey: space.tag('activities').key('index'),
-    wokenKey: space.tag('activities').key('woken'),
-    keysOf(activityId) {
-      const tag = space.tag(activityId);
-      return { meta: tag.key('meta'), pool: tag.key('pool'), grants: tag.key('grants'), outbox: tag.key('outbox') };
-    },
-    bucketsOf: (activityId, buckets) =>
-      new Layouts(space, registry.keySpace('stream-consumer')).build(activityId, buckets).buckets,
+    activities,
+    keysOf: (activityId) => activities.layouts.root(activityId).buckets[0] as BucketKeys,
+    bucketsOf: (activityId, buckets) => activities.layouts.build(activityId, buckets).buckets,
     close() {
       // Handlers that still run may end as if the process had died.
       void payouts.beforeApplicationShutdown();
@@ -104,7 +113,13 @@ export async function openBench(
 }
 
 /** Options of a payout run that need not wait. */
-export const QUICK = { pollMs: 40, discoverMs: 40, backoff: { delayMs: 10 } };
+export const QUICK = { backoff: { delayMs: 10 } };
+
+/** The keys of a bucket that belong to it alone: all but the outbox of its partition. */
+export function ownKeys(keys: Partial<BucketKeys>): Record<string, string> {
+  const entries = Object.entries<string>(keys as Record<string, string>);
+  return Object.fromEntries(entries.filter(([name]) => name !== 'outbox'));
+}
 
 /** Redis' time, ms. */
 export async function redisNow({ raw }: Pick<Bench, 'raw'>): Promise<number> {
@@ -135,25 +150,45 @@ export async function before<T>(
 export async function payAll({ packets, payouts }: Bench, activityId: string): Promise<Payout[]> {
   const paid: Payout[] = [];
   const run = payouts.run((payout) => void paid.push(payout), { ...QUICK, concurrency: 1 });
-  await eventually(async () => expect((await packets.status(activityId))?.outboxLength ?? 0).toBe(0), {
+  await eventually(async () => expect((await packets.status(activityId))?.openPayouts ?? 0).toBe(0), {
     timeoutMs: 60_000,
   });
   await run.stop();
   return paid.filter((payout) => payout.activityId === activityId);
 }
 
-/** Takes rows past the lib, as a consumer of the group; answers their ids. */
-export async function takeRows({ raw }: Pick<Bench, 'raw'>, outbox: string, count: number): Promise<string[]> {
-  const read = (await raw.xreadgroup('GROUP', 'payouts', 'w', 'COUNT', count, 'STREAMS', outbox, '>')) as
-    [string, [string, string[]][]][] | null;
-  return read?.[0]?.[1].map(([id]) => id) ?? [];
+/**
+ * Takes rows past the lib, as a consumer of the group. Returns the ids of those of an activity; rows of others that come before
+ * are taken too.
+ */
+export async function takeRows(
+  { raw }: Pick<Bench, 'raw'>,
+  outbox: string,
+  count: number,
+  activityId?: string,
+): Promise<string[]> {
+  const ids: string[] = [];
+  while (ids.length < count) {
+    const read = (await raw.xreadgroup('GROUP', 'payouts', 'w', 'COUNT', 1, 'STREAMS', outbox, '>')) as
+      [string, [string, string[]][]][] | null;
+    const [entry] = read?.[0]?.[1] ?? [];
+    if (entry === undefined) break;
+    const [id, [, owner = '']] = entry;
+    if (activityId === undefined || owner.startsWith(`${encodeURIComponent(activityId)}@`)) ids.push(id);
+  }
+  return ids;
 }
 
-/** Settles rows past the lib. */
-export async function settleRows({ raw }: Pick<Bench, 'raw'>, outbox: string, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return;
-  expect(await raw.xack(outbox, 'payouts', ...ids)).toBe(ids.length);
-  await raw.xdel(outbox, ...ids);
+/** Settles rows as a payout run does, without a handler. */
+export async function settleRows(bench: Pick<Bench, 'raw' | 'activities'>, outbox: string, ids: readonly string[]) {
+  const { layouts, outboxes } = bench.activities;
+  for (const id of ids) {
+    const [[, fields] = ['', []]] = await bench.raw.xrange(outbox, id, id);
+    const entry = Object.fromEntries(fields.flatMap((name, i) => (i % 2 === 0 ? [[name, fields[i + 1]]] : [])));
+    const row = rowOf(entry, outbox, layouts);
+    if (row === undefined) throw new Error(`Entry ${id} is not a payout row: ${JSON.stringify(entry)}.`);
+    await outboxes.settle(row, id);
+  }
 }
 
 /** Arguments of begin-activity for an activity with one bucket. */
@@ -161,7 +196,18 @@ export function beginArgs(activity: CreateActivity, seed: string) {
   const life = { startsAtMs: 0, endsAtMs: 0, maxTries: 0, soldOutMs: 1_000, retentionMs: RETENTION_MS, expiresAtMs: 0 };
   const { totalCents, packets } = activity;
   const fingerprint = fingerprintOf(checkActivity(activity));
-  return { fingerprint, totalCents, packets, allPackets: packets, buckets: 1, bucket: 0, ...life, seed, reports: 0 };
+  return {
+    fingerprint,
+    totalCents,
+    packets,
+    allPackets: packets,
+    buckets: 1,
+    bucket: 0,
+    ...life,
+    seed,
+    reports: 0,
+    encodedId: activity.activityId,
+  };
 }
 
 /** Packets as a pool keeps them. */
@@ -181,7 +227,7 @@ export function sum(amounts: readonly number[]): number {
 
 /** The packet of an answer that must hold one. */
 export function packetOf(answer: GrabResult): Packet {
-  if (answer.outcome === 'won' || answer.outcome === 'already-won') return answer.packet;
+  if (answer.status === 'won' || answer.status === 'already-won') return answer.packet;
   throw new Error(`There is no packet in ${JSON.stringify(answer)}.`);
 }
 
@@ -195,10 +241,10 @@ export async function readPool({ raw }: Bench, { pool }: ActivityKeys): Promise<
 }
 
 /** The grants as the hash holds them, read past the lib. */
-export async function readGrants({ raw }: Pick<Bench, 'raw'>, { grants }: ActivityKeys): Promise<GrantRecord[]> {
+export async function readGrants({ raw }: Pick<Bench, 'raw'>, { grants }: ActivityKeys): Promise<Grant[]> {
   const flat = (await raw.callBuffer('HGETALL', grants)) as Buffer[] | Map<Buffer, Buffer>;
   const texts = (Array.isArray(flat) ? flat : [...flat].flat()).map(String);
-  const records: GrantRecord[] = [];
+  const records: Grant[] = [];
   for (let i = 0; i < texts.length; i += 2) {
     const [packetId, cents, at] = (texts[i + 1] as string).split(':');
     if (texts[i] === '') continue;
@@ -208,17 +254,18 @@ export async function readGrants({ raw }: Pick<Bench, 'raw'>, { grants }: Activi
   return records;
 }
 
-/** The rows as the stream holds them, read past the lib. */
-export async function readOutbox({ raw }: Pick<Bench, 'raw'>, { outbox }: ActivityKeys): Promise<GrantRecord[]> {
-  const entries = await raw.xrange(outbox, '-', '+');
+/** The rows of a bucket as the stream holds them, read past the lib. */
+export async function readOutbox({ raw }: Pick<Bench, 'raw'>, { outbox, meta }: ActivityKeys): Promise<Grant[]> {
+  const owner = await raw.hget(meta, 'activity');
+  const entries = (await raw.xrange(outbox, '-', '+')).filter(([, fields]) => fields[1] === owner);
   return entries.map(([, fields]) => {
-    const [, userId, , packetId, , cents, , at] = fields;
+    const [, , , userId, , packetId, , cents, , at] = fields;
     const grant = { packetId: packetId as string, amountCents: Number(cents), grantedAtMs: Number(at) };
     return { userId: userId as string, ...grant };
   });
 }
 
-export function byUser(records: readonly GrantRecord[]): GrantRecord[] {
+export function byUser(records: readonly Grant[]): Grant[] {
   return [...records]
     .map(({ userId, packetId, amountCents, grantedAtMs }) => ({ userId, packetId, amountCents, grantedAtMs }))
     .sort((one, other) => (one.userId < other.userId ? -1 : 1));
@@ -241,8 +288,8 @@ export async function readRecords(
   { packets }: Pick<Bench, 'packets'>,
   activityId: string,
   limit?: number,
-): Promise<{ records: GrantRecord[]; pages: number }> {
-  const records: GrantRecord[] = [];
+): Promise<{ records: Grant[]; pages: number }> {
+  const records: Grant[] = [];
   let pages = 0;
   let cursor: string | undefined;
   do {

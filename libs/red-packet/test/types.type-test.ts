@@ -3,9 +3,9 @@ import type { RedPacketService } from 'luanest/red-packet';
 
 export function keepsItsPartsToItself(packets: RedPacketService): readonly unknown[] {
   return [
-    // @ts-expect-error how payout runs find activities is not public
-    packets.index,
-    // @ts-expect-error closing the wakes would delay payouts
-    packets.wakes,
+    // @ts-expect-error the list of activities is not public
+    packets.list,
+    // @ts-expect-error the layouts are not public
+    packets.layouts,
   ];
 }

@@ -1,6 +1,6 @@
 import { Test, type TestingModule } from '@nestjs/testing';
 import { DelayedTaskModule } from 'luanest/delayed-task';
-import { type ClosedActivity, RedPacketModule, RedPacketPayouts, RedPacketService } from 'luanest/red-packet';
+import { type CloseResult, RedPacketModule, RedPacketPayouts, RedPacketService } from 'luanest/red-packet';
 import { deadLetter, type HandlerResult, StreamConsumerModule } from 'luanest/stream-consumer';
 import { LuanestTesting, LuanestTestingModule } from 'luanest/testing';
 
@@ -15,7 +15,7 @@ class AdminGuard {
 let app: TestingModule;
 let testing: LuanestTesting;
 let packets: RedPacketService;
-const closed: ClosedActivity[] = [];
+const closed: CloseResult[] = [];
 /** Outcomes of the handler, by user. Default: it pays. */
 const answers = new Map<string, () => HandlerResult>();
 const paid: string[] = [];
@@ -68,9 +68,9 @@ it('grabs are recorded', async () => {
   await packets.grab('a', 'bob');
   await packets.grab('b', 'ann');
   expect(testing.packets.grabbed).toMatchObject([
-    { activityId: 'a', userId: 'ann', outcome: 'won', packet: { packetId: '1', amountCents: 100 } },
-    { activityId: 'a', userId: 'bob', outcome: 'sold-out' },
-    { activityId: 'b', userId: 'ann', outcome: 'not-open', reason: 'unknown' },
+    { activityId: 'a', userId: 'ann', status: 'won', packet: { packetId: '1', amountCents: 100 } },
+    { activityId: 'a', userId: 'bob', status: 'sold-out' },
+    { activityId: 'b', userId: 'ann', status: 'not-open', reason: 'unknown' },
   ]);
   testing.clear();
   expect(testing.packets.grabbed).toEqual([]);
@@ -113,7 +113,7 @@ it('payOut pays the winners at once, and returns the outcomes', async () => {
 
 function won(userId: string): { userId: string; packetId: string; amountCents: number } {
   const grab = testing.packets.grabbed.find((each) => each.activityId === 'a' && each.userId === userId);
-  if (grab?.outcome !== 'won') throw new Error(`${userId} did not win`);
+  if (grab?.status !== 'won') throw new Error(`${userId} did not win`);
   return { userId, packetId: grab.packet.packetId, amountCents: grab.packet.amountCents };
 }
 
@@ -135,7 +135,7 @@ it('drain pays the winners of all activities, and closes those that have ended',
     ['a', 3],
     ['b', 2],
   ]);
-  await expect(packets.status('b')).resolves.toMatchObject({ state: 'closed', outboxLength: 0 });
+  await expect(packets.status('b')).resolves.toMatchObject({ state: 'closed', openPayouts: 0 });
 });
 
 it('payOut is refused without a payout run', async () => {

@@ -221,13 +221,13 @@ describe('red packets', () => {
     const packets = app.get(RedPacketService);
     const [startsAtMs, endsAtMs] = [clock.nowMs + MINUTE, clock.nowMs + 10 * MINUTE];
     await packets.create({ activityId: 'a', totalCents: 1_000, packets: 10, startsAtMs, endsAtMs });
-    await expect(packets.grab('a', 'ann')).resolves.toMatchObject({ outcome: 'not-open', retryAfterMs: MINUTE });
+    await expect(packets.grab('a', 'ann')).resolves.toMatchObject({ status: 'not-open', retryAfterMs: MINUTE });
     await clock.advance(MINUTE);
-    await expect(packets.grab('a', 'ann')).resolves.toMatchObject({ outcome: 'won' });
+    await expect(packets.grab('a', 'ann')).resolves.toMatchObject({ status: 'won' });
     await clock.advance(9 * MINUTE - 1);
     await expect(packets.status('a')).resolves.toMatchObject({ state: 'open' });
     await clock.advance(1);
-    await expect(packets.grab('a', 'bob')).resolves.toMatchObject({ outcome: 'not-open' });
+    await expect(packets.grab('a', 'bob')).resolves.toMatchObject({ status: 'not-open' });
     await expect(packets.status('a')).resolves.toMatchObject({ state: 'closed', grantedPackets: 1 });
   });
 });

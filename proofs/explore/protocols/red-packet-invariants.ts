@@ -93,12 +93,27 @@ export function invariants(settings: Settings): Invariant<PacketState>[] {
         if (disturbed) return undefined;
         for (let bucket = 0; bucket < BUCKETS; bucket++) {
           const { outbox } = keysOf(layout, bucket);
-          const rows = (world.read('XRANGE', outbox, '-', '+') as [string, string[]][]).map(([, fields]) => fields[3]);
+          const rows = (world.read('XRANGE', outbox, '-', '+') as [string, string[]][]).map(([, fields]) => fields[5]);
           const unpaid = booksOf(bucket, world).granted.find((packet) => {
             const id = packet.split(':')[0] as string;
             return ledger[id] === undefined && !rows.includes(id);
           });
           if (unpaid !== undefined) return `Packet ${unpaid} is neither paid nor owed.`;
+        }
+        return undefined;
+      },
+    },
+    {
+      words:
+        'The rows of a bucket in the outbox are as many as its counters show: one for each grant, less those that were settled.',
+      broken: (state, world) => {
+        for (let bucket = 0; bucket < BUCKETS; bucket++) {
+          if ((state.created[bucket] ?? 0) < 3) continue;
+          const keys = keysOf(layout, bucket);
+          const granted = (world.read('HLEN', keys.grants) as number) - 1 + metaOf(keys, 'grantShift', world);
+          const rows = granted + metaOf(keys, 'rowShift', world) - metaOf(keys, 'settledRows', world);
+          const found = world.read('XLEN', keys.outbox) as number;
+          if (rows !== found) return `Bucket ${bucket} has ${found} rows, and ${rows} by its counters.`;
         }
         return undefined;
       },

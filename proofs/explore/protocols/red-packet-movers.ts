@@ -6,6 +6,7 @@ import {
   sendPackets,
   type SentPackets,
 } from '../../../libs/red-packet/src/buckets/bucket.scripts';
+import { settlePayout } from '../../../libs/red-packet/src/payouts/payout.scripts';
 import { REST_MS } from '../../../libs/red-packet/src/buckets/transfers';
 import type { ScriptCall, Step } from '../engine/protocol';
 import type { World } from '../engine/world';
@@ -65,6 +66,7 @@ export function moverSteps(state: PacketState, world: World): Step<PacketState>[
 interface Row {
   readonly id: string;
   readonly bucket: number;
+  readonly owner: string;
   readonly user: string;
   readonly packet: string;
   readonly cents: string;
@@ -74,7 +76,17 @@ function rowsOf(world: World): Row[] {
   const rows: Row[] = [];
   for (let bucket = 0; bucket < BUCKETS; bucket++) {
     for (const [id, fields] of world.read('XRANGE', keysOf(layout, bucket).outbox, '-', '+') as [string, string[]][]) {
-      rows.push({ id, bucket, user: fields[1] as string, packet: fields[3] as string, cents: fields[5] as string });
+      const [, owner, , user, , packet, , cents] = fields as [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+      ];
+      rows.push({ id, bucket, owner, user, packet, cents });
     }
   }
   return rows;
@@ -85,13 +97,13 @@ export function payerSteps(state: PacketState, world: World): Step<PacketState>[
   return Object.entries(state.payers).flatMap(([actor, { phase, row, paid }]): Step<PacketState>[] => {
     const me = (to: PacketState): Payer => to.payers[actor] as Payer;
     if (phase === 'idle' || row === undefined) {
-      return rowsOf(world).map(({ id, bucket, user, packet }) => ({
+      return rowsOf(world).map(({ id, bucket, owner, user, packet }) => ({
         actor,
         name: `take the payout of packet ${packet} to ${user}`,
-        done: (to) => void Object.assign(me(to), { phase: 'paying', row: { id, bucket, user, packet } }),
+        done: (to) => void Object.assign(me(to), { phase: 'paying', row: { id, bucket, owner, user, packet } }),
       }));
     }
-    const { id, bucket, user, packet } = row;
+    const { id, bucket, owner, user, packet } = row;
     if (phase === 'paying') {
       const book = (to: PacketState): void => {
         const before = Object.keys(to.ledger).find((other) => to.ledger[other] === user);
@@ -118,10 +130,9 @@ export function payerSteps(state: PacketState, world: World): Step<PacketState>[
         },
       ];
     }
-    const settle = (to: PacketState, _reply: never, server: World): void => {
-      server.command('XDEL', keysOf(layout, bucket).outbox, id);
-      Object.assign(me(to), { phase: 'idle', row: undefined, paid: '' });
-    };
-    return [{ actor, name: `settle the payout of packet ${packet}`, done: settle }];
+    const { outbox, meta } = keysOf(layout, bucket);
+    const done = (to: PacketState): void => void Object.assign(me(to), { phase: 'idle', row: undefined, paid: '' });
+    const call = { script: settlePayout, input: { keys: { outbox, meta }, args: { rowId: id, owner } } };
+    return [{ actor, name: `settle the payout of packet ${packet}`, call, done, lost: () => undefined }];
   });
 }

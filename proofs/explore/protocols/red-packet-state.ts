@@ -2,7 +2,7 @@ import { KeySpace } from 'luanest/script-registry';
 import { Layouts } from '../../../libs/red-packet/src/buckets/layout';
 import type { Actors, Budgets } from '../engine/protocol';
 
-const layouts = new Layouts(new KeySpace('e', 'red-packet'), new KeySpace('e', 'stream-consumer'));
+const layouts = new Layouts(new KeySpace('e', 'red-packet'), 2);
 export const BUCKETS = 2;
 export const layout = layouts.build('rain', BUCKETS);
 
@@ -26,7 +26,7 @@ export interface Mover {
 /** Pays the rows of the outbox into the ledger, and settles them. */
 export interface Payer {
   /** Row that it works on: its id, bucket, user and packet. */
-  row: { id: string; bucket: number; user: string; packet: string } | undefined;
+  row: { id: string; bucket: number; owner: string; user: string; packet: string } | undefined;
   phase: 'idle' | 'paying' | 'voiding' | 'settling';
   /** Packet that the ledger had paid to the user before, for a void. */
   paid: string;

@@ -48,8 +48,9 @@ function creating(settings: Settings, bucket: number, step: number): ScriptCall 
       expiresAtMs: BEGIN_MS + 1_200_000,
       seed: '0'.repeat(32),
       reports: 0,
+      encodedId: 'rain',
     };
-    return { script: beginActivity, input: { keys: { meta, pool, grants, outbox }, args } };
+    return { script: beginActivity, input: { keys: { meta, pool, grants }, args } };
   }
   if (step === 1) {
     let sum = 0;
@@ -81,7 +82,7 @@ function grabStep(actor: string, { bucket, packet }: User): Step<PacketState> {
         to.wrong = `${actor} was given packet ${packet}, and then ${got}.`;
       me.packet = got;
     } else if (!to.disturbed && packet !== '') {
-      to.wrong = `${actor} was given packet ${packet}, and then ${reply.outcome}.`;
+      to.wrong = `${actor} was given packet ${packet}, and then ${reply.status}.`;
     }
     // Who has won may look again, and gets the same packet.
     if (me.tries >= MOST_TRIES || ('packet' in reply && me.tries >= 2)) me.phase = 'over';
@@ -109,8 +110,7 @@ function closerSteps(state: PacketState): Step<PacketState>[] {
   if (phase === 'waits' || (state.budgets.settle ?? 1) === 0) return steps;
   for (let index = 0; index < BUCKETS; index++) {
     if (state.settled[index]) continue;
-    const { meta, pool, grants, outbox, tries, moves, voids, refunds, ...payouts } = keysOf(layout, index);
-    const keys = { meta, pool, grants, outbox, tries, moves, voids, refunds, ...payouts };
+    const { outbox, ...keys } = keysOf(layout, index);
     const done = (to: PacketState, status: string, world: World): void => {
       if (to.budgets.settle !== undefined) to.budgets.settle--;
       if (status !== 'settled') return;
@@ -150,7 +150,8 @@ export function redPacket(settings: Settings): Protocol<PacketState> {
     about: `An activity with two buckets: its creation, users who grab, processes that move packets and finish transfers, payouts \
 into a ledger, and an operator who closes it. Calls are the library's definitions and the keys of Layouts. The model begins where \
 Creation, Grabber, Transfers, Closing and the payout runs decide what comes next; the ledger is a table with unique packets and \
-users. Payouts read and settle rows of the outbox by one command; the streams below them are explored on their own.`,
+users. Payouts read rows of the outbox by one command, and settle them by the library's script; the streams below them are explored \
+on their own.`,
     begin: (world) => {
       for (let bucket = 0; isOpen && bucket < BUCKETS; bucket++) {
         for (let step = 0; step < 3; step++) world.call(creating(settings, bucket, step));

@@ -10,7 +10,7 @@ export interface GrabInput {
 export type PacketText = `${string}:${number}`;
 
 export interface GrabOutput {
-  readonly outcome?: 'won' | 'already-won' | 'sold-out' | 'paused' | 'closed';
+  readonly status?: 'won' | 'already-won' | 'sold-out' | 'paused' | 'closed';
   readonly packet?: PacketText | undefined;
   readonly state?: string;
   readonly left?: readonly [packets: number, cents: number];
@@ -53,7 +53,7 @@ export class GrabModel implements Model<GrabState, GrabOperation> {
 
   reads({ input, output }: GrabOperation): boolean {
     if (output === undefined) return false;
-    if (input.op === 'grab') return output.outcome !== 'won';
+    if (input.op === 'grab') return output.status !== 'won';
     return ['packetOf', 'status', 'state'].includes(input.op) || output.closed === false;
   }
 
@@ -90,7 +90,7 @@ export class GrabModel implements Model<GrabState, GrabOperation> {
     const full = granted.length >= this.packets;
     const give = (packet: PacketText | '?'): GrabState => ({ ...state, grants: { ...state.grants, [user]: packet } });
     const free = mine === undefined && !full && state.state === 'open';
-    switch (output?.outcome) {
+    switch (output?.status) {
       case 'already-won':
         return mine !== undefined && mine === output.packet ? [state] : [];
       case 'sold-out':
@@ -98,7 +98,7 @@ export class GrabModel implements Model<GrabState, GrabOperation> {
         return mine === undefined && full ? [state] : [];
       case 'paused':
       case 'closed':
-        return mine === undefined && state.state === output.outcome ? [state] : [];
+        return mine === undefined && state.state === output.status ? [state] : [];
       case 'won': {
         const { packet } = output;
         return free && packet !== undefined && !isTaken(granted, packet) ? [give(packet)] : [];

@@ -50,9 +50,9 @@ class GrabSession implements Session {
   private grab(user: string): Step {
     const call = async (): Promise<GrabOutput> => {
       const result = await this.packets.grab(this.plan.key, user);
-      if ('packet' in result) return { outcome: result.outcome, packet: textOf(result.packet) };
-      // The model refuses an outcome that it does not know.
-      return { outcome: (result.outcome === 'not-open' ? result.reason : result.outcome) as GrabOutput['outcome'] };
+      if ('packet' in result) return { status: result.status, packet: textOf(result.packet) };
+      // The model refuses a status that it does not know.
+      return { status: (result.status === 'not-open' ? result.reason : result.status) as GrabOutput['status'] };
     };
     return { input: { op: 'grab', user } satisfies GrabInput, call };
   }
@@ -121,7 +121,7 @@ function operations(plan: HistoryPlan, recorded: readonly Recorded[]): GrabOpera
     const { id, input, output } = operation;
     if (input.op === 'packetOf' || input.op === 'status') return [operation];
     // A grab that is sent again after a win returns `already-won`, and a second closing does not close.
-    const isSecond = input.op === 'grab' ? output?.outcome === 'already-won' : output?.closed !== true;
+    const isSecond = input.op === 'grab' ? output?.status === 'already-won' : output?.closed !== true;
     const all = [operation, ...(output === undefined || isSecond ? earlierSendings(plan, operation, one) : [])];
     if (output?.state === undefined) return all;
     return [...all, { ...operation, id: `${id}/state`, input: { op: 'state' } }];

@@ -30,7 +30,14 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   'stream-consumer': ['consumer/handler-runner.ts', 'consumer/settler.ts'],
   'scheduled-lock': ['runs'],
-  'red-packet': ['buckets', 'grabs', 'payouts/payout-runner.ts', 'payouts/outbox.ts', 'payouts/debts.ts'],
+  'red-packet': [
+    'buckets',
+    'grabs',
+    'payouts/payout-runner.ts',
+    'payouts/outboxes.ts',
+    'payouts/payout-row.ts',
+    'payouts/debts.ts',
+  ],
   'read-reward': ['periods.ts', 'civil-calendar.ts'],
 };
 

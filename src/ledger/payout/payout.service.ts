@@ -11,7 +11,7 @@ import type { AppConfigService } from '../../platform/config/load-config';
 import { LedgerHost } from '../ledger-host';
 import { LedgerPayer } from './ledger-payer';
 
-/** Most payouts in flight of each activity: while one batch is booked, others are collected. */
+/** Most payouts in flight: while one batch is booked, others are collected. */
 const CONCURRENCY = 256;
 /** Attempts of a payout. The pauses grow to 30 to 60 s, so the ledger may be unavailable for at least four hours. */
 const ATTEMPTS = 500;
@@ -34,7 +34,7 @@ export class PayoutService implements OnApplicationBootstrap, BeforeApplicationS
       if (this.stopped) return;
       const payer = new LedgerPayer(this.packets, ledger, new Logger(LedgerPayer.name));
       const { payoutLeaseMs: leaseMs } = this.config.get('app', { infer: true });
-      const options = { leaseMs, concurrency: CONCURRENCY, attempts: ATTEMPTS, pollMs: 100 };
+      const options = { leaseMs, concurrency: CONCURRENCY, attempts: ATTEMPTS };
       this.run = this.payouts.run((payout) => payer.pay(payout), options);
     });
   }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { RedPacketService, type ActivityStatus, type AuditReport } from 'luanest/red-packet';
+import { RedPacketService, type ActivityStatus, type AuditResult } from 'luanest/red-packet';
 import type { LedgerTotals } from '../../ledger/ledger.types';
 import { LedgerReader } from '../../ledger/ledger-reader';
 
@@ -11,7 +11,7 @@ const MOST_LATE_RAINS = 10_000;
 export interface Books {
   readonly status: ActivityStatus;
   /** Counters of each bucket, each read at one instant. */
-  readonly audit: AuditReport;
+  readonly audit: AuditResult;
   /** Undefined if the ledger could not be read. */
   readonly ledger: LedgerTotals | undefined;
   /** How long this process has seen that the ledger lacks the rain's funding or a refund, ms; otherwise 0. */
@@ -90,7 +90,7 @@ export function faultsOf({ status, audit, ledger, unbookedMs }: Books): string[]
   check(conflicts === 0, `the ledger refused ${conflicts} payouts that contradict paid ones`);
   check(rows === users, `the ledger has ${rows} payouts to ${users} users`);
   check(cents <= status.grantedCents, `the ledger paid ${cents} cents, but ${status.grantedCents} are granted`);
-  const settled = status.outboxLength === 0 && rows === status.grantedPackets;
+  const settled = status.openPayouts === 0 && rows === status.grantedPackets;
   check(
     !settled || cents === status.grantedCents,
     `the ledger paid ${cents} cents of ${status.grantedCents} granted, and no payout is in flight`,

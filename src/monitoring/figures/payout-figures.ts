@@ -8,7 +8,7 @@ export interface PayoutFigures extends PayoutStats {
   readonly behind: number | undefined;
 }
 
-const NONE: PayoutStats = { open: 0, pending: 0, oldestMs: undefined, deadLetters: 0, consumers: 0 };
+const NONE: PayoutStats = { open: 0, deadLetters: 0 };
 
 /** Reads the state of payouts from the outbox and the ledger. */
 @Injectable()

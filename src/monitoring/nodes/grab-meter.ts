@@ -8,7 +8,7 @@ const KEPT = 2_048;
 export interface GrabFigures {
   /** Grabs that returned a result, won or not, since the process started. Refused and failed requests are not counted. */
   readonly grabs: number;
-  /** Grabs with the outcome `won`. Repeated grabs of a winner are not counted. */
+  /** Grabs with the status `won`. Repeated grabs of a winner are not counted. */
   readonly won: number;
   /** Median latency of the last 2,048 grabs, ms; 0 before the first. */
   readonly p50Ms: number;
@@ -30,7 +30,7 @@ export class GrabMeter implements NestInterceptor {
       tap((answer) => {
         this.latest[this.grabs % KEPT] = performance.now() - started;
         this.grabs += 1;
-        if ((answer as GrabResult).outcome === 'won') this.won += 1;
+        if ((answer as GrabResult).status === 'won') this.won += 1;
       }),
     );
   }

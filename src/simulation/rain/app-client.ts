@@ -1,4 +1,4 @@
-import type { ActivityStatus, GrabResult, GrantRecord, RecordsPage } from 'luanest/red-packet';
+import type { ActivityStatus, GrabResult, Grant, RecordsPage } from 'luanest/red-packet';
 import type { LedgerAnswer } from '../../ledger/ledger.controller';
 import type { RainOptions } from './rain-options';
 import { type Answer, type HttpClient, RainRequestError } from './http-client';
@@ -43,8 +43,8 @@ export class AppClient {
   async grab(activityId: string, token: string): Promise<TimedGrab> {
     const answer = await this.http.call({ method: 'POST', path: `/red-packets/${activityId}/grab`, token });
     const result = answer.body as GrabResult | undefined;
-    // Each result of a grab has an outcome, also "sold out". A response without one is a refusal, such as 429.
-    if (result?.outcome === undefined) expectOk(answer, 'grabbing');
+    // Each result of a grab has a status, also "sold out". A response without one is a refusal, such as 429.
+    if (result?.status === undefined) expectOk(answer, 'grabbing');
     return { result: result as GrabResult, tookMs: answer.tookMs };
   }
 
@@ -53,8 +53,8 @@ export class AppClient {
   }
 
   /** Reads all grants of the activity. A grant on two pages is listed once. */
-  async records(activityId: string): Promise<GrantRecord[]> {
-    const seen = new Map<string, GrantRecord>();
+  async records(activityId: string): Promise<Grant[]> {
+    const seen = new Map<string, Grant>();
     let cursor: string | undefined;
     do {
       const from: string = cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`;

@@ -1,4 +1,4 @@
-import type { ActivityStatus, GrantRecord } from 'luanest/red-packet';
+import type { ActivityStatus, Grant } from 'luanest/red-packet';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LedgerAnswer } from '../../ledger/ledger.controller';
 import type { AppClient } from './app-client';
@@ -38,7 +38,7 @@ export interface Audit {
 /** Status, records and ledger, which must agree with each other and with the results that the users got. */
 export interface Books {
   readonly status: ActivityStatus;
-  readonly records: readonly GrantRecord[];
+  readonly records: readonly Grant[];
   readonly ledger: LedgerAnswer;
 }
 
@@ -48,7 +48,7 @@ export async function readBooks(app: AppClient, activityId: string, patienceMs =
   for (;;) {
     const status = await app.status(activityId);
     const ledger = await app.ledger(status.activityKey);
-    const settled = status.outboxLength === 0 && ledger.rows + ledger.conflicts >= status.grantedPackets;
+    const settled = status.openPayouts === 0 && ledger.rows + ledger.conflicts >= status.grantedPackets;
     if (settled || Date.now() > deadline) return { status, ledger, records: await app.records(activityId) };
     await sleep(200);
   }
@@ -95,7 +95,7 @@ export function percentile(sorted: Float64Array, percent: number): number {
   return Math.round((sorted[rank - 1] ?? 0) * 1_000) / 1_000;
 }
 
-function checkGrants(options: RainOptions, records: readonly GrantRecord[], players: readonly Player[]): string[] {
+function checkGrants(options: RainOptions, records: readonly Grant[], players: readonly Player[]): string[] {
   const byUser = new Map(records.map((record) => [record.userId, record]));
   const packetOf = new Map(players.map((player) => [player.userId, player.packet]));
   const packetIds = new Set(records.map((record) => record.packetId)).size;
@@ -131,7 +131,7 @@ function checkBooks(options: RainOptions, { status, records, ledger }: Books, gr
     ...expectEqual('users in the ledger', ledger.users, 'grants', records.length),
     ...expectEqual('cents in the ledger', ledger.cents, 'cents granted', grantedCents),
     ...expectEqual('contradicting payouts', ledger.conflicts, 'allowed', 0),
-    ...expectEqual('payouts still in the outbox', status.outboxLength, 'allowed', 0),
+    ...expectEqual('payouts still in the outbox', status.openPayouts, 'allowed', 0),
   ];
 }
 

@@ -9,7 +9,7 @@ export interface Player {
   readonly token: string;
   /** First packet that the user got; undefined without a packet. */
   packet: Packet | undefined;
-  /** Taps with an outcome. */
+  /** Taps with a result. */
   taps: number;
 }
 
@@ -51,7 +51,7 @@ export async function playCrowd(app: AppClient, options: RainOptions, onStep: On
     latencies[done] = tookMs;
     done += 1;
     player.taps += 1;
-    if (result.outcome === 'not-open') oddities.push(`user ${player.userId} got the outcome "not-open"`);
+    if (result.status === 'not-open') oddities.push(`user ${player.userId} got the status "not-open"`);
     if ('packet' in result) notePacket(player, result.packet, oddities);
     onStep('taps', done, order.length);
   });

@@ -52,7 +52,7 @@ async function main({ redisUrl, postgresUrl, prefix, step }: PayoutJob): Promise
   const app = await NestFactory.createApplicationContext(App, { logger: false });
   const payer = new LedgerPayer(app.get(RedPacketService), ledger, { warn: () => undefined });
   let paid = 0;
-  const work = { leaseMs: 500, pollMs: 20, discoverMs: 20, concurrency: 40 };
+  const work = { leaseMs: 500, concurrency: 40 };
   app.get(RedPacketPayouts).run(async (payout) => {
     if (step === 'taken') die();
     await payer.pay(payout);

@@ -54,8 +54,7 @@ export function countTasks(on: Subscriptions, recorder: Recorder): void {
 
 export function countStreams(on: Subscriptions, recorder: Recorder): void {
   const named = ({ stream, group }: { readonly stream: string; readonly group: string }) => ({
-    // red-packet has a stream for each activity, so the number of its streams has no limit.
-    'luanest.stream': stream.startsWith('red-packet.') ? 'red-packet' : stream,
+    'luanest.stream': stream,
     'luanest.stream.group': group,
   });
   on.on('luanest:stream-consumer:messages.handled', (event) =>

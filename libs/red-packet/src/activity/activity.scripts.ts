@@ -1,6 +1,6 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../../internal/src';
-import { ACTIVITY_KEYS, BUCKET_KEYS, PAYOUT_KEYS } from '../buckets/bucket-keys';
+import { ACTIVITY_KEYS, BUCKET_KEYS } from '../buckets/bucket-keys';
 import {
   beginActivityLua,
   checkPermissionsLua,
@@ -38,6 +38,7 @@ export const beginActivity = defineScript({
     expiresAtMs: int,
     seed: str,
     reports: int,
+    encodedId: str,
   },
   group: false,
   reply: ([status, state, seed, expires, ends]: string[]) => ({
@@ -61,7 +62,7 @@ export const fillPool = defineScript({
 export const openActivity = defineScript({
   name: 'red-packet.open-activity',
   ...openActivityLua,
-  keys: ACTIVITY_KEYS,
+  keys: [...ACTIVITY_KEYS, 'outbox'],
   args: { group: str },
   group: false,
   reply: ([status]: string[]) => status as 'opened' | 'open' | 'incomplete' | 'missing',
@@ -111,7 +112,7 @@ export const voidGrant = defineScript({
 export const settleBucket = defineScript({
   name: 'red-packet.settle-bucket',
   ...settleBucketLua,
-  keys: [...BUCKET_KEYS, ...PAYOUT_KEYS],
+  keys: BUCKET_KEYS,
   args: { giveUp: int },
   flags: FREES_MEMORY,
   group: false,

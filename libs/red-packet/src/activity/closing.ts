@@ -1,26 +1,39 @@
 import { createHash } from 'node:crypto';
 import { Logger } from '@nestjs/common';
-import { InvalidOptionError } from '../../../internal/src';
+import { InvalidOptionError, time } from '../../../internal/src';
 import { type DelayedTaskService, retryLater, type RetryLater, type ScheduleOptions } from 'luanest/delayed-task';
+import { Debts } from '../payouts/debts';
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { Closed, Lifecycle } from './lifecycle';
 import { unreportedOf } from './status';
 
-/** Attempts of the closing task before it is dead-lettered. */
+/** Attempts of a task before it is dead-lettered. */
 const ATTEMPTS = 1_000;
 /**
  * Pauses between attempts: 1 s, then twice as long each time, up to 60 s. delayed-task shortens each pause by up to half at
  * random, so 1,000 failed attempts take about 12 hours.
  */
 const BACKOFF = { delayMs: 1_000, maxDelayMs: 60_000 };
+/** Longest pause before it is checked again if an activity still owes something, ms. */
+const OWED_MS = 600_000;
 
+/** Payload of the tasks. `sinceMs`: when the settling task was scheduled, ms since 1970 by the clock of that process. */
+interface ActivityTask {
+  readonly activityId: string;
+  readonly sinceMs?: number;
+}
+
+// See DECISIONS.md: tasks-close-and-settle
 /**
- * Schedules a delayed task for each activity, which closes the activity at its end. Schedules nothing without
+ * Schedules two delayed tasks for each activity. The closing task closes it at its end, and calls `onClosed`. If it then still owes
+ * something, the settling task checks it until it owes nothing, and its keys have a TTL. Schedules nothing without
  * `DelayedTaskModule`.
  */
 export class Closing {
   private readonly name: string;
+  private readonly settling: string;
   private readonly logger = new Logger(Closing.name);
+  private readonly debts = new Debts(new Logger('RedPacketPayouts'));
   /** True if it was logged that this process lacks `onClosed`. */
   private isLogged = false;
 
@@ -31,10 +44,11 @@ export class Closing {
     private readonly options: Pick<RedPacketServiceOptions, 'onClosed'>,
     registry: string,
   ) {
-    this.name = registry === '' ? 'red-packet.close' : `red-packet.close:${registry}`;
+    const suffix = registry === '' ? '' : `:${registry}`;
+    [this.name, this.settling] = [`red-packet.close${suffix}`, `red-packet.settle${suffix}`];
   }
 
-  /** Registers the handler of the closing tasks. @throws InvalidOptionError if there is `onClosed` but no DelayedTaskModule */
+  /** Registers the handlers of the tasks. @throws InvalidOptionError if there is `onClosed` but no DelayedTaskModule */
   register(): void {
     if (this.options.onClosed !== undefined && this.tasks === undefined) {
       throw new InvalidOptionError(
@@ -44,9 +58,8 @@ export class Closing {
     }
     // A mock of DelayedTaskService may have no method `process`.
     const tasks = this.tasks as Partial<Pick<DelayedTaskService, 'process'>> | undefined;
-    tasks?.process?.(this.name, ({ activityId }: { activityId: string }, { attempt }) =>
-      this.close(activityId, attempt),
-    );
+    tasks?.process?.(this.name, ({ activityId }: ActivityTask, { attempt }) => this.close(activityId, attempt));
+    tasks?.process?.(this.settling, (task: ActivityTask) => this.settle(task));
   }
 
   /**
@@ -57,7 +70,7 @@ export class Closing {
    * @throws the errors of ScriptRegistry.run()
    */
   async schedule(activityId: string, endsAtMs: number, onConflict: 'replace' | 'keep' = 'replace'): Promise<void> {
-    await this.add(activityId, { runAtMs: endsAtMs, onConflict });
+    await this.add(this.name, { activityId }, { runAtMs: endsAtMs, onConflict });
   }
 
   /**
@@ -68,28 +81,45 @@ export class Closing {
   async report(activityId: string): Promise<void> {
     if (this.options.onClosed === undefined) return;
     const status = await this.lifecycle.status(activityId);
-    if (status?.state === 'closed') await this.add(activityId, { delayMs: 0, onConflict: 'replace' });
+    if (status?.state === 'closed') await this.add(this.name, { activityId }, { delayMs: 0, onConflict: 'replace' });
   }
 
   private async add(
-    activityId: string,
+    name: string,
+    task: ActivityTask,
     when: Pick<ScheduleOptions, 'runAtMs' | 'delayMs'> & { readonly onConflict: 'replace' | 'keep' },
   ): Promise<void> {
-    const id = `${this.name}:${createHash('sha256').update(activityId).digest('hex')}`;
-    await this.tasks?.schedule(this.name, { activityId }, { id, attempts: ATTEMPTS, backoff: BACKOFF, ...when });
+    const id = `${name}:${createHash('sha256').update(task.activityId).digest('hex')}`;
+    await this.tasks?.schedule(name, task, { id, attempts: ATTEMPTS, backoff: BACKOFF, ...when });
   }
 
   private async close(activityId: string, attempt: number): Promise<RetryLater | undefined> {
     const closed = await this.lifecycle.closeAtEnd(activityId);
+    // The clock of the task's Redis may be ahead of the clock of the activity's Redis. That is not a failure, so nothing is
+    // logged, and the task is tried again later.
+    // See DECISIONS.md: early-close-waits-by-backoff
     if (closed === 'not-ended') {
-      // The clock of the task's Redis may be ahead of the clock of the activity's Redis. That is not a failure, so nothing is
-      // logged, and the task is tried again later.
-      // See DECISIONS.md: early-close-waits-by-backoff
-      const delayMs = Math.min(BACKOFF.delayMs * 2 ** (attempt - 1), BACKOFF.maxDelayMs);
-      return retryLater({ delayMs });
+      return retryLater({ delayMs: Math.min(BACKOFF.delayMs * 2 ** (attempt - 1), BACKOFF.maxDelayMs) });
     }
-    if (closed !== undefined) await this.callListener(closed);
+    if (typeof closed === 'object') await this.callListener(closed);
+    const state = await this.lifecycle.settle(activityId);
+    if (state !== 'owed') return undefined;
+    // A draft may still be opened by a repeated create call, and is then closed here. If it is not opened, Redis forgets it.
+    if (closed === 'draft') {
+      const endsAtMs = (await this.lifecycle.status(activityId))?.endsAtMs ?? 0;
+      return retryLater({ delayMs: aQuarterSince(endsAtMs, BACKOFF.maxDelayMs), countsAsAttempt: false });
+    }
+    const sinceMs = time.nowMs();
+    await this.add(this.settling, { activityId, sinceMs }, { delayMs: BACKOFF.delayMs, onConflict: 'replace' });
     return undefined;
+  }
+
+  /** Sets the TTL of an activity if it owes nothing any more. Otherwise checks again after a quarter of the time it has waited. */
+  private async settle({ activityId, sinceMs = 0 }: ActivityTask): Promise<RetryLater | undefined> {
+    const state = await this.lifecycle.settle(activityId);
+    this.debts.check(activityId, state === 'gone' ? undefined : await this.lifecycle.status(activityId));
+    if (state !== 'owed') return undefined;
+    return retryLater({ delayMs: aQuarterSince(sinceMs, OWED_MS), countsAsAttempt: false });
   }
 
   /** Calls `onClosed`, and notes that it resolved. Until then Redis keeps refunds to report, unless they are given up. */
@@ -108,4 +138,9 @@ export class Closing {
     await onClosed?.(closed.closed);
     await this.lifecycle.noteReport(closed);
   }
+}
+
+/** Returns a quarter of the time since then, but at least 1 s and at most `mostMs`. */
+function aQuarterSince(atMs: number, mostMs: number): number {
+  return Math.round(Math.min(Math.max((time.nowMs() - atMs) / 4, BACKOFF.delayMs), mostMs));
 }

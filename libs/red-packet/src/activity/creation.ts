@@ -5,10 +5,10 @@ import { keysOf, PAYOUT_GROUP, type BucketKeys, type Layout, type Layouts } from
 import { ActivityConflictError, ActivityIncompleteError } from '../red-packet.errors';
 import { refuse, type CheckedActivity } from '../red-packet.input';
 import type { RedPacketServiceOptions } from '../red-packet.options';
-import type { CreatedActivity } from '../red-packet.types';
+import type { CreateResult } from '../red-packet.types';
 import { splitBy } from '../split';
 import { beginActivity, CHUNK_PACKETS, fillPool, openActivity } from './activity.scripts';
-import type { ActivityIndex } from './activity-index';
+import type { ActivityList } from './activity-list';
 import type { Closing } from './closing';
 
 /** Value of `bucket` in a root: the meta hash that says how many buckets a sharded activity has. */
@@ -30,7 +30,7 @@ export class Creation {
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly layouts: Layouts,
-    private readonly index: ActivityIndex,
+    private readonly list: ActivityList,
     private readonly settings: Pick<RedPacketServiceOptions, 'retentionMs' | 'soldOutMs' | 'onClosed'>,
     private readonly closing: Closing,
   ) {}
@@ -38,21 +38,21 @@ export class Creation {
   /**
    * Creates an activity. If it exists with the same parameters, finishes its creation. For errors see RedPacketService.create.
    */
-  async create(activity: CheckedActivity): Promise<CreatedActivity> {
+  async create(activity: CheckedActivity): Promise<CreateResult> {
     const { activityId, startsAtMs, endsAtMs } = activity;
     const { retentionMs } = this.settings;
     const steps = new Steps('RedPacketService.create', 'Send the same create call again: that is safe.');
-    // The id is listed before the activity exists. A crash after this line leaves an unused id in the list. The other order
-    // could leave an activity that payout runs do not find.
-    await steps.one(this.index.add(activityId, retentionMs, Math.max(startsAtMs, endsAtMs)));
+    // The id is listed before the activity exists. So the number of partitions cannot change while there is an activity. A crash
+    // after this line leaves an unused id in the list, until `settle` is called for it.
+    await steps.one(this.list.add(activityId, retentionMs, Math.max(startsAtMs, endsAtMs)));
     return steps.read(this.createListed(activity));
   }
 
-  private async createListed(activity: CheckedActivity): Promise<CreatedActivity> {
+  private async createListed(activity: CheckedActivity): Promise<CreateResult> {
     const { activityId, totalCents, packets, buckets } = activity;
     const fingerprint = fingerprintOf(activity);
     const root = keysOf(this.layouts.root(activityId), 0);
-    const seed = activity.seed ?? randomBytes(16).toString('hex');
+    const seed = randomBytes(16).toString('hex');
     const single = buckets === 1;
     const begun = await this.begin(activity, root, {
       fingerprint,
@@ -89,7 +89,7 @@ export class Creation {
 
   private async begin(
     activity: CheckedActivity,
-    { meta, pool, grants, outbox }: BucketKeys,
+    { meta, pool, grants }: BucketKeys,
     part: {
       readonly fingerprint: string;
       readonly seed: string;
@@ -103,8 +103,15 @@ export class Creation {
     const { retentionMs, soldOutMs, onClosed } = this.settings;
     const rules = { startsAtMs, endsAtMs, maxTries, soldOutMs, retentionMs };
     const begun = await this.registry.run(beginActivity, {
-      keys: { meta, pool, grants, outbox },
-      args: { ...part, ...rules, allPackets, buckets, reports: onClosed === undefined ? 0 : 1 },
+      keys: { meta, pool, grants },
+      args: {
+        ...part,
+        ...rules,
+        allPackets,
+        buckets,
+        reports: onClosed === undefined ? 0 : 1,
+        encodedId: encodeURIComponent(activityId),
+      },
     });
     const name = `Activity ${JSON.stringify(activityId)}`;
     if (begun.status === 'conflict') {
@@ -114,7 +121,7 @@ export class Creation {
     }
     if (begun.status === 'orphaned') {
       throw new ActivityConflictError(
-        `${name} was created before. Redis has lost its parameters, but still has its pool, grants or payouts. ` +
+        `${name} was created before. Redis has lost its parameters, but still has its pool or its grants. ` +
           'Choose another id. If Redis evicts keys, set maxmemory-policy to noeviction.',
       );
     }
@@ -158,10 +165,10 @@ export class Creation {
 }
 
 /** Returns a hash of the parameters. A repeated create call must have the hash of the first call. */
-export function fingerprintOf({ seed = '', amounts = [], ...parameters }: CheckedActivity): string {
+export function fingerprintOf({ amounts = [], ...parameters }: CheckedActivity): string {
   const named = Object.entries(parameters).sort(([one], [other]) => (one < other ? -1 : 1));
   return createHash('sha256')
-    .update(JSON.stringify([named, seed, amounts]))
+    .update(JSON.stringify([named, amounts]))
     .digest('hex')
     .slice(0, 32);
 }

@@ -2,11 +2,12 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { Steps } from '../../../internal/src';
 import { homeOf, keysOf, type BucketKeys, type Layout, type Layouts } from '../buckets/layout';
 import type { Transfers } from '../buckets/transfers';
-import { ActivityIncompleteError } from '../red-packet.errors';
 import { type BucketReading } from '../buckets/bucket.scripts';
-import type { ActivityState, ActivityStatus, ClosedActivity, Packet } from '../red-packet.types';
+import type { ActivityState, ActivityStatus, CloseResult, Packet } from '../red-packet.types';
 import { closeBucket, noteReport, setPause, settleBucket, voidGrant } from './activity.scripts';
+import type { ActivityList } from './activity-list';
 import { isOwing, statusOf, unreportedOf } from './status';
+import type { Outboxes } from '../payouts/outboxes';
 
 /**
  * Most rounds in which a close finishes transfers of packets between buckets. One round finishes all transfers that it finds,
@@ -22,7 +23,7 @@ export interface Read {
 
 /** A closed activity, and the readings from which its refund was counted. */
 export interface Closed extends Read {
-  readonly closed: ClosedActivity;
+  readonly closed: CloseResult;
 }
 
 /** Reads activities, pauses and closes them, and sets their TTL. */
@@ -31,6 +32,8 @@ export class Lifecycle {
     private readonly registry: ScriptRegistry,
     private readonly layouts: Layouts,
     private readonly transfers: Transfers,
+    private readonly list: Pick<ActivityList, 'retire'>,
+    private readonly outboxes: Pick<Outboxes, 'dropRows'>,
   ) {}
 
   /**
@@ -76,17 +79,16 @@ export class Lifecycle {
 
   async close(activityId: string, steps: Steps): Promise<Closed | undefined> {
     const closed = await this.closeBuckets(activityId, false, steps);
-    return closed === 'not-ended' ? undefined : closed;
+    return closed === 'not-ended' || closed === 'draft' ? undefined : closed;
   }
 
   /**
    * Closes an activity whose end has passed by Redis' clock.
    *
    * @returns `not-ended` if the end has not passed by the clock of one of the buckets, which is then not closed, though others
-   *   may be; undefined if there is no such activity
-   * @throws ActivityIncompleteError for a draft
+   *   may be; `draft` for a draft, which stays a draft; undefined if there is no such activity
    */
-  closeAtEnd(activityId: string): Promise<Closed | 'not-ended' | undefined> {
+  closeAtEnd(activityId: string): Promise<Closed | 'not-ended' | 'draft' | undefined> {
     return this.closeBuckets(activityId, true, new Steps('The closing task'));
   }
 
@@ -94,7 +96,7 @@ export class Lifecycle {
     activityId: string,
     atEnd: boolean,
     steps: Steps,
-  ): Promise<Closed | 'not-ended' | undefined> {
+  ): Promise<Closed | 'not-ended' | 'draft' | undefined> {
     const done = await this.onBuckets(activityId, steps, ({ meta, pool, refunds, grants }) =>
       this.registry.run(closeBucket, { keys: { meta, pool, refunds, grants }, args: { atEnd: atEnd ? 1 : 0 } }),
     );
@@ -102,12 +104,7 @@ export class Lifecycle {
     const { layout, statuses } = done;
     if (statuses.includes('not-ended')) return 'not-ended';
     // A draft has not opened yet, so its packets cannot be refunded. The closing task tries again later.
-    if (atEnd && statuses.includes('draft')) {
-      throw new ActivityIncompleteError(
-        `Activity ${JSON.stringify(activityId)} is a draft, so it was not closed. ` +
-          'To finish its creation, send the same create call again before its retention ends.',
-      );
-    }
+    if (atEnd && statuses.includes('draft')) return 'draft';
     const readings = await steps.read(this.finishTransfers(layout));
     if (!isOwing(readings)) await this.forget(layout, false, steps);
     const { refundedPackets, refundedCents } = statusOf(activityId, readings);
@@ -166,6 +163,7 @@ export class Lifecycle {
     if (found === undefined) {
       // The root of several buckets may be left after its buckets have expired or were lost. It gets its TTL here.
       await this.forget(this.layouts.root(activityId), false, steps);
+      await this.list.retire(activityId, false);
       return 'gone';
     }
     const { readings } = found;
@@ -175,10 +173,13 @@ export class Lifecycle {
       // buckets that were opened before the root, have no TTL yet.
       if (!first.overdue) return 'owed';
       if (first.buckets > 1) await this.forget(this.layouts.build(activityId, first.buckets), true, steps);
+      await steps.read(this.list.retire(activityId, true));
       return 'settled';
     }
     if (isOwing(readings) && !(giveUp && readings.every(({ state }) => state === 'closed' || state === '')))
       return 'owed';
+    // What is given up must not be paid when somebody reads its row later.
+    if (giveUp && isOwing(readings)) await steps.one(this.outboxes.dropRows(found.layout, readings));
     return (await this.forget(found.layout, giveUp, steps)) ? 'settled' : 'owed';
   }
 
@@ -192,6 +193,7 @@ export class Lifecycle {
     const statuses = await steps.all(layout.buckets.map(run));
     if (statuses.includes('owed')) return false;
     if (layout.buckets.length > 1) await steps.one(run(keysOf(this.layouts.root(layout.activityId), 0)));
+    await steps.read(this.list.retire(layout.activityId, true));
     return true;
   }
 

@@ -1,5 +1,5 @@
 import type { RedPacketServiceOptions } from '../red-packet.options';
-import type { ActivityState, GrantRecord, ResultRow, ResultsPage } from '../red-packet.types';
+import type { ActivityState, Grant, ResultRow, ResultsPage } from '../red-packet.types';
 import type { Lifecycle } from './lifecycle';
 import type { PageRequest, Results } from './results';
 import { statusOf } from './status';
@@ -27,13 +27,13 @@ export class ResultList {
       this.results.records(read.layout, request),
       isOver ? this.results.luckiest(read.layout) : undefined,
     ]);
-    const row = (record: GrantRecord): Promise<ResultRow> => this.row(activityId, record, userId, best);
+    const row = (record: Grant): Promise<ResultRow> => this.row(activityId, record, userId, best);
     const [items, luckiest] = await Promise.all([Promise.all(page.items.map(row)), best && row(best)]);
     const { nextCursor } = page;
     return { items, own, ...(luckiest && { luckiest }), ...(nextCursor !== undefined && { nextCursor }) };
   }
 
-  private async row(activityId: string, record: GrantRecord, viewer: string, best?: GrantRecord): Promise<ResultRow> {
+  private async row(activityId: string, record: Grant, viewer: string, best?: Grant): Promise<ResultRow> {
     const { userId, packetId, amountCents, grantedAtMs } = record;
     const name = await this.options.participantName?.(userId, activityId);
     return {

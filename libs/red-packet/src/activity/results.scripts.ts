@@ -1,6 +1,6 @@
 import { defineScript, int, str } from 'luanest/script-registry';
 import {} from '../../../internal/src';
-import type { GrantRecord, Packet } from '../red-packet.types';
+import type { Grant, Packet } from '../red-packet.types';
 import { hashPageLua, luckiestLua, readGrantLua } from '../scripts/generated';
 
 export const readGrant = defineScript({
@@ -38,7 +38,7 @@ export const readRecords = defineScript({
   flags: ['no-writes'],
   group: false,
   reply: ([cursor = '0', ...pairs]: string[]) => {
-    const records: GrantRecord[] = [];
+    const records: Grant[] = [];
     for (let i = 0; i + 1 < pairs.length; i += 2) {
       const [packetId = '', cents, at] = (pairs[i + 1] ?? '').split(':');
       if (pairs[i] !== '')

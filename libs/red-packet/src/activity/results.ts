@@ -1,7 +1,7 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { homeOf, keysOf, type Layout } from '../buckets/layout';
 import { checkBucket, checkCursor, checkLimit } from '../red-packet.input';
-import type { GrantRecord, Packet, RecordsPage } from '../red-packet.types';
+import type { Grant, Packet, RecordsPage } from '../red-packet.types';
 import { readGrant, readLuckiest, readRecords } from './results.scripts';
 
 const PAGE = 1_000;
@@ -42,19 +42,19 @@ export class Results {
     return { items: records, ...(!last && { nextCursor: next === 0 ? cursor : `${cursor}@${next}` }) };
   }
 
-  async luckiest(layout: Layout): Promise<GrantRecord | undefined> {
+  async luckiest(layout: Layout): Promise<Grant | undefined> {
     const bests = await Promise.all(
       layout.buckets.map(({ meta }) => this.registry.run(readLuckiest, { keys: { meta }, args: {} })),
     );
     const grants = bests.some(({ lost }) => lost) ? await this.search(layout) : bests.map(({ grant }) => grant);
     return grants
       .filter(({ userId }) => userId !== '')
-      .reduce<GrantRecord | undefined>((best, grant) => (best && !isLuckier(grant, best) ? best : grant), undefined);
+      .reduce<Grant | undefined>((best, grant) => (best && !isLuckier(grant, best) ? best : grant), undefined);
   }
 
   /** Reads all grants to find the largest packet. Needed if `readLuckiest` reports `lost`. */
-  private async search(layout: Layout): Promise<GrantRecord[]> {
-    let best: GrantRecord | undefined;
+  private async search(layout: Layout): Promise<Grant[]> {
+    let best: Grant | undefined;
     for (let at: PageRequest | undefined = Results.page({ limit: PAGE }); at !== undefined;) {
       const page: RecordsPage = await this.records(layout, at);
       for (const record of page.items) if (best === undefined || isLuckier(record, best)) best = record;
@@ -64,7 +64,7 @@ export class Results {
   }
 }
 
-function isLuckier(one: GrantRecord, other: GrantRecord): boolean {
+function isLuckier(one: Grant, other: Grant): boolean {
   if (one.amountCents !== other.amountCents) return one.amountCents > other.amountCents;
   return one.grantedAtMs < other.grantedAtMs;
 }

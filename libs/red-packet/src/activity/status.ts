@@ -29,7 +29,7 @@ export function statusOf(activityId: string, readings: readonly BucketReading[])
     refundedCents: sum(({ refundedCents }) => refundedCents),
     movingPackets,
     movingCents,
-    outboxLength: sum(({ outboxLength }) => outboxLength),
+    openPayouts: sum(({ openPayouts }) => openPayouts),
     deadLetters: sum(({ deadLetters }) => deadLetters),
     unreportedPackets: unreportedOf(readings),
     createdAtMs: first.createdAtMs,
@@ -54,8 +54,9 @@ export function unreportedOf(readings: readonly BucketReading[]): number {
 export function isOwing(readings: readonly BucketReading[]): boolean {
   const isOver = ({ state, pooled }: BucketReading): boolean =>
     state === '' || state === 'closed' || (state === 'ended' && pooled === 0);
-  const isPaid = ({ outboxLength, deadLetters, outgoing }: BucketReading): boolean =>
-    outboxLength + deadLetters + outgoing.length === 0;
+  // If Redis has lost grants, the number of open payouts may be negative.
+  const isPaid = ({ openPayouts, deadLetters, outgoing }: BucketReading): boolean =>
+    openPayouts === 0 && deadLetters === 0 && outgoing.length === 0;
   const moving = readings.reduce((sum, { sentPackets, receivedPackets }) => sum + sentPackets - receivedPackets, 0);
   const isLost = readings.some(({ state }) => state === '');
   if (unreportedOf(readings) > 0) return true;

@@ -1,5 +1,4 @@
 import { defineScript, int, str } from 'luanest/script-registry';
-import {} from '../../../internal/src';
 import { hashPageLua, listPageLua, outboxPageLua } from '../scripts/generated';
 
 export const readListPage = defineScript({
@@ -30,16 +29,16 @@ export const readOutboxPage = defineScript({
   name: 'red-packet.outbox-page',
   ...outboxPageLua,
   keys: ['outbox'],
-  args: { after: str, count: int },
+  args: { owner: str, after: str, count: int },
   flags: ['no-writes'],
   group: false,
-  reply: (fields: string[]) => {
-    const rows: { entryId: string; userId: string; packetId: string; amountCents: number }[] = [];
-    for (let i = 0; i + 3 < fields.length; i += 4) {
-      const [entryId = '', userId = '', packetId = '', cents] = fields.slice(i, i + 4);
-      rows.push({ entryId, userId, packetId, amountCents: Number(cents) });
+  reply: ([last = '', ...fields]: string[]) => {
+    const rows: { userId: string; packetId: string; amountCents: number }[] = [];
+    for (let i = 0; i + 2 < fields.length; i += 3) {
+      const [userId = '', packetId = '', cents] = fields.slice(i, i + 3);
+      rows.push({ userId, packetId, amountCents: Number(cents) });
     }
-    return rows;
+    return { last, rows };
   },
 });
 

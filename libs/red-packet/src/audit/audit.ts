@@ -1,10 +1,10 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import type { StreamConsumerService } from 'luanest/stream-consumer';
 import type { Read } from '../activity/lifecycle';
 import { statusOf } from '../activity/status';
 import type { Transfers } from '../buckets/transfers';
 import type { BucketReading } from '../buckets/bucket.scripts';
-import type { AuditOptions, AuditReport, BucketBooks } from './audit.types';
+import type { Outboxes } from '../payouts/outboxes';
+import type { AuditOptions, AuditResult, BucketBooks } from './audit.types';
 import { DeepAudit } from './deep-audit';
 import { Problems } from './problem-list';
 
@@ -15,12 +15,11 @@ import { Problems } from './problem-list';
 export class Audit {
   private readonly deep: DeepAudit;
 
-  /** @param streams reads dead-lettered payouts; undefined: the audit does not count them */
-  constructor(registry: ScriptRegistry, transfers: Transfers, streams: StreamConsumerService | undefined) {
-    this.deep = new DeepAudit(registry, transfers, streams);
+  constructor(registry: ScriptRegistry, transfers: Transfers, outboxes: Outboxes) {
+    this.deep = new DeepAudit(registry, transfers, outboxes);
   }
 
-  async run(activityId: string, read: Read, options: AuditOptions): Promise<AuditReport> {
+  async run(activityId: string, read: Read, options: AuditOptions): Promise<AuditResult> {
     const { readings } = read;
     const problems = new Problems();
     const status = statusOf(activityId, readings);

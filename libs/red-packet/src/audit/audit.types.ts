@@ -58,7 +58,7 @@ export interface DeepBooks {
   readonly outboxRows: number;
   /** Packets that the ledger has paid; 0 without `ledger`. */
   readonly paid: Amount;
-  /** Number of dead-lettered payouts; 0 without a `StreamConsumerModule` on the ScriptRegistry of RedPacketModule. */
+  /** Number of dead-lettered payouts. */
   readonly deadLetters: number;
   /**
    * Packets that the ledger has paid, but of which Redis has no grant to this user, for example because a failover has lost the grant;
@@ -69,7 +69,7 @@ export interface DeepBooks {
 }
 
 /** Result of an audit. */
-export interface AuditReport {
+export interface AuditResult {
   readonly activityId: string;
   /** True if there are no problems. */
   readonly ok: boolean;

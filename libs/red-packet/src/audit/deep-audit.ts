@@ -1,9 +1,9 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import type { StreamConsumerService } from 'luanest/stream-consumer';
 import type { Read } from '../activity/lifecycle';
 import { homeOf, keysOf, type Layout } from '../buckets/layout';
 import type { Transfers } from '../buckets/transfers';
-import { Outbox } from '../payouts/outbox';
+import { MAX_DEAD_LETTERS, type Outboxes } from '../payouts/outboxes';
+import { checkDeadId } from '../red-packet.input';
 import { readGrant } from '../activity/results.scripts';
 import { type BucketReading } from '../buckets/bucket.scripts';
 import type { Amount, AuditOptions, DeepBooks, PaidPacket } from './audit.types';
@@ -29,7 +29,7 @@ export class DeepAudit {
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly transfers: Transfers,
-    private readonly streams: StreamConsumerService | undefined,
+    private readonly outboxes: Outboxes,
   ) {}
 
   /**
@@ -47,9 +47,7 @@ export class DeepAudit {
     if (quiet) {
       book.checkPresence();
       compareAll(book, before, outboxRows, count.problems);
-      // Without StreamConsumerModule, dead letters are known by their number only.
-      const unread = this.streams === undefined && before.some((bucket) => bucket.deadLetters > 0);
-      if (options.ledger !== undefined && !unread) book.checkPayouts();
+      if (options.ledger !== undefined) book.checkPayouts();
       problems.include(count.problems);
     }
     for (const { packetId, userId } of paid.rewound) {
@@ -74,7 +72,7 @@ export class DeepAudit {
   private async count(layout: Layout, before: readonly BucketReading[]): Promise<Count> {
     const problems = new Problems();
     const book = new PacketBook(before[0]?.allPackets ?? 0, problems);
-    const outboxRows = await countRecords(this.registry, layout, book);
+    const outboxRows = await countRecords(this.registry, layout, before, book);
     const deadLetters = await this.countDeadLetters(layout, book);
     const quiet = isSame(before, await this.transfers.readAll(layout));
     return { book, problems, outboxRows, deadLetters, quiet };
@@ -97,10 +95,16 @@ export class DeepAudit {
   /** Counts dead-lettered payouts. If one is replayed meanwhile, the outbox changes, so that `quiet` becomes false. */
   private async countDeadLetters(layout: Layout, book: PacketBook): Promise<number> {
     let count = 0;
-    if (this.streams === undefined) return 0;
-    for await (const { payout } of outboxOf(layout, this.streams).deadLetters()) {
-      if (payout !== undefined) book.noteDeadLetter(payout);
-      count += 1;
+    for (let cursor: string | undefined = '0:0-0'; cursor !== undefined;) {
+      const from = checkDeadId('cursor', cursor);
+      const page: Awaited<ReturnType<Outboxes['deadLetters']>> = await this.outboxes.deadLetters(
+        layout,
+        MAX_DEAD_LETTERS,
+        from,
+      );
+      for (const { payout } of page.items) if (payout !== undefined) book.noteDeadLetter(payout);
+      count += page.items.length;
+      cursor = page.nextCursor;
     }
     return count;
   }
@@ -110,13 +114,6 @@ export class DeepAudit {
     const { packet, byLedger } = await this.registry.run(readGrant, { keys: { grants }, args: { userId } });
     return packet?.packetId === packetId && !byLedger;
   }
-}
-
-function outboxOf({ buckets }: Layout, streams: StreamConsumerService): Outbox {
-  return new Outbox(
-    streams,
-    buckets.map(({ outbox }) => outbox),
-  );
 }
 
 /** Returns true if two readings of all buckets are the same: no packet and no payout row changed between them. */
@@ -165,7 +162,7 @@ function compareAll(
   problems.compare(
     'payout rows, counted in the outboxes',
     outboxRows,
-    'by the lengths of the outboxes',
-    sum(({ outboxLength }) => outboxLength),
+    'by the counters',
+    sum(({ openPayouts }) => openPayouts),
   );
 }

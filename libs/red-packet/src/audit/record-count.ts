@@ -1,13 +1,19 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { BucketKeys, Layout } from '../buckets/layout';
-import { readSent } from '../buckets/bucket.scripts';
+import { readSent, type BucketReading } from '../buckets/bucket.scripts';
+import { ownerOf } from '../payouts/payout-row';
 import { readHashPage, readListPage, readOutboxPage } from './audit.scripts';
 import type { PacketBook, PacketState } from './packet-book';
 
 const PAGE = 1_000;
 
 /** Reads every record of an activity page by page, and notes it in the book. Returns the number of payout rows. */
-export async function countRecords(registry: ScriptRegistry, layout: Layout, book: PacketBook): Promise<number> {
+export async function countRecords(
+  registry: ScriptRegistry,
+  layout: Layout,
+  readings: readonly BucketReading[],
+  book: PacketBook,
+): Promise<number> {
   const pages = new Pages(registry);
   let rows = 0;
   const arrived = await Promise.all(layout.buckets.map(({ moves }) => pages.arrived(moves)));
@@ -18,7 +24,10 @@ export async function countRecords(registry: ScriptRegistry, layout: Layout, boo
     await pages.list(keys.refunds, 'refunded', book);
     await pages.moving(keys, bucket, arrived, book);
   }
-  for (const { outbox } of layout.buckets) rows += await pages.outbox(outbox, book);
+  const expiresAtMs = Math.max(...readings.map((reading) => reading.expiresAtMs));
+  for (const [bucket, { outbox }] of layout.buckets.entries()) {
+    rows += await pages.outbox(outbox, ownerOf(layout.activityId, expiresAtMs, layout.buckets.length, bucket), book);
+  }
   return rows;
 }
 
@@ -78,16 +87,16 @@ class Pages {
     return found;
   }
 
-  async outbox(outbox: string, book: PacketBook): Promise<number> {
+  /** Reads the rows of one bucket. Its outbox also has rows of others. */
+  async outbox(outbox: string, owner: string, book: PacketBook): Promise<number> {
     let rows = 0;
-    for (let after = '0-0'; ;) {
-      const page = await this.registry.run(readOutboxPage, { keys: { outbox }, args: { after, count: PAGE } });
-      for (const row of page) book.noteRow(row);
-      rows += page.length;
-      const last = page.at(-1);
-      if (last === undefined || page.length < PAGE) return rows;
-      after = last.entryId;
+    for (let after = '0-0'; after !== '';) {
+      const page = await this.registry.run(readOutboxPage, { keys: { outbox }, args: { owner, after, count: PAGE } });
+      for (const row of page.rows) book.noteRow(row);
+      rows += page.rows.length;
+      after = page.last;
     }
+    return rows;
   }
 
   /** Reads the fields of a hash. A field may come twice. */

@@ -35,14 +35,14 @@ export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[numb
   readonly granted: number;
   /** Cents granted; -1 if the grants hash is lost. */
   readonly grantedCents: number;
-  /** Number of payout rows in the outbox: payouts that are neither settled nor dead-lettered. */
-  readonly outboxLength: number;
+  /** Payouts that are neither settled nor dead-lettered. By the counters, not by the rows of the outbox. */
+  readonly openPayouts: number;
   /** Number of packets in the list of refunds. */
   readonly refundRecords: number;
   /** Indexes of the buckets to which a transfer of this bucket is not confirmed. Its packets may have arrived. */
   readonly outgoing: readonly number[];
-  /** Id of the last payout row that was written; '0-0' before the first; '' without an outbox. Each grant changes it. */
-  readonly lastRow: string;
+  /** When the last packet was granted, ms since 1970; '0' before the first grant; '' if the grants are lost. */
+  readonly lastGrant: string;
   readonly deadLetters: number;
   /** True if expiresAtMs has passed by the clock of this bucket's Redis. */
   readonly overdue: boolean;
@@ -51,18 +51,18 @@ export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[numb
 }
 
 type BucketReply = [string, string, number, string, number, string, number, number, ...BucketReplyEnd];
-type BucketReplyEnd = [outgoing: string, lastRow: string, deadLetters: number, overdue: number, unreported: number];
+type BucketReplyEnd = [outgoing: string, lastGrant: string, deadLetters: number, overdue: number, unreported: number];
 
 export const readBucket = defineScript({
   name: 'red-packet.status',
   ...statusLua,
-  keys: [...BUCKET_KEYS, 'dead'],
+  keys: BUCKET_KEYS,
   args: {},
   flags: FREES_MEMORY,
   group: false,
   reply: (reply: BucketReply): BucketReading => {
-    const [state, meta, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords] = reply;
-    const [outgoing, lastRow, deadLetters, overdue, unreported] = reply.slice(8) as BucketReplyEnd;
+    const [state, meta, pooled, pooledCents, granted, grantedCents, openPayouts, refundRecords] = reply;
+    const [outgoing, lastGrant, deadLetters, overdue, unreported] = reply.slice(8) as BucketReplyEnd;
     const values = meta.split(',').map(Number);
     return {
       ...(Object.fromEntries(META_FIELDS.map((name, i) => [name, values[i] ?? 0])) as Record<
@@ -74,10 +74,10 @@ export const readBucket = defineScript({
       pooledCents: Number(pooledCents),
       granted,
       grantedCents: Number(grantedCents),
-      outboxLength,
+      openPayouts,
       refundRecords,
       outgoing: outgoing === '' ? [] : outgoing.split(',').map(Number),
-      lastRow,
+      lastGrant,
       deadLetters,
       overdue: overdue === 1,
       unreported,

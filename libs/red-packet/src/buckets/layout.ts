@@ -1,29 +1,28 @@
 import type { KeySpace } from 'luanest/script-registry';
-import { slotOf, spread, time } from '../../../internal/src';
+import { evenTags, spread, time } from '../../../internal/src';
 
 /** Consumer group of the payouts in each outbox. */
 export const PAYOUT_GROUP = 'payouts';
-const SLOTS = 16_384;
 const MOST_KEPT = 1_000;
 /** For how long after a reading `fresh` returns the layout, ms. */
 const FRESH_MS = 2_000;
 
-/** Keys of one bucket. All have one hash tag, so one script may use all of them. */
+/** Builder of keys with one hash tag. */
+type TaggedKeys = ReturnType<KeySpace['tag']>;
+
+/** Keys of one bucket. All have the hash tag of a partition, so one script may use all of them. */
 export interface BucketKeys {
   readonly meta: string;
   readonly pool: string;
   readonly grants: string;
+  /** Stream of the payouts of all buckets of the partition. */
   readonly outbox: string;
   readonly tries: string;
   readonly moves: string;
   readonly voids: string;
   readonly refunds: string;
-  /** Stream of dead-lettered payouts. This key and the next four belong to stream-consumer. */
+  /** Stream of dead-lettered payouts of the bucket. */
   readonly dead: string;
-  readonly sessions: string;
-  readonly takes: string;
-  readonly due: string;
-  readonly attempts: string;
 }
 
 /** Keys of the buckets of an activity. A bucket is a shard of the activity with its own pool of packets. */
@@ -47,23 +46,27 @@ export function keysOf({ buckets }: Layout, bucket: number): BucketKeys {
   return keys;
 }
 
+// See DECISIONS.md: payouts-in-fixed-partitions
 /**
  * Builds the keys of activities, and remembers the numbers of buckets of up to 1,000 sharded ones. The root of an activity is the
- * meta hash under the tag of its id: that of the only bucket, or a hash that stores the number of buckets.
+ * meta hash of its id: that of the only bucket, or a hash that stores the number of buckets.
  */
 export class Layouts {
+  /** Keys of the outboxes, one for each partition. */
+  readonly outboxes: readonly string[];
+  private readonly tags: readonly TaggedKeys[];
   private readonly roots = new Map<string, Layout>();
   private readonly sharded = new Map<string, Layout>();
   private readonly confirmed = new Map<string, { readonly layout: Layout; readonly at: number }>();
 
   /**
    * @param space key space of red-packet
-   * @param streams key space of stream-consumer. The payouts of a bucket have keys in it, with the hash tag of the bucket.
+   * @param partitions number of hash tags over which the buckets of all activities are sharded
    */
-  constructor(
-    private readonly space: KeySpace,
-    private readonly streams: KeySpace,
-  ) {}
+  constructor(space: KeySpace, partitions: number) {
+    this.tags = evenTags(partitions).map((tag) => space.tag(tag));
+    this.outboxes = this.tags.map((tag) => tag.key('outbox'));
+  }
 
   /**
    * Returns the remembered layout of an activity with several buckets. For all other activities, returns one bucket: the root.
@@ -73,7 +76,7 @@ export class Layouts {
   }
 
   root(activityId: string): Layout {
-    return kept(this.roots, activityId, () => ({ activityId, buckets: [this.keysUnder(this.space.tag(activityId))] }));
+    return kept(this.roots, activityId, () => ({ activityId, buckets: [this.keysIn(0, 1, activityId)] }));
   }
 
   /** Remembers the number of buckets of an activity, and returns its layout. @param buckets at least 2, as read from the root */
@@ -89,8 +92,15 @@ export class Layouts {
     if (buckets === 1) return this.root(activityId);
     return {
       activityId,
-      buckets: Array.from({ length: buckets }, (_, i) => this.keysUnder(this.tagOf(activityId, buckets, i), `b${i}`)),
+      buckets: Array.from({ length: buckets }, (_, bucket) => this.bucket(activityId, buckets, bucket)),
     };
+  }
+
+  /** Returns the keys of one bucket of an activity with this number of buckets. */
+  bucket(activityId: string, buckets: number, bucket: number): BucketKeys {
+    if (buckets === 1) return keysOf(this.root(activityId), bucket);
+    // The keys contain the number of buckets. If an id is used again with another number of buckets, the keys differ.
+    return this.keysIn(bucket, buckets, activityId, `${bucket}-${buckets}`);
   }
 
   forget(activityId: string): void {
@@ -113,44 +123,26 @@ export class Layouts {
   }
 
   /**
-   * Returns a hash tag for a bucket, so that the buckets are evenly distributed over the slots, and over masters that
-   * serve ranges of equal size. Each bucket has a range of slots, and its tag is in the middle half of this range. The tag
-   * contains the number of buckets. If an id is used again with another number of buckets, the keys of the buckets differ.
-   */
-  private tagOf(activityId: string, buckets: number, bucket: number): ReturnType<KeySpace['tag']> {
-    const share = SLOTS / buckets;
-    const [from, to] = [(bucket + 0.25) * share, (bucket + 0.75) * share];
-    for (let turn = 0; ; turn++) {
-      const tag = this.space.tag(`${activityId}~${buckets}~${bucket}~${turn}`);
-      const slot = slotOf(tag.key('meta'));
-      if (slot >= from && slot < to) return tag;
-    }
-  }
-
-  /**
-   * Returns the keys of a bucket under a hash tag.
+   * Returns the keys of a bucket. The hash tags are in the order of their slots. So the buckets of an activity are evenly distributed
+   * over the partitions, and over masters that serve ranges of equal size.
    *
-   * @param segment `b<bucket>`, the last part of each key; nothing for a root. Without the segment, an activity whose id is
-   *   equal to the tag would have the same keys.
+   * @param segments last parts of each key: the id of the activity; for one of several buckets, also its index and their number
    */
-  private keysUnder(tag: ReturnType<KeySpace['tag']>, ...segment: readonly string[]): BucketKeys {
-    const outbox = tag.key('outbox', ...segment);
-    const sameSlot = this.streams.sameSlotAs(outbox);
-    const ofPayouts = (name: string): string => sameSlot.key(name, PAYOUT_GROUP, outbox);
+  private keysIn(bucket: number, buckets: number, activityId: string, ...segments: readonly string[]): BucketKeys {
+    const { length } = this.tags;
+    const partition = (spread(activityId) + Math.floor((bucket * length) / buckets)) % length;
+    const tag = this.tags[partition] as TaggedKeys;
+    const keyOf = (name: string): string => tag.key(name, activityId, ...segments);
     return {
-      meta: tag.key('meta', ...segment),
-      pool: tag.key('pool', ...segment),
-      grants: tag.key('grants', ...segment),
-      outbox,
-      tries: tag.key('tries', ...segment),
-      moves: tag.key('moves', ...segment),
-      voids: tag.key('voids', ...segment),
-      refunds: tag.key('refunds', ...segment),
-      dead: ofPayouts('dead'),
-      sessions: ofPayouts('sessions'),
-      takes: ofPayouts('takes'),
-      due: ofPayouts('due'),
-      attempts: ofPayouts('tries'),
+      meta: keyOf('meta'),
+      pool: keyOf('pool'),
+      grants: keyOf('grants'),
+      outbox: this.outboxes[partition] as string,
+      tries: keyOf('tries'),
+      moves: keyOf('moves'),
+      voids: keyOf('voids'),
+      refunds: keyOf('refunds'),
+      dead: keyOf('dead'),
     };
   }
 }

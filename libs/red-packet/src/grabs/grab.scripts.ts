@@ -10,9 +10,9 @@ import { grabGroupLua, grabLua } from '../scripts/generated';
  */
 export type BucketReply =
   | Extract<GrabResult, { readonly packet: Packet }>
-  | { readonly outcome: 'none-left' | 'empty' | 'too-many-tries' }
-  | { readonly outcome: 'not-open'; readonly reason: NotOpenReason; readonly opensInMs: number }
-  | { readonly outcome: 'sharded'; readonly buckets: number };
+  | { readonly status: 'none-left' | 'empty' | 'too-many-tries' }
+  | { readonly status: 'not-open'; readonly reason: NotOpenReason; readonly opensInMs: number }
+  | { readonly status: 'sharded'; readonly buckets: number };
 
 /**
  * Bits of the script's `mode`. `confirmed`: WAIT follows the call. `repeated`: an earlier call of the same grab found the bucket
@@ -21,21 +21,21 @@ export type BucketReply =
 export const GRAB_MODE = { confirmed: 1, repeated: 2 } as const;
 
 const WITHOUT_PACKET: Readonly<Record<number, BucketReply>> = {
-  [-1]: { outcome: 'none-left' },
-  [-3]: { outcome: 'empty' },
-  [-4]: { outcome: 'too-many-tries' },
+  [-1]: { status: 'none-left' },
+  [-3]: { status: 'empty' },
+  [-4]: { status: 'too-many-tries' },
 };
 
 function replyOf([code, text]: [number, string]): BucketReply {
   const [word = '', number, at] = text.split(':');
   if (code === 0 || code === 1) {
     const packet = { packetId: word, amountCents: Number(number), grantedAtMs: Number(at) };
-    return code === 0 ? { code: '0', outcome: 'won', packet } : { code: '1', outcome: 'already-won', packet };
+    return code === 0 ? { status: 'won', packet } : { status: 'already-won', packet };
   }
   const without = WITHOUT_PACKET[code];
   if (without !== undefined) return without;
-  if (word === 'spread') return { outcome: 'sharded', buckets: Number(number) };
-  return { outcome: 'not-open', reason: word as NotOpenReason, opensInMs: Number(number ?? 0) };
+  if (word === 'spread') return { status: 'sharded', buckets: Number(number) };
+  return { status: 'not-open', reason: word as NotOpenReason, opensInMs: Number(number ?? 0) };
 }
 
 // See DECISIONS.md: grab-has-lua-for-groups
@@ -43,7 +43,7 @@ export const grabPacket = defineScript({
   name: 'red-packet.grab',
   source: grabLua.source,
   group: { source: grabGroupLua.source },
-  keys: [...ACTIVITY_KEYS, 'tries'],
+  keys: [...ACTIVITY_KEYS, 'outbox', 'tries'],
   args: { userId: str, mode: int },
   reply: replyOf,
 });

@@ -1,6 +1,5 @@
-import { UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
+import type { ScriptRegistry } from 'luanest/script-registry';
 import { pause, time } from '../../../internal/src';
-import type { Wakes } from '../activity/wakes';
 import { homeOf, keysOf, type BucketKeys, type Layout, type Layouts } from '../buckets/layout';
 import { Refills } from '../buckets/refills';
 import type { Transfers } from '../buckets/transfers';
@@ -16,19 +15,18 @@ const UNCONFIRMED_RETRY_MS = 100;
 
 type Settings = Pick<RedPacketServiceOptions, 'replicas' | 'replicasTimeoutMs' | 'transferWaitMs'>;
 /** A reply that may be the last one of a grab. After `sharded`, the grab is sent again, to the user's bucket. */
-type FinalReply = Exclude<BucketReply, { outcome: 'sharded' }>;
+type FinalReply = Exclude<BucketReply, { status: 'sharded' }>;
 /** A bucket's reply. `confirmed` is true if at least `replicas` replicas have confirmed what the call wrote. */
 interface CheckedReply {
   readonly reply: BucketReply;
   readonly confirmed: boolean;
 }
 
-const SOLD_OUT: GrabResult = Object.freeze({ code: '-1', outcome: 'sold-out' });
-const TOO_MANY_TRIES: GrabResult = Object.freeze({ code: '-4', outcome: 'too-many-tries' });
-const TRY_AGAIN: GrabResult = Object.freeze({ code: '-3', outcome: 'try-again', retryAfterMs: PAUSE_MS });
+const SOLD_OUT: GrabResult = Object.freeze({ status: 'sold-out' });
+const TOO_MANY_TRIES: GrabResult = Object.freeze({ status: 'too-many-tries' });
+const TRY_AGAIN: GrabResult = Object.freeze({ status: 'try-again', retryAfterMs: PAUSE_MS });
 const UNCONFIRMED: GrabResult = Object.freeze({
-  code: '2',
-  outcome: 'unconfirmed',
+  status: 'unconfirmed',
   retryAfterMs: UNCONFIRMED_RETRY_MS,
 });
 
@@ -41,7 +39,6 @@ export class Grabber {
     private readonly layouts: Layouts,
     transfers: Transfers,
     private readonly soldOutUsers: SoldOutUsers,
-    private readonly wakes: Wakes,
     private readonly settings: Settings,
   ) {
     this.refills = new Refills(transfers);
@@ -60,13 +57,10 @@ export class Grabber {
     const { buckets } = layout;
     // Speed: in the usual case (one bucket, no replicas to wait for) the lines below make only one promise for each grab.
     if (buckets.length > 1 || this.settings.replicas > 0) return this.repeat(layout, userId);
-    return this.run(buckets[0] as BucketKeys, userId, 0).then(
-      (reply) => {
-        if (reply.outcome === 'sharded') return this.repeat(this.layouts.remember(activityId, reply.buckets), userId);
-        return this.resultOf(layout, reply, true);
-      },
-      (error: unknown) => this.failed(activityId, error),
-    );
+    return this.run(buckets[0] as BucketKeys, userId, 0).then((reply) => {
+      if (reply.status === 'sharded') return this.repeat(this.layouts.remember(activityId, reply.buckets), userId);
+      return this.resultOf(layout, reply, true);
+    });
   }
 
   private run(keys: BucketKeys, userId: string, mode: number): Promise<BucketReply> {
@@ -84,15 +78,15 @@ export class Grabber {
     for (;;) {
       const { reply, confirmed } = await this.send(layout, userId, mode);
       const single = layout.buckets.length === 1;
-      if (reply.outcome === 'sharded') {
+      if (reply.status === 'sharded') {
         layout = this.layouts.remember(layout.activityId, reply.buckets);
-      } else if (reply.outcome === 'not-open' && reply.reason === 'unknown' && !single && !rootRead) {
+      } else if (reply.status === 'not-open' && reply.reason === 'unknown' && !single && !rootRead) {
         // The number of buckets may be that of an earlier activity with this id. So the grab is sent to the root, which knows the
         // right number. That is done once for each grab.
         rootRead = true;
         this.layouts.forget(layout.activityId);
         layout = this.layouts.of(layout.activityId);
-      } else if (reply.outcome === 'empty') {
+      } else if (reply.status === 'empty') {
         mode = GRAB_MODE.repeated;
         const final = await this.awaitPackets(layout, userId, deadline);
         if (final !== undefined) return this.resultOf(layout, final, true);
@@ -108,9 +102,9 @@ export class Grabber {
    */
   private async awaitPackets(layout: Layout, userId: string, deadline: number): Promise<FinalReply | undefined> {
     const refilled = await this.refills.refill(layout, homeOf(layout, userId));
-    if (refilled === 'sold-out') return { outcome: 'none-left' };
+    if (refilled === 'sold-out') return { status: 'none-left' };
     const left = deadline - time.monotonicMs();
-    if (left <= 0) return { outcome: 'empty' };
+    if (left <= 0) return { status: 'empty' };
     if (refilled === 'nothing') await pause(Math.min(PAUSE_MS, left));
     return undefined;
   }
@@ -118,32 +112,16 @@ export class Grabber {
   private async send(layout: Layout, userId: string, mode: number): Promise<CheckedReply> {
     const { replicas, replicasTimeoutMs: timeoutMs } = this.settings;
     const keys = keysOf(layout, homeOf(layout, userId));
-    try {
-      if (replicas === 0) {
-        const reply = await this.run(keys, userId, mode);
-        return { reply, confirmed: true };
-      }
-      const input = { keys, args: { userId, mode: mode + GRAB_MODE.confirmed } };
-      const waited = await this.registry.runAndWait(grabPacket, input, { replicas, timeoutMs });
-      return { reply: waited.result, confirmed: waited.replicas >= replicas };
-    } catch (error) {
-      return this.failed(layout.activityId, error);
-    }
-  }
-
-  /** Throws the error of a call. The call may have granted a packet, whose winner must be paid. */
-  private failed(activityId: string, error: unknown): never {
-    if (error instanceof UnknownOutcomeError) this.wakes.wake(activityId);
-    throw error;
+    if (replicas === 0) return { reply: await this.run(keys, userId, mode), confirmed: true };
+    const input = { keys, args: { userId, mode: mode + GRAB_MODE.confirmed } };
+    const waited = await this.registry.runAndWait(grabPacket, input, { replicas, timeoutMs });
+    return { reply: waited.result, confirmed: waited.replicas >= replicas };
   }
 
   private resultOf(layout: Layout, reply: FinalReply, confirmed: boolean): GrabResult {
-    switch (reply.outcome) {
+    switch (reply.status) {
       case 'won':
-        this.wakes.wake(layout.activityId);
-        return confirmed ? reply : UNCONFIRMED;
       case 'already-won':
-        this.wakes.wakeAfter(layout.activityId, reply.packet.grantedAtMs);
         return confirmed ? reply : UNCONFIRMED;
       case 'none-left':
         this.soldOutUsers.remember(layout);
@@ -159,6 +137,6 @@ export class Grabber {
 }
 
 function notOpen(reason: NotOpenReason, opensInMs: number): GrabResult {
-  const result = { code: '-2', outcome: 'not-open', reason } as const;
+  const result = { status: 'not-open', reason } as const;
   return opensInMs > 0 ? { ...result, retryAfterMs: opensInMs } : result;
 }

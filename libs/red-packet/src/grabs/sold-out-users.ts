@@ -110,11 +110,11 @@ function isRefusing(readings: readonly BucketReading[]): boolean {
 
 /**
  * Returns a text that changes with every grant, and with every new activity of the same id. Returns undefined if a bucket has
- * lost its outbox, because the text contains the last id of each outbox.
+ * lost its grants, because the text contains the time of the last grant of each bucket.
  */
 function versionOf(readings: readonly BucketReading[]): string | undefined {
-  if (readings.some(({ lastRow }) => lastRow === '')) return undefined;
-  return readings.map(({ createdAtMs, lastRow, granted }) => `${createdAtMs}/${lastRow}/${granted}`).join();
+  if (readings.some(({ lastGrant }) => lastGrant === '')) return undefined;
+  return readings.map(({ createdAtMs, lastGrant, granted }) => `${createdAtMs}/${lastGrant}/${granted}`).join();
 }
 
 /** Returns how long a process may remember that the activity is sold out, ms; 0 for not at all. */

@@ -36,7 +36,6 @@ export const schemas = {
     'maxCents?': cents,
     'split?': oneOf('double-mean', 'line-cut', 'equal', 'given'),
     'amounts?': list(cents),
-    'seed?': { ...text, pattern: '^[0-9a-f]{32}$' },
     'startsAtMs?': instant,
     'endsAtMs?': instant,
     'maxTries?': count,

@@ -23,9 +23,9 @@ export class Debts {
       return;
     }
     this.warned.set(activityId, problem);
-    const { deadLetters, outboxLength, remainingPackets, unreportedPackets, state } = status;
+    const { deadLetters, openPayouts, remainingPackets, unreportedPackets, state } = status;
     const counts =
-      `${outboxLength} open payouts, ${deadLetters} dead-lettered payouts, ${remainingPackets} packets left, ` +
+      `${openPayouts} open payouts, ${deadLetters} dead-lettered payouts, ${remainingPackets} packets left, ` +
       `${unreportedPackets} refunded packets not reported to onClosed, state ${state}`;
     this.logger.warn(
       problem === 'dead-letters'
@@ -46,9 +46,9 @@ function recoveryOf(status: ActivityStatus | undefined): string {
 }
 
 function problemOf(status: ActivityStatus): Problem | undefined {
-  const { deadLetters, outboxLength, overdue, remainingPackets, settled, state, unreportedPackets } = status;
+  const { deadLetters, openPayouts, overdue, remainingPackets, settled, state, unreportedPackets } = status;
   // Not a sum: if Redis has lost a bucket, the number of packets left may be negative.
-  const owes = [deadLetters, outboxLength, remainingPackets, unreportedPackets].some((count) => count > 0);
+  const owes = [deadLetters, openPayouts, remainingPackets, unreportedPackets].some((count) => count > 0);
   if (settled || state === 'draft' || !owes) return undefined;
   if (overdue) return 'overdue';
   return deadLetters > 0 ? 'dead-letters' : undefined;

@@ -1,99 +1,76 @@
 import { Logger } from '@nestjs/common';
 import {
   deadLetter,
+  InvalidOutcomeError,
   retryLater,
+  type AnyStream,
   type HandlerResult,
   type StreamConsumerHandle,
   type StreamConsumerOptions,
   type StreamConsumerService,
   type StreamMessage,
 } from 'luanest/stream-consumer';
-import { thrownText, time, ClosedError } from '../../../internal/src';
-import type { ActivityIndex } from '../activity/activity-index';
-import { activityKeyOf } from '../activity-key';
-import type { RedPacketService } from '../red-packet.service';
-import type { ActivityState } from '../red-packet.types';
-import { PAYOUT_GROUP } from '../buckets/layout';
-import { ActivityFinder } from './activity-finder';
-import { CheckQueue } from './check-queue';
-import { Debts } from './debts';
-import { Loop } from './loop';
-import { grantOf, Outbox } from './outbox';
+import {
+  ClosedError,
+  messageOf,
+  INSPECT,
+  oneLine,
+  Retries,
+  shown,
+  thrownText,
+  TimeoutError,
+  unfinishedOutcome,
+} from '../../../internal/src';
+import { PAYOUT_GROUP, type Layouts } from '../buckets/layout';
+import type { Outboxes } from './outboxes';
+import { rowOf, type PayoutRow } from './payout-row';
 import type { Payout, PayoutHandler, PayoutRun } from './payouts.types';
 
-/** Checks that failed are repeated after `discoverMs`. Every second time, all activities that are being read are checked. */
-const CHECK_EVERY = 2;
-/**
- * For how long nothing must have been won before the outboxes of an open activity are no longer read, ms. Longer than the pause
- * between two wakes of one process, so that winners in this pause are paid without a wake.
- */
-const QUIET_MS = 2_000;
-/**
- * Pause before the next check of a closed activity without open payouts, ms; PAID_REST_MS near the end of its retention. It is
- * checked because it may be settled later.
- */
-const CLOSED_REST_MS = 30_000;
-/** Pause before the next check of an activity that has ended, is sold out or is gone, and has no open payouts, ms. */
-const PAID_REST_MS = 5_000;
+/** Longest pause between two reads of an empty outbox, ms. */
+const POLL_MS = 250;
+/** Most attempts of a message in stream-consumer. The run dead-letters a payout itself, after its own `attempts`. */
+const MOST_ATTEMPTS = 10_000;
+const MAX_PROBLEM = 1_000;
+const NO_ATTEMPT_LEFT =
+  'Error: no attempt is left: the process of the last one died, shut down or lost its lease, or the option attempts was lowered since';
+const ASKED = 'the handler asked for a retry';
+const ABORTED = retryLater({ delayMs: 0, countsAsAttempt: false });
 
 /** Options of a payout run. Options that are left out have the defaults of StreamConsumerModule. */
-interface ResolvedPayoutOptions {
-  readonly consumer: Omit<StreamConsumerOptions, 'stream' | 'group'> & { readonly pollMs: number };
-  readonly discoverMs: number;
+export interface ResolvedPayoutOptions extends Omit<StreamConsumerOptions, 'stream' | 'group'> {
+  readonly attempts: number;
 }
 
-const WITHOUT_GRANTS: readonly ActivityState[] = ['closed', 'ended', 'sold-out'];
-
-interface Reading {
-  readonly outbox: Outbox;
-  /** Keys of the outboxes, separated by spaces. */
-  readonly keys: string;
-  /** End of the retention, ms since 1970. A grant at or after this time belongs to a later activity with the same id. */
-  readonly expiresAtMs: number;
-  readonly handle: StreamConsumerHandle;
-  /** Packets that were granted at the last check. */
-  granted: number;
-  /** When a check last found that packets were granted, by `time.monotonicMs()`. */
-  grantedAt: number;
+/** A handle whose consumer shows what luanest/testing needs; a mock does not. */
+interface Inspected {
+  [INSPECT]?(): { readNow(): void };
 }
 
-/** Finds activities, and reads the outboxes of those that have open payouts, or in which packets were won just before. */
+/** The messages of payouts, for luanest/testing. */
+export const messages = new WeakMap<Payout, Pick<StreamMessage, 'stream' | 'id'>>();
+
+/** How a handler ended: what it returned, or what it threw. */
+type Ended = { readonly value: unknown } | { readonly error: unknown };
+
+/**
+ * Reads the outboxes of all partitions as one stream, and calls the handler for each row. Settles or dead-letters the row itself,
+ * because the bucket counts its rows in the same script; stream-consumer then finds that the entry is gone.
+ */
 export class PayoutRunner implements PayoutRun {
   private readonly logger = new Logger('RedPacketPayouts');
-  private readonly debts = new Debts(this.logger);
-  private readonly readings = new Map<string, Reading>();
-  private readonly checks = new CheckQueue((activityId) => this.tries(() => this.check(activityId)));
-  private readonly finder: ActivityFinder;
-  private readonly loops: readonly Loop[];
-  private repeats = 0;
-  private failures = 0;
+  private readonly retries = new Retries<'read' | 'settle'>((during, error) => this.failed(during, error));
+  private starting: Promise<StreamConsumerHandle | undefined> = Promise.resolve(undefined);
   private stopping = false;
   private problem = '';
 
   constructor(
-    private readonly packets: Pick<RedPacketService, 'status' | 'outboxes' | 'settle'>,
-    private readonly index: Pick<ActivityIndex, 'add' | 'page' | 'look' | 'wokenAfter'>,
+    private readonly layouts: Layouts,
+    private readonly outboxes: Outboxes,
     private readonly streams: StreamConsumerService,
+    private readonly stream: AnyStream,
     private readonly handler: PayoutHandler,
     private readonly options: ResolvedPayoutOptions,
-  ) {
-    const { discoverMs, consumer } = options;
-    this.finder = new ActivityFinder(index, (activityId, isReachable) => this.found(activityId, isReachable));
-    const pauseMs = (): number => discoverMs * (0.75 + Math.random() / 2);
-    this.loops = [
-      new Loop(
-        () => this.tries(() => this.finder.poll()),
-        () => consumer.pollMs * (0.5 + Math.random() / 2),
-      ),
-      new Loop(() => this.search(), pauseMs),
-      // Not a part of the search, which may take minutes while a master is unavailable.
-      new Loop(() => this.repeat(), pauseMs),
-    ];
-  }
-
-  get activities(): readonly string[] {
-    return [...this.readings.keys()];
-  }
+  ) {}
 
   /** True after `stop` was called, or after the run has found stream-consumer closed. */
   get stopped(): boolean {
@@ -101,136 +78,159 @@ export class PayoutRunner implements PayoutRun {
   }
 
   start(): void {
-    for (const loop of this.loops) loop.start();
+    const options = {
+      ...this.options,
+      attempts: MOST_ATTEMPTS,
+      pollMs: POLL_MS,
+      stream: this.stream,
+      group: PAYOUT_GROUP,
+    };
+    this.starting = this.retries.run(
+      'read',
+      () => this.stopping,
+      () => this.streams.consume(options, (message) => this.pay(message)),
+    );
   }
 
   async stop(): Promise<void> {
     this.stopping = true;
-    this.finder.stop();
-    await Promise.all(this.loops.map((loop) => loop.stop()));
-    await this.checks.stop();
-    await Promise.all([...this.readings.keys()].map((activityId) => this.end(activityId)));
+    const handle = await this.starting;
+    await handle?.stop();
+    this.retries.close();
   }
 
-  private async search(): Promise<void> {
-    const { failures } = this;
-    await this.tries(() => this.finder.search());
-    if (this.problem === '' || this.failures > failures || !this.checks.isEmpty) return;
-    this.logger.log('The search for payouts works again.');
-    this.problem = '';
+  /** For `luanest/testing`: makes the run read the outboxes now. */
+  readNow(): void {
+    void this.starting.then((handle) => (handle as Inspected | undefined)?.[INSPECT]?.().readNow());
   }
 
-  private repeat(): void {
-    this.checks.repeat(this.repeats++ % CHECK_EVERY === 0 ? this.readings.keys() : []);
-  }
-
-  private found(activityId: string, isReachable: boolean): void {
-    // Activities that are being read are checked by `repeat`. A check that is running may have read the status before
-    // the packet was won.
-    if (!this.readings.has(activityId) || this.checks.isRunning(activityId)) this.checks.add(activityId, isReachable);
-  }
-
-  /** Does some work of the run. Logs a failure. @returns false if the work failed */
-  private async tries(work: () => Promise<void>): Promise<boolean> {
-    if (this.stopping) return true;
-    try {
-      await work();
-      return true;
-    } catch (error) {
-      if (error instanceof ClosedError) {
-        this.stopping = true;
-        void Promise.all(this.loops.map((loop) => loop.stop()));
-        return true;
-      }
-      this.failures += 1;
-      const problem = thrownText(error);
-      if (this.problem !== problem)
-        this.logger.warn(
-          `The search for payouts failed for some or all activities. Until it works again, payouts may be late. ${problem}`,
-        );
-      this.problem = problem;
-      return false;
-    }
-  }
-
-  /** Starts or stops reading the outboxes of an activity, as its state demands. Settles it if it is gone, or is over and owes nothing. */
-  private async check(activityId: string): Promise<void> {
-    const status = await this.packets.status(activityId);
-    this.debts.check(activityId, status);
-    if (status === undefined || (status.state === 'draft' && status.overdue)) {
-      await this.end(activityId);
-      await this.packets.settle(activityId);
-      this.finder.rest(activityId, PAID_REST_MS);
+  private failed(during: 'read' | 'settle', error: unknown): void {
+    if (error instanceof ClosedError) {
+      this.stopping = true;
       return;
     }
-    if (status.state === 'draft') return;
-    const { expiresAtMs, grantedPackets: granted } = status;
-    if (WITHOUT_GRANTS.includes(status.state) && status.outboxLength === 0) {
-      if (status.state === 'sold-out') await this.leave(activityId, expiresAtMs);
-      else await this.end(activityId);
-      if (!status.settled && status.state !== 'sold-out') await this.packets.settle(activityId);
-      // A new activity may use this id when Redis has forgotten this one, so the pause ends then.
-      const restMs = status.state === 'closed' ? Math.min(CLOSED_REST_MS, expiresAtMs - time.nowMs()) : 0;
-      this.finder.rest(activityId, Math.max(PAID_REST_MS, restMs));
-      return;
-    }
-    const reading = this.readings.get(activityId);
-    if (reading && reading.granted !== granted) [reading.granted, reading.grantedAt] = [granted, time.monotonicMs()];
-    if (status.outboxLength === 0 && !(reading && time.monotonicMs() - reading.grantedAt < QUIET_MS)) {
-      // Nothing was won for some time. The next winner wakes the activity.
-      await this.leave(activityId, expiresAtMs);
-      return;
-    }
-    const outboxes = await this.packets.outboxes(activityId);
-    const keys = outboxes.join(' ');
-    if (outboxes.length === 0 || (reading?.keys === keys && reading.expiresAtMs === expiresAtMs)) return;
-    // The outboxes that are being read belong to an earlier activity with this id.
-    if (reading) await this.end(activityId);
-    const outbox = new Outbox(this.streams, outboxes);
-    const handle = await this.streams.consume(
-      { ...this.options.consumer, stream: outbox.stream, group: PAYOUT_GROUP },
-      (message) => this.pay(activityId, expiresAtMs, message),
+    const problem = `${during} ${thrownText(error)}`;
+    if (problem === this.problem) return;
+    this.problem = problem;
+    this.logger.warn(
+      during === 'read'
+        ? `The payout run could not begin, and tries again. Until then, payouts may be late. ${thrownText(error)}`
+        : `Payouts could not be settled or dead-lettered, and this is tried again. ${thrownText(error)}`,
     );
-    this.readings.set(activityId, { outbox, keys, expiresAtMs, handle, granted, grantedAt: time.monotonicMs() });
   }
 
-  /** Stops reading an activity that searches must find later. Redis may have lost the index, so the activity is added to it. */
-  private async leave(activityId: string, expiresAtMs: number): Promise<void> {
-    if (this.readings.has(activityId)) await this.index.add(activityId, 1, expiresAtMs);
-    await this.end(activityId);
-  }
-
-  private async end(activityId: string): Promise<void> {
-    const reading = this.readings.get(activityId);
-    if (reading === undefined) return;
-    this.readings.delete(activityId);
-    await reading.handle.stop();
-    reading.outbox.forget();
-  }
-
-  private pay(activityId: string, expiresAtMs: number, message: StreamMessage): HandlerResult | Promise<HandlerResult> {
-    const grant = grantOf(message.payload);
-    if (grant === undefined) return deadLetter('This entry is not a payout: no grab wrote it to the outbox.');
-    const { userId, packetId, amountCents, grantedAtMs } = grant;
-    if (grantedAtMs >= expiresAtMs) {
-      // The later activity is not read yet, so no handler has seen its payout. If it is not found, `overdue` is logged.
-      this.checks.add(activityId);
-      return retryLater({ delayMs: this.options.discoverMs, countsAsAttempt: false });
+  private async pay(message: StreamMessage): Promise<HandlerResult> {
+    const [partition = '', rowId = ''] = message.id.split(':');
+    const row = rowOf(message.payload, this.layouts.outboxes[Number(partition)] ?? '', this.layouts);
+    if (row === undefined) return deadLetter('This entry is not a payout: no grab wrote it to the outbox.');
+    if (message.attempt > this.options.attempts) return this.bury(row, rowId, message, NO_ATTEMPT_LEFT);
+    const ended = await this.call(payoutOf(row, message), message);
+    const isLast = message.attempt >= this.options.attempts;
+    const aborted = message.signal.aborted;
+    const reason: unknown = message.signal.reason;
+    // The handler may have given up because of the signal, so what it returned does not count.
+    if (aborted)
+      return isLast && reason instanceof TimeoutError ? this.bury(row, rowId, message, textOf(reason)) : ABORTED;
+    const outcome = unfinishedOutcome('error' in ended ? ended.error : ended.value);
+    if (outcome?.kind === 'dead-letter') return this.bury(row, rowId, message, outcome.reason);
+    if (outcome !== undefined) {
+      return isLast && outcome.countsAsAttempt ? this.bury(row, rowId, message, ASKED) : outcome;
     }
-    const activityKey = activityKeyOf(activityId, expiresAtMs);
-    const payout: Payout = {
-      activityId,
-      activityKey,
-      userId,
-      packetId,
-      amountCents,
-      grantedAtMs,
-      idempotencyKey: `${activityKey}:${packetId}`,
-      attempt: message.attempt,
-      get signal() {
-        return message.signal;
-      },
-    };
-    return this.handler(payout);
+    if ('error' in ended) {
+      const { error } = ended;
+      if (isLast || error instanceof InvalidOutcomeError) return this.bury(row, rowId, message, textOf(error));
+      throw error;
+    }
+    return this.settle(row, rowId, message);
   }
+
+  /** Calls the handler. At the last attempt, does not wait for it longer than `timeoutMs`, after which nobody tries again. */
+  private async call(payout: Payout, { attempt, signal }: StreamMessage): Promise<Ended> {
+    const ended = (async (): Promise<Ended> => {
+      try {
+        return { value: await this.handler(payout) };
+      } catch (error) {
+        return { error };
+      }
+    })();
+    if (attempt < this.options.attempts) return ended;
+    let aborted: (() => void) | undefined;
+    const timeLimit = new Promise<Ended>((resolve) => {
+      aborted = () => resolve({ error: signal.reason });
+      signal.addEventListener('abort', aborted);
+    });
+    try {
+      return await Promise.race([ended, timeLimit]);
+    } finally {
+      if (aborted !== undefined) signal.removeEventListener('abort', aborted);
+    }
+  }
+
+  /** Removes the row. Tries again until Redis confirms it, or this process may no longer own the payout. */
+  private async settle(row: PayoutRow, rowId: string, { signal }: StreamMessage): Promise<HandlerResult> {
+    const settled = await this.retries.run(
+      'settle',
+      () => signal.aborted,
+      async () => {
+        await this.outboxes.settle(row, rowId);
+        return true;
+      },
+    );
+    if (settled === undefined) return ABORTED;
+    this.problem = '';
+    return undefined;
+  }
+
+  private async bury(
+    row: PayoutRow,
+    rowId: string,
+    { attempt, firstSeenAtMs, signal }: StreamMessage,
+    problem: string,
+  ): Promise<HandlerResult> {
+    const why = kept(problem);
+    const given = { problem: why, attempts: Math.min(attempt, this.options.attempts), firstSeenMs: firstSeenAtMs };
+    const timedOut = signal.aborted;
+    const buried = await this.retries.run(
+      'settle',
+      () => this.stopping || (signal.aborted && !timedOut),
+      () => this.outboxes.bury(row, rowId, given),
+    );
+    if (buried === undefined) return ABORTED;
+    if (buried === 'buried') {
+      this.logger.warn(
+        `Packet ${row.grant.packetId} of activity ${oneLine(shown(row.activityId))} was not paid: its payout is dead-lettered. ` +
+          'Replay it, or drop it if you paid it by other means.',
+      );
+    }
+    // For its event and its log. The entry is gone, so stream-consumer keeps no dead letter, unless Redis has forgotten the activity.
+    return deadLetter(why);
+  }
+}
+
+function payoutOf({ activityId, activityKey, grant }: PayoutRow, message: StreamMessage): Payout {
+  const payout: Payout = {
+    activityId,
+    activityKey,
+    ...grant,
+    idempotencyKey: `${activityKey}:${grant.packetId}`,
+    attempt: message.attempt,
+    get signal() {
+      return message.signal;
+    },
+  };
+  messages.set(payout, message);
+  return payout;
+}
+
+function textOf(error: unknown): string {
+  try {
+    return error instanceof Error ? `${error.name}: ${messageOf(error)}` : `${typeof error}: ${String(error)}`;
+  } catch {
+    return 'a thrown value that cannot be shown';
+  }
+}
+
+/** Returns a text as one line of well-formed text with 1 to 1,000 characters. */
+function kept(text: string): string {
+  return oneLine(text.slice(0, MAX_PROBLEM)).toWellFormed() || '?';
 }

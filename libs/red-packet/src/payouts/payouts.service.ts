@@ -1,13 +1,20 @@
 import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
-import { type ScriptRegistry } from 'luanest/script-registry';
-import { Checks, draining, type KnownOptions } from '../../../internal/src';
-import type { StreamConsumerService } from 'luanest/stream-consumer';
-import { payoutAccessOf } from '../activity/payout-access';
-import { checkDeadCursor, checkLimit } from '../red-packet.input';
-import type { RedPacketService } from '../red-packet.service';
-import { MAX_DEAD_LETTERS, Outbox } from './outbox';
-import { PayoutRunner } from './payout-runner';
-import type { PayoutDeadLetterPage, PayoutHandler, PayoutOptions, PayoutRun, PayoutStats } from './payouts.types';
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { defineStream, type StreamConsumerService, type StreamStats } from 'luanest/stream-consumer';
+import { Checks, draining, INSPECT, type KnownOptions } from '../../../internal/src';
+import type { Activities } from '../activity/activities';
+import { PAYOUT_GROUP, type Layout } from '../buckets/layout';
+import { checkActivityId, checkDeadId, checkLimit } from '../red-packet.input';
+import { MAX_DEAD_LETTERS, Outboxes } from './outboxes';
+import { messages, PayoutRunner } from './payout-runner';
+import type {
+  Payout,
+  PayoutDeadLetterPage,
+  PayoutHandler,
+  PayoutOptions,
+  PayoutRun,
+  PayoutStats,
+} from './payouts.types';
 
 const KNOWN: KnownOptions<PayoutOptions> = {
   concurrency: true,
@@ -15,26 +22,41 @@ const KNOWN: KnownOptions<PayoutOptions> = {
   attempts: true,
   backoff: true,
   timeoutMs: true,
-  pollMs: true,
-  discoverMs: true,
 };
-/** Defaults that differ from those of StreamConsumerModule. */
-const DEFAULTS = { attempts: 20, pollMs: 250 };
+/** Default that differs from that of StreamConsumerModule. */
+const ATTEMPTS = 20;
 const checks = new Checks('RedPacketPayouts');
 
+/** The view of RedPacketPayouts that `luanest/testing` needs. */
+interface PayoutsInspection {
+  /** True if this process has a payout run. */
+  readonly paying: boolean;
+  /** Makes the run read the outboxes, although its pause is not over. */
+  readonly readNow: () => void;
+  /** Returns the message of stream-consumer that a handler's payout comes from. */
+  readonly messageOf: (payout: Payout) => { readonly stream: string; readonly id: string } | undefined;
+}
+
 /**
- * Pays winners: calls the app's handler for payouts, and reports the state of payouts. Methods throw InvalidOptionError without a
- * `StreamConsumerModule` on the same ScriptRegistry; those with an activity id throw InvalidInputError for an invalid id.
+ * Pays winners: calls the app's handler for payouts, and reports the state of payouts. Methods with an activity id throw
+ * InvalidInputError for an invalid id.
  */
 export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutdown {
   private readonly runs = new Set<PayoutRunner>();
+  private readonly outboxes: Outboxes;
+  /** The outboxes of all partitions. */
+  private readonly stream;
   private closing: Promise<void> | undefined;
 
   constructor(
-    private readonly packets: RedPacketService,
-    private readonly streams: StreamConsumerService | undefined,
-    private readonly registry?: ScriptRegistry,
-  ) {}
+    private readonly registry: ScriptRegistry,
+    private readonly activities: Activities,
+    private readonly streams?: StreamConsumerService,
+  ) {
+    this.outboxes = activities.outboxes;
+    const keys = activities.layouts.outboxes;
+    this.stream = defineStream({ name: 'red-packet.payouts', keys, deleteAfter: [PAYOUT_GROUP] });
+  }
 
   /**
    * Calls a handler for the payouts of all activities until the run is stopped or the app shuts down, also for payouts that a
@@ -48,18 +70,15 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
   run(handler: PayoutHandler, options: PayoutOptions = {}): PayoutRun {
     const streams = this.needed();
     checks.fn('handler', handler, 'of a payout');
-    const { discoverMs = 1_000, ...given } = checks.options('', options, KNOWN);
-    checks.integer('discoverMs', discoverMs, 10, 60_000);
-    const { pollMs = DEFAULTS.pollMs, attempts = DEFAULTS.attempts } = given;
-    const consumer = { ...given, pollMs, attempts };
-    streams.checkOptions({ ...consumer, stream: 'red-packet', group: 'payouts' });
+    const { attempts = ATTEMPTS, ...given } = checks.options('', options, KNOWN);
+    streams.checkOptions({ ...given, attempts, stream: 'red-packet.payouts', group: PAYOUT_GROUP });
     for (const run of this.runs) {
       if (run.stopped) this.runs.delete(run);
       else throw checks.error('This process already has a payout run. Stop that run before you start another one.');
     }
-    const run = new PayoutRunner(this.packets, payoutAccessOf(this.packets).index, streams, handler, {
-      consumer,
-      discoverMs,
+    const run = new PayoutRunner(this.activities.layouts, this.outboxes, streams, this.stream, handler, {
+      ...given,
+      attempts,
     });
     this.runs.add(run);
     run.start();
@@ -72,11 +91,17 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
    * @throws the errors of ScriptRegistry.run()
    */
   async stats(activityId: string): Promise<PayoutStats | undefined> {
-    const outbox = await this.outboxOf(activityId);
-    if (outbox === undefined) return undefined;
-    const stats = await outbox.with((streams, stream, group) => streams.stats(stream, group));
-    const { length: open, pending, oldestMs, dead: deadLetters, sessions: consumers } = stats;
-    return { open, pending, oldestMs, deadLetters, consumers };
+    const status = await this.activities.lifecycle.status(checkActivityId(activityId));
+    return status && { open: status.openPayouts, deadLetters: status.deadLetters };
+  }
+
+  /**
+   * Reads the numbers of the outboxes of all activities: of open payouts and of the processes that read them.
+   *
+   * @throws InvalidOptionError without StreamConsumerModule; the errors of ScriptRegistry.run()
+   */
+  async outboxStats(): Promise<StreamStats> {
+    return this.needed().stats(this.stream, PAYOUT_GROUP);
   }
 
   /**
@@ -92,9 +117,9 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
     page: { readonly limit?: number; readonly cursor?: string } = {},
   ): Promise<PayoutDeadLetterPage> {
     const limit = checkLimit(page.limit, MAX_DEAD_LETTERS);
-    const cursor = page.cursor === undefined ? undefined : checkDeadCursor(page.cursor);
-    const outbox = await this.outboxOf(activityId);
-    return outbox === undefined ? { items: [] } : outbox.page(limit, cursor);
+    const cursor = page.cursor === undefined ? undefined : checkDeadId('cursor', page.cursor);
+    const layout = await this.layoutOf(activityId);
+    return layout === undefined ? { items: [] } : this.outboxes.deadLetters(layout, limit, cursor);
   }
 
   /**
@@ -105,7 +130,7 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
    * @throws InvalidInputError for a text that cannot be such an id
    */
   async replay(activityId: string, ids: readonly string[]): Promise<number> {
-    return this.changed(activityId, (streams, stream, group) => streams.replay(stream, group, ids));
+    return this.change(activityId, (layout) => this.outboxes.replay(layout, ids));
   }
 
   /**
@@ -115,7 +140,7 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
    * @returns how many were replayed
    */
   async replayAll(activityId: string): Promise<number> {
-    return this.changed(activityId, (streams, stream, group) => streams.replayAll(stream, group));
+    return this.change(activityId, (layout) => this.outboxes.replay(layout, undefined));
   }
 
   /**
@@ -127,7 +152,7 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
    * @throws InvalidInputError for a text that cannot be such an id
    */
   async drop(activityId: string, ids: readonly string[]): Promise<number> {
-    return this.changed(activityId, (streams, stream, group) => streams.drop(stream, group, ids));
+    return this.change(activityId, (layout) => this.outboxes.drop(layout, ids));
   }
 
   /**
@@ -137,7 +162,7 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
    * @returns how many were deleted
    */
   async dropAll(activityId: string): Promise<number> {
-    return this.changed(activityId, (streams, stream, group) => streams.dropAll(stream, group));
+    return this.change(activityId, (layout) => this.outboxes.drop(layout, undefined));
   }
 
   /** Stops the run of this process, see `PayoutRun.stop`. `beforeApplicationShutdown` waits for that. */
@@ -150,32 +175,32 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
     return this.closing;
   }
 
+  /** For `luanest/testing`. */
+  [INSPECT](): PayoutsInspection {
+    const runs = [...this.runs].filter(({ stopped }) => !stopped);
+    return {
+      paying: runs.length > 0,
+      readNow: () => runs.forEach((run) => run.readNow()),
+      messageOf: (payout) => messages.get(payout),
+    };
+  }
+
   private async stopRuns(): Promise<void> {
     await Promise.all([...this.runs].map((run) => run.stop()));
   }
 
-  /** Replays or drops dead letters, and wakes the activity, so that payout runs read it, or report that it has none any more. */
-  private async changed(
-    activityId: string,
-    change: Parameters<typeof Outbox.prototype.with<number>>[0],
-  ): Promise<number> {
-    const { wakes } = payoutAccessOf(this.packets);
-    const outbox = await this.outboxOf(activityId);
-    if (outbox === undefined) return 0;
-    const count = await outbox.with(change);
-    wakes.wake(activityId);
-    return count;
+  private async change(activityId: string, change: (layout: Layout) => Promise<number>): Promise<number> {
+    const layout = await this.layoutOf(activityId);
+    return layout === undefined ? 0 : change(layout);
   }
 
-  private async outboxOf(activityId: string): Promise<Outbox | undefined> {
-    const streams = this.needed();
-    const keys = await this.packets.outboxes(activityId);
-    return keys.length === 0 ? undefined : new Outbox(streams, keys);
+  private layoutOf(activityId: string): Promise<Layout | undefined> {
+    return this.activities.lifecycle.layoutOf(checkActivityId(activityId));
   }
 
   private needed(): StreamConsumerService {
     const { streams, registry } = this;
-    if (streams !== undefined && registry !== undefined && !streams.runsOn(registry)) {
+    if (streams !== undefined && !streams.runsOn(registry)) {
       throw checks.error(
         'StreamConsumerModule uses another ScriptRegistry than RedPacketModule, so it cannot read the payouts. ' +
           'Give both modules the same registry.',

@@ -1,11 +1,11 @@
 import type { Backoff, HandlerResult } from 'luanest/stream-consumer';
-import type { GrantRecord } from '../red-packet.types';
+import type { Grant } from '../red-packet.types';
 
 /**
  * A packet that must be paid: `amountCents` to `userId`. Pay each (activityKey, packetId) at most once, and each (activityKey,
  * userId) at most once.
  */
-export interface Payout extends GrantRecord {
+export interface Payout extends Grant {
   readonly activityId: string;
   /**
    * Key of this activity, `<activityId, percent-encoded>@<expiresAtMs>`. An activity that uses the id again, after this
@@ -37,7 +37,7 @@ export type PayoutHandler = (payout: Payout) => HandlerResult | Promise<HandlerR
 
 /** Options of a payout run. Options without a default here have the default that is set in StreamConsumerModule. */
 export interface PayoutOptions {
-  /** Most handlers that run at the same time for each activity in this process; integer from 1 to 10,000. */
+  /** Most handlers that run at the same time in this process; integer from 1 to 10,000. */
   readonly concurrency?: number;
   /** Others may take over the payouts of a process that has not renewed its lease for this time, ms; integer >= 100. */
   readonly leaseMs?: number;
@@ -47,19 +47,10 @@ export interface PayoutOptions {
   readonly backoff?: Backoff;
   /** How long a handler may run before the attempt fails, ms; integer >= 1. */
   readonly timeoutMs?: number;
-  /** Longest pause between two reads of an empty outbox, or of the list of winners, ms; integer >= 1. Default 250. */
-  readonly pollMs?: number;
-  /**
-   * Mean pause between two searches for payouts of winners that are not in the list, and for activities that are over, ms; integer
-   * from 10 to 60,000. A search usually looks at up to 32 activities; the first one looks at all. Default 1,000.
-   */
-  readonly discoverMs?: number;
 }
 
 /** A payout run: it calls a handler for payouts in this process. */
 export interface PayoutRun {
-  /** Ids of the activities whose payouts are being read now: those with open payouts, or with a win just before. */
-  readonly activities: readonly string[];
   /**
    * Stops the run: waits for running handlers as `drainMs` and `abortGraceMs` of StreamConsumerModule say, and leaves all other
    * payouts to other processes. May be called twice.
@@ -71,25 +62,16 @@ export interface PayoutRun {
 export interface PayoutStats {
   /** Open payouts: neither settled nor dead-lettered. They wait for a process, are being paid, or wait for the next attempt. */
   readonly open: number;
-  /** Open payouts that a process has taken at least once. */
-  readonly pending: number;
-  /** Age of the oldest open payout, ms; undefined without open payouts. */
-  readonly oldestMs: number | undefined;
   /** Dead-lettered payouts. `RedPacketPayouts.deadLetters` lists them. */
   readonly deadLetters: number;
-  /**
-   * Processes that read the payouts, or died and whose lease has not ended; each counts once for each bucket. 0 after some time
-   * without open payouts.
-   */
-  readonly consumers: number;
 }
 
 /** A dead-lettered payout: its handler is not called again until the payout is replayed. */
 export interface PayoutDeadLetter {
   /** Id for `replay` and `drop`. */
   readonly id: string;
-  /** The packet and its winner; undefined if the outbox entry is not a payout, because another program wrote it. */
-  readonly payout: GrantRecord | undefined;
+  /** The packet and its winner; undefined if another program has changed the dead letter. */
+  readonly payout: Grant | undefined;
   /** Why the payout was dead-lettered, such as the last error or the reason that the handler gave. */
   readonly error: string;
   /** Attempts that counted, at most the option `attempts`. */

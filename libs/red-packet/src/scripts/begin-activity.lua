@@ -2,10 +2,9 @@
 begin-activity: store the parameters of a bucket (a shard of an activity), or of the root, which knows the number of buckets. If
 they were stored before, return what is stored.
 
-KEYS[1]   meta         hash      <prefix>:red-packet:{<activity>}:meta
-KEYS[2]   pool         list(str) <prefix>:red-packet:{<activity>}:pool
-KEYS[3]   grants       hash      <prefix>:red-packet:{<activity>}:grants
-KEYS[4]   outbox       stream    <prefix>:red-packet:{<activity>}:outbox
+KEYS[1]   meta         hash      <prefix>:red-packet:{<partition>}:meta:<activity>
+KEYS[2]   pool         list(str) <prefix>:red-packet:{<partition>}:pool:<activity>
+KEYS[3]   grants       hash      <prefix>:red-packet:{<partition>}:grants:<activity>
 ARGV[1]   fingerprint  str       hash of all parameters of the activity
 ARGV[2]   totalCents   int       cents of this bucket; at the root, cents of the whole activity
 ARGV[3]   packets      int       packets of this bucket; at the root, packets of the whole activity
@@ -22,10 +21,11 @@ ARGV[12]  expiresAtMs  int       for a bucket with a root: end of the retention,
                                  compute it
 ARGV[13]  seed         str       32 hex digits; stored only if this call stores the parameters
 ARGV[14]  reports      int       1 if refunds must be reported to onClosed before the keys get a TTL | 0
+ARGV[15]  encodedId    str       id of the activity, percent-encoded
 
 Returns {status, state, seed, expires, ends}
   status   'begun' | 'found' | 'conflict' | 'orphaned' | 'over'   begun: stored by this call; found: stored before, with the same
-           fingerprint; conflict: stored before, with another one; orphaned: not stored, but there is a pool, grants or an outbox;
+           fingerprint; conflict: stored before, with another one; orphaned: not stored, but there is a pool, or there are grants;
            over: not stored, because the end has passed or is not after startsAtMs. If ARGV[12] is given, the end may have
            passed, but not the retention
   state    'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>'
@@ -42,7 +42,7 @@ if known[1] then
   if known[1] == 'draft' and ARGV[6] ~= '-1' and redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIREAT', KEYS[1], known[4]) end
   return { known[3] == ARGV[1] and 'found' or 'conflict', known[1], known[2], known[4], known[5] }
 end
-if redis.call('EXISTS', KEYS[2]) + redis.call('EXISTS', KEYS[3]) + redis.call('EXISTS', KEYS[4]) > 0 then
+if redis.call('EXISTS', KEYS[2]) + redis.call('EXISTS', KEYS[3]) > 0 then
   return { 'orphaned', 'draft', '', '0', '0' }
 end
 local opens, ends, expires = math.max(tonumber(ARGV[7]), now_ms), tonumber(ARGV[8]), tonumber(ARGV[12])
@@ -52,9 +52,11 @@ if ends == 0 then ends = expires - math.min(3600000, math.floor(ARGV[11] / 2)) e
 -- The root was stored before the end. So its buckets may come after it, and the activity can be opened, closed and refunded.
 local latest = ARGV[12] == '0' and opens or tonumber(ARGV[7])
 if ends <= latest or expires <= now_ms then return { 'over', 'draft', '', '0', string.format('%.0f', ends) } end
+-- The payout rows of this bucket have this text: the key of the activity, the number of buckets and the index of this one.
+local activity = ARGV[15] .. '@' .. string.format('%.0f', expires) .. '/' .. ARGV[5] .. '/' .. ARGV[6]
 -- The fields that a grab reads come first, because Redis searches a small hash from its start.
 redis.call('HSET', KEYS[1], 'state', 'draft', 'startsAtMs', ARGV[7], 'endsAtMs', string.format('%.0f', ends),
-  'maxTries', ARGV[9], 'heldCents', ARGV[2], 'bestCents', 0, 'buckets', ARGV[5], 'bucket', ARGV[6],
+  'maxTries', ARGV[9], 'heldCents', ARGV[2], 'bestCents', 0, 'activity', activity, 'buckets', ARGV[5], 'bucket', ARGV[6],
   'totalCents', ARGV[2], 'packets', ARGV[3], 'allPackets', ARGV[4], 'soldOutMs', ARGV[10],
   'seed', ARGV[13], 'fingerprint', ARGV[1], 'createdAtMs', now_text, 'expiresAtMs', string.format('%.0f', expires),
   'keepMs', math.min(ARGV[11], 86400000))

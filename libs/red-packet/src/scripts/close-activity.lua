@@ -1,10 +1,10 @@
 --[[
 close-activity: close a bucket for good. The packets in its pool become refunds.
 
-KEYS[1]  meta     hash      <prefix>:red-packet:{<activity>}:meta
-KEYS[2]  pool     list(str) <prefix>:red-packet:{<activity>}:pool
-KEYS[3]  refunds  list(str) <prefix>:red-packet:{<activity>}:refunds
-KEYS[4]  grants   hash      <prefix>:red-packet:{<activity>}:grants
+KEYS[1]  meta     hash      <prefix>:red-packet:{<partition>}:meta:<activity>
+KEYS[2]  pool     list(str) <prefix>:red-packet:{<partition>}:pool:<activity>
+KEYS[3]  refunds  list(str) <prefix>:red-packet:{<partition>}:refunds:<activity>
+KEYS[4]  grants   hash      <prefix>:red-packet:{<partition>}:grants:<activity>
 ARGV[1]  atEnd    int       1 to close the bucket only if its end has passed | 0
 
 Returns {status}
@@ -23,7 +23,7 @@ if ARGV[1] == '1' and now_ms < tonumber(meta[4]) then return { 'not-ended' } end
 local pooled, before = redis.call('LLEN', KEYS[2]), redis.call('LLEN', KEYS[3])
 if pooled > 0 then
   local cents = sum_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1))
-  local granted = tonumber(redis.call('HGET', KEYS[4], '') or '-1')
+  local granted = tonumber(string.match(redis.call('HGET', KEYS[4], '') or '', '^(%d+):') or '-1')
   if not cents or cents + granted + (meta[3] or 0) ~= tonumber(meta[2]) then
     return redis.error_reply(
       'BADPOOL a pool entry is invalid, the grants are lost, or pool + granted + refunded differ from heldCents, nothing was changed'

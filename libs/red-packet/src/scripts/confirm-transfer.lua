@@ -1,7 +1,7 @@
 --[[
 confirm-transfer: delete the source's record of a transfer between buckets, because the packets have arrived.
 
-KEYS[1]  moves     hash  <prefix>:red-packet:{<source>}:moves
+KEYS[1]  moves     hash  <prefix>:red-packet:{<partition>}:moves:<source>
 ARGV[1]  to        int   index of the bucket that has received the packets
 ARGV[2]  sequence  str   number of the transfer
 

@@ -1,8 +1,8 @@
 --[[
 fill-pool: append one chunk of packets to the pool of a draft, if the pool has exactly the length `offset`.
 
-KEYS[1]    meta     hash         <prefix>:red-packet:{<activity>}:meta
-KEYS[2]    pool     list(str)    <prefix>:red-packet:{<activity>}:pool
+KEYS[1]    meta     hash         <prefix>:red-packet:{<partition>}:meta:<activity>
+KEYS[2]    pool     list(str)    <prefix>:red-packet:{<partition>}:pool:<activity>
 ARGV[1]    offset   int >= 0     length that the pool must have
 ARGV[2..]  chunk    list(str)    1 to 1,000 packets, '<packetId>:<cents>:<sum>'; sum: cents of all packets up to this one
 

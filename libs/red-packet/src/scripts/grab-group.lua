@@ -1,11 +1,11 @@
 --[[
 grab-group: do what grab does, for the grabs of a group: each bucket is read once, and some of its writes are made once, at the end.
 
-KEYS[1]  meta    hash      <prefix>:red-packet:{<activity>}:meta
-KEYS[2]  pool    list(str) <prefix>:red-packet:{<activity>}:pool
-KEYS[3]  grants  hash      <prefix>:red-packet:{<activity>}:grants
-KEYS[4]  outbox  stream    <prefix>:red-packet:{<activity>}:outbox
-KEYS[5]  tries   hash      <prefix>:red-packet:{<activity>}:tries
+KEYS[1]  meta    hash      <prefix>:red-packet:{<partition>}:meta:<activity>
+KEYS[2]  pool    list(str) <prefix>:red-packet:{<partition>}:pool:<activity>
+KEYS[3]  grants  hash      <prefix>:red-packet:{<partition>}:grants:<activity>
+KEYS[4]  outbox  stream    <prefix>:red-packet:{<partition>}:outbox
+KEYS[5]  tries   hash      <prefix>:red-packet:{<partition>}:tries:<activity>
 ARGV[1]  userId  str       1 to 256 characters
 ARGV[2]  mode    int       0; plus 1 if WAIT follows the call; plus 2 if an earlier call of this grab found the bucket empty
 
@@ -31,7 +31,8 @@ if mine then
 end
 local gate, problem = gates[KEYS[1]]
 if not gate then
-  gate, problem = read_gate(redis.call('HMGET', KEYS[1], 'state', 'startsAtMs', 'endsAtMs', 'maxTries', 'heldCents', 'bestCents'),
+  gate, problem = read_gate(redis.call('HMGET', KEYS[1], 'state', 'startsAtMs', 'endsAtMs', 'maxTries', 'heldCents', 'bestCents',
+      'activity'),
     redis.call('HGET', KEYS[3], ''))
   if problem then return problem end
   gates[KEYS[1]] = gate
@@ -55,8 +56,9 @@ problem = check_packet(gate, id, cents, head)
   or not gate.permitted and check_permissions(gate, KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 if problem then return problem end
 -- XADD comes first, because it is the only write that can still fail: the stream may be lost, or its ids used up.
-if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'user', ARGV[1], 'packet', id, 'cents', cents, 'at', now_text) then
-  return redis.error_reply('LOSTOUTBOX Redis has lost the outbox of this activity, which may have been evicted, nothing was changed')
+if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'activity', gate.activity, 'user', ARGV[1], 'packet', id, 'cents', cents,
+  'at', now_text) then
+  return redis.error_reply('LOSTOUTBOX Redis has lost the outbox of this partition, which may have been evicted, nothing was changed')
 end
 redis.call('HSET', KEYS[3], ARGV[1], packet .. ':' .. now_text)
 gate.at, gate.taken, gate.granted = gate.at + 1, gate.taken + 1, gate.granted + cents

@@ -1,11 +1,11 @@
 --[[
 grab: grant the first packet of the pool to a user who has no packet, and write the payout row, if the activity is open.
 
-KEYS[1]  meta    hash      <prefix>:red-packet:{<activity>}:meta
-KEYS[2]  pool    list(str) <prefix>:red-packet:{<activity>}:pool
-KEYS[3]  grants  hash      <prefix>:red-packet:{<activity>}:grants
-KEYS[4]  outbox  stream    <prefix>:red-packet:{<activity>}:outbox
-KEYS[5]  tries   hash      <prefix>:red-packet:{<activity>}:tries
+KEYS[1]  meta    hash      <prefix>:red-packet:{<partition>}:meta:<activity>
+KEYS[2]  pool    list(str) <prefix>:red-packet:{<partition>}:pool:<activity>
+KEYS[3]  grants  hash      <prefix>:red-packet:{<partition>}:grants:<activity>
+KEYS[4]  outbox  stream    <prefix>:red-packet:{<partition>}:outbox
+KEYS[5]  tries   hash      <prefix>:red-packet:{<partition>}:tries:<activity>
 ARGV[1]  userId  str       1 to 256 characters
 ARGV[2]  mode    int       0; plus 1 if WAIT follows the call; plus 2 if an earlier call of this grab found the bucket empty
 
@@ -41,19 +41,19 @@ if grants[1] then
   if ARGV[2] % 2 == 1 then redis.call('HSET', KEYS[3], ARGV[1], grants[1]) end
   return { 1, id .. ':' .. cents .. ':' .. at }
 end
-local meta = redis.call('HMGET', KEYS[1], 'state', 'startsAtMs', 'endsAtMs', 'maxTries', 'heldCents', 'bestCents')
+local meta = redis.call('HMGET', KEYS[1], 'state', 'startsAtMs', 'endsAtMs', 'maxTries', 'heldCents', 'bestCents', 'activity')
 if meta[1] ~= 'open' then return { -2, meta[1] or 'unknown' } end
 local starts, ends, tries, best = tonumber(meta[2]), tonumber(meta[3]), tonumber(meta[4]), tonumber(meta[6] or '0')
-if not starts or not ends or not tries or not best then
-  return redis.error_reply('BADMETA startsAtMs, endsAtMs, maxTries or bestCents is not a number, nothing was changed')
+if not starts or not ends or not tries or not best or not meta[7] then
+  return redis.error_reply('BADMETA startsAtMs, endsAtMs, maxTries or bestCents is not a number, or activity is missing, nothing was changed')
 end
 if now_ms < starts then return { -2, 'preheated:' .. string.format('%.0f', starts - now_ms) } end
 if now_ms >= ends then return { -2, 'ended' } end
-local granted, problem = grants[2], nil
+local granted, problem = string.match(grants[2] or '', '^(%d+):%d+$'), nil
 -- If the grants are lost, it is unknown who has won, so nobody may win. The sum in them has at most 16 digits, as many as 2^53.
-if not granted then
+if not grants[2] then
   problem = 'LOSTGRANTS Redis has lost the grants of this activity, which may have been evicted, nothing was changed'
-elseif #granted > 16 or granted ~= '0' and not string.find(granted, '^[1-9]%d*$') then
+elseif not granted or #granted > 16 or #granted > 1 and string.byte(granted) == 48 then
   problem = 'BADMETA the cents granted are invalid, or exceed heldCents with this packet, nothing was changed'
 end
 if problem then return redis.error_reply(problem) end
@@ -69,11 +69,11 @@ local packet, id, cents = string.match(head, '^((%d+):([1-9]%d*)):%d+$')
 -- write that can still fail: the stream may be lost, or its ids used up.
 problem = problem_of(head, id, cents, granted, tonumber(meta[5]) or 0)
 if not problem
-  and not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'user', ARGV[1], 'packet', id, 'cents', cents, 'at', now_text) then
-  problem = 'LOSTOUTBOX Redis has lost the outbox of this activity, which may have been evicted, nothing was changed'
+  and not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'activity', meta[7], 'user', ARGV[1], 'packet', id, 'cents', cents, 'at', now_text) then
+  problem = 'LOSTOUTBOX Redis has lost the outbox of this partition, which may have been evicted, nothing was changed'
 end
 if problem then return redis.error_reply(problem) end
 redis.call('LPOP', KEYS[2])
-redis.call('HSET', KEYS[3], ARGV[1], packet .. ':' .. now_text, '', string.format('%.0f', granted + cents))
+redis.call('HSET', KEYS[3], ARGV[1], packet .. ':' .. now_text, '', string.format('%.0f:', granted + cents) .. now_text)
 if cents + 0 > best then redis.call('HSET', KEYS[1], 'bestCents', cents, 'bestPacket', id, 'bestAt', now_text, 'bestUser', ARGV[1]) end
 return { 0, packet .. ':' .. now_text }

@@ -1,7 +1,7 @@
 --[[
 hash-page: read a page of a hash: of grants, of transfers between buckets, or of void grants.
 
-KEYS[1]  hash    hash          <prefix>:red-packet:{<activity>}:grants, :moves or :voids
+KEYS[1]  hash    hash          <prefix>:red-packet:{<partition>}:grants:<activity>, :moves or :voids
 ARGV[1]  cursor  str           '0' for the first page, then the cursor that the previous page returned
 ARGV[2]  count   int 1..1,000  about how many fields; a small hash is returned as one page
 

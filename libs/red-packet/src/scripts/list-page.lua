@@ -1,7 +1,7 @@
 --[[
 list-page: read a page of a list of packets: of a pool or of refunds.
 
-KEYS[1]  packets  list(str)     <prefix>:red-packet:{<activity>}:pool or :refunds
+KEYS[1]  packets  list(str)     <prefix>:red-packet:{<partition>}:pool:<activity> or :refunds
 ARGV[1]  from     int >= 0      index of the first packet
 ARGV[2]  count    int 1..1,000  number of packets
 

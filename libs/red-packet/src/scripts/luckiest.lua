@@ -1,7 +1,7 @@
 --[[
 luckiest: read the largest packet that a bucket has granted; of equal packets, the one that was granted first.
 
-KEYS[1]  meta  hash  <prefix>:red-packet:{<activity>}:meta
+KEYS[1]  meta  hash  <prefix>:red-packet:{<partition>}:meta:<activity>
 
 Returns {userId, packetId, amountCents, grantedAtMs, lost}
   userId       str   '' before the first grant

@@ -1,7 +1,7 @@
 --[[
 note-report: note that the refund of a bucket was reported to onClosed, so that the bucket may be forgotten.
 
-KEYS[1]  meta     hash  <prefix>:red-packet:{<activity>}:meta
+KEYS[1]  meta     hash  <prefix>:red-packet:{<partition>}:meta:<activity>
 ARGV[1]  packets  int   refunded packets of this bucket that the report counted
 
 Returns noted

@@ -1,11 +1,11 @@
 --[[
-open-activity: open a draft after a check that its pool is complete, and create its outbox and its grants. A root has no pool, so it
-is opened without these.
+open-activity: open a draft after a check that its pool is complete, and create its grants, and its outbox unless another activity of
+the partition has created it. A root has no pool, so it is opened without these.
 
-KEYS[1]  meta    hash      <prefix>:red-packet:{<activity>}:meta
-KEYS[2]  pool    list(str) <prefix>:red-packet:{<activity>}:pool
-KEYS[3]  grants  hash      <prefix>:red-packet:{<activity>}:grants
-KEYS[4]  outbox  stream    <prefix>:red-packet:{<activity>}:outbox
+KEYS[1]  meta    hash      <prefix>:red-packet:{<partition>}:meta:<activity>
+KEYS[2]  pool    list(str) <prefix>:red-packet:{<partition>}:pool:<activity>
+KEYS[3]  grants  hash      <prefix>:red-packet:{<partition>}:grants:<activity>
+KEYS[4]  outbox  stream    <prefix>:red-packet:{<partition>}:outbox
 ARGV[1]  group   str       consumer group of the payouts
 
 Returns {status}
@@ -32,8 +32,9 @@ redis.call('HLEN', KEYS[3])
 redis.call('XLEN', KEYS[4])
 local created = redis.pcall('XGROUP', 'CREATE', KEYS[4], ARGV[1], '0', 'MKSTREAM')
 if created.err and not string.find(created.err, '^BUSYGROUP') then return created end
--- The empty field is the sum of the cents granted, so a grab needs one hash for the sum and the grants. No user has the empty id.
-redis.call('HSET', KEYS[3], '', '0')
+-- The empty field is the sum of the cents granted, and the time of the last grant. So a grab needs one hash for these and the
+-- grants. No user has the empty id.
+redis.call('HSET', KEYS[3], '', '0:0')
 -- From now on the activity may owe money, so its keys must not expire.
 redis.call('PERSIST', KEYS[1])
 redis.call('PERSIST', KEYS[2])

@@ -1,25 +1,28 @@
 --[[
-outbox-page: read a page of an outbox: payouts that are neither settled nor dead-lettered.
+outbox-page: read the payout rows of one bucket from a page of its outbox: payouts that are neither settled nor dead-lettered.
 
-KEYS[1]  outbox  stream        <prefix>:red-packet:{<activity>}:outbox
-ARGV[1]  after   str           id of the last entry of the previous page; '0-0' for the first page
-ARGV[2]  count   int 1..1,000  most entries of the page
+KEYS[1]  outbox  stream        <prefix>:red-packet:{<partition>}:outbox
+ARGV[1]  owner   str           field `activity` of the rows
+ARGV[2]  after   str           id of the last entry of the previous page; '0-0' for the first page
+ARGV[3]  count   int 1..1,000  most entries to look at
 
-Returns {entryId, userId, packetId, amountCents, ...}
-  entryId      str   id of the stream entry
-  userId       str   '' if the entry has no such field
-  packetId     str   digits; '' if the entry has no such field
-  amountCents  str   digits; '' if the entry has no such field
+Returns {last, userId, packetId, amountCents, ...}
+  last         str   id of the last entry that was looked at; '' after the last page
+  userId       str   '' if the row has no such field, like the next two
+  packetId     str   digits
+  amountCents  str   digits
 
 O(count). TTL: untouched. Clock: none. Replay: reads again.
 ]]
-local rows = {}
-for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', ARGV[2])) do
-  local fields = {}
-  for i = 1, #entry[2], 2 do fields[entry[2][i]] = entry[2][i + 1] end
-  rows[#rows + 1] = entry[1]
-  rows[#rows + 1] = fields['user'] or ''
-  rows[#rows + 1] = fields['packet'] or ''
-  rows[#rows + 1] = fields['cents'] or ''
+-- @include row-fields
+local page = redis.call('XRANGE', KEYS[1], '(' .. ARGV[2], '+', 'COUNT', ARGV[3])
+local rows = { #page == tonumber(ARGV[3]) and page[#page][1] or '' }
+for _, entry in ipairs(page) do
+  local fields = read_fields(entry[2])
+  if fields['activity'] == ARGV[1] then
+    rows[#rows + 1] = fields['user']
+    rows[#rows + 1] = fields['packet']
+    rows[#rows + 1] = fields['cents']
+  end
 end
 return rows

@@ -1,7 +1,7 @@
 --[[
 read-grant: read the packet of a user.
 
-KEYS[1]  grants  hash  <prefix>:red-packet:{<activity>}:grants
+KEYS[1]  grants  hash  <prefix>:red-packet:{<partition>}:grants:<activity>
 ARGV[1]  userId  str   1 to 256 characters
 
 Returns {grant}

@@ -2,10 +2,10 @@
 receive-packets: append packets that another bucket has sent to this bucket's pool, once. If this bucket is closed, append them to
 its refunds.
 
-KEYS[1]    meta      hash      <prefix>:red-packet:{<destination>}:meta
-KEYS[2]    pool      list(str) <prefix>:red-packet:{<destination>}:pool
-KEYS[3]    moves     hash      <prefix>:red-packet:{<destination>}:moves
-KEYS[4]    refunds   list(str) <prefix>:red-packet:{<destination>}:refunds
+KEYS[1]    meta      hash      <prefix>:red-packet:{<partition>}:meta:<destination>
+KEYS[2]    pool      list(str) <prefix>:red-packet:{<partition>}:pool:<destination>
+KEYS[3]    moves     hash      <prefix>:red-packet:{<partition>}:moves:<destination>
+KEYS[4]    refunds   list(str) <prefix>:red-packet:{<partition>}:refunds:<destination>
 ARGV[1]    from      int       index of the bucket that sent the packets
 ARGV[2]    sequence  str       number of the transfer; later transfers from the same bucket have higher numbers
 ARGV[3..]  packets   list(str) 1 to 500 packets, '<packetId>:<cents>'

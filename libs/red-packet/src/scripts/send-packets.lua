@@ -2,9 +2,9 @@
 send-packets: move packets from a bucket's pool to a record of a transfer to another bucket. confirm-transfer deletes the record when
 the packets have arrived.
 
-KEYS[1]  meta   hash      <prefix>:red-packet:{<source>}:meta
-KEYS[2]  pool   list(str) <prefix>:red-packet:{<source>}:pool
-KEYS[3]  moves  hash      <prefix>:red-packet:{<source>}:moves
+KEYS[1]  meta   hash      <prefix>:red-packet:{<partition>}:meta:<source>
+KEYS[2]  pool   list(str) <prefix>:red-packet:{<partition>}:pool:<source>
+KEYS[3]  moves  hash      <prefix>:red-packet:{<partition>}:moves:<source>
 ARGV[1]  to     int       index of the other bucket
 ARGV[2]  most   int       most packets to move, 0 to 500; at most half of the pool, rounded up, is moved. 0: only return the record
 ARGV[3]  restMs int       how long packets stay in this bucket after a transfer to it, ms

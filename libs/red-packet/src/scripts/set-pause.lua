@@ -1,7 +1,7 @@
 --[[
 set-pause: pause a bucket, or resume it.
 
-KEYS[1]  meta   hash  <prefix>:red-packet:{<activity>}:meta
+KEYS[1]  meta   hash  <prefix>:red-packet:{<partition>}:meta:<activity>
 ARGV[1]  state  str   'paused' | 'open'
 
 Returns {was, is}

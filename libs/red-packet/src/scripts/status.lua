@@ -2,17 +2,16 @@
 status: read a bucket at one instant. If it is a draft or settled, set the TTL of those of KEYS[1] to KEYS[8] that lack it. The root
 of a draft gets no TTL.
 
-KEYS[1]  meta     hash      <prefix>:red-packet:{<activity>}:meta
-KEYS[2]  pool     list(str) <prefix>:red-packet:{<activity>}:pool
-KEYS[3]  grants   hash      <prefix>:red-packet:{<activity>}:grants
-KEYS[4]  outbox   stream    <prefix>:red-packet:{<activity>}:outbox
-KEYS[5]  tries    hash      <prefix>:red-packet:{<activity>}:tries
-KEYS[6]  moves    hash      <prefix>:red-packet:{<activity>}:moves
-KEYS[7]  voids    hash      <prefix>:red-packet:{<activity>}:voids
-KEYS[8]  refunds  list(str) <prefix>:red-packet:{<activity>}:refunds
-KEYS[9]  dead     stream    <prefix>:stream-consumer:{<activity>}:dead:payouts:<outbox>
+KEYS[1]  meta     hash      <prefix>:red-packet:{<partition>}:meta:<activity>
+KEYS[2]  pool     list(str) <prefix>:red-packet:{<partition>}:pool:<activity>
+KEYS[3]  grants   hash      <prefix>:red-packet:{<partition>}:grants:<activity>
+KEYS[4]  tries    hash      <prefix>:red-packet:{<partition>}:tries:<activity>
+KEYS[5]  moves    hash      <prefix>:red-packet:{<partition>}:moves:<activity>
+KEYS[6]  voids    hash      <prefix>:red-packet:{<partition>}:voids:<activity>
+KEYS[7]  refunds  list(str) <prefix>:red-packet:{<partition>}:refunds:<activity>
+KEYS[8]  dead     stream    <prefix>:red-packet:{<partition>}:dead:<activity>
 
-Returns {state, fields, pooled, pooledCents, granted, grantedCents, rows, refundRecords, outgoing, lastRow, dead, overdue, unreported}
+Returns {state, fields, pooled, pooledCents, granted, grantedCents, rows, refundRecords, outgoing, lastGrant, dead, overdue, unreported}
   state          'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | 'spread:<buckets>' | ''   '' if there is
                  no bucket
   fields         str   numbers of the meta hash, separated by commas, in the order in which this script reads them
@@ -20,10 +19,10 @@ Returns {state, fields, pooled, pooledCents, granted, grantedCents, rows, refund
   pooledCents    str   cents in the pool, from its first and last entry; '-1' if one of them is invalid
   granted        int   packets granted
   grantedCents   str   cents granted; '-1' if the grants are lost
-  rows           int   payouts that are neither settled nor dead-lettered
+  rows           int   payouts that are neither settled nor dead-lettered: all payout rows less those
   refundRecords  int   packets in the list of refunds
   outgoing       str   indexes of the buckets to which packets are moving, separated by commas
-  lastRow        str   id of the last payout row that was written; '' without an outbox
+  lastGrant      str   when the last packet was granted, ms since the epoch; '0' before the first grant; '' without grants
   dead           int   dead-lettered payouts
   overdue        0 | 1   1 if expiresAtMs has passed
   unreported     int   refunded packets that are not reported to onClosed yet; 0 if the activity was created without onClosed
@@ -33,7 +32,7 @@ O(1); after transfers between buckets, O(buckets). TTL: repaired, see above. Clo
 -- @include clock
 -- @include cents
 local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'startsAtMs', 'endsAtMs', 'grantShift', 'forgetAtMs', 'bucket',
-  'reportedPackets')
+  'reportedPackets', 'rowShift', 'settledRows')
 local fields = redis.call('HMGET', KEYS[1], 'createdAtMs', 'startsAtMs', 'endsAtMs', 'expiresAtMs', 'buckets', 'totalCents',
   'packets', 'allPackets', 'heldCents', 'refundedPackets', 'refundedCents', 'sentPackets', 'sentCents',
   'receivedPackets', 'receivedCents', 'soldOutMs', 'closedAtMs', 'forgetAtMs')
@@ -46,12 +45,12 @@ local pooled, cents = redis.call('LLEN', KEYS[2]), 0
 if pooled > 0 then cents = sum_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1)) or -1 end
 -- One field of the grants is the sum of cents, so it is not counted. grantShift counts grants that void-grant removed or copied.
 local granted = math.max(redis.call('HLEN', KEYS[3]) - 1, 0) + (meta[5] or 0)
-local granted_cents = redis.call('HGET', KEYS[3], '') or (state == 'draft' or state:find('^spread')) and '0' or '-1'
-local rows, last = redis.call('XLEN', KEYS[4]), ''
-local info = redis.call('EXISTS', KEYS[4]) == 1 and redis.call('XINFO', 'STREAM', KEYS[4]) or {}
-for i = 1, #info, 2 do if info[i] == 'last-generated-id' then last = info[i + 1] end end
+local granted_cents, last = string.match(redis.call('HGET', KEYS[3], '') or '', '^(%d+):(%d+)$')
+granted_cents = granted_cents or (state == 'draft' or state:find('^spread')) and '0' or '-1'
+local dead = redis.call('XLEN', KEYS[8])
+local rows = granted + (meta[9] or 0) - (meta[10] or 0) - dead
 local outgoing = {}
-for _, field in ipairs(redis.call('HKEYS', KEYS[6])) do outgoing[#outgoing + 1] = string.match(field, '^out:(%d+)$') end
+for _, field in ipairs(redis.call('HKEYS', KEYS[5])) do outgoing[#outgoing + 1] = string.match(field, '^out:(%d+)$') end
 local unreported = meta[8] and math.max(fields[10] - meta[8], 0) or 0
 -- From its opening until it is settled, a bucket has no TTL. The root of a draft has none either.
 local forget = meta[6] or meta[1] == 'draft' and meta[7] ~= '-1' and meta[2]
@@ -66,5 +65,5 @@ heal(KEYS[5])
 heal(KEYS[6])
 heal(KEYS[7])
 heal(KEYS[8])
-return { state, table.concat(fields, ','), pooled, format_number(cents), granted, granted_cents, rows, redis.call('LLEN', KEYS[8]),
-  table.concat(outgoing, ','), last, redis.call('XLEN', KEYS[9]), now_ms < tonumber(meta[2]) and 0 or 1, unreported }
+return { state, table.concat(fields, ','), pooled, format_number(cents), granted, granted_cents, rows, redis.call('LLEN', KEYS[7]),
+  table.concat(outgoing, ','), last or '', dead, now_ms < tonumber(meta[2]) and 0 or 1, unreported }

@@ -1,10 +1,10 @@
 --[[
 void-grant: void a grant that the ledger refused to pay, because it had paid the packet or the user before.
 
-KEYS[1]  meta      hash      <prefix>:red-packet:{<activity>}:meta
-KEYS[2]  grants    hash      <prefix>:red-packet:{<activity>}:grants
-KEYS[3]  voids     hash      <prefix>:red-packet:{<activity>}:voids
-KEYS[4]  refunds   list(str) <prefix>:red-packet:{<activity>}:refunds
+KEYS[1]  meta      hash      <prefix>:red-packet:{<partition>}:meta:<activity>
+KEYS[2]  grants    hash      <prefix>:red-packet:{<partition>}:grants:<activity>
+KEYS[3]  voids     hash      <prefix>:red-packet:{<partition>}:voids:<activity>
+KEYS[4]  refunds   list(str) <prefix>:red-packet:{<partition>}:refunds:<activity>
 ARGV[1]  userId    str       user whose grant is voided
 ARGV[2]  packetId  str       digits; packet of the grant
 ARGV[3]  paid      str       '<packet>:<cents>:<ms>' that the ledger had paid to this user; '' if it had paid packetId to another user
@@ -21,7 +21,8 @@ local grant = redis.call('HGET', KEYS[2], ARGV[1])
 local id, cents, at = string.match(grant or '', '^(%d+):(%d+):(%d+)$')
 if id ~= ARGV[2] or ARGV[1] == '' then return { 'none' } end
 local meta = redis.call('HMGET', KEYS[1], 'expiresAtMs', 'bestUser', 'forgetAtMs', 'bestCents')
-local granted = tonumber(redis.call('HGET', KEYS[2], '') or '-1')
+local sum, last_ms = string.match(redis.call('HGET', KEYS[2], '') or '', '^(%d+):(%d+)$')
+local granted = tonumber(sum or '-1')
 if not meta[1] or granted < tonumber(cents) then
   return redis.error_reply('BADMETA the parameters are lost, or the cents granted are fewer than this grant has, nothing was changed')
 end
@@ -43,8 +44,10 @@ if reason == 'packet' then
 else
   -- The caller says that the ledger has paid this packet to no user, so it is refunded. It does not go back to the pool, because
   -- users may have got "sold out" already.
-  redis.call('HSET', KEYS[2], ARGV[1], ARGV[3] .. ':l', '', string.format('%.0f', granted - cents))
+  redis.call('HSET', KEYS[2], ARGV[1], ARGV[3] .. ':l', '', string.format('%.0f:', granted - cents) .. last_ms)
   redis.call('HINCRBY', KEYS[1], 'grantShift', -1)
+  -- The payout row of this grant is counted, although the grant is not any more.
+  redis.call('HINCRBY', KEYS[1], 'rowShift', 1)
   redis.call('HINCRBY', KEYS[1], 'refundedCents', cents)
   redis.call('HINCRBY', KEYS[1], 'refundedPackets', 1)
   redis.call('RPUSH', KEYS[4], ARGV[2] .. ':' .. cents .. ':0')

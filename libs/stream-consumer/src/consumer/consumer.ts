@@ -1,5 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { endsWithin, LeaseBook, nextTurn, Steps, time, type Timer } from '../../../internal/src';
+import { endsWithin, INSPECT, LeaseBook, nextTurn, Steps, time, type Timer } from '../../../internal/src';
 import { Calls, WorkLog } from '../../../worker/src';
 import { MalformedPayloadError } from '../stream-consumer.errors';
 import { events } from '../stream-consumer.events';
@@ -75,6 +75,15 @@ export class Consumer implements StreamConsumerHandle {
 
   get partitions(): readonly Reader[] {
     return this.readers;
+  }
+
+  /** For `luanest/testing`: `readNow` makes the consumer look for messages, although its pause is not over. */
+  [INSPECT](): { readNow(): void } {
+    return {
+      readNow: () => {
+        for (const { wakeup } of this.readers) wakeup.ring();
+      },
+    };
   }
 
   stats(): Promise<StreamStats> {

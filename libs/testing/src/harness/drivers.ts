@@ -12,7 +12,6 @@ import { TestingSetupError } from '../testing.errors';
 import type { AppServices } from './app-services';
 import type { MessageOutcome, TaskOutcome, TickOutcome } from './driver-results';
 import { EventWait } from './event-wait';
-import { payoutsLeft, paysWinners, readOutboxes } from './packet-parts';
 import type { PacketRecords, PayoutOutcome } from './packet-records';
 
 /** How long the result of a task is kept, ms: until `runTask` has read it. */
@@ -144,13 +143,13 @@ export class Drivers {
 
   async payOut(activityId: string): Promise<PayoutOutcome[]> {
     const service = this.services.get('RedPacketPayouts', 'payOut()');
-    if (!paysWinners(service)) {
+    if (!service[INSPECT]().paying) {
       throw new TestingSetupError(
         'payOut(): the app has no payout run. Call run() of RedPacketPayouts with a handler.',
       );
     }
     const before = new Set(this.packets.payouts);
-    await this.until('payOut()', () => this.payoutsLeft([activityId]));
+    await this.until('payOut()', () => this.payoutsLeft(activityId));
     return this.packets.payouts.filter((payout) => payout.activityId === activityId && !before.has(payout));
   }
 
@@ -175,19 +174,18 @@ export class Drivers {
     }
   }
 
-  /** Makes the app read the payouts that are open. @param activityIds default: all @returns what is left of them */
-  private async payoutsLeft(activityIds?: readonly string[]): Promise<string[]> {
+  /** Makes the app read the payouts that are open. @param activityId default: all @returns what is left of them */
+  private async payoutsLeft(activityId?: string): Promise<string[]> {
     const payouts = this.services.find('RedPacketPayouts');
-    if (!payouts || !paysWinners(payouts)) return [];
-    const all = activityIds ?? (await this.services.get('RedPacket', 'drain()').activities());
-    const left = await Promise.all(
-      all.map(async (activityId) => {
-        const open = await payoutsLeft(payouts, activityId);
-        if (open > 0) readOutboxes(payouts, activityId);
-        return open === 0 ? [] : [`${open} payouts of activity ${activityId} are open`];
-      }),
-    );
-    return left.flat();
+    if (payouts === undefined) return [];
+    const { paying, readNow } = payouts[INSPECT]();
+    if (!paying) return [];
+    if (activityId !== undefined && ((await payouts.stats(activityId))?.open ?? 0) === 0) return [];
+    const { length, due } = await payouts.outboxStats();
+    // Payouts that are due later wait for the clock.
+    const left = length - due;
+    if (left > 0) readNow();
+    return left === 0 ? [] : [`${left} payouts are open`];
   }
 
   private async tasksLeft(): Promise<string[]> {

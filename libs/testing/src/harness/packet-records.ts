@@ -1,9 +1,12 @@
-import type { GrabResult, RedPacketPayouts, RedPacketService } from 'luanest/red-packet';
+import type { GrabResult, Payout, RedPacketPayouts, RedPacketService } from 'luanest/red-packet';
 import type { StreamConsumerEvents } from 'luanest/stream-consumer';
-import { watchPayouts, type PaidPacket } from './packet-parts';
+import { INSPECT } from '../../../internal/src';
 
 /** A call of `grab`, with what it returned. */
 export type GrabbedPacket = GrabResult & { readonly activityId: string; readonly userId: string };
+
+/** Fields of a payout that the outbox has. */
+type PaidPacket = Pick<Payout, 'activityId' | 'userId' | 'packetId' | 'amountCents' | 'attempt'>;
 
 /** One attempt to pay a winner. */
 export interface PayoutOutcome extends PaidPacket {
@@ -39,9 +42,14 @@ export class PacketRecords {
     if (payouts === undefined) return;
     const run = payouts.run.bind(payouts);
     payouts.run = (handler, options) => {
-      const started = run(handler, options);
-      watchPayouts(started, (packet, { stream, id }) => this.open.set(`${stream} ${id}`, packet));
-      return started;
+      if (typeof handler !== 'function') return run(handler, options);
+      return run((payout) => {
+        const { activityId, userId, packetId, amountCents, attempt } = payout;
+        const origin = payouts[INSPECT]().messageOf(payout);
+        const packet = { activityId, userId, packetId, amountCents, attempt };
+        if (origin !== undefined) this.open.set(`${origin.stream} ${origin.id}`, packet);
+        return handler(payout);
+      }, options);
     };
   }
 

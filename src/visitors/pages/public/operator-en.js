@@ -137,7 +137,6 @@ export const EN = {
   payouts: 'Payouts',
   owed: 'Behind',
   inOutbox: 'In the outbox',
-  pending: 'In work',
   again: 'Tried again',
   over: 'Taken over',
   requestsRefused: 'Requests refused',

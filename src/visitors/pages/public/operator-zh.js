@@ -164,7 +164,6 @@ export const ZH = {
   payouts: '支付',
   owed: '待支付',
   inOutbox: '发件箱中',
-  pending: '处理中',
   again: '已重试',
   over: '已接管',
   requestsRefused: '被拒绝的请求',

@@ -8,7 +8,6 @@ export function payoutsPanel() {
   const list = figures({
     owed: 'owed',
     open: 'inOutbox',
-    pending: 'pending',
     again: 'again',
     over: 'over',
     gaveUp: 'dead',
@@ -19,7 +18,6 @@ export function payoutsPanel() {
     list.fill({
       owed: payouts.behind === undefined ? w.noLedger : count(payouts.behind),
       open: count(payouts.open),
-      pending: count(payouts.pending),
       again: count(counts.retried ?? 0),
       over: count(counts['taken-over'] ?? 0),
       gaveUp: count(payouts.deadLetters),

@@ -120,11 +120,11 @@ async function lookForMine() {
 async function askForPacket() {
   for (let turn = 0; ; turn += 1) {
     const response = await asGuest(`/red-packets/${encodeURIComponent(rain.activityId)}/grab`, 'POST');
-    if (response.status === 429) return { outcome: 'too-fast' };
+    if (response.status === 429) return { status: 'too-fast' };
     const answer = await response.json();
-    const again = answer.outcome === 'try-again' || answer.outcome === 'unconfirmed';
+    const again = answer.status === 'try-again' || answer.status === 'unconfirmed';
     if (!again || turn >= MOST_REPEATS) return answer;
-    write(message, words[answer.outcome]);
+    write(message, words[answer.status]);
     await new Promise((resolve) => setTimeout(resolve, answer.retryAfterMs));
   }
 }
@@ -139,13 +139,13 @@ async function grab() {
     answer = await askForPacket();
     // From here on, the result stays on the screen.
     grabbing = false;
-    if (answer.outcome === 'won' && rain.remainingPackets > 0) {
+    if (answer.status === 'won' && rain.remainingPackets > 0) {
       rain = { ...rain, remainingPackets: rain.remainingPackets - 1 };
     }
     if (answer.packet !== undefined) open(answer);
-    else if (answer.outcome === 'not-open') show(answer.reason);
-    else if (answer.outcome === 'sold-out') show('sold-out');
-    else write(message, words[answer.outcome] ?? words.failed);
+    else if (answer.status === 'not-open') show(answer.reason);
+    else if (answer.status === 'sold-out') show('sold-out');
+    else write(message, words[answer.status] ?? words.failed);
     showRain();
   } catch {
     // The visitor may tap again: they get the same packet if they have won one.
@@ -155,7 +155,7 @@ async function grab() {
     showBusy();
   }
   // A failed request for the point does not hide the packet.
-  if (answer?.outcome !== undefined) await join().catch(() => undefined);
+  if (answer?.status !== undefined) await join().catch(() => undefined);
 }
 
 async function join() {
@@ -164,14 +164,14 @@ async function join() {
   showPoints();
 }
 
-function keep(outcome, packet) {
-  show(outcome);
+function keep(status, packet) {
+  show(status);
   write(at('kept'), money(packet.amountCents));
 }
 
-function open({ outcome, packet }) {
-  keep(outcome, packet);
-  at('outcome').textContent = words[outcome] ?? outcome;
+function open({ status, packet }) {
+  keep(status, packet);
+  at('outcome').textContent = words[status] ?? status;
   at('amount').textContent = money(packet.amountCents);
   result.showModal();
 }

@@ -49,7 +49,7 @@ async function main(): Promise<void> {
     once: (await app.get(OnceService).claim('message-1')).status,
     'rate-limit': (await app.get(RateLimitService).consume({ name: 'mail', limit: 1, windowMs: 60_000 }, 'ann'))
       .allowed,
-    'red-packet': (await packets.grab('party', 'ann')).outcome,
+    'red-packet': (await packets.grab('party', 'ann')).status,
     'scheduled-lock': app.get(ScheduledLockService).names.length,
   };
   for (const [door, answer] of Object.entries(answers)) process.stdout.write(`${door}: ${answer}\n`);

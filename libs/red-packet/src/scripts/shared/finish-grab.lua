@@ -6,7 +6,7 @@
 local gate = gates[KEYS[1]]
 if gate and gate.taken > 0 then
   redis.call('LPOP', KEYS[2], gate.taken)
-  redis.call('HSET', KEYS[3], '', string.format('%.0f', gate.granted))
+  redis.call('HSET', KEYS[3], '', string.format('%.0f:', gate.granted) .. now_text)
   gate.taken = 0
   local best = gate.luckiest
   if best then

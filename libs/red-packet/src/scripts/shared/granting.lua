@@ -8,20 +8,21 @@ local function sum_error()
 end
 
 --[[
-Makes the table of a bucket from fields of its meta hash and the cents granted so far. Returns nil and an error if they are invalid.
+Makes the table of a bucket from fields of its meta hash and the cents granted so far, '<cents>:<ms of the last grant>'. Returns nil and an error if they are invalid.
 The calls of the group change this table:
 state, starts, ends, tries  state now, when grabs begin and end, and how often a user may grab without a packet
 held, granted, best         cents that the bucket may grant in all, cents granted so far, cents of the largest packet so far
+activity                    text that payout rows of the bucket have
 luckiest                    {cents, packet, user} of a packet of this group that is larger than all before; else nil
 ahead, at                   packets that were read from the head of the pool, and the index of the next packet to grant
 taken                       packets that were granted and are still in the pool
 ]]
 local function read_gate(fields, granted)
   local gate = { state = fields[1], starts = tonumber(fields[2]), ends = tonumber(fields[3]), tries = tonumber(fields[4]),
-    held = tonumber(fields[5]) or 0, best = tonumber(fields[6] or '0'), ahead = {}, at = 0, taken = 0 }
+    held = tonumber(fields[5]) or 0, best = tonumber(fields[6] or '0'), activity = fields[7], ahead = {}, at = 0, taken = 0 }
   if gate.state == 'open' then
-    if not gate.starts or not gate.ends or not gate.tries or not gate.best then
-      return nil, redis.error_reply('BADMETA startsAtMs, endsAtMs, maxTries or bestCents is not a number, nothing was changed')
+    if not gate.starts or not gate.ends or not gate.tries or not gate.best or not gate.activity then
+      return nil, redis.error_reply('BADMETA startsAtMs, endsAtMs, maxTries or bestCents is not a number, or activity is missing, nothing was changed')
     end
     if now_ms < gate.starts then gate.state = 'preheated' elseif now_ms >= gate.ends then gate.state = 'ended' end
   end
@@ -31,7 +32,8 @@ local function read_gate(fields, granted)
     return nil, redis.error_reply('LOSTGRANTS Redis has lost the grants of this activity, which may have been evicted, nothing was changed')
   end
   -- The sum must be at most 16 digits, as many as 2^53 has, without leading zeros.
-  gate.granted = #granted <= 16 and (granted == '0' or string.find(granted, '^[1-9]%d*$')) and tonumber(granted)
+  local sum = string.match(granted, '^(%d+):%d+$')
+  gate.granted = sum and #sum <= 16 and (#sum == 1 or string.byte(sum) ~= 48) and tonumber(sum)
   if not gate.granted then return nil, sum_error() end
   return gate
 end

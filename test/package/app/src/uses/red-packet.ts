@@ -23,16 +23,16 @@ export class RedPacketUse {}
 
 async function grab(url: string, user: string): Promise<string> {
   const response = await fetch(`${url}/red-packets/party/grab`, { method: 'POST', headers: { 'X-User': user } });
-  const { outcome } = (await response.json()) as { outcome: string };
-  return outcome;
+  const { status } = (await response.json()) as { status: string };
+  return status;
 }
 
 export async function useRedPacket(app: INestApplication, url: string): Promise<string> {
   const packets = app.get(RedPacketService);
   await packets.create({ activityId: 'party', totalCents: 1_000, packets: 2 });
-  const outcomes: string[] = [];
-  for (const user of ['ann', 'ann', 'bob', 'cid']) outcomes.push(await grab(url, user));
+  const statuses: string[] = [];
+  for (const user of ['ann', 'ann', 'bob', 'cid']) statuses.push(await grab(url, user));
   const audit = await fetch(`${url}/red-packets/party/audit?deep=true`, { headers: { 'X-User': 'admin' } });
   const { ok } = (await audit.json()) as { ok: boolean };
-  return `${outcomes.join(', ')}; audit ${ok ? 'ok' : 'not ok'}`;
+  return `${statuses.join(', ')}; audit ${ok ? 'ok' : 'not ok'}`;
 }

@@ -1,0 +1,66 @@
+import type { Logger } from '@nestjs/common';
+import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
+import { SetupError } from '../../../internal/src';
+import { addActivity, fixPartitions, listActivities, retireActivity } from './list.scripts';
+
+/** How long the keys of an activity exist at most after they got their TTL before the end of its retention, ms; a day and a bit. */
+const KEPT_MS = 86_400_000 + 120_000;
+/** Deadline of the check at boot, ms. */
+const DEADLINE_MS = 1_000;
+
+/**
+ * The list of activities, for operators. Nothing that grabs or pays reads it. Next to it is the number of partitions, which cannot
+ * change while there are activities.
+ */
+export class ActivityList {
+  private readonly keys: { readonly activities: string; readonly settled: string; readonly partitions: string };
+
+  constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly partitions: number,
+  ) {
+    // No activity has keys with this hash tag: those of activities are numbers.
+    const tag = registry.keySpace('red-packet').tag('activities');
+    this.keys = { activities: tag.key('activities'), settled: tag.key('settled'), partitions: tag.key('partitions') };
+  }
+
+  /** @throws SetupError if there are activities with another number of partitions. Only warns if Redis does not reply. */
+  async checkPartitions(logger: Pick<Logger, 'warn'>): Promise<void> {
+    const { keys, partitions } = this;
+    try {
+      this.compare(await this.registry.run(fixPartitions, { keys, args: { partitions } }, { deadlineMs: DEADLINE_MS }));
+    } catch (error) {
+      if (!(error instanceof NotSentError || error instanceof UnknownOutcomeError)) throw error;
+      logger.warn('Redis did not answer, so it is unknown whether its activities have the same number of partitions.');
+    }
+  }
+
+  /**
+   * @param fromMs end of the activity, or its start if it has no end, ms since 1970; 0 for now
+   * @throws SetupError if there are activities with another number of partitions
+   */
+  async add(activityId: string, retentionMs: number, fromMs: number): Promise<void> {
+    const { keys, partitions } = this;
+    this.compare(await this.registry.run(addActivity, { keys, args: { activityId, partitions, retentionMs, fromMs } }));
+  }
+
+  /** Notes that the keys of an activity have a TTL, or do not exist. It leaves the list when Redis has forgotten it. */
+  async retire(activityId: string, exists: boolean): Promise<void> {
+    const { activities, settled } = this.keys;
+    const args = { activityId, keepMs: exists ? KEPT_MS : 0 };
+    await this.registry.run(retireActivity, { keys: { activities, settled }, args });
+  }
+
+  all(): Promise<string[]> {
+    const { activities, settled } = this.keys;
+    return this.registry.run(listActivities, { keys: { activities, settled }, args: {} });
+  }
+
+  private compare(stored: number): void {
+    if (stored === this.partitions) return;
+    throw new SetupError(
+      `RedPacketModule: partitions is ${this.partitions}, but Redis has activities with ${stored} partitions, which this app would ` +
+        `not find. Set partitions to ${stored}, or wait until activities() lists no activity.`,
+    );
+  }
+}

@@ -1,0 +1,147 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { Steps } from '../../../internal/src';
+import type { BucketReading } from '../buckets/bucket.scripts';
+import { keysOf, type BucketKeys, type Layout } from '../buckets/layout';
+import { checkBucket, checkDeadId, refuse, type BucketPosition } from '../red-packet.input';
+import {
+  buryPayout,
+  dropPayouts,
+  dropRows,
+  listDead,
+  replayPayouts,
+  settlePayout,
+  type DeadRow,
+} from './payout.scripts';
+import { grantOf, ownerOf, type PayoutRow } from './payout-row';
+import type { PayoutDeadLetter, PayoutDeadLetterPage } from './payouts.types';
+
+/** Largest page of dead-lettered payouts. */
+export const MAX_DEAD_LETTERS = 500;
+const IDS_A_CALL = 100;
+const ROWS_A_CALL = 1_000;
+
+type Change = (keys: BucketKeys, ids: readonly string[]) => Promise<number>;
+
+// See DECISIONS.md: payouts-in-fixed-partitions
+/** The payouts of activities: rows in the outboxes of the partitions, and dead letters of each bucket. */
+export class Outboxes {
+  constructor(private readonly registry: ScriptRegistry) {}
+
+  /** Removes the row of a payout that was paid. Does nothing if the row does not exist any more. */
+  async settle({ keys, owner }: PayoutRow, rowId: string): Promise<void> {
+    const { outbox, meta } = keys;
+    await this.registry.run(settlePayout, { keys: { outbox, meta }, args: { rowId, owner } });
+  }
+
+  /**
+   * Moves a row to the dead letters of its bucket.
+   *
+   * @returns `none` if the row does not exist any more; `forgotten` if Redis has forgotten the activity, so that the row stays
+   */
+  bury(
+    { keys, owner }: PayoutRow,
+    rowId: string,
+    why: { readonly problem: string; readonly attempts: number; readonly firstSeenMs: number },
+  ): Promise<'buried' | 'none' | 'forgotten'> {
+    const { outbox, meta, dead } = keys;
+    return this.registry.run(buryPayout, { keys: { outbox, meta, dead }, args: { rowId, owner, ...why } });
+  }
+
+  /** Deletes all rows of an activity, because what it owes is given up. @param readings a reading of each bucket */
+  async dropRows({ activityId, buckets }: Layout, readings: readonly BucketReading[]): Promise<void> {
+    const expiresAtMs = Math.max(...readings.map((reading) => reading.expiresAtMs));
+    for (const [bucket, { outbox, meta }] of buckets.entries()) {
+      const owner = ownerOf(activityId, expiresAtMs, buckets.length, bucket);
+      for (let after = '0-0'; after !== '';) {
+        after = await this.registry.run(dropRows, {
+          keys: { outbox, meta },
+          args: { owner, after, count: ROWS_A_CALL },
+        });
+      }
+    }
+  }
+
+  /**
+   * Reads a page of dead letters.
+   *
+   * @param from the cursor that the previous page returned; undefined for the first page
+   * @throws InvalidInputError if the cursor names a bucket that the activity does not have
+   */
+  async deadLetters({ buckets }: Layout, limit: number, from?: BucketPosition): Promise<PayoutDeadLetterPage> {
+    let { bucket, at } = from ?? { bucket: 0, at: '0-0' };
+    checkBucket(`${bucket}:${at}`, bucket, buckets.length);
+    const items: PayoutDeadLetter[] = [];
+    for (; bucket < buckets.length; bucket++, at = '0-0') {
+      const { dead } = buckets[bucket] as BucketKeys;
+      const args = { after: at, count: limit - items.length };
+      const { rows } = await this.registry.run(listDead, { keys: { dead }, args });
+      for (const row of rows) items.push(letterOf(bucket, row));
+      const last = items.at(-1);
+      if (last !== undefined && items.length === limit) return { items, nextCursor: last.id };
+    }
+    return { items };
+  }
+
+  replay(layout: Layout, ids: readonly string[] | undefined): Promise<number> {
+    return this.change(layout, ids, 'replay', ({ dead, outbox }, entries) =>
+      this.registry.run(replayPayouts, { keys: { dead, outbox }, args: { ids: entries } }),
+    );
+  }
+
+  drop(layout: Layout, ids: readonly string[] | undefined): Promise<number> {
+    return this.change(layout, ids, 'drop', ({ dead, meta }, entries) =>
+      this.registry.run(dropPayouts, { keys: { dead, meta }, args: { ids: entries } }),
+    );
+  }
+
+  /** @param ids ids of dead letters; undefined: all that exist when the call begins with their bucket */
+  private async change(layout: Layout, ids: readonly string[] | undefined, name: string, use: Change): Promise<number> {
+    const steps = new Steps(`RedPacketPayouts.${name}${ids === undefined ? 'All' : ''}`);
+    let changed = 0;
+    const chosen = ids === undefined ? undefined : byBucket(ids);
+    for (const [bucket, keys] of layout.buckets.entries()) {
+      if (chosen === undefined) changed += await this.changeAll(keys, use, steps);
+      const entries = chosen?.get(bucket) ?? [];
+      for (let at = 0; at < entries.length; at += IDS_A_CALL) {
+        changed += await steps.one(use(keysOf(layout, bucket), entries.slice(at, at + IDS_A_CALL)));
+      }
+    }
+    return changed;
+  }
+
+  private async changeAll(keys: BucketKeys, use: Change, steps: Steps): Promise<number> {
+    let [changed, after, until] = [0, '0-0', ''];
+    for (;;) {
+      const args = { after, count: IDS_A_CALL };
+      const { newest, rows } = await steps.read(this.registry.run(listDead, { keys: { dead: keys.dead }, args }));
+      // A replayed payout may be dead-lettered again. That dead letter comes after the newest one of the first page.
+      if (until === '') until = newest;
+      const found = rows.map(({ entryId }) => entryId).filter((id) => !isAfter(id, until));
+      if (found.length > 0) changed += await steps.one(use(keys, found));
+      if (found.length < rows.length || rows.length < IDS_A_CALL) return changed;
+      after = found.at(-1) as string;
+    }
+  }
+}
+
+function letterOf(bucket: number, { entryId, error, attempts, firstSeenAtMs, fields }: DeadRow): PayoutDeadLetter {
+  const deadAtMs = Number(entryId.split('-')[0]);
+  return { id: `${bucket}:${entryId}`, payout: grantOf(fields), error, attempts, firstSeenAtMs, deadAtMs };
+}
+
+/** @throws InvalidInputError for a text that is not the id of a dead letter */
+function byBucket(ids: readonly string[]): ReadonlyMap<number, string[]> {
+  if (!Array.isArray(ids)) return refuse('ids', ids, 'an array of ids of dead-lettered payouts');
+  const found = new Map<number, string[]>();
+  for (const id of new Set(ids as readonly string[])) {
+    const { bucket, at } = checkDeadId('id', id);
+    found.set(bucket, [...(found.get(bucket) ?? []), at]);
+  }
+  return found;
+}
+
+/** Compares ids of stream entries, whose parts have up to 64 bits. */
+function isAfter(id: string, other: string): boolean {
+  const [[ms = '', seq = ''], [otherMs = '', otherSeq = '']] = [id.split('-'), other.split('-')];
+  return BigInt(ms) === BigInt(otherMs) ? BigInt(seq) > BigInt(otherSeq) : BigInt(ms) > BigInt(otherMs);
+}

@@ -1,0 +1,52 @@
+import { activityKeyOf } from '../activity-key';
+import type { BucketKeys, Layouts } from '../buckets/layout';
+import type { Grant } from '../red-packet.types';
+
+/** Returns the field `activity` of the payout rows of a bucket. begin-activity.lua makes the same text. */
+export function ownerOf(activityId: string, expiresAtMs: number, buckets: number, bucket: number): string {
+  return `${activityKeyOf(activityId, expiresAtMs)}/${buckets}/${bucket}`;
+}
+
+/** A payout row: a grant that must be paid, its activity, and the keys of its bucket. */
+export interface PayoutRow {
+  readonly activityId: string;
+  readonly activityKey: string;
+  /** The field `activity` of the row. */
+  readonly owner: string;
+  readonly grant: Grant;
+  readonly keys: BucketKeys;
+}
+
+/** Reads the fields of a grant. Returns undefined for an entry that is not a payout row, as one of another program. */
+export function grantOf(fields: Readonly<Record<string, unknown>>): Grant | undefined {
+  const { user, packet, cents, at } = fields;
+  const [amountCents, grantedAtMs] = [Number(cents), Number(at)];
+  const isGrant =
+    typeof user === 'string' && user !== '' && typeof packet === 'string' && /^[1-9]\d{0,6}$/.test(packet);
+  if (!isGrant || !Number.isSafeInteger(amountCents) || amountCents < 1 || !(grantedAtMs > 0)) return undefined;
+  return { userId: user, packetId: packet, amountCents, grantedAtMs };
+}
+
+/** Reads a row. @param outbox key of the outbox that has the row @returns undefined for an entry that no grab wrote there */
+export function rowOf(fields: unknown, outbox: string, layouts: Layouts): PayoutRow | undefined {
+  const entry = (fields ?? {}) as Readonly<Record<string, unknown>>;
+  const { activity } = entry;
+  const grant = grantOf(entry);
+  const parts =
+    typeof activity === 'string' ? /^(([^/@]{1,1200})@\d{1,16})\/(\d{1,2})\/(\d{1,2})$/.exec(activity) : null;
+  if (grant === undefined || parts === null) return undefined;
+  const [owner, activityKey = '', encoded = ''] = parts;
+  const [buckets, bucket] = [Number(parts[3]), Number(parts[4])];
+  const activityId = decoded(encoded);
+  if (activityId === '' || activityId.length > 128 || bucket >= buckets) return undefined;
+  const keys = layouts.bucket(activityId, buckets, bucket);
+  return keys.outbox === outbox ? { activityId, activityKey, owner, grant, keys } : undefined;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,91 @@
+import { defineScript, int, list, str } from 'luanest/script-registry';
+import { FREES_MEMORY } from '../../../internal/src';
+import {
+  buryPayoutLua,
+  dropPayoutsLua,
+  dropRowsLua,
+  listDeadLua,
+  replayPayoutsLua,
+  settlePayoutLua,
+} from '../scripts/generated';
+
+export const settlePayout = defineScript({
+  name: 'red-packet.settle-payout',
+  ...settlePayoutLua,
+  keys: ['outbox', 'meta'],
+  args: { rowId: str, owner: str },
+  flags: FREES_MEMORY,
+  reply: (settled: number) => settled === 1,
+});
+
+export const buryPayout = defineScript({
+  name: 'red-packet.bury-payout',
+  ...buryPayoutLua,
+  keys: ['outbox', 'meta', 'dead'],
+  args: { rowId: str, owner: str, problem: str, attempts: int, firstSeenMs: int },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: (buried: number) => (buried === -1 ? ('forgotten' as const) : buried === 1 ? 'buried' : 'none'),
+});
+
+export const replayPayouts = defineScript({
+  name: 'red-packet.replay-payouts',
+  ...replayPayoutsLua,
+  keys: ['dead', 'outbox'],
+  args: { ids: list(str) },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: (replayed: number) => replayed,
+});
+
+export const dropPayouts = defineScript({
+  name: 'red-packet.drop-payouts',
+  ...dropPayoutsLua,
+  keys: ['dead', 'meta'],
+  args: { ids: list(str) },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: (dropped: number) => dropped,
+});
+
+export const dropRows = defineScript({
+  name: 'red-packet.drop-rows',
+  ...dropRowsLua,
+  keys: ['outbox', 'meta'],
+  args: { owner: str, after: str, count: int },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: (last: string) => last,
+});
+
+/** A dead letter as list-dead.lua returns it. */
+export interface DeadRow {
+  readonly entryId: string;
+  readonly error: string;
+  readonly attempts: number;
+  readonly firstSeenAtMs: number;
+  readonly fields: Readonly<Record<'user' | 'packet' | 'cents' | 'at', string>>;
+}
+
+const COLUMNS = 8;
+
+export const listDead = defineScript({
+  name: 'red-packet.list-dead',
+  ...listDeadLua,
+  keys: ['dead'],
+  args: { after: str, count: int },
+  flags: ['no-writes'],
+  group: false,
+  reply: ([newest = '0-0', ...texts]: string[]) => {
+    const rows: DeadRow[] = [];
+    for (let i = 0; i + COLUMNS <= texts.length; i += COLUMNS) {
+      const [entryId = '', error = '', attempts, first, user = '', packet = '', cents = '', at = ''] = texts.slice(i);
+      const fields = { user, packet, cents, at };
+      rows.push({ entryId, error, attempts: Number(attempts), firstSeenAtMs: Number(first), fields });
+    }
+    return { newest, rows };
+  },
+});
+
+/** Scripts of payout rows and of dead-lettered payouts. */
+export const payoutScripts = [settlePayout, buryPayout, replayPayouts, dropPayouts, dropRows, listDead];
