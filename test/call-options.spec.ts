@@ -141,11 +141,8 @@ describe('options of decorators', () => {
         scope: 's',
         onInProgress: 'skip',
         leaseMs: 1,
-        maxLeaseMs: 1,
         retentionMs: 1,
         delivery: 'at-most-once',
-        replicas: 0,
-        replicasTimeoutMs: 1,
       } satisfies Required<OnceHandlerOptions>)
       @Idempotent(route)
       @Post()

@@ -77,12 +77,8 @@ export const route = {
   retentionMs: 60_000,
   delivery: 'at-least-once',
   storeErrors: true,
-  maxStoredBytes: 1_000,
   fingerprint: (): string => 'same',
   waitMs: 1_000,
-  maxLeaseMs: 60_000,
-  replicas: 0,
-  replicasTimeoutMs: 10,
 } satisfies Required<IdempotencyRouteOptions>;
 const rewardRule = {
   limit: 1,
@@ -184,7 +180,6 @@ export const libs: readonly Lib[] = [
     every: {
       leaseMs: 1_000,
       retentionMs: 1_000,
-      delivery: 'at-most-once',
       maxResultBytes: 10,
       maxLeaseMs: 2_000,
       replicas: 1,
@@ -195,7 +190,7 @@ export const libs: readonly Lib[] = [
         subject: resolver,
         header: 'X-Key',
         onRedisError: 'run',
-        ...route,
+        required: false,
       } satisfies Required<IdempotencyOptions>,
     } satisfies Required<OnceModuleOptions>,
     nested: [

@@ -1,20 +1,19 @@
 import { UnknownOutcomeError } from 'luanest/script-registry';
 import { Checks, type KnownOptions, InvalidInputError } from '../../internal/src';
 import { decodeResponse, encodeStored, EncodedResponse } from './idempotency/stored-response';
-import { OnceResultTooLargeError } from './once.errors';
-import { decodeResult, encodeResult } from './once.input';
+import { decodeResult, encodeResult, resultTooLarge } from './once.input';
 import type { ResolvedOnceModuleOptions } from './once.options';
-import { fenceOf, leaseEndsAtOf, type StoredAnswer } from './once.scripts';
+import { fenceOf, leaseEndsAtOf, type StoredReply } from './once.scripts';
 import type { FullClaim, OnceStore } from './once.store';
 import type { Located } from './once.targets';
 import { KNOWN_TERMS, resolveTerms, type ResolvedTerms } from './once.terms';
 import type {
   Claim,
-  ClaimAnswer,
-  ConfirmAnswer,
+  ClaimResult,
+  ConfirmResult,
   Mismatch,
-  ReleaseAnswer,
-  RenewAnswer,
+  ReleaseResult,
+  RenewResult,
   RunOptions,
   StoredResponse,
 } from './once.types';
@@ -53,7 +52,7 @@ export class Claims {
    * @param freed true: if it is unknown whether Redis made the claim, this tries to release it, because only this call knows its
    * token
    */
-  take(located: Located, full: FullClaim, freed: boolean): Promise<ClaimAnswer | Mismatch> {
+  take(located: Located, full: FullClaim, freed: boolean): Promise<ClaimResult | Mismatch> {
     return this.store.claim(located.key, full).then(
       (answer) => this.answerOf(located, full, answer),
       (error: unknown) => {
@@ -64,7 +63,7 @@ export class Claims {
     );
   }
 
-  /** Returns a result as the JSON that is stored. @throws OnceResultTooLargeError, InvalidInputError */
+  /** Returns a result as the JSON that is stored. @throws InvalidInputError */
   encode(result: unknown): string {
     return encodeResult(result, this.options.maxResultBytes);
   }
@@ -72,16 +71,14 @@ export class Claims {
   private resolve(options: RunOptions): ResolvedTerms {
     unknownOptions.options('', options, KNOWN);
     // Most calls take the terms of the module, which were checked at boot.
-    const { leaseMs, maxLeaseMs, retentionMs, delivery, replicas, replicasTimeoutMs } = options;
-    if ((leaseMs ?? maxLeaseMs ?? retentionMs ?? delivery ?? replicas ?? replicasTimeoutMs) == null) {
-      return this.options;
-    }
+    const { leaseMs, retentionMs, delivery } = options;
+    if ((leaseMs ?? retentionMs ?? delivery) == null) return this.options;
     const terms = resolveTerms(options, this.options, input);
     if (Object.isFrozen(options)) this.resolved.set(options, terms);
     return terms;
   }
 
-  private answerOf(located: Located, full: FullClaim, answer: StoredAnswer): ClaimAnswer | Mismatch {
+  private answerOf(located: Located, full: FullClaim, answer: StoredReply): ClaimResult | Mismatch {
     const { status, text } = answer;
     if (status === 'claimed') return new OwnClaim(this, located, full, answer);
     if (status === 'in-progress') return { status, retryAfterMs: Number(text) };
@@ -102,7 +99,7 @@ class OwnClaim implements Claim {
   readonly #located: Located;
   readonly #full: FullClaim;
 
-  constructor(claims: Claims, located: Located, full: FullClaim, answer: StoredAnswer) {
+  constructor(claims: Claims, located: Located, full: FullClaim, answer: StoredReply) {
     this.id = located.id;
     this.token = full.token;
     this.fence = fenceOf(answer);
@@ -113,13 +110,13 @@ class OwnClaim implements Claim {
   }
 
   /** @param options with `deadlineMs` for the renewals of a run */
-  async renew(options: { readonly leaseMs?: number; readonly deadlineMs?: number } = {}): Promise<RenewAnswer> {
+  async renew(options: { readonly leaseMs?: number; readonly deadlineMs?: number } = {}): Promise<RenewResult> {
     const { leaseMs = this.#full.leaseMs, deadlineMs } = options;
     return this.#claims.store.renew(this.#located.key, this.token, leaseMs, deadlineMs);
   }
 
   // An `async` method would cost one promise more per call. An invalid result rejects here, too.
-  confirm(result?: unknown): Promise<ConfirmAnswer> {
+  confirm(result?: unknown): Promise<ConfirmResult> {
     const { store, options } = this.#claims;
     try {
       const { isRequest, key } = this.#located;
@@ -130,7 +127,7 @@ class OwnClaim implements Claim {
     }
   }
 
-  release(): Promise<ReleaseAnswer> {
+  release(): Promise<ReleaseResult> {
     return this.#claims.store.release(this.#located.key, this.token);
   }
 }
@@ -142,7 +139,6 @@ function encodedResponse(response: unknown, maxBytes: number): string {
     throw input.error('The result of a request is not a StoredResponse. Confirm with status, headers and body.');
   }
   const text = encodeStored(response as StoredResponse, maxBytes);
-  if (text === undefined)
-    throw new OnceResultTooLargeError(Buffer.byteLength((response as StoredResponse).body), maxBytes);
+  if (text === undefined) throw resultTooLarge(Buffer.byteLength((response as StoredResponse).body), maxBytes);
   return text;
 }

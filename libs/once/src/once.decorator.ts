@@ -10,7 +10,7 @@ import {
 import { OnceInProgressError } from './once.errors';
 import { OnceService } from './once.service';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms } from './once.terms';
-import type { ClaimTerms, RunAnswer } from './once.types';
+import type { ClaimTerms, RunResult } from './once.types';
 
 /** Options of `@Once()`. */
 export interface OnceHandlerOptions extends ClaimTerms {
@@ -105,7 +105,7 @@ function idOf(input: Checks, options: OnceHandlerOptions, args: readonly unknown
   return input.text('id', options.id(...args), /^[^]{1,512}$/, '1 to 512 characters');
 }
 
-function resultOf<T>(answer: RunAnswer<T>, options: OnceHandlerOptions): T | undefined {
+function resultOf<T>(answer: RunResult<T>, options: OnceHandlerOptions): T | undefined {
   if (answer.status !== 'in-progress') return answer.result;
   const onInProgress = options.onInProgress ?? (options.delivery === 'at-most-once' ? 'skip' : 'throw');
   if (onInProgress === 'throw') throw new OnceInProgressError(answer.retryAfterMs);

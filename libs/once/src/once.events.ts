@@ -19,7 +19,7 @@ export interface OnceEvents {
   /** Event of work whose result or response cannot be stored. Its id is marked as done without a result, unless Redis fails. */
   readonly resultDropped: {
     /**
-     * `too-large`: the result has more bytes than `maxResultBytes`, or the response more than `maxStoredBytes`. `not-json`: JSON
+     * `too-large`: the result or the response has more bytes than `maxResultBytes`. `not-json`: JSON
      * cannot represent the result.
      * `streamed`: the response was sent in pieces, or the client left before it was sent. `abandoned`: code outside, such as a
      * timeout, sent a response before the handler ended.

@@ -1,5 +1,4 @@
 import { Checks, isIdOf, InvalidInputError } from '../../internal/src';
-import { OnceResultTooLargeError } from './once.errors';
 
 const MAX_ID = 1_024;
 const MAX_TOKEN = 256;
@@ -27,11 +26,33 @@ export function checkDuration(field: string, value: unknown): number {
   return input.integer(field, value, 1, MAX_DURATION_MS);
 }
 
+/** Errors of results that are too large, for events. */
+const tooLarge = new WeakSet<object>();
+
+/**
+ * Makes the error of a result that is too large. The call wrote nothing, so the claim is as before.
+ *
+ * @param bytes size of the result as JSON, or of the body of a response, bytes
+ * @param maxBytes `maxResultBytes` of the module
+ */
+export function resultTooLarge(bytes: number, maxBytes: number): InvalidInputError {
+  const error = new InvalidInputError(
+    `The result has ${bytes} bytes (as JSON; of a response only its body). The maximum is ${maxBytes}, of a response with status and ` +
+      'headers. The id was not confirmed. Confirm it with a smaller result, such as an id, or raise maxResultBytes of OnceModule.',
+  );
+  tooLarge.add(error);
+  return error;
+}
+
+/** Returns true for an error that `resultTooLarge` made. */
+export function isTooLarge(error: unknown): boolean {
+  return tooLarge.has(error as object);
+}
+
 /**
  * Returns a result as the JSON that is stored; '' for undefined, and for an object whose `toJSON` returns undefined.
  *
- * @throws InvalidInputError for a value that JSON cannot represent
- * @throws OnceResultTooLargeError if the JSON has more than `maxBytes` bytes
+ * @throws InvalidInputError for a value that JSON cannot represent, or whose JSON has more than `maxBytes` bytes
  */
 export function encodeResult(result: unknown, maxBytes: number): string {
   if (result === undefined) return '';
@@ -51,7 +72,7 @@ export function encodeResult(result: unknown, maxBytes: number): string {
     );
   }
   const bytes = Buffer.byteLength(json);
-  if (bytes > maxBytes) throw new OnceResultTooLargeError(bytes, maxBytes);
+  if (bytes > maxBytes) throw resultTooLarge(bytes, maxBytes);
   return json;
 }
 

@@ -1,11 +1,11 @@
-import { Checks, type KnownOptions } from '../../internal/src';
+import { Checks, KNOWN_REPLICAS, resolveReplicas, type KnownOptions, type ReplicaOptions } from '../../internal/src';
 import {
-  MAX_RESULT_BYTES,
   resolveIdempotency,
   type IdempotencyOptions,
   type ResolvedIdempotencyOptions,
 } from './idempotency/idempotency.options';
-import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms, type ResolvedTerms } from './once.terms';
+import { MAX_DURATION_MS } from './once.input';
+import { DEFAULT_TERMS, resolveTerms, type ResolvedTerms } from './once.terms';
 import type { ClaimTerms } from './once.types';
 
 const checks = new Checks('OnceModule');
@@ -13,10 +13,23 @@ const checks = new Checks('OnceModule');
 export const ONCE_OPTIONS = Symbol('luanest:once-options');
 
 /**
- * Options of OnceModule. `leaseMs` to `replicasTimeoutMs` are the defaults of each claim, run, `@Once()` and `@Idempotent()`.
+ * Options of OnceModule. `leaseMs` and `retentionMs` are those of claims, runs, `@Once()` and `@Idempotent()` that have none.
+ *
+ * `replicas`: number of replicas that must have each claim before its work begins, and each confirmation before the call resolves.
+ * With fewer, the call rejects with NotReplicatedError. A response that is stored waits for the replicas, too, and is then sent in any
+ * case.
  */
-export interface OnceModuleOptions extends ClaimTerms {
-  /** Maximum size of a stored result as JSON, bytes; integer from 1 to 67,108,864 (64 MiB). Default 65,536. */
+export interface OnceModuleOptions extends Pick<ClaimTerms, 'leaseMs' | 'retentionMs'>, ReplicaOptions {
+  /**
+   * Time from the claim for which a run renews its lease, ms; integer from 1 to 10 years. After this time the signal of the run
+   * fires, and the lease ends as if the process had died. So work that never ends does not keep its id forever. If `leaseMs` is
+   * longer, the lease ends after `leaseMs`. Default 3,600,000.
+   */
+  readonly maxLeaseMs?: number;
+  /**
+   * Maximum size of a stored result as JSON, and of a stored response with status, headers and body, bytes; integer from 1 to
+   * 67,108,864 (64 MiB). Default 65,536.
+   */
   readonly maxResultBytes?: number;
   /** Time for which a shutdown waits for runs before it fires their signals, ms; integer from 0 to 2^31 - 1. Default 10,000. */
   readonly drainMs?: number;
@@ -33,8 +46,13 @@ export interface ResolvedOnceModuleOptions extends ResolvedTerms {
   readonly idempotency: ResolvedIdempotencyOptions | undefined;
 }
 
+const MAX_RESULT_BYTES = 64 * 1_024 * 1_024;
+
 const KNOWN: KnownOptions<OnceModuleOptions> = {
-  ...KNOWN_TERMS,
+  leaseMs: true,
+  maxLeaseMs: true,
+  retentionMs: true,
+  ...KNOWN_REPLICAS,
   maxResultBytes: true,
   drainMs: true,
   abortGraceMs: true,
@@ -43,7 +61,12 @@ const KNOWN: KnownOptions<OnceModuleOptions> = {
 
 export function resolveOptions(options: OnceModuleOptions): ResolvedOnceModuleOptions {
   checks.options('', options, KNOWN);
-  const terms = resolveTerms(options, DEFAULT_TERMS, checks);
+  const { leaseMs, retentionMs } = options;
+  const terms = {
+    ...resolveTerms({ leaseMs, retentionMs }, DEFAULT_TERMS, checks),
+    maxLeaseMs: checks.integer('maxLeaseMs', options.maxLeaseMs ?? DEFAULT_TERMS.maxLeaseMs, 1, MAX_DURATION_MS),
+    ...resolveReplicas(options, checks),
+  };
   const maxResultBytes = checks.integer('maxResultBytes', options.maxResultBytes ?? 65_536, 1, MAX_RESULT_BYTES);
   return Object.freeze({
     ...terms,

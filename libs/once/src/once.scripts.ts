@@ -1,6 +1,6 @@
 import { defineScript, int, str } from 'luanest/script-registry';
 import { FREES_MEMORY, shown } from '../../internal/src';
-import type { ConfirmAnswer } from './once.types';
+import type { ConfirmResult } from './once.types';
 import { claimLua, confirmLua, firstLua, peekLua, releaseLua, renewLua } from './scripts/generated';
 
 // `first`, `claim`, `confirm` and `renew` are called many times at once by one process, so their calls are grouped.
@@ -14,7 +14,7 @@ export const firstOnce = defineScript({
 });
 
 /** Reply of the script `claim`. */
-export interface StoredAnswer {
+export interface StoredReply {
   readonly status: 'claimed' | 'in-progress' | 'done' | 'abandoned' | 'mismatch';
   /**
    * For `claimed`: the fence in 16 digits, then the end of the lease in 13 digits, ms since 1970. For `in-progress`: the time
@@ -23,7 +23,7 @@ export interface StoredAnswer {
   readonly text: string;
 }
 
-const STATUS: Readonly<Record<string, StoredAnswer['status']>> = {
+const STATUS: Readonly<Record<string, StoredReply['status']>> = {
   c: 'claimed',
   p: 'in-progress',
   d: 'done',
@@ -36,7 +36,7 @@ export const claimOnce = defineScript({
   ...claimLua,
   keys: ['claim'],
   args: { token: str, leaseMs: int, retentionMs: int, delivery: str, fingerprint: str },
-  reply: (answer: string): StoredAnswer => {
+  reply: (answer: string): StoredReply => {
     const status = STATUS[answer.charAt(0)];
     if (status === undefined)
       throw new TypeError(
@@ -46,12 +46,12 @@ export const claimOnce = defineScript({
   },
 });
 
-export function fenceOf({ text }: StoredAnswer): number {
+export function fenceOf({ text }: StoredReply): number {
   return Number(text.slice(0, 16));
 }
 
 /** Returns the end of the lease of a claim, ms since 1970 by Redis' clock. */
-export function leaseEndsAtOf({ text }: StoredAnswer): number {
+export function leaseEndsAtOf({ text }: StoredReply): number {
   return Number(text.slice(16));
 }
 
@@ -74,7 +74,7 @@ export const confirmOnce = defineScript({
   ...confirmLua,
   keys: ['claim'],
   args: { token: str, result: str },
-  reply: (status: ConfirmAnswer['status']): ConfirmAnswer => (status === 'lost' ? LOST : CONFIRMED),
+  reply: (status: ConfirmResult['status']): ConfirmResult => (status === 'lost' ? LOST : CONFIRMED),
 });
 
 export const releaseOnce = defineScript({

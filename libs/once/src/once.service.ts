@@ -1,21 +1,21 @@
 import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
+import { InvalidInputError, shown } from '../../internal/src';
 import { Claims, type ClaimsOptions } from './once.claims';
 import { peekAt } from './once.peek';
 import type { OnceStore } from './once.store';
 import { locate } from './once.targets';
 import type {
-  ClaimAnswer,
-  ClaimOptions,
-  ConfirmAnswer,
+  ClaimResult,
+  ConfirmResult,
   MessageTarget,
   Mismatch,
   OnceRun,
   OnceTarget,
-  PeekAnswer,
-  ReleaseAnswer,
-  RenewAnswer,
+  PeekResult,
+  ReleaseResult,
+  RenewResult,
   RequestTarget,
-  RunAnswer,
+  RunResult,
   RunOptions,
 } from './once.types';
 import { Runner, Runs } from './runs/runs';
@@ -52,7 +52,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    * Claims a request, as IdempotencyInterceptor does for a route with `@Idempotent()`. Its result is a StoredResponse. Throws as
    * the call with an id does.
    */
-  claim(target: RequestTarget, options?: ClaimOptions): Promise<ClaimAnswer | Mismatch>;
+  claim(target: RequestTarget, options?: RunOptions): Promise<ClaimResult | Mismatch>;
   /**
    * Claims an id for the time of a lease, unless another owner has the id or the id is done. Nothing renews the lease
    * automatically.
@@ -63,9 +63,9 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    * @throws InvalidInputError, InvalidOptionError for an invalid argument, before anything is sent; NotReplicatedError
    * with `replicas`; the errors of ScriptRegistry.run()
    */
-  claim(target: string | MessageTarget, options?: ClaimOptions): Promise<ClaimAnswer>;
+  claim(target: string | MessageTarget, options?: RunOptions): Promise<ClaimResult>;
   // An `async` method would cost one promise more per call. An invalid call rejects here, too.
-  claim(target: string | OnceTarget, options: ClaimOptions = {}): Promise<ClaimAnswer | Mismatch> {
+  claim(target: string | OnceTarget, options: RunOptions = {}): Promise<ClaimResult | Mismatch> {
     try {
       const located = locate(this.store, target);
       return this.claims.take(located, this.claims.fill(options, located.fingerprint), options.token === undefined);
@@ -80,7 +80,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    * @param options leaseMs, ms, integer from 1 to 10 years; default: `leaseMs` of the module
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
-  async renew(id: string, token: string, options: { readonly leaseMs?: number } = {}): Promise<RenewAnswer> {
+  async renew(id: string, token: string, options: { readonly leaseMs?: number } = {}): Promise<RenewResult> {
     return this.store.renew(this.store.keyOf(id), token, options.leaseMs ?? this.options.leaseMs);
   }
 
@@ -89,10 +89,10 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    * Waits for the `replicas` of the module.
    *
    * @param result result for later callers; a value that JSON can represent, at most `maxResultBytes` as JSON. Default: no result
-   * @throws OnceResultTooLargeError, InvalidInputError before anything is sent; NotReplicatedError; the errors of
+   * @throws InvalidInputError before anything is sent; NotReplicatedError; the errors of
    * ScriptRegistry.run()
    */
-  async confirm(id: string, token: string, result?: unknown): Promise<ConfirmAnswer> {
+  async confirm(id: string, token: string, result?: unknown): Promise<ConfirmResult> {
     return this.store.confirm(this.store.keyOf(id), token, this.claims.encode(result), this.options);
   }
 
@@ -102,7 +102,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    *
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
-  async release(id: string, token: string): Promise<ReleaseAnswer> {
+  async release(id: string, token: string): Promise<ReleaseResult> {
     return this.store.release(this.store.keyOf(id), token);
   }
 
@@ -115,7 +115,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    * first caller gets true again
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
-  first(id: string, options: Pick<ClaimOptions, 'retentionMs' | 'token'> = {}): Promise<boolean> {
+  first(id: string, options: Pick<RunOptions, 'retentionMs' | 'token'> = {}): Promise<boolean> {
     // An `async` method would make one more promise per call, which costs throughput. So this returns the promise of the store.
     try {
       const { token, retentionMs } = options;
@@ -131,7 +131,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    * @param target an id of `run` or `claim`, a message with `@Once()`, or a request with `@Idempotent()`
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
-  peek(target: string | OnceTarget): Promise<PeekAnswer> {
+  peek(target: string | OnceTarget): Promise<PeekResult> {
     return peekAt(this.store, target);
   }
 
@@ -151,9 +151,11 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
     target: string | MessageTarget,
     options: RunOptions,
     work: (run: OnceRun) => T | PromiseLike<T>,
-  ): Promise<RunAnswer<Awaited<T>>> {
+  ): Promise<RunResult<Awaited<T>>> {
     // Not `async`, as `first`.
     try {
+      if (typeof work !== 'function')
+        throw new InvalidInputError(`OnceService.run: work is ${shown(work)}. Expected a function.`);
       return this.runner.run({ located: locate(this.store, target), options, body: work });
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));

@@ -9,13 +9,13 @@ import {
   peekOnce,
   releaseOnce,
   renewOnce,
-  type StoredAnswer,
+  type StoredReply,
   type StoredPeek,
 } from './once.scripts';
 import type { ResolvedTerms } from './once.terms';
 // The interceptor must not import the scripts, so the store exports their reply.
-export { fenceOf, type StoredAnswer } from './once.scripts';
-import type { ConfirmAnswer, Delivery, ReleaseAnswer, RenewAnswer } from './once.types';
+export { fenceOf, type StoredReply } from './once.scripts';
+import type { ConfirmResult, Delivery, ReleaseResult, RenewResult } from './once.types';
 
 /** Number of replicas that a write waits for, and the longest wait. With 0 replicas, the write does not wait. */
 export type Waits = Pick<ResolvedTerms, 'replicas' | 'replicasTimeoutMs'>;
@@ -59,7 +59,7 @@ export class OnceStore {
    * @throws InvalidInputError before anything is sent; NotReplicatedError after an attempt to release the claim; the
    * errors of ScriptRegistry.run()
    */
-  claim(key: string, claim: FullClaim): Promise<StoredAnswer> {
+  claim(key: string, claim: FullClaim): Promise<StoredReply> {
     const { token, leaseMs, retentionMs, delivery, fingerprint, replicas } = claim;
     // The terms of a claim were checked when they were resolved; a token is checked here.
     const args = { token: checkToken(token), leaseMs, retentionMs, delivery, fingerprint };
@@ -76,7 +76,7 @@ export class OnceStore {
   }
 
   /** Renews the lease of an owner. @throws InvalidInputError before anything is sent */
-  async renew(key: string, token: string, leaseMs: number, deadlineMs?: number): Promise<RenewAnswer> {
+  async renew(key: string, token: string, leaseMs: number, deadlineMs?: number): Promise<RenewResult> {
     const args = {
       token: checkToken(token),
       leaseMs: checkDuration('leaseMs', leaseMs),
@@ -98,7 +98,7 @@ export class OnceStore {
    * @param result result as JSON, or '' for no result
    * @throws NotReplicatedError if too few replicas have confirmed the write in time. On the master, the id is done then
    */
-  confirm(key: string, token: string, result: string, waits: Waits): Promise<ConfirmAnswer> {
+  confirm(key: string, token: string, result: string, waits: Waits): Promise<ConfirmResult> {
     const input = { keys: { claim: key }, args: { token: checkToken(token), result } };
     const answer =
       waits.replicas === 0
@@ -113,7 +113,7 @@ export class OnceStore {
   }
 
   /** Releases an id. @throws InvalidInputError before anything is sent */
-  async release(key: string, token: string): Promise<ReleaseAnswer> {
+  async release(key: string, token: string): Promise<ReleaseResult> {
     const args = { token: checkToken(token) };
     const status = await this.registry.run(releaseOnce, { keys: { claim: key }, args });
     if (status === 'lost') events.leaseLost.publish(() => ({ during: 'release' }));
@@ -149,7 +149,7 @@ export class OnceStore {
 
   /** Returns the reply of a claim. If the claim was made but too few replicas have it, tries to release it, and throws. */
   private async releaseUnlessReplicated(
-    { result, replicas }: { readonly result: StoredAnswer; readonly replicas: number },
+    { result, replicas }: { readonly result: StoredReply; readonly replicas: number },
     key: string,
     claim: FullClaim,
   ) {
@@ -166,9 +166,9 @@ export class OnceStore {
 }
 
 function confirmed(
-  { result, replicas }: { readonly result: ConfirmAnswer; readonly replicas: number },
+  { result, replicas }: { readonly result: ConfirmResult; readonly replicas: number },
   waits: Waits,
-): ConfirmAnswer {
+): ConfirmResult {
   if (result.status === 'lost' || replicas >= waits.replicas) return result;
   throw notReplicated('confirm', replicas, waits.replicas);
 }

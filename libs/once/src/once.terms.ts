@@ -1,17 +1,13 @@
-import type { Checks, KnownOptions } from '../../internal/src';
+import type { Checks, KnownOptions, ResolvedReplicas } from '../../internal/src';
 import { MAX_DURATION_MS } from './once.input';
 import type { ClaimTerms, Delivery } from './once.types';
 
-export type ResolvedTerms = Readonly<Required<ClaimTerms>>;
+/** Terms of a claim with those that only the module has. */
+export interface ResolvedTerms extends Readonly<Required<ClaimTerms>>, ResolvedReplicas {
+  readonly maxLeaseMs: number;
+}
 
-export const KNOWN_TERMS: KnownOptions<ClaimTerms> = {
-  leaseMs: true,
-  maxLeaseMs: true,
-  retentionMs: true,
-  delivery: true,
-  replicas: true,
-  replicasTimeoutMs: true,
-};
+export const KNOWN_TERMS: KnownOptions<ClaimTerms> = { leaseMs: true, retentionMs: true, delivery: true };
 
 export const DEFAULT_TERMS: ResolvedTerms = Object.freeze({
   leaseMs: 30_000,
@@ -22,29 +18,23 @@ export const DEFAULT_TERMS: ResolvedTerms = Object.freeze({
   replicasTimeoutMs: 1_000,
 });
 
-const MAX_REPLICAS_TIMEOUT_MS = 3_600_000;
-
 const DELIVERIES: readonly Delivery[] = ['at-least-once', 'at-most-once'];
 
 /**
- * Checks the terms of a claim and fills in the defaults.
+ * Checks the terms of a claim and fills in those of the module.
  *
  * @throws the error that `checks` makes, with the option, its value and what is allowed
  */
-export function resolveTerms(terms: ClaimTerms, defaults: ResolvedTerms, checks: Checks): ResolvedTerms {
+export function resolveTerms(terms: ClaimTerms, module: ResolvedTerms, checks: Checks): ResolvedTerms {
   // Each option is read by its name, because every run passes here, and a name in a variable makes reading slower.
-  const { leaseMs, maxLeaseMs, retentionMs, delivery, replicas, replicasTimeoutMs } = terms;
+  const { leaseMs, retentionMs, delivery } = terms;
+  const { maxLeaseMs, replicas, replicasTimeoutMs } = module;
   return {
-    leaseMs: checks.integer('leaseMs', leaseMs ?? defaults.leaseMs, 1, MAX_DURATION_MS),
-    maxLeaseMs: checks.integer('maxLeaseMs', maxLeaseMs ?? defaults.maxLeaseMs, 1, MAX_DURATION_MS),
-    retentionMs: checks.integer('retentionMs', retentionMs ?? defaults.retentionMs, 1, MAX_DURATION_MS),
-    delivery: checks.choice('delivery', delivery ?? defaults.delivery, DELIVERIES),
-    replicas: checks.integer('replicas', replicas ?? defaults.replicas, 0, 100),
-    replicasTimeoutMs: checks.integer(
-      'replicasTimeoutMs',
-      replicasTimeoutMs ?? defaults.replicasTimeoutMs,
-      1,
-      MAX_REPLICAS_TIMEOUT_MS,
-    ),
+    leaseMs: checks.integer('leaseMs', leaseMs ?? module.leaseMs, 1, MAX_DURATION_MS),
+    maxLeaseMs,
+    retentionMs: checks.integer('retentionMs', retentionMs ?? module.retentionMs, 1, MAX_DURATION_MS),
+    delivery: checks.choice('delivery', delivery ?? module.delivery, DELIVERIES),
+    replicas,
+    replicasTimeoutMs,
   };
 }

@@ -1,40 +1,27 @@
-/**
- * Effect of a crash between claim and confirmation. `at-least-once`: when the lease has ended, the id can be claimed again, so
- * the work may run twice. `at-most-once`: the id cannot be claimed again within `retentionMs`, so the work may never be
- * completed.
- */
+/** Effect of a crash of the owner, see `delivery` of ClaimTerms. */
 export type Delivery = 'at-least-once' | 'at-most-once';
 
-/**
- * Terms of a claim. In OnceModule, the terms are the defaults of all claims. The defaults below are the defaults of
- * OnceModule.
- */
+/** Terms of one claim. Those that are missing are the ones of OnceModule. */
 export interface ClaimTerms {
-  /** Length of the lease: time in which the owner must renew the lease, ms; integer from 1 to 10 years. Default 30,000. */
+  /**
+   * Length of the lease: time in which the owner must renew the lease, ms; integer from 1 to 10 years. Default: `leaseMs` of the
+   * module, 30,000.
+   */
   readonly leaseMs?: number;
   /**
-   * Time from the claim for which a run renews its lease, ms; integer from 1 to 10 years. After this time the signal of the run
-   * fires, and the lease ends as if the process had died. So work that never ends does not keep its id forever. If `leaseMs` is
-   * longer, the lease ends after `leaseMs`. Default 3,600,000.
-   */
-  readonly maxLeaseMs?: number;
-  /**
    * Time for which the id is remembered, counted from the claim and again from the confirmation, ms; integer from 1 to 10
-   * years. Make it longer than the longest delay of a redelivery. Default 86,400,000 (1 day).
+   * years. Make it longer than the longest delay of a redelivery. Default: `retentionMs` of the module, 86,400,000 (1 day).
    */
   readonly retentionMs?: number;
-  /** Effect of a crash of the owner, see Delivery. Default `at-least-once`. */
-  readonly delivery?: Delivery;
   /**
-   * Number of replicas that must have the claim before the work begins, and the confirmation before the call resolves;
-   * integer from 0 to 100. Default 0: no wait for replicas.
+   * Effect of a crash between claim and confirmation. `at-least-once`: when the lease has ended, the id can be claimed again, so the
+   * work may run twice. `at-most-once`: the id cannot be claimed again within `retentionMs`, so the work may never be completed.
+   * Default `at-least-once`.
    */
-  readonly replicas?: number;
-  /** Longest wait for the replicas, ms; integer from 1 to 3,600,000. Default 1,000. */
-  readonly replicasTimeoutMs?: number;
+  readonly delivery?: Delivery;
 }
 
-/** Options of `OnceService.run`. */
+/** Options of `OnceService.run` and `OnceService.claim`. */
 export interface RunOptions extends ClaimTerms {
   /**
    * Secret that identifies the owner: another claim with the same token is granted, too, while the owner holds the id.
@@ -42,9 +29,6 @@ export interface RunOptions extends ClaimTerms {
    */
   readonly token?: string;
 }
-
-/** Options of `OnceService.claim`. Without `maxLeaseMs`, because only the owner renews such a claim. */
-export type ClaimOptions = Omit<RunOptions, 'maxLeaseMs'>;
 
 /** Claim of an id, which the caller now owns. */
 export interface Claim {
@@ -61,14 +45,13 @@ export interface Claim {
   /** End of the lease unless it is renewed, ms since 1970 by Redis' clock. */
   readonly leaseEndsAtMs: number;
   /** Renews the lease of this claim, as `OnceService.renew` does. Default of `leaseMs`: the `leaseMs` of the claim. */
-  renew(options?: { readonly leaseMs?: number }): Promise<RenewAnswer>;
+  renew(options?: { readonly leaseMs?: number }): Promise<RenewResult>;
   /**
-   * Confirms this claim, as `OnceService.confirm` does, but waits for the `replicas` of the claim. The result of a request is a
-   * StoredResponse.
+   * Confirms this claim, as `OnceService.confirm` does. The result of a request is a StoredResponse.
    */
-  confirm(result?: unknown): Promise<ConfirmAnswer>;
+  confirm(result?: unknown): Promise<ConfirmResult>;
   /** Releases this claim, as `OnceService.release` does. */
-  release(): Promise<ReleaseAnswer>;
+  release(): Promise<ReleaseResult>;
 }
 
 /**
@@ -87,7 +70,7 @@ export interface OnceRun {
   readonly fence: number;
   /**
    * Signal that fires when the lease is lost, after `maxLeaseMs`, and at shutdown after `drainMs`. For a request without a
-   * claim the signal fires only at shutdown. Its reason is an LostError.
+   * claim the signal fires only at shutdown. Its reason is a LostError.
    */
   readonly signal: AbortSignal;
   /** Throws if `signal` has fired, if the work has ended, or if the request runs without a claim. @throws LostError */
@@ -102,7 +85,7 @@ interface InProgress {
 }
 
 /** Result of `OnceService.claim`: a Claim, or the reason why the id could not be claimed. */
-export type ClaimAnswer =
+export type ClaimResult =
   | Claim
   | InProgress
   | {
@@ -126,12 +109,12 @@ interface Lost {
   readonly status: 'lost';
 }
 /** Result of a renewal. `leaseEndsAtMs` is the new end of the lease, ms since 1970 by Redis' clock. */
-export type RenewAnswer = { readonly status: 'renewed'; readonly leaseEndsAtMs: number } | Lost;
-export type ConfirmAnswer = { readonly status: 'confirmed' } | Lost;
-export type ReleaseAnswer = { readonly status: 'released' } | Lost;
+export type RenewResult = { readonly status: 'renewed'; readonly leaseEndsAtMs: number } | Lost;
+export type ConfirmResult = { readonly status: 'confirmed' } | Lost;
+export type ReleaseResult = { readonly status: 'released' } | Lost;
 
 /** Result of `OnceService.run`. */
-export type RunAnswer<T> =
+export type RunResult<T> =
   | {
       readonly status: 'ran';
       readonly result: T;
@@ -180,7 +163,7 @@ export interface RequestTarget {
 export type OnceTarget = MessageTarget | RequestTarget;
 
 /** State of an id. Instants are ms since 1970 by Redis' clock. */
-export type PeekAnswer =
+export type PeekResult =
   /**
    * The next claim gets the id. The id was never claimed, was released, is forgotten, or its `at-least-once` claim has ended
    * without a confirmation. In the last case, a request with other content than the first one does not get it.

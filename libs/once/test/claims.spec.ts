@@ -3,8 +3,9 @@ import { NotSentError, UnknownOutcomeError } from 'luanest/script-registry';
 import { turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
 import { Checks } from '../../internal/src';
+import { resolveOptions } from '../src/once.options';
 import { DEFAULT_TERMS, resolveTerms } from '../src/once.terms';
-import type { ClaimAnswer, Mismatch } from '../src/once.types';
+import type { ClaimResult, Mismatch } from '../src/once.types';
 import { claimed, LOCATED, open, take, WAITS } from './claims-support';
 
 const published = new Published(ONCE_CHANNELS);
@@ -12,15 +13,9 @@ const published = new Published(ONCE_CHANNELS);
 describe('the terms of a claim', () => {
   it('are those of the call, then those of the module', () => {
     const { claims } = open();
-    const own = {
-      leaseMs: 1,
-      maxLeaseMs: 2,
-      retentionMs: 3,
-      delivery: 'at-most-once',
-      replicas: 4,
-      replicasTimeoutMs: 5,
-    };
-    expect(claims.fill({ ...own, token: 'mine' } as never, 'print')).toEqual({
+    const own = { leaseMs: 1, retentionMs: 3, delivery: 'at-most-once' } as const;
+    expect(claims.fill({ ...own, token: 'mine' }, 'print')).toEqual({
+      ...DEFAULT_TERMS,
       ...own,
       token: 'mine',
       fingerprint: 'print',
@@ -52,17 +47,23 @@ describe('the terms of a claim', () => {
 
   it.each([
     ['leaseMs', 0, 1],
-    ['maxLeaseMs', 0, 1],
     ['retentionMs', 0, 1],
-    ['replicas', -1, 0],
-    ['replicas', 101, 100],
-    ['replicasTimeoutMs', 0, 1],
-    ['replicasTimeoutMs', 3_600_001, 3_600_000],
     ['delivery', 'twice', 'at-most-once'],
   ])('%s must not be %p, but may be %p', (name, wrong, right) => {
     const checks = new Checks('Module');
     expect(() => resolveTerms({ [name]: wrong }, DEFAULT_TERMS, checks)).toThrow(`Module: ${name} is `);
     expect(resolveTerms({ [name]: right }, DEFAULT_TERMS, checks)).toEqual({ ...DEFAULT_TERMS, [name]: right });
+  });
+
+  it.each([
+    ['maxLeaseMs', 0, 1],
+    ['replicas', -1, 0],
+    ['replicas', 101, 100],
+    ['replicasTimeoutMs', 0, 1],
+    ['replicasTimeoutMs', 60_001, 60_000],
+  ])('%s of the module must not be %p, but may be %p', (name, wrong, right) => {
+    expect(() => resolveOptions({ [name]: wrong })).toThrow(`OnceModule: ${name} is `);
+    expect(resolveOptions({ [name]: right })).toMatchObject({ ...DEFAULT_TERMS, [name]: right });
   });
 });
 
@@ -78,7 +79,7 @@ describe('a claim that is sent', () => {
   });
 
   it('waits for replicas if the terms say so, with a longer deadline', async () => {
-    const { reply, taken } = take({ result: claimed, replicas: 2 }, { options: WAITS });
+    const { reply, taken } = take({ result: claimed, replicas: 2 }, { module: WAITS });
     expect([reply.script, reply.options]).toEqual([
       'once.claim and wait',
       { replicas: 2, timeoutMs: 300, deadlineMs: 60_300 },
@@ -87,7 +88,7 @@ describe('a claim that is sent', () => {
   });
 
   it('is released if too few replicas have it', async () => {
-    const { registry, taken } = take({ result: claimed, replicas: 1 }, { options: WAITS });
+    const { registry, taken } = take({ result: claimed, replicas: 1 }, { module: WAITS });
     await turn();
     expect([registry.last.script, registry.last.args]).toEqual(['once.release', { token: 't' }]);
     registry.last.reply.reject('down');
@@ -99,12 +100,12 @@ describe('a claim that is sent', () => {
   });
 
   it('of another owner needs no replicas', async () => {
-    const { taken } = take({ result: { status: 'in-progress', text: '70' }, replicas: 0 }, { options: WAITS });
+    const { taken } = take({ result: { status: 'in-progress', text: '70' }, replicas: 0 }, { module: WAITS });
     expect(await taken).toEqual({ status: 'in-progress', retryAfterMs: 70 });
     expect(published.take()).toEqual([['claimAnswered', { status: 'in-progress' }]]);
   });
 
-  it.each<[string, unknown, boolean, ClaimAnswer | Mismatch]>([
+  it.each<[string, unknown, boolean, ClaimResult | Mismatch]>([
     ['another fingerprint', { status: 'mismatch', text: '' }, false, { status: 'mismatch' }],
     ['a result', { status: 'done', text: '{"a":1}' }, false, { status: 'done', result: { a: 1 }, confirmed: true }],
     ['no result', { status: 'done', text: '' }, false, { status: 'done', result: undefined, confirmed: true }],

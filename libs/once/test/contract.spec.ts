@@ -121,7 +121,10 @@ describe.each(servers)('once on %s', (_name, client) => {
   it('refuses a result that is too large or not JSON before anything is written', async () => {
     const claim = claimed(await bench.once.claim(id, terms));
     const before = await dump();
-    await expect(claim.confirm('x'.repeat(99))).rejects.toMatchObject({ code: 'ONCE_RESULT_TOO_LARGE', bytes: 101 });
+    await expect(claim.confirm('x'.repeat(99))).rejects.toMatchObject({
+      code: 'INVALID_INPUT',
+      message: expect.stringMatching(/^The result has 101 bytes .* The maximum is 100/) as string,
+    });
     await expect(claim.confirm(1n)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
     await expect(claim.confirm(() => 1)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
     expect(await dump()).toEqual(before);

@@ -31,6 +31,8 @@ interface AnyResponse {
   send(body: unknown): unknown;
 }
 
+const ONCE = { maxResultBytes: 4_000_000 };
+
 @Controller()
 class Routes {
   @Post('json')
@@ -60,7 +62,7 @@ class Routes {
   }
 
   @Post('large')
-  @Idempotent({ maxStoredBytes: 4_000_000 })
+  @Idempotent()
   large(): unknown {
     return { run: (runs += 1), text: 'x'.repeat(1_000_000) };
   }
@@ -88,7 +90,7 @@ describe('an idempotent route over HTTP/2', () => {
 
   beforeAll(async () => {
     const adapter = new FastifyAdapter({ http2: true });
-    http = await openHttp({ adapter, client: standaloneClient(), controllers: [Routes] });
+    http = await openHttp({ adapter, client: standaloneClient(), controllers: [Routes], once: ONCE });
     session = connect(http.url);
   });
   afterAll(async () => {
@@ -147,6 +149,7 @@ describe('an idempotent route behind a middleware that ends responses later', ()
       adapter: new ExpressAdapter(),
       client: standaloneClient(),
       controllers: [Routes],
+      once: ONCE,
       middlewares: [deferringEnd],
     });
   });

@@ -57,7 +57,7 @@ class Routes {
   }
 
   @Post('endless')
-  @Idempotent({ leaseMs: 400, maxLeaseMs: 500 })
+  @Idempotent({ leaseMs: 400 })
   async endless(@CurrentOnceRun() run: OnceRun): Promise<string> {
     seen['endless'] = run;
     await gate;
@@ -118,6 +118,7 @@ describe.each([
       client: standaloneClient(),
       controllers: [Routes],
       providers: [Mailer],
+      once: { maxLeaseMs: 500 },
     });
     service = http.app.get(OnceService);
     mailer = http.app.get(Mailer);

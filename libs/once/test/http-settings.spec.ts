@@ -94,8 +94,9 @@ describe.each(platforms)('a repeat with waitMs on %s', (_name, adapter) => {
 
 it('a handler that never ends keeps its key for maxLeaseMs and a lease, not forever', async () => {
   const [, adapter] = platforms[0] as (typeof platforms)[number];
-  const controllers = [routes({ leaseMs: 1_000, maxLeaseMs: 500 })];
-  const http = await openHttp({ adapter: adapter(), client: standaloneClient(), controllers });
+  const controllers = [routes({ leaseMs: 1_000 })];
+  const once = { maxLeaseMs: 500 };
+  const http = await openHttp({ adapter: adapter(), client: standaloneClient(), controllers, once });
   const release = closedGate();
   const first = http.post('/gated', 'k1');
   await eventually(() => expect(runs).toBe(1));

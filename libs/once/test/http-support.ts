@@ -19,6 +19,8 @@ export interface HttpOptions {
   readonly providers?: Provider[];
   readonly interceptors?: NestInterceptor[];
   readonly registry?: ScriptRegistryModuleOptions;
+  /** Options of OnceModule besides `idempotency`. */
+  readonly once?: OnceModuleOptions;
   readonly idempotency?: Partial<NonNullable<OnceModuleOptions['idempotency']>>;
   /** Bodies that a test's parsers make. Default true. */
   readonly bodyParser?: boolean;
@@ -43,7 +45,7 @@ export interface HttpApp {
 
 /** An app that takes the subject from `x-user`. */
 export async function openHttp(options: HttpOptions): Promise<HttpApp> {
-  const { adapter, client, controllers, providers = [], interceptors = [], registry, idempotency } = options;
+  const { adapter, client, controllers, providers = [], interceptors = [], registry, once, idempotency } = options;
   const { subject: named = (user) => user } = options;
   class App {}
   const subject = (request: unknown): string | undefined => {
@@ -53,7 +55,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpApp> {
   Module({
     imports: [
       ScriptRegistryModule.forRoot({ client, prefix: uniquePrefix(), ...registry }),
-      OnceModule.forRoot({ idempotency: { subject, ...idempotency } }),
+      OnceModule.forRoot({ ...once, idempotency: { subject, ...idempotency } }),
     ],
     controllers,
     providers,

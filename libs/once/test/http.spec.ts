@@ -79,7 +79,7 @@ class Orders {
   }
 
   @Post('large')
-  @Idempotent({ maxStoredBytes: 1_000 })
+  @Idempotent()
   large(): unknown {
     return { run: (runs += 1), text: 'x'.repeat(2_000) };
   }
@@ -121,7 +121,7 @@ describe.each(platforms)('an idempotent route on %s', (_name, adapter) => {
     Module({
       imports: [
         ScriptRegistryModule.forRoot({ client, prefix: uniquePrefix() }),
-        OnceModule.forRoot({ idempotency: { subject } }),
+        OnceModule.forRoot({ maxResultBytes: 1_500, idempotency: { subject } }),
       ],
       controllers: [Orders],
     })(App);

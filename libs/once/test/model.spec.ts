@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Delivery } from 'luanest/once';
+import type { Delivery } from '../src/once.types';
 import { claimed, openBench, servers, type Bench } from './support';
 import { size } from '../../../test/support/size';
 

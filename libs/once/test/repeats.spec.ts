@@ -1,7 +1,7 @@
 import { Subscriber, type Observer } from 'rxjs';
 import { ManualTime } from '../../../test/support/manual-time';
 import { stateOf } from '../../../test/support/replies';
-import { answerRepeat, RetryPauses, type RepeatAnswer } from '../src/idempotency/repeat';
+import { answerRepeat, RetryPauses, type RepeatResult } from '../src/idempotency/repeat';
 import { NO_VALUE } from '../src/idempotency/replay-placeholder';
 import type { HttpResponse } from '../src/idempotency/response-recorder';
 
@@ -21,7 +21,7 @@ function response(headersSent = false) {
   return { response: raw as unknown as HttpResponse, headers, sent };
 }
 
-function answer(reply: RepeatAnswer, to = response()): unknown[] {
+function answer(reply: RepeatResult, to = response()): unknown[] {
   const seen: unknown[] = [];
   const subscriber = new Subscriber<unknown>({
     next: (value) => seen.push(value),
@@ -36,13 +36,13 @@ describe('a repeat of a request', () => {
   it('gets the stored response, and the interceptors get a placeholder', () => {
     const to = response();
     const result = { status: 201, message: undefined, headers: [['x-a', '1']] as const, body: 'made' };
-    const seen = answer({ status: 'done', confirmed: true, result } as unknown as RepeatAnswer, to);
+    const seen = answer({ status: 'done', confirmed: true, result } as unknown as RepeatResult, to);
     expect(to.sent).toEqual([[201], 'made']);
     expect(to.headers).toEqual({ 'x-a': '1', 'content-length': 4, 'idempotency-replayed': 'true' });
     expect([seen.length, seen[0] === NO_VALUE, seen[1]]).toEqual([2, true, 'end']);
   });
 
-  it.each<[string, RepeatAnswer, string, string]>([
+  it.each<[string, RepeatResult, string, string]>([
     [
       'the key was used for something else',
       { status: 'mismatch' },

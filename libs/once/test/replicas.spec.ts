@@ -7,9 +7,12 @@ import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
 import { openHttp } from './http-support';
+import { resolveOptions } from '../src/once.options';
 import { claimed, openBench, type Bench } from './support';
 
-const waits = { replicas: 1, replicasTimeoutMs: 2_000 };
+/** The service with one replica to wait for. */
+const waiting = (replicasTimeoutMs: number): OnceService =>
+  new OnceService(bench.store, resolveOptions({ replicas: 1, replicasTimeoutMs }));
 
 let master: RedisServer;
 let replica: RedisServer;
@@ -43,18 +46,17 @@ const asReplicated = (): Promise<string | null> => other.get(bench.keyOf(id));
 
 it('the replica has the claim before the work begins, and the confirmation before run resolves', async () => {
   let during: string | null = null;
-  const answer = await bench.once.run(id, waits, async () => {
+  const answer = await waiting(2_000).run(id, {}, async () => {
     during = await asReplicated();
     return 'done';
   });
   expect(answer).toEqual({ status: 'ran', result: 'done', confirmed: true });
   expect(during).toMatch(/^c/);
   expect(await asReplicated()).toMatch(/^d.*"done"$/);
-  expect(await bench.once.run(id, waits, () => 'again')).toMatchObject({ status: 'duplicate', result: 'done' });
+  expect(await waiting(2_000).run(id, {}, () => 'again')).toMatchObject({ status: 'duplicate', result: 'done' });
 });
 
 describe('without the replica', () => {
-  const few = { replicas: 1, replicasTimeoutMs: 50 };
   beforeEach(() => replica.pause());
   afterEach(async () => {
     replica.resume();
@@ -64,19 +66,19 @@ describe('without the replica', () => {
   it('a claim is released, nothing runs, and the error has the counts', async () => {
     const work = jest.fn();
     const refused = { code: 'NOT_REPLICATED', during: 'claim', copies: 0, replicas: 1 };
-    await expect(bench.once.run(id, few, work)).rejects.toMatchObject(refused);
-    await expect(bench.once.claim(id, few)).rejects.toMatchObject(refused);
+    await expect(waiting(50).run(id, {}, work)).rejects.toMatchObject(refused);
+    await expect(waiting(50).claim(id)).rejects.toMatchObject(refused);
     expect(work).not.toHaveBeenCalled();
     expect(await bench.once.peek(id)).toEqual({ status: 'unknown' });
     expect(await bench.once.run(id, {}, () => 'now')).toMatchObject({ status: 'ran', confirmed: true });
     // A repeat has written nothing that would have to be replicated.
-    expect(await bench.once.run(id, few, work)).toMatchObject({ status: 'duplicate', result: 'now' });
+    expect(await waiting(50).run(id, {}, work)).toMatchObject({ status: 'duplicate', result: 'now' });
   });
 
   it('a confirmation stays, and the caller gets an error that a failover may lose it', async () => {
     replica.resume();
     await inStep();
-    const lost = bench.once.run(id, { ...waits, replicasTimeoutMs: 300 }, () => {
+    const lost = waiting(300).run(id, {}, () => {
       replica.pause();
       return 'done';
     });
@@ -87,7 +89,7 @@ describe('without the replica', () => {
   it('a claim by hand waits at its confirmation as well', async () => {
     replica.resume();
     await inStep();
-    const claim = claimed(await bench.once.claim(id, { ...waits, replicasTimeoutMs: 300 }));
+    const claim = claimed(await waiting(300).claim(id));
     replica.pause();
     await expect(claim.confirm('mine')).rejects.toBeInstanceOf(NotReplicatedError);
     expect(await bench.once.peek(id)).toMatchObject({ status: 'done', result: 'mine' });
@@ -100,7 +102,7 @@ describe.each(['refuse', 'run'] as const)('an idempotent route with onRedisError
     @Controller()
     class Routes {
       @Post('orders')
-      @Idempotent({ replicas: 2, replicasTimeoutMs: 20 })
+      @Idempotent()
       create(@CurrentOnceRun() run: OnceRun): string {
         seen.push(run);
         return 'made';
@@ -111,6 +113,7 @@ describe.each(['refuse', 'run'] as const)('an idempotent route with onRedisError
       adapter: new ExpressAdapter(),
       client,
       controllers: [Routes],
+      once: { replicas: 2, replicasTimeoutMs: 20 },
       idempotency: { onRedisError },
     });
     const answer = await http.post('/orders', 'k1');

@@ -170,9 +170,9 @@ describe('a run whose work fails', () => {
   ] as const)('%s ends when Redis has replied to its %s, so that the caller can repeat it at once', async (...row) => {
     const [delivery, script, reply] = row;
     const registry = new FakeRegistry();
-    const once = new OnceService(new OnceStore(registry.asRegistry), resolveOptions({ delivery }));
+    const once = new OnceService(new OnceStore(registry.asRegistry), resolveOptions({}));
     const error = new Error('the work failed');
-    const ran = once.run('id', {}, () => Promise.reject(error));
+    const ran = once.run('id', { delivery }, () => Promise.reject(error));
     await turn();
     registry.last.reply.resolve({ status: 'claimed', text: '12 34' });
     await turn();

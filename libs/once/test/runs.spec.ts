@@ -103,9 +103,9 @@ describe('the signal of a run', () => {
 
   it('fires after maxLeaseMs; then the lease ends, and another owner gets the id', async () => {
     const { opened, open } = gate();
-    const options = { leaseMs: 400, maxLeaseMs: 700, retentionMs: 60_000 };
+    const options = { leaseMs: 400, retentionMs: 60_000 };
     let first: OnceRun | undefined;
-    const running = bench.once.run(id, options, async (run) => {
+    const running = serviceWith({ maxLeaseMs: 700 }).run(id, options, async (run) => {
       first = run;
       await opened;
     });
@@ -123,7 +123,7 @@ describe('the signal of a run', () => {
   });
 
   it('does not fire before a lease that is longer than maxLeaseMs has ended', async () => {
-    const answer = await bench.once.run(id, { leaseMs: 60_000, maxLeaseMs: 1 }, async ({ signal }) => {
+    const answer = await serviceWith({ maxLeaseMs: 1 }).run(id, { leaseMs: 60_000 }, async ({ signal }) => {
       await new Promise((resolve) => setTimeout(resolve, 20));
       return signal.aborted;
     });
@@ -169,11 +169,19 @@ describe('the signal of a run', () => {
 });
 
 it.each([
-  [{ maxLeaseMs: 0 }, 'maxLeaseMs is 0.'],
-  [{ replicas: -1 }, 'replicas is -1.'],
-  [{ replicasTimeoutMs: 1.5 }, 'replicasTimeoutMs is 1.5.'],
+  [{ leaseMs: 0 }, 'leaseMs is 0.'],
+  [{ retentionMs: 1.5 }, 'retentionMs is 1.5.'],
+  [{ delivery: 'twice' }, 'delivery is "twice".'],
   [{ maxLeasMs: 1 }, 'OnceService: There is no option "maxLeasMs".'],
 ])('run refuses %j before anything is sent', async (options, message) => {
   await expect(bench.once.run(id, options as never, () => 1)).rejects.toThrow(message);
+  expect(await bench.stored(id)).toBeUndefined();
+});
+
+it('run refuses work that is not a function, and claims nothing', async () => {
+  await expect(bench.once.run(id, {}, null as never)).rejects.toMatchObject({
+    code: 'INVALID_INPUT',
+    message: 'OnceService.run: work is null. Expected a function.',
+  });
   expect(await bench.stored(id)).toBeUndefined();
 });

@@ -2,7 +2,8 @@ import { Controller, Module, Post } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Redis } from 'ioredis';
-import { Idempotent, OnceModule, type Delivery } from 'luanest/once';
+import { Idempotent, OnceModule } from 'luanest/once';
+import type { Delivery } from '../src/once.types';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 
 /** Job that the parent process sends to a server. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
-import type { Claim, ClaimAnswer } from 'luanest/once';
+import type { Claim } from 'luanest/once';
 import type { ScriptRegistry, ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
@@ -8,7 +8,7 @@ import { resolveOptions, type OnceModuleOptions } from '../src/once.options';
 import { onceScripts } from '../src/once.scripts';
 import { OnceService } from '../src/once.service';
 import { OnceStore } from '../src/once.store';
-import type { Mismatch } from '../src/once.types';
+import type { ClaimResult, Mismatch } from '../src/once.types';
 
 export { quiet } from '../../script-registry/test/support';
 
@@ -92,7 +92,7 @@ export async function openBench(
 }
 
 /** The claim of an answer that must be one. */
-export function claimed(answer: ClaimAnswer | Mismatch): Claim {
+export function claimed(answer: ClaimResult | Mismatch): Claim {
   if (answer.status === 'claimed') return answer;
   throw new Error(`There is no claim in ${JSON.stringify(answer)}.`);
 }

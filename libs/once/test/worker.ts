@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import type { Delivery } from 'luanest/once';
+import type { Delivery } from '../src/once.types';
 import { openRegistry } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/once.options';
 import { onceScripts } from '../src/once.scripts';

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
-import type { Delivery } from 'luanest/once';
+import type { Delivery } from '../src/once.types';
 import { note } from '../../../test/support/fault-notes';
 import { forkWorker } from '../../../test/support/fork-worker';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';

@@ -81,9 +81,9 @@ describe('locks', () => {
 
 describe('once', () => {
   it('an id can be claimed again after its lease, and after its retention', async () => {
-    const { app, clock } = await startApp([OnceModule.forRoot()]);
+    const { app, clock } = await startApp([OnceModule.forRoot({ maxLeaseMs: 10_000 })]);
     const once = app.get(OnceService);
-    const times = { leaseMs: 10_000, maxLeaseMs: 10_000, retentionMs: HOUR };
+    const times = { leaseMs: 10_000, retentionMs: HOUR };
     const status = async (id: string): Promise<string> => (await once.claim(id, times)).status;
     expect(await status('a')).toBe('claimed');
     await clock.advance(9_999);
@@ -98,9 +98,9 @@ describe('once', () => {
   });
 
   it('the signal of a run fires when its lease ends', async () => {
-    const { app, clock } = await startApp([OnceModule.forRoot()]);
+    const { app, clock } = await startApp([OnceModule.forRoot({ maxLeaseMs: 60_000 })]);
     let fired = false;
-    const run = app.get(OnceService).run('a', { leaseMs: 10_000, maxLeaseMs: 60_000 }, async ({ signal }) => {
+    const run = app.get(OnceService).run('a', { leaseMs: 10_000 }, async ({ signal }) => {
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
       fired = true;
     });

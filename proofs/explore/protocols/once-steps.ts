@@ -1,6 +1,6 @@
-import { OnceStore, type StoredAnswer } from '../../../libs/once/src/once.store';
+import { OnceStore, type StoredReply } from '../../../libs/once/src/once.store';
 import { fenceOf } from '../../../libs/once/src/once.scripts';
-import type { ConfirmAnswer, Delivery } from '../../../libs/once/src/once.types';
+import type { ConfirmResult, Delivery } from '../../../libs/once/src/once.types';
 import type { Actors, Budgets, ScriptCall, Step } from '../engine/protocol';
 import { callOf, type World } from '../engine/world';
 
@@ -75,7 +75,7 @@ export function look(state: OnceState, world: World): void {
   }
 }
 
-function claimed(state: OnceState, worker: Worker, answer: StoredAnswer, nowMs: number): void {
+function claimed(state: OnceState, worker: Worker, answer: StoredReply, nowMs: number): void {
   const fence = fenceOf(answer);
   if (fence <= state.fence && !state.disturbed && fence !== worker.fence)
     state.wrong = `Fence ${fence} was given after ${state.fence}.`;
@@ -105,7 +105,7 @@ export function stepsOf(state: OnceState, settings: Settings): Step<OnceState>[]
       switch (phase) {
         case 'ready': {
           const claim = { token, leaseMs: LEASE_MS, retentionMs, delivery, fingerprint: '', ...NO_WAIT };
-          const done = (next: OnceState, answer: StoredAnswer, world: World): void => {
+          const done = (next: OnceState, answer: StoredReply, world: World): void => {
             if (answer.status === 'claimed') claimed(next, me(next), answer, world.nowMs);
             else if (answer.status !== 'in-progress') over(next);
             if (answer.status === 'done' && resultIn(world) !== answer.text)
@@ -135,7 +135,7 @@ export function stepsOf(state: OnceState, settings: Settings): Step<OnceState>[]
         case 'working': {
           const confirm = (result: string): ScriptCall =>
             storeCall((store) => store.confirm(KEY, token, result, NO_WAIT));
-          const confirmed = (next: OnceState, { status }: ConfirmAnswer, world: World): void => {
+          const confirmed = (next: OnceState, { status }: ConfirmResult, world: World): void => {
             if (status === 'confirmed' && resultIn(world) !== `!${token}`)
               next.wrong = `${token} is confirmed, and Redis has ${resultIn(world)}.`;
             over(next);

@@ -16,7 +16,7 @@ import { IdempotencyException } from './idempotency.exception';
 import { IDEMPOTENT, notHttp } from './idempotency.metadata';
 import type { HttpRequest } from './request-body';
 import { fingerprintOf, readKey, subjectOf } from './request-identity';
-import { answerRepeat, RetryPauses, type RepeatAnswer } from './repeat';
+import { answerRepeat, RetryPauses, type RepeatResult } from './repeat';
 import { sendAsProblem } from './problem';
 import type { RouteSettings } from './route-settings';
 import { rawOf, type HttpResponse } from './response-recorder';
@@ -188,7 +188,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   }
 
   /** Replies to a repeat. While the first request is in progress, claims the key again after each pause. */
-  private repeat(keyed: KeyedRequest, target: RequestTarget, answer: RepeatAnswer, pauses: RetryPauses): void {
+  private repeat(keyed: KeyedRequest, target: RequestTarget, answer: RepeatResult, pauses: RetryPauses): void {
     const { response, subscriber } = keyed;
     const reply = (): void => answerRepeat(answer, this.settings.header, response, subscriber);
     const isConnected = !subscriber.closed && !hasLeft(rawOf(response));

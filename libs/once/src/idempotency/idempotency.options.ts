@@ -6,26 +6,20 @@ import type { ClaimTerms } from '../once.types';
 export type Subject = string | number | bigint | null | undefined;
 
 /**
- * Options of a route with `@Idempotent()`. Each option that is missing has the value of the same option in `idempotency` of
- * OnceModule; the defaults below are the defaults there.
- *
- * With `delivery: 'at-most-once'`, repeats get 409 after a crash between claim and response, and after an error of the handler that
- * was not stored. With `replicas`, `onRedisError` also applies if too few replicas have the claim in time; and a response that is
- * stored waits for the replicas, up to `replicasTimeoutMs`, and is then sent in any case.
+ * Options of a route with `@Idempotent()`. With `delivery: 'at-most-once'`, repeats get 409 after a crash between claim and response,
+ * and after an error of the handler that was not stored.
  */
 export interface IdempotencyRouteOptions extends ClaimTerms {
-  /** True: a request without a key is refused with 400. False: the handler runs for it without protection. Default true. */
+  /**
+   * True: a request without a key is refused with 400. False: the handler runs for it without protection. Default: `required` in
+   * `idempotency` of OnceModule.
+   */
   readonly required?: boolean;
   /**
    * True: the responses of thrown errors, and statuses of 500 and above, are stored and replayed, too. False: such a response
    * frees the key, so that a repeat runs the handler again; with `at-most-once` a repeat gets 409. Default false.
    */
   readonly storeErrors?: boolean;
-  /**
-   * Maximum size of a stored response with status, headers and body, bytes; integer from 1 to 67,108,864 (64 MiB). Default:
-   * `maxResultBytes` of the module.
-   */
-  readonly maxStoredBytes?: number;
   /**
    * Returns a text that is the same for a request and its repeats, and different for a request with other content. Method, URL
    * and user are always compared, too. Default: the body and the uploaded files are compared; JSON by its values. A request
@@ -39,17 +33,22 @@ export interface IdempotencyRouteOptions extends ClaimTerms {
   readonly waitMs?: number;
 }
 
-type ResolvedOptions = Readonly<
-  Required<Omit<IdempotencyRouteOptions, 'fingerprint'>> & Pick<IdempotencyRouteOptions, 'fingerprint'>
->;
-
-export type ResolvedRouteOptions = ResolvedOptions & {
-  /** The terms of a claim. They are frozen, so that OnceService checks them once. */
-  readonly terms: ResolvedTerms;
+/** Settings that a route takes from the module. */
+type ModuleSettings = ResolvedTerms & {
+  readonly required: boolean;
+  /** Maximum size of a stored response with status, headers and body, bytes. */
+  readonly maxStoredBytes: number;
 };
 
-/** Option `idempotency` of OnceModule: the user of a request, and the defaults of all routes with `@Idempotent()`. */
-export interface IdempotencyOptions extends IdempotencyRouteOptions {
+export type ResolvedRouteOptions = ModuleSettings &
+  Readonly<Required<Pick<IdempotencyRouteOptions, 'waitMs' | 'storeErrors'>>> &
+  Pick<IdempotencyRouteOptions, 'fingerprint'> & {
+    /** The terms of a claim. They are frozen, so that OnceService checks them once. */
+    readonly terms: Readonly<Required<ClaimTerms>>;
+  };
+
+/** Option `idempotency` of OnceModule: the user of a request, and what applies to all routes. */
+export interface IdempotencyOptions {
   /**
    * Returns the id of the user who sent a request, from a session or a verified token. Each user has their own keys. If it
    * returns undefined, null or '', the user is unknown and the route replies 401. Required.
@@ -62,16 +61,16 @@ export interface IdempotencyOptions extends IdempotencyRouteOptions {
    * `run` runs the handler without protection. Default `refuse`.
    */
   readonly onRedisError?: 'refuse' | 'run';
+  /** True: a request without a key is refused with 400. False: the handler runs for it without protection. Default true. */
+  readonly required?: boolean;
 }
 
-export type ResolvedIdempotencyOptions = ResolvedRouteOptions &
-  Readonly<Required<Omit<IdempotencyOptions, keyof IdempotencyRouteOptions>>>;
+export type ResolvedIdempotencyOptions = ResolvedRouteOptions & Readonly<Required<IdempotencyOptions>>;
 
 const KNOWN_OF_ROUTE: KnownOptions<IdempotencyRouteOptions> = {
   required: true,
   ...KNOWN_TERMS,
   storeErrors: true,
-  maxStoredBytes: true,
   fingerprint: true,
   waitMs: true,
 };
@@ -79,9 +78,8 @@ const KNOWN_OF_IDEMPOTENCY: KnownOptions<IdempotencyOptions> = {
   subject: true,
   header: true,
   onRedisError: true,
-  ...KNOWN_OF_ROUTE,
+  required: true,
 };
-export const MAX_RESULT_BYTES = 64 * 1_024 * 1_024;
 
 /**
  * Checks the options of a route and fills in the options of the module.
@@ -90,24 +88,19 @@ export const MAX_RESULT_BYTES = 64 * 1_024 * 1_024;
  */
 export function resolveRoute(
   options: IdempotencyRouteOptions,
-  module: ResolvedOptions,
+  module: ModuleSettings,
   checks: Checks,
 ): ResolvedRouteOptions {
-  const terms = Object.freeze(resolveTerms(options, module, checks));
-  const fingerprint = options.fingerprint ?? module.fingerprint;
+  const all = resolveTerms(options, module, checks);
+  const { leaseMs, retentionMs, delivery } = all;
   return Object.freeze({
-    ...terms,
-    terms,
-    fingerprint: checks.optionalFn('fingerprint', fingerprint, 'from the request to a string'),
-    waitMs: checks.integer('waitMs', options.waitMs ?? module.waitMs, 0),
+    ...all,
+    terms: Object.freeze({ leaseMs, retentionMs, delivery }),
+    fingerprint: checks.optionalFn('fingerprint', options.fingerprint, 'from the request to a string'),
+    waitMs: checks.integer('waitMs', options.waitMs ?? 0, 0),
     required: checks.flag('required', options.required ?? module.required),
-    storeErrors: checks.flag('storeErrors', options.storeErrors ?? module.storeErrors),
-    maxStoredBytes: checks.integer(
-      'maxStoredBytes',
-      options.maxStoredBytes ?? module.maxStoredBytes,
-      1,
-      MAX_RESULT_BYTES,
-    ),
+    storeErrors: checks.flag('storeErrors', options.storeErrors ?? false),
+    maxStoredBytes: module.maxStoredBytes,
   });
 }
 
@@ -115,13 +108,7 @@ export function resolveRoute(
  * Any valid options of the module. The options of a route are checked with them when the class is loaded, before the module
  * exists.
  */
-const ANY_MODULE: ResolvedOptions = {
-  ...DEFAULT_TERMS,
-  waitMs: 0,
-  required: true,
-  storeErrors: false,
-  maxStoredBytes: 1,
-};
+const ANY_MODULE: ModuleSettings = { ...DEFAULT_TERMS, required: true, maxStoredBytes: 1 };
 
 /** Refuses unknown options and invalid values. @throws InvalidOptionError that names the option */
 export function checkRouteOptions(options: IdempotencyRouteOptions, checks: Checks): void {
@@ -132,7 +119,7 @@ export function checkRouteOptions(options: IdempotencyRouteOptions, checks: Chec
  * Checks the option `idempotency` and fills in the defaults.
  *
  * @param terms default terms, from the module's options
- * @param maxStoredBytes default of the option `maxStoredBytes`
+ * @param maxStoredBytes `maxResultBytes` of the module
  * @param module checks for the options of OnceModule
  * @throws InvalidOptionError that names the option, its value and what is allowed
  */
@@ -145,14 +132,7 @@ export function resolveIdempotency(
   if (options === undefined) return undefined;
   module.options('idempotency', options, KNOWN_OF_IDEMPOTENCY);
   const checks = module.in('idempotency');
-  const { subject, header = 'Idempotency-Key', onRedisError = 'refuse', ...route } = options;
-  const defaults: ResolvedOptions = {
-    ...terms,
-    required: true,
-    waitMs: 0,
-    storeErrors: false,
-    maxStoredBytes,
-  };
+  const { subject, header = 'Idempotency-Key', onRedisError = 'refuse', required = true } = options;
   return Object.freeze({
     subject: checks.fn(
       'subject',
@@ -166,6 +146,6 @@ export function resolveIdempotency(
       'the name of a header: 1 to 100 letters, digits, "-" or "_"',
     ),
     onRedisError: checks.choice('onRedisError', onRedisError, ['refuse', 'run']),
-    ...resolveRoute(route, defaults, checks),
+    ...resolveRoute({ required }, { ...terms, required: true, maxStoredBytes }, checks),
   });
 }

@@ -1,6 +1,6 @@
 import { pause, time } from '../../../internal/src';
 import type { Subscriber } from 'rxjs';
-import type { ClaimAnswer, Mismatch, StoredResponse } from '../once.types';
+import type { ClaimResult, Mismatch, StoredResponse } from '../once.types';
 import { IdempotencyException } from './idempotency.exception';
 import { NO_VALUE } from './replay-placeholder';
 import { rawOf, replayResponse, setHeader, type HttpResponse } from './response-recorder';
@@ -29,7 +29,7 @@ export class RetryPauses {
 }
 
 /** Reply to the claim of a request that was claimed before. */
-export type RepeatAnswer = Exclude<ClaimAnswer, { readonly status: 'claimed' }> | Mismatch;
+export type RepeatResult = Exclude<ClaimResult, { readonly status: 'claimed' }> | Mismatch;
 
 /**
  * Replies to a request whose key was used before: replays the stored response, or throws a refusal.
@@ -38,7 +38,7 @@ export type RepeatAnswer = Exclude<ClaimAnswer, { readonly status: 'claimed' }> 
  * @throws IdempotencyException if there is no stored response for this request
  */
 export function answerRepeat(
-  answer: RepeatAnswer,
+  answer: RepeatResult,
   header: string,
   response: HttpResponse,
   subscriber: Subscriber<unknown>,

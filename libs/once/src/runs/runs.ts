@@ -12,10 +12,10 @@ import {
   type LossCause,
 } from '../../../internal/src';
 import type { Claims } from '../once.claims';
-import { OnceResultTooLargeError } from '../once.errors';
 import { events } from '../once.events';
+import { isTooLarge } from '../once.input';
 import type { Located } from '../once.targets';
-import type { Claim, ClaimAnswer, Delivery, OnceRun, RenewAnswer, RunAnswer, RunOptions } from '../once.types';
+import type { Claim, ClaimResult, Delivery, OnceRun, RenewResult, RunResult, RunOptions } from '../once.types';
 
 /** Returns the error that stops a run. @param because completes "The run must stop, because ..." */
 export function mustStop(because: string): LostError {
@@ -24,7 +24,7 @@ export function mustStop(because: string): LostError {
 
 export interface HeldClaim {
   readonly claim: Pick<Claim, 'fence' | 'confirm' | 'release'> & {
-    renew(options: { readonly leaseMs: number; readonly deadlineMs: number }): Promise<RenewAnswer>;
+    renew(options: { readonly leaseMs: number; readonly deadlineMs: number }): Promise<RenewResult>;
   };
   /** Result of `time.monotonicMs()` before the claim was sent. The lease ends `leaseMs` after this time, or later. */
   readonly claimedAt: number;
@@ -217,7 +217,7 @@ export class Runner {
 
   // One async function, because with AsyncLocalStorage each promise costs more.
   /** Runs work, unless its id is done or in progress. @throws the errors of `OnceService.run` */
-  async run<T>(work: Work<T>): Promise<RunAnswer<Awaited<T>>> {
+  async run<T>(work: Work<T>): Promise<RunResult<Awaited<T>>> {
     const { located, options, body } = work;
     let run: Run | undefined;
     this.runs.enter(work);
@@ -225,7 +225,7 @@ export class Runner {
       const full = this.claims.fill(options);
       const { leaseMs, maxLeaseMs } = full;
       const claimedAt = time.monotonicMs();
-      const claim = (await this.claims.take(located, full, options.token === undefined)) as ClaimAnswer;
+      const claim = (await this.claims.take(located, full, options.token === undefined)) as ClaimResult;
       if (claim.status === 'in-progress') return claim;
       if (claim.status === 'done') {
         return { status: 'duplicate', result: claim.result as Awaited<T>, confirmed: claim.confirmed };
@@ -274,7 +274,7 @@ export class Runner {
     try {
       return this.claims.encode(result);
     } catch (error) {
-      const reason = error instanceof OnceResultTooLargeError ? 'too-large' : 'not-json';
+      const reason = isTooLarge(error) ? 'too-large' : 'not-json';
       events.resultDropped.publish(() => ({ reason }));
       return '';
     }

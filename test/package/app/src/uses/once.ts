@@ -12,7 +12,7 @@ class OrdersController {
   private made = 0;
 
   @Post()
-  @Idempotent({ waitMs: 5_000, maxLeaseMs: 60_000 })
+  @Idempotent({ waitMs: 5_000 })
   create(@CurrentOnceRun() run: OnceRun): { orderId: number } {
     runs.push(run);
     return { orderId: (this.made += 1) };
@@ -47,7 +47,7 @@ export async function useOnce(app: INestApplication, url: string): Promise<strin
   const orders = `${url}/orders`;
   const answers = [await post(orders, '"7c1f"'), await post(orders, '"7c1f"')];
   const peeked = await once.peek({ subject: 'ann', key: '7c1f' });
-  const work = await once.run('work', { maxLeaseMs: 60_000 }, ({ id }) => `${id} ${once.current()?.id}`);
+  const work = await once.run('work', { leaseMs: 60_000 }, ({ id }) => `${id} ${once.current()?.id}`);
   const digests = [await post(`${orders}/by-digest`, 'd', 'a'), await post(`${orders}/by-digest`, 'd', 'b')];
   return [
     `claimed, then ${again.status}`,
