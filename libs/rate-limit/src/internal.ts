@@ -1,2 +1,2 @@
 // For luanest/testing. Users do not see it.
-export { RateLimitEnforcer } from './rate-limit.enforcer';
+export { RateLimitEnforcer } from './rate-limit.guard';

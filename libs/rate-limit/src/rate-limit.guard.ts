@@ -1,5 +1,173 @@
-import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import { RateLimitEnforcer } from './rate-limit.enforcer';
+import { type CanActivate, type ExecutionContext, Injectable, Logger } from '@nestjs/common';
+import type { RateLimitContextAdapter } from './contexts/context-adapter';
+import { graphqlAdapter } from './contexts/graphql';
+import { clientOf, httpAdapter, type ProxiedRequest, ProxyWarnings } from './contexts/http';
+import { rpcAdapter, wsAdapter } from './contexts/messages';
+import { otherAdapter, WORK_KINDS } from './contexts/other';
+import { GuardCheck } from './limiter/decision';
+import { events } from './rate-limit.events';
+import type { ResolvedRateLimitOptions } from './rate-limit.options';
+import type { RateLimitService } from './rate-limit.service';
+import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
+import { HttpResponses } from './responses/http-responses';
+import { evaluateRule, UNKNOWN_SUBJECT } from './rules/evaluate-rule';
+import { PendingDecisions } from './rules/pending-decisions';
+import { keepResult } from './rules/results';
+import { type RoutePlan, RoutePlans } from './rules/route-rules';
+import type { NamedRule } from './rules/rule';
+
+const PROBLEM_TYPE = { 'Content-Type': 'application/problem+json' };
+
+// Marks a context whose request is decided, so that a guard that is applied twice decides once. The mark is a property,
+// because a WeakSet of all requests costs the garbage collector more.
+// See DECISIONS.md: guard-marks-the-context
+const DECIDED = Symbol('luanest:rate-limit-decided');
+
+/** Context of a request, with the enforcer that decides it. All guards of a route get the same context object. */
+type MarkedContext = ExecutionContext & { [DECIDED]?: RateLimitEnforcer };
+
+/** Decides the requests of RateLimitGuard, by the decisions of RateLimitService. */
+export class RateLimitEnforcer {
+  readonly plans: RoutePlans;
+  private readonly adapters: ReadonlyMap<string, RateLimitContextAdapter>;
+  private readonly responses: HttpResponses;
+  private readonly proxies = new ProxyWarnings();
+  private readonly pending = new PendingDecisions();
+  /** Names of rules for which a request without a subject (the counted client or user) was logged. */
+  private readonly warned = new Set<string>();
+  private readonly logger = new Logger('RateLimit');
+
+  constructor(
+    private readonly service: RateLimitService,
+    private readonly options: ResolvedRateLimitOptions,
+  ) {
+    this.plans = new RoutePlans(options.rules);
+    this.responses = new HttpResponses(options.responses);
+    const builtIn = { http: httpAdapter, graphql: graphqlAdapter, ws: wsAdapter, rpc: rpcAdapter };
+    this.adapters = new Map(Object.entries({ ...builtIn, ...options.contexts }));
+  }
+
+  /**
+   * Decides a request and sets the headers of its response.
+   *
+   * @returns true if the request is allowed; false if a rule other than a shadow rule finds no subject and `onUnknownSubject` is
+   * `deny`
+   * @throws the error that the context's adapter makes, if the request is refused; InvalidInputError if a function of
+   * a rule returned an invalid value; the errors of functions of rules, of `responses` and of adapters
+   */
+  admit(context: ExecutionContext): boolean | Promise<boolean> {
+    const plan = this.plans.of(context.getClass(), context.getHandler());
+    const marked = context as MarkedContext;
+    if (plan.rules.length === 0 || marked[DECIDED] === this) return true;
+    marked[DECIDED] = this;
+    const kind = context.getType<string>();
+    const adapter = this.adapters.get(kind) ?? otherAdapter;
+    const address = adapter.address(context);
+    if (kind === 'http') this.proxies.inspect(context.getArgByIndex<ProxiedRequest>(0));
+    const client = address === undefined || address === '' ? undefined : clientOf(address, this.options.ipv6Prefix);
+    // No rule has a function, so there is nothing to wait for before the call to Redis.
+    if (plan.fixed && client !== undefined) {
+      return this.decide(
+        plan,
+        context,
+        adapter,
+        plan.rules.map((rule) => new GuardCheck(rule, client, rule.limit as number, rule.cost as number)),
+      );
+    }
+    const rules = this.rulesFor(plan, kind);
+    return this.checksOf(rules, context, client, kind).then((checks) => {
+      if (checks === undefined) return false;
+      return checks.length === 0 ? true : this.decide(plan, context, adapter, checks);
+    });
+  }
+
+  private decide(
+    plan: RoutePlan,
+    context: ExecutionContext,
+    adapter: RateLimitContextAdapter,
+    checks: readonly GuardCheck[],
+  ): Promise<boolean> {
+    return this.service.consume(checks as RateLimitCheck[]).then((decision) => {
+      adapter.setHeaders?.(context, this.responses.headers(decision));
+      if (!decision.allowed) throw this.refusalOf(decision, context, adapter);
+      const call = adapter.call(context);
+      if (call) keepResult(call, context.getHandler(), decision);
+      if (!plan.refunds) return true;
+      if (adapter.onSent) adapter.onSent(context, (failed) => void this.settle(context, decision, failed));
+      else if (call) this.pending.add(call, context.getHandler(), decision);
+      return true;
+    });
+  }
+
+  /** Returns and forgets the guard's decision of a call that may be refunded after its outcome; undefined without one. */
+  takeDecision(context: ExecutionContext): RateLimitDecision | undefined {
+    if (!this.plans.of(context.getClass(), context.getHandler()).refunds) return undefined;
+    const call = this.adapters.get(context.getType<string>())?.call(context);
+    return call && this.pending.take(call, context.getHandler());
+  }
+
+  /**
+   * Refunds the hits of a call under the rules that do not count its outcome. Never rejects: publishes an event if the refund
+   * fails.
+   *
+   * @param failed true if the handler threw, or the HTTP status is 400 or above
+   */
+  async settle(context: ExecutionContext, decision: RateLimitDecision, failed: boolean): Promise<void> {
+    const { rules } = this.plans.of(context.getClass(), context.getHandler());
+    const names = rules.filter(({ count }) => count === (failed ? 'successes' : 'failures')).map(({ name }) => name);
+    if (names.length === 0) return;
+    try {
+      await this.service.refund(decision, names);
+    } catch (error) {
+      events.redisFailed.publish(() => ({ rules: names, policy: 'not-refunded', error }));
+    }
+  }
+
+  /**
+   * Returns the rules of a plan that apply to this kind of context. The module's rules are for requests. So they do not apply to
+   * delayed tasks, cron jobs and stream messages, unless the app has an adapter for that kind.
+   */
+  private rulesFor({ rules }: RoutePlan, kind: string): readonly NamedRule[] {
+    if (!WORK_KINDS.has(kind) || this.adapters.has(kind)) return rules;
+    return rules.filter((rule) => !this.options.rules.includes(rule));
+  }
+
+  /** Returns the checks of a request; undefined if a missing subject refuses it. */
+  private async checksOf(
+    rules: readonly NamedRule[],
+    context: ExecutionContext,
+    client: string | undefined,
+    kind: string,
+  ): Promise<GuardCheck[] | undefined> {
+    const evaluated = await Promise.all(rules.map((rule) => evaluateRule(rule, context, client)));
+    const checks = evaluated.filter((check) => check !== undefined);
+    // `filter`, because `deniesUnknown` must report each rule without a subject; `some` would stop at the first one.
+    const denied = checks.filter(({ rule, subject }) => subject === UNKNOWN_SUBJECT && this.deniesUnknown(rule, kind));
+    return denied.length > 0 ? undefined : checks;
+  }
+
+  private refusalOf(decision: RateLimitDecision, context: ExecutionContext, adapter: RateLimitContextAdapter): Error {
+    const { status, body, problem } = this.responses.refusal(decision, context);
+    if (problem) adapter.setHeaders?.(context, PROBLEM_TYPE);
+    return adapter.refusal(context, { decision, status, body });
+  }
+
+  /** Reports that a request has no subject for a rule. Returns true if the request is refused for that. */
+  private deniesUnknown(rule: NamedRule, kind: string): boolean {
+    const denies = !rule.shadow && this.options.onUnknownSubject === 'deny';
+    events.subjectUnknown.publish(() => ({ context: kind, rule: rule.name }));
+    if (!this.warned.has(rule.name)) {
+      this.warned.add(rule.name);
+      this.logger.warn(
+        `Rule "${rule.name}" has no subject (the id or address to count) for a request of context "${kind}". Requests ` +
+          `without a subject ${denies ? 'are refused' : 'share one counter of the rule'}. Single cases are normal: a client ` +
+          `that hung up has no address. If many requests are affected, let the rule's subject function return one, or add one to ` +
+          `a rule without it; or put @SkipRateLimit() on the route. Logged once per rule.`,
+      );
+    }
+    return denies;
+  }
+}
 
 /**
  * Allows or refuses a request by the rules of its route: the rules of the module, of the class and of the method.

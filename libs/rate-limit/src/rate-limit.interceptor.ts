@@ -1,6 +1,6 @@
 import { Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { tap, type Observable } from 'rxjs';
-import { RateLimitEnforcer } from './rate-limit.enforcer';
+import { RateLimitEnforcer } from './rate-limit.guard';
 
 /**
  * Refunds the hits of a call after its handler: under rules that count failures if the handler succeeded, and under rules

@@ -11,9 +11,8 @@ import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } fro
 import { defineLuanestModule, type ModuleExtras } from '../../internal/src';
 import { RedisLimiter } from './limiter/redis-limiter';
 import { ResilientLimiter } from './limiter/resilient-limiter';
-import { RateLimitEnforcer } from './rate-limit.enforcer';
+import { RateLimitEnforcer, RateLimitGuard } from './rate-limit.guard';
 import { RateLimitExplorer } from './rate-limit.explorer';
-import { RateLimitGuard } from './rate-limit.guard';
 import { RateLimitInterceptor } from './rate-limit.interceptor';
 import {
   RATE_LIMIT_OPTIONS,

@@ -1,5 +1,5 @@
 import { Checks, shown, InvalidInputError } from '../../internal/src';
-import { GuardCheck, type Check } from './limiter/limiter.port';
+import { GuardCheck, type Check } from './limiter/decision';
 import type { ResilientLimiter } from './limiter/resilient-limiter';
 import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
 import { MAX_DURATION_MS, MAX_HITS, mostHits, named, resolveRule } from './rules/resolve-rule';

@@ -1,7 +1,5 @@
 import { InvalidCallError } from 'luanest/script-registry';
-import { BlockCache } from '../src/limiter/block-cache';
-import { Breaker } from '../src/limiter/breaker';
-import { ResilientLimiter } from '../src/limiter/resilient-limiter';
+import { BlockCache, Breaker, ResilientLimiter } from '../src/limiter/resilient-limiter';
 import { sleep } from '../../../test/support/wait';
 import { openBench, ruleOf, standalone, type Bench } from './support';
 

@@ -1,6 +1,4 @@
-import { chargeOf, endOfCharged } from '../src/limiter/charges';
-import { Decision } from '../src/limiter/decision';
-import type { Check, Verdict } from '../src/limiter/limiter.port';
+import { chargeOf, type Check, Decision, endOfCharged, type Verdict } from '../src/limiter/decision';
 import { verdictOfWindow, verdictsOf, verdictsOfWindows } from '../src/limiter/redis-limiter';
 import { ruleOf } from './support';
 

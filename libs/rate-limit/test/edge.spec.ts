@@ -24,7 +24,7 @@ import {
   type RateLimitModuleOptions,
 } from 'luanest/rate-limit';
 import { LuanestTesting, LuanestTestingModule } from 'luanest/testing';
-import { clientOf } from '../src/contexts/client-address';
+import { clientOf } from '../src/contexts/http';
 import { resolveOptions } from '../src/rate-limit.options';
 import { resolveRule } from '../src/rules/resolve-rule';
 import { keepResult } from '../src/rules/results';

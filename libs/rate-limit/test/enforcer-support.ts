@@ -1,5 +1,5 @@
 import { type ExecutionContext, Logger, type Type } from '@nestjs/common';
-import { RateLimitEnforcer } from '../src/rate-limit.enforcer';
+import { RateLimitEnforcer } from '../src/rate-limit.guard';
 import { resolveOptions, type RateLimitModuleOptions } from '../src/rate-limit.options';
 import type { RateLimitDecision } from '../src/rate-limit.types';
 

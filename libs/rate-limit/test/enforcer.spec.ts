@@ -2,7 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
 import { WsException } from '@nestjs/websockets';
 import { RateLimit, SkipRateLimit } from '../src/rate-limit.decorator';
-import { GuardCheck } from '../src/limiter/limiter.port';
+import { GuardCheck } from '../src/limiter/decision';
 import { RateLimitException } from '../src/rate-limit.exception';
 import type { RateLimitModuleOptions } from '../src/rate-limit.options';
 import { getRateLimitResult } from '../src/rules/results';

@@ -1,7 +1,7 @@
 import { InvalidInputError } from 'luanest/script-registry';
 import type { ExecutionContext } from '@nestjs/common';
 import { Checks } from '../../internal/src';
-import { GuardCheck } from '../src/limiter/limiter.port';
+import { GuardCheck } from '../src/limiter/decision';
 import type { RateLimitDecision } from '../src/rate-limit.types';
 import { evaluateRule } from '../src/rules/evaluate-rule';
 import { named, resolveRule } from '../src/rules/resolve-rule';

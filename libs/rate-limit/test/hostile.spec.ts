@@ -8,7 +8,7 @@ import { HOSTILE_IDS, hostileValues, isPolluted } from '../../../test/support/ho
 import { eventually, sleep } from '../../../test/support/wait';
 import { HttpResponses } from '../src/responses/http-responses';
 import { resolveResponses } from '../src/responses/responses.options';
-import { BlockCache } from '../src/limiter/block-cache';
+import { BlockCache } from '../src/limiter/resilient-limiter';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
 import { MAX_DURATION_MS, named, resolveRule } from '../src/rules/resolve-rule';
 import { keysUnder, openBench, seeded, standalone, type Bench } from './support';

@@ -1,7 +1,7 @@
 import { KeySpace } from 'luanest/script-registry';
 import { Checks } from '../../internal/src';
-import { LimiterKeys, memoryId } from '../src/limiter/keys';
-import type { Check } from '../src/limiter/limiter.port';
+import { type Check, memoryId } from '../src/limiter/decision';
+import { LimiterKeys } from '../src/limiter/redis-limiter';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
 import { named, resolveRule } from '../src/rules/resolve-rule';
 import type { NamedRule, RateLimitRule } from '../src/rules/rule';

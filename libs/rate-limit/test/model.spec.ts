@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { RedisLimiter } from '../src/limiter/redis-limiter';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
-import type { Budget, ChargedHits, Check, Verdict, Verdicts } from '../src/limiter/limiter.port';
+import type { Budget, ChargedHits, Check, Verdict, Verdicts } from '../src/limiter/decision';
 import type { NamedRule } from '../src/rules/rule';
 import { ruleOf, seeded, standalone, TestClock } from './support';
 import { size } from '../../../test/support/size';

@@ -1,6 +1,6 @@
 import { FakeRegistry } from '../../../test/support/fake-registry';
 import { Checks, spread } from '../../internal/src';
-import type { Check, Verdict } from '../src/limiter/limiter.port';
+import type { Check, Verdict } from '../src/limiter/decision';
 import { RedisLimiter } from '../src/limiter/redis-limiter';
 import { named, resolveRule } from '../src/rules/resolve-rule';
 import type { RateLimitRule } from '../src/rules/rule';

@@ -1,6 +1,6 @@
 import { NotSentError, ScriptFailedError } from 'luanest/script-registry';
 import { turn } from '../../../test/support/manual-time';
-import type { Check } from '../src/limiter/limiter.port';
+import type { Check } from '../src/limiter/decision';
 import type { RateLimitRule } from '../src/rules/rule';
 import { BUDGET, check, open, OTHER, verdict } from './redis-limiter-support';
 

@@ -1,7 +1,7 @@
 import { NotSentError } from 'luanest/script-registry';
 import { FakeRegistry } from '../../../test/support/fake-registry';
 import { turn } from '../../../test/support/manual-time';
-import type { ChargedHits, Check, Verdict } from '../src/limiter/limiter.port';
+import type { ChargedHits, Check, Verdict } from '../src/limiter/decision';
 import { RedisLimiter } from '../src/limiter/redis-limiter';
 import { check, open, OTHER, verdict } from './redis-limiter-support';
 

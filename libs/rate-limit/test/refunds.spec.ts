@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Limiter, Verdict } from '../src/limiter/limiter.port';
+import type { Limiter, Verdict } from '../src/limiter/decision';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
 import type { RedisLimiter } from '../src/limiter/redis-limiter';
 import { ruleOf, standalone, TestClock } from './support';

@@ -2,7 +2,7 @@ import { RATE_LIMIT_CHANNELS } from 'luanest/rate-limit';
 import { InvalidCallError, InvalidKeyError, NotSentError } from 'luanest/script-registry';
 import { Published } from '../../../test/support/published';
 import { Checks } from '../../internal/src';
-import type { Check, Verdict, Verdicts } from '../src/limiter/limiter.port';
+import type { Check, Verdict, Verdicts } from '../src/limiter/decision';
 import { ResilientLimiter } from '../src/limiter/resilient-limiter';
 import { named, resolveRule } from '../src/rules/resolve-rule';
 import type { RateLimitRule } from '../src/rules/rule';

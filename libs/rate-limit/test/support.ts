@@ -4,7 +4,7 @@ import { connectIoredis } from '../../script-registry/src/connection/ioredis-con
 import { resolveOptions as resolveRegistryOptions } from '../../script-registry/src/script-registry.options';
 import { standaloneClient } from '../../script-registry/test/support';
 import { sharedClusterNodes, uniquePrefix } from '../../../test/support/shared-servers';
-import type { Limiter } from '../src/limiter/limiter.port';
+import type { Limiter } from '../src/limiter/decision';
 import { RedisLimiter } from '../src/limiter/redis-limiter';
 import { ResilientLimiter, type LimiterSettings } from '../src/limiter/resilient-limiter';
 import { resolveOptions, type RateLimitModuleOptions, type ResolvedRateLimitOptions } from '../src/rate-limit.options';

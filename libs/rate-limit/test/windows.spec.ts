@@ -3,7 +3,7 @@ import type { RateLimitDecision } from 'luanest/rate-limit';
 import { startFaultProxy, type FaultProxy } from 'luanest/testing/servers';
 import { sharedRedisUrl } from '../../../test/support/shared-servers';
 import { sleep } from '../../../test/support/wait';
-import { endOfCharged } from '../src/limiter/charges';
+import { endOfCharged } from '../src/limiter/decision';
 import { openBench, quiet, ruleOf, standalone, TestClock, type Bench } from './support';
 
 const isEvalsha = (request: string): boolean => /evalsha/i.test(request);

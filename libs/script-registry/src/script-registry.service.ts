@@ -1,12 +1,10 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { ChannelListeners } from './channel-listeners';
 import type { RedisConnection } from './connection/port';
-import { Call, type Wait } from './pipe/call';
+import { Call, Deadlines, type Wait } from './pipe/call';
 import { expiryError } from './pipe/settle';
-import { Deadlines } from './pipe/deadlines';
-import type { Lane } from './pipe/lane';
+import { type Lane, MAX_CALLS_IN_FLIGHT, type PipeContext, ScriptPipe } from './pipe/script-pipe';
 import { ScriptCodec } from './pipe/script-codec';
-import { MAX_CALLS_IN_FLIGHT, ScriptPipe, type PipeContext } from './pipe/script-pipe';
 import { KeySpace } from './key-space';
 import { events, withCallEvents } from './script-registry.events';
 import { Preload } from './preload';

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import type { CommandFailure } from '../src/connection/port';
-import type { SentCommand } from '../src/connection/sent-command';
+import type { SentCommand } from '../src/connection/ioredis-node';
 
 /** Parts of a client of ioredis that luanest uses, without a socket. The test replies to the commands. */
 export class FakeClient extends EventEmitter {

@@ -14,7 +14,7 @@ import {
 import { resolveOptions } from '../src/script-registry.options';
 import { pending, type Pending } from '../../../test/support/replies';
 
-/** Calls that go alone at once, as FEW in src/pipe/lane.ts. */
+/** Calls that go alone at once, as FEW in src/pipe/script-pipe.ts. */
 export const FEW = 2;
 
 /** A command that was sent, and what the test replies to it. */

@@ -1,6 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { Call } from '../src/pipe/call';
-import { Deadlines } from '../src/pipe/deadlines';
+import { Call, Deadlines } from '../src/pipe/call';
 import { append } from './support';
 
 describe('the deadlines of calls, while the test sets the clock,', () => {

@@ -20,7 +20,7 @@ import {
   type RedisServer,
 } from 'luanest/testing/servers';
 import { connectIoredis } from '../src/connection/ioredis-connection';
-import { commandFor, failureOf } from '../src/connection/sent-command';
+import { commandFor, failureOf } from '../src/connection/ioredis-node';
 import { resolveOptions } from '../src/script-registry.options';
 import { eventually } from '../../../test/support/wait';
 import { append, countOnce, limiter, openRegistry, quiet } from './support';

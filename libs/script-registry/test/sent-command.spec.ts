@@ -1,6 +1,6 @@
 import { Redis, ReplyError } from 'ioredis';
 import { CommandFailure } from '../src/connection/port';
-import { commandFor, failureOf, routedFailureOf, watchRouting, type SentCommand } from '../src/connection/sent-command';
+import { commandFor, failureOf, routedFailureOf, watchRouting, type SentCommand } from '../src/connection/ioredis-node';
 
 const RAISED = `MYCODE x script: ${'a'.repeat(40)}, on @user_script:1.`;
 const client = new Redis({ lazyConnect: true });

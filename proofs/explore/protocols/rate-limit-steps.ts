@@ -1,5 +1,4 @@
-import { endOfCharged } from '../../../libs/rate-limit/src/limiter/charges';
-import type { Check, Span, Verdict } from '../../../libs/rate-limit/src/limiter/limiter.port';
+import { type Check, endOfCharged, type Span, type Verdict } from '../../../libs/rate-limit/src/limiter/decision';
 import { RedisLimiter, verdictOfWindow, verdictsOf } from '../../../libs/rate-limit/src/limiter/redis-limiter';
 import { consume, refund, type Consumed } from '../../../libs/rate-limit/src/rate-limit.scripts';
 import type { RateLimitAlgorithm } from '../../../libs/rate-limit/src/rules/rule';

@@ -5,7 +5,7 @@ import { ROOT } from '../lua/scripts';
 /** Files and folders of a lib, below its `src`, that decide what happens. Their TypeScript is mutated. */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'script-registry': ['pipe', 'connection'],
-  'rate-limit': ['rules', 'limiter', 'rate-limit.enforcer.ts'],
+  'rate-limit': ['rules', 'limiter', 'rate-limit.guard.ts'],
   lock: ['lease', 'acquisition'],
   once: [
     'runs',

@@ -1,8 +1,139 @@
-import type { ExecutionContext } from '@nestjs/common';
+import { type ExecutionContext, Logger } from '@nestjs/common';
+import { isIPv4, isIPv6 } from 'node:net';
 import { sendJsonAs } from '../../../internal/src';
 import { RateLimitException } from '../rate-limit.exception';
 import type { RateLimitContextAdapter } from './context-adapter';
-import type { ProxiedRequest } from './proxy-warnings';
+
+/** Returns the eight 16-bit numbers of an IPv6 address; undefined for other text. */
+function groupsOf(address: string): number[] | undefined {
+  if (!isIPv6(address)) return undefined;
+  const dotted = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
+  let text = address;
+  if (dotted) {
+    const [a = 0, b = 0, c = 0, d = 0] = dotted.slice(1).map(Number);
+    text = `${address.slice(0, dotted.index)}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
+  }
+  const [head = '', tail] = text.split('::');
+  const parse = (part: string): number[] => (part === '' ? [] : part.split(':').map((group) => parseInt(group, 16)));
+  const [left, right] = [parse(head), parse(tail ?? '')];
+  return [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right];
+}
+
+/** Matches an address as some proxies write it: `192.0.2.1:4001`, `[2001:db8::1]:4001` or `[2001:db8::1]`. */
+const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([^\]]+)\](?::\d+)?)$/;
+
+/** Returns true for an address with a port or in brackets. The connections of a client mostly have different ports. */
+export function hasPort(address: string): boolean {
+  return WITH_PORT.test(address);
+}
+
+/**
+ * Returns the text that identifies the client of an address. For IPv4, also mapped into IPv6, the text is the IPv4 address.
+ * For IPv6 it is the leading bits, because one client often has a whole network of addresses. Other text without a port is
+ * returned unchanged.
+ *
+ * @param address address of the socket, or from a header of the proxy; a port and a zone such as `%eth0` are removed
+ * @param ipv6Prefix number of leading bits of an IPv6 address that identify one client, 32 to 128
+ */
+export function clientOf(address: string, ipv6Prefix: number): string {
+  if (!address.includes(':')) return address;
+  const [, v4, v6] = WITH_PORT.exec(address) ?? [];
+  if (v4 !== undefined || v6 !== undefined) return clientOf(v4 ?? (v6 as string), ipv6Prefix);
+  const zone = address.indexOf('%');
+  const groups = groupsOf(zone === -1 ? address : address.slice(0, zone));
+  if (groups === undefined) return address;
+  const [a = 0, b = 0] = groups.slice(6);
+  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
+    const ipv4 = `${a >> 8}.${a & 255}.${b >> 8}.${b & 255}`;
+    if (isIPv4(ipv4)) return ipv4;
+  }
+  const cut = groups.map((group, i) => {
+    const bits = Math.min(16, Math.max(0, ipv6Prefix - 16 * i));
+    return (group & (0xffff << (16 - bits)) & 0xffff).toString(16);
+  });
+  return `${cut.join(':')}/${ipv6Prefix}`;
+}
+
+/** Properties of a request that show whether the app trusts proxies. */
+export interface ProxiedRequest {
+  readonly ip?: unknown;
+  /** On Fastify undefined without `trustProxy`. */
+  readonly ips?: unknown;
+  readonly headers?: Readonly<Record<string, unknown>>;
+  /** Express only. */
+  readonly app?: { get?(setting: string): unknown };
+  /** Fastify only. */
+  readonly server?: object;
+}
+
+const FIX = {
+  untrusted:
+    'A request has the header X-Forwarded-For, but the app trusts no proxy. If the app is behind a proxy, rules ' +
+    'without a subject function count all its clients as one client with the address of the proxy. Then set `trust proxy` ' +
+    '(Express) or `trustProxy` (Fastify) to the addresses or the number of your proxies.',
+  permissive:
+    'The app trusts every proxy (its `trust proxy` or `trustProxy` accepts all addresses). So a client can choose its address by ' +
+    'X-Forwarded-For and bypass all limits per address, unless your proxies replace that header. Set `trust proxy` or ' +
+    '`trustProxy` to the addresses or the number of your proxies.',
+  port:
+    'The address of a request has a port or brackets, as some proxies write it into X-Forwarded-For. Rules without a subject ' +
+    'function count clients by the address without port and brackets.',
+} as const;
+
+/** Logs warnings about the app's proxy settings and about addresses from proxies, each kind once. */
+export class ProxyWarnings {
+  private readonly logger = new Logger('RateLimit');
+  private readonly logged = new Set<keyof typeof FIX>();
+  private settingChecked = false;
+
+  inspect(request: ProxiedRequest): void {
+    const { ip } = request;
+    if (typeof ip === 'string' && ip.includes(':') && hasPort(ip)) this.warn('port');
+    if (request.headers?.['x-forwarded-for'] === undefined) return;
+    // All requests have the same setting, so only the first request with X-Forwarded-For is checked.
+    if (this.settingChecked) return;
+    this.settingChecked = true;
+    if (trustsNobody(request)) this.warn('untrusted');
+    else if (trustsEverybody(request)) this.warn('permissive');
+  }
+
+  private warn(kind: keyof typeof FIX): void {
+    if (this.logged.has(kind)) return;
+    this.logged.add(kind);
+    this.logger.warn(`${FIX[kind]} Logged once.`);
+  }
+}
+
+function trustsNobody({ ips, app, server }: ProxiedRequest): boolean {
+  if (!app?.get) return server !== undefined && ips === undefined;
+  const setting = app.get('trust proxy');
+  return setting === undefined || setting === false;
+}
+
+/** Addresses that no host has (reserved for documentation), more than any real chain of proxies has. */
+const FORGED_CHAIN = Array.from({ length: 100 }, (_, i) => `192.0.2.${i + 1}`);
+
+/**
+ * Returns true if the platform believes X-Forwarded-For from any proxy.
+ *
+ * The setting cannot be read: Fastify does not show its setting, and the setting of Express may be a function. So this function
+ * makes a copy of the request that came through 100 unknown proxies, and lets the platform compute the client's address.
+ */
+function trustsEverybody(request: object): boolean {
+  const forged = {
+    headers: { 'x-forwarded-for': FORGED_CHAIN.join(', ') },
+    socket: { remoteAddress: '198.51.100.1' },
+    connection: { remoteAddress: '198.51.100.1' },
+  };
+  const values = { ...forged, raw: forged };
+  const own = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, { value }]));
+  try {
+    return (Object.create(request, own) as ProxiedRequest).ip === FORGED_CHAIN[0];
+  } catch {
+    // The platform, or the app's trust function, cannot handle the copy. So nothing is known, and nothing is logged.
+    return false;
+  }
+}
 
 /** Properties of a request on Express and Fastify that the guard uses. */
 export interface RequestLike extends ProxiedRequest {

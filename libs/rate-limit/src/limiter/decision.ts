@@ -1,13 +1,178 @@
+import { createHash } from 'node:crypto';
 import type { RateLimitDecision, RateLimitPolicy, RateLimitRuleDecision } from '../rate-limit.types';
-import {
-  capacityOf,
-  enforced,
-  neverPasses,
-  type ChargedHits,
-  type Check,
-  type Verdict,
-  type Verdicts,
-} from './limiter.port';
+import type { NamedRule } from '../rules/rule';
+
+/** One rule of one request, after the rule's functions were called, so that `limit` and `cost` are numbers. */
+export interface Check {
+  readonly rule: NamedRule;
+  /** The client, user or other party that is counted; any text. */
+  readonly subject: string;
+  /** Hits that are allowed in a window, at least 0. */
+  readonly limit: number;
+  /** Hits of this request, at least 0. */
+  readonly cost: number;
+}
+
+const MAX_PLAIN_SUBJECT = 128;
+const HASHED = 'sha256-';
+
+/**
+ * Returns the part of a key that stands for a subject (the counted client or user). The part is the subject itself, or its
+ * hash if the subject is empty, too long or not well-formed Unicode. A subject that looks like a hash is hashed, too, so no
+ * two subjects have the same key.
+ */
+export function subjectPart(subject: string): string {
+  if (subject.length <= MAX_PLAIN_SUBJECT && subject !== '' && !subject.startsWith(HASHED) && subject.isWellFormed()) {
+    return subject;
+  }
+  return HASHED + createHash('sha256').update(Buffer.from(subject, 'utf16le')).digest('hex');
+}
+
+/**
+ * Returns an id for a rule and a subject, for maps in this process. Only rules that share counters have the same id for a subject.
+ * Long subjects are hashed, so that the id stays short.
+ */
+export function memoryId({ algorithm, name, windowMs }: NamedRule, subject: string): string {
+  return `${algorithm}:${windowMs}:${name.length}:${name}:${subjectPart(subject)}`;
+}
+
+/** A check that RateLimitGuard made. RateLimitService passes it on without looking at its parts again. */
+export class GuardCheck implements Check {
+  constructor(
+    readonly rule: NamedRule,
+    readonly subject: string,
+    readonly limit: number,
+    readonly cost: number,
+  ) {}
+}
+
+/** Two readings of this process's monotonic clock, ms: a decision or a reading was made between them. */
+export interface Span {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Outcome of one check. */
+export interface Verdict {
+  /** 0 allowed, 1 over the limit, 2 blocked. */
+  readonly verdict: number;
+  /** Hits that count now, including the hits of this request if they were charged. */
+  readonly used: number;
+  /** Time until no hit counts any more and no block is in force, ms. */
+  readonly resetMs: number;
+  /**
+   * Time until the request's cost may be allowed, ms; 0 if the request is allowed now. This number is finite even if the cost
+   * exceeds the capacity; `neverPasses` returns true then.
+   */
+  readonly retryMs: number;
+  /** Time until the number of allowed hits rises, ms; 0 if no hit counts. If this check refuses, the same as `retryMs`. */
+  readonly nextMs: number;
+  /** Time of the decision by the clock of the limiter (Redis or this process), us since 1970. A Span if no clock was read. */
+  readonly at: number | Span;
+}
+
+/** Outcome of all checks of one request. */
+export interface Verdicts {
+  /** True if no rule refuses, other than shadow rules. */
+  readonly allowed: boolean;
+  /** In the order of the checks. */
+  readonly rules: readonly Verdict[];
+}
+
+/** Hits of one check that were charged and may be refunded. */
+export interface ChargedHits {
+  readonly check: Check;
+  /** Verdict that charged the hits. */
+  readonly verdict: Verdict;
+}
+
+/** Time limit of one decision, for all of its calls to Redis together. */
+export interface Budget {
+  /** Time at which the decision began, by the monotonic clock of the limiter, ms. */
+  readonly calledAtMs: number;
+  /** The same time by `performance.now()`, for the registry's deadline. */
+  readonly startedAtMs: number;
+  /** Longest duration from `startedAtMs`, ms. */
+  readonly deadlineMs: number;
+}
+
+/** Counts hits, in Redis or in this process. */
+export interface Limiter {
+  /** ScriptRegistry of the app; undefined for counters of this process. */
+  readonly registry?: object;
+  /**
+   * Decides all checks. Charges those that allow the request. If one refuses and its rule is not a shadow rule, charges none, or
+   * tries to refund what it has charged. If `charge` is false, only decides.
+   */
+  consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts>;
+  /** Refunds hits, as far as they still count. Returns the refunded hits, in the order of `charged`. */
+  refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]>;
+  /** Deletes the counter of a subject, its block and the memory of earlier blocks. Returns true if one of them existed. */
+  reset(rule: NamedRule, subject: string, deadlineMs: number): Promise<boolean>;
+  /** Blocks a subject for `blockMs` from now, and deletes its counter. */
+  block(rule: NamedRule, subject: string, blockMs: number, deadlineMs: number): Promise<void>;
+}
+
+/**
+ * Returns the most hits that a rule allows at once: the burst of a token bucket, else the limit. With a limit of 0, returns 0.
+ */
+export function capacityOf({ rule, limit }: Pick<Check, 'rule' | 'limit'>): number {
+  return limit === 0 ? 0 : (rule.burst ?? limit);
+}
+
+/** Returns true if the cost exceeds the rule's capacity, so that the rule never allows the request. */
+export function neverPasses(check: Check): boolean {
+  return check.cost > capacityOf(check);
+}
+
+/** Returns how long a rule remembers a block after its end, so that the next one is longer, ms; 0 if its blocks do not grow. */
+export function blockMemoryMs({ blockMs, maxBlockMs }: NamedRule): number {
+  return maxBlockMs > blockMs ? maxBlockMs : 0;
+}
+
+/** Returns true if the rule may refuse a request. A shadow rule only counts. */
+export function enforced(check: Check): boolean {
+  return !check.rule.shadow;
+}
+
+/** Most that the clocks of two machines are assumed to drift apart, ms per ms. */
+const DRIFT = 0.001;
+/** Most that two times of Redis in whole ms differ from the time between them, ms. */
+const ROUNDING_MS = 2;
+
+/**
+ * Returns the number that identifies charged hits for a refund: for a fixed window its end, ms since 1970, since the windows of a
+ * subject end at different times; for other algorithms the time of the charge, us since 1970. Undefined if the limiter read no
+ * clock; then `endOfCharged` finds the end of the window.
+ */
+export function chargeOf({ check, verdict: { at, resetMs } }: ChargedHits): number | undefined {
+  if (typeof at !== 'number') return undefined;
+  return check.rule.algorithm === 'fixed-window' ? Math.floor(at / 1_000) + resetMs : at;
+}
+
+/**
+ * Returns the end of the fixed window that was charged, ms since 1970; undefined if that window has ended or cannot be found.
+ * The end is negative, which is how refund.lua knows that it was found by reading.
+ *
+ * The charge and the reading of the present window were each made between two readings of one clock. So the time between them is
+ * known, except for the round trips, and with it the time that the charged window has left at the reading. A later window of the
+ * subject has at least `windowMs` more left. If the round trips took as long as that, the windows cannot be distinguished, and the
+ * result is undefined.
+ *
+ * @param present what a peek found in the counter
+ * @param reading when `present` was read
+ */
+export function endOfCharged(hits: ChargedHits, present: Verdict, reading: Span): number | undefined {
+  const { check, verdict } = hits;
+  const charging = verdict.at as Span;
+  const [least, most] = [reading.fromMs - charging.toMs, reading.toMs - charging.fromMs];
+  const slackMs = ROUNDING_MS + most * DRIFT;
+  const [fewestMs, mostMs] = [verdict.resetMs - most - slackMs, verdict.resetMs - least + slackMs];
+  if (mostMs - fewestMs >= check.rule.windowMs) return undefined;
+  const leftMs = present.verdict === 2 || present.used === 0 ? -1 : present.resetMs;
+  if (leftMs < Math.max(0, fewestMs) || leftMs > mostMs) return undefined;
+  return -(Math.floor((present.at as number) / 1_000) + leftMs);
+}
 
 /** A decision that remembers which hits it charged, so that these hits can be refunded once. */
 export class Decision implements RateLimitDecision {

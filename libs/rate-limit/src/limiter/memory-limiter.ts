@@ -1,17 +1,17 @@
 import type { NamedRule } from '../rules/rule';
-import { memoryId } from './keys';
-import { chargeOf } from './charges';
-import { ALGORITHMS, type AlgorithmInput, type Look, type State } from './algorithms';
 import {
   blockMemoryMs,
   capacityOf,
-  enforced,
   type ChargedHits,
+  chargeOf,
   type Check,
+  enforced,
   type Limiter,
+  memoryId,
   type Verdict,
   type Verdicts,
-} from './limiter.port';
+} from './decision';
+import { ALGORITHMS, type AlgorithmInput, type Look, type State } from './algorithms';
 
 /** State of one subject (the counted client or user) under one rule. */
 interface Entry {

@@ -4,11 +4,149 @@ import { events, type RateLimitEvents } from '../rate-limit.events';
 import type { ResolvedRateLimitOptions } from '../rate-limit.options';
 import type { RateLimitDecision } from '../rate-limit.types';
 import type { NamedRule, RedisErrorPolicy } from '../rules/rule';
-import { BlockCache } from './block-cache';
-import { Breaker } from './breaker';
-import { Decision } from './decision';
-import { enforced, type Check, type Limiter, type Verdicts } from './limiter.port';
+import { type Check, Decision, enforced, type Limiter, memoryId, type Verdict, type Verdicts } from './decision';
 import { MemoryLimiter } from './memory-limiter';
+
+/** Circuit breaker: stops the calls to Redis after consecutive failures, and lets single calls through as a test. */
+export class Breaker {
+  private failures = 0;
+  private openUntilMs = 0;
+  private probing = false;
+
+  /**
+   * @param threshold consecutive failures that open the breaker
+   * @param openMs time after the last failure until the open breaker lets one call through, ms
+   * @param now monotonic clock, ms
+   * @param changed called when the breaker opens and when it closes
+   */
+  constructor(
+    private readonly threshold: number,
+    private readonly openMs: number,
+    private readonly now: () => number,
+    private readonly changed: (state: 'opened' | 'closed') => void,
+  ) {}
+
+  /** True while calls are stopped, except test calls. */
+  get open(): boolean {
+    return this.failures >= this.threshold;
+  }
+
+  /**
+   * Returns true if a call may be made now. While the breaker is open, it allows a test call `openMs` after the last failure,
+   * and no other until a call has ended.
+   */
+  enter(): boolean {
+    if (this.failures < this.threshold) return true;
+    if (this.probing || this.now() < this.openUntilMs) return false;
+    this.probing = true;
+    return true;
+  }
+
+  succeeded(): void {
+    if (this.failures === 0) return;
+    // This call was made before the breaker opened. Its success does not show that Redis is available now.
+    if (this.open && !this.probing) return;
+    const wasOpen = this.open;
+    this.failures = 0;
+    this.probing = false;
+    if (wasOpen) this.changed('closed');
+  }
+
+  /** Ends a call that did not reach Redis, so that it shows nothing about Redis. The next call may be the test call. */
+  skipped(): void {
+    this.probing = false;
+  }
+
+  failed(): void {
+    const wasOpen = this.open;
+    this.failures += 1;
+    this.probing = false;
+    if (!this.open) return;
+    this.openUntilMs = this.now() + this.openMs;
+    if (!wasOpen) this.changed('opened');
+  }
+}
+
+interface Refusal {
+  readonly limit: number;
+  readonly cost: number;
+  readonly verdict: Verdict;
+  /** Monotonic time at which the refused call began, ms. */
+  readonly calledAtMs: number;
+  /** Monotonic time from which the refusal is no longer used, ms. */
+  readonly expiresAtMs: number;
+}
+
+/**
+ * Caches refusals of Redis, so that this process can refuse further requests of the same subject (the counted client or user)
+ * without a call to Redis.
+ */
+export class BlockCache {
+  private readonly refusals = new Map<string, Refusal>();
+
+  /**
+   * @param maxRefusals maximum number of refusals, at least 1; the oldest refusal is evicted first
+   * @param maxMs longest time for which a refusal is used, ms. A reset by another process takes effect here after at most this time
+   * @param now monotonic clock, ms
+   */
+  constructor(
+    private readonly maxRefusals: number,
+    private readonly maxMs: number,
+    private readonly now: () => number,
+  ) {}
+
+  get size(): number {
+    return this.refusals.size;
+  }
+
+  /** True until a refusal is added, and again when none is left. A field, since each request reads it. */
+  isEmpty = true;
+
+  /**
+   * Returns the verdict of a cached refusal that applies to a check, with its times counted from now; undefined without
+   * one.
+   */
+  find(check: Check): Verdict | undefined {
+    const id = memoryId(check.rule, check.subject);
+    const refusal = this.refusals.get(id);
+    if (refusal === undefined) return undefined;
+    const now = this.now();
+    if (now >= refusal.expiresAtMs) {
+      this.delete(id);
+      return undefined;
+    }
+    // The refused request had a higher cost or a lower limit. Redis may allow this one, so Redis must decide.
+    if (check.cost < refusal.cost || check.limit > refusal.limit) return undefined;
+    const passedMs = Math.floor(now - refusal.calledAtMs);
+    const { verdict } = refusal;
+    const retryMs = Math.max(1, verdict.retryMs - passedMs);
+    return { ...verdict, resetMs: Math.max(0, verdict.resetMs - passedMs), retryMs, nextMs: retryMs };
+  }
+
+  /** @param calledAtMs time of `now` at which the refused call began */
+  add(check: Check, verdict: Verdict, calledAtMs: number): void {
+    const expiresAtMs = calledAtMs + Math.min(verdict.retryMs, this.maxMs);
+    if (expiresAtMs <= this.now()) return;
+    const id = memoryId(check.rule, check.subject);
+    this.refusals.delete(id);
+    this.isEmpty = false;
+    this.refusals.set(id, { limit: check.limit, cost: check.cost, verdict, calledAtMs, expiresAtMs });
+    if (this.refusals.size <= this.maxRefusals) return;
+    for (const oldest of this.refusals.keys()) {
+      this.refusals.delete(oldest);
+      return;
+    }
+  }
+
+  remove(check: Pick<Check, 'rule' | 'subject'>): void {
+    this.delete(memoryId(check.rule, check.subject));
+  }
+
+  private delete(id: string): void {
+    this.refusals.delete(id);
+    this.isEmpty = this.refusals.size === 0;
+  }
+}
 
 export interface Clocks {
   /** Monotonic time, ms. */

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { isIntegerOf, shown, InvalidInputError } from '../../../internal/src';
-import { GuardCheck } from '../limiter/limiter.port';
+import { GuardCheck } from '../limiter/decision';
 import { MAX_HITS, mostHits } from './resolve-rule';
 import type { NamedRule, PerRequest } from './rule';
 

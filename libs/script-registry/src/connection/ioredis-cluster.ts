@@ -1,5 +1,13 @@
 import type { Cluster, Redis } from 'ioredis';
-import { IoredisNode, openDedicated, passReply } from './ioredis-node';
+import {
+  commandFor,
+  IoredisNode,
+  openDedicated,
+  passReply,
+  routedFailureOf,
+  wasResent,
+  watchRouting,
+} from './ioredis-node';
 import { openSubscriber } from './ioredis-subscriber';
 import {
   type ChannelEvents,
@@ -11,7 +19,6 @@ import {
   type RedisConnection,
   type RedisNode,
 } from './port';
-import { commandFor, routedFailureOf, wasResent, watchRouting } from './sent-command';
 
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
 

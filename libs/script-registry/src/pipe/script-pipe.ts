@@ -1,11 +1,241 @@
-import { slotOf } from '../../../internal/src';
-import type { RedisNode } from '../connection/port';
+import { nextTurn, slotOf } from '../../../internal/src';
+import type { CommandFailure, RedisNode } from '../connection/port';
 import { events } from '../script-registry.events';
-import { FIRST_KEY, type Call } from './call';
-import { Lane, type LaneHost } from './lane';
+import { type Call, type CallSender, FIRST_KEY, type Wait } from './call';
 import { GroupPace } from './pace';
 import { Recovery, type RecoveryHost } from './recovery';
 import type { ScriptCodec } from './script-codec';
+import { asFailure, settle } from './settle';
+
+/**
+ * Up to this many calls of a lane go alone, at once. Further ones wait for the end of the turn of the event loop, and then share a
+ * command.
+ * See DECISIONS.md: few-calls-go-alone
+ */
+const FEW = 2;
+
+/**
+ * While Redis or this process is busy, a group that is not full waits for the next reply if this many groups are in flight. With a
+ * smaller number, small groups would wait for each other's round trip.
+ * See DECISIONS.md: group-leaves-at-once-when-idle
+ */
+const CROWDED_GROUPS_IN_FLIGHT = 4;
+
+/** Most characters of the keys and arguments in a group of several calls. A larger call goes alone. */
+const MAX_CHARS = 65_536;
+
+/** Most keys and arguments in a group of several calls, so that scripts with lists do not block Redis for longer than others. */
+const MAX_WORDS = 4_096;
+
+/** Parts that the lanes of one script share. */
+export interface LaneHost {
+  readonly codec: ScriptCodec;
+  readonly pace: GroupPace;
+  readonly recovery: Recovery;
+  /** Returns the node that can run calls of a slot now; undefined if there is no such node yet. */
+  open(slot: number): RedisNode | undefined;
+  /** Rejects a call, unless it is settled. */
+  readonly fail: (call: Call, error: Error) => void;
+  /** Publishes that calls are sent. @returns a function that publishes that each of them is settled */
+  publishSent(node: RedisNode, calls: number, inFlight: number): () => void;
+  /** Forgets a lane that is idle. */
+  release(lane: Lane): void;
+}
+
+/**
+ * The calls of one script, slot and `wait`, in their order; a single Redis counts as one slot. A call is sent alone while few are in
+ * flight, and in a group with others while there is a crowd.
+ */
+export class Lane implements CallSender {
+  private queue: Call[] = [];
+  private queuedChars = 0;
+  private scheduled = false;
+  private callsInFlight = 0;
+  private aloneInFlight = 0;
+  private groupsInFlight = 0;
+  /** True from the first call that must wait until few calls are left: callers that get their replies together call again together. */
+  private crowd = false;
+  /** Most calls that go alone: as many as may be in flight if the script has no groups, none before WAIT. */
+  private readonly few: number;
+
+  constructor(
+    private readonly host: LaneHost,
+    /** Key of the lane in its host. */
+    readonly id: number | string,
+    readonly slot: number,
+    readonly wait: Wait | undefined,
+    private readonly maxInFlight: number,
+  ) {
+    this.few = wait ? 0 : host.codec.group === undefined ? maxInFlight : Math.min(FEW, maxInFlight);
+  }
+
+  get idle(): boolean {
+    return this.queue.length === 0 && this.callsInFlight === 0;
+  }
+
+  /** Sends a call, or adds it to those that wait: for others, for a node, or for calls in flight. */
+  submit(call: Call): void {
+    if (this.callsInFlight < this.few && this.queue.length === 0 && !this.crowd) {
+      const node = this.host.open(this.slot);
+      if (node !== undefined) return this.sendAlone(node, call);
+    } else this.crowd = true;
+    this.queue.push(call);
+    this.queuedChars += call.chars;
+    if (this.full) this.pump();
+    else if (!this.waits) this.pumpSoon();
+  }
+
+  /** Sends the calls that wait, as far as they may be sent now. */
+  pump(): void {
+    while (this.queue.length > 0 && this.callsInFlight < this.maxInFlight) {
+      if (this.waits && !this.full) return;
+      const node = this.host.open(this.slot);
+      if (node === undefined) return;
+      const isFew = this.callsInFlight + this.queue.length <= this.few;
+      if (isFew) this.crowd = false;
+      const calls = this.take(isFew ? 1 : this.host.pace.calls);
+      // In a crowd, a call that goes by itself is a group of one, so that the pace sees its time.
+      if (calls.length === 1 && this.few > 0 && (isFew || this.host.codec.group === undefined))
+        this.sendAlone(node, calls[0] as Call);
+      else if (calls.length > 0) this.sendGroup(node, calls);
+    }
+  }
+
+  /** Removes an idle lane from its host. It gets no more calls. */
+  release(): void {
+    this.host.release(this);
+  }
+
+  /** Forgets calls that were rejected while they waited. */
+  dropSettled(): void {
+    this.queue = this.queue.filter(({ settled }) => !settled);
+    this.queuedChars = this.queue.reduce((sum, { chars }) => sum + chars, 0);
+  }
+
+  replied(call: Call, problem: Error | undefined): void {
+    if (problem !== undefined) this.host.fail(call, problem);
+    call.observed?.();
+    this.aloneInFlight -= 1;
+    this.ended(1);
+  }
+
+  failed(call: Call, failure: CommandFailure): void {
+    void this.host.recovery.recover([call], call.node as RedisNode, failure).finally(() => {
+      call.observed?.();
+      this.aloneInFlight -= 1;
+      this.ended(1);
+    });
+  }
+
+  /** Groups and calls alone. */
+  private get commandsInFlight(): number {
+    return this.groupsInFlight + this.aloneInFlight;
+  }
+
+  private get full(): boolean {
+    return this.queue.length >= this.host.pace.calls || this.queuedChars >= MAX_CHARS;
+  }
+
+  /** True if a group that is not full waits for the next reply. */
+  private get waits(): boolean {
+    return this.groupsInFlight >= CROWDED_GROUPS_IN_FLIGHT && this.host.pace.crowded;
+  }
+
+  /** Calls `pump` in a `setImmediate`: after the I/O callbacks of this turn of the event loop. */
+  private pumpSoon(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    nextTurn(() => {
+      this.scheduled = false;
+      this.pump();
+    });
+  }
+
+  /** Takes the first calls of the queue that may share a group. Drops calls that were rejected while they waited. */
+  private take(most: number): Call[] {
+    const calls: Call[] = [];
+    let [at, chars, words] = [0, 0, 0];
+    for (; at < this.queue.length && calls.length < most; at++) {
+      const call = this.queue[at] as Call;
+      if (call.settled) continue;
+      const first = calls[0] ?? call;
+      const fits = first.words.length === call.words.length && first.keyCount === call.keyCount;
+      words += call.words.length;
+      if (calls.length > 0 && (!fits || chars + call.chars > MAX_CHARS || words > MAX_WORDS)) break;
+      chars += call.chars;
+      calls.push(call);
+    }
+    for (const call of this.queue.splice(0, at)) this.queuedChars -= call.chars;
+    return calls;
+  }
+
+  private sendAlone(node: RedisNode, call: Call): void {
+    this.callsInFlight += 1;
+    this.aloneInFlight += 1;
+    call.inFlight = true;
+    call.sender = this;
+    call.node = node;
+    if (events.groupSent.hasSubscribers || events.groupEnded.hasSubscribers)
+      call.observed = this.host.publishSent(node, 1, this.commandsInFlight);
+    node.run('EVALSHA', call.words, call);
+  }
+
+  private sendGroup(node: RedisNode, calls: readonly Call[]): void {
+    this.callsInFlight += calls.length;
+    this.groupsInFlight += 1;
+    const observed = this.host.publishSent(node, calls.length, this.commandsInFlight);
+    const ended = (): void => {
+      observed();
+      this.groupsInFlight -= 1;
+      this.ended(calls.length);
+    };
+    if (this.wait) void this.host.recovery.sendAndWait(node, calls, this.wait).finally(ended);
+    else this.sendTogether(node, calls, ended);
+  }
+
+  private sendTogether(node: RedisNode, calls: readonly Call[], ended: () => void): void {
+    const { codec, pace, recovery, fail } = this.host;
+    for (const call of calls) call.inFlight = true;
+    const sentAt = performance.now();
+    const receiver = {
+      resent: () => {
+        for (const call of calls) call.resent();
+      },
+      replied: (raw: unknown): void => {
+        pace.answered(calls.length, sentAt, performance.now());
+        try {
+          settle(codec.name, calls, raw, fail);
+        } catch (error) {
+          return receiver.failed(asFailure(error));
+        }
+        ended();
+      },
+      failed: (failure: CommandFailure) => void recovery.recover(calls, node, failure).finally(ended),
+    };
+    // Nothing here should throw. If it does, the callers must not wait until their deadlines.
+    try {
+      const command = codec.command(calls);
+      if (!pace.measures(calls.length, sentAt)) return node.run('EVALSHA', command, receiver);
+      node
+        .sendMeasured('EVALSHA', command, (ms) => pace.measured(calls.length, ms), receiver.resent)
+        .then(
+          (raw) => receiver.replied(raw),
+          (error: unknown) => receiver.failed(asFailure(error)),
+        );
+    } catch (error) {
+      receiver.failed(asFailure(error));
+    }
+  }
+
+  /** Calls have ended: each of them is settled. Sends calls that wait. */
+  private ended(calls: number): void {
+    this.callsInFlight -= calls;
+    if (this.queue.length === 0) return;
+    // Callers that just got their replies may call again in this tick, so a group that is not full waits for them.
+    if (this.full) this.pump();
+    else this.pumpSoon();
+  }
+}
 
 /**
  * With this many calls of one script in flight (on a Cluster: of one script and slot), further calls wait. One group may exceed it.
