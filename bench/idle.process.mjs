@@ -66,7 +66,7 @@ const scenes = {
   /** Queues with as many partitions together, each with a worker. */
   async partitions(client) {
     for (let queue = 0; queue < count / PARTITIONS; queue++) {
-      const imports = [DelayedTaskModule.forRoot({ queue: `queue-${queue}`, partitions: PARTITIONS })];
+      const imports = [DelayedTaskModule.forRoot({ namespace: `queue-${queue}`, partitions: PARTITIONS })];
       const app = await open(client, imports);
       app.get(DelayedTaskService).process('task', () => {});
     }

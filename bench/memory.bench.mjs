@@ -33,7 +33,7 @@ async function openApp(client) {
       ReadRewardModule.forRoot({ rules: { article: { limit: 5, dedupe: 'period' } } }),
       LockModule.forRoot({}),
       DelayedTaskModule.forRoot({ work: false }),
-      StreamConsumerModule.forRoot({ operationTtlMs: 1_000 }),
+      StreamConsumerModule.forRoot({ streams: { orders: { operationRetentionMs: 1_000 } } }),
       RedPacketModule.forRoot({ identity: () => undefined }),
     ],
   })(App);

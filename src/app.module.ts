@@ -136,7 +136,7 @@ function libModules(config: AppConfig, tokens: GuestTokens, adminToken: AdminTok
     LockModule.forRoot({}),
     ScheduledLockModule.forRoot({ namespace: 'rain' }),
     StreamConsumerModule.forRoot({}),
-    DelayedTaskModule.forRoot({ queue: 'rain' }),
+    DelayedTaskModule.forRoot({ namespace: 'rain' }),
     RedPacketModule.forRoot({
       identity: (request) => tokens.userOf(request as object),
       adminGuard: new AdminGuard(adminToken),

@@ -125,14 +125,14 @@ const libs: Readonly<Record<string, Use>> = {
       await tasks.schedule('a', {}, { id: 'one', keepResultMs: 60_000 });
       await eventually(async () => expect((await tasks.deadLetters()).items).toHaveLength(1));
       fails = false;
-      await tasks.replay('one');
+      await tasks.replay(['one']);
       await tasks.replayAll();
       await tasks.dropAll();
       await eventually(async () => expect(await tasks.get('one')).toMatchObject({ state: 'done' }));
       await tasks.scheduleMany([{ name: 'a' }, { name: 'a', ...DUE }, { name: 'a', id: 'two', ...DUE }]);
       await tasks.reschedule('two', { delayMs: 50_000 });
       await tasks.cancel('two');
-      await tasks.drop('none');
+      await tasks.drop(['none']);
       await tasks.stats();
       await idleChecksOf(app.get(ScriptRegistry)).checkAll();
     },

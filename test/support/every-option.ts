@@ -221,7 +221,7 @@ export const libs: readonly Lib[] = [
     module: DelayedTaskModule,
     extras: { registry: 'other' },
     every: {
-      queue: 'q',
+      namespace: 'q',
       partitions: 1,
       concurrency: 1,
       work: true,
@@ -241,7 +241,7 @@ export const libs: readonly Lib[] = [
         { backoff: { delayMs: 1, factr: 2 } },
         'There is no option "factr" in backoff. Known: delayMs, factor, maxDelayMs.',
       ],
-      [{ backoff: 'slow' }, /^backoff is "slow"\. Expected \{ delayMs, /],
+      [{ backoff: 'slow' }, /^backoff is "slow"\. Expected \{ delayMs\?, /],
     ],
   },
   {
@@ -251,12 +251,11 @@ export const libs: readonly Lib[] = [
     every: {
       ...everyOfConsumer,
       streams: {
-        own: { partitions: 2, maxLength: 5, maxPayloadBytes: 5, operationTtlMs: 1_000 },
+        own: { partitions: 2, maxLength: 5, maxPayloadBytes: 5, operationRetentionMs: 1_000 },
         foreign: { keys: ['theirs'], deleteAfter: ['all'] },
       },
       partitions: 1,
       maxPayloadBytes: 10,
-      operationTtlMs: 1_000,
       drainMs: 0,
       abortGraceMs: 0,
       watchEveryMs: 10,

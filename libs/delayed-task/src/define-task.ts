@@ -1,6 +1,6 @@
 import { Checks, type KnownOptions } from '../../internal/src';
-import { resolveBackoff } from '../../worker/src';
-import { checkAttempts, checkKeep } from './delayed-task.options';
+import { resolveBackoff, workOption } from '../../worker/src';
+import { checkKeep } from './delayed-task.options';
 import type { TaskDefinition, TaskDefinitionOptions } from './delayed-task.types';
 import { checkName } from './queue/task-input';
 
@@ -29,10 +29,10 @@ export function defineTask<Payload>(options: TaskDefinitionOptions): TaskDefinit
   const { attempts, backoff, keepResultMs, timeoutMs } = checks.options('', options, KNOWN);
   return Object.freeze({
     name,
-    ...(attempts !== undefined && { attempts: checkAttempts(attempts, checks) }),
+    ...(attempts !== undefined && { attempts: workOption(checks, 'attempts', attempts) }),
     ...(backoff !== undefined && { backoff: resolveBackoff(backoff, checks) }),
     ...(keepResultMs !== undefined && { keepResultMs: checkKeep(keepResultMs, checks) }),
-    ...(timeoutMs !== undefined && { timeoutMs: checks.integer('timeoutMs', timeoutMs, 1) }),
+    ...(timeoutMs !== undefined && { timeoutMs: workOption(checks, 'timeoutMs', timeoutMs) }),
   });
 }
 

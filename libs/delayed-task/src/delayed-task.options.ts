@@ -1,10 +1,10 @@
 import { Checks, type KnownOptions } from '../../internal/src';
-import { type Backoff, type ResolvedBackoff, resolveBackoff } from '../../worker/src';
+import { type Backoff, type ResolvedBackoff, resolveBackoff, workOption } from '../../worker/src';
 
 /** Options of DelayedTaskModule. */
 export interface DelayedTaskModuleOptions {
   /** Name of the queue; 1 to 100 letters, digits, `.`, `_` or `-`. Default `default`. */
-  readonly queue?: string;
+  readonly namespace?: string;
   /**
    * Partitions over which the queue is sharded; integer from 1 to 256. Do not change it while the queue holds tasks. Default 1.
    */
@@ -18,7 +18,7 @@ export interface DelayedTaskModuleOptions {
    * worker dies, others take the task when the lease ends, or dead-letter it after its last attempt. Default 30,000.
    */
   readonly leaseMs?: number;
-  /** Most attempts of a task that does not set `attempts`; integer from 1 to 1,000. Default 5. */
+  /** Most attempts of a task that does not set `attempts`; integer from 1 to 10,000. Default 5. */
   readonly attempts?: number;
   /**
    * Pauses between the attempts of a task that does not set `backoff`; a number is `{ delayMs }`. Default: 1 s, doubled each
@@ -62,7 +62,7 @@ export const MAX_DURATION_MS = 36_500 * 86_400_000;
 const DAY_MS = 86_400_000;
 
 const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
-  queue: true,
+  namespace: true,
   partitions: true,
   concurrency: true,
   work: true,
@@ -80,31 +80,27 @@ const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
 
 const checks = new Checks('DelayedTaskModule');
 
-export function checkAttempts(value: unknown, where: Checks): number {
-  return where.integer('attempts', value, 1, 1_000);
-}
-
 export function checkKeep(value: unknown, where: Checks): number {
   return where.integer('keepResultMs', value, 0, MAX_DURATION_MS);
 }
 
 export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelayedTaskOptions {
   checks.options('', options, KNOWN);
-  const { queue = 'default' } = options;
+  const { namespace = 'default' } = options;
   return Object.freeze({
-    queue: checks.text('queue', queue, /^[\w.-]{1,100}$/, '1 to 100 letters, digits, ".", "_" or "-"'),
+    namespace: checks.text('namespace', namespace, /^[\w.-]{1,100}$/, '1 to 100 letters, digits, ".", "_" or "-"'),
     partitions: checks.integer('partitions', options.partitions ?? 1, 1, 256),
-    concurrency: checks.integer('concurrency', options.concurrency ?? 50, 1, 10_000),
+    concurrency: workOption(checks, 'concurrency', options.concurrency),
     work: options.work === undefined ? undefined : checks.flag('work', options.work),
-    leaseMs: checks.integer('leaseMs', options.leaseMs ?? 30_000, 100, DAY_MS),
-    attempts: checkAttempts(options.attempts ?? 5, checks),
+    leaseMs: workOption(checks, 'leaseMs', options.leaseMs),
+    attempts: workOption(checks, 'attempts', options.attempts),
     backoff: resolveBackoff(options.backoff ?? 1_000, checks),
-    timeoutMs: checks.integer('timeoutMs', options.timeoutMs ?? 300_000, 1),
+    timeoutMs: workOption(checks, 'timeoutMs', options.timeoutMs),
     keepResultMs: checkKeep(options.keepResultMs ?? 0, checks),
     maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1, 16 * 1_024 * 1_024),
     deadRetentionMs: checks.integer('deadRetentionMs', options.deadRetentionMs ?? 30 * DAY_MS, 1_000, MAX_DURATION_MS),
     unknownTaskMs: checks.integer('unknownTaskMs', options.unknownTaskMs ?? DAY_MS, 1_000, MAX_DURATION_MS),
-    drainMs: checks.integer('drainMs', options.drainMs ?? 10_000, 0),
-    abortGraceMs: checks.integer('abortGraceMs', options.abortGraceMs ?? 500, 0),
+    drainMs: workOption(checks, 'drainMs', options.drainMs),
+    abortGraceMs: workOption(checks, 'abortGraceMs', options.abortGraceMs),
   });
 }

@@ -12,7 +12,7 @@ import type {
   CancelResult,
   ConflictOptions,
   DeadFilter,
-  DeadPage,
+  DeadLetter,
   DueTime,
   HandlerOptions,
   NewTask,
@@ -26,6 +26,7 @@ import type {
   TaskInspection,
   TaskView,
 } from './delayed-task.types';
+import type { Page } from '../../worker/src';
 import { DeadLetters } from './queue/dead-letters';
 import { draining, INSPECT, SetupError, thrownText } from '../../internal/src';
 import { TaskQueue } from './queue/task-queue';
@@ -135,30 +136,25 @@ export class DelayedTaskService
    * @param options `limit` of 1 to 256, default 100; `cursor`, the `nextCursor` of the page before
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
-  deadLetters(options: { readonly limit?: number; readonly cursor?: string } = {}): Promise<DeadPage> {
+  deadLetters(options: { readonly limit?: number; readonly cursor?: string } = {}): Promise<Page<DeadLetter>> {
     return this.dead.page(options.limit ?? 100, options.cursor);
   }
 
   /**
-   * Makes a dead letter due again. The task starts again at attempt 1.
+   * Makes dead letters due again. The tasks start again at attempt 1. If the call fails halfway, call it again.
    *
-   * @param time when it is due; default: now
-   * @returns `unknown` if no dead letter has the id
-   * @throws InvalidInputError; the errors of ScriptRegistry.run()
+   * @param ids ids of dead letters, from `deadLetters`
+   * @param time when they are due; default: now
+   * @returns the number of tasks that were replayed. Other ids are left out
+   * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()
    */
-  async replay(id: string, time: DueTime = {}): Promise<'replayed' | 'unknown'> {
-    const { status } = await this.queue.reschedule(id, time, 'dead');
-    return status === 'rescheduled' ? 'replayed' : 'unknown';
+  replay(ids: readonly string[], time: DueTime = {}): Promise<number> {
+    return this.dead.each('replay', ids, time);
   }
 
-  /**
-   * Removes a dead letter.
-   *
-   * @returns `unknown` if no dead letter has the id
-   * @throws InvalidInputError; the errors of ScriptRegistry.run()
-   */
-  async drop(id: string): Promise<'dropped' | 'unknown'> {
-    return (await this.queue.cancel(id, 'dead')) === 'cancelled' ? 'dropped' : 'unknown';
+  /** Removes dead letters. Takes `ids` and throws what `replay` does. @returns the number of dead letters that were removed */
+  drop(ids: readonly string[]): Promise<number> {
+    return this.dead.each('drop', ids, {});
   }
 
   /**
@@ -206,7 +202,7 @@ export class DelayedTaskService
 
   /** @throws SetupError if the queue was created with another number of partitions */
   async onModuleInit(): Promise<void> {
-    const { queue, partitions } = this.options;
+    const { namespace: queue, partitions } = this.options;
     let noted: number;
     try {
       noted = await this.queue.notedPartitions();
@@ -217,7 +213,7 @@ export class DelayedTaskService
     if (noted === partitions) return;
     throw new SetupError(
       `DelayedTaskModule: partitions is ${partitions}, but queue ${queue} was created with ${noted}. This app might ` +
-        `not find all tasks. Set partitions to ${noted}, use another queue, or empty this queue and delete the key ` +
+        `not find all tasks. Set partitions to ${noted}, use another namespace, or empty this queue and delete the key ` +
         `${this.queue.partitions.layout}.`,
     );
   }

@@ -1,4 +1,4 @@
-import type { Backoff } from '../../worker/src';
+import type { Backoff, DeadWork } from '../../worker/src';
 
 declare const PAYLOAD: unique symbol;
 
@@ -12,7 +12,7 @@ export interface DueTime {
 
 /** Settings of a task. The value that the task itself has is used first, then that of `defineTask`, then that of the module. */
 export interface TaskSettings {
-  /** Most attempts; integer from 1 to 1,000. When the last one fails, the task is dead-lettered. Default: the module's. */
+  /** Most attempts; integer from 1 to 10,000. When the last one fails, the task is dead-lettered. Default: the module's. */
   readonly attempts?: number;
   /** Pauses between attempts; a number is `{ delayMs }`. Default: the module's. */
   readonly backoff?: number | Backoff;
@@ -177,30 +177,15 @@ export interface TaskView<Payload = unknown> {
  * A dead letter: a task whose last attempt failed or lost its lease, that its handler gave up or ended with InvalidOutcomeError, or
  * that workers without a handler handed back for `unknownTaskMs`. Fields that Redis has lost are '', null or 0.
  */
-export interface DeadTask {
-  readonly id: string;
+export interface DeadLetter<Payload = unknown> extends DeadWork<Payload> {
   readonly name: string;
-  readonly payload: unknown;
-  /** Attempts since the task was scheduled or last replayed. Not counted: attempts that were handed back, and `countsAsAttempt: false`. */
-  readonly attemptsMade: number;
   /** Most attempts of the task. */
   readonly attempts: number;
-  /** Why the task was dead-lettered, such as the text of the last error or the reason of `deadLetter`; at most 1,000 characters. */
-  readonly error: string;
   /**
    * When an attempt first failed; ms since 1970 by Redis' clock. If none did: when the task was dead-lettered because its lease had
    * ended, or when a worker without a handler first handed it back.
    */
   readonly firstFailedAtMs: number;
-  /** When the task was dead-lettered, ms since 1970 by Redis' clock. */
-  readonly deadAtMs: number;
-}
-
-/** A page of dead letters. */
-export interface DeadPage {
-  readonly items: readonly DeadTask[];
-  /** `cursor` of the next page; undefined after the last page. */
-  readonly nextCursor?: string;
 }
 
 /**

@@ -1,5 +1,5 @@
-export { deadLetter, InvalidOutcomeError, retryLater, type DeadLetter, type RetryLater } from '../../internal/src';
-export type { Backoff } from '../../worker/src';
+export { deadLetter, InvalidOutcomeError, retryLater } from '../../internal/src';
+export type { Backoff, Page } from '../../worker/src';
 export { defineTask } from './define-task';
 export { DelayedTask, type DelayedTaskOptions } from './delayed-task.decorator';
 export { TaskTooLargeError, UnknownTaskError } from './delayed-task.errors';
@@ -9,8 +9,7 @@ export type { DelayedTaskModuleOptions } from './delayed-task.options';
 export { DelayedTaskService } from './delayed-task.service';
 export type {
   CancelResult,
-  DeadPage,
-  DeadTask,
+  DeadLetter,
   NewTask,
   QueueStats,
   RescheduleResult,

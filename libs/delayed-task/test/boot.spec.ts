@@ -112,7 +112,7 @@ describe('boot refuses', () => {
   });
 
   it('two modules', async () => {
-    const imports = [DelayedTaskModule.forRoot({ queue: 'other' })];
+    const imports = [DelayedTaskModule.forRoot({ namespace: 'other' })];
     await expect(boot({ imports })).rejects.toMatchObject({ code: 'INVALID_OPTION' });
   });
 
@@ -127,7 +127,7 @@ describe('boot refuses', () => {
   });
 
   it.each<[keyof DelayedTaskModuleOptions | 'no-such', unknown, RegExp]>([
-    ['queue', 'a{b}', /queue is "a\{b\}"/],
+    ['namespace', 'a{b}', /namespace is "a\{b\}"/],
     ['partitions', 0, /^DelayedTaskModule: partitions is 0\. Expected an integer from 1 to 256/],
     ['concurrency', 1.5, /concurrency is 1\.5/],
     ['leaseMs', 99, /leaseMs is 99/],
@@ -177,7 +177,7 @@ it('forRootAsync takes the same options, and a registry by its name', async () =
   const app = await Test.createTestingModule({
     imports: [
       ScriptRegistryModule.forRoot({ name: 'second', client, prefix: uniquePrefix() }),
-      DelayedTaskModule.forRootAsync({ registry: 'second', useFactory: () => ({ queue: 'q', partitions: 2 }) }),
+      DelayedTaskModule.forRootAsync({ registry: 'second', useFactory: () => ({ namespace: 'q', partitions: 2 }) }),
     ],
     providers: [Handlers],
   })

@@ -219,11 +219,10 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     } while (cursor !== undefined);
     expect(pages.flat().sort()).toEqual(ids);
     fails = false;
-    expect(await bench.tasks.replay('d0')).toBe('replayed');
-    expect(await bench.tasks.replay('nobody')).toBe('unknown');
+    expect(await bench.tasks.replay(['d0', 'nobody', 'd0'])).toBe(1);
     await eventually(() => expect(attempts).toEqual([1]));
-    expect(await bench.tasks.drop('d1')).toBe('dropped');
-    expect(await bench.tasks.drop('d1')).toBe('unknown');
+    expect(await bench.tasks.drop(['d1', 'nobody'])).toBe(1);
+    expect(await bench.tasks.drop(['d1'])).toBe(0);
     expect((await bench.tasks.stats()).dead).toBe(7);
     expect((await bench.tasks.schedule('t', null, { id: 'd2', onConflict: 'replace' })).status).toBe('replaced');
     await eventually(async () => expect((await bench.tasks.stats()).dead).toBe(6));

@@ -1,5 +1,5 @@
 import { InvalidInputError } from 'luanest/script-registry';
-import { type DeadTask } from 'luanest/delayed-task';
+import { type DeadLetter } from 'luanest/delayed-task';
 import { eventually } from '../../../test/support/wait';
 import { inventory, openBench, redisNow, servers, type Bench } from './support';
 
@@ -25,7 +25,7 @@ describe.each(servers)('dead letters on %s', (_name, client, partitions) => {
   }
 
   /** Reads page after page and does something to each task, as an operator's script would. */
-  async function eachDead(limit: number, handle: (task: DeadTask) => Promise<unknown>): Promise<string[]> {
+  async function eachDead(limit: number, handle: (task: DeadLetter) => Promise<unknown>): Promise<string[]> {
     const seen: string[] = [];
     for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
       const page = await bench.tasks.deadLetters({ limit, ...(cursor !== undefined && { cursor }) });
@@ -45,7 +45,9 @@ describe.each(servers)('dead letters on %s', (_name, client, partitions) => {
     async (verb) => {
       const first = (await redisNow(bench.raw)) - HOUR;
       await bury(thousand, (i) => first + Math.floor(i / 90));
-      const seen = await eachDead(100, ({ id }) => (verb === 'drop' ? bench.tasks.drop(id) : bench.tasks.replay(id)));
+      const seen = await eachDead(100, ({ id }) =>
+        verb === 'drop' ? bench.tasks.drop([id]) : bench.tasks.replay([id]),
+      );
       expect(seen.sort()).toEqual([...thousand].sort());
       expect((await bench.tasks.stats()).dead).toBe(0);
     },
@@ -56,7 +58,7 @@ describe.each(servers)('dead letters on %s', (_name, client, partitions) => {
     const at = (await redisNow(bench.raw)) - HOUR;
     const ids = ['a', 'B', 'ä', 'Z', '_', 'é', 'aa', 'a b', '雪', 'ab', '😀', '~', 'A', '-', '0', '10', '9'];
     await bury(ids, () => at);
-    const seen = await eachDead(2, ({ id }) => (id < 'c' ? bench.tasks.drop(id) : Promise.resolve()));
+    const seen = await eachDead(2, ({ id }) => (id < 'c' ? bench.tasks.drop([id]) : Promise.resolve()));
     expect(seen.sort()).toEqual([...ids].sort());
   });
 
@@ -65,7 +67,7 @@ describe.each(servers)('dead letters on %s', (_name, client, partitions) => {
     const ids = thousand.slice(0, 20);
     await bury(ids, () => first);
     const seen = await eachDead(3, async ({ id }) => {
-      await bench.tasks.drop(id);
+      await bench.tasks.drop([id]);
       const { dead } = bench.partitionOf(id);
       await bury([id], () => Date.now() + HOUR);
       expect(await bench.raw.zscore(dead, id)).not.toBeNull();

@@ -105,7 +105,7 @@ describe('workers on a server of their own', () => {
   it('repeat a take whose reply is late: each task runs once, in its first attempt', async () => {
     const attempts: number[] = [];
     const client = quiet(new Redis(proxy.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
-    const patient = { leaseMs: 60_000, queue: 'patient' };
+    const patient = { leaseMs: 60_000, namespace: 'patient' };
     const own = await openBench(client, patient, { prefix: 'faults', deadlineMs: 300 });
     own.tasks.process('t', (_payload, { attempt }) => void attempts.push(attempt));
     const errors = listen('callFailed');

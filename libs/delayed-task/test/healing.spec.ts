@@ -41,7 +41,7 @@ describe('after one key is lost', () => {
     await bench.tasks.schedule('t', 'new', { id: 'replaced', delayMs: YEAR, onConflict: 'replace' });
     bench.work();
     await eventually(async () => expect((await bench.tasks.get('replayed'))?.state).toBe('dead'));
-    await bench.tasks.replay('replayed', { delayMs: YEAR });
+    await bench.tasks.replay(['replayed'], { delayMs: YEAR });
     await eventually(async () =>
       expect(await bench.tasks.get('retried')).toMatchObject({ state: 'waiting', attemptsMade: 1 }),
     );

@@ -67,9 +67,9 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
       case 'expire':
         return bench.raw.zadd(leased, 'XX', '1', id);
       case 'replay':
-        return tasks.replay(id);
+        return (await tasks.replay([id])) === 1 ? 'replayed' : 'unknown';
       case 'drop':
-        return tasks.drop(id);
+        return (await tasks.drop([id])) === 1 ? 'dropped' : 'unknown';
       case 'sweep':
         return registry.run(sweepTasks, {
           keys: { due, leased, tasks: records, runs, dead, waits },

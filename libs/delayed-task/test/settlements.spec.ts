@@ -18,7 +18,7 @@ describe('the outcome of an attempt', () => {
   function open() {
     const [registry, attempts, state] = [new FakeRegistry(), new Set<TaskAttempt>(), callsOf('mails')];
     const { lines, log } = logOf<TaskLog>();
-    const options = { queue: 'mails', unknownTaskMs: 7_000, maxPayloadBytes: 1_000 };
+    const options = { namespace: 'mails', unknownTaskMs: 7_000, maxPayloadBytes: 1_000 };
     const settlements = new Settlements(
       registry.asRegistry,
       options,

@@ -61,7 +61,7 @@ export async function openBench(
   const resolved = resolveOptions(options);
   const tasks = new DelayedTaskService(registry, resolved);
   await tasks.onModuleInit();
-  const partitions = new Partitions(registry.keySpace('delayed-task'), resolved.queue, resolved.partitions);
+  const partitions = new Partitions(registry.keySpace('delayed-task'), resolved.namespace, resolved.partitions);
   let closing: Promise<void> | undefined;
   const bench: Bench = {
     prefix,

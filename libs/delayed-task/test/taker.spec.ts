@@ -22,7 +22,7 @@ describe('taking tasks', () => {
   function open() {
     const [registry, state] = [new FakeRegistry(), callsOf('mails')];
     const { lines, log } = logOf<TaskLog>();
-    const options = { queue: 'mails', leaseMs: 3_000 };
+    const options = { namespace: 'mails', leaseMs: 3_000 };
     const taker = new Taker(registry.asRegistry, options as never, state, log);
     return { registry, state, lines, taker };
   }

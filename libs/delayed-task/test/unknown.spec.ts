@@ -103,7 +103,7 @@ describe('a task for whose name a worker has no handler', () => {
       `Queue default: task "new" (id "a") is a dead letter: workers without a handler for its name handed it back for unknownTaskMs (${DAY} ms).`,
     ]);
     bench.tasks.process('new', () => undefined);
-    expect(await bench.tasks.replay('a')).toBe('replayed');
+    expect(await bench.tasks.replay(['a'])).toBe(1);
     await eventually(async () => expect(await bench.tasks.get('a')).toBeUndefined());
     settled.stop();
   });

@@ -62,7 +62,7 @@ const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
   'luanest:delayed-task:queue.repaired': { queue: 'q', restored: 4, dropped: 5 },
   'luanest:stream-consumer:message.retried': { ...group, id: SECRET, attempt: 1, delayMs: 1, error },
   'luanest:stream-consumer:messages.handled': { ...group, ids: [SECRET, SECRET, SECRET] },
-  'luanest:stream-consumer:message.dead-lettered': { ...group, id: SECRET, attempts: 2, reason: SECRET, error },
+  'luanest:stream-consumer:message.dead-lettered': { ...group, id: SECRET, attemptsMade: 2, reason: SECRET, error },
   'luanest:stream-consumer:messages.lost': { ...group, ids: [SECRET, SECRET], reason: SECRET },
   'luanest:stream-consumer:session.taken-over': { ...group, session: SECRET, messages: 6 },
   'luanest:stream-consumer:group.measured': { ...group, stats },

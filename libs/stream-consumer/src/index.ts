@@ -1,5 +1,5 @@
-export { deadLetter, InvalidOutcomeError, retryLater, type DeadLetter, type RetryLater } from '../../internal/src';
-export type { Backoff } from '../../worker/src';
+export { deadLetter, InvalidOutcomeError, retryLater } from '../../internal/src';
+export type { Backoff, Page } from '../../worker/src';
 export { StreamConsumer, StreamMessageParam, StreamPayload } from './stream-consumer.decorator';
 export { MalformedPayloadError } from './stream-consumer.errors';
 export { STREAM_CONSUMER_CHANNELS, type StreamConsumerEvents } from './stream-consumer.events';
@@ -9,8 +9,7 @@ export { StreamConsumerService } from './stream-consumer.service';
 export { PublishManyError } from './streams/publish-many';
 export { defineStream, type AnyStream, type StreamDefinition, type StreamOptions } from './streams/stream-options';
 export type {
-  DeadLetterPage,
-  DeadLetterRecord,
+  DeadLetter,
   HandlerResult,
   PublishMessage,
   PublishOptions,

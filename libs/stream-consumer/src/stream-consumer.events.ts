@@ -37,7 +37,7 @@ export interface StreamConsumerEvents {
     readonly group: string;
     readonly id: string;
     /** Attempts that counted, at most the option `attempts`. */
-    readonly attempts: number;
+    readonly attemptsMade: number;
     /** Text that is kept with the dead letter, such as the last error or the reason that the handler gave. */
     readonly reason: string;
     /**

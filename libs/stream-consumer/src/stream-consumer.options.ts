@@ -1,5 +1,5 @@
 import { Checks, type KnownOptions } from '../../internal/src';
-import { type Backoff, type ResolvedBackoff, resolveBackoff } from '../../worker/src';
+import { type Backoff, type ResolvedBackoff, resolveBackoff, workOption } from '../../worker/src';
 import {
   checkKnown,
   checkStreamName,
@@ -17,12 +17,12 @@ import {
 export interface ConsumerDefaults {
   /**
    * Most handlers of the consumer that run at the same time, integer from 1 to 10,000. A handler that runs on
-   * after `timeoutMs` counts until it ends. Default 16.
+   * after `timeoutMs` counts until it ends. Default 50.
    */
   readonly concurrency?: number;
   /**
-   * Others may take over the messages of a process that has not renewed its lease for this time, ms; integer >= 100. Default
-   * 30,000.
+   * Others may take over the messages of a process that has not renewed its lease for this time, ms; integer from 100 to 1
+   * day. Default 30,000.
    */
   readonly leaseMs?: number;
   /** Most attempts that count. When the last one fails, the message becomes a dead letter. Integer from 1 to 10,000. Default 5. */
@@ -31,7 +31,7 @@ export interface ConsumerDefaults {
   readonly backoff?: number | Backoff;
   /**
    * How long a handler may run, ms; integer >= 1. After that the signal fires, and the handler has `abortGraceMs` to end. If it
-   * throws an error, or has not ended by then, the attempt has failed. Default 600,000.
+   * throws an error, or has not ended by then, the attempt has failed. Default 300,000.
    */
   readonly timeoutMs?: number;
   /**
@@ -81,8 +81,6 @@ export interface StreamConsumerModuleOptions extends ConsumerDefaults {
   readonly partitions?: number;
   /** `maxPayloadBytes` of a stream that does not set its own. Default 65,536. */
   readonly maxPayloadBytes?: number;
-  /** `operationTtlMs` of a stream that does not set its own. Default 600,000. */
-  readonly operationTtlMs?: number;
   /**
    * How long a consumer that stops waits at most for its handlers before it fires their signals, ms; integer >= 0. Default 10,000.
    */
@@ -113,32 +111,32 @@ export type ResolvedStreamConsumerModuleOptions = ResolvedDefaults &
 
 const checks = new Checks('StreamConsumerModule');
 
-const BOUNDS: Record<
-  Exclude<keyof ConsumerDefaults, 'backoff'>,
-  readonly [byDefault: number, min: number, max?: number]
-> = {
-  concurrency: [16, 1, 10_000],
-  leaseMs: [30_000, 100],
-  attempts: [5, 1, 10_000],
-  timeoutMs: [600_000, 1],
+const BOUNDS: Record<'pollMs' | 'maxKeys', readonly [byDefault: number, min: number, max?: number]> = {
   pollMs: [500, 1],
   maxKeys: [10_000, 1, 100_000],
 };
+const KNOWN_OF_DEFAULTS: KnownOptions<ConsumerDefaults> = {
+  concurrency: true,
+  leaseMs: true,
+  attempts: true,
+  backoff: true,
+  timeoutMs: true,
+  pollMs: true,
+  maxKeys: true,
+};
+
 const KNOWN_OF_CONSUMER: KnownOptions<AnyConsumerOptions> = {
   stream: true,
   group: true,
   ordered: true,
   from: true,
-  backoff: true,
-  ...BOUNDS,
+  ...KNOWN_OF_DEFAULTS,
 };
 const KNOWN: KnownOptions<StreamConsumerModuleOptions> = {
-  ...BOUNDS,
-  backoff: true,
+  ...KNOWN_OF_DEFAULTS,
   streams: true,
   partitions: true,
   maxPayloadBytes: true,
-  operationTtlMs: true,
   drainMs: true,
   abortGraceMs: true,
   watchEveryMs: true,
@@ -146,14 +144,22 @@ const KNOWN: KnownOptions<StreamConsumerModuleOptions> = {
 };
 
 function consumerDefaults(given: ConsumerDefaults, where: Checks, defaults?: ResolvedDefaults): ResolvedDefaults {
-  const names = Object.keys(BOUNDS) as (keyof typeof BOUNDS)[];
-  const entries = names.map((name) => {
+  const bounded = (name: keyof typeof BOUNDS): number => {
     const [byDefault, min, max] = BOUNDS[name];
-    return [name, where.integer(name, given[name] ?? defaults?.[name] ?? byDefault, min, max)];
-  });
-  const backoff =
-    given.backoff === undefined && defaults ? defaults.backoff : resolveBackoff(given.backoff ?? {}, where);
-  return { ...(Object.fromEntries(entries) as Omit<ResolvedDefaults, 'backoff'>), backoff };
+    return where.integer(name, given[name] ?? defaults?.[name] ?? byDefault, min, max);
+  };
+  const common = (name: 'concurrency' | 'leaseMs' | 'attempts' | 'timeoutMs'): number =>
+    workOption(where, name, given[name], defaults?.[name]);
+  const { backoff } = given;
+  return {
+    concurrency: common('concurrency'),
+    leaseMs: common('leaseMs'),
+    attempts: common('attempts'),
+    backoff: backoff === undefined && defaults ? defaults.backoff : resolveBackoff(backoff ?? {}, where),
+    timeoutMs: common('timeoutMs'),
+    pollMs: bounded('pollMs'),
+    maxKeys: bounded('maxKeys'),
+  };
 }
 
 /** Checks the options of the module and fills in the defaults. @throws InvalidOptionError for an invalid option */
@@ -164,9 +170,8 @@ export function resolveOptions(options: StreamConsumerModuleOptions): ResolvedSt
     streams: checks.object('streams', options.streams ?? {}),
     partitions: checks.integer('partitions', options.partitions ?? 1, 1, 1_024),
     maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1),
-    operationTtlMs: checks.integer('operationTtlMs', options.operationTtlMs ?? 600_000, 1_000),
-    drainMs: checks.integer('drainMs', options.drainMs ?? 10_000, 0),
-    abortGraceMs: checks.integer('abortGraceMs', options.abortGraceMs ?? 500, 0),
+    drainMs: workOption(checks, 'drainMs', options.drainMs),
+    abortGraceMs: workOption(checks, 'abortGraceMs', options.abortGraceMs),
     watchEveryMs: checks.integer('watchEveryMs', options.watchEveryMs ?? 10_000, 10),
     stalledAfterMs: checks.integer('stalledAfterMs', options.stalledAfterMs ?? 60_000, 1),
   };

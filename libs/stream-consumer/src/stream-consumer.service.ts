@@ -1,6 +1,7 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { Checks, draining, INSPECT, type KnownOptions } from '../../internal/src';
+import type { Page } from '../../worker/src';
 import { ConsumerSet } from './consumer/consumer-set';
 import type { Invoke } from './consumer/handler-runner';
 import {
@@ -13,7 +14,7 @@ import {
 } from './stream-consumer.options';
 import type {
   DeadLetterFilter,
-  DeadLetterPage,
+  DeadLetter,
   DeadLetterPageOptions,
   PublishOptions,
   PublishResult,
@@ -177,7 +178,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     stream: string | AnyStream,
     group: string,
     page: DeadLetterPageOptions = {},
-  ): Promise<DeadLetterPage> {
+  ): Promise<Page<DeadLetter>> {
     return this.letters.page(this.catalog.get(stream), group, page);
   }
 

@@ -1,4 +1,5 @@
-import type { DeadLetter, RetryLater } from '../../internal/src';
+import type { deadLetter, RetryLater } from '../../internal/src';
+import type { DeadWork } from '../../worker/src';
 
 /** A message, as its handler gets it. */
 export interface StreamMessage<T = unknown> {
@@ -36,7 +37,7 @@ export interface StreamMessage<T = unknown> {
 }
 
 /** Result of a handler: nothing for a message that was handled, `retryLater(...)` or `deadLetter(...)`. */
-export type HandlerResult = void | undefined | RetryLater | DeadLetter;
+export type HandlerResult = void | undefined | RetryLater | ReturnType<typeof deadLetter>;
 
 /**
  * Handles one message. Returning nothing means that the message was handled; throwing means that the attempt has failed.
@@ -52,7 +53,7 @@ export interface PublishOptions {
    */
   readonly key?: string;
   /**
-   * Text of 1 to 256 characters without control characters. Within `operationTtlMs`, another publish with the same id and key
+   * Text of 1 to 256 characters without control characters. Within `operationRetentionMs`, another publish with the same id and key
    * adds no message, and returns the id of the first one, as long as the number of partitions does not change. Default: a
    * unique id for each call, so that a call that ioredis sends again adds one message.
    */
@@ -118,26 +119,18 @@ export interface StreamStats {
   readonly sessions: number;
 }
 
-/** A dead letter. */
-export interface DeadLetterRecord {
-  /** `<partition>:<entry id>`, for `replay` and `drop`. */
-  readonly id: string;
+/** A dead letter: a message that is not handled again until it is replayed. */
+export interface DeadLetter<Payload = unknown> extends DeadWork<Payload> {
   /** Id that the message had in the stream. */
   readonly messageId: string;
   /** Payload of the message, as in `StreamMessage`. If the payload is not JSON, its text. */
-  readonly payload: unknown;
+  readonly payload: Payload;
   /** Fields of the entry, as in `StreamMessage`. */
   readonly fields: ReadonlyMap<string, Buffer> | undefined;
   readonly key: string | undefined;
   readonly operationId: string | undefined;
-  /** Why the message became a dead letter, such as the last error or the reason of `deadLetter()`; at most 1,000 characters. */
-  readonly error: string;
-  /** Attempts that counted, at most the option `attempts`. */
-  readonly attempts: number;
   /** Time of the first delivery to the group, ms since 1970 by Redis' clock. */
   readonly firstSeenAtMs: number;
-  /** Time at which the message became a dead letter, ms since 1970 by Redis' clock. */
-  readonly deadAtMs: number;
 }
 
 /** Selects a page of dead letters. */
@@ -146,13 +139,6 @@ export interface DeadLetterPageOptions {
   readonly limit?: number;
   /** `nextCursor` of the page before. Default: begins with the first page. */
   readonly cursor?: string;
-}
-
-/** A page of dead letters, partition by partition, the oldest first. */
-export interface DeadLetterPage {
-  readonly items: readonly DeadLetterRecord[];
-  /** `cursor` of the next page; missing after the last page. */
-  readonly nextCursor?: string;
 }
 
 /** Selects the dead letters that `replayAll` and `dropAll` handle. Without a condition, they handle all of the group. */

@@ -155,10 +155,10 @@ describe.each(servers)('streams on %s', (_, client) => {
     ]);
     const { items, nextCursor } = await streams.deadLetters('outcomes', 'g');
     expect(nextCursor).toBeUndefined();
-    expect(items.map(({ payload, error, attempts }) => ({ payload, error, attempts }))).toEqual(
+    expect(items.map(({ payload, error, attemptsMade }) => ({ payload, error, attemptsMade }))).toEqual(
       expect.arrayContaining([
-        { payload: 'dead', error: 'no use', attempts: 1 },
-        { payload: 'thrown dead', error: 'no use either', attempts: 1 },
+        { payload: 'dead', error: 'no use', attemptsMade: 1 },
+        { payload: 'thrown dead', error: 'no use either', attemptsMade: 1 },
       ]),
     );
     expect(items).toHaveLength(2);
@@ -226,7 +226,7 @@ describe.each(servers)('streams on %s', (_, client) => {
         expect(items).toHaveLength(1);
         return items;
       });
-      expect(letter).toMatchObject({ payload: { n: 1 }, key: 'k', operationId: 'o', attempts: 2 });
+      expect(letter).toMatchObject({ payload: { n: 1 }, key: 'k', operationId: 'o', attemptsMade: 2 });
       expect(letter?.error).toMatch(error);
       expect(letter?.deadAtMs).toBeGreaterThanOrEqual(letter?.firstSeenAtMs ?? Infinity);
       await done(stream, 'g');
@@ -273,8 +273,8 @@ describe.each(servers)('streams on %s', (_, client) => {
     const error = expect.stringMatching(/^MalformedPayloadError:/) as string;
     expect(items).toEqual(
       expect.arrayContaining([
-        expect.objectContaining({ payload: '{nonsense', error, attempts: 1 }),
-        expect.objectContaining({ payload: '', error, attempts: 1 }),
+        expect.objectContaining({ payload: '{nonsense', error, attemptsMade: 1 }),
+        expect.objectContaining({ payload: '', error, attemptsMade: 1 }),
       ]),
     );
     await eventually(() => expect(handled).toEqual(['fine']));

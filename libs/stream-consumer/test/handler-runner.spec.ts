@@ -122,7 +122,7 @@ describe('a message whose handler fails', () => {
     expect(outcomes).toEqual([['bury', '0:1-0', 'TypeError: secret']]);
     const reason = 'TypeError: secret';
     expect(events.take()).toEqual([
-      ['messageDeadLettered', { stream: 'orders', group: 'mail', id: '0:1-0', attempts: 3, reason, error }],
+      ['messageDeadLettered', { stream: 'orders', group: 'mail', id: '0:1-0', attemptsMade: 3, reason, error }],
     ]);
     expect(lines).toEqual(['error orders/mail: message 0:1-0 is a dead letter after attempt 3 of 3: TypeError.']);
   });
@@ -134,7 +134,7 @@ describe('a message whose handler fails', () => {
     const why =
       'no attempt is left: the consumer of the last one died, shut down or lost its lease, or the option attempts was lowered since';
     expect(outcomes).toEqual([['bury', '0:1-0', `Error: ${why}`]]);
-    expect(events.take()).toMatchObject([['messageDeadLettered', { attempts: 3, reason: `Error: ${why}` }]]);
+    expect(events.take()).toMatchObject([['messageDeadLettered', { attemptsMade: 3, reason: `Error: ${why}` }]]);
     expect(lines).toEqual([`error orders/mail: message 0:1-0 is a dead letter after attempt 3 of 3: ${why}.`]);
   });
 

@@ -200,7 +200,7 @@ describe.each(servers)('leases on %s', (_, client) => {
       expect(items).toHaveLength(1);
       return items;
     });
-    expect(letter).toMatchObject({ payload: 'p', attempts: 2 });
+    expect(letter).toMatchObject({ payload: 'p', attemptsMade: 2 });
     expect(attempts).toEqual([1, 2]);
     gate.open();
     await Promise.all([...victims.map((victim) => victim.stop()), third.close()]);

@@ -110,7 +110,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
     Logger.overrideLogger(SILENT);
   });
 
-  const buried = (stream: string): Promise<{ error: string; attempts: number } | undefined> =>
+  const buried = (stream: string): Promise<{ error: string; attemptsMade: number } | undefined> =>
     eventually(async () => {
       const { items } = await bench.streams.deadLetters(stream, 'g');
       expect(items).toHaveLength(1);
@@ -125,7 +125,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
     const stream = what.replaceAll(' ', '-');
     const handle = await bench.streams.consume(group(stream, 'g'), handler);
     await bench.streams.publish(stream, 1);
-    expect(await buried(stream)).toMatchObject({ attempts: 1 });
+    expect(await buried(stream)).toMatchObject({ attemptsMade: 1 });
     await eventually(() =>
       expect(lines.join('\n')).toContain(`is a dead letter after attempt 1 of 5: InvalidOutcomeError: ${call}`),
     );
@@ -135,7 +135,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
   it('a payload that is not JSON is dead-lettered at the first attempt, and the log says why', async () => {
     await bench.raw.xadd(bench.keys('malformed', 'g').stream, '*', 'payload', '{"secret-4f1c"');
     const handle = await bench.streams.consume(group('malformed', 'g'), () => undefined);
-    expect(await buried('malformed')).toMatchObject({ attempts: 1 });
+    expect(await buried('malformed')).toMatchObject({ attemptsMade: 1 });
     await eventually(() =>
       expect(lines.join('\n')).toMatch(
         /malformed\/g: message 0:[\d-]+ is a dead letter after attempt 1 of 5: Malformed\w+: The/,
@@ -178,7 +178,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
     await first.stop();
     await bench.raw.zadd(due, '0', id);
     const second = await bench.streams.consume(group('lowered', 'g', { attempts: 3 }), () => undefined);
-    expect(await buried('lowered')).toMatchObject({ attempts: 3 });
+    expect(await buried('lowered')).toMatchObject({ attemptsMade: 3 });
     await eventually(() =>
       expect(lines.join('\n')).toContain('is a dead letter after attempt 5 of 3: no attempt is left: the consumer of'),
     );
@@ -197,7 +197,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
       }),
     ];
     for (const stream of ['own', 'slow', 'input']) await streams.publish(stream, 1);
-    for (const stream of ['own', 'slow', 'input']) expect(await buried(stream)).toMatchObject({ attempts: 2 });
+    for (const stream of ['own', 'slow', 'input']) expect(await buried(stream)).toMatchObject({ attemptsMade: 2 });
     const text = lines.join('\n');
     expect(text).toMatch(/warn own\/g: message 0:[\d-]+ failed at attempt 1 of 2: TypeError\. /);
     expect(text).toMatch(

@@ -3,5 +3,7 @@ export { type Backoff, delayAfter, type ResolvedBackoff, resolveBackoff } from '
 export { Calls } from './calls';
 export { Capacity } from './capacity';
 export { type EnhancedHandler, enhanceHandler } from './enhanced-handler';
+export type { DeadWork, Page } from './dead-letters';
 export { errorText, type Failure, failureOf, storable } from './failure';
 export { WorkLog } from './work-log';
+export { workOption } from './work-options';

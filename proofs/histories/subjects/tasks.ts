@@ -68,9 +68,13 @@ class TaskSession implements Session {
       case 'reschedule':
         return stepOf({ op: 'reschedule', delayMs }, async () => tasks.reschedule(key, { delayMs }));
       case 'replay':
-        return stepOf({ op: 'replay' }, async () => ({ status: await tasks.replay(key, { delayMs }) }));
+        return stepOf({ op: 'replay' }, async () => ({
+          status: (await tasks.replay([key], { delayMs })) === 1 ? 'replayed' : 'unknown',
+        }));
       case 'drop':
-        return stepOf({ op: 'drop' }, async () => ({ status: await tasks.drop(key) }));
+        return stepOf({ op: 'drop' }, async () => ({
+          status: (await tasks.drop([key])) === 1 ? 'dropped' : 'unknown',
+        }));
     }
   }
 
@@ -178,7 +182,7 @@ function nameOf(queue: string, task: string, { attempt, lateMs }: { attempt: num
 function open(context: BenchContext): Bench {
   const queue = context.resend ? 'resend' : 'plain';
   const options = resolveOptions({
-    queue,
+    namespace: queue,
     partitions: 2,
     concurrency: 200,
     leaseMs: LEASE_MS,

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DelayedTask, retryLater, type RetryLater } from 'luanest/delayed-task';
+import { DelayedTask, retryLater } from 'luanest/delayed-task';
 import { type CrowdOptions, CrowdService } from './crowd.service';
 
 /** Name of the tasks that start a crowd. */
@@ -17,7 +17,7 @@ export class CrowdTasks {
    * crowd may run for minutes. A task may run twice. A second crowd is harmless: more users tap, but the rain has the same packets.
    */
   @DelayedTask(CROWD_TASK)
-  start(crowd: CrowdOptions): RetryLater | undefined {
+  start(crowd: CrowdOptions): ReturnType<typeof retryLater> | undefined {
     if (!this.crowds.canStart) return retryLater({ delayMs: AGAIN_MS, countsAsAttempt: false });
     this.crowds.start(crowd);
     return undefined;

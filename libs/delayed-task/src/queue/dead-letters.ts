@@ -1,14 +1,17 @@
 import { Steps, type KnownOptions } from '../../../internal/src';
+import type { Page } from '../../../worker/src';
 import { clearDead, listDead, MAX_CHUNK } from './queue.scripts';
-import type { DeadFilter, DeadPage, DeadTask } from '../delayed-task.types';
-import { readRun, RecordReader } from './task-codec';
-import { checkName, taskInput } from './task-input';
+import type { DeadFilter, DeadLetter, DueTime } from '../delayed-task.types';
+import { readRun, RecordReader, whenOf } from './task-codec';
+import { checkId, checkName, taskInput } from './task-input';
 import type { DeadRow } from './rows';
 import { OPERATION_MS, type TaskQueue } from './task-queue';
 
 const inFilter = taskInput.in('filter');
 
 const KNOWN_OF_FILTER: KnownOptions<DeadFilter> = { name: true, diedFromAtMs: true, diedBeforeAtMs: true };
+/** Advice after a failure between two steps. */
+const REPEAT = 'Call it again: it continues with the dead letters that are left.';
 /** Instant after all dead letters, ms since 1970. */
 const NEVER_MS = 10 ** 15 - 1;
 // <partition>.<untilMs>.<afterMs>.<afterId in base64url>. See DECISIONS.md: dead-letter-cursor
@@ -41,11 +44,11 @@ export class DeadLetters {
 
   constructor(private readonly queue: TaskQueue) {}
 
-  async page(limit: number, cursor: string | undefined): Promise<DeadPage> {
+  async page(limit: number, cursor: string | undefined): Promise<Page<DeadLetter>> {
     taskInput.integer('limit', limit, 1, 256);
     const { all } = this.queue.partitions;
     let at = parseCursor(cursor, all.length);
-    const items: DeadTask[] = [];
+    const items: DeadLetter[] = [];
     for (;;) {
       const { untilMs, rows } = await this.read(at, limit - items.length);
       for (const row of rows) items.push(this.taskOf(row));
@@ -72,10 +75,7 @@ export class DeadLetters {
       diedBeforeAtMs === undefined ? NEVER_MS : inFilter.integer('diedBeforeAtMs', diedBeforeAtMs, 0, NEVER_MS);
     if (beforeMs <= fromMs) return 0;
     let count = 0;
-    const steps = new Steps(
-      `DelayedTaskService.${verb}All`,
-      'Call it again: it continues with the dead letters that are left.',
-    );
+    const steps = new Steps(`DelayedTaskService.${verb}All`, REPEAT);
     for (let partition = 0; partition < this.queue.partitions.all.length; partition++) {
       let at: Position | undefined = { partition, untilMs: beforeMs - 1, afterMs: fromMs, afterId: '' };
       while (at !== undefined) {
@@ -85,6 +85,19 @@ export class DeadLetters {
       }
     }
     return count;
+  }
+
+  /** Replays or drops the dead letters with these ids. @returns the number of those that were dead letters */
+  async each(verb: 'replay' | 'drop', ids: readonly string[], time: DueTime): Promise<number> {
+    const unique = new Set(taskInput.list('ids', ids, 'an array of ids').map(checkId));
+    whenOf(time);
+    const steps = new Steps(`DelayedTaskService.${verb}`, REPEAT);
+    let done = 0;
+    for (const id of unique) {
+      if (verb === 'drop') done += (await steps.one(this.queue.cancel(id, 'dead'))) === 'cancelled' ? 1 : 0;
+      else done += (await steps.one(this.queue.reschedule(id, time, 'dead'))).status === 'rescheduled' ? 1 : 0;
+    }
+    return done;
   }
 
   private read({ partition, ...from }: Position, limit: number): Promise<{ untilMs: number; rows: DeadRow[] }> {
@@ -99,7 +112,7 @@ export class DeadLetters {
     return this.queue.registry.run(clearDead, { keys, args });
   }
 
-  private taskOf({ id, deadAtMs, record, run }: DeadRow): DeadTask {
+  private taskOf({ id, deadAtMs, record, run }: DeadRow): DeadLetter {
     const { name, payload, attempts } = this.reader.read(record);
     const { attemptsMade, firstFailedAtMs, error } = readRun(run);
     return { id, name, payload: JSON.parse(payload), attemptsMade, attempts, error, firstFailedAtMs, deadAtMs };

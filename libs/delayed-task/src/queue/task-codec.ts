@@ -1,7 +1,7 @@
 import { classOf, isIntegerOf, type KnownOptions, shown, time, InvalidInputError } from '../../../internal/src';
-import { resolveBackoff, type ResolvedBackoff } from '../../../worker/src';
+import { resolveBackoff, type ResolvedBackoff, workOption } from '../../../worker/src';
 import { TaskTooLargeError } from '../delayed-task.errors';
-import { checkAttempts, checkKeep, MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
+import { checkKeep, MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import { definitionOf } from '../define-task';
 import type { DueTime, ScheduleOptions, TaskDefinition } from '../delayed-task.types';
 import { taskInput } from './task-input';
@@ -117,7 +117,7 @@ export class RecordWriter {
     const start = plain
       ? this.plainHead
       : head(
-          checkAttempts(attempts ?? defaults.attempts, taskInput),
+          workOption(taskInput, 'attempts', attempts ?? defaults.attempts),
           checkKeep(keepResultMs ?? defaults.keepResultMs, taskInput),
           backoff === undefined ? defaults.backoff : resolveBackoff(backoff, taskInput),
         );

@@ -66,7 +66,7 @@ export class TaskQueue {
     readonly registry: ScriptRegistry,
     readonly options: ResolvedDelayedTaskOptions,
   ) {
-    this.partitions = new Partitions(registry.keySpace('delayed-task'), options.queue, options.partitions);
+    this.partitions = new Partitions(registry.keySpace('delayed-task'), options.namespace, options.partitions);
     this.writer = new RecordWriter(options);
   }
 

@@ -13,7 +13,7 @@ const checks = new Checks('DelayedTaskService.process');
 export class Handlers {
   private readonly byName = new Map<string, Handler>();
 
-  constructor(private readonly options: Pick<ResolvedDelayedTaskOptions, 'timeoutMs' | 'queue'>) {}
+  constructor(private readonly options: Pick<ResolvedDelayedTaskOptions, 'timeoutMs' | 'namespace'>) {}
 
   get empty(): boolean {
     return this.byName.size === 0;
@@ -26,7 +26,7 @@ export class Handlers {
     }
     if (this.byName.has(name)) {
       throw new SetupError(
-        `Task ${shown(name)} has two handlers in queue ${this.options.queue}. ` +
+        `Task ${shown(name)} has two handlers in queue ${this.options.namespace}. ` +
           `Expected one. Remove a handler, rename one of the tasks, or provide the class of the handler once.`,
       );
     }

@@ -31,7 +31,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   /** @param forget called when Redis has the outcome of an attempt */
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly options: Pick<ResolvedDelayedTaskOptions, 'queue' | 'unknownTaskMs' | 'maxPayloadBytes'>,
+    private readonly options: Pick<ResolvedDelayedTaskOptions, 'namespace' | 'unknownTaskMs' | 'maxPayloadBytes'>,
     private readonly calls: Calls<Step>,
     private readonly log: TaskLog,
     private readonly forget: (attempt: TaskAttempt) => void,
@@ -88,7 +88,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     this.forget(attempt);
     events.attemptSettled.publish(
       () => ({
-        queue: this.options.queue,
+        queue: this.options.namespace,
         name: attempt.name,
         id: attempt.id,
         attempt: attempt.attempt,

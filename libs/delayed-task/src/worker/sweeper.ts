@@ -68,7 +68,7 @@ export class Sweeper {
   private async sweep(partition: Partition): Promise<void> {
     const { due, leased, tasks, runs, dead, waits } = partition;
     const keys = { due, leased, tasks, runs, dead, waits };
-    const { queue, deadRetentionMs, leaseMs } = this.queue.options;
+    const { namespace: queue, deadRetentionMs, leaseMs } = this.queue.options;
     let at = this.cursors.get(partition) ?? { taskCursor: '0', runCursor: '0' };
     for (let call = 0; call < MOST_CALLS && !this.calls.closing; call++) {
       const args = { retentionMs: deadRetentionMs, leaseMs, ...at, count: COUNT };

@@ -57,7 +57,7 @@ export class Taker {
         const args = { token, limit, leaseMs };
         const reply = await this.registry.run(takeTasks, { keys, args });
         const nowAt = time.monotonicMs();
-        const { queue } = this.options;
+        const { namespace: queue } = this.options;
         const { buried } = reply;
         for (const task of buried) {
           this.log.dead({ named: named(task), attempt: task.attempt, attempts: task.attempt }, LEASE_ENDED);

@@ -26,11 +26,11 @@ export class Worker {
     private readonly options: ResolvedDelayedTaskOptions,
   ) {
     const { registry } = queue;
-    this.log = new TaskLog(options.queue);
+    this.log = new TaskLog(options.namespace);
     this.calls = new Calls((during, error) => {
       // The tasks of a `release` that failed wait for the end of their leases.
       if (during !== 'release') this.log.callFailed(during, error);
-      events.callFailed.publish(() => ({ queue: options.queue, during, error }));
+      events.callFailed.publish(() => ({ queue: options.namespace, during, error }));
     });
     const forget = (attempt: TaskAttempt): void => this.attempts.forget(attempt);
     this.settlements = new Settlements(registry, options, this.calls, this.log, forget);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import { InvalidOptionError, time } from '../../../internal/src';
-import { type DelayedTaskService, retryLater, type RetryLater, type ScheduleOptions } from 'luanest/delayed-task';
+import { type DelayedTaskService, retryLater, type ScheduleOptions } from 'luanest/delayed-task';
 import { Debts } from '../payouts/debts';
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { Closed, Lifecycle } from './lifecycle';
@@ -93,7 +93,7 @@ export class Closing {
     await this.tasks?.schedule(name, task, { id, attempts: ATTEMPTS, backoff: BACKOFF, ...when });
   }
 
-  private async close(activityId: string, attempt: number): Promise<RetryLater | undefined> {
+  private async close(activityId: string, attempt: number): Promise<ReturnType<typeof retryLater> | undefined> {
     const closed = await this.lifecycle.closeAtEnd(activityId);
     // The clock of the task's Redis may be ahead of the clock of the activity's Redis. That is not a failure, so nothing is
     // logged, and the task is tried again later.
@@ -115,7 +115,7 @@ export class Closing {
   }
 
   /** Sets the TTL of an activity if it owes nothing any more. Otherwise checks again after a quarter of the time it has waited. */
-  private async settle({ activityId, sinceMs = 0 }: ActivityTask): Promise<RetryLater | undefined> {
+  private async settle({ activityId, sinceMs = 0 }: ActivityTask): Promise<ReturnType<typeof retryLater> | undefined> {
     const state = await this.lifecycle.settle(activityId);
     this.debts.check(activityId, state === 'gone' ? undefined : await this.lifecycle.status(activityId));
     if (state !== 'owed') return undefined;

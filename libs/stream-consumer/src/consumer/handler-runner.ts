@@ -134,7 +134,7 @@ export class HandlerRunner implements Work<Delivery> {
     const last = attempt > attempts ? attempt - 1 : attempt;
     release(delivery);
     events.messageDeadLettered.publish(
-      () => ({ stream, group, id, attempts: made, reason: problem, error }),
+      () => ({ stream, group, id, attemptsMade: made, reason: problem, error }),
       this.registry,
     );
     void delivery.reader.settler.bury(delivery, problem).then((buried) => {

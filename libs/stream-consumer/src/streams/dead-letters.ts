@@ -1,11 +1,7 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
 import { Checks, Steps, type KnownOptions, InvalidInputError } from '../../../internal/src';
-import type {
-  DeadLetterFilter,
-  DeadLetterPage,
-  DeadLetterPageOptions,
-  DeadLetterRecord,
-} from '../stream-consumer.types';
+import type { Page } from '../../../worker/src';
+import type { DeadLetterFilter, DeadLetterPageOptions, DeadLetter } from '../stream-consumer.types';
 import { objectOf, unpackFields } from './fields';
 import type { Stream } from './stream-catalog';
 import { dropDead, listDead, listDeadForeign, replayDead } from './streams.scripts';
@@ -44,13 +40,13 @@ function parsed(text: string): unknown {
 }
 
 /** Reads a payload: text is JSON, bytes are the packed fields of an entry of another program. */
-function payloadOf(payload: string | Buffer): Pick<DeadLetterRecord, 'payload' | 'fields'> {
+function payloadOf(payload: string | Buffer): Pick<DeadLetter, 'payload' | 'fields'> {
   if (typeof payload === 'string') return { payload: parsed(payload), fields: undefined };
   const fields = unpackFields(payload);
   return { payload: objectOf(fields), fields };
 }
 
-function recordOf(partition: number, row: readonly (string | Buffer)[]): DeadLetterRecord {
+function recordOf(partition: number, row: readonly (string | Buffer)[]): DeadLetter {
   const [id, payload = '', key, operation, original, error, attempts, firstSeen] = row;
   return {
     id: `${partition}:${String(id)}`,
@@ -59,7 +55,7 @@ function recordOf(partition: number, row: readonly (string | Buffer)[]): DeadLet
     key: String(key) || undefined,
     operationId: String(operation) || undefined,
     error: String(error),
-    attempts: Number(String(attempts)),
+    attemptsMade: Number(String(attempts)),
     firstSeenAtMs: Number(String(firstSeen)),
     // The dead letter was added to its stream with the time of Redis as the first part of its id.
     deadAtMs: Number.parseInt(String(id), 10),
@@ -106,13 +102,13 @@ export class DeadLetters {
    *
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
-  async page(stream: Stream, group: string, options: DeadLetterPageOptions): Promise<DeadLetterPage> {
+  async page(stream: Stream, group: string, options: DeadLetterPageOptions): Promise<Page<DeadLetter>> {
     const { limit = 100, cursor } = checks.options('page', options, KNOWN_OF_PAGE);
     checks.integer('limit', limit, 1, MAX_PAGE);
     let [index, after] =
       cursor === undefined ? [0, '0'] : splitId('cursor', cursor, 'the nextCursor of a page of deadLetters()');
     const partitions = await stream.all();
-    const items: DeadLetterRecord[] = [];
+    const items: DeadLetter[] = [];
     for (; index < partitions.length; index++, after = '0') {
       const { rows } = await this.read(stream, group, index, { after, until: '+' }, limit - items.length);
       for (const row of rows) items.push(recordOf(index, row));

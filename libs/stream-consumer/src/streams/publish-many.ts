@@ -12,7 +12,7 @@ export interface PublishManyState {
   /** Number of messages that were begun; the message with this index and all later ones were not sent. */
   readonly started: number;
   /**
-   * Indexes of messages that may have been published, ascending. Publish these messages again: within `operationTtlMs`, a message
+   * Indexes of messages that may have been published, ascending. Publish these messages again: within `operationRetentionMs`, a message
    * with the same `operationId` is added only once.
    */
   readonly unknown: readonly number[];

@@ -64,7 +64,7 @@ export class Publisher {
       throw new InvalidInputError(`The message is ${shown(message)}. Expected { payload, key?, operationId? }.`);
     }
     const { payload, key, operationId } = message;
-    const { maxPayloadBytes, operationTtlMs, maxLength, partitions } = stream.options;
+    const { maxPayloadBytes, operationRetentionMs, maxLength, partitions } = stream.options;
     if (stream.isForeign) {
       throw new InvalidInputError(
         `Stream ${stream.name} is defined with the option keys, so another program writes it. Add entries with XADD.`,
@@ -74,7 +74,7 @@ export class Publisher {
     if (key !== undefined) checkText('key', key);
     const name = operationId === undefined ? '' : checkText('operationId', operationId);
     const operation = name === '' ? this.operationIds.next() : `c${name}`;
-    const retainMs = name === '' ? Math.min(operationTtlMs, OWN_TTL_MS) : operationTtlMs;
+    const retainMs = name === '' ? Math.min(operationRetentionMs, OWN_TTL_MS) : operationRetentionMs;
     if (!stream.announced) await stream.announce();
     const partition = stream.partition(partitions === 1 ? 0 : spread(key ?? operation) % partitions);
     const { status, id } = await this.registry.run(publishMessage, {

@@ -21,8 +21,8 @@ export interface StreamOptions {
   readonly maxLength?: number;
   /** Largest payload as JSON, bytes; integer >= 1. Default: the module's. */
   readonly maxPayloadBytes?: number;
-  /** How long the operation id that a caller gave is remembered, ms; integer >= 1,000. Default: the module's. */
-  readonly operationTtlMs?: number;
+  /** How long the operation id that a caller gave is remembered, ms; integer >= 1,000. Default 600,000. */
+  readonly operationRetentionMs?: number;
 }
 
 /** A stream as a value, for messages of any type: its name and its options. */
@@ -43,14 +43,14 @@ export interface StreamDefinition<Message = unknown> extends AnyStream {
 export type ResolvedStreamOptions = Required<StreamOptions>;
 
 /** Stream options that have a default in the module. */
-export type StreamDefaults = Pick<ResolvedStreamOptions, 'partitions' | 'maxPayloadBytes' | 'operationTtlMs'>;
+export type StreamDefaults = Pick<ResolvedStreamOptions, 'partitions' | 'maxPayloadBytes'>;
 
 /** Pattern of names of streams and groups. */
 export const NAME = /^[\w.:-]{1,100}$/;
 /** Description of `NAME` for errors. */
 export const NAME_TEXT = '1 to 100 letters, digits, ".", "_", ":" or "-"';
 
-const DEFAULTS: StreamDefaults = { partitions: 1, maxPayloadBytes: 65_536, operationTtlMs: 600_000 };
+const DEFAULTS: StreamDefaults = { partitions: 1, maxPayloadBytes: 65_536 };
 
 const KNOWN: KnownOptions<StreamOptions> = {
   keys: true,
@@ -58,7 +58,7 @@ const KNOWN: KnownOptions<StreamOptions> = {
   partitions: true,
   maxLength: true,
   maxPayloadBytes: true,
-  operationTtlMs: true,
+  operationRetentionMs: true,
 };
 
 /**
@@ -114,7 +114,7 @@ export function resolveStream(
     partitions: keys.length || where.integer('partitions', given?.partitions ?? defaults.partitions, 1, 1_024),
     maxLength: maxLength === undefined ? 0 : where.integer('maxLength', maxLength, 1),
     maxPayloadBytes: where.integer('maxPayloadBytes', given?.maxPayloadBytes ?? defaults.maxPayloadBytes, 1),
-    operationTtlMs: where.integer('operationTtlMs', given?.operationTtlMs ?? defaults.operationTtlMs, 1_000),
+    operationRetentionMs: where.integer('operationRetentionMs', given?.operationRetentionMs ?? 600_000, 1_000),
   });
 }
 

@@ -6,7 +6,8 @@ import {
   DelayedTask,
   DelayedTaskModule,
   DelayedTaskService,
-  type DeadPage,
+  type DeadLetter,
+  type Page,
   type DelayedTaskOptions,
   type ScheduleOptions,
   type TaskContext,
@@ -75,7 +76,7 @@ async function replayed(): Promise<string> {
   const app = await NestFactory.createApplicationContext(MailModule, { logger: false });
   const [tasks, mails] = [app.get(DelayedTaskService), app.get(Mails)];
   await tasks.schedule('mail.send', { to: 'ann' }, TASK);
-  let page: DeadPage = { items: [] };
+  let page: Page<DeadLetter> = { items: [] };
   while (page.items.length === 0) page = await tasks.deadLetters({ limit: 10 });
   const dead = page.items.map(({ id, error }) => `${id} ${error}`).join();
   mails.isDown = false;

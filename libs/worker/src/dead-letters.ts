@@ -1,0 +1,19 @@
+/** Fields that dead letters of tasks and of messages have in common. */
+export interface DeadWork<Payload = unknown> {
+  /** Id for `replay` and `drop`. */
+  readonly id: string;
+  readonly payload: Payload;
+  /** Why it became a dead letter, such as the text of the last error or the reason of `deadLetter`; at most 1,000 characters. */
+  readonly error: string;
+  /** Attempts that counted since it was added or last replayed. Not counted: attempts that were handed back, and `countsAsAttempt: false`. */
+  readonly attemptsMade: number;
+  /** When it became a dead letter, ms since 1970 by Redis' clock. */
+  readonly deadAtMs: number;
+}
+
+/** A page of a list. */
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  /** `cursor` of the next page; undefined after the last page. */
+  readonly nextCursor?: string;
+}
