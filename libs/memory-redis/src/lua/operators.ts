@@ -58,7 +58,7 @@ export const operators = {
     return called(...args);
   },
 
-  /** Ends a script that has run for too long. Loops call it now and then. */
+  /** Ends a script that has run for too long. Loops call it when their steps are used up. */
   checkTimeLimit,
 
   add: (a: LuaValue, b: LuaValue, left: string, right: string, line: number): LuaValue =>

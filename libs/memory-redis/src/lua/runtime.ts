@@ -102,7 +102,7 @@ export class LuaRuntime {
   }
 }
 
-/** What Redis does for a global that is read through _G. */
+/** Raises the error of Redis for an unknown global that is read through _G. */
 function missingGlobal({ values: [, name] }: Arguments): never {
   const text = textOf(name);
   if (text === undefined) throw raise('Second argument to luaProtectedTableError must be a string or number');
