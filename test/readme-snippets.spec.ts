@@ -91,6 +91,13 @@ describe('documents', () => {
     expect(broken).toEqual([]);
   });
 
+  it('write no method of a service as if it were static', () => {
+    const found = documents().flatMap((file) =>
+      [...read(file).matchAll(/\b[A-Z]\w+Service\.[a-z]\w*\(/g)].map(([call]) => `${file}: ${call}`),
+    );
+    expect(found).toEqual([]);
+  });
+
   it('of docs/ are all in the index of guides, and the front page links to it', () => {
     const pages = readdirSync(join(ROOT, 'docs')).filter((file) => file.endsWith('.md') && file !== 'README.md');
     expect(pages.filter((page) => !read('docs/README.md').includes(`](${page})`))).toEqual([]);

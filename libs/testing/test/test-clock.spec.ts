@@ -50,6 +50,28 @@ describe('the time of the libs', () => {
     expect(() => clock.set(NaN)).toThrow('TestClock: atMs is NaN.');
   });
 
+  it('runs from timer to timer, of which short ones are late by up to a minute', async () => {
+    const clock = new TestClock().install();
+    const start = clock.nowMs;
+    const fired: [string, number][] = [];
+    const note = (name: string) => () => void fired.push([name, clock.nowMs - start]);
+    time.setTimer(() => {
+      note('long')();
+      time.setTimer(note('short'), 10);
+    }, 90_000);
+    time.setTimer(note('beyond'), 200_001);
+    await clock.run(200_000);
+    expect(fired).toEqual([
+      ['long', 90_000],
+      ['short', 150_000],
+    ]);
+    expect(clock.nowMs - start).toBe(200_000);
+    await clock.run(0);
+    await clock.run(1);
+    expect(fired.at(-1)).toEqual(['beyond', 200_001]);
+    expect(() => clock.run(-1)).toThrow('TestClock: ms is -1. Expected an integer from 0 to 2^53 - 1.');
+  });
+
   it('is real again after uninstall, which leaves no timers', async () => {
     const clock = new TestClock().install();
     const fired = jest.fn();

@@ -6,6 +6,7 @@ import { ScheduledLock, ScheduledLockModule, ScheduledLockService } from 'luanes
 import { retryLater, StreamConsumerModule, StreamConsumerService, type StreamMessage } from 'luanest/stream-consumer';
 import { CronJob, CronTime } from 'cron';
 import { scheduleByClock } from '../src/clock/nest-schedule';
+import { TestClock } from '../src/clock/test-clock';
 import { closeApps, startApp } from './app-by-clock';
 
 const [MINUTE, HOUR] = [60_000, 3_600_000];
@@ -84,6 +85,17 @@ class Reports {
 }
 
 @Injectable()
+class Nightly {
+  constructor(private readonly locks: ScheduledLockService) {}
+
+  @ScheduledLock({ name: 'nightly' })
+  @Cron('0 30 2 * * *', { name: 'nightly', timeZone: 'Europe/Berlin' })
+  build(): void {
+    slots.push(this.locks.current()?.slot ?? -1);
+  }
+}
+
+@Injectable()
 class Beats {
   @Interval('kept', MINUTE)
   kept(): void {
@@ -117,6 +129,43 @@ describe('scheduled jobs', () => {
     await clock.set(Date.UTC(2026, 0, 4, 4, 0, 1));
     await clock.set(Date.UTC(2026, 0, 5, 4));
     expect(slots).toEqual([1, 4, 5].map((day) => Date.UTC(2026, 0, day, 4)));
+  });
+
+  it('run at each of their times while the clock runs, once on all nodes', async () => {
+    const imports = () => [ScheduledLockModule.forRoot({ namespace: 'shop' }), ScheduleModule.forRoot()];
+    const { app, clock, memory } = await startApp(imports(), [Nightly]);
+    const other = await startApp(imports(), [Nightly], { clock, memory });
+    for (const node of [app, other.app]) scheduleByClock(node);
+    await clock.run(3 * 24 * HOUR);
+    expect(slots).toEqual([1, 2, 3].map((day) => Date.UTC(2026, 0, day, 1, 30)));
+  });
+
+  it('run in each period of @Interval while the clock runs', async () => {
+    const { app, clock } = await startApp([ScheduleModule.forRoot()], [Beats]);
+    scheduleByClock(app);
+    const jobs = app.get(SchedulerRegistry);
+    const seconds: number[] = [];
+    const job = CronJob.from({ cronTime: '*/20 * * * * *', onTick: () => void seconds.push(clock.nowMs % MINUTE) });
+    jobs.addCronJob('often', job);
+    job.start();
+    scheduleByClock(app);
+    jobs.deleteInterval('deleted');
+    await clock.run(2 * MINUTE + 1);
+    expect(calls.toSorted()).toEqual(['kept', 'kept', 'wait']);
+    expect(seconds).toEqual([20_000, 40_000, 0, 20_000, 40_000, 0]);
+  });
+
+  it.each([
+    // 02:30 does not exist on this day: the job runs at 03:00 summer time.
+    ['begins', Date.UTC(2026, 2, 28), ['2026-03-28T01:30Z', '2026-03-29T01:00Z', '2026-03-30T00:30Z']],
+    // 02:30 is there twice on this day.
+    ['ends', Date.UTC(2026, 9, 24), ['2026-10-24T00:30Z', '2026-10-25T00:30Z', '2026-10-26T01:30Z']],
+  ])('run once a day when summer time %s', async (_when, nowMs, expected) => {
+    const imports = [ScheduledLockModule.forRoot({ namespace: 'shop' }), ScheduleModule.forRoot()];
+    const { app, clock } = await startApp(imports, [Nightly], { clock: new TestClock({ nowMs }).install() });
+    scheduleByClock(app);
+    await clock.run(3 * 24 * HOUR - HOUR);
+    expect(slots.map((slot) => new Date(slot).toISOString().replace(':00.000', ''))).toEqual(expected);
   });
 
   it('of @Interval and @Timeout run once in each period, on all nodes', async () => {

@@ -1,4 +1,5 @@
 import { time, type Timer } from '../../../internal/src';
+import { ofJob } from './test-timers';
 
 /** The part of a job of the cron package that this file uses. */
 export interface CronJob {
@@ -29,12 +30,13 @@ export function adoptCron(job: CronJob): void {
     const now = time.nowMs();
     const at = nextRun(job, now);
     if (at === undefined) return;
-    timer = time.setTimer(() => {
+    const fire = (): void => {
       timer = undefined;
       job.lastExecution = new Date(time.nowMs());
       if (!job.runOnce) start();
       void job.fireOnTick();
-    }, at - now);
+    };
+    timer = ofJob(time.setTimer(fire, at - now));
   };
   // Not stopReal(), which calls `onComplete` of the job.
   clearTimeout(job._timeout);

@@ -2,6 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { time, type Timer } from '../../../internal/src';
 import { adoptCron, type CronJob } from './cron-jobs';
+import { ofJob } from './test-timers';
 
 /** A method with `@Interval` or `@Timeout`. */
 interface TimedMethod {
@@ -74,15 +75,17 @@ function orchestratorsOf(modules: ModulesContainer): Orchestrator[] {
 
 function adoptInterval(method: TimedMethod, exists: () => boolean): void {
   clearInterval(method.ref);
-  const timer: Timer = time.setRepeatingTimer(() => {
+  const fire = (): void => {
     if (exists()) void method.target();
     else time.clearTimer(timer);
-  }, method.timeout);
+  };
+  const timer: Timer = ofJob(time.setRepeatingTimer(fire, method.timeout));
 }
 
 function adoptTimeout(method: TimedMethod, exists: () => boolean): void {
   clearTimeout(method.ref);
-  time.setTimer(() => {
+  const fire = (): void => {
     if (exists()) void method.target();
-  }, method.timeout);
+  };
+  ofJob(time.setTimer(fire, method.timeout));
 }

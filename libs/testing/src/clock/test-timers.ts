@@ -10,6 +10,8 @@ const STEPS = 100;
 
 /** A timer of a TestClock. */
 export class TestTimer implements Timer {
+  /** True for a job of `@nestjs/schedule`: `TestClock.run` stops at its time, however often that is. */
+  isJob = false;
   /** Also counts real time, if it is set. */
   real: NodeJS.Timeout | undefined;
 
@@ -29,6 +31,12 @@ export class TestTimer implements Timer {
   }
 }
 
+/** Marks a timer as one of a job. @returns the timer */
+export function ofJob(timer: Timer): Timer {
+  if (timer instanceof TestTimer) timer.isJob = true;
+  return timer;
+}
+
 /** The timers of a TestClock. */
 export class TestTimers {
   private readonly waiting = new Set<TestTimer>();
@@ -42,6 +50,13 @@ export class TestTimers {
   get nextDueAt(): number {
     let next = Infinity;
     for (const { dueAt } of this.waiting) next = Math.min(next, dueAt);
+    return next;
+  }
+
+  /** When the next job is due; Infinity without a job. */
+  get nextJobAt(): number {
+    let next = Infinity;
+    for (const { dueAt, isJob } of this.waiting) if (isJob) next = Math.min(next, dueAt);
     return next;
   }
 
