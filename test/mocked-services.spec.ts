@@ -105,7 +105,7 @@ test('mocks replace the services, and decide', async () => {
       .overrideProvider(StreamConsumerService)
       .useValue({})
       .overrideProvider(DelayedTaskService)
-      .useValue({}),
+      .useValue({ process: jest.fn() }),
   );
 
   expect((await fetch(`${url}/limited`)).status).toBe(200);

@@ -1,6 +1,6 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { Steps } from '../../internal/src';
+import { INSPECT, Steps } from '../../internal/src';
 import { Activities } from './activity/activities';
 import { Creation } from './activity/creation';
 import type { Lifecycle } from './activity/lifecycle';
@@ -33,6 +33,9 @@ import type {
 
 const NOT_ELIGIBLE: GrabResult = Object.freeze({ status: 'not-eligible' });
 
+/** Gets each call of `grab`, with its result, which may reject. */
+type GrabWatcher = (activityId: string, userId: string, result: Promise<GrabResult>) => void;
+
 /**
  * Creates activities, grants each packet to one user, closes activities and audits them. `RedPacketPayouts` pays the winners. A
  * _grant_ is a packet that a user has won.
@@ -49,6 +52,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   private readonly resultList: ResultList;
   private readonly auditor: Audit;
   private readonly list: Activities['list'];
+  private watcher: GrabWatcher | undefined;
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -98,6 +102,17 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    * @throws InvalidInputError for an invalid id; the errors of ScriptRegistry.run() and of `eligibility`
    */
   grab(activityId: string, userId: string): Promise<GrabResult> {
+    const result = this.checkAndGrab(activityId, userId);
+    this.watcher?.(activityId, userId, result);
+    return result;
+  }
+
+  /** For `luanest/testing`: calls `watcher` at each later call of `grab`. */
+  [INSPECT](): { readonly watch: (watcher: GrabWatcher) => void } {
+    return { watch: (watcher) => (this.watcher = watcher) };
+  }
+
+  private checkAndGrab(activityId: string, userId: string): Promise<GrabResult> {
     try {
       checkActivityId(activityId);
       checkUserId(userId);

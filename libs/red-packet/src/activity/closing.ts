@@ -56,10 +56,8 @@ export class Closing {
           'without isGlobal: false, or leave onClosed out.',
       );
     }
-    // A mock of DelayedTaskService may have no method `process`.
-    const tasks = this.tasks as Partial<Pick<DelayedTaskService, 'process'>> | undefined;
-    tasks?.process?.(this.name, ({ activityId }: ActivityTask, { attempt }) => this.close(activityId, attempt));
-    tasks?.process?.(this.settling, (task: ActivityTask) => this.settle(task));
+    this.tasks?.process(this.name, (task, { attempt }) => this.close((task as ActivityTask).activityId, attempt));
+    this.tasks?.process(this.settling, (task) => this.settle(task as ActivityTask));
   }
 
   /**

@@ -33,9 +33,12 @@ interface PayoutsInspection {
   readonly paying: boolean;
   /** Makes the run read the outboxes, although its pause is not over. */
   readonly readNow: () => void;
-  /** Returns the message of stream-consumer that a handler's payout comes from. */
-  readonly messageOf: (payout: Payout) => { readonly stream: string; readonly id: string } | undefined;
+  /** Calls `watcher` before each call of the handler of a later run. */
+  readonly watch: (watcher: PayoutWatcher) => void;
 }
+
+/** @param message message of stream-consumer that the payout comes from */
+type PayoutWatcher = (payout: Payout, message: { readonly stream: string; readonly id: string } | undefined) => void;
 
 /**
  * Pays winners: calls the app's handler for payouts, and reports the state of payouts. Methods with an activity id throw
@@ -47,6 +50,7 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
   /** The outboxes of all partitions. */
   private readonly stream;
   private closing: Promise<void> | undefined;
+  private watcher: PayoutWatcher | undefined;
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -76,7 +80,7 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
       if (run.stopped) this.runs.delete(run);
       else throw checks.error('This process already has a payout run. Stop that run before you start another one.');
     }
-    const run = new PayoutRunner(this.activities.layouts, this.outboxes, streams, this.stream, handler, {
+    const run = new PayoutRunner(this.activities.layouts, this.outboxes, streams, this.stream, this.watched(handler), {
       ...given,
       attempts,
     });
@@ -181,7 +185,16 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
     return {
       paying: runs.length > 0,
       readNow: () => runs.forEach((run) => run.readNow()),
-      messageOf: (payout) => messages.get(payout),
+      watch: (watcher) => (this.watcher = watcher),
+    };
+  }
+
+  private watched(handler: PayoutHandler): PayoutHandler {
+    const { watcher } = this;
+    if (watcher === undefined) return handler;
+    return (payout) => {
+      watcher(payout, messages.get(payout));
+      return handler(payout);
     };
   }
 

@@ -33,24 +33,16 @@ export class PacketRecords {
 
   /** Records the calls of `grab`, and the payouts of each run that begins from now on. */
   watch(packets: RedPacketService, payouts: RedPacketPayouts | undefined): void {
-    const grab = packets.grab.bind(packets);
-    packets.grab = async (activityId, userId) => {
-      const result = await grab(activityId, userId);
-      this.grabbed.push({ ...result, activityId, userId });
-      return result;
-    };
-    if (payouts === undefined) return;
-    const run = payouts.run.bind(payouts);
-    payouts.run = (handler, options) => {
-      if (typeof handler !== 'function') return run(handler, options);
-      return run((payout) => {
-        const { activityId, userId, packetId, amountCents, attempt } = payout;
-        const origin = payouts[INSPECT]().messageOf(payout);
-        const packet = { activityId, userId, packetId, amountCents, attempt };
-        if (origin !== undefined) this.open.set(`${origin.stream} ${origin.id}`, packet);
-        return handler(payout);
-      }, options);
-    };
+    packets[INSPECT]().watch((activityId, userId, result) => {
+      result.then(
+        (grabbed) => this.grabbed.push({ ...grabbed, activityId, userId }),
+        () => undefined,
+      );
+    });
+    payouts?.[INSPECT]().watch(({ activityId, userId, packetId, amountCents, attempt }, message) => {
+      const packet = { activityId, userId, packetId, amountCents, attempt };
+      if (message !== undefined) this.open.set(`${message.stream} ${message.id}`, packet);
+    });
   }
 
   handled({ stream, ids }: StreamConsumerEvents['messagesHandled']): void {
