@@ -2,7 +2,7 @@
 export interface RunOptions {
   /** Longest time until the reply, ms; integer >= 1. Default: `deadlineMs` of ScriptRegistryModule. */
   readonly deadlineMs?: number;
-  /** Time from which `deadlineMs` is counted: a reading of `performance.now()`, ms. Default: the time of the call. */
+  /** For libs of luanest that make several calls in one deadline: a reading of `performance.now()`, ms. Default: the time of the call. */
   readonly startedAtMs?: number;
 }
 
