@@ -1,3 +1,5 @@
+import { KeySpace } from 'luanest/script-registry';
+import { Layouts, type BucketKeys } from '../../libs/red-packet/src/buckets/layout';
 import { Redis } from 'ioredis';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -133,7 +135,7 @@ it('shows a grant that was changed by hand in red, and green again when it is se
   const { port } = JSON.parse(await readFile(join(folder, 'address.json'), 'utf8')) as { port: number };
   const redis = new Redis({ port, password: (await readFile(join(folder, 'password'), 'utf8')).trim() });
   try {
-    const grants = 'luanest:red-packet:{faulty}:grants';
+    const { grants } = new Layouts(new KeySpace('luanest', 'red-packet'), 16).root('faulty').buckets[0] as BucketKeys;
     const [user = '', packet = ''] = Object.entries(await redis.hgetall(grants)).find(([name]) => name !== '') ?? [];
     const [id, cents, at] = packet.split(':');
     await redis.hset(grants, user, `${id}:${Number(cents) + 100}:${at}`);
@@ -145,7 +147,8 @@ it('shows a grant that was changed by hand in red, and green again when it is se
 
     // A fault that only the counters show.
     const total = (await redis.hget(grants, '')) as string;
-    await redis.hset(grants, '', String(Number(total) - 1));
+    const [sum, last] = total.split(':');
+    await redis.hset(grants, '', `${Number(sum) - 1}:${last}`);
     await page.locator('#audit[data-state="red"]').waitFor(PATIENCE);
     await redis.hset(grants, '', total);
     await page.locator('#audit[data-state="green"]').waitFor(PATIENCE);

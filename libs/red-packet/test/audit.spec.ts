@@ -21,8 +21,8 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
     return (await bench.raw.xrange(outbox, '-', '+')).filter(([, [, of]]) => of === owner).map(([id]) => id);
   };
   const addRow = async (outbox: string, meta: string, user: string, packet: string): Promise<unknown> => {
-    const row = ['activity', (await bench.raw.hget(meta, 'activity')) ?? '', 'user', user, 'packet', packet];
-    return bench.raw.xadd(outbox, '*', ...row, 'cents', '100', 'at', '1');
+    const row = ['activity', (await bench.raw.hget(meta, 'activity')) ?? '', 'user', user, 'grant', `${packet}:100:1`];
+    return bench.raw.xadd(outbox, '*', ...row);
   };
   /** An activity with grants, packets that will be refunded and a transfer in flight; and the packets that were paid. */
   async function busy(id: string, buckets: number): Promise<PaidPacket[]> {

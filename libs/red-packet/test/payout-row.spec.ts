@@ -2,15 +2,12 @@ import { KeySpace } from 'luanest/script-registry';
 import { Layouts } from '../src/buckets/layout';
 import { grantOf, ownerOf, rowOf } from '../src/payouts/payout-row';
 
-const row = { user: 'u', packet: '7', cents: '120', at: '5000' };
+const row = { user: 'u', grant: '7:120:5000' };
 
 describe('a payout row', () => {
   it('has the winner, the packet, the cents and the time', () => {
     expect(grantOf(row)).toEqual({ userId: 'u', packetId: '7', amountCents: 120, grantedAtMs: 5000 });
-    expect(grantOf({ ...row, packet: '9999999', cents: '1', at: '1' })).toMatchObject({
-      packetId: '9999999',
-      amountCents: 1,
-    });
+    expect(grantOf({ ...row, grant: '9999999:1:1' })).toMatchObject({ packetId: '9999999', amountCents: 1 });
   });
 
   it.each<[string, Record<string, unknown>]>([
@@ -18,20 +15,20 @@ describe('a payout row', () => {
     ['no user', { ...row, user: undefined }],
     ['an empty user', { ...row, user: '' }],
     ['a user that is not text', { ...row, user: 5 }],
-    ['no packet', { ...row, packet: undefined }],
-    ['packet 0', { ...row, packet: '0' }],
-    ['a packet with a leading zero', { ...row, packet: '07' }],
-    ['a packet that is not text', { ...row, packet: 7 }],
-    ['a packet of eight digits', { ...row, packet: '10000000' }],
-    ['a packet with more text before', { ...row, packet: 'x7' }],
-    ['a packet with more text after', { ...row, packet: '7x' }],
-    ['no cents', { ...row, cents: undefined }],
-    ['0 cents', { ...row, cents: '0' }],
-    ['a part of a cent', { ...row, cents: '1.5' }],
-    ['too many cents', { ...row, cents: '9007199254740992' }],
-    ['no time', { ...row, at: undefined }],
-    ['time 0', { ...row, at: '0' }],
-    ['a time that is not a number', { ...row, at: 'x' }],
+    ['no grant', { ...row, grant: undefined }],
+    ['a grant that is not text', { ...row, grant: 7 }],
+    ['packet 0', { ...row, grant: '0:120:5000' }],
+    ['a packet with a leading zero', { ...row, grant: '07:120:5000' }],
+    ['a packet of eight digits', { ...row, grant: '10000000:120:5000' }],
+    ['more text before', { ...row, grant: 'x7:120:5000' }],
+    ['more text after', { ...row, grant: '7:120:5000:l' }],
+    ['no cents', { ...row, grant: '7::5000' }],
+    ['0 cents', { ...row, grant: '7:0:5000' }],
+    ['a part of a cent', { ...row, grant: '7:1.5:5000' }],
+    ['too many cents', { ...row, grant: '7:9007199254740992:5000' }],
+    ['no time', { ...row, grant: '7:120' }],
+    ['time 0', { ...row, grant: '7:120:0' }],
+    ['a time that is not a number', { ...row, grant: '7:120:x' }],
   ])('is not an entry with %s', (_, fields) => {
     expect(grantOf(fields)).toBeUndefined();
   });

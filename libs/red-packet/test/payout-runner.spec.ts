@@ -60,7 +60,7 @@ class Bench {
     this.controller.abort(reason);
   }
 
-  pay(attempt = 1, payload: unknown = { activity, user: 'u', packet: '7', cents: '120', at: '1' }): Promise<unknown> {
+  pay(attempt = 1, payload: unknown = { activity, user: 'u', grant: '7:120:1' }): Promise<unknown> {
     const partition = layouts.outboxes.indexOf(keys.outbox);
     const { signal } = this.controller;
     const message = { stream: 's', id: `${partition}:5-1`, payload, attempt, firstSeenAtMs: 9, signal };

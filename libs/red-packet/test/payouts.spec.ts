@@ -158,8 +158,8 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     await grabbed('foreign');
     const { outbox } = bench.keysOf('foreign');
     await bench.raw.xadd(outbox, '*', 'note', 'x');
-    await bench.raw.xadd(outbox, '*', 'cents', '500', 'user', 'evil', 'at', '1');
-    await bench.raw.xadd(outbox, '*', 'user', 'evil', 'packet', '1', 'cents', '-5', 'at', '1', 'more', 'y');
+    await bench.raw.xadd(outbox, '*', 'grant', '1:500:1', 'user', 'evil');
+    await bench.raw.xadd(outbox, '*', 'user', 'evil', 'grant', '1:-5:1', 'more', 'y');
     await bench.packets.grab('foreign', 'last');
     // A row of another partition, a bucket that does not exist, and ids that are not encoded as they must be.
     const [[, real = []] = []] = await bench.raw.xrange(outbox, '-', '+', 'COUNT', 1);

@@ -50,7 +50,7 @@ describe.each([
       {
         grants: '=25:1800000000000, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993',
         meta: 'activity=a@1/1/0, bestCents=30, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
-        outbox: '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me packet=1 cents=20 at=1800000000000',
+        outbox: '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me grant=1:20:1800000000000',
         pool: '2:31:51, 3:31:82, 4:40:122',
       },
     ]);
@@ -59,7 +59,7 @@ describe.each([
       {
         grants: '=25:1800000000000, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993',
         meta: 'activity=a@1/1/0, bestCents=30, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
-        outbox: '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me packet=1 cents=20 at=1800000000000',
+        outbox: '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me grant=1:20:1800000000000',
         pool: '2:31:51, 3:31:82, 4:40:122',
       },
     ]);
@@ -70,7 +70,7 @@ describe.each([
           '=56:1800000000000, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993, second=2:31:1800000000000',
         meta: 'activity=a@1/1/0, bestAt=1800000000000, bestCents=31, bestPacket=2, bestUser=second, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
         outbox:
-          '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me packet=1 cents=20 at=1800000000000, 1800000000000-1 activity=a@1/1/0 user=second packet=2 cents=31 at=1800000000000',
+          '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me grant=1:20:1800000000000, 1800000000000-1 activity=a@1/1/0 user=second grant=2:31:1800000000000',
         pool: '3:31:82, 4:40:122',
       },
     ]);
@@ -81,7 +81,7 @@ describe.each([
           '=87:1800000000000, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993, second=2:31:1800000000000, third=3:31:1800000000000',
         meta: 'activity=a@1/1/0, bestAt=1800000000000, bestCents=31, bestPacket=2, bestUser=second, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
         outbox:
-          '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me packet=1 cents=20 at=1800000000000, 1800000000000-1 activity=a@1/1/0 user=second packet=2 cents=31 at=1800000000000, 1800000000000-2 activity=a@1/1/0 user=third packet=3 cents=31 at=1800000000000',
+          '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me grant=1:20:1800000000000, 1800000000000-1 activity=a@1/1/0 user=second grant=2:31:1800000000000, 1800000000000-2 activity=a@1/1/0 user=third grant=3:31:1800000000000',
         pool: '4:40:122',
       },
     ]);
@@ -92,7 +92,7 @@ describe.each([
           '=87:1800000000000, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993, second=2:31:1800000000000, third=3:31:1800000000000',
         meta: 'activity=a@1/1/0, bestAt=1800000000000, bestCents=31, bestPacket=2, bestUser=second, buckets=1, endsAtMs=1800000000001, heldCents=100, maxTries=2, startsAtMs=1800000000000, state=open',
         outbox:
-          '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me packet=1 cents=20 at=1800000000000, 1800000000000-1 activity=a@1/1/0 user=second packet=2 cents=31 at=1800000000000, 1800000000000-2 activity=a@1/1/0 user=third packet=3 cents=31 at=1800000000000',
+          '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me grant=1:20:1800000000000, 1800000000000-1 activity=a@1/1/0 user=second grant=2:31:1800000000000, 1800000000000-2 activity=a@1/1/0 user=third grant=3:31:1800000000000',
         pool: '4:40:122',
       },
     ]);
@@ -115,7 +115,7 @@ describe.each([
           '=127:1800000000000, a=1:20:1800000000000, b=2:31:1800000000000, c=3:31:1800000000000, d=4:40:1800000000000, ledger=8:6:1799999999992:l, norm=x, old=9:5:1799999999993',
         meta: 'activity=a@1/1/0, bestAt=1800000000000, bestCents=40, bestPacket=4, bestUser=d, buckets=1, endsAtMs=1800000000001, heldCents=127, maxTries=0, startsAtMs=1800000000000, state=open',
         outbox:
-          '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=a packet=1 cents=20 at=1800000000000, 1800000000000-1 activity=a@1/1/0 user=b packet=2 cents=31 at=1800000000000, 1800000000000-2 activity=a@1/1/0 user=c packet=3 cents=31 at=1800000000000, 1800000000000-3 activity=a@1/1/0 user=d packet=4 cents=40 at=1800000000000',
+          '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=a grant=1:20:1800000000000, 1800000000000-1 activity=a@1/1/0 user=b grant=2:31:1800000000000, 1800000000000-2 activity=a@1/1/0 user=c grant=3:31:1800000000000, 1800000000000-3 activity=a@1/1/0 user=d grant=4:40:1800000000000',
       },
     ]);
   });
@@ -136,7 +136,7 @@ describe.each([
       {
         grants: '=25:1800000000000, ledger=8:6:1799999999992:l, me=1:20:1800000000000, norm=x, old=9:5:1799999999993',
         meta: 'activity=a@1/1/0, bestCents=20, buckets=1, endsAtMs=1800000000001, heldCents=25, maxTries=2, startsAtMs=1800000000000, state=open',
-        outbox: '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me packet=1 cents=20 at=1800000000000',
+        outbox: '1-1 f=v, 1800000000000-0 activity=a@1/1/0 user=me grant=1:20:1800000000000',
         pool: '2:31:51, 3:31:82, 4:40:122',
       },
     ]);

@@ -15,8 +15,8 @@ import { redPacketScripts } from '../src/red-packet.scripts';
 type Fields = Readonly<Record<string, string | number>>;
 
 const OWNER = 'a@9/1/0';
-const ROW = ['activity', OWNER, 'user', 'u', 'packet', '7', 'cents', '30', 'at', '5'];
-const ROW_TEXT = 'activity=a@9/1/0 user=u packet=7 cents=30 at=5';
+const ROW = ['activity', OWNER, 'user', 'u', 'grant', '7:30:5'];
+const ROW_TEXT = 'activity=a@9/1/0 user=u grant=7:30:5';
 const WHY = { problem: 'no account', attempts: 3, firstSeenMs: 4 };
 
 describe('each script of payouts, in a state and at a time of which all is known,', () => {
@@ -64,7 +64,7 @@ describe('each script of payouts, in a state and at a time of which all is known
     };
     expect(await states.after(bury())).toEqual(['buried', after]);
     expect(await states.after(bury())).toEqual(['none', after]);
-    const fields = { user: 'u', packet: '7', cents: '30', at: '5' };
+    const fields = { user: 'u', grant: '7:30:5' };
     expect(await states.call(listDead, { after: '0-0', count: 5 })).toEqual({
       newest: `${NOW}-0`,
       rows: [{ entryId: `${NOW}-0`, error: 'no account', attempts: 3, firstSeenAtMs: 4, fields }],

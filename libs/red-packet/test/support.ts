@@ -259,7 +259,8 @@ export async function readOutbox({ raw }: Pick<Bench, 'raw'>, { outbox, meta }: 
   const owner = await raw.hget(meta, 'activity');
   const entries = (await raw.xrange(outbox, '-', '+')).filter(([, fields]) => fields[1] === owner);
   return entries.map(([, fields]) => {
-    const [, , , userId, , packetId, , cents, , at] = fields;
+    const [, , , userId, , grantText = ''] = fields;
+    const [packetId, cents, at] = grantText.split(':');
     const grant = { packetId: packetId as string, amountCents: Number(cents), grantedAtMs: Number(at) };
     return { userId: userId as string, ...grant };
   });

@@ -93,7 +93,9 @@ export function invariants(settings: Settings): Invariant<PacketState>[] {
         if (disturbed) return undefined;
         for (let bucket = 0; bucket < BUCKETS; bucket++) {
           const { outbox } = keysOf(layout, bucket);
-          const rows = (world.read('XRANGE', outbox, '-', '+') as [string, string[]][]).map(([, fields]) => fields[5]);
+          const rows = (world.read('XRANGE', outbox, '-', '+') as [string, string[]][]).map(
+            ([, fields]) => fields[5]?.split(':')[0],
+          );
           const unpaid = booksOf(bucket, world).granted.find((packet) => {
             const id = packet.split(':')[0] as string;
             return ledger[id] === undefined && !rows.includes(id);

@@ -76,16 +76,8 @@ function rowsOf(world: World): Row[] {
   const rows: Row[] = [];
   for (let bucket = 0; bucket < BUCKETS; bucket++) {
     for (const [id, fields] of world.read('XRANGE', keysOf(layout, bucket).outbox, '-', '+') as [string, string[]][]) {
-      const [, owner, , user, , packet, , cents] = fields as [
-        string,
-        string,
-        string,
-        string,
-        string,
-        string,
-        string,
-        string,
-      ];
+      const [, owner = '', , user = '', , grant = ''] = fields;
+      const [packet = '', cents = ''] = grant.split(':');
       rows.push({ id, bucket, owner, user, packet, cents });
     }
   }

@@ -34,8 +34,9 @@ export const readOutboxPage = defineScript({
   group: false,
   reply: ([last = '', ...fields]: string[]) => {
     const rows: { userId: string; packetId: string; amountCents: number }[] = [];
-    for (let i = 0; i + 2 < fields.length; i += 3) {
-      const [userId = '', packetId = '', cents] = fields.slice(i, i + 3);
+    for (let i = 0; i + 1 < fields.length; i += 2) {
+      const [packetId = '', cents] = (fields[i + 1] ?? '').split(':');
+      const userId = fields[i] ?? '';
       rows.push({ userId, packetId, amountCents: Number(cents) });
     }
     return { last, rows };

@@ -18,13 +18,12 @@ export interface PayoutRow {
 }
 
 /** Reads the fields of a grant. Returns undefined for an entry that is not a payout row, as one of another program. */
-export function grantOf(fields: Readonly<Record<string, unknown>>): Grant | undefined {
-  const { user, packet, cents, at } = fields;
+export function grantOf({ user, grant }: Readonly<Record<string, unknown>>): Grant | undefined {
+  const parts = typeof grant === 'string' ? /^([1-9]\d{0,6}):([1-9]\d{0,15}):([1-9]\d{0,15})$/.exec(grant) : null;
+  if (typeof user !== 'string' || user === '' || parts === null) return undefined;
+  const [, packetId = '', cents, at] = parts;
   const [amountCents, grantedAtMs] = [Number(cents), Number(at)];
-  const isGrant =
-    typeof user === 'string' && user !== '' && typeof packet === 'string' && /^[1-9]\d{0,6}$/.test(packet);
-  if (!isGrant || !Number.isSafeInteger(amountCents) || amountCents < 1 || !(grantedAtMs > 0)) return undefined;
-  return { userId: user, packetId: packet, amountCents, grantedAtMs };
+  return Number.isSafeInteger(amountCents) ? { userId: user, packetId, amountCents, grantedAtMs } : undefined;
 }
 
 /** Reads a row. @param outbox key of the outbox that has the row @returns undefined for an entry that no grab wrote there */

@@ -26,8 +26,8 @@ import type { Outboxes } from './outboxes';
 import { rowOf, type PayoutRow } from './payout-row';
 import type { Payout, PayoutHandler, PayoutRun } from './payouts.types';
 
-/** Longest pause between two reads of an empty outbox, ms. */
-const POLL_MS = 250;
+/** Longest pause between two reads of an empty outbox, ms. A read runs about 13 commands. */
+const POLL_MS = 1_000;
 /** Most attempts of a message in stream-consumer. The run dead-letters a payout itself, after its own `attempts`. */
 const MOST_ATTEMPTS = 10_000;
 const MAX_PROBLEM = 1_000;

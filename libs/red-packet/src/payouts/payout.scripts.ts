@@ -64,10 +64,10 @@ export interface DeadRow {
   readonly error: string;
   readonly attempts: number;
   readonly firstSeenAtMs: number;
-  readonly fields: Readonly<Record<'user' | 'packet' | 'cents' | 'at', string>>;
+  readonly fields: Readonly<Record<'user' | 'grant', string>>;
 }
 
-const COLUMNS = 8;
+const COLUMNS = 6;
 
 export const listDead = defineScript({
   name: 'red-packet.list-dead',
@@ -79,8 +79,8 @@ export const listDead = defineScript({
   reply: ([newest = '0-0', ...texts]: string[]) => {
     const rows: DeadRow[] = [];
     for (let i = 0; i + COLUMNS <= texts.length; i += COLUMNS) {
-      const [entryId = '', error = '', attempts, first, user = '', packet = '', cents = '', at = ''] = texts.slice(i);
-      const fields = { user, packet, cents, at };
+      const [entryId = '', error = '', attempts, first, user = '', grant = ''] = texts.slice(i);
+      const fields = { user, grant };
       rows.push({ entryId, error, attempts: Number(attempts), firstSeenAtMs: Number(first), fields });
     }
     return { newest, rows };

@@ -23,7 +23,7 @@ if redis.call('HGET', KEYS[2], 'activity') ~= ARGV[2] then return -1 end
 local row = read_fields(entry[2])
 -- XADD comes first, because it is the only write that can still fail.
 redis.call('XADD', KEYS[3], '*', 'error', ARGV[3], 'attempts', ARGV[4], 'first-seen-ms', ARGV[5], 'activity', ARGV[2],
-  'user', row['user'], 'packet', row['packet'], 'cents', row['cents'], 'at', row['at'])
+  'user', row['user'], 'grant', row['grant'])
 local forget = redis.call('HGET', KEYS[2], 'forgetAtMs')
 if forget then redis.call('PEXPIREAT', KEYS[3], forget) end
 redis.call('XDEL', KEYS[1], ARGV[1])

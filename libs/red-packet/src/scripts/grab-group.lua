@@ -56,11 +56,11 @@ problem = check_packet(gate, id, cents, head)
   or not gate.permitted and check_permissions(gate, KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 if problem then return problem end
 -- XADD comes first, because it is the only write that can still fail: the stream may be lost, or its ids used up.
-if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'activity', gate.activity, 'user', ARGV[1], 'packet', id, 'cents', cents,
-  'at', now_text) then
+local grant = packet .. ':' .. now_text
+if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'activity', gate.activity, 'user', ARGV[1], 'grant', grant) then
   return redis.error_reply('LOSTOUTBOX Redis has lost the outbox of this partition, which may have been evicted, nothing was changed')
 end
-redis.call('HSET', KEYS[3], ARGV[1], packet .. ':' .. now_text)
+redis.call('HSET', KEYS[3], ARGV[1], grant)
 gate.at, gate.taken, gate.granted = gate.at + 1, gate.taken + 1, gate.granted + cents
 if tonumber(cents) > gate.best then gate.best, gate.luckiest = tonumber(cents), { cents, id, ARGV[1] } end
-return { 0, packet .. ':' .. now_text }
+return { 0, grant }

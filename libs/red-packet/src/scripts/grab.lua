@@ -68,12 +68,12 @@ local packet, id, cents = string.match(head, '^((%d+):([1-9]%d*)):%d+$')
 -- Everything that can fail is checked before the first write: Redis does not roll back. XADD comes first, because it is the only
 -- write that can still fail: the stream may be lost, or its ids used up.
 problem = problem_of(head, id, cents, granted, tonumber(meta[5]) or 0)
-if not problem
-  and not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'activity', meta[7], 'user', ARGV[1], 'packet', id, 'cents', cents, 'at', now_text) then
+local grant = (packet or '') .. ':' .. now_text
+if not problem and not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'activity', meta[7], 'user', ARGV[1], 'grant', grant) then
   problem = 'LOSTOUTBOX Redis has lost the outbox of this partition, which may have been evicted, nothing was changed'
 end
 if problem then return redis.error_reply(problem) end
 redis.call('LPOP', KEYS[2])
-redis.call('HSET', KEYS[3], ARGV[1], packet .. ':' .. now_text, '', string.format('%.0f:', granted + cents) .. now_text)
+redis.call('HSET', KEYS[3], ARGV[1], grant, '', string.format('%.0f:', granted + cents) .. now_text)
 if cents + 0 > best then redis.call('HSET', KEYS[1], 'bestCents', cents, 'bestPacket', id, 'bestAt', now_text, 'bestUser', ARGV[1]) end
-return { 0, packet .. ':' .. now_text }
+return { 0, grant }

@@ -6,11 +6,10 @@ ARGV[1]  owner   str           field `activity` of the rows
 ARGV[2]  after   str           id of the last entry of the previous page; '0-0' for the first page
 ARGV[3]  count   int 1..1,000  most entries to look at
 
-Returns {last, userId, packetId, amountCents, ...}
-  last         str   id of the last entry that was looked at; '' after the last page
-  userId       str   '' if the row has no such field, like the next two
-  packetId     str   digits
-  amountCents  str   digits
+Returns {last, userId, grant, ...}
+  last    str   id of the last entry that was looked at; '' after the last page
+  userId  str   '' if the row has no such field, like the next one
+  grant   str   '<packetId>:<cents>:<ms>'
 
 O(count). TTL: untouched. Clock: none. Replay: reads again.
 ]]
@@ -21,8 +20,7 @@ for _, entry in ipairs(page) do
   local fields = read_fields(entry[2])
   if fields['activity'] == ARGV[1] then
     rows[#rows + 1] = fields['user']
-    rows[#rows + 1] = fields['packet']
-    rows[#rows + 1] = fields['cents']
+    rows[#rows + 1] = fields['grant']
   end
 end
 return rows
