@@ -106,6 +106,15 @@ it('a lock belongs to the app that holds it', async () => {
   expect(otherTesting.locks.held).toEqual([]);
 });
 
+it('the end of a lock of one app leaves the locks of another app, with a Redis of its own, alone', async () => {
+  const [one, testing] = await start();
+  const [other, otherTesting] = await start();
+  const lock = await one.get(LockService).acquire('a');
+  await other.get(LockService).acquire('a');
+  await lock.release();
+  expect([testing.locks.held, otherTesting.locks.held]).toEqual([[], ['a']]);
+});
+
 it('a Redis with another clock is refused', () => {
   const message = 'LuanestTestingModule: redis has another clock than the app.';
   expect(() => LuanestTestingModule.forRoot({ redis: new MemoryRedis() })).toThrow(message);

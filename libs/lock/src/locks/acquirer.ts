@@ -25,7 +25,7 @@ interface Acquisition {
 
 /** Acquires single names: calls Redis, waits while others hold the lock, and makes the lease. */
 export class Acquirer {
-  readonly leases = new LockLeases();
+  readonly leases: LockLeases;
   private readonly tokens: OwnerTokens;
   private readonly space: KeySpace;
   private readonly queues = new Map<string, WaitQueue>();
@@ -37,6 +37,7 @@ export class Acquirer {
     private readonly registry: ScriptRegistry,
     private readonly moduleOptions: ResolvedLockModuleOptions,
   ) {
+    this.leases = new LockLeases(registry);
     this.tokens = new OwnerTokens(moduleOptions.node);
     this.space = registry.keySpace('lock');
   }

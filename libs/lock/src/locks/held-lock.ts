@@ -101,7 +101,7 @@ export class LockLease extends Lease {
   protected override aborted(): void {
     this.lost = true;
     const reason = this.lossReason;
-    events.lockLost.publish(() => ({ ...this.summary, reason }));
+    events.lockLost.publish(() => ({ ...this.summary, reason }), this.leases.registry);
   }
 
   private get summary(): { readonly name: string; readonly fence: number; readonly heldMs: number } {
@@ -135,11 +135,11 @@ export class LockLease extends Lease {
 
   private report(released: Released): Released {
     if (released !== 'lost') {
-      events.lockReleased.publish(() => this.summary);
+      events.lockReleased.publish(() => this.summary, this.leases.registry);
       return released;
     }
     const reason = 'Redis had no lease of this holder at the release';
-    events.lockLost.publish(() => ({ ...this.summary, reason }));
+    events.lockLost.publish(() => ({ ...this.summary, reason }), this.leases.registry);
     this.leases.logLoss(this.name, reason);
     return released;
   }
@@ -151,7 +151,8 @@ export class LockLeases extends LeaseBook<LockLease> {
   private logSince = -Infinity;
   private logged = 0;
 
-  constructor() {
+  /** @param registry ScriptRegistry of the app, for events */
+  constructor(readonly registry?: object) {
     super({
       renew: async (batch, deadlineMs) => {
         const { port, leaseMs } = batch[0] as LockLease;
