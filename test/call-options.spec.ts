@@ -106,9 +106,7 @@ describe('options of decorators', () => {
         lockAtLeastForMs: 0,
         renew: false,
         onRedisError: 'skip',
-        staleAfterMs: 10,
         catchUpWithinMs: 0,
-        replicas: 1,
         enhancers: true,
       } satisfies Required<Omit<ScheduledLockOptions, 'key'>>)
       run(): void {

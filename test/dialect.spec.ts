@@ -29,6 +29,8 @@ const ONE_SPELLING: Readonly<Record<string, string>> = {
   lockAtMostForMs: 'leaseMs',
   maxAttempts: 'attempts',
   retries: 'attempts',
+  redisTimeoutMs: 'deadlineMs',
+  holder: 'node',
 };
 
 /** Names of durations and instants that lack their unit. */

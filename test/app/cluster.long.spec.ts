@@ -79,7 +79,7 @@ it('runs three processes on a Cluster, starts a killed one again, and loses no c
   expect(whole.faults).toEqual([]);
   expect(whole.counted).toMatchObject({ ok: true, paid: { packets: PACKETS, cents: 432_109 } });
   expect(whole).toMatchObject({ payoutsBehind: 0, status: { remainingPackets: 0 }, ledger: { cents: 432_109 } });
-  const slots = whole.jobs.filter(({ outcome }) => outcome === 'ran').map(({ slot }) => slot);
+  const slots = whole.jobs.filter(({ status }) => status === 'ran').map(({ slot }) => slot);
   expect(new Set(slots).size).toBe(slots.length);
   const living = whole.nodes.map(({ node }) => node);
   for (const { node } of whole.jobs) expect(living).toContain(node);

@@ -30,7 +30,7 @@ const sum = (view: LiveView, pick: (works: LiveView['nodes'][number]['works']) =
   view.nodes.reduce((total, { works }) => total + (pick(works) ?? 0), 0);
 
 it('knows all processes and which of them ran the audit', async () => {
-  const ran = ({ jobs }: LiveView) => jobs.filter(({ outcome }) => outcome === 'ran');
+  const ran = ({ jobs }: LiveView) => jobs.filter(({ status }) => status === 'ran');
   const isTold = ({ nodes }: LiveView) => nodes.length === 2 && nodes.every(({ url }) => url !== undefined);
   const view = await seen((each) => isTold(each) && ran(each).length > 1);
   const nodes = view.nodes.map(({ node }) => node);

@@ -40,7 +40,7 @@ const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
   'luanest:lock:call.failed': { name: SECRET, during: 'renew', error },
   'luanest:scheduled-lock:tick.ended': {
     name: 'daily',
-    outcome: 'ran',
+    status: 'ran',
     slot: 1,
     recordedAtMs: 2,
     durationMs: 60,

@@ -4,11 +4,4 @@ export { ScheduledLockInterceptor } from './scheduled-lock.interceptor';
 export { ScheduledLockModule } from './scheduled-lock.module';
 export type { ScheduledLockModuleOptions } from './scheduled-lock.options';
 export { ScheduledLockService } from './scheduled-lock.service';
-export type {
-  JobOutcome,
-  JobRecord,
-  RunNowResult,
-  ScheduledCallOptions,
-  ScheduledLockOptions,
-  ScheduledRun,
-} from './scheduled-lock.types';
+export type { JobRecord, ScheduledLockOptions, ScheduledRun } from './scheduled-lock.types';

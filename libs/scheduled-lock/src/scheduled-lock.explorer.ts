@@ -8,7 +8,7 @@ import { kindOf } from './nest-schedule/job-kind';
 import type { CronJobs } from './nest-schedule/live-cron';
 import { problemOf } from './boot/validate-candidate';
 import { isScheduleExplorer, isSchedulerRegistry } from './nest-schedule/scheduler-classes';
-import type { Job } from './jobs/job';
+import { retentionOf, type Job } from './jobs/job';
 import { JobRegistry } from './jobs/job-registry';
 import { lockService, type LockedMethod } from './scheduled-lock.decorator';
 import { resolveJobOptions, type ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
@@ -56,13 +56,14 @@ export class ScheduledLockExplorer implements OnModuleInit {
     const instance = wrapper.instance as object;
     const kind = kindOf(method, () => this.providersThat(isSchedulerRegistry).map((one) => one.instance as CronJobs));
     const options = resolveJobOptions(given, where, this.options);
-    refuseDeadOptions(`@ScheduledLock on ${where}`, given, options, kind, this.options);
+    refuseDeadOptions(`@ScheduledLock on ${where}`, given, options, kind);
     const tag = this.registry.keySpace('scheduled-lock').tag(`${this.options.namespace}:${options.name}`);
     const job: Job = {
       options,
       kind,
       state: kind.type === 'timeout' ? tag.key('state', options.key as string) : tag.key('state'),
       history: tag.key('history'),
+      retentionMs: retentionOf(kind, options, this.options.retentionMs),
       enhanced: options.enhancers ? this.enhance(instance, original, method, name) : undefined,
     };
     // Nest does not inject properties into instances that a factory made, so they get the service here.

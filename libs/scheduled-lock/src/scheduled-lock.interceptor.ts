@@ -29,7 +29,7 @@ export class ScheduledLockInterceptor implements NestInterceptor {
     return from(
       run.then((result) => {
         if (result.ran) return result.value;
-        throw refusalFor(context.getType(), where, result.outcome);
+        throw refusalFor(context.getType(), where, result.status);
       }),
     );
   }

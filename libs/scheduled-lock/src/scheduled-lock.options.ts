@@ -1,9 +1,12 @@
 import { hostname } from 'node:os';
-import { Checks, type KnownOptions } from '../../internal/src';
+import { Checks, KNOWN_REPLICAS, resolveReplicas, type KnownOptions, type ReplicaOptions } from '../../internal/src';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
 
-/** Options of ScheduledLockModule. */
-export interface ScheduledLockModuleOptions {
+/**
+ * Options of ScheduledLockModule. `replicas`: number of replicas that must have a claim; with fewer, the claim has failed, and
+ * `onRedisError` decides.
+ */
+export interface ScheduledLockModuleOptions extends ReplicaOptions {
   /**
    * Name of the app, the same on all its nodes. If two apps use the same Redis, namespace and job name, each tick runs in only one
    * of the two apps. Text of 1 to 100 letters, digits, `.`, `_`, `-`. Required.
@@ -15,28 +18,25 @@ export interface ScheduledLockModuleOptions {
   readonly leaseMs?: number;
   /** `onRedisError` of jobs without one. Default `skip`. */
   readonly onRedisError?: 'skip' | 'run';
-  /** `staleAfterMs` of `@Cron` jobs without one, ms; integer from 1 to 2^31 - 1. Default 5,000. */
+  /**
+   * How far the slot of a `@Cron` job may be from Redis' time before its tick is `stale`, ms; integer from 1 to 302,400,000 (3.5 days).
+   * It is also the difference that the clocks of the nodes may have. Default 5,000.
+   */
   readonly staleAfterMs?: number;
-  /** Longest wait for the reply to a claim, ms; integer from 1 to 2^31 - 1. With `replicas`, `replicasTimeoutMs` is added. Default 2,000. */
-  readonly redisTimeoutMs?: number;
-  /** `replicas` of jobs without one, integer of 0 to 100. Default 0: WAIT is not used. */
-  readonly replicas?: number;
-  /** Longest wait for the replicas of a claim, ms; integer from 1 to 2^31 - 1. Default 1,000. */
-  readonly replicasTimeoutMs?: number;
-  /** Number of outcomes that each job's history keeps, integer of 1 to 1,000. Default 50. */
-  readonly historySize?: number;
   /** Longest time that shutdown waits for running jobs, ms; then the signals of the runs fire. Integer from 0 to 2^31 - 1. Default 10,000. */
   readonly drainMs?: number;
   /** Longest time that shutdown waits after the signals until it releases the locks itself, ms; integer from 0 to 2^31 - 1. Default 500. */
   readonly abortGraceMs?: number;
-  /**
-   * How long Redis keeps the last slot, the fence and the history of a job after its last tick, ms; integer from 60,000 to 2^31 - 1.
-   * Default 7 days.
-   */
-  readonly retentionMs?: number;
 }
 
-export type ResolvedScheduledLockModuleOptions = Required<ScheduledLockModuleOptions>;
+export interface ResolvedScheduledLockModuleOptions extends Required<ScheduledLockModuleOptions> {
+  /** Longest wait for the reply to a claim, ms. With `replicas`, `replicasTimeoutMs` is added. */
+  readonly deadlineMs: number;
+  /** Number of outcomes that each job's history keeps. */
+  readonly historySize: number;
+  /** Shortest time for which Redis keeps the last slot, the fence and the history of a job after its last tick, ms. */
+  readonly retentionMs: number;
+}
 
 /** Options of a job with every default filled in; `key` has no default. */
 export type ResolvedJobOptions = Required<Omit<ScheduledLockOptions, 'key'>> & Pick<ScheduledLockOptions, 'key'>;
@@ -47,13 +47,9 @@ const KNOWN: KnownOptions<ScheduledLockModuleOptions> = {
   leaseMs: true,
   onRedisError: true,
   staleAfterMs: true,
-  redisTimeoutMs: true,
-  replicas: true,
-  replicasTimeoutMs: true,
-  historySize: true,
+  ...KNOWN_REPLICAS,
   drainMs: true,
   abortGraceMs: true,
-  retentionMs: true,
 };
 const KNOWN_PER_JOB: KnownOptions<ScheduledLockOptions> = {
   name: true,
@@ -61,14 +57,17 @@ const KNOWN_PER_JOB: KnownOptions<ScheduledLockOptions> = {
   lockAtLeastForMs: true,
   renew: true,
   onRedisError: true,
-  staleAfterMs: true,
   catchUpWithinMs: true,
-  replicas: true,
   key: true,
   enhancers: true,
 };
 
-type MsOption = 'leaseMs' | 'lockAtLeastForMs' | 'staleAfterMs' | 'catchUpWithinMs';
+type MsOption = 'leaseMs' | 'lockAtLeastForMs' | 'catchUpWithinMs';
+
+const RETENTION_MS = 7 * 86_400_000;
+
+/** Values that are not options. Only tests change them. */
+export const FIXED = { deadlineMs: 2_000, historySize: 50, retentionMs: RETENTION_MS };
 
 const checks = new Checks('ScheduledLockModule');
 
@@ -85,14 +84,12 @@ export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedSch
     node: checks.text('node', node, /^[^\s\p{Cs}]{1,200}$/u, 'well-formed text of 1 to 200 characters without spaces'),
     leaseMs: checks.integer('leaseMs', options.leaseMs ?? 30_000, 10),
     onRedisError: checks.choice('onRedisError', options.onRedisError ?? 'skip', ['skip', 'run']),
-    staleAfterMs: checks.integer('staleAfterMs', options.staleAfterMs ?? 5_000, 1),
-    redisTimeoutMs: checks.integer('redisTimeoutMs', options.redisTimeoutMs ?? 2_000, 1),
-    replicas: checks.integer('replicas', options.replicas ?? 0, 0, 100),
-    replicasTimeoutMs: checks.integer('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
-    historySize: checks.integer('historySize', options.historySize ?? 50, 1, 1_000),
+    // Redis must remember a tick that ran until no node can fire it any more. Otherwise it could run twice.
+    staleAfterMs: checks.integer('staleAfterMs', options.staleAfterMs ?? 5_000, 1, RETENTION_MS / 2),
+    ...resolveReplicas(options, checks),
     drainMs: checks.integer('drainMs', options.drainMs ?? 10_000, 0),
     abortGraceMs: checks.integer('abortGraceMs', options.abortGraceMs ?? 500, 0),
-    retentionMs: checks.integer('retentionMs', options.retentionMs ?? 604_800_000, 60_000),
+    ...FIXED,
   });
 }
 
@@ -121,9 +118,7 @@ export function resolveJobOptions(
     leaseMs: ms('leaseMs', 10),
     lockAtLeastForMs: ms('lockAtLeastForMs', 0),
     onRedisError: job.choice('onRedisError', given.onRedisError, ['skip', 'run']),
-    staleAfterMs: ms('staleAfterMs', 1),
     catchUpWithinMs: ms('catchUpWithinMs', 0),
-    replicas: job.integer('replicas', given.replicas, 0, 100),
   });
 }
 

@@ -1,10 +1,10 @@
 import { defineScript, int, str } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../internal/src';
-import type { JobOutcome, JobRecord } from './scheduled-lock.types';
+import type { JobStatus, JobRecord } from './scheduled-lock.types';
 import { claimLua, completeLua, historyLua, renewLua } from './scripts/generated';
 
 export interface ClaimReply {
-  readonly outcome: 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'nothing';
+  readonly status: 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'nothing';
   readonly slot: number;
   readonly fence: number;
   /** Above 0: the claim was refused, but the slot lasts this many ms longer, and a new try may find the lock free. */
@@ -27,8 +27,8 @@ export const claimRun = defineScript({
     keep: int,
   },
   group: false,
-  reply: ([outcome, slot, fence, leftMs]: [string, string, string, number]): ClaimReply => ({
-    outcome: outcome as ClaimReply['outcome'],
+  reply: ([status, slot, fence, leftMs]: [string, string, string, number]): ClaimReply => ({
+    status: status as ClaimReply['status'],
     slot: Number(slot),
     fence: Number(fence),
     leftMs,
@@ -52,7 +52,7 @@ export const completeRun = defineScript({
   args: {
     owner: str,
     node: str,
-    outcome: str,
+    status: str,
     durationMs: int,
     atLeastMs: int,
     retentionMs: int,
@@ -76,9 +76,9 @@ export const readHistory = defineScript({
   group: false,
   reply: (entries: string[]): JobRecord[] =>
     entries.map((entry) => {
-      const [outcome, slot, at, duration, fence, node = ''] = entry.split(' ');
+      const [status, slot, at, duration, fence, node = ''] = entry.split(' ');
       return {
-        outcome: outcome as JobOutcome,
+        status: status as JobStatus,
         slot: Number(slot),
         recordedAtMs: Number(at),
         durationMs: Number(duration),

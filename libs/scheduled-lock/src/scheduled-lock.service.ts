@@ -22,9 +22,9 @@ interface ByHand {
 }
 const FIRED: ByHand = {
   how: 'fired by hand',
-  why: 'to run a job by hand: it needs no scheduled time, and returns the outcome',
+  why: 'to run a job by hand: it needs no scheduled time, and returns the status',
 };
-const CALLED: ByHand = { how: 'called directly', why: 'to get the outcome as a value' };
+const CALLED: ByHand = { how: 'called directly', why: 'to get the status as a value' };
 
 /** Runs jobs under their locks, and reports their outcomes. */
 export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
@@ -101,7 +101,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
     { tick = false, args = [] }: ScheduledCallOptions = {},
   ): Promise<RunNowResult> {
     const { job } = this.jobs.named(name);
-    if (this.ticks.inside(job)) return { ran: true, outcome: 'ran', value: await work() };
+    if (this.ticks.inside(job)) return { ran: true, status: 'ran', value: await work() };
     const byHand = tick && job.kind.type === 'cron' && job.kind.live.firedByHand();
     const { enhanced } = job;
     const result = await this.ticks.run(job, tick ? 'tick' : 'free', enhanced ? () => enhanced(...args) : work);
@@ -111,7 +111,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
 
   /**
    * Returns the last outcomes of a job on all nodes, the newest first. Outcomes of this node that may not have been saved in Redis
-   * are included, so an outcome may appear twice if the reply to its write was lost.
+   * are included, so an status may appear twice if the reply to its write was lost.
    *
    * @param name the option `name` of the job; without that option `Class.method`
    * @throws SetupError for a job that this app does not have; the errors of ScriptRegistry.run()
@@ -147,6 +147,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
     this.closing = draining(this.ticks.close());
   }
 
+  /** Waits until what `onModuleDestroy` began has ended. */
   beforeApplicationShutdown(): Promise<void> | undefined {
     this.onModuleDestroy();
     return this.closing;
@@ -168,10 +169,10 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
   private warnUnlessRan({ options: { name } }: Job, result: TickResult, { how, why }: ByHand): void {
     if (result.ran) return;
     const call = `Job ${name} was ${how} and did not run`;
-    if (result.outcome === 'closed') this.logger.warn(`${call}, because the app is shutting down.`);
+    if (result.status === 'closed') this.logger.warn(`${call}, because the app is shutting down.`);
     else {
       const remedy = `Use ScheduledLockService.runNow('${name}') ${why}.`;
-      this.logger.warn(`${call}: its outcome is ${result.outcome}. ${remedy}`);
+      this.logger.warn(`${call}: its status is ${result.status}. ${remedy}`);
     }
   }
 }

@@ -3,14 +3,14 @@
  * shutdown fired its signal. `skipped-held`: the lock was held. `skipped-slot`: this slot or a newer one was claimed before.
  * `stale`: the slot is further from Redis' time than `staleAfterMs`. `redis-error`: the claim failed.
  */
-export type JobOutcome = 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'lost' | 'failed' | 'redis-error';
+export type JobStatus = 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'lost' | 'failed' | 'redis-error';
 
-/** Entry of a job's history: the outcome of one tick or run. */
+/** Entry of a job's history: the status of one tick or run. */
 export interface JobRecord {
-  readonly outcome: JobOutcome;
+  readonly status: JobStatus;
   /** Scheduled instant, ms since 1970; 1 for `@Timeout`; 0 for a run by hand, for a handler, and if Redis failed before it was known. */
   readonly slot: number;
-  /** When the outcome was recorded, ms since 1970; by Redis' clock, or by that of the process in events and if Redis did not save it. */
+  /** When the status was recorded, ms since 1970; by Redis' clock, or by that of the process in events and if Redis did not save it. */
   readonly recordedAtMs: number;
   /** How long the job ran under the lock, ms; 0 if it did not. */
   readonly durationMs: number;
@@ -36,7 +36,7 @@ export type RunNowResult =
        * `ran`; `lost` if the lease ended, or shutdown fired the signal, during the run; `redis-error` if the job ran without a lock
        * (`onRedisError: 'run'`).
        */
-      readonly outcome: JobOutcome;
+      readonly status: JobStatus;
       readonly value: unknown;
     }
   | {
@@ -45,7 +45,7 @@ export type RunNowResult =
        * `skipped-held`; `redis-error`; `lost` if Redis replied after the end of the lease; `closed` while the app shuts down. For a
        * tick also `skipped-slot` and `stale`.
        */
-      readonly outcome: JobOutcome | 'closed';
+      readonly status: JobStatus | 'closed';
     };
 
 /** The current run, as `ScheduledLockService.current()` returns it. */
@@ -55,7 +55,7 @@ export interface ScheduledRun {
   readonly slot: number;
   /**
    * Fencing token; 0 for a run without a lock (`onRedisError: 'run'`). It rises with each run of the job. If Redis no longer has the
-   * job's key (after `retentionMs`, FLUSHALL, a failover), the fence is Redis' time in microseconds, so it rises unless that clock is
+   * job's key (after a week without a run, FLUSHALL, a failover), the fence is Redis' time in microseconds, so it rises unless that clock is
    * behind.
    */
   readonly fence: number;
@@ -80,22 +80,15 @@ export interface ScheduledLockOptions {
   readonly renew?: boolean;
   /** Behaviour if the claim fails: `skip` the run, or `run` the job without a lock. Default: the module's. */
   readonly onRedisError?: 'skip' | 'run';
-  /** For `@Cron` only: how far a slot may be from Redis' time before its tick is `stale`, ms; integer of 1 to half of `retentionMs`. Default: the module's. */
-  readonly staleAfterMs?: number;
   /**
    * For `@Cron` and `@Interval`: any node may repeat a run that died or lost its lease, up to this many ms after its slot. An integer
-   * above `leaseMs` and up to `retentionMs`; 0 for never. Set at least twice `leaseMs`, because nodes look for such runs about twice
+   * above `leaseMs`; 0 for never. Set at least twice `leaseMs`, because nodes look for such runs about twice
    * within each lease. Default 0.
    */
   readonly catchUpWithinMs?: number;
   /**
-   * Number of replicas that must have the claim within the module's `replicasTimeoutMs`, otherwise the claim has failed; integer of 0
-   * to 100. Default: the module's.
-   */
-  readonly replicas?: number;
-  /**
    * For `@Timeout` only, and required there: a text of 1 to 256 characters, such as the version of the app. The job runs once
-   * for each key, while Redis keeps the key (`retentionMs`).
+   * for each key; Redis remembers a key for a year.
    */
   readonly key?: string;
   /** For scheduled jobs. True: the job runs through its Nest interceptors, guards and filters, with context type `cron`. Default false. */

@@ -8,7 +8,7 @@ import { startFaultProxy } from 'luanest/testing/servers';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet, standaloneClient } from '../../script-registry/test/support';
-import { boot, closeAll, LATER, listen, STALE_NEVER, tick, untilAborted } from './support';
+import { boot, closeAll, LATER, listen, tick, untilAborted } from './support';
 
 const imports = [ScheduleModule.forRoot()];
 const DAY_MS = 86_400_000;
@@ -22,14 +22,14 @@ it('a call keeps this, arguments, the answer and the error; the run has its lock
     readonly runs: (ScheduledRun | undefined)[] = [];
     constructor(private readonly locks: ScheduledLockService) {}
     @Cron(LATER)
-    @ScheduledLock({ staleAfterMs: STALE_NEVER })
+    @ScheduledLock()
     answer(one: number, other: number): string {
       const run = this.locks.current();
       run?.assertHeld();
       this.runs.push(run);
       return `${this.mine} ${one + other}`;
     }
-    @ScheduledLock({ staleAfterMs: STALE_NEVER })
+    @ScheduledLock()
     @Cron(LATER)
     async fail(): Promise<void> {
       await Promise.resolve();
@@ -50,21 +50,21 @@ it('a call keeps this, arguments, the answer and the error; the run has its lock
   expect(service.current()).toBeUndefined();
   await expect(tick(jobs, 'fail')).rejects.toThrow('as it was thrown');
   const [failed] = await service.history('Jobs.fail');
-  expect(failed).toMatchObject({ outcome: 'failed', slot: LATER.getTime(), node: 'n1' });
+  expect(failed).toMatchObject({ status: 'failed', slot: LATER.getTime(), node: 'n1' });
   expect([...service.names].sort()).toEqual(['Jobs.answer', 'Jobs.fail']);
   await expect(service.history('none')).rejects.toThrow(SetupError);
   const { name, length } = Reflect.get(jobs, 'answer');
   expect([name, length]).toEqual(['answer', 2]);
 });
 
-it('the history has each outcome, the newest first, up to historySize', async () => {
+it('the history has each status, the newest first, up to historySize', async () => {
   @Injectable()
   class Jobs {
     constructor(private readonly locks: ScheduledLockService) {}
     @Cron(LATER)
-    @ScheduledLock({ name: 'once', staleAfterMs: STALE_NEVER })
+    @ScheduledLock({ name: 'once' })
     once(): void {}
-    @Cron(LATER)
+    @Cron(new Date(LATER.getTime() + DAY_MS))
     @ScheduledLock({ name: 'stale' })
     stale(): void {}
     @Interval(100_000_000)
@@ -73,7 +73,7 @@ it('the history has each outcome, the newest first, up to historySize', async ()
       throw new Error('on purpose');
     }
     @Cron(LATER)
-    @ScheduledLock({ name: 'loses', staleAfterMs: STALE_NEVER, leaseMs: 600 })
+    @ScheduledLock({ name: 'loses', leaseMs: 600 })
     async loses(): Promise<void> {
       await untilAborted((this.locks.current() as ScheduledRun).signal);
     }
@@ -82,7 +82,7 @@ it('the history has each outcome, the newest first, up to historySize', async ()
   const { app, client } = await boot({ imports, providers: [Jobs] }, { prefix, lock: { historySize: 3 } });
   const jobs = app.get(Jobs);
   const service = app.get(ScheduledLockService);
-  const outcomes = async (name: string) => (await service.history(name)).map(({ outcome }) => outcome);
+  const outcomes = async (name: string) => (await service.history(name)).map(({ status }) => status);
 
   for (let i = 0; i < 3; i++) await tick(jobs, 'once');
   expect(await outcomes('once')).toEqual(['skipped-slot', 'skipped-slot', 'ran']);
@@ -120,19 +120,19 @@ it('while Redis is unavailable a job is skipped, or runs without a lock on every
   const client = quiet(new Redis(proxy.url, { retryStrategy: () => 20 }));
   const told = listen();
   const prefix = uniquePrefix();
-  const { app, close } = await boot({ imports, providers: [Jobs] }, { prefix, client, lock: { redisTimeoutMs: 200 } });
+  const { app, close } = await boot({ imports, providers: [Jobs] }, { prefix, client, lock: { deadlineMs: 200 } });
   proxy.refuse();
   expect(await tick(app.get(Jobs), 'skips')).toBeUndefined();
   expect(await tick(app.get(Jobs), 'runs')).toBe('answer');
   expect(runs).toEqual(['runs with fence 0']);
-  expect(told.events.map(({ name, outcome }) => [name, outcome])).toEqual([
+  expect(told.events.map(({ name, status }) => [name, status])).toEqual([
     ['skips', 'redis-error'],
     ['runs', 'redis-error'],
   ]);
   expect(told.events[0]?.error).toBeInstanceOf(Error);
   proxy.pass();
   const history = await eventually(() => app.get(ScheduledLockService).history('skips'));
-  expect(history.map(({ outcome }) => outcome)).toEqual(['redis-error']);
+  expect(history.map(({ status }) => status)).toEqual(['redis-error']);
   // The slot was not used up, nor is it by a Redis that is slower than the timeout.
   await eventually(async () => {
     await tick(app.get(Jobs), 'skips');
@@ -144,35 +144,35 @@ it('while Redis is unavailable a job is skipped, or runs without a lock on every
 });
 
 it('slots are instants of the zone or offset of @Cron, as the scheduler itself sees them', async () => {
-  const lock = { staleAfterMs: 2 * DAY_MS };
   @Injectable()
   class Jobs {
     constructor(private readonly locks: ScheduledLockService) {}
     private slot(): number {
       return this.locks.current()?.slot ?? 0;
     }
-    @ScheduledLock(lock)
+    @ScheduledLock()
     @Cron('0 0 3 * * *', { name: 'tokyo', timeZone: 'Asia/Tokyo' })
     tokyo(): number {
       return this.slot();
     }
-    @ScheduledLock(lock)
+    @ScheduledLock()
     @Cron('0 0 3 * * *', { name: 'ahead', utcOffset: 330 })
     ahead(): number {
       return this.slot();
     }
-    @ScheduledLock(lock)
+    @ScheduledLock()
     @Cron('0 0 3 * * *', { name: 'behind', utcOffset: -90 })
     behind(): number {
       return this.slot();
     }
-    @ScheduledLock(lock)
+    @ScheduledLock()
     @Cron('0 0 3 * * *', { name: 'little', utcOffset: 30 })
     little(): number {
       return this.slot();
     }
   }
-  const { app } = await boot({ imports, providers: [Jobs] }, { prefix: uniquePrefix() });
+  const lock = { staleAfterMs: 2 * DAY_MS };
+  const { app } = await boot({ imports, providers: [Jobs] }, { prefix: uniquePrefix(), lock });
   const latest = (hour: number, minute: number): number => {
     const ofDay = (hour * 60 + minute) * 60_000;
     return Math.floor((Date.now() - ofDay) / DAY_MS) * DAY_MS + ofDay;
@@ -222,7 +222,7 @@ it('a tick that did not get its slot logs nothing', async () => {
   );
   lines.splice(0);
   await eventually(() =>
-    expect(told.of('often').filter((outcome) => outcome === 'skipped-slot').length).toBeGreaterThan(3),
+    expect(told.of('often').filter((status) => status === 'skipped-slot').length).toBeGreaterThan(3),
   );
   expect(lines).toEqual([]);
   told.stop();

@@ -9,7 +9,7 @@ import { Gate } from '../../../test/support/gate';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
-import { boot, closeAll, LATER, Lines, STALE_NEVER, tick } from './support';
+import { boot, closeAll, LATER, Lines, tick } from './support';
 
 type Schedule = Pick<typeof newest, 'Cron' | 'Interval' | 'Timeout' | 'ScheduleModule' | 'SchedulerRegistry'>;
 const versions: [string, Schedule][] = [
@@ -32,7 +32,7 @@ describe.each(versions)(
       class Jobs {
         constructor(private readonly locks: ScheduledLockService) {}
         @Cron(LATER)
-        @ScheduledLock({ name: 'daily', staleAfterMs: STALE_NEVER })
+        @ScheduledLock({ name: 'daily' })
         async daily(): Promise<string> {
           this.locks.assertHeld();
           slots.push(this.locks.current()?.slot);
@@ -63,11 +63,11 @@ describe.each(versions)(
       ];
       const first = one.runNow('daily');
       await eventually(() => expect(gate.entered).toBe(1));
-      expect(await other.runNow('daily')).toEqual({ ran: false, outcome: 'skipped-held' });
+      expect(await other.runNow('daily')).toEqual({ ran: false, status: 'skipped-held' });
       // A tick that meets it is refused like any other, and its slot is free afterwards.
       expect(await tick((nodes[1] as (typeof nodes)[number]).app.get(Jobs), 'daily')).toBeUndefined();
       gate.open();
-      expect(await first).toEqual({ ran: true, outcome: 'ran', value: 'answer' });
+      expect(await first).toEqual({ ran: true, status: 'ran', value: 'answer' });
       const ticked = tick((nodes[1] as (typeof nodes)[number]).app.get(Jobs), 'daily');
       await eventually(() => expect(gate.entered).toBe(2));
       gate.open();
@@ -76,18 +76,18 @@ describe.each(versions)(
       const again = other.runNow('daily');
       await eventually(() => expect(gate.entered).toBe(3));
       gate.open();
-      expect(await again).toMatchObject({ ran: true, outcome: 'ran' });
+      expect(await again).toMatchObject({ ran: true, status: 'ran' });
       expect(slots).toEqual([0, LATER.getTime(), 0]);
       const history = await one.history('daily');
-      expect(history.map(({ outcome, slot }) => [outcome, slot])).toEqual([
+      expect(history.map(({ status, slot }) => [status, slot])).toEqual([
         ['ran', 0],
         ['ran', LATER.getTime()],
         ['ran', 0],
         ['skipped-held', LATER.getTime()],
         ['skipped-held', 0],
       ]);
-      expect(await one.runNow('every')).toEqual({ ran: true, outcome: 'ran', value: 'every' });
-      expect(await one.runNow('once')).toEqual({ ran: true, outcome: 'ran', value: 'once' });
+      expect(await one.runNow('every')).toEqual({ ran: true, status: 'ran', value: 'every' });
+      expect(await one.runNow('once')).toEqual({ ran: true, status: 'ran', value: 'once' });
       await expect(one.runNow('fails')).rejects.toThrow('on purpose');
       await expect(one.runNow('unknown')).rejects.toThrow(
         /This app has no job unknown\. Known jobs: daily, every, once, fails/,
@@ -114,7 +114,7 @@ describe.each(versions)(
       await eventually(() => expect(gate.entered).toBe(1));
       expect(await jobs.yearly(3, 4)).toBeUndefined();
       expect(lines.ours).toEqual([
-        expect.stringMatching(/^warn Job yearly was called directly and did not run: its outcome is skipped-held\. /),
+        expect.stringMatching(/^warn Job yearly was called directly and did not run: its status is skipped-held\. /),
       ]);
       gate.open();
       expect(await first).toBe('3 in slot 0');
@@ -144,7 +144,7 @@ describe.each(versions)(
       }
       const told = (name: string): unknown[] =>
         lines.ours.filter((line) =>
-          line.startsWith(`warn Job ${name} was fired by hand and did not run: its outcome is stale.`),
+          line.startsWith(`warn Job ${name} was fired by hand and did not run: its status is stale.`),
         );
       await eventually(() => {
         expect(told('yearly')).toHaveLength(2);
@@ -163,7 +163,7 @@ it('a job may call itself, and what outlives its run may call it', async () => {
     later: (() => Promise<unknown>) | undefined;
     constructor(private readonly locks: ScheduledLockService) {}
     @newest.Cron(LATER)
-    @ScheduledLock({ name: 'nested', staleAfterMs: STALE_NEVER })
+    @ScheduledLock({ name: 'nested' })
     async nested(depth = 0): Promise<string> {
       this.locks.assertHeld();
       seen.push([depth, this.locks.current()?.slot]);
@@ -215,7 +215,7 @@ it('assertHeld throws wherever the code has no lock', async () => {
   }
   const proxy = await startFaultProxy(sharedRedisUrl());
   const client = quiet(new Redis(proxy.url, { retryStrategy: () => 20 }));
-  const options = { prefix: uniquePrefix(), client, lock: { redisTimeoutMs: 200 } };
+  const options = { prefix: uniquePrefix(), client, lock: { deadlineMs: 200 } };
   const { app, close } = await boot({ imports: [newest.ScheduleModule.forRoot()], providers: [Jobs] }, options);
   const service = app.get(ScheduledLockService);
   expect(codeOf(() => service.assertHeld())).toBe('LOST');
@@ -223,13 +223,13 @@ it('assertHeld throws wherever the code has no lock', async () => {
   proxy.refuse();
   expect(await tick(app.get(Jobs), 'job')).toBe('ran');
   expect(thrown.splice(0)).toEqual(['LOST', 'LOST']);
-  expect(await service.runNow('job')).toMatchObject({ ran: true, outcome: 'redis-error', value: 'ran' });
+  expect(await service.runNow('job')).toMatchObject({ ran: true, status: 'redis-error', value: 'ran' });
   thrown.splice(0);
   proxy.pass();
-  await eventually(async () => expect(await service.runNow('job')).toMatchObject({ ran: true, outcome: 'ran' }));
+  await eventually(async () => expect(await service.runNow('job')).toMatchObject({ ran: true, status: 'ran' }));
   expect(thrown.slice(-2)).toEqual(['nothing', 'nothing']);
   await close();
-  expect(await service.runNow('job')).toEqual({ ran: false, outcome: 'closed' });
+  expect(await service.runNow('job')).toEqual({ ran: false, status: 'closed' });
   await proxy.stop();
 });
 

@@ -9,16 +9,16 @@ import { CRON, HANDLER, jobOf, MODULE } from './runs-support';
 describe('the claim of a run', () => {
   const time = new ManualTime();
   const interval = (periodMs: number): JobKind => ({ type: 'interval', periodMs });
-  const granted = { outcome: 'ran', slot: 80, fence: 7, leftMs: 0 };
+  const granted = { status: 'ran', slot: 80, fence: 7, leftMs: 0 };
   afterEach(() => {
     jest.restoreAllMocks();
   });
 
-  async function open(job: Job = jobOf(), mode: Mode = 'tick') {
+  async function open(job: Job = jobOf(), mode: Mode = 'tick', module = MODULE) {
     jest.spyOn(Math, 'random').mockReturnValue(0.5);
     const registry = new FakeRegistry();
     const closing = new AbortController();
-    const taking = new Claims(registry.asRegistry, MODULE).take(job, mode, closing.signal);
+    const taking = new Claims(registry.asRegistry, module).take(job, mode, closing.signal);
     taking.catch(() => undefined);
     await turn();
     const answer = async (reply: unknown): Promise<void> => {
@@ -56,8 +56,8 @@ describe('the claim of a run', () => {
 
   it('that is refused is not repeated', async () => {
     const { registry, taking, answer } = await open();
-    await answer({ outcome: 'skipped-slot', slot: 80, fence: 0, leftMs: 0 });
-    expect(await stateOf(taking)).toEqual({ got: 'refusal', outcome: 'skipped-slot', slot: 80 });
+    await answer({ status: 'skipped-slot', slot: 80, fence: 0, leftMs: 0 });
+    expect(await stateOf(taking)).toEqual({ got: 'refusal', status: 'skipped-slot', slot: 80 });
     expect([registry.calls.length, time.running]).toEqual([1, []]);
   });
 
@@ -68,7 +68,7 @@ describe('the claim of a run', () => {
     const { registry, taking, answer } = await open(jobOf(interval(periodMs)));
     const taken: number[] = [];
     for (const [i, pauseMs] of pauses.entries()) {
-      await answer({ outcome: 'skipped-held', slot: 90 + i, fence: 0, leftMs: 1_000 });
+      await answer({ status: 'skipped-held', slot: 90 + i, fence: 0, leftMs: 1_000 });
       taken.push(...time.running);
       await time.pass(pauseMs);
       expect(registry.last.args.slot).toBe(90 + i);
@@ -86,15 +86,15 @@ describe('the claim of a run', () => {
   ])('is repeated after a pause at random (%d), at most at the end of the period', async (random, leftMs, pauseMs) => {
     const { answer } = await open(jobOf(interval(300)));
     jest.spyOn(Math, 'random').mockReturnValue(random);
-    await answer({ outcome: 'skipped-held', slot: 90, fence: 0, leftMs });
+    await answer({ status: 'skipped-held', slot: 90, fence: 0, leftMs });
     expect(time.running).toEqual([pauseMs]);
   });
 
   it('is not repeated after the close, which ends the pause', async () => {
     const { registry, taking, closing, answer } = await open(jobOf(interval(300)));
-    await answer({ outcome: 'skipped-held', slot: 90, fence: 0, leftMs: 1_000 });
+    await answer({ status: 'skipped-held', slot: 90, fence: 0, leftMs: 1_000 });
     closing.abort();
-    expect(await stateOf(taking)).toEqual({ got: 'refusal', outcome: 'skipped-held', slot: 90 });
+    expect(await stateOf(taking)).toEqual({ got: 'refusal', status: 'skipped-held', slot: 90 });
     expect([registry.calls.length, time.running]).toEqual([1, []]);
   });
 
@@ -108,7 +108,7 @@ describe('the claim of a run', () => {
       script: 'scheduled-lock.complete',
       keys: { state: 'state', history: 'history' },
     });
-    const back = { outcome: 'redis-error', durationMs: 0, atLeastMs: 0, slot: 77, fence: 0 };
+    const back = { status: 'redis-error', durationMs: 0, atLeastMs: 0, slot: 77, fence: 0 };
     expect(registry.last.args).toEqual({ owner, node: 'n1', retentionMs: 9_000, keep: 3, ...back });
     registry.last.reply.reject(new Error('no reply either'));
     await turn();
@@ -122,12 +122,12 @@ describe('the claim of a run', () => {
     expect(registry.calls).toHaveLength(1);
   });
 
-  it('waits for the replicas that the job requires', async () => {
+  it('waits for the replicas that the module requires', async () => {
     for (const [replicas, reply, got] of [
       [2, granted, 'claim'],
-      [1, { ...granted, outcome: 'skipped-slot' }, 'refusal'],
+      [1, { ...granted, status: 'skipped-slot' }, 'refusal'],
     ] as const) {
-      const { registry, taking, answer } = await open(jobOf(CRON, { replicas: 2 }));
+      const { registry, taking, answer } = await open(jobOf(), 'tick', { ...MODULE, replicas: 2 });
       expect(registry.last.script).toBe('scheduled-lock.claim and wait');
       expect(registry.last.options).toEqual({ replicas: 2, timeoutMs: 300, deadlineMs: 500 });
       await answer({ result: reply, replicas });
@@ -136,9 +136,9 @@ describe('the claim of a run', () => {
   });
 
   it('with too few replicas is given back', async () => {
-    const { registry, taking, answer } = await open(jobOf(CRON, { replicas: 2 }));
+    const { registry, taking, answer } = await open(jobOf(), 'tick', { ...MODULE, replicas: 2 });
     await answer({ result: granted, replicas: 1 });
-    expect(await taking).toMatchObject({ got: 'failure', error: { code: 'LOCK_NOT_REPLICATED' }, slot: 77 });
+    expect(await taking).toMatchObject({ got: 'failure', error: { code: 'NOT_REPLICATED' }, slot: 77 });
     expect(registry.last.script).toBe('scheduled-lock.complete');
   });
 });

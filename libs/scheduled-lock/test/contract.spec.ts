@@ -42,8 +42,8 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
         registry.run(claimRun, { keys, args: { mode: 'tick', ...base, ...more, owner, slot } }),
       renew: (owner: string, leaseMs = LEASE_MS) =>
         registry.run(renewRun, { keys: { state }, args: { owner, leaseMs, retentionMs: RETENTION_MS } }),
-      complete: (owner: string, outcome: string, slot = 0, atLeastMs = 0) => {
-        const args = { owner, outcome, slot, atLeastMs, node: 'n', durationMs: 7, fence: 9, keep: KEEP };
+      complete: (owner: string, status: string, slot = 0, atLeastMs = 0) => {
+        const args = { owner, status, slot, atLeastMs, node: 'n', durationMs: 7, fence: 9, keep: KEEP };
         return registry.run(completeRun, { keys, args: { ...args, retentionMs: RETENTION_MS } });
       },
       history: () => registry.run(readHistory, { keys: { history: keys.history }, args: {} }),
@@ -55,14 +55,14 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
 
   it('a slot is run once, in order, and one at a time', async () => {
     const job = newJob();
-    expect(await job.claim('a', 10)).toMatchObject({ outcome: 'ran', slot: 10 });
-    expect(await job.claim('b', 10)).toEqual({ outcome: 'skipped-slot', slot: 10, fence: 0, leftMs: 0 });
-    expect((await job.claim('b', 9)).outcome).toBe('skipped-slot');
-    expect((await job.claim('b', 11)).outcome).toBe('skipped-held');
+    expect(await job.claim('a', 10)).toMatchObject({ status: 'ran', slot: 10 });
+    expect(await job.claim('b', 10)).toEqual({ status: 'skipped-slot', slot: 10, fence: 0, leftMs: 0 });
+    expect((await job.claim('b', 9)).status).toBe('skipped-slot');
+    expect((await job.claim('b', 11)).status).toBe('skipped-held');
     expect(await job.complete('a', 'ran', 10)).toBe('released');
-    expect((await job.claim('b', 10)).outcome).toBe('skipped-slot');
-    expect((await job.claim('b', 11)).outcome).toBe('ran');
-    const outcomes = (await job.history()).map(({ outcome, slot }) => `${outcome} ${slot}`);
+    expect((await job.claim('b', 10)).status).toBe('skipped-slot');
+    expect((await job.claim('b', 11)).status).toBe('ran');
+    const outcomes = (await job.history()).map(({ status, slot }) => `${status} ${slot}`);
     expect(outcomes).toEqual(['skipped-slot 10', 'ran 10', 'skipped-held 11', 'skipped-slot 9', 'skipped-slot 10']);
   });
 
@@ -74,7 +74,7 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     expect(await job.renew('a')).toBe(true);
     expect(await job.complete('a', 'failed', 10)).toBe('released');
     expect(await job.complete('a', 'failed', 10)).toBe('released');
-    expect((await job.history()).map(({ outcome }) => outcome)).toEqual(['failed']);
+    expect((await job.history()).map(({ status }) => status)).toEqual(['failed']);
     expect(await job.renew('a')).toBe(false);
   });
 
@@ -93,31 +93,31 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     const job = newJob();
     const periodMs = 600_000;
     const first = await job.claim('a', 0, { periodMs });
-    expect(first.outcome).toBe('ran');
+    expect(first.status).toBe('ran');
     expect(first.slot % periodMs).toBe(0);
     expect(Math.abs(first.slot + periodMs / 2 - Date.now())).toBeLessThanOrEqual(periodMs / 2 + 60_000);
-    expect((await job.claim('b', 0, { periodMs })).outcome).toBe('skipped-slot');
+    expect((await job.claim('b', 0, { periodMs })).status).toBe('skipped-slot');
     // As if it were the run of the period before.
     await client.hincrby(job.keys.state, 'slot', -periodMs);
     const waiting = await job.claim('b', 0, { periodMs });
-    expect(waiting).toMatchObject({ outcome: 'skipped-held', slot: first.slot });
+    expect(waiting).toMatchObject({ status: 'skipped-held', slot: first.slot });
     expect(waiting.leftMs).toBeGreaterThan(0);
     expect(waiting.leftMs).toBeLessThanOrEqual(periodMs);
-    expect((await job.history()).map(({ outcome }) => outcome)).toEqual(['skipped-slot']);
+    expect((await job.history()).map(({ status }) => status)).toEqual(['skipped-slot']);
     // Its period is over.
     expect(await job.claim('b', first.slot - 3 * periodMs, { periodMs })).toMatchObject({ leftMs: 0 });
-    expect((await job.claim('b', first.slot + periodMs, { periodMs })).outcome).toBe('skipped-held');
+    expect((await job.claim('b', first.slot + periodMs, { periodMs })).status).toBe('skipped-held');
     await job.complete('a', 'ran', first.slot);
-    expect(await job.claim('b', waiting.slot, { periodMs })).toMatchObject({ outcome: 'ran', slot: first.slot });
+    expect(await job.claim('b', waiting.slot, { periodMs })).toMatchObject({ status: 'ran', slot: first.slot });
   });
 
   it('a slot that is far from the time of Redis is stale', async () => {
     const job = newJob();
     const now = Date.now();
     for (const slot of [now - 3_600_000, now + 3_600_000]) {
-      expect((await job.claim('a', slot, { staleMs: 1_800_000 })).outcome).toBe('stale');
+      expect((await job.claim('a', slot, { staleMs: 1_800_000 })).status).toBe('stale');
     }
-    expect((await job.claim('a', now, { staleMs: 1_800_000 })).outcome).toBe('ran');
+    expect((await job.claim('a', now, { staleMs: 1_800_000 })).status).toBe('ran');
   });
 
   it('a claim whose run never began gives back its lock and its slot', async () => {
@@ -125,12 +125,12 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     await job.claim('a', 10);
     expect(await job.complete('a', 'redis-error', 10)).toBe('released');
     expect(await job.history()).toEqual([]);
-    expect((await job.claim('b', 9)).outcome).toBe('skipped-slot');
-    expect((await job.claim('c', 0, { mode: 'catch-up', staleMs: 1 })).outcome).toBe('nothing');
-    expect((await job.claim('b', 10)).outcome).toBe('ran');
+    expect((await job.claim('b', 9)).status).toBe('skipped-slot');
+    expect((await job.claim('c', 0, { mode: 'catch-up', staleMs: 1 })).status).toBe('nothing');
+    expect((await job.claim('b', 10)).status).toBe('ran');
     // Not that of another.
     expect(await job.complete('a', 'redis-error', 10)).toBe('lost');
-    expect((await job.claim('c', 11)).outcome).toBe('skipped-held');
+    expect((await job.claim('c', 11)).status).toBe('skipped-held');
   });
 
   it('a catch-up whose run never began leaves its slot to the next catch-up, and to no tick', async () => {
@@ -140,28 +140,28 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     const died = await job.claim('a', slot);
     await job.expire();
     const unused = await catchUp('b');
-    expect(unused).toMatchObject({ outcome: 'ran', slot });
+    expect(unused).toMatchObject({ status: 'ran', slot });
     expect(await job.complete('b', 'redis-error', slot)).toBe('released');
     expect(await job.complete('b', 'redis-error', slot)).toBe('released');
-    expect((await job.claim('c', slot)).outcome).toBe('skipped-slot');
+    expect((await job.claim('c', slot)).status).toBe('skipped-slot');
     const again = await catchUp('d');
-    expect(again).toMatchObject({ outcome: 'ran', slot });
+    expect(again).toMatchObject({ status: 'ran', slot });
     expect([died.fence, unused.fence, again.fence]).toEqual(
       [died.fence, unused.fence, again.fence].sort((a, b) => a - b),
     );
     // A late replay gives back nothing of another run.
     expect(await job.complete('b', 'redis-error', slot)).toBe('lost');
-    expect((await catchUp('e')).outcome).toBe('nothing');
+    expect((await catchUp('e')).status).toBe('nothing');
     expect(await job.complete('d', 'ran', slot)).toBe('released');
-    expect((await catchUp('f')).outcome).toBe('nothing');
-    expect((await job.history()).map(({ outcome }) => outcome)).toEqual(['ran', 'skipped-slot']);
+    expect((await catchUp('f')).status).toBe('nothing');
+    expect((await job.history()).map(({ status }) => status)).toEqual(['ran', 'skipped-slot']);
   });
 
   it('a catch-up takes the last slot when its run died, and only then', async () => {
     const job = newJob();
     const slot = Date.now();
     const catchUp = async (owner: string, staleMs = 60_000) =>
-      (await job.claim(owner, 0, { mode: 'catch-up', staleMs })).outcome;
+      (await job.claim(owner, 0, { mode: 'catch-up', staleMs })).status;
     expect(await catchUp('c')).toBe('nothing');
     await job.claim('a', slot);
     expect(await catchUp('c')).toBe('nothing');
@@ -172,30 +172,29 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     expect(await job.complete('a', 'ran', slot)).toBe('lost');
     expect(await job.complete('c', 'ran', slot)).toBe('released');
     expect(await catchUp('d', 600_000)).toBe('nothing');
-    expect((await job.history()).map(({ outcome }) => outcome)).toEqual(['ran', 'lost']);
+    expect((await job.history()).map(({ status }) => status)).toEqual(['ran', 'lost']);
   });
 
   it('a run without a slot takes the lock, and leaves the slots and what is to be caught up as they are', async () => {
     const job = newJob();
     const slot = Date.now();
-    const free = async (owner: string) => (await job.claim(owner, 7, { mode: 'free' })).outcome;
-    const catchUp = async (owner: string) =>
-      (await job.claim(owner, 0, { mode: 'catch-up', staleMs: 600_000 })).outcome;
-    expect(await job.claim('f', 7, { mode: 'free' })).toMatchObject({ outcome: 'ran', slot: 0 });
-    expect(await job.claim('f', 7, { mode: 'free' })).toMatchObject({ outcome: 'ran', slot: 0 });
+    const free = async (owner: string) => (await job.claim(owner, 7, { mode: 'free' })).status;
+    const catchUp = async (owner: string) => (await job.claim(owner, 0, { mode: 'catch-up', staleMs: 600_000 })).status;
+    expect(await job.claim('f', 7, { mode: 'free' })).toMatchObject({ status: 'ran', slot: 0 });
+    expect(await job.claim('f', 7, { mode: 'free' })).toMatchObject({ status: 'ran', slot: 0 });
     expect(await free('g')).toBe('skipped-held');
-    expect((await job.claim('a', slot)).outcome).toBe('skipped-held');
+    expect((await job.claim('a', slot)).status).toBe('skipped-held');
     // A run by hand that dies leaves nothing to catch up.
     await job.expire();
     expect(await catchUp('c')).toBe('nothing');
-    expect((await job.claim('a', slot)).outcome).toBe('ran');
+    expect((await job.claim('a', slot)).status).toBe('ran');
     expect(await job.complete('a', 'ran', slot)).toBe('released');
     expect(await free('h')).toBe('ran');
     await job.expire();
     expect(await catchUp('c')).toBe('nothing');
-    expect((await job.claim('b', slot)).outcome).toBe('skipped-slot');
+    expect((await job.claim('b', slot)).status).toBe('skipped-slot');
     // A slot whose run died is still there after one.
-    expect((await job.claim('b', slot + 1)).outcome).toBe('ran');
+    expect((await job.claim('b', slot + 1)).status).toBe('ran');
     await job.expire();
     expect(await free('i')).toBe('ran');
     expect(await catchUp('c')).toBe('nothing');
@@ -206,8 +205,8 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     // One that was never used gives no slot back.
     expect(await free('j')).toBe('ran');
     expect(await job.complete('j', 'redis-error')).toBe('released');
-    expect((await job.claim('d', slot + 1)).outcome).toBe('skipped-slot');
-    expect((await job.claim('d', slot + 2)).outcome).toBe('ran');
+    expect((await job.claim('d', slot + 1)).status).toBe('skipped-slot');
+    expect((await job.claim('d', slot + 2)).status).toBe('ran');
   });
 
   it('a run that is lost before its lease ends leaves its slot open, and a replay adds nothing to the history', async () => {
@@ -216,17 +215,17 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     await job.claim('a', slot);
     expect(await job.complete('a', 'lost', slot)).toBe('released');
     expect(await job.complete('a', 'lost', slot)).toBe('released');
-    expect((await job.history()).map(({ outcome }) => outcome)).toEqual(['lost']);
-    expect((await job.claim('c', 0, { mode: 'catch-up', staleMs: 600_000 })).outcome).toBe('ran');
+    expect((await job.history()).map(({ status }) => status)).toEqual(['lost']);
+    expect((await job.claim('c', 0, { mode: 'catch-up', staleMs: 600_000 })).status).toBe('ran');
   });
 
   it('lockAtLeastForMs keeps the lock, but only from other slots', async () => {
     const job = newJob();
     await job.claim('a', 10);
     expect(await job.complete('a', 'ran', 10, 200_000)).toBe('released');
-    expect((await job.claim('b', 11)).outcome).toBe('skipped-held');
+    expect((await job.claim('b', 11)).status).toBe('skipped-held');
     await job.expire();
-    expect((await job.claim('b', 11)).outcome).toBe('ran');
+    expect((await job.claim('b', 11)).status).toBe('ran');
   });
 
   it('every key has a TTL, and the history keeps its limit', async () => {
@@ -305,7 +304,7 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
             else if (mode === 'catch-up' && (!model.open || model.held)) expected = 'nothing';
             else if (model.held) expected = 'skipped-held';
             const staleMs = mode === 'catch-up' ? Number.MAX_SAFE_INTEGER : 0;
-            expect((await job.claim(token, one.slot, { mode, staleMs })).outcome).toBe(expected);
+            expect((await job.claim(token, one.slot, { mode, staleMs })).status).toBe(expected);
             if (expected !== 'ran') continue;
             tokens[one.owner] = token;
             Object.assign(model, { owner: token, mode, held: true, done: false });

@@ -103,12 +103,15 @@ it('a job that is late when the scheduler makes it runs, although it is not regi
   class Jobs {
     constructor(private readonly locks: ScheduledLockService) {}
     @Cron('0 0 3 * * *', { timeZone: 'UTC' })
-    @ScheduledLock({ staleAfterMs: 2 * DAY_MS })
+    @ScheduledLock()
     job(): void {
       slots.push(this.locks.current()?.slot);
     }
   }
-  await boot({ imports: [ScheduleModule.forRoot()], providers: [Jobs] }, { prefix: uniquePrefix() });
+  await boot(
+    { imports: [ScheduleModule.forRoot()], providers: [Jobs] },
+    { prefix: uniquePrefix(), lock: { staleAfterMs: 2 * DAY_MS } },
+  );
   await eventually(() => expect(slots).toEqual([expect.any(Number)]));
   expect((slots[0] as number) % DAY_MS).toBe(3 * 3_600_000);
   expect(warned).toHaveBeenCalledWith(expect.stringContaining('Executing immediately'));

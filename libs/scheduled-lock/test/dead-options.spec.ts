@@ -63,13 +63,6 @@ const DEAD: [string, MethodDecorator, ScheduledLockOptions, Partial<ScheduledLoc
     /catchUpWithinMs is 50000.*leaseMs \(60000\)/,
   ],
   [
-    'catchUpWithinMs beyond what is remembered',
-    cron,
-    { catchUpWithinMs: 70_000 },
-    { retentionMs: 60_000 },
-    /catchUpWithinMs is 70000.*retentionMs \(60000\)/,
-  ],
-  [
     'lockAtLeastForMs above the lease',
     cron,
     { lockAtLeastForMs: 5_000, leaseMs: 1_000 },
@@ -84,28 +77,6 @@ const DEAD: [string, MethodDecorator, ScheduledLockOptions, Partial<ScheduledLoc
     /lockAtLeastForMs is 5000.*leaseMs \(4999\)/,
   ],
   ['key on @Cron', cron, { key: 'v1' }, {}, /key is "v1".*@Timeout.*Leave the option out/],
-  ['staleAfterMs on @Interval', hourly, { staleAfterMs: 100 }, {}, /staleAfterMs is 100.*@Cron.*Leave the option out/],
-  [
-    'staleAfterMs on @Timeout',
-    once,
-    { key: 'v', staleAfterMs: 100 },
-    {},
-    /staleAfterMs is 100.*@Cron.*Leave the option out/,
-  ],
-  [
-    'staleAfterMs beyond what is remembered',
-    cron,
-    { staleAfterMs: 40_000 },
-    { retentionMs: 60_000 },
-    /staleAfterMs is 40000.*retentionMs/,
-  ],
-  [
-    'a period beyond what is remembered',
-    Interval(61_000),
-    {},
-    { retentionMs: 60_000 },
-    /@Interval\(61000\).*retentionMs \(60000\)/,
-  ],
 ];
 
 it.each(DEAD)(
@@ -120,7 +91,6 @@ it.each(DEAD)(
 
 it.each([
   ['catchUpWithinMs', { catchUpWithinMs: 60_000 }],
-  ['staleAfterMs', { staleAfterMs: 60_000 }],
   ['key', { key: 'v' }],
   ['enhancers', { enhancers: true }],
 ] as [string, ScheduledLockOptions][])('boot refuses %s on a handler', async (option, options) => {
@@ -141,7 +111,7 @@ it.each([
 it('boot takes options that are at their bounds', async () => {
   for (const [scheduler, options] of [
     [cron, { catchUpWithinMs: 2_001, leaseMs: 2_000 }],
-    [cron, { lockAtLeastForMs: 2_000, leaseMs: 2_000, replicas: 1 }],
+    [cron, { lockAtLeastForMs: 2_000, leaseMs: 2_000 }],
     [hourly, { enhancers: true, catchUpWithinMs: 31_000 }],
     [once, { key: 'v1' }],
   ] as [MethodDecorator, ScheduledLockOptions][]) {

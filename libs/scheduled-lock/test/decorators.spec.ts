@@ -2,7 +2,7 @@ import { Controller, Get, Injectable, UseInterceptors } from '@nestjs/common';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { ScheduledLock, ScheduledLockInterceptor, ScheduledLockService } from 'luanest/scheduled-lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
-import { boot, closeAll, LATER, STALE_NEVER, tick } from './support';
+import { boot, closeAll, LATER, tick } from './support';
 
 const imports = [ScheduleModule.forRoot()];
 
@@ -25,7 +25,7 @@ const Traced: MethodDecorator = (_target, _key, descriptor: PropertyDescriptor) 
   }
   descriptor.value = wrapper;
 };
-const Locked = ScheduledLock({ name: 'job', staleAfterMs: STALE_NEVER });
+const Locked = ScheduledLock({ name: 'job' });
 const Daily = Cron(LATER);
 
 const ORDERS: [string, MethodDecorator[]][] = [
@@ -65,7 +65,7 @@ it.each(ORDERS)(
 
 it('super calls the base method under the lock that the override has', async () => {
   class Base {
-    @ScheduledLock({ staleAfterMs: STALE_NEVER })
+    @ScheduledLock()
     @Daily
     job(suffix = ''): string | Promise<string> {
       calls.push('base');
@@ -73,7 +73,7 @@ it('super calls the base method under the lock that the override has', async () 
     }
   }
   class Child extends Base {
-    @ScheduledLock({ name: 'child', staleAfterMs: STALE_NEVER })
+    @ScheduledLock({ name: 'child' })
     @Daily
     override async job(): Promise<string> {
       calls.push('child');
@@ -81,7 +81,7 @@ it('super calls the base method under the lock that the override has', async () 
     }
   }
   class Made extends Base {
-    @ScheduledLock({ name: 'made', enhancers: true, staleAfterMs: STALE_NEVER })
+    @ScheduledLock({ name: 'made', enhancers: true })
     @Daily
     override async job(): Promise<string> {
       return `made over ${await super.job('?')}`;
@@ -93,7 +93,7 @@ it('super calls the base method under the lock that the override has', async () 
   expect(calls).toEqual(['child', 'base']);
   expect(await tick(app.get(Made), 'job')).toBe('made over base?');
   const history = await app.get(ScheduledLockService).history('child');
-  expect(history.map(({ outcome }) => outcome)).toEqual(['ran']);
+  expect(history.map(({ status }) => status)).toEqual(['ran']);
 });
 
 it('a static method is refused at once', () => {

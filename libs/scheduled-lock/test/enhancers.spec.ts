@@ -16,7 +16,7 @@ import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { catchError, of, tap, type Observable } from 'rxjs';
 import { ScheduledLock, ScheduledLockService } from 'luanest/scheduled-lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
-import { boot, closeAll, LATER, STALE_NEVER, tick } from './support';
+import { boot, closeAll, LATER, tick } from './support';
 
 const imports = [ScheduleModule.forRoot()];
 
@@ -51,17 +51,17 @@ it('interceptors, guards and filters run where enhancers are asked for, with con
     @UseInterceptors(Watch)
     @UseGuards(Bouncer)
     @Cron(LATER)
-    @ScheduledLock({ name: 'with', enhancers: true, staleAfterMs: STALE_NEVER })
+    @ScheduledLock({ name: 'with', enhancers: true })
     with(): string {
       return `slot ${this.locks.current()?.slot}`;
     }
     @Cron(LATER)
-    @ScheduledLock({ name: 'denied', enhancers: true, staleAfterMs: STALE_NEVER })
+    @ScheduledLock({ name: 'denied', enhancers: true })
     @UseGuards(Bouncer)
     denied(): void {
       seen.push('not denied');
     }
-    @ScheduledLock({ name: 'broken', enhancers: true, staleAfterMs: STALE_NEVER })
+    @ScheduledLock({ name: 'broken', enhancers: true })
     @Cron(LATER)
     @UseFilters(Net)
     broken(): void {
@@ -69,7 +69,7 @@ it('interceptors, guards and filters run where enhancers are asked for, with con
     }
     @UseInterceptors(Watch)
     @Cron(LATER)
-    @ScheduledLock({ name: 'without', staleAfterMs: STALE_NEVER })
+    @ScheduledLock({ name: 'without' })
     without(): void {
       seen.push('without');
     }
@@ -77,16 +77,16 @@ it('interceptors, guards and filters run where enhancers are asked for, with con
   const { app } = await boot({ imports, providers: [Jobs] }, { prefix: uniquePrefix() });
   const jobs = app.get(Jobs);
   const service = app.get(ScheduledLockService);
-  const outcome = async (name: string) => (await service.history(name))[0]?.outcome;
+  const status = async (name: string) => (await service.history(name))[0]?.status;
   const answer = `slot ${LATER.getTime()}`;
   expect(await tick(jobs, 'with')).toBe(answer);
   expect(seen.splice(0)).toEqual(['guard cron', 'interceptor cron Jobs.with', `answer ${answer}`]);
   await expect(tick(jobs, 'denied')).rejects.toThrow(ForbiddenException);
   expect(seen.splice(0)).toEqual(['guard cron']);
-  expect(await outcome('denied')).toBe('failed');
+  expect(await status('denied')).toBe('failed');
   await tick(jobs, 'broken');
   expect(seen.splice(0)).toEqual(['filter cron torn']);
-  expect(await outcome('broken')).toBe('ran');
+  expect(await status('broken')).toBe('ran');
   await tick(jobs, 'without');
   expect(seen).toEqual(['without']);
 });
@@ -108,13 +108,13 @@ it('an error that an interceptor catches is not a failure of the job, and its va
   class Jobs {
     @UseInterceptors(Catches)
     @Cron(LATER)
-    @ScheduledLock({ name: 'caught', enhancers: true, staleAfterMs: STALE_NEVER })
+    @ScheduledLock({ name: 'caught', enhancers: true })
     caught(): void {
       throw new Error('torn');
     }
     @UseInterceptors(Skips)
     @Cron(LATER)
-    @ScheduledLock({ name: 'skipped', enhancers: true, staleAfterMs: STALE_NEVER })
+    @ScheduledLock({ name: 'skipped', enhancers: true })
     skipped(): void {
       throw new Error('torn');
     }
@@ -123,6 +123,6 @@ it('an error that an interceptor catches is not a failure of the job, and its va
   const service = app.get(ScheduledLockService);
   for (const name of ['caught', 'skipped'] as const) {
     expect(await tick(app.get(Jobs), name)).toBe(name);
-    expect((await service.history(name))[0]?.outcome).toBe('ran');
+    expect((await service.history(name))[0]?.status).toBe('ran');
   }
 });

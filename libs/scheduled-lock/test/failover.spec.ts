@@ -4,6 +4,7 @@ import { Cluster } from 'ioredis';
 import {
   ScheduledLock,
   ScheduledLockService,
+  type ScheduledLockModuleOptions,
   type ScheduledLockOptions,
   type ScheduledRun,
 } from 'luanest/scheduled-lock';
@@ -12,7 +13,7 @@ import { withAdmin } from '../../../test/support/admin';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
-import { boot, closeAll, LATER, listen, STALE_NEVER, type Booted, tick as tickOf } from './support';
+import { boot, closeAll, LATER, listen, type Booted, tick as tickOf } from './support';
 
 let cluster: RedisCluster;
 
@@ -28,14 +29,14 @@ interface Runs {
 }
 
 /** Two nodes with one job; a run lasts until `finish`. */
-async function twoNodes(lock: ScheduledLockOptions, replicasTimeoutMs = 1_000) {
+async function twoNodes(lock: ScheduledLockOptions, replicas: Partial<ScheduledLockModuleOptions> = {}) {
   const runs: Runs[] = [];
   const finish = new AbortController();
   @Injectable()
   class Jobs {
     constructor(private readonly locks: ScheduledLockService) {}
     @Cron(LATER)
-    @ScheduledLock({ name: 'job', staleAfterMs: STALE_NEVER, ...lock })
+    @ScheduledLock({ name: 'job', ...lock })
     async job(node: string): Promise<void> {
       const run = this.locks.current() as ScheduledRun;
       runs.push({ run, node });
@@ -54,7 +55,7 @@ async function twoNodes(lock: ScheduledLockOptions, replicasTimeoutMs = 1_000) {
     return boot(metadata, {
       prefix,
       client,
-      lock: { node: name, replicasTimeoutMs },
+      lock: { node: name, ...replicas },
       registry: { deadlineMs: 20_000 },
     });
   };
@@ -106,27 +107,30 @@ it('without WAIT a failover may let a slot run twice: the signal of the first ho
   expect(lost.run.signal.reason).toMatchObject({ code: 'LOST' });
   expect(() => lost.run.assertHeld()).toThrow();
   await first;
-  await eventually(() => expect(told.events.find(({ node }) => node === 'one')?.outcome).toBe('lost'));
+  await eventually(() => expect(told.events.find(({ node }) => node === 'one')?.status).toBe('lost'));
   expect(holder.run.signal.aborted).toBe(false);
   // Whatever keeps the greatest fence it has seen refuses the first holder.
   let greatest = 0;
   const accepts = (fence: number): boolean => fence >= greatest && ((greatest = fence), true);
   expect([holder.run.fence, lost.run.fence].map(accepts)).toEqual([true, false]);
   finish.abort();
-  await eventually(() => expect(told.events.find(({ outcome }) => outcome === 'ran')?.node).toBe('other'));
+  await eventually(() => expect(told.events.find(({ status }) => status === 'ran')?.node).toBe('other'));
   told.stop();
   await heal(master);
 });
 
 it('with WAIT a claim that no replica has does not run, and one that runs survives a failover', async () => {
-  const { runs, finish, key, one, other, tick } = await twoNodes({ leaseMs: 60_000, replicas: 1 }, 300);
+  const { runs, finish, key, one, other, tick } = await twoNodes(
+    { leaseMs: 60_000 },
+    { replicas: 1, replicasTimeoutMs: 300 },
+  );
   const told = listen();
   const master = await cluster.masterOf(key);
   const replica = await isolateReplica(master);
   await tick(one, 'one');
   expect(runs).toEqual([]);
-  expect(told.events.map(({ outcome }) => outcome)).toEqual(['redis-error']);
-  expect((told.events[0]?.error as { code: string }).code).toBe('LOCK_NOT_REPLICATED');
+  expect(told.events.map(({ status }) => status)).toEqual(['redis-error']);
+  expect((told.events[0]?.error as { code: string }).code).toBe('NOT_REPLICATED');
   replica.resume();
   await cluster.untilSettled();
 
@@ -139,13 +143,13 @@ it('with WAIT a claim that no replica has does not run, and one that runs surviv
   await failOver(master, replica);
   await eventually(async () => {
     await tick(other, 'other');
-    expect(told.events.at(-1)).toMatchObject({ node: 'other', outcome: 'skipped-slot' });
+    expect(told.events.at(-1)).toMatchObject({ node: 'other', status: 'skipped-slot' });
   });
   expect(runs).toHaveLength(1);
   runs[0]?.run.assertHeld();
   finish.abort();
   await Promise.all(ticks);
-  expect(told.events.at(-1)).toMatchObject({ node: 'one', outcome: 'ran' });
+  expect(told.events.at(-1)).toMatchObject({ node: 'one', status: 'ran' });
   told.stop();
   await heal(master);
 });

@@ -3,14 +3,14 @@ import { Injectable, type Type } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
 import { LOCK_CHANNELS } from 'luanest/lock';
-import { ScheduledLock, ScheduledLockService, type ScheduledLockModuleOptions } from 'luanest/scheduled-lock';
+import { ScheduledLock, ScheduledLockService } from 'luanest/scheduled-lock';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { Gate } from '../../../test/support/gate';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
 import { excused, quickPulse } from './stalls';
-import { boot, closeAll, LATER, listen, STALE_NEVER, tick, untilAborted, type Booted } from './support';
+import { boot, closeAll, LATER, listen, tick, untilAborted, type Booted, type LockParts } from './support';
 
 let server: RedisServer;
 let proxy: FaultProxy;
@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 /** Two nodes of one app; the first speaks through the proxy. */
-async function twoNodes(jobs: Type, lock: Partial<ScheduledLockModuleOptions>): Promise<[Booted, Booted]> {
+async function twoNodes(jobs: Type, lock: LockParts): Promise<[Booted, Booted]> {
   const metadata = { imports: [ScheduleModule.forRoot()], providers: [jobs] };
   const through = (url: string, node: string): Promise<Booted> => {
     const client = quiet(new Redis(url, { retryStrategy: () => 20 }));
@@ -57,12 +57,12 @@ it('the reply to a claim is lost: its node runs the slot, once, and holds no loc
   class Jobs {
     constructor(private readonly locks: ScheduledLockService) {}
     @Cron(LATER)
-    @ScheduledLock({ name: 'job', staleAfterMs: STALE_NEVER })
+    @ScheduledLock({ name: 'job' })
     job(): void {
       runs.push(`slot ${this.locks.current()?.slot}`);
     }
   }
-  const [one, other] = await twoNodes(Jobs, { redisTimeoutMs: 20_000 });
+  const [one, other] = await twoNodes(Jobs, { deadlineMs: 20_000 });
   const cut = proxy.dropReply({ when: claims });
   const [first] = await Promise.all([tick(one.app.get(Jobs), 'job'), cut]);
   expect(first).toBeUndefined();
@@ -73,7 +73,7 @@ it('the reply to a claim is lost: its node runs the slot, once, and holds no loc
   expect(done).toBe('1');
   expect(Number(till)).toBeLessThanOrEqual(Date.now());
   const history = await other.app.get(ScheduledLockService).history('job');
-  expect(history.map(({ outcome, node }) => `${outcome} on ${node}`)).toEqual(['skipped-slot on other', 'ran on one']);
+  expect(history.map(({ status, node }) => `${status} on ${node}`)).toEqual(['skipped-slot on other', 'ran on one']);
 });
 
 it('the reply is lost, and Redis with it: the slot is given back to the other node as soon as Redis is there', async () => {
@@ -82,12 +82,12 @@ it('the reply is lost, and Redis with it: the slot is given back to the other no
   class Jobs {
     constructor(private readonly locks: ScheduledLockService) {}
     @Cron(LATER)
-    @ScheduledLock({ name: 'job', staleAfterMs: STALE_NEVER })
+    @ScheduledLock({ name: 'job' })
     job(): void {
       runs.push(`fence ${this.locks.current()?.fence}`);
     }
   }
-  const [one, other] = await twoNodes(Jobs, { redisTimeoutMs: 300 });
+  const [one, other] = await twoNodes(Jobs, { deadlineMs: 300 });
   proxy.delay(500);
   const told = listen();
   await tick(one.app.get(Jobs), 'job');
@@ -115,10 +115,10 @@ it('Redis is paused: what waited for it too long does not run, nothing runs twic
     }
   }
   const told = listen();
-  const [one] = await twoNodes(Jobs, { redisTimeoutMs: 400, staleAfterMs: 1_000, leaseMs: 600_000 });
+  const [one] = await twoNodes(Jobs, { deadlineMs: 400, staleAfterMs: 1_000, leaseMs: 600_000 });
   await eventually(() => expect(slots.length).toBeGreaterThan(0));
   server.pause();
-  const errors = (): number => told.of('cron').filter((outcome) => outcome === 'redis-error').length;
+  const errors = (): number => told.of('cron').filter((status) => status === 'redis-error').length;
   // Two nodes, so three seconds.
   await eventually(() => expect(errors()).toBeGreaterThanOrEqual(6), { timeoutMs: 20_000 });
   const before = slots.length;
@@ -127,12 +127,12 @@ it('Redis is paused: what waited for it too long does not run, nothing runs twic
   await eventually(() => expect(slots.length).toBeGreaterThan(before + 1), { timeoutMs: 20_000 });
   expect([...new Set(slots)]).toEqual(slots);
   // What both nodes had given up, nobody ran.
-  const failed = told.events.filter(({ outcome }) => outcome === 'redis-error').map(({ slot }) => slot);
+  const failed = told.events.filter(({ status }) => status === 'redis-error').map(({ slot }) => slot);
   const givenUp = failed.filter((slot, i) => failed.indexOf(slot) < i);
   expect(givenUp.length).toBeGreaterThan(0);
   expect(slots.filter((slot) => givenUp.includes(slot))).toEqual([]);
   const history = await one.app.get(ScheduledLockService).history('cron');
-  expect(history.filter(({ outcome }) => outcome === 'lost')).toEqual([]);
+  expect(history.filter(({ status }) => status === 'lost')).toEqual([]);
   told.stop();
 });
 
@@ -156,7 +156,7 @@ it('the connection is reset again and again during renewals: the lease holds, an
   const metadata = { imports: [ScheduleModule.forRoot()], providers: [Jobs] };
   const client = quiet(new Redis(proxy.url, { retryStrategy: () => 20 }));
   // All that ends while Redis or this process stands still is reported at once: the expected entry must still be there.
-  const lock = { historySize: 1_000, redisTimeoutMs: 20_000 };
+  const lock = { historySize: 1_000, deadlineMs: 20_000 };
   const one = await boot(metadata, { prefix, client, lock: { node: 'one', ...lock } });
   await eventually(() => expect(gate.entered).toBe(1));
   const direct = quiet(new Redis(server.url));
@@ -174,11 +174,11 @@ it('the connection is reset again and again during renewals: the lease holds, an
   expect(gate.entered).toBe(1);
   expect(aborted).toEqual([]);
   const history = await other.app.get(ScheduledLockService).history('long');
-  expect(history.filter(({ outcome }) => outcome !== 'skipped-held' && outcome !== 'skipped-slot')).toEqual([]);
+  expect(history.filter(({ status }) => status !== 'skipped-held' && status !== 'skipped-slot')).toEqual([]);
   gate.open();
   await eventually(async () => {
     const outcomes = await one.app.get(ScheduledLockService).history('long');
-    expect(outcomes.map(({ outcome }) => outcome)).toContain('ran');
+    expect(outcomes.map(({ status }) => status)).toContain('ran');
   });
   // The next has a greater fence.
   await eventually(() => expect(fences.length).toBeGreaterThan(1));
@@ -211,15 +211,15 @@ it('renewals fail until the lease is over: the signal fires, the run is lost, an
   const told = listen();
   const metadata = { imports: [ScheduleModule.forRoot()], providers: [Jobs] };
   const client = quiet(new Redis(proxy.url, { retryStrategy: () => 20 }));
-  await boot(metadata, { prefix, client, lock: { node: 'one', redisTimeoutMs: 200 }, registry: { deadlineMs: 500 } });
+  await boot(metadata, { prefix, client, lock: { node: 'one', deadlineMs: 200 }, registry: { deadlineMs: 500 } });
   await eventually(() => expect(running).toBe(true));
   proxy.refuse();
   await eventually(() => expect(ended).toEqual(['LOST']));
   await boot(metadata, { prefix, client: quiet(new Redis(server.url)), lock: { node: 'other' } });
   await eventually(() =>
-    expect(told.events).toContainEqual(expect.objectContaining({ name: 'cut', node: 'other', outcome: 'ran' })),
+    expect(told.events).toContainEqual(expect.objectContaining({ name: 'cut', node: 'other', status: 'ran' })),
   );
-  const toldOfOne = (): string[] => told.events.filter(({ node }) => node === 'one').map(({ outcome }) => outcome);
+  const toldOfOne = (): string[] => told.events.filter(({ node }) => node === 'one').map(({ status }) => status);
   await eventually(() => expect(toldOfOne()).toEqual(expect.arrayContaining(['redis-error', 'lost'])));
   expect(errors).toBeGreaterThan(0);
   unsubscribe(LOCK_CHANNELS.callFailed, onError);
@@ -241,10 +241,10 @@ it('SCRIPT FLUSH loses no tick and no lock', async () => {
   }
   const told = listen();
   const pulse = quickPulse(server.url);
-  await twoNodes(Jobs, { redisTimeoutMs: 20_000 });
+  await twoNodes(Jobs, { deadlineMs: 20_000 });
   await eventually(() => expect(slots.length).toBeGreaterThan(9));
   const usual = ['ran', 'skipped-slot', 'skipped-held'];
-  expect(told.events.filter(({ outcome }) => !usual.includes(outcome))).toEqual([]);
+  expect(told.events.filter(({ status }) => !usual.includes(status))).toEqual([]);
   expect([...new Set(slots)].sort((a, b) => a - b)).toEqual(slots);
   await eventually(() => {
     const fired = new Set(told.events.map(({ slot }) => slot));

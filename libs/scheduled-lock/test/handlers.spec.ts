@@ -58,7 +58,7 @@ describe('on HTTP handlers', () => {
     for (const { url } of [one, other]) {
       const refused = await fetch(`${url}/work`, { method: 'POST' });
       expect(refused.status).toBe(409);
-      expect(await refused.json()).toMatchObject({ statusCode: 409, outcome: 'skipped-held' });
+      expect(await refused.json()).toMatchObject({ statusCode: 409, reason: 'skipped-held' });
     }
     gate.open();
     const { fence } = (await (await first).json()) as { fence: number };
@@ -72,7 +72,7 @@ describe('on HTTP handlers', () => {
     // A handler that throws gives the lock back, too.
     for (const { url } of [one, other]) expect((await fetch(`${url}/broken`)).status).toBe(500);
     const outcomes = await one.http.get(ScheduledLockService).history('broken');
-    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['failed', 'failed']);
+    expect(outcomes.map(({ status }) => status)).toEqual(['failed', 'failed']);
     await Promise.all([one.close(), other.close()]);
   });
 
@@ -96,13 +96,13 @@ describe('on HTTP handlers', () => {
     }
     const proxy = await startFaultProxy(sharedRedisUrl());
     const client = quiet(new Redis(proxy.url));
-    const lock = { redisTimeoutMs: 200 };
+    const lock = { deadlineMs: 200 };
     const { url, close } = await listening(Work, { prefix: uniquePrefix(), lock, client });
     proxy.refuse();
     expect((await fetch(`${url}/open`)).status).toBe(200);
     const refused = await fetch(`${url}/closed`);
     expect(refused.status).toBe(503);
-    expect(await refused.json()).toMatchObject({ outcome: 'redis-error' });
+    expect(await refused.json()).toMatchObject({ reason: 'redis-error' });
     expect(runs).toBe(1);
     proxy.pass();
     await eventually(() => expect(client.status).toBe('ready'));
@@ -178,7 +178,7 @@ it('on RPC handlers a call that meets another gets an RpcException with the outc
   await eventually(() => expect(gate.entered).toBe(1));
   await expect(firstValueFrom(proxy.send('sum', [4]))).rejects.toMatchObject({
     statusCode: 409,
-    outcome: 'skipped-held',
+    reason: 'skipped-held',
     message: 'Messages.sum did not run, because its lock is held.',
   });
   gate.open();

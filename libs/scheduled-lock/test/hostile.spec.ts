@@ -4,7 +4,7 @@ import { LuanestError } from 'luanest/script-registry';
 import { HOSTILE_IDS, hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { resolveOptions } from '../src/scheduled-lock.options';
-import { boot, closeAll, LATER, STALE_NEVER, tick } from './support';
+import { boot, closeAll, LATER, tick } from './support';
 
 afterEach(closeAll);
 
@@ -17,7 +17,7 @@ function jobsNamed(names: readonly string[]) {
     const key = `job${i}`;
     const method = (): Promise<void> => Promise.resolve(void runs.set(name, (runs.get(name) ?? 0) + 1));
     const descriptor: PropertyDescriptor = { value: method, writable: true, configurable: true, enumerable: false };
-    ScheduledLock({ name, staleAfterMs: STALE_NEVER })(prototype, key, descriptor);
+    ScheduledLock({ name })(prototype, key, descriptor);
     Cron(LATER)(prototype, key, descriptor);
     Object.defineProperty(prototype, key, descriptor);
   }

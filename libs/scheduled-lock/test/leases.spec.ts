@@ -6,7 +6,7 @@ import { Gate } from '../../../test/support/gate';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { claimRun } from '../src/scheduled-lock.scripts';
-import { boot, closeAll, LATER, STALE_NEVER, tick } from './support';
+import { boot, closeAll, LATER, tick } from './support';
 
 const imports = [ScheduleModule.forRoot()];
 
@@ -35,7 +35,7 @@ it('a tick of an interval that meets the run of an earlier period waits for its 
   gate.open();
   await second;
   const history = await app.get(ScheduledLockService).history('long');
-  expect(history.map(({ outcome }) => outcome)).toEqual(['ran', 'ran']);
+  expect(history.map(({ status }) => status)).toEqual(['ran', 'ran']);
 });
 
 it('lockAtLeastForMs keeps the lock of a job that was quick', async () => {
@@ -55,7 +55,7 @@ it('lockAtLeastForMs keeps the lock of a job that was quick', async () => {
   // A claim comes within its slot, which begins at most a period before it.
   slots.slice(1).forEach((slot, i) => expect(slot - (slots[i] as number)).toBeGreaterThanOrEqual(280));
   const history = await nodes[0]?.app.get(ScheduledLockService).history('quick');
-  expect(history?.map(({ outcome }) => outcome)).toContain('skipped-held');
+  expect(history?.map(({ status }) => status)).toContain('skipped-held');
 });
 
 it('a slot whose run died is run by another node, once, and within its time only', async () => {
@@ -74,7 +74,7 @@ it('a slot whose run died is run by another node, once, and within its time only
       runs.push(['late', this.locks.current()?.slot]);
     }
     @Cron(LATER)
-    @ScheduledLock({ name: 'done', catchUpWithinMs: 60_000, leaseMs: 2_000, staleAfterMs: STALE_NEVER })
+    @ScheduledLock({ name: 'done', catchUpWithinMs: 60_000, leaseMs: 2_000 })
     done(): void {
       runs.push(['done', this.locks.current()?.slot]);
     }
@@ -91,10 +91,10 @@ it('a slot whose run died is run by another node, once, and within its time only
     return registry.run(claimRun, { keys, args: { ...args, retentionMs: 60_000, keep: 50 } });
   };
   const slot = Math.floor(Date.now() / 1_000) * 1_000;
-  expect((await dies('late', slot - 30_000)).outcome).toBe('ran');
-  expect((await dies('caught', slot)).outcome).toBe('ran');
+  expect((await dies('late', slot - 30_000)).status).toBe('ran');
+  expect((await dies('caught', slot)).status).toBe('ran');
   await eventually(() => expect(runs.map(([name]) => name)).toContain('caught'));
-  const outcomes = async () => (await app.get(ScheduledLockService).history('caught')).map(({ outcome }) => outcome);
+  const outcomes = async () => (await app.get(ScheduledLockService).history('caught')).map(({ status }) => status);
   await eventually(async () => expect(await outcomes()).toEqual(['ran']));
   // Others look as often as before, twice in this time, and see that it was done.
   await sleep(2_600);

@@ -40,12 +40,12 @@ it('the process that runs a job is stopped beyond its lease: another takes over,
   first.process.kill('SIGCONT');
   const [, thrown, aborted] = await first.prints(/woke (\S+) (\S+)\n/);
   expect([thrown, aborted]).toEqual(['LOST', 'true']);
-  await first.prints(new RegExp(`outcome lost ${fence}\n`));
+  await first.prints(new RegExp(`status lost ${fence}\n`));
 
   const registry = await openRegistry(client, { prefix }, [...scheduledLockScripts, writeFenced]);
   const tag = registry.keySpace('scheduled-lock').tag('default:job');
   const history = await registry.run(readHistory, { keys: { history: tag.key('history') }, args: {} });
-  expect(history.find((record) => record.fence === Number(fence))).toMatchObject({ outcome: 'lost', node: 'first' });
+  expect(history.find((record) => record.fence === Number(fence))).toMatchObject({ status: 'lost', node: 'first' });
   const keys = { resource: registry.keySpace('test').tag('resource').key('fence') };
   const writes = (by: string): Promise<boolean> => registry.run(writeFenced, { keys, args: { fence: Number(by) } });
   expect(await writes(String(laterFence))).toBe(true);

@@ -1,10 +1,11 @@
 import { InvalidOptionError } from 'luanest/script-registry';
 import type { ScheduledLockModuleOptions, ScheduledLockOptions } from 'luanest/scheduled-lock';
+import { retentionOf } from '../src/jobs/job';
 import { resolveJobOptions, resolveOptions } from '../src/scheduled-lock.options';
 
 it('a job gets the options of the module for those that it does not set', () => {
-  const module = resolveOptions({ namespace: 'n', leaseMs: 1_234, onRedisError: 'run', replicas: 2 });
-  const job = resolveJobOptions({ staleAfterMs: 77, replicas: undefined }, 'Class.method', module);
+  const module = resolveOptions({ namespace: 'n', leaseMs: 1_234, onRedisError: 'run' });
+  const job = resolveJobOptions({ lockAtLeastForMs: undefined }, 'Class.method', module);
   expect(job).toEqual({
     name: 'Class.method',
     key: undefined,
@@ -13,12 +14,8 @@ it('a job gets the options of the module for those that it does not set', () => 
     leaseMs: 1_234,
     lockAtLeastForMs: 0,
     onRedisError: 'run',
-    staleAfterMs: 77,
     catchUpWithinMs: 0,
-    replicas: 2,
   });
-  // 0 is what was said, and not a default's place.
-  expect(resolveJobOptions({ replicas: 0 }, 'Class.method', module).replicas).toBe(0);
 });
 
 const invalidOfModule: [string, Partial<ScheduledLockModuleOptions>][] = [
@@ -28,13 +25,11 @@ const invalidOfModule: [string, Partial<ScheduledLockModuleOptions>][] = [
   ['node', { node: 'a\ud800' }],
   ['leaseMs', { leaseMs: 9 }],
   ['staleAfterMs', { staleAfterMs: 0 }],
-  ['redisTimeoutMs', { redisTimeoutMs: 1.5 }],
+  ['staleAfterMs', { staleAfterMs: 302_400_001 }],
   ['replicas', { replicas: -1 }],
   ['replicasTimeoutMs', { replicasTimeoutMs: 0 }],
-  ['historySize', { historySize: 1_001 }],
   ['drainMs', { drainMs: -1 }],
   ['abortGraceMs', { abortGraceMs: NaN }],
-  ['retentionMs', { retentionMs: 1 }],
   ['onRedisError', { onRedisError: 'panic' as 'run' }],
 ];
 
@@ -57,4 +52,14 @@ const invalidOfJob: [string, ScheduledLockOptions][] = [
 it.each(invalidOfJob)('refuses an invalid value for %s of a job, naming the job', (name, options) => {
   const resolving = (): unknown => resolveJobOptions(options, 'Class.method', resolveOptions({ namespace: 'n' }));
   expect(resolving).toThrow(new RegExp(`^@ScheduledLock on Class\\.method: ${name} is .* Expected `));
+});
+
+it('what ran is remembered until no node can fire or catch up the slot', () => {
+  const day = 86_400_000;
+  const options = (catchUpWithinMs: number) => ({ catchUpWithinMs }) as never;
+  const cron = { type: 'cron', live: undefined as never } as const;
+  expect(retentionOf(cron, options(0), 7 * day)).toBe(7 * day);
+  expect(retentionOf(cron, options(9 * day), 7 * day)).toBe(9 * day);
+  expect(retentionOf({ type: 'interval', periodMs: 10 * day }, options(0), 7 * day)).toBe(20 * day);
+  expect(retentionOf({ type: 'timeout' }, options(0), 7 * day)).toBe(365 * day);
 });

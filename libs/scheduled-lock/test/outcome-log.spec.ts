@@ -17,8 +17,8 @@ describe('the outcomes of ticks', () => {
       log: (text: string) => lines.push(`log ${text}`),
     };
     const outcomes = new OutcomeLog(MODULE, logger);
-    const record = (job: Job, outcome: TickOutcome['outcome'], more: Partial<TickOutcome> = {}, saved = true): void =>
-      outcomes.record(job, { mode: 'tick', outcome, slot: time.now, ...more }, saved);
+    const record = (job: Job, status: TickOutcome['status'], more: Partial<TickOutcome> = {}, saved = true): void =>
+      outcomes.record(job, { mode: 'tick', status, slot: time.now, ...more }, saved);
     const take = (): string[] => lines.splice(0);
     return { outcomes, record, take };
   }
@@ -29,8 +29,8 @@ describe('the outcomes of ticks', () => {
     record(jobOf(), 'skipped-held', { slot: 78 });
     const base = { name: 'report', recordedAtMs: 1_000, node: 'n1' };
     expect(events.take()).toEqual([
-      ['tickEnded', { ...base, outcome: 'failed', slot: 77, fence: 7, durationMs: 30, error: 'broken' }],
-      ['tickEnded', { ...base, outcome: 'skipped-held', slot: 78, fence: 0, durationMs: 0 }],
+      ['tickEnded', { ...base, status: 'failed', slot: 77, fence: 7, durationMs: 30, error: 'broken' }],
+      ['tickEnded', { ...base, status: 'skipped-held', slot: 78, fence: 0, durationMs: 0 }],
     ]);
     record(jobOf(), 'ran');
     expect((events.take()[0] as [string, object])[1]).not.toHaveProperty('error');
@@ -43,7 +43,7 @@ describe('the outcomes of ticks', () => {
     expect(outcomes.unsavedOf('report')).toEqual([]);
     for (const slot of [2, 3, 4, 5]) record(jobOf(), 'lost', { slot, fence: 7, durationMs: 8 }, false);
     expect(outcomes.unsavedOf('report').map(({ slot }) => slot)).toEqual([5, 4, 3]);
-    const kept = { outcome: 'lost', slot: 5, fence: 7, recordedAtMs: 1_000, durationMs: 8, node: 'n1' };
+    const kept = { status: 'lost', slot: 5, fence: 7, recordedAtMs: 1_000, durationMs: 8, node: 'n1' };
     expect(outcomes.unsavedOf('report')[0]).toEqual(kept);
     expect(outcomes.unsavedOf('other')).toEqual([]);
   });

@@ -39,7 +39,7 @@ it.each([
         this.note('nameless');
       }
       @Cron('0 0 3 * * *', { name: 'moved', timeZone: 'UTC' })
-      @ScheduledLock({ name: 'moved', staleAfterMs: 2 * DAY_MS })
+      @ScheduledLock({ name: 'moved' })
       moved(): number {
         return this.note('moved');
       }
@@ -47,7 +47,12 @@ it.each([
     const told = listen();
     const prefix = uniquePrefix();
     const nodes = await Promise.all(
-      [1, 2].map(() => boot({ imports: [ScheduleModule.forRoot()], providers: [Jobs] }, { prefix })),
+      [1, 2].map(() =>
+        boot(
+          { imports: [ScheduleModule.forRoot()], providers: [Jobs] },
+          { prefix, lock: { staleAfterMs: 2 * DAY_MS } },
+        ),
+      ),
     );
     for (const { app } of nodes) {
       for (const job of app.get(SchedulerRegistry).getCronJobs().values()) {

@@ -14,7 +14,7 @@ describe('a run', () => {
       MODULE,
       jobOf(),
       { owner: 'n1#1', slot: 80, fence: 7, sentAt: time.now },
-      () => ({ outcome: 'ran', durationMs: 5 }),
+      () => ({ status: 'ran', durationMs: 5 }),
       new LockLeases(),
     );
 

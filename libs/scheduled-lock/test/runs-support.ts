@@ -3,9 +3,10 @@ import type { ResolvedScheduledLockModuleOptions } from '../src/scheduled-lock.o
 
 export const MODULE = {
   node: 'n1',
-  retentionMs: 9_000,
   historySize: 3,
-  redisTimeoutMs: 200,
+  replicas: 0,
+  staleAfterMs: 60_000,
+  deadlineMs: 200,
   replicasTimeoutMs: 300,
   drainMs: 400,
   abortGraceMs: 50,
@@ -16,8 +17,6 @@ const OPTIONS = {
   leaseMs: 3_000,
   lockAtLeastForMs: 20,
   renew: true,
-  replicas: 0,
-  staleAfterMs: 60_000,
   catchUpWithinMs: 90_000,
   onRedisError: 'skip',
 } as unknown as Job['options'];
@@ -26,5 +25,12 @@ export const CRON: JobKind = { type: 'cron', live: { firedByHand: () => false, s
 export const HANDLER: JobKind = { type: 'handler' };
 
 export function jobOf(kind: JobKind = CRON, options: Partial<Job['options']> = {}): Job {
-  return { options: { ...OPTIONS, ...options }, kind, state: 'state', history: 'history', enhanced: undefined };
+  return {
+    options: { ...OPTIONS, ...options },
+    kind,
+    state: 'state',
+    history: 'history',
+    retentionMs: 9_000,
+    enhanced: undefined,
+  };
 }

@@ -4,18 +4,13 @@ import type { TestingModule } from '@nestjs/testing';
 import * as newest from '@nestjs/schedule';
 import * as oldest from 'schedule-oldest';
 import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
-import {
-  ScheduledLock,
-  ScheduledLockModule,
-  ScheduledLockService,
-  type ScheduledLockModuleOptions,
-} from 'luanest/scheduled-lock';
+import { ScheduledLock, ScheduledLockModule, ScheduledLockService } from 'luanest/scheduled-lock';
 import { ClosingApps } from '../../../test/support/closing-apps';
 import type { CommandWatcher, WatchedCommand } from '../../../test/support/command-watcher';
 import { Gate } from '../../../test/support/gate';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
-import { listen, tick } from './support';
+import { listen, tick, withFixed, type LockParts } from './support';
 
 type Schedule = Pick<typeof newest, 'Cron' | 'Interval' | 'ScheduleModule'>;
 const versions: [string, Schedule][] = [
@@ -23,7 +18,7 @@ const versions: [string, Schedule][] = [
   ['oldest', oldest as unknown as Schedule],
 ];
 const LEASE_MS = 60_000;
-const ended = (outcome: string): boolean => ['ran', 'lost', 'failed'].includes(outcome);
+const ended = (status: string): boolean => ['ran', 'lost', 'failed'].includes(status);
 
 let apps: ClosingApps;
 let watcher: CommandWatcher;
@@ -35,16 +30,13 @@ beforeAll(async () => {
 beforeEach(() => watcher.clear());
 afterAll(() => apps.close());
 
-const start = (
-  jobs: Type,
-  { ScheduleModule }: Schedule,
-  prefix: string,
-  lock: Partial<ScheduledLockModuleOptions>,
-): Promise<TestingModule> =>
-  apps.start(prefix, {
-    imports: [ScheduledLockModule.forRoot({ namespace: 'default', ...lock }), ScheduleModule.forRoot()],
-    providers: [jobs],
-  });
+const start = (jobs: Type, { ScheduleModule }: Schedule, prefix: string, lock: LockParts): Promise<TestingModule> =>
+  withFixed(lock, (options) =>
+    apps.start(prefix, {
+      imports: [ScheduledLockModule.forRoot({ namespace: 'default', ...options }), ScheduleModule.forRoot()],
+      providers: [jobs],
+    }),
+  );
 
 describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/schedule', (_, schedule) => {
   const { Interval } = schedule;
@@ -82,17 +74,16 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     const onFailure = (event: unknown): void => void failures.push(event);
     subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
     // No call may fail, also not where Redis stands still for a while.
-    const redisTimeoutMs = 20_000;
-    const lock = { drainMs, redisTimeoutMs, historySize: 1_000, abortGraceMs: how === 'deaf' ? 50 : 30_000 };
+    const deadlineMs = 20_000;
+    const lock = { drainMs, deadlineMs, historySize: 1_000, abortGraceMs: how === 'deaf' ? 50 : 30_000 };
     const one = await start(jobsOf('one'), schedule, prefix, { node: 'one', ...lock });
     await eventually(() => expect(gate.entered).toBe(1));
-    const other = await start(jobsOf('other'), schedule, prefix, { node: 'other', redisTimeoutMs, historySize: 1_000 });
+    const other = await start(jobsOf('other'), schedule, prefix, { node: 'other', deadlineMs, historySize: 1_000 });
 
     const closing = one.close();
     if (how === 'ran') {
       // It waits: the other node is still refused.
-      const refused = (): number =>
-        told.events.filter(({ node, outcome }) => node === 'other' && !ended(outcome)).length;
+      const refused = (): number => told.events.filter(({ node, status }) => node === 'other' && !ended(status)).length;
       const before = refused();
       await eventually(() => expect(refused()).toBeGreaterThan(before + 1));
       expect(began).toHaveLength(1);
@@ -102,7 +93,7 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     const closedAt = Date.now();
     await eventually(() => expect(began.some(({ node }) => node === 'other')).toBe(true));
     const takenOver = began.find(({ node }) => node === 'other');
-    const end = told.events.find(({ node, outcome }) => node === 'one' && ended(outcome));
+    const end = told.events.find(({ node, status }) => node === 'one' && ended(status));
     // The lease would have lasted for a minute; the number is printed for readers.
     const waitedMs = (takenOver?.at ?? Infinity) - (how === 'deaf' ? closedAt : (end?.recordedAtMs ?? -Infinity));
     process.stdout.write(`    another node ran ${waitedMs} ms after the release\n`);
@@ -110,9 +101,9 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     expect(takenOver?.fence).toBeGreaterThan(began[0]?.fence as number);
     expect(began.filter(({ node }) => node === 'one')).toHaveLength(1);
     expect(aborted).toBe(how === 'ran' ? 0 : 1);
-    expect(end?.outcome).toBe(how === 'deaf' ? undefined : how);
+    expect(end?.status).toBe(how === 'deaf' ? undefined : how);
     const history = await other.get(ScheduledLockService).history('job');
-    expect(history.find(({ node, outcome }) => node === 'one' && ended(outcome))?.outcome).toBe(
+    expect(history.find(({ node, status }) => node === 'one' && ended(status))?.status).toBe(
       how === 'ran' ? 'ran' : 'lost',
     );
     gate.open();
@@ -144,7 +135,7 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
     const told = listen();
     const prefix = uniquePrefix();
-    const app = await start(Jobs, schedule, prefix, { drainMs: 30_000, redisTimeoutMs: 20_000 });
+    const app = await start(Jobs, schedule, prefix, { drainMs: 30_000, deadlineMs: 20_000 });
     const jobs = app.get(Jobs);
     await eventually(() => expect(runs).toBeGreaterThan(3));
     await eventually(() => expect(gate.entered).toBe(1));
@@ -187,7 +178,7 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
         ?.args.map((arg) => arg.toLowerCase()),
     ).toEqual(['quit']);
     expect(told.events.length).toBe(outcomes);
-    expect(told.events.filter(({ outcome }) => outcome === 'redis-error')).toEqual([]);
+    expect(told.events.filter(({ status }) => status === 'redis-error')).toEqual([]);
     told.stop();
     unsubscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
     expect(failures).toEqual([]);

@@ -108,14 +108,14 @@ function ofTick(
   id: number,
   firedAt: number,
 ): Reason | { readonly why: string } {
-  const told = node.outcomes.find((outcome) => outcome.job === job && outcome.id === id);
+  const told = node.outcomes.find((status) => status.job === job && status.id === id);
   if (!told) {
     if (!node.killed || node.endedAt < firedAt)
-      return { why: `${node.name} fired at ${firedAt} and reported no outcome` };
+      return { why: `${node.name} fired at ${firedAt} and reported no status` };
     const claimed = claims.some((claim) => claim.slot === slot && claim.node === node.name);
     return claimed ? 'the process that claimed it was killed' : 'each tick in it was held up or killed';
   }
-  const seen = `${node.name} fired at ${firedAt} and reported ${told.outcome} of ${told.slot} at ${told.at}`;
+  const seen = `${node.name} fired at ${firedAt} and reported ${told.status} of ${told.slot} at ${told.at}`;
   const heldUp = stoodStill(node, firedAt, told.at);
   if (told.slot > slot) {
     const atItsEnd = slot + periodMs - firedAt < WAY_MS;
@@ -126,7 +126,7 @@ function ofTick(
     if (holder?.killed && holder.endedAt >= since - SLACK_MS && holder.endedAt <= endedAt) return 'killed';
     return holder && stoodStill(holder, since - SLACK_MS, Math.min(endedAt, told.at)) ? 'stopped' : undefined;
   };
-  switch (told.outcome) {
+  switch (told.status) {
     case 'skipped-slot': {
       const claim = claims.find((one) => one.slot === slot);
       if (!claim) {

@@ -15,7 +15,7 @@ export interface NodeRecord {
   readonly outcomes: {
     readonly job: string;
     readonly id: number;
-    readonly outcome: string;
+    readonly status: string;
     readonly slot: number;
     readonly at: number;
   }[];
@@ -55,11 +55,11 @@ export function readNode(name: string, file: string, { killedAt, stops }: Faults
     stops,
     stalls: all('stall', (_, [from, to]) => [from as number, to as number]),
     fires: all('fire', (time, [job, id]) => ({ at: time, job: job as string, id: id as number })),
-    outcomes: all('outcome', (time, [job, id, outcome, slot]) => ({
+    outcomes: all('status', (time, [job, id, status, slot]) => ({
       at: time,
       job: job as string,
       id: id as number,
-      outcome: outcome as string,
+      status: status as string,
       slot: slot as number,
     })),
     runs: all('run', (time, [job, slot]) => ({ at: time, job: job as string, slot: slot as number })),

@@ -76,7 +76,7 @@ async function live(place: number, env: Record<string, string>, over: () => bool
 /** True once each job ran in some process. */
 function everyJobRan(): boolean {
   const outcomes = lives.flatMap(({ name, file, ...faults }) => readNode(name, file, faults).outcomes);
-  return JOBS.every(([job]) => outcomes.some((one) => one.job === job && one.outcome === 'ran'));
+  return JOBS.every(([job]) => outcomes.some((one) => one.job === job && one.status === 'ran'));
 }
 
 async function kill(life: Life): Promise<void> {

@@ -25,7 +25,7 @@ interface Run {
 }
 
 interface Report {
-  readonly ticks?: readonly (readonly [job: string, outcome: string, slot: number, toldAt: number])[];
+  readonly ticks?: readonly (readonly [job: string, status: string, slot: number, toldAt: number])[];
   readonly runs?: readonly (readonly [job: string, slot: number, startedAt: number, endedAt: number])[];
   readonly stalls?: readonly Span[];
   /** How often each job's timer has fired so far, and had when the node was asked to stop. */
@@ -45,9 +45,9 @@ function runsOf(children: readonly Child[], job: string): Run[] {
     .sort((one, other) => one.slot - other.slot);
 }
 
-function ticksOf(child: Child, job: string): { outcome: string; slot: number; toldAt: number }[] {
+function ticksOf(child: Child, job: string): { status: string; slot: number; toldAt: number }[] {
   const all = reportsOf(child).flatMap(({ ticks = [] }) => ticks);
-  return all.filter(([name]) => name === job).map(([, outcome, slot, toldAt]) => ({ outcome, slot, toldAt }));
+  return all.filter(([name]) => name === job).map(([, status, slot, toldAt]) => ({ status, slot, toldAt }));
 }
 
 /** How long a node may take to see that a lock is free, ms. */
@@ -68,7 +68,7 @@ function missed(
   redisStalls: readonly Span[],
 ): number[] {
   const ticks = children.flatMap((child) => ticksOf(child, job));
-  const runs = ticks.filter(({ outcome }) => outcome === 'ran');
+  const runs = ticks.filter(({ status }) => status === 'ran');
   const ran = new Set(runs.map(({ slot }) => slot));
   const stalls = [
     ...redisStalls,
@@ -90,7 +90,7 @@ function printedBy({ output }: Child): string {
   return output.replaceAll(/^\[Cron\] Missed execution deadline .*\n/gm, '');
 }
 
-/** Each fire of a timer came to an outcome; those that came while the app closed may have. */
+/** Each fire of a timer came to an status; those that came while the app closed may have. */
 function expectAllTold(node: Child, job: string): void {
   const ticks = ticksOf(node, job);
   const reports = reportsOf(node);
@@ -99,7 +99,7 @@ function expectAllTold(node: Child, job: string): void {
   // A cron timer may fire before the node counts its fires, as soon as the app has started.
   const uncounted = job.startsWith('cron') ? 1 : 0;
   expect([job, ticks.length >= before, ticks.length <= fires + uncounted]).toEqual([job, true, true]);
-  const outcomes = new Set(ticks.map(({ outcome }) => outcome));
+  const outcomes = new Set(ticks.map(({ status }) => status));
   for (const usual of ['ran', 'skipped-slot', 'skipped-held']) outcomes.delete(usual);
   expect([job, [...outcomes]]).toEqual([job, []]);
 }

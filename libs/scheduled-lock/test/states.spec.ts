@@ -26,7 +26,7 @@ describe('each script of a job, in a state and at a time of which all is known,'
     states.call(completeRun, {
       owner: 'me',
       node: 'node',
-      outcome: 'ran',
+      status: 'ran',
       durationMs: 11,
       atLeastMs: 0,
       retentionMs: RETENTION_MS,
@@ -71,7 +71,7 @@ describe('each script of a job, in a state and at a time of which all is known,'
   const takenKeys = (state: Args = {}) => ({
     state: `${textOf({ ...taken, ...state })} | ${LEASE_MS + RETENTION_MS}`,
   });
-  const ran = (slot: number, fence = NOW_US) => ({ outcome: 'ran', slot, fence, leftMs: 0 });
+  const ran = (slot: number, fence = NOW_US) => ({ status: 'ran', slot, fence, leftMs: 0 });
 
   it('claim: runs the first slot, and returns the claim again', async () => {
     expect(await states.after(claim())).toEqual([ran(NOW), takenKeys()]);
@@ -98,11 +98,11 @@ describe('each script of a job, in a state and at a time of which all is known,'
   it('claim: refuses a slot that was claimed, and one that is held, and keeps the history short', async () => {
     put({ till: NOW, slot: NOW });
     const state = `${textOf({ ...other, till: NOW, slot: NOW })} | 9000`;
-    const skipped = { outcome: 'skipped-slot', slot: NOW, fence: 0, leftMs: 0 };
+    const skipped = { status: 'skipped-slot', slot: NOW, fence: 0, leftMs: 0 };
     const line = `skipped-slot ${NOW} ${NOW} 0 0 node`;
     expect(await states.after(claim())).toEqual([skipped, { state, history: `${line} | ${RETENTION_MS}` }]);
     put();
-    const held = { ...skipped, outcome: 'skipped-held' };
+    const held = { ...skipped, status: 'skipped-held' };
     for (const node of ['a', 'b', 'c', 'd']) expect(await claim({ node })).toEqual(held);
     const lines = ['d', 'c', 'b'].map((node) => `skipped-held ${NOW} ${NOW} 0 0 ${node}`);
     expect(states.keys()).toEqual({
@@ -118,15 +118,15 @@ describe('each script of a job, in a state and at a time of which all is known,'
     [5, NOW + 6, 'stale'],
     [1, NOW - 2, 'stale'],
     [0, NOW - 2, 'ran'],
-  ])('claim: with staleMs %i, the slot %i is %s', async (staleMs, slot, outcome) => {
+  ])('claim: with staleMs %i, the slot %i is %s', async (staleMs, slot, status) => {
     put({ slot: NOW - 100, till: NOW });
-    expect(await claim({ staleMs, slot })).toMatchObject({ outcome, slot });
-    expect(history()).toBe(outcome === 'ran' ? undefined : `stale ${slot} ${NOW} 0 0 node | ${RETENTION_MS}`);
+    expect(await claim({ staleMs, slot })).toMatchObject({ status, slot });
+    expect(history()).toBe(status === 'ran' ? undefined : `stale ${slot} ${NOW} 0 0 node | ${RETENTION_MS}`);
   });
 
   it('claim: a stale slot that was claimed is stale', async () => {
     put({ slot: NOW });
-    expect(await claim({ staleMs: 5, slot: NOW - 6 })).toMatchObject({ outcome: 'stale' });
+    expect(await claim({ staleMs: 5, slot: NOW - 6 })).toMatchObject({ status: 'stale' });
   });
 
   it('claim: runs the current period, and waits while it lasts', async () => {
@@ -136,7 +136,7 @@ describe('each script of a job, in a state and at a time of which all is known,'
       takenKeys({ fence: NOW_US + 300_000, since: NOW + 300, till: NOW + 300 + LEASE_MS }),
     ]);
     put({ till: NOW + 301 });
-    const held = { outcome: 'skipped-held', slot: NOW, fence: 0, leftMs: 700 };
+    const held = { status: 'skipped-held', slot: NOW, fence: 0, leftMs: 700 };
     expect(await claim({ slot: 0, periodMs: PERIOD_MS })).toEqual(held);
     expect(await claim({ slot: NOW, periodMs: PERIOD_MS })).toEqual(held);
     expect(history()).toBeUndefined();
@@ -145,23 +145,23 @@ describe('each script of a job, in a state and at a time of which all is known,'
     put({ slot: NOW - 2 * PERIOD_MS, till: 0 });
     expect(await claim({ slot: NOW - PERIOD_MS, periodMs: PERIOD_MS })).toEqual(over);
     expect(history()).toBe(`skipped-held ${NOW - PERIOD_MS} ${NOW + 300} 0 0 node | ${RETENTION_MS}`);
-    expect(await claim({ slot: NOW, periodMs: 1 })).toMatchObject({ outcome: 'skipped-held', slot: NOW });
-    expect(await claim({ slot: 0, periodMs: 1 })).toMatchObject({ outcome: 'ran', slot: NOW + 300 });
+    expect(await claim({ slot: NOW, periodMs: 1 })).toMatchObject({ status: 'skipped-held', slot: NOW });
+    expect(await claim({ slot: 0, periodMs: 1 })).toMatchObject({ status: 'ran', slot: NOW + 300 });
   });
 
   it('claim: waits in a period of 1 ms', async () => {
     put();
-    expect(await claim({ slot: 0, periodMs: 1 })).toMatchObject({ outcome: 'skipped-held', leftMs: 1 });
+    expect(await claim({ slot: 0, periodMs: 1 })).toMatchObject({ status: 'skipped-held', leftMs: 1 });
   });
 
   it('claim: a slot of the current period that was claimed is skipped', async () => {
     put({ slot: NOW });
-    const skipped = { outcome: 'skipped-slot', slot: NOW, fence: 0, leftMs: 0 };
+    const skipped = { status: 'skipped-slot', slot: NOW, fence: 0, leftMs: 0 };
     expect(await claim({ slot: 0, periodMs: PERIOD_MS })).toEqual(skipped);
   });
 
   it('claim: a catch-up takes an open slot whose lease has ended', async () => {
-    const nothing = { outcome: 'nothing', slot: 0, fence: 0, leftMs: 0 };
+    const nothing = { status: 'nothing', slot: 0, fence: 0, leftMs: 0 };
     const args = { mode: 'catch-up', staleMs: PERIOD_MS, slot: 1 };
     expect(await states.after(claim(args))).toEqual([nothing, {}]);
     put({ slot: -1, till: NOW });
@@ -189,7 +189,7 @@ describe('each script of a job, in a state and at a time of which all is known,'
       takenKeys({ mode: 'free', slot: NOW - PERIOD_MS, open: 0 }),
     ]);
     put();
-    const held = { outcome: 'skipped-held', slot: 0, fence: 0, leftMs: 0 };
+    const held = { status: 'skipped-held', slot: 0, fence: 0, leftMs: 0 };
     expect(await claim({ mode: 'free', periodMs: PERIOD_MS })).toEqual(held);
     expect(history()).toBe(`skipped-held 0 ${NOW} 0 0 node | ${RETENTION_MS}`);
   });
@@ -231,14 +231,14 @@ describe('each script of a job, in a state and at a time of which all is known,'
     ['redis-error', 'free', 800, { till: 0 }],
   ])(
     'complete: with %s, ends a run of a %s that the lock outlasts by %i ms',
-    async (outcome, mode, atLeastMs, state) => {
+    async (status, mode, atLeastMs, state) => {
       put({ owner: 'me', mode });
       states.clock.set(NOW + 0.999);
       const keys = {
         state: `${textOf({ ...other, owner: 'me', mode, done: 1, ...state })} | ${atLeastMs + RETENTION_MS}`,
-        ...(outcome === 'redis-error' ? {} : { history: `${outcome} ${NOW - 1} ${NOW} 11 7 node | ${RETENTION_MS}` }),
+        ...(status === 'redis-error' ? {} : { history: `${status} ${NOW - 1} ${NOW} 11 7 node | ${RETENTION_MS}` }),
       };
-      const call = () => complete({ outcome, atLeastMs });
+      const call = () => complete({ status, atLeastMs });
       expect(await states.after(call())).toEqual(['released', keys]);
       expect(await states.after(call())).toEqual(['released', keys]);
     },
@@ -257,7 +257,7 @@ describe('each script of a job, in a state and at a time of which all is known,'
   ])('complete: only notes a run %s', async (_, state, owner) => {
     put(state);
     const kept = `${textOf({ ...other, ...state })} | 9000`;
-    expect(await states.after(complete({ owner, outcome: 'redis-error' }))).toEqual(['lost', { state: kept }]);
+    expect(await states.after(complete({ owner, status: 'redis-error' }))).toEqual(['lost', { state: kept }]);
     for (const node of ['a', 'b', 'c', 'd']) expect(await complete({ owner, node })).toBe('lost');
     const lines = ['d', 'c', 'b'].map((node) => `lost ${NOW - 1} ${NOW} 11 7 ${node}`);
     expect(states.keys()).toEqual({ state: kept, history: `${lines.join(', ')} | ${RETENTION_MS}` });
@@ -281,8 +281,8 @@ describe('each script of a job, in a state and at a time of which all is known,'
   it('history: returns all entries, the newest first', async () => {
     states.put('RPUSH', 'history', `failed 3 4 5 6 node`, 'ran 1 2 3 4 other');
     expect(await states.call(readHistory, {})).toEqual([
-      { outcome: 'failed', slot: 3, recordedAtMs: 4, durationMs: 5, fence: 6, node: 'node' },
-      { outcome: 'ran', slot: 1, recordedAtMs: 2, durationMs: 3, fence: 4, node: 'other' },
+      { status: 'failed', slot: 3, recordedAtMs: 4, durationMs: 5, fence: 6, node: 'node' },
+      { status: 'ran', slot: 1, recordedAtMs: 2, durationMs: 3, fence: 4, node: 'other' },
     ]);
   });
 });

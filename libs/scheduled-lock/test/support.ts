@@ -15,6 +15,7 @@ import { ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/
 import { sharedRedisUrl } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
+import { FIXED } from '../src/scheduled-lock.options';
 
 const DIST = join(__dirname, '..', '..', '..', 'dist', 'libs', 'scheduled-lock');
 
@@ -58,7 +59,7 @@ export interface Booted {
 
 export interface BootOptions {
   readonly prefix: string;
-  readonly lock?: Partial<ScheduledLockModuleOptions>;
+  readonly lock?: LockParts;
   readonly client?: Redis | Cluster;
   readonly registry?: ScriptRegistryModuleOptions;
   /** Default: one that says nothing. */
@@ -86,6 +87,29 @@ export class Lines implements LoggerService {
   }
 }
 
+/** Options of the module, and what only tests set. */
+export interface LockParts extends Partial<ScheduledLockModuleOptions> {
+  readonly deadlineMs?: number;
+  readonly historySize?: number;
+}
+
+/** Resolves options of the module with other fixed values. */
+export async function withFixed<T>(
+  { deadlineMs, historySize, ...options }: LockParts,
+  use: (options: Partial<ScheduledLockModuleOptions>) => Promise<T>,
+): Promise<T> {
+  const before = { ...FIXED };
+  Object.assign(FIXED, {
+    deadlineMs: deadlineMs ?? before.deadlineMs,
+    historySize: historySize ?? before.historySize,
+  });
+  try {
+    return await use({ staleAfterMs: STALE_NEVER, ...options });
+  } finally {
+    Object.assign(FIXED, before);
+  }
+}
+
 const open = new Set<Booted>();
 
 /** A module with the lib in it, not initialised, and its client. */
@@ -99,15 +123,16 @@ export async function compile(
     logger = new ConsoleLogger({ logLevels: [] }),
   }: BootOptions,
 ): Promise<{ app: TestingModule; client: Redis | Cluster }> {
-  const imports = [
-    ScriptRegistryModule.forRoot({ client, prefix, ...registry }),
-    ScheduledLockModule.forRoot({ namespace: 'default', ...lock }),
-    ...(metadata.imports ?? []),
-  ];
+  const imports = [ScriptRegistryModule.forRoot({ client, prefix, ...registry }), ...(metadata.imports ?? [])];
   try {
-    const app = await Test.createTestingModule({ ...metadata, imports })
-      .setLogger(logger)
-      .compile();
+    const app = await withFixed(lock, (options) =>
+      Test.createTestingModule({
+        ...metadata,
+        imports: [ScheduledLockModule.forRoot({ namespace: 'default', ...options }), ...imports],
+      })
+        .setLogger(logger)
+        .compile(),
+    );
     return { app, client };
   } catch (error) {
     client.disconnect();
@@ -153,7 +178,7 @@ export function listen(): {
   subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, listener);
   return {
     events,
-    of: (name) => events.filter((event) => event.name === name).map(({ outcome }) => outcome),
+    of: (name) => events.filter((event) => event.name === name).map(({ status }) => status),
     stop: () => unsubscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, listener),
   };
 }
@@ -166,7 +191,7 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
 
 /** An instant that does not come while a test runs, so that `@Cron` of it fires never, and each direct call is a tick of it. */
 export const LATER = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 3_600_000);
-/** As `staleAfterMs`: `LATER` is not stale. */
+/** As `staleAfterMs`: `LATER` is not stale. The default of these tests. */
 export const STALE_NEVER = 7_200_000;
 
 /**

@@ -7,7 +7,7 @@ import { pending, stateOf } from '../../../test/support/replies';
 import { CRON, jobOf, MODULE } from './runs-support';
 
 const time = new ManualTime();
-const granted = { outcome: 'ran', slot: 80, fence: 7, leftMs: 0 };
+const granted = { status: 'ran', slot: 80, fence: 7, leftMs: 0 };
 
 function open() {
   const registry = new FakeRegistry();
@@ -35,13 +35,13 @@ function open() {
   };
   return { registry, ticks, run, answer, fail, recorded };
 }
-const tickOf = (outcome: string, more: object = {}) => ({ mode: 'tick', outcome, slot: 80, fence: 7, ...more });
+const tickOf = (status: string, more: object = {}) => ({ mode: 'tick', status, slot: 80, fence: 7, ...more });
 afterEach(() => {
   jest.restoreAllMocks();
 });
 
 describe('a tick', () => {
-  it('runs its job under the lock, and releases it with the outcome', async () => {
+  it('runs its job under the lock, and releases it with the status', async () => {
     const { registry, ticks, run, answer, recorded } = open();
     const seen: unknown[] = [];
     const running = run(() => {
@@ -57,12 +57,12 @@ describe('a tick', () => {
     expect(release).toMatchObject({
       script: 'scheduled-lock.complete',
       keys: { state: 'state', history: 'history' },
-      args: { owner: claim?.args.owner, node: 'n1', outcome: 'ran', atLeastMs: 20, retentionMs: 9_000, keep: 3 },
+      args: { owner: claim?.args.owner, node: 'n1', status: 'ran', atLeastMs: 20, retentionMs: 9_000, keep: 3 },
     });
     expect(release?.args).toMatchObject({ slot: 80, fence: 7 });
     expect(await stateOf(running)).toBe('pending');
     await answer('released');
-    expect(await running).toEqual({ ran: true, outcome: 'ran', value: 'done' });
+    expect(await running).toEqual({ ran: true, status: 'ran', value: 'done' });
     expect(recorded).toEqual([[tickOf('ran'), true]]);
     expect([ticks.current(), ticks.inside(jobOf())]).toEqual([undefined, false]);
   });
@@ -86,7 +86,7 @@ describe('a tick', () => {
       throw error;
     });
     await answer(granted);
-    expect([registry.last.args.outcome, await stateOf(running)]).toEqual(['failed', 'pending']);
+    expect([registry.last.args.status, await stateOf(running)]).toEqual(['failed', 'pending']);
     await answer('released');
     expect(await stateOf(running)).toBe(error);
     expect(recorded).toEqual([[tickOf('failed', { error }), true]]);
@@ -100,9 +100,9 @@ describe('a tick', () => {
     await time.pass(3_000);
     work.resolve('late');
     await turn();
-    expect(registry.last.args.outcome).toBe('lost');
+    expect(registry.last.args.status).toBe('lost');
     await answer('released');
-    expect(await running).toEqual({ ran: true, outcome: 'lost', value: 'late' });
+    expect(await running).toEqual({ ran: true, status: 'lost', value: 'late' });
     expect(recorded).toEqual([[tickOf('lost'), true]]);
   });
 
@@ -111,25 +111,25 @@ describe('a tick', () => {
     const running = run(() => 1);
     await answer(granted);
     await answer('lost');
-    expect(await running).toEqual({ ran: true, outcome: 'lost', value: 1 });
+    expect(await running).toEqual({ ran: true, status: 'lost', value: 1 });
     expect(recorded).toEqual([[tickOf('lost'), true]]);
   });
 
-  it('has an outcome that may not be saved if another run has claimed when its release is sent again', async () => {
+  it('has an status that may not be saved if another run has claimed when its release is sent again', async () => {
     const { run, answer, recorded } = open();
     const running = run(() => 1);
     await answer(granted);
     await answer('unknown');
-    expect(await running).toEqual({ ran: true, outcome: 'ran', value: 1 });
+    expect(await running).toEqual({ ran: true, status: 'ran', value: 1 });
     expect(recorded).toEqual([[tickOf('ran'), false]]);
   });
 
-  it('has an outcome that may not be saved if the release fails', async () => {
+  it('has an status that may not be saved if the release fails', async () => {
     const { run, answer, fail, recorded } = open();
     const running = run(() => 1);
     await answer(granted);
     await fail(new Error('no reply'));
-    expect(await running).toEqual({ ran: true, outcome: 'ran', value: 1 });
+    expect(await running).toEqual({ ran: true, status: 'ran', value: 1 });
     expect(recorded).toEqual([[tickOf('ran'), false]]);
   });
 
@@ -140,20 +140,20 @@ describe('a tick', () => {
     await turn();
     time.now += 3_000;
     await answer(granted);
-    expect([work.mock.calls.length, registry.last.args.outcome]).toEqual([0, 'lost']);
+    expect([work.mock.calls.length, registry.last.args.status]).toEqual([0, 'lost']);
     await answer('released');
-    expect(await running).toEqual({ ran: false, outcome: 'lost' });
+    expect(await running).toEqual({ ran: false, status: 'lost' });
     expect(recorded).toEqual([[tickOf('lost'), true]]);
   });
 
   it('that is refused records why, and a catch-up without a slot records nothing', async () => {
     const { run, answer, recorded } = open();
-    for (const outcome of ['skipped-slot', 'nothing']) {
+    for (const status of ['skipped-slot', 'nothing']) {
       const running = run(() => 1);
-      await answer({ outcome, slot: 80, fence: 0, leftMs: 0 });
-      expect(await running).toEqual({ ran: false, outcome });
+      await answer({ status, slot: 80, fence: 0, leftMs: 0 });
+      expect(await running).toEqual({ ran: false, status });
     }
-    expect(recorded).toEqual([[{ mode: 'tick', outcome: 'skipped-slot', slot: 80 }, true]]);
+    expect(recorded).toEqual([[{ mode: 'tick', status: 'skipped-slot', slot: 80 }, true]]);
   });
 
   it('whose claim failed does not run, or runs without the lock', async () => {
@@ -162,15 +162,15 @@ describe('a tick', () => {
     const work = jest.fn();
     const skipped = run(work);
     await fail(error);
-    expect([await skipped, work.mock.calls.length]).toEqual([{ ran: false, outcome: 'redis-error' }, 0]);
+    expect([await skipped, work.mock.calls.length]).toEqual([{ ran: false, status: 'redis-error' }, 0]);
     const running = run(() => [ticks.current()?.fence, ticks.current()?.slot], jobOf(CRON, { onRedisError: 'run' }));
     await fail(error);
-    expect(await running).toEqual({ ran: true, outcome: 'redis-error', value: [0, 77] });
-    const failed = [{ mode: 'tick', outcome: 'redis-error', slot: 77, error }, false];
+    expect(await running).toEqual({ ran: true, status: 'redis-error', value: [0, 77] });
+    const failed = [{ mode: 'tick', status: 'redis-error', slot: 77, error }, false];
     expect(recorded).toEqual([failed, failed]);
     const caught = run(work, jobOf(CRON, { onRedisError: 'run' }), 'catch-up');
     await fail(error);
-    expect([await caught, work.mock.calls.length]).toEqual([{ ran: false, outcome: 'nothing' }, 0]);
+    expect([await caught, work.mock.calls.length]).toEqual([{ ran: false, status: 'nothing' }, 0]);
     expect(recorded).toHaveLength(2);
   });
 
@@ -193,7 +193,7 @@ describe('the close', () => {
   it('refuses ticks', async () => {
     const { ticks, run, registry } = open();
     await ticks.close();
-    expect(await run(() => 1)).toEqual({ ran: false, outcome: 'closed' });
+    expect(await run(() => 1)).toEqual({ ran: false, status: 'closed' });
     expect(registry.calls).toEqual([]);
   });
 
@@ -214,12 +214,12 @@ describe('the close', () => {
     await time.pass(49);
     expect(registry.calls).toHaveLength(1);
     await time.pass(1);
-    expect(registry.last).toMatchObject({ script: 'scheduled-lock.complete', args: { outcome: 'lost' } });
+    expect(registry.last).toMatchObject({ script: 'scheduled-lock.complete', args: { status: 'lost' } });
     expect(await stateOf(closing)).toBe('pending');
     await answer('released');
     expect(await stateOf(closing)).toBeUndefined();
     work.resolve();
-    expect(await running).toMatchObject({ outcome: 'lost' });
+    expect(await running).toMatchObject({ status: 'lost' });
   });
 
   it('ends as soon as the jobs have ended', async () => {
@@ -239,7 +239,7 @@ describe('the close', () => {
     const closing = ticks.close();
     await turn();
     expect(await stateOf(closing)).toBe('pending');
-    await answer({ outcome: 'skipped-slot', slot: 80, fence: 0, leftMs: 0 });
+    await answer({ status: 'skipped-slot', slot: 80, fence: 0, leftMs: 0 });
     expect(await stateOf(closing)).toBeUndefined();
   });
 });

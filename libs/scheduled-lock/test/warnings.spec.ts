@@ -25,7 +25,7 @@ it('the first tick that Redis fails is logged, and how many there were once Redi
   }
   const proxy = await startFaultProxy(sharedRedisUrl());
   const client = quiet(new Redis(proxy.url, { retryStrategy: () => 20 }));
-  const options = { prefix: uniquePrefix(), client, lock: { redisTimeoutMs: 100 }, logger: lines };
+  const options = { prefix: uniquePrefix(), client, lock: { deadlineMs: 100 }, logger: lines };
   const { app, close } = await boot({ imports: [ScheduleModule.forRoot()], providers: [Jobs] }, options);
   const jobs = app.get(Jobs);
   proxy.refuse();
@@ -58,7 +58,7 @@ it('the first stale tick is logged with its cause, and how many there were once 
     ahead(): void {}
   }
   const metadata = { imports: [ScheduleModule.forRoot()], providers: [Jobs] };
-  const { app } = await boot(metadata, { prefix: uniquePrefix(), logger: lines });
+  const { app } = await boot(metadata, { prefix: uniquePrefix(), lock: { staleAfterMs: 5_000 }, logger: lines });
   for (let i = 0; i < 3; i++) await tick(app.get(Jobs), 'ahead');
   const about = lines.ours.filter((line) => !line.includes('by hand'));
   expect(about).toEqual([
@@ -79,14 +79,14 @@ it('the first stale tick is logged with its cause, and how many there were once 
 it('a catch-up or a run by hand does not end a series of stale ticks', () => {
   const lines: string[] = [];
   const logger = { warn: (line: string) => lines.push(line), log: (line: string) => lines.push(line) };
-  const log = new OutcomeLog({ node: 'n', historySize: 10 }, logger);
-  const job = { options: { name: 'j', staleAfterMs: 5_000, onRedisError: 'skip' } } as Job;
+  const log = new OutcomeLog({ node: 'n', historySize: 10, staleAfterMs: 5_000 }, logger);
+  const job = { options: { name: 'j', onRedisError: 'skip' } } as Job;
   const slot = Date.now() - 60_000;
-  log.record(job, { mode: 'tick', outcome: 'stale', slot }, true);
-  log.record(job, { mode: 'catch-up', outcome: 'ran', slot: slot - 60_000 }, true);
-  log.record(job, { mode: 'free', outcome: 'ran', slot: 0 }, true);
+  log.record(job, { mode: 'tick', status: 'stale', slot }, true);
+  log.record(job, { mode: 'catch-up', status: 'ran', slot: slot - 60_000 }, true);
+  log.record(job, { mode: 'free', status: 'ran', slot: 0 }, true);
   expect(lines).toHaveLength(1);
-  log.record(job, { mode: 'tick', outcome: 'ran', slot: Date.now() }, true);
+  log.record(job, { mode: 'tick', status: 'ran', slot: Date.now() }, true);
   expect(lines.slice(1)).toEqual([
     expect.stringMatching(/^Job j: its ticks are on time again\. 1 tick was stale since /),
   ]);

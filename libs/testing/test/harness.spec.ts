@@ -199,7 +199,7 @@ describe('tick', () => {
       value: undefined,
       error: new Error('broken'),
     });
-    expect(testing.jobs.ended).toMatchObject([{ outcome: 'ran' }, { outcome: 'failed' }]);
+    expect(testing.jobs.ended).toMatchObject([{ status: 'ran' }, { status: 'failed' }]);
     await expect(testing.tick('nothing')).rejects.toThrow('nothing');
     await expect(testing.tick('nested')).resolves.toMatchObject({
       outcome: 'failed',

@@ -69,10 +69,10 @@ function claiming(actor: string, { owner, slot }: Node, mode: Mode, { kind }: Se
   return { script: claimRun, input: { keys: KEYS, args } };
 }
 
-function completing(actor: string, { owner, slot, fence }: Node, outcome: string): ScriptCall {
-  const isUsed = outcome !== 'redis-error';
+function completing(actor: string, { owner, slot, fence }: Node, status: string): ScriptCall {
+  const isUsed = status !== 'redis-error';
   const used = { durationMs: isUsed ? 10 : 0, atLeastMs: isUsed ? AT_LEAST_MS : 0 };
-  const args = { ...COMMON, ...used, owner: `${actor}#${owner}`, node: actor, outcome, slot, fence };
+  const args = { ...COMMON, ...used, owner: `${actor}#${owner}`, node: actor, status, slot, fence };
   return { script: completeRun, input: { keys: KEYS, args } };
 }
 
@@ -98,7 +98,7 @@ function idleSteps(state: JobState, actor: string, node: Node, settings: Setting
       // The library tries again with its slot and its owner while the period lasts.
       if (reply.leftMs > 0) return void (me(next).slot = reply.slot);
       me(next).ticks.shift();
-      if (reply.outcome === 'ran') begin(next, me(next), reply, 'tick', to);
+      if (reply.status === 'ran') begin(next, me(next), reply, 'tick', to);
       else Object.assign(me(next), { slot: 0, owner: node.owner + 1 });
     };
     const onLost = (next: JobState): void => {
@@ -111,7 +111,7 @@ function idleSteps(state: JobState, actor: string, node: Node, settings: Setting
   if (node.catchUps > 0 && node.slot === 0) {
     const done = (next: JobState, reply: ClaimReply, to: World): void => {
       me(next).catchUps--;
-      if (reply.outcome === 'ran') begin(next, me(next), reply, 'catch-up', to);
+      if (reply.status === 'ran') begin(next, me(next), reply, 'catch-up', to);
     };
     const onLost = (next: JobState): void => {
       me(next).catchUps--;
@@ -140,12 +140,12 @@ export function stepsOf(state: JobState, settings: Settings, world: World): Step
         },
       ];
     }
-    const ended = (outcome: string): Step<JobState> => ({
+    const ended = (status: string): Step<JobState> => ({
       actor,
-      name: outcome === 'ran' ? 'complete' : 'end as lost',
-      call: completing(actor, node, outcome),
+      name: status === 'ran' ? 'complete' : 'end as lost',
+      call: completing(actor, node, status),
       done: (next, released: 'released' | 'lost' | 'unknown') => {
-        if (released === 'released' && outcome !== 'lost' && node.mode !== 'free') next.slots[node.slot] = 'done';
+        if (released === 'released' && status !== 'lost' && node.mode !== 'free') next.slots[node.slot] = 'done';
         idle(next);
       },
       lost: idle,

@@ -86,7 +86,7 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
   private readonly listeners: readonly (readonly [string, (event: never) => void])[] = [
     [RATE_LIMIT_CHANNELS.requestRefused, (event: RateLimitEvents['requestRefused']) => this.countRefusal(event)],
     [ONCE_CHANNELS.claimAnswered, ({ status }: OnceEvents['claimAnswered']) => this.once.add(status)],
-    [SCHEDULED_LOCK_CHANNELS.tickEnded, ({ outcome }: ScheduledLockEvents['tickEnded']) => this.jobs.add(outcome)],
+    [SCHEDULED_LOCK_CHANNELS.tickEnded, ({ status }: ScheduledLockEvents['tickEnded']) => this.jobs.add(status)],
     [LOCK_CHANNELS.lockLost, () => this.locks.add('lost')],
     [LOCK_CHANNELS.callFailed, () => this.locks.add('errors')],
     [DELAYED_TASK_CHANNELS.attemptSettled, (event: DelayedTaskEvents['attemptSettled']) => this.noteTask(event)],

@@ -17,10 +17,10 @@ export function countLocks(on: Subscriptions, recorder: Recorder): void {
 }
 
 export function countJobs(on: Subscriptions, recorder: Recorder): void {
-  on.on('luanest:scheduled-lock:tick.ended', ({ name, outcome, durationMs }) => {
-    const named = { 'luanest.scheduled_lock.job': name, 'luanest.outcome': outcome };
+  on.on('luanest:scheduled-lock:tick.ended', ({ name, status, durationMs }) => {
+    const named = { 'luanest.scheduled_lock.job': name, 'luanest.outcome': status };
     recorder.add('luanest.scheduled_lock.runs', named);
-    if (outcome === 'ran' || outcome === 'failed' || outcome === 'lost') {
+    if (status === 'ran' || status === 'failed' || status === 'lost') {
       recorder.record('luanest.scheduled_lock.run.duration', named, durationMs / 1_000);
     }
   });

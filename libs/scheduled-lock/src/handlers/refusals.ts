@@ -6,12 +6,12 @@ import { rpcException } from '../../../internal/src';
  *
  * @param type type of the execution context
  * @param where `Class.method`, for the message
- * @param outcome `skipped-held` becomes 409, every other outcome 503
+ * @param reason `skipped-held` becomes 409, every other one 503
  */
-export function refusalFor(type: string, where: string, outcome: string): Error {
-  const held = outcome === 'skipped-held';
+export function refusalFor(type: string, where: string, reason: string): Error {
+  const held = reason === 'skipped-held';
   const statusCode = held ? HttpStatus.CONFLICT : HttpStatus.SERVICE_UNAVAILABLE;
   const message = `${where} did not run${held ? ', because its lock is held' : ''}.`;
-  const body = { status: 'error', statusCode, message, outcome };
+  const body = { status: 'error', statusCode, message, reason };
   return type === 'rpc' ? rpcException(body) : new HttpException(body, statusCode);
 }

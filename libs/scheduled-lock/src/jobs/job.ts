@@ -19,6 +19,8 @@ export interface Job {
   readonly kind: JobKind;
   readonly state: string;
   readonly history: string;
+  /** How long Redis keeps the last slot, the fence and the history after the last tick, ms. */
+  readonly retentionMs: number;
   /** The method with its enhancers; undefined unless the option `enhancers` is true. */
   readonly enhanced: ((...args: unknown[]) => Promise<unknown>) | undefined;
 }
@@ -33,3 +35,17 @@ export interface JobMethod {
 
 /** Calls the method of a job, or continues the request of a handler. */
 export type Work = () => unknown;
+
+/** How long a key of `@Timeout` is remembered, ms: a year. */
+const KEY_MS = 365 * 86_400_000;
+
+/**
+ * Returns how long Redis must remember which slots of a job ran: until no node can fire or catch up one of them any more. Otherwise it
+ * could run twice.
+ *
+ * @param leastMs shortest time, ms
+ */
+export function retentionOf(kind: JobKind, { catchUpWithinMs }: ResolvedJobOptions, leastMs: number): number {
+  if (kind.type === 'timeout') return KEY_MS;
+  return Math.max(leastMs, catchUpWithinMs, kind.type === 'interval' ? 2 * kind.periodMs : 0);
+}

@@ -18,7 +18,7 @@ export interface Claim {
 
 export type ClaimResult =
   | { readonly got: 'claim'; readonly claim: Claim }
-  | { readonly got: 'refusal'; readonly outcome: Exclude<ClaimReply['outcome'], 'ran'>; readonly slot: number }
+  | { readonly got: 'refusal'; readonly status: Exclude<ClaimReply['status'], 'ran'>; readonly slot: number }
   | { readonly got: 'failure'; readonly error: unknown; readonly slot: number };
 
 const FIRST_PAUSE_MS = 5;
@@ -51,12 +51,12 @@ export class Claims {
     try {
       for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, longestMs)) {
         const sentAt = time.monotonicMs();
-        const { outcome, fence, leftMs, ...reply } = await this.send(job, owner, mode, slot);
+        const { status, fence, leftMs, ...reply } = await this.send(job, owner, mode, slot);
         slot = reply.slot;
-        if (outcome === 'ran') return { got: 'claim', claim: { owner, slot, fence, sentAt } };
+        if (status === 'ran') return { got: 'claim', claim: { owner, slot, fence, sentAt } };
         const jittered = Math.min(leftMs, pauseMs * (0.75 + Math.random() / 2));
         if (leftMs > 0) await pause(jittered, { signal: closing });
-        if (leftMs === 0 || closing.aborted) return { got: 'refusal', outcome, slot };
+        if (leftMs === 0 || closing.aborted) return { got: 'refusal', status, slot };
       }
     } catch (error) {
       // Redis may have granted the claim, or may still grant it, and there is no run that would release it.
@@ -66,17 +66,17 @@ export class Claims {
     }
   }
 
-  private async send({ options, kind, state, history }: Job, owner: string, mode: Mode, slot: number) {
-    const { node, retentionMs, historySize: keep, redisTimeoutMs, replicasTimeoutMs: timeoutMs } = this.options;
-    const { leaseMs, replicas } = options;
+  private async send({ options, kind, state, history, retentionMs }: Job, owner: string, mode: Mode, slot: number) {
+    const { node, historySize: keep, deadlineMs, replicas, replicasTimeoutMs: timeoutMs, staleAfterMs } = this.options;
+    const { leaseMs } = options;
     const periodMs = kind.type === 'interval' ? kind.periodMs : 0;
-    const staleMs = mode === 'catch-up' ? options.catchUpWithinMs : kind.type === 'cron' ? options.staleAfterMs : 0;
+    const staleMs = mode === 'catch-up' ? options.catchUpWithinMs : kind.type === 'cron' ? staleAfterMs : 0;
     const args = { owner, node, mode, slot, periodMs, staleMs, leaseMs, retentionMs, keep };
     const input = { keys: { state, history }, args };
-    if (replicas === 0) return this.registry.run(claimRun, input, { deadlineMs: redisTimeoutMs });
-    const waits = { replicas, timeoutMs, deadlineMs: redisTimeoutMs + timeoutMs };
+    if (replicas === 0) return this.registry.run(claimRun, input, { deadlineMs });
+    const waits = { replicas, timeoutMs, deadlineMs: deadlineMs + timeoutMs };
     const { result, replicas: copies } = await this.registry.runAndWait(claimRun, input, waits);
-    if (result.outcome !== 'ran' || copies >= replicas) return result;
+    if (result.status !== 'ran' || copies >= replicas) return result;
     throw new NotReplicatedError(
       `The claim of job ${options.name} reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${timeoutMs} ms), so it is not used.`,
       'claim',
@@ -86,9 +86,9 @@ export class Claims {
   }
 
   /** Gives back a claim that no run uses, so that a tick or a catch-up can claim its slot again. See DECISIONS.md: unused-claim-is-given-back */
-  private giveBack({ state, history }: Job, owner: string, slot: number): Promise<unknown> {
-    const { node, retentionMs, historySize: keep } = this.options;
-    const nothing = { outcome: 'redis-error', durationMs: 0, atLeastMs: 0, slot, fence: 0 };
+  private giveBack({ state, history, retentionMs }: Job, owner: string, slot: number): Promise<unknown> {
+    const { node, historySize: keep } = this.options;
+    const nothing = { status: 'redis-error', durationMs: 0, atLeastMs: 0, slot, fence: 0 };
     return this.registry.run(completeRun, {
       keys: { state, history },
       args: { owner, node, retentionMs, keep, ...nothing },

@@ -3,12 +3,12 @@ import { LuanestError, time } from '../../../internal/src';
 import type { Job } from '../jobs/job';
 import { events } from '../scheduled-lock.events';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
-import type { JobOutcome, JobRecord } from '../scheduled-lock.types';
+import type { JobStatus, JobRecord } from '../scheduled-lock.types';
 import type { Mode } from './claims';
 
 export interface TickOutcome {
   readonly mode: Mode;
-  readonly outcome: JobOutcome;
+  readonly status: JobStatus;
   readonly slot: number;
   readonly fence?: number;
   readonly durationMs?: number;
@@ -31,20 +31,20 @@ export class OutcomeLog {
   private readonly stale = new Map<string, Streak>();
 
   constructor(
-    private readonly options: Pick<ResolvedScheduledLockModuleOptions, 'node' | 'historySize'>,
+    private readonly options: Pick<ResolvedScheduledLockModuleOptions, 'node' | 'historySize' | 'staleAfterMs'>,
     private readonly logger: Pick<Logger, 'warn' | 'log'>,
     private readonly registry?: object,
   ) {}
 
-  /** Publishes and logs an outcome. @param saved true if the history in Redis is known to have the outcome */
+  /** Publishes and logs an status. @param saved true if the history in Redis is known to have the status */
   record(job: Job, tick: TickOutcome, saved: boolean): void {
     const { name } = job.options;
-    const { outcome, slot, fence = 0, durationMs = 0, error } = tick;
+    const { status, slot, fence = 0, durationMs = 0, error } = tick;
     const { node, historySize } = this.options;
-    const record: JobRecord = { outcome, slot, fence, recordedAtMs: time.nowMs(), durationMs, node };
+    const record: JobRecord = { status, slot, fence, recordedAtMs: time.nowMs(), durationMs, node };
     events.tickEnded.publish(() => ({ name, ...record, ...(error === undefined ? {} : { error }) }), this.registry);
     if (!saved) this.unsaved.set(name, [record, ...this.unsavedOf(name)].slice(0, historySize));
-    if (outcome === 'redis-error') this.logFailure(job, error);
+    if (status === 'redis-error') this.logFailure(job, error);
     else this.logRecovery(job, tick);
   }
 
@@ -62,17 +62,15 @@ export class OutcomeLog {
     );
   }
 
-  private logRecovery(
-    { options: { name, onRedisError, staleAfterMs } }: Job,
-    { mode, outcome, slot }: TickOutcome,
-  ): void {
+  private logRecovery({ options: { name, onRedisError } }: Job, { mode, status, slot }: TickOutcome): void {
     const failed = this.failing.get(name);
     if (failed && this.failing.delete(name)) {
       const what = onRedisError === 'run' ? 'ran without the lock' : 'did not run';
       const times = failed.ticks === 1 ? 'once' : `${failed.ticks} times`;
       this.logger.log(`Job ${name}: claims work again. The job ${what} ${times} since ${at(failed.sinceMs)}.`);
     }
-    if (outcome === 'stale') {
+    if (status === 'stale') {
+      const { staleAfterMs } = this.options;
       if (!begins(this.stale, name)) return;
       const lateMs = time.nowMs() - slot;
       const cause =

@@ -6,7 +6,7 @@ import { completeRun, renewRun } from '../scheduled-lock.scripts';
 import type { Claim } from './claims';
 
 export interface Ending {
-  readonly outcome: 'ran' | 'failed' | 'lost';
+  readonly status: 'ran' | 'failed' | 'lost';
   readonly durationMs: number;
 }
 
@@ -14,12 +14,12 @@ export interface Ending {
 export function runLease(
   registry: ScriptRegistry,
   module: ResolvedScheduledLockModuleOptions,
-  { options, state, history }: Job,
+  { options, state, history, retentionMs }: Job,
   { owner, slot, fence, sentAt }: Claim,
   ending: () => Ending,
   leases: LockLeases,
 ): LockLease {
-  const { retentionMs, historySize: keep, node } = module;
+  const { historySize: keep, node } = module;
   const { name, leaseMs, lockAtLeastForMs: atLeastMs, renew } = options;
   const port: LeasePort = {
     renew: (nextMs, deadlineMs) =>

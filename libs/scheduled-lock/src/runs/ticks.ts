@@ -3,7 +3,7 @@ import { unlimitedListeners, endsWithin, measuredMs } from '../../../internal/sr
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { Job, Work } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
-import type { JobOutcome } from '../scheduled-lock.types';
+import type { JobStatus } from '../scheduled-lock.types';
 import { Claims, type Claim, type ClaimResult, type Mode } from './claims';
 import type { OutcomeLog } from './outcome-log';
 import { Run } from './run';
@@ -11,12 +11,12 @@ import { runLease, type Ending } from './run-lease';
 import { LockLeases } from '../../../lock/src/internal';
 
 /**
- * Result of a tick: its outcome, and the return value of the method if it ran. `nothing`: a catch-up found no slot to run, or its claim
+ * Result of a tick: its status, and the return value of the method if it ran. `nothing`: a catch-up found no slot to run, or its claim
  * failed. `closed`: the app is shutting down.
  */
 export type TickResult =
-  | { readonly ran: true; readonly outcome: JobOutcome; readonly value: unknown }
-  | { readonly ran: false; readonly outcome: JobOutcome | 'nothing' | 'closed' };
+  | { readonly ran: true; readonly status: JobStatus; readonly value: unknown }
+  | { readonly ran: false; readonly status: JobStatus | 'nothing' | 'closed' };
 
 export class Ticks {
   private readonly context = new AsyncLocalStorage<Run>();
@@ -48,7 +48,7 @@ export class Ticks {
 
   /** Runs one tick, if the app is not shutting down. @throws the error of `work`; SetupError if the slot cannot be found */
   async run(job: Job, mode: Mode, work: Work): Promise<TickResult> {
-    if (this.closing.signal.aborted) return { ran: false, outcome: 'closed' };
+    if (this.closing.signal.aborted) return { ran: false, status: 'closed' };
     const tick = this.decide(job, mode, work);
     this.open.add(tick);
     try {
@@ -71,16 +71,16 @@ export class Ticks {
     const result = await this.claims.take(job, mode, this.closing.signal);
     if (result.got === 'claim') return this.underLease(job, mode, result.claim, work);
     if (result.got === 'failure') return this.withoutRedis(job, mode, result, work);
-    const { outcome, slot } = result;
-    if (outcome !== 'nothing') this.outcomes.record(job, { mode, outcome, slot }, true);
-    return { ran: false, outcome };
+    const { status, slot } = result;
+    if (status !== 'nothing') this.outcomes.record(job, { mode, status, slot }, true);
+    return { ran: false, status };
   }
 
   private async underLease(job: Job, mode: Mode, claim: Claim, work: Work): Promise<TickResult> {
     const startedAt = measuredMs();
     let failure: { readonly error: unknown } | undefined;
     const ending = (): Ending => ({
-      outcome: lost ? 'lost' : failure ? 'failed' : 'ran',
+      status: lost ? 'lost' : failure ? 'failed' : 'ran',
       durationMs: Math.round(measuredMs() - startedAt),
     });
     const lease = runLease(this.registry, this.options, job, claim, ending, this.leases);
@@ -96,13 +96,13 @@ export class Ticks {
       failure = { error };
     }
     lost = run.lost;
-    const { outcome, durationMs } = ending();
+    const { status, durationMs } = ending();
     const released = await lease.release().catch(() => 'unknown');
-    const final = released === 'lost' ? 'lost' : outcome;
+    const final = released === 'lost' ? 'lost' : status;
     const { slot, fence } = claim;
-    this.outcomes.record(job, { mode, outcome: final, slot, fence, durationMs, ...failure }, released !== 'unknown');
+    this.outcomes.record(job, { mode, status: final, slot, fence, durationMs, ...failure }, released !== 'unknown');
     if (failure) throw failure.error;
-    return ran ? { ran, outcome: final, value } : { ran, outcome: final };
+    return ran ? { ran, status: final, value } : { ran, status: final };
   }
 
   private async withoutRedis(
@@ -111,11 +111,11 @@ export class Ticks {
     { error, slot }: ClaimResult & { got: 'failure' },
     work: Work,
   ): Promise<TickResult> {
-    if (mode === 'catch-up') return { ran: false, outcome: 'nothing' };
-    const outcome = 'redis-error';
-    this.outcomes.record(job, { mode, outcome, slot, error }, false);
-    if (job.options.onRedisError === 'skip') return { ran: false, outcome };
-    return { ran: true, outcome, value: await this.within(new Run(job.options.name, slot), work) };
+    if (mode === 'catch-up') return { ran: false, status: 'nothing' };
+    const status = 'redis-error';
+    this.outcomes.record(job, { mode, status, slot, error }, false);
+    if (job.options.onRedisError === 'skip') return { ran: false, status };
+    return { ran: true, status, value: await this.within(new Run(job.options.name, slot), work) };
   }
 
   private async within(run: Run, work: Work): Promise<unknown> {

@@ -18,10 +18,10 @@ ARGV[9]  keep         int        entries that the history keeps, 1 or more
 Fields of the state: slot: ticks can claim newer slots only; open: 1 if a catch-up may take that slot when the lease has ended; of
 the last run: owner, mode, fence, since (start), till (end of its lease), done (1 after it has completed).
 
-Returns {outcome, slot, fence, leftMs}
-  outcome  ran | skipped-held | skipped-slot | stale | nothing
+Returns {status, slot, fence, leftMs}
+  status   ran | skipped-held | skipped-slot | stale | nothing
   slot     str  digits; '0' with mode free
-  fence    str  digits; '0' unless the outcome is ran
+  fence    str  digits; '0' unless the status is ran
   leftMs   int  above 0: another run has the lock, but the slot lasts this much longer, so try again; not in the history yet
 
 O(keep). TTL: state: leaseMs + retentionMs; history: retentionMs. Clock: Redis. Replay: until another run claims, returns the claim

@@ -5,7 +5,7 @@ KEYS[1]  state        hash       <prefix>:scheduled-lock:{<namespace>:<job>}:sta
 KEYS[2]  history      list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:history
 ARGV[1]  owner        str        token of the run
 ARGV[2]  node         str        name of the node, without spaces
-ARGV[3]  outcome      str        ran | failed | lost | redis-error; after lost, a catch-up may repeat the slot;
+ARGV[3]  status       str        ran | failed | lost | redis-error; after lost, a catch-up may repeat the slot;
                                  redis-error: the run never began, so the slot that it claimed can be claimed again, by a tick or,
                                  if a catch-up had claimed it, by a catch-up; the history is not changed
 ARGV[4]  durationMs   int        how long the job ran

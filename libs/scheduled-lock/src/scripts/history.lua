@@ -4,7 +4,7 @@ history: read the last outcomes of a job.
 KEYS[1]  history  list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:history
 
 Returns entries
-  entries  str  '<outcome> <slot> <recordedAtMs> <durationMs> <fence> <node>', the newest first
+  entries  str  '<status> <slot> <recordedAtMs> <durationMs> <fence> <node>', the newest first
 
 O(entries). TTL: untouched. Clock: none. Replay: reads again.
 ]]

@@ -32,7 +32,7 @@ async function main() {
     ScheduledLock({ name: 'job', leaseMs, catchUpWithinMs: Number(process.env.CATCH_UP_MS ?? 0) }),
     Interval(Number(process.env.PERIOD_MS)),
   ]);
-  subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, ({ outcome, fence }) => fence && print(`outcome ${outcome} ${fence}`));
+  subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, ({ status, fence }) => fence && print(`status ${status} ${fence}`));
   const { app } = await boot(
     [ScheduledLockModule.forRoot({ namespace: 'default', node: process.env.NODE_NAME }), ScheduleModule.forRoot()],
     [Jobs],

@@ -26,8 +26,8 @@ global.setInterval = (callback, ms, ...args) =>
 const { Cron, Interval, ScheduleModule, SchedulerRegistry } = require('@nestjs/schedule');
 const { ScheduledLock, ScheduledLockModule, ScheduledLockService, SCHEDULED_LOCK_CHANNELS } = lib('scheduled-lock');
 
-subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, ({ name, outcome, slot }) =>
-  record('outcome', name, fire.getStore() ?? 0, outcome, slot),
+subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, ({ name, status, slot }) =>
+  record('status', name, fire.getStore() ?? 0, status, slot),
 );
 
 function watchClock() {

@@ -30,8 +30,8 @@ const JOBS = [
 const ticks = [];
 const runs = [];
 const stalls = [];
-subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, ({ name, outcome, slot }) =>
-  ticks.push([name.split('.')[1], outcome, slot, realNow()]),
+subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, ({ name, status, slot }) =>
+  ticks.push([name.split('.')[1], status, slot, realNow()]),
 );
 const report = () =>
   process.send({ ticks: ticks.splice(0), runs: runs.splice(0), stalls: stalls.splice(0), fires: { ...fires } });

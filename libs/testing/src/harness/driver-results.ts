@@ -41,7 +41,7 @@ export interface TickOutcome {
    * Outcome as in the history of the job, such as `ran` or `skipped-held`; `failed` if the job or the run threw; `closed` while the
    * app shuts down.
    */
-  readonly outcome: JobRecord['outcome'] | 'closed';
+  readonly outcome: JobRecord['status'] | 'closed';
   /** Result of the job; undefined if it did not run or threw. */
   readonly value: unknown;
   /** Error of the job or of the run, such as one of Redis; undefined if neither threw. */

@@ -131,7 +131,7 @@ export class Drivers {
     });
     try {
       const result = await service.runNow(job);
-      return { outcome: result.outcome, value: result.ran ? result.value : undefined, error: undefined };
+      return { outcome: result.status, value: result.ran ? result.value : undefined, error: undefined };
     } catch (error) {
       // The run did not begin, because the app has no such job.
       if (ended === 0 && (error as { code?: unknown } | null)?.code === 'SETUP') throw error;

@@ -58,7 +58,7 @@ export function noLock(): Provider[] {
       work(lockOf(names)),
   };
   const jobs: Methods<ScheduledLockService, 'run' | 'current' | 'assertHeld'> = {
-    run: async (_name, work) => ({ ran: true, outcome: 'ran', value: await work() }),
+    run: async (_name, work) => ({ ran: true, status: 'ran', value: await work() }),
     current: () => undefined,
     assertHeld: () => undefined,
   };
