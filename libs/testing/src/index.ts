@@ -1,12 +1,9 @@
-export { TestClock, type TestClockOptions } from './clock/test-clock';
-export type { Fault, FaultOptions } from './faults/faults';
+export { TestClock } from './clock/test-clock';
 export type { Faults } from './faults/redis-faults';
 export type { MessageOutcome, TaskOutcome, TickOutcome } from './harness/driver-results';
-export type { GrabbedPacket, PayoutOutcome } from './harness/packet-records';
-export type { PublishedMessage, ScheduledTask } from './harness/records';
 export { allowAll, noLock, noOnce } from './harness/unit-tests';
 export { LuanestTesting } from './luanest-testing';
-export { MemoryRedis, type CommandArgument, type MemoryRedisOptions, type Snapshot } from '../../memory-redis/src';
+export { MemoryRedis, type Snapshot } from '../../memory-redis/src';
 export { LuanestTestingModule } from './testing.module';
 export { TestingSetupError } from './testing.errors';
 export type { LuanestTestingModuleOptions } from './testing.options';

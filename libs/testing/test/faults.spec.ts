@@ -4,9 +4,10 @@ import { Redis } from 'ioredis';
 import { LockModule, LockService } from 'luanest/lock';
 import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
 import { defineScript, type LuanestError, ScriptRegistry, ScriptRegistryModule } from 'luanest/script-registry';
-import { type FaultOptions, LuanestTesting, LuanestTestingModule } from 'luanest/testing';
+import { LuanestTesting, LuanestTestingModule } from 'luanest/testing';
 import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
+import type { FaultOptions } from '../src/faults/faults';
 import { waitUntil } from '../../../test/support/wait';
 
 const LIBS = [LockModule.forRoot(), RateLimitModule.forRoot()];

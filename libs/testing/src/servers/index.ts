@@ -1,10 +1,9 @@
-export type { Address } from './admin';
 export { TestServerError } from './errors';
-export type { DropOptions, DropReplyOptions, FaultProxy } from './fault-proxy';
+export type { FaultProxy } from './fault-proxy';
 export type { RedisCluster } from './redis-cluster';
 export type { RedisSentinel } from './redis-sentinel';
 export type { RedisServer } from './redis-server';
-export { startCluster, type RedisClusterOptions } from './start-cluster';
-export { startFaultProxy, type FaultProxyOptions } from './start-fault-proxy';
-export { startRedis, type CommonServerOptions, type RedisServerOptions } from './start-redis';
-export { startSentinel, type RedisSentinelOptions } from './start-sentinel';
+export { startCluster } from './start-cluster';
+export { startFaultProxy } from './start-fault-proxy';
+export { startRedis } from './start-redis';
+export { startSentinel } from './start-sentinel';

@@ -33,7 +33,7 @@ export class RedisProcess {
     binary: string,
     args: readonly string[],
     logFile: string,
-    temporaryDir?: string,
+    temporaryDir: string,
   ): Promise<RedisProcess> {
     const log = openSync(logFile, 'w');
     const child = spawn(binary, args, { stdio: ['ignore', log, log] });

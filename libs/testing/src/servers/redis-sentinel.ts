@@ -5,21 +5,23 @@ import { freePort } from './free-port';
 import { RedisServer, type ServerSettings } from './redis-server';
 import { eventually } from './wait';
 
+const NAME = 'mymaster';
+/** How long a server may be silent before a Sentinel takes it for down. */
+const DOWN_AFTER_MS = 500;
 const PATIENCE = { timeoutMs: 60_000 };
 
-/** Size and patience of a {@link RedisSentinel}. */
+/** Size of a {@link RedisSentinel}. */
 export interface SentinelShape {
-  readonly name: string;
   readonly replicas: number;
   readonly sentinels: number;
-  readonly downAfterMs: number;
 }
 
 /** A master and its replicas on 127.0.0.1, with Sentinels that fail over. {@link startSentinel} makes it. */
 export class RedisSentinel implements AsyncDisposable {
+  /** Name of the master, for `new Redis({ sentinels, name })` of ioredis. */
+  readonly name = NAME;
+
   private constructor(
-    /** Name of the master, for `new Redis({ sentinels, name })` of ioredis. */
-    readonly name: string,
     /** The servers: at the start first the master, then the replicas. */
     readonly nodes: readonly RedisServer[],
     private readonly watchers: readonly RedisServer[],
@@ -39,7 +41,7 @@ export class RedisSentinel implements AsyncDisposable {
       const nodes = [master, ...(await everyOne(followers))];
       const sentinel = sentinelOf(shape, master);
       const watching = Array.from({ length: shape.sentinels }, () => start({ ...settings, args: [], sentinel }));
-      const group = new RedisSentinel(shape.name, nodes, await everyOne(watching));
+      const group = new RedisSentinel(nodes, await everyOne(watching));
       await group.#untilWatched();
       return group;
     } catch (error) {
@@ -66,7 +68,7 @@ export class RedisSentinel implements AsyncDisposable {
 
   /**
    * Kills the master with SIGKILL. Writes that the promoted replica does not have are lost. Resolves with this replica when all
-   * Sentinels name it, usually after `downAfterMs` and one to ten seconds.
+   * Sentinels name it, usually after one to ten seconds.
    */
   async killMaster(): Promise<RedisServer> {
     const master = await this.master();
@@ -134,11 +136,11 @@ export class RedisSentinel implements AsyncDisposable {
 }
 
 /** Lines of the configuration of a Sentinel. A majority of the Sentinels must agree that the master is down. */
-function sentinelOf({ name, sentinels, downAfterMs }: SentinelShape, { host, port }: Address): string[] {
+function sentinelOf({ sentinels }: SentinelShape, { host, port }: Address): string[] {
   return [
-    `sentinel monitor ${name} ${host} ${port} ${Math.floor(sentinels / 2) + 1}`,
-    `sentinel down-after-milliseconds ${name} ${downAfterMs}`,
-    `sentinel failover-timeout ${name} 5000`,
+    `sentinel monitor ${NAME} ${host} ${port} ${Math.floor(sentinels / 2) + 1}`,
+    `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
+    `sentinel failover-timeout ${NAME} 5000`,
   ];
 }
 

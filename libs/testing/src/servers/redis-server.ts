@@ -14,7 +14,6 @@ export interface ServerSettings {
   readonly args: readonly string[];
   readonly startTimeoutMs: number;
   /** Fixed data directory, which `stop()` does not remove. */
-  readonly dir?: string | undefined;
   readonly replicaOf?: Address | undefined;
   /** Lines of the configuration file that makes the server a Sentinel. */
   readonly sentinel?: readonly string[];
@@ -43,7 +42,7 @@ export class RedisServer implements AsyncDisposable {
     readonly port: number,
     private readonly settings: ServerSettings,
   ) {
-    this.dir = settings.dir ?? mkdtempSync(join(tmpdir(), 'luanest-redis-'));
+    this.dir = mkdtempSync(join(tmpdir(), 'luanest-redis-'));
     this.#replicaOf = settings.replicaOf;
   }
 
@@ -90,7 +89,6 @@ export class RedisServer implements AsyncDisposable {
   async stop(): Promise<void> {
     if (!this.#stopped && this.live && faultsAreCounted()) await withAdmin(this, reportScripts).catch(() => undefined);
     this.#stopped = true;
-    if (this.settings.dir !== undefined) return this.terminate();
     // Nothing is to be saved, and Redis takes up to 100 ms to notice a SIGTERM.
     await this.#process?.kill();
     rmSync(this.dir, { recursive: true, force: true });
@@ -152,17 +150,12 @@ export class RedisServer implements AsyncDisposable {
   }
 
   async #launch(): Promise<void> {
-    const { binary, dir, sentinel } = this.settings;
+    const { binary, sentinel } = this.settings;
     const config = join(this.dir, SENTINEL_FILE);
     // A Sentinel writes what it learns into its file.
     if (sentinel && !existsSync(config)) writeFileSync(config, sentinel.join('\n'));
     const log = join(this.dir, 'redis.log');
-    this.#process = await RedisProcess.spawn(
-      binary,
-      this.#commandLine(),
-      log,
-      dir === undefined ? this.dir : undefined,
-    );
+    this.#process = await RedisProcess.spawn(binary, this.#commandLine(), log, this.dir);
     try {
       await this.#untilReady();
     } catch (error) {

@@ -18,8 +18,6 @@ export interface CommonServerOptions {
 export interface RedisServerOptions extends CommonServerOptions {
   /** TCP port on 127.0.0.1, 1 to 65535. Default: a free one. */
   readonly port?: number;
-  /** Existing directory for the server's files, which `stop()` does not remove. Default: a temporary one. */
-  readonly dir?: string;
   /** Master to follow as a replica, such as another server. Default: none. */
   readonly replicaOf?: Address;
 }
@@ -42,7 +40,6 @@ const KNOWN: KnownOptions<RedisServerOptions> = {
   binary: true,
   args: true,
   port: true,
-  dir: true,
   replicaOf: true,
 };
 
@@ -57,11 +54,10 @@ const KNOWN: KnownOptions<RedisServerOptions> = {
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   const checks = new Checks('startRedis');
   const known = checks.options('', options, KNOWN);
-  const { dir, port, replicaOf } = known;
+  const { port, replicaOf } = known;
   if (port !== undefined) checks.integer('port', port, 1, 65_535);
-  if (dir !== undefined) checks.text('dir', dir, /./, 'the path of a directory');
   if (replicaOf !== undefined) checkAddress(checks, 'replicaOf', replicaOf);
-  const settings = { ...(await serverSettings(checks, known)), dir, replicaOf };
+  const settings = { ...(await serverSettings(checks, known)), replicaOf };
   return RedisServer.start(settings, port === undefined ? undefined : { port });
 }
 

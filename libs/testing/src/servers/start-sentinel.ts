@@ -4,21 +4,15 @@ import { serverSettings, type CommonServerOptions } from './start-redis';
 
 /** Options of {@link startSentinel}. */
 export interface RedisSentinelOptions extends CommonServerOptions {
-  /** Name of the master: letters, digits, `.`, `_` and `-`. Default `mymaster`. */
-  readonly name?: string;
   /** Number of replicas, 1 to 5. Default 1. */
   readonly replicas?: number;
   /** Number of Sentinels, 1 to 5. Default 1, which is enough to fail over. */
   readonly sentinels?: number;
-  /** How long a server may be silent before a Sentinel takes it for down, ms, 100 to 600,000. Default 500. */
-  readonly downAfterMs?: number;
 }
 
 const KNOWN: KnownOptions<RedisSentinelOptions> = {
-  name: true,
   replicas: true,
   sentinels: true,
-  downAfterMs: true,
   binary: true,
   args: true,
 };
@@ -33,10 +27,8 @@ const KNOWN: KnownOptions<RedisSentinelOptions> = {
 export async function startSentinel(options: RedisSentinelOptions = {}): Promise<RedisSentinel> {
   const checks = new Checks('startSentinel');
   const known = checks.options('', options, KNOWN);
-  const { name = 'mymaster', replicas = 1, sentinels = 1, downAfterMs = 500 } = known;
-  checks.text('name', name, /^[\w.-]+$/, 'letters, digits, ".", "_" and "-"');
+  const { replicas = 1, sentinels = 1 } = known;
   checks.integer('replicas', replicas, 1, 5);
   checks.integer('sentinels', sentinels, 1, 5);
-  checks.integer('downAfterMs', downAfterMs, 100, 600_000);
-  return RedisSentinel.start({ name, replicas, sentinels, downAfterMs }, await serverSettings(checks, known));
+  return RedisSentinel.start({ replicas, sentinels }, await serverSettings(checks, known));
 }

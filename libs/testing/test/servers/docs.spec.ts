@@ -3,9 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { Cluster } from 'ioredis';
-import type { Address, FaultProxy } from 'luanest/testing/servers';
+import type { FaultProxy } from 'luanest/testing/servers';
 import { sharedClusterNodes } from '../../../../test/support/shared-servers';
 import { ROOT, runSnippet, snippetsOf } from '../../../../test/support/snippets';
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
 
 const PAGE = 'docs/testing-servers.md';
 const snippets = snippetsOf(PAGE);

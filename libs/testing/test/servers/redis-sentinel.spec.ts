@@ -6,7 +6,7 @@ let group: RedisSentinel;
 let client: Redis;
 
 beforeAll(async () => {
-  group = await startSentinel({ name: 'main', replicas: 2, sentinels: 3 });
+  group = await startSentinel({ replicas: 2, sentinels: 3 });
   const { name, sentinels } = group;
   client = new Redis({ name, sentinels, retryStrategy: () => 50, sentinelRetryStrategy: () => 50 });
   client.on('error', () => undefined);

@@ -122,7 +122,6 @@ describe('a replica', () => {
     const settings = {
       binary: await usableBinary('test'),
       args: [],
-      dir: undefined,
       replicaOf: nobody,
       startTimeoutMs: 300,
     };

@@ -109,7 +109,11 @@ describe('options of the servers', () => {
     ],
     ['a size', () => startCluster({ masters: 0 }), 'startCluster: masters is 0. Expected an integer from 1 to 16.'],
     ['seconds', () => startCluster({ nodeTimeoutMs: 0.5 }), 'from 200 to 600000: milliseconds, not seconds.'],
-    ['a name', () => startSentinel({ name: 'a b' }), 'startSentinel: name is "a b". Expected letters'],
+    [
+      'Sentinels',
+      () => startSentinel({ sentinels: 0 }),
+      'startSentinel: sentinels is 0. Expected an integer from 1 to 5.',
+    ],
     [
       'a latency',
       () => startFaultProxy({ host: 'a', port: 1 }, { latencyMs: -1 }),
