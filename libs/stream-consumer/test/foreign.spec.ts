@@ -142,7 +142,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     await eventually(async () => expect(await handle.stats()).toMatchObject({ dead: 1, length: 0 }));
     const { items } = await bench.streams.deadLetters(name, 'g');
     expect(items).toMatchObject([
-      { payload: { user: 'u', error: 'a field of its own' }, error: 'Error: not yet', attempts: 1 },
+      { payload: { user: 'u', error: 'a field of its own' }, error: 'Error: not yet', attemptsMade: 1 },
     ]);
     fails = false;
     expect(await bench.streams.replayAll(name, 'g')).toBe(1);
