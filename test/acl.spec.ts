@@ -138,7 +138,7 @@ const libs: Readonly<Record<string, Use>> = {
     },
   },
   'stream-consumer': {
-    modules: [StreamConsumerModule.forRoot({ attempts: 2, backoff: { delayMs: 1 }, watchEveryMs: 50 })],
+    modules: [StreamConsumerModule.forRoot({ attempts: 2, backoff: { delayMs: 1 } })],
     async use(app) {
       const streams = app.get(StreamConsumerService);
       let fails = true;
@@ -155,6 +155,7 @@ const libs: Readonly<Record<string, Use>> = {
         await eventually(async () => expect(await streams.stats('s', group)).toMatchObject({ dead: 0, pending: 0 }));
         await streams.deadLetters('s', group);
         await streams.dropAll('s', group);
+        await idleChecksOf(app.get(ScriptRegistry)).checkAll();
         await consumer.stop();
         await streams.removeGroup('s', group);
       }

@@ -123,7 +123,7 @@ describe('options of decorators', () => {
         ordered: true,
         from: 'start',
         ...everyOfConsumer,
-      } satisfies Required<StreamConsumerOptions>)
+      } satisfies Omit<Required<StreamConsumerOptions>, 'pollMs'>)
       consume(): void {
         // Never called.
       }

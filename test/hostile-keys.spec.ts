@@ -76,7 +76,7 @@ const makers: Readonly<Record<string, Maker>> = {
     const own = streams.flatMap(([name, partition]) => [
       [['operation', name, a], partition.operation(a)] as const,
       ...Object.entries(partition.of(a))
-        .filter(([what]) => what !== 'stream' && what !== 'waiters')
+        .filter(([what]) => what !== 'stream' && what !== 'woken')
         .map(([what, key]) => [[what, name, a], key as string] as const),
     ]);
     // A stream that another program has named, here with the tag of one of ours.
@@ -85,9 +85,9 @@ const makers: Readonly<Record<string, Maker>> = {
     return [
       ...own,
       [['foreign-operation', key, b], foreign.operation(b)],
-      [['foreign-waiters', key], foreign.waiters],
+      [['foreign-woken', key], foreign.woken],
       ...Object.entries(foreign.of(b))
-        .filter(([what]) => what !== 'stream' && what !== 'waiters')
+        .filter(([what]) => what !== 'stream' && what !== 'woken')
         .map(([what, made]) => [[`foreign-${what}`, key, b], made as string] as const),
     ];
   },

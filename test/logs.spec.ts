@@ -6,7 +6,7 @@ import { OnceModule, OnceService } from 'luanest/once';
 import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
 import { ReadRewardModule, ReadRewardService } from 'luanest/read-reward';
 import { RedPacketModule, RedPacketService } from 'luanest/red-packet';
-import { ScriptRegistryModule } from 'luanest/script-registry';
+import { ScriptRegistry, ScriptRegistryModule } from 'luanest/script-registry';
 import {
   deadLetter,
   retryLater,
@@ -17,6 +17,7 @@ import {
 } from 'luanest/stream-consumer';
 import { Redis } from 'ioredis';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
+import { watch } from './support/idle-checks';
 import { eventually } from './support/wait';
 
 const SECRET = 'secret-4f1c';
@@ -73,7 +74,6 @@ async function boot(stalledAfterMs: number): Promise<TestingModule> {
       LockModule.forRoot({ leaseMs: 10_000, waitMs: 0 }),
       DelayedTaskModule.forRoot({ backoff: { delayMs: 1 }, attempts: 3 }),
       StreamConsumerModule.forRoot({
-        watchEveryMs: 50,
         stalledAfterMs,
         backoff: { delayMs: 1 },
         attempts: 3,
@@ -86,6 +86,7 @@ async function boot(stalledAfterMs: number): Promise<TestingModule> {
     .setLogger(logger)
     .compile();
   await app.init();
+  watch(app.get(ScriptRegistry), 50);
   return app;
 }
 

@@ -53,7 +53,7 @@ beforeAll(async () => {
     imports: [
       ScriptRegistryModule.forRoot({ client, prefix: uniquePrefix(), preload: 'required' }),
       OnceModule.forRoot(),
-      StreamConsumerModule.forRoot({ backoff: { delayMs: 20, maxDelayMs: 50 }, attempts: 20, pollMs: 100 }),
+      StreamConsumerModule.forRoot({ backoff: { delayMs: 20, maxDelayMs: 50 }, attempts: 20 }),
     ],
     providers: [Above, Below],
   }).compile();

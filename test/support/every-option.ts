@@ -109,7 +109,6 @@ export const everyOfConsumer = {
   attempts: 2,
   backoff: { delayMs: 10, factor: 2, maxDelayMs: 20 },
   timeoutMs: 1_000,
-  pollMs: 100,
   maxKeys: 10,
 };
 
@@ -255,7 +254,6 @@ export const libs: readonly Lib[] = [
       maxPayloadBytes: 10,
       drainMs: 0,
       abortGraceMs: 0,
-      watchEveryMs: 10,
       stalledAfterMs: 10,
     } satisfies Required<StreamConsumerModuleOptions>,
     nested: [

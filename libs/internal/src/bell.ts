@@ -1,7 +1,12 @@
-import { nextTurn, time, type Timer } from './time';
+import { time, type Timer } from './time';
 
 /** Longest pause between two rings while the channel cannot be listened to, ms. */
 const MUTE_RING_MS = 1_000;
+
+/** Takes more microtasks than a promise of `listen` that waits for nothing. */
+async function manyMicrotasks(): Promise<void> {
+  for (let i = 0; i < 16; i++) await Promise.resolve();
+}
 
 /** The part of ScriptRegistry that a Bell needs. */
 interface Channels {
@@ -18,14 +23,19 @@ export class Bell {
   private retry: Timer | undefined;
   private closed = false;
 
+  private readonly heard = (): void => {
+    this.listening = false;
+    this.ring(false);
+  };
+
   /**
-   * @param ring called at each message, and when messages may have been missed
+   * @param ring called at each message, and when messages may have been missed; with true if the reason is that a subscription begins
    * @param failed called with the error when the channel could not be listened to
    */
   constructor(
     private readonly channels: Channels,
     private readonly channel: string,
-    private readonly ring: () => void,
+    private readonly ring: (begins: boolean) => void,
     private readonly failed: (error: unknown) => void,
   ) {}
 
@@ -36,25 +46,22 @@ export class Bell {
   listen(): void {
     if (this.listening || this.closed) return;
     this.listening = true;
-    const heard = (): void => {
-      this.listening = false;
-      this.ring();
-    };
-    // If the subscription existed before, `listen` resolves before the next turn of the event loop, and no message was missed.
+    // If the subscription existed before, `listen` resolves in a few microtasks, and no message was missed. A new one needs a reply of
+    // Redis, which comes later. A turn of the event loop is not a measure: it may include the reply.
     let isNew = false;
-    nextTurn(() => (isNew = true));
-    this.channels.listen(this.channel, heard).then(
+    void manyMicrotasks().then(() => (isNew = true));
+    this.channels.listen(this.channel, this.heard).then(
       (stop) => {
         this.stop = stop;
         if (this.closed) stop();
         // A new subscription did not get messages that were published before.
-        else if (isNew) this.ring();
+        else if (isNew) this.ring(true);
       },
       (error: unknown) => {
         if (this.closed) return;
         this.failed(error);
         // The pause is random, so that not all ring at the same time.
-        this.retry = time.setTimer(heard, MUTE_RING_MS * (0.8 + Math.random() * 0.2));
+        this.retry = time.setTimer(this.heard, MUTE_RING_MS * (0.8 + Math.random() * 0.2));
         this.retry.unref();
       },
     );

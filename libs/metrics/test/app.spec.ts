@@ -8,8 +8,9 @@ import { MetricsModule } from 'luanest/metrics';
 import { OnceModule, OnceService } from 'luanest/once';
 import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
 import { ReadRewardModule, ReadRewardService } from 'luanest/read-reward';
-import { ScriptRegistryModule } from 'luanest/script-registry';
+import { ScriptRegistry, ScriptRegistryModule } from 'luanest/script-registry';
 import { StreamConsumerModule, StreamConsumerService } from 'luanest/stream-consumer';
+import { watch } from '../../../test/support/idle-checks';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
@@ -33,6 +34,7 @@ const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpan
 const client = standaloneClient();
 const prefix = uniquePrefix();
 let app: TestingModule;
+let stopWatching: (() => void) | undefined;
 
 beforeAll(async () => {
   context.setGlobalContextManager(new Contexts());
@@ -53,12 +55,14 @@ beforeAll(async () => {
       ReadRewardModule.forRoot({ rules: { article: { limit: 1, pointsPerItem: 2 } } }),
       LockModule.forRoot({}),
       DelayedTaskModule.forRoot({ work: true, backoff: { delayMs: 1 }, attempts: 2 }),
-      StreamConsumerModule.forRoot({ watchEveryMs: 50, backoff: { delayMs: 1 }, attempts: 2 }),
+      StreamConsumerModule.forRoot({ backoff: { delayMs: 1 }, attempts: 2 }),
     ],
   }).compile();
   await app.init();
+  stopWatching = watch(app.get(ScriptRegistry), 50);
 });
 afterAll(async () => {
+  stopWatching?.();
   await app.close();
   client.disconnect();
   context.disable();

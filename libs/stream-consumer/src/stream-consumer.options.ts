@@ -35,11 +35,6 @@ export interface ConsumerDefaults {
    */
   readonly timeoutMs?: number;
   /**
-   * Longest pause between two reads of an empty partition while a handler is free, ms; integer >= 1. A publish through luanest
-   * usually ends the pause at once. Default 500.
-   */
-  readonly pollMs?: number;
-  /**
    * With `ordered`: when this many keys of a partition have messages that were read and are not settled, the group reads no
    * further messages of the partition; integer from 1 to 100,000. Default 10,000.
    */
@@ -65,6 +60,11 @@ export interface AnyConsumerOptions extends ConsumerDefaults {
    * added. An id `<ms>-<seq>`: after that entry. A group that exists continues where it is. Default `start`.
    */
   readonly from?: string;
+  /**
+   * On a stream with `keys`, whose writers wake nobody: longest pause between two reads of an empty key while a handler is free, ms;
+   * integer >= 1. Default 500.
+   */
+  readonly pollMs?: number;
 }
 
 /** Options of one consumer. */
@@ -89,12 +89,6 @@ export interface StreamConsumerModuleOptions extends ConsumerDefaults {
    * How long a handler may run on after its signal fired at a stop or after `timeoutMs`, ms; integer >= 0. Default 500.
    */
   readonly abortGraceMs?: number;
-  /**
-   * Average pause between two checks of a group by a consumer, ms; integer >= 10. A check finds new partitions, recovers
-   * pending messages that nothing would deliver again, deletes messages that all groups have settled, and measures the group.
-   * Default 10,000.
-   */
-  readonly watchEveryMs?: number;
   /** A group counts as stalled when its oldest unsettled message is this old, ms; integer >= 1. Default 60,000. */
   readonly stalledAfterMs?: number;
 }
@@ -111,17 +105,12 @@ export type ResolvedStreamConsumerModuleOptions = ResolvedDefaults &
 
 const checks = new Checks('StreamConsumerModule');
 
-const BOUNDS: Record<'pollMs' | 'maxKeys', readonly [byDefault: number, min: number, max?: number]> = {
-  pollMs: [500, 1],
-  maxKeys: [10_000, 1, 100_000],
-};
 const KNOWN_OF_DEFAULTS: KnownOptions<ConsumerDefaults> = {
   concurrency: true,
   leaseMs: true,
   attempts: true,
   backoff: true,
   timeoutMs: true,
-  pollMs: true,
   maxKeys: true,
 };
 
@@ -130,6 +119,7 @@ const KNOWN_OF_CONSUMER: KnownOptions<AnyConsumerOptions> = {
   group: true,
   ordered: true,
   from: true,
+  pollMs: true,
   ...KNOWN_OF_DEFAULTS,
 };
 const KNOWN: KnownOptions<StreamConsumerModuleOptions> = {
@@ -139,15 +129,10 @@ const KNOWN: KnownOptions<StreamConsumerModuleOptions> = {
   maxPayloadBytes: true,
   drainMs: true,
   abortGraceMs: true,
-  watchEveryMs: true,
   stalledAfterMs: true,
 };
 
 function consumerDefaults(given: ConsumerDefaults, where: Checks, defaults?: ResolvedDefaults): ResolvedDefaults {
-  const bounded = (name: keyof typeof BOUNDS): number => {
-    const [byDefault, min, max] = BOUNDS[name];
-    return where.integer(name, given[name] ?? defaults?.[name] ?? byDefault, min, max);
-  };
   const common = (name: 'concurrency' | 'leaseMs' | 'attempts' | 'timeoutMs'): number =>
     workOption(where, name, given[name], defaults?.[name]);
   const { backoff } = given;
@@ -157,8 +142,7 @@ function consumerDefaults(given: ConsumerDefaults, where: Checks, defaults?: Res
     attempts: common('attempts'),
     backoff: backoff === undefined && defaults ? defaults.backoff : resolveBackoff(backoff ?? {}, where),
     timeoutMs: common('timeoutMs'),
-    pollMs: bounded('pollMs'),
-    maxKeys: bounded('maxKeys'),
+    maxKeys: where.integer('maxKeys', given.maxKeys ?? defaults?.maxKeys ?? 10_000, 1, 100_000),
   };
 }
 
@@ -172,7 +156,6 @@ export function resolveOptions(options: StreamConsumerModuleOptions): ResolvedSt
     maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1),
     drainMs: workOption(checks, 'drainMs', options.drainMs),
     abortGraceMs: workOption(checks, 'abortGraceMs', options.abortGraceMs),
-    watchEveryMs: checks.integer('watchEveryMs', options.watchEveryMs ?? 10_000, 10),
     stalledAfterMs: checks.integer('stalledAfterMs', options.stalledAfterMs ?? 60_000, 1),
   };
   for (const name of Object.keys(resolved.streams)) resolveNamedStream(name, resolved);
@@ -205,13 +188,14 @@ export function resolveConsumer(
 ): ResolvedConsumerOptions {
   const where = new Checks(owner);
   where.options('', options, KNOWN_OF_CONSUMER);
-  const { ordered = false, from = 'start' } = options;
+  const { ordered = false, from = 'start', pollMs = 500 } = options;
   return Object.freeze({
     ...consumerDefaults(options, where, module),
     stream: checkStreamName(where, 'stream', nameOf(options.stream) ?? options.stream),
     group: where.text('group', options.group, NAME, NAME_TEXT),
     ordered: where.flag('ordered', ordered),
     from: checkFrom(where, from),
+    pollMs: where.integer('pollMs', pollMs, 1),
   });
 }
 

@@ -115,7 +115,7 @@ export interface StreamStats {
   readonly parked: number;
   /** Dead letters. */
   readonly dead: number;
-  /** Leases that have not ended. A running consumer has at most one for each partition. */
+  /** Leases that have not ended. A consumer with messages has one for each partition. */
   readonly sessions: number;
 }
 

@@ -119,7 +119,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     });
     const tag = /\{.*\}/.exec(key)?.[0] ?? '';
     const noted = async (): Promise<string[]> =>
-      (await keysOf(bench.raw, bench.prefix)).filter((each) => each.includes(tag) && !each.includes(':waiters:'));
+      (await keysOf(bench.raw, bench.prefix)).filter((each) => each.includes(tag) && !each.includes(':woken:'));
     await eventually(async () => {
       for (const each of await noted()) expect([each, await bench.raw.pexpiretime(each)]).toEqual([each, expiresAt]);
       expect(await handle.stats()).toMatchObject({ length: 0, pending: 0, dead: 10 });

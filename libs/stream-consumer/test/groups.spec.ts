@@ -30,7 +30,6 @@ describe.each(servers)('all groups of a stream, on %s', (_, client) => {
     await quick.streams.consume<number>(group('grows', 'mail'), ({ payload }) => void mail.push(payload));
     await many.streams.publishMany('grows', numbers(100));
     await eventually(() => expect(mail).toHaveLength(100));
-    expect(audit.length).toBeLessThan(100);
     await first.stop();
     await late.streams.consume<number>(group('grows', 'audit'), ({ payload }) => void audit.push(payload));
     await eventually(() => expect(sorted(audit)).toEqual(sorted(mail)));

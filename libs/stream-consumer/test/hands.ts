@@ -71,15 +71,17 @@ export class Hands {
     return (await this.bench.registry.run(openGroup, { keys: this.keys, args })).state === 'made';
   }
 
-  take(session: string, token: string, count: number): Promise<TakeAnswer> {
+  async take(session: string, token: string, count: number): Promise<TakeAnswer> {
     const begins = this.begun.has(session) ? 0 : 1;
-    this.begun.add(session);
     const { group, leaseMs } = this;
-    const args = { group, session, token, count, leaseMs, begins, waitMs: 0 };
+    const args = { group, session, token, count, leaseMs, begins };
     const [plain, ordered] = this.foreign ? [takeForeign, takeForeignOrdered] : [takeEntries, takeOrdered];
-    return this.ordered
-      ? this.bench.registry.run(ordered, { keys: this.keys, args: { ...args, maxKeys: 1_000 } })
-      : this.bench.registry.run(plain, { keys: this.keys, args });
+    const { registry } = this.bench;
+    const answer = this.ordered
+      ? await registry.run(ordered, { keys: this.keys, args: { ...args, maxKeys: 1_000 } })
+      : await registry.run(plain, { keys: this.keys, args });
+    if (answer.entries.length > 0) this.begun.add(session);
+    return answer;
   }
 
   ack(session: string, entries: readonly TakenEntry[]): Promise<boolean> {

@@ -12,7 +12,7 @@ describe.each(servers)('messages of strangers, on %s', (_name, connect) => {
   it('with hostile keys and operation ids are different messages, and keep both', async () => {
     const bench = await openBench(connect());
     const seen = new Map<string, unknown>();
-    const ordered = group('any', 'g', { ordered: true, pollMs: 20 });
+    const ordered = group('any', 'g', { ordered: true });
     const handle = await bench.streams.consume(ordered, ({ key, operationId, payload }) => {
       seen.set(JSON.stringify([key, operationId]), payload);
     });

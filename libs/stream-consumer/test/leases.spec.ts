@@ -32,8 +32,10 @@ describe.each(servers)('leases on %s', (_, client) => {
 
   /** Ends the leases of all sessions of a group, as the passing of their time would. */
   async function expire(stream: string): Promise<void> {
-    const { sessions } = one.keys(stream, 'g');
+    const { sessions, woken } = one.keys(stream, 'g');
     for (const name of await one.raw.zrangebyscore(sessions, '-inf', '+inf')) await one.raw.zadd(sessions, '1', name);
+    // Consumers sleep until the end that they know.
+    await one.raw.spublish(woken, 'expired');
   }
 
   /** Redis' time, ms. */
@@ -64,7 +66,7 @@ describe.each(servers)('leases on %s', (_, client) => {
     victim.registry.close();
     const endsAt = await leaseEnd('dead');
     const [seen, times]: [string[], number[]] = [[], []];
-    const options = group('dead', 'g', { leaseMs: 600_000, pollMs: 60_000 });
+    const options = group('dead', 'g', { leaseMs: 600_000 });
     await two.streams.consume<number>(options, async ({ payload, attempt }) => {
       seen.push(`${payload} ${attempt}`);
       times.push(await redisNow());

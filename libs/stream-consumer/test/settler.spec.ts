@@ -30,7 +30,7 @@ describe('outcomes of messages', () => {
       (name: string) =>
       (...args: unknown[]): void =>
         void log.push([name, ...args]);
-    const names = ['stream', 'sessions', 'due', 'tries', 'dead', 'heads', 'waiters'];
+    const names = ['stream', 'sessions', 'due', 'tries', 'dead', 'heads', 'woken'];
     const reader = {
       keys: Object.fromEntries(names.map((name) => [name, `key of ${name}`])),
       origin: { stream: 'orders', group: 'mail', idPrefix: '0:', isOrdered: ordered },
@@ -136,7 +136,7 @@ describe('outcomes of messages', () => {
     expect(registry.calls).toMatchObject([
       {
         script: 'stream-consumer.retry',
-        keys: keysOf('stream', 'sessions', 'due', 'tries', 'waiters'),
+        keys: keysOf('stream', 'sessions', 'due', 'tries', 'woken'),
       },
     ]);
     expect(registry.last.args).toEqual({

@@ -2,7 +2,7 @@ import { NOW, ScriptStates } from '../../../test/support/script-states';
 import { acknowledge, consumerScripts, finish, renewSession, retryEntry } from '../src/consumer/consumer.scripts';
 
 describe('each script of a session, in a state and at a time of which all is known,', () => {
-  const states = new ScriptStates(consumerScripts, ['waiters']);
+  const states = new ScriptStates(consumerScripts, ['woken']);
   const IDS = ['1-1', '2-1', '3-1', '18446744073709551615-9'] as const;
   /** Four entries that the session s of the group g has; the group other has read the first two, and settled the first. */
   const setUp = () => {
@@ -16,7 +16,7 @@ describe('each script of a session, in a state and at a time of which all is kno
     for (const id of IDS) states.put('HSET', 'tries', id, `1 ${NOW - 5} an error`);
     states.put('ZADD', 'due', NOW + 9, '7-7');
     states.put('HSET', 'takes', 's', 't1 1-1 2-1', 'x', 't2');
-    states.put('SET', 'waiters', 1, 'PX', 700);
+    states.put('SET', 'woken', 1, 'PX', 700);
   };
   const ack = (ids: readonly string[] = IDS, needs = 'g other', session = 's') =>
     states.call(acknowledge, { group: 'g', session, needs, ids });
@@ -47,7 +47,7 @@ describe('each script of a session, in a state and at a time of which all is kno
           '2-1 payload=p2-1, 3-1 payload=p3-1, 18446744073709551615-9 payload=p18446744073709551615-9, [g after 18446744073709551615-9; s: 3-1 x1 18446744073709551615-9 x1], [other after 2-1; o: 2-1 x1]',
         takes: 's=t1 1-1 2-1, x=t2',
         tries: '18446744073709551615-9=1 1799999999995 an error, 3-1=1 1799999999995 an error',
-        waiters: '1 | 700',
+        woken: '1 | 700',
       },
     ]);
     expect((await states.after(ack(['1-1', '2-1'])))[0]).toBe(true);
@@ -59,7 +59,7 @@ describe('each script of a session, in a state and at a time of which all is kno
         stream:
           '2-1 payload=p2-1, 3-1 payload=p3-1, 18446744073709551615-9 payload=p18446744073709551615-9, [g after 18446744073709551615-9; s: -], [other after 2-1; o: 2-1 x1]',
         takes: 's=t1 1-1 2-1, x=t2',
-        waiters: '1 | 700',
+        woken: '1 | 700',
       },
     ]);
   });
@@ -138,7 +138,7 @@ describe('each script of a session, in a state and at a time of which all is kno
         takes: 's=t1 1-1 2-1, x=t2',
         tries:
           '1-1=1 1799999999995 an error, 18446744073709551615-9=1 1799999999995 an error, 2-1=1 1799999999995 an error, 3-1=1 1799999999995 an error',
-        waiters: '1 | 700',
+        woken: '1 | 700',
       },
     ]);
   });

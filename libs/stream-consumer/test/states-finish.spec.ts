@@ -2,7 +2,7 @@ import { NOW, ScriptStates } from '../../../test/support/script-states';
 import { consumerScripts, finish } from '../src/consumer/consumer.scripts';
 
 describe('each script of a session, in a state and at a time of which all is known,', () => {
-  const states = new ScriptStates(consumerScripts, ['waiters']);
+  const states = new ScriptStates(consumerScripts, ['woken']);
   const IDS = ['1-1', '2-1', '3-1', '18446744073709551615-9'] as const;
   /** Four entries that the session s of the group g has; the group other has read the first two, and settled the first. */
   const setUp = () => {
@@ -16,7 +16,7 @@ describe('each script of a session, in a state and at a time of which all is kno
     for (const id of IDS) states.put('HSET', 'tries', id, `1 ${NOW - 5} an error`);
     states.put('ZADD', 'due', NOW + 9, '7-7');
     states.put('HSET', 'takes', 's', 't1 1-1 2-1', 'x', 't2');
-    states.put('SET', 'waiters', 1, 'PX', 700);
+    states.put('SET', 'woken', 1, 'PX', 700);
   };
   const end = (rows: readonly string[], needs = 'g other', session = 's') =>
     states.call(finish, { group: 'g', session, needs, rows });
@@ -34,7 +34,7 @@ describe('each script of a session, in a state and at a time of which all is kno
           '2-1 payload=p2-1, 3-1 payload=p3-1, 18446744073709551615-9 payload=p18446744073709551615-9, [g after 18446744073709551615-9; s: 3-1 x1 18446744073709551615-9 x1], [other after 2-1; o: 2-1 x1]',
         takes: 's=t1 1-1 2-1, x=t2',
         tries: '18446744073709551615-9=1 1799999999995 an error, 3-1=1 1799999999995 an error',
-        waiters: '1 | 700',
+        woken: '1 | 700',
       },
     ]);
     setUp();
@@ -50,7 +50,7 @@ describe('each script of a session, in a state and at a time of which all is kno
           '2-1 payload=p2-1, 3-1 payload=p3-1, 18446744073709551615-9 payload=p18446744073709551615-9, [g after 18446744073709551615-9; s: 2-1 x1 18446744073709551615-9 x1], [other after 2-1; o: 2-1 x1] | 7000',
         takes: 's=t1 1-1 2-1, x=t2',
         tries: '18446744073709551615-9=1 1799999999995 an error, 2-1=1 1799999999995 an error',
-        waiters: '1 | 700',
+        woken: '1 | 700',
       },
     ]);
   });
@@ -95,7 +95,7 @@ describe('each script of a session, in a state and at a time of which all is kno
           takes: 's=t1 1-1 2-1, x=t2',
           tries:
             '18446744073709551615-9=1 1799999999995 an error, 2-1=1 1799999999995 an error, 3-1=1 1799999999995 an error',
-          waiters: '1 | 700',
+          woken: '1 | 700',
         },
       ]);
       expect(await states.after(end([...row('2-1', 'k'), ...row('2-1', 'k')]))).toEqual([
@@ -108,7 +108,7 @@ describe('each script of a session, in a state and at a time of which all is kno
             '2-1 payload=p2-1, 3-1 payload=p3-1, 18446744073709551615-9 payload=p18446744073709551615-9, [g after 18446744073709551615-9; s: 18446744073709551615-9 x1; waiting: 3-1 x1], [other after 2-1; o: 2-1 x1]',
           takes: 's=t1 1-1 2-1, x=t2',
           tries: '18446744073709551615-9=1 1799999999995 an error, 3-1=1 1799999999995 an error',
-          waiters: '1 | 700',
+          woken: '1 | 700',
         },
       ]);
       expect(await states.after(end(row('3-1', 'k')))).toEqual([
@@ -120,7 +120,7 @@ describe('each script of a session, in a state and at a time of which all is kno
             '2-1 payload=p2-1, 3-1 payload=p3-1, 18446744073709551615-9 payload=p18446744073709551615-9, [g after 18446744073709551615-9; s: 18446744073709551615-9 x1; waiting: -], [other after 2-1; o: 2-1 x1]',
           takes: 's=t1 1-1 2-1, x=t2',
           tries: '18446744073709551615-9=1 1799999999995 an error',
-          waiters: '1 | 700',
+          woken: '1 | 700',
         },
       ]);
     });
@@ -140,7 +140,7 @@ describe('each script of a session, in a state and at a time of which all is kno
             '1-1 payload=p1-1, 2-1 payload=p2-1, 3-1 payload=p3-1, 18446744073709551615-9 payload=p18446744073709551615-9, [g after 18446744073709551615-9; parked k: -; s: 1-1 x1 18446744073709551615-9 x1], [other after 2-1; o: 2-1 x1]',
           takes: 's=t1 1-1 2-1, x=t2',
           tries: '1-1=1 1799999999995 an error, 18446744073709551615-9=1 1799999999995 an error',
-          waiters: '1 | 700',
+          woken: '1 | 700',
         },
       ]);
     });
@@ -159,7 +159,7 @@ describe('each script of a session, in a state and at a time of which all is kno
           takes: 's=t1 1-1 2-1, x=t2',
           tries:
             '18446744073709551615-9=1 1799999999995 an error, 2-1=1 1799999999995 an error, 3-1=1 1799999999995 an error',
-          waiters: '1 | 700',
+          woken: '1 | 700',
         },
       ]);
       for (const gone of [99, 100]) {

@@ -10,7 +10,7 @@ import {
 } from '../src/consumer/consumer.scripts';
 
 describe('each script of a session, in a state and at a time of which all is known,', () => {
-  const states = new ScriptStates(consumerScripts, ['waiters']);
+  const states = new ScriptStates(consumerScripts, ['woken']);
   const IDS = ['1-1', '2-1', '3-1', '18446744073709551615-9'] as const;
   /** Four entries that the session s of the group g has; the group other has read the first two, and settled the first. */
   const setUp = () => {
@@ -24,7 +24,7 @@ describe('each script of a session, in a state and at a time of which all is kno
     for (const id of IDS) states.put('HSET', 'tries', id, `1 ${NOW - 5} an error`);
     states.put('ZADD', 'due', NOW + 9, '7-7');
     states.put('HSET', 'takes', 's', 't1 1-1 2-1', 'x', 't2');
-    states.put('SET', 'waiters', 1, 'PX', 700);
+    states.put('SET', 'woken', 1, 'PX', 700);
   };
   const ack = (ids: readonly string[] = IDS, needs = 'g other', session = 's') =>
     states.call(acknowledge, { group: 'g', session, needs, ids });
@@ -89,7 +89,7 @@ describe('each script of a session, in a state and at a time of which all is kno
         takes: 'x=t2',
         tries:
           '1-1=1 1799999999995 an error, 18446744073709551615-9=1 1799999999995 an error, 2-1=1 1799999999995 an error, 3-1=1 1799999999995 an error',
-        waiters: '1 | 650',
+        woken: '1 | 650',
       },
     ]);
   });
@@ -107,7 +107,7 @@ describe('each script of a session, in a state and at a time of which all is kno
         takes: 's=t1 1-1 2-1, x=t2',
         tries:
           '1-1=1 1799999999995 an error, 18446744073709551615-9=1 1799999999995 an error, 2-1=2 44 problem, 3-1=1 1799999999995 an error',
-        waiters: '1 | 700',
+        woken: '1 | 700',
       },
     ]);
     states.clock.set(NOW + 1);
@@ -122,10 +122,10 @@ describe('each script of a session, in a state and at a time of which all is kno
         sessions: 'lost@0, s@1800000000050',
         stream:
           '1-1 payload=p1-1, 2-1 payload=p2-1, 3-1 payload=p3-1, 18446744073709551615-9 payload=p18446744073709551615-9, [g after 18446744073709551615-9; s: 1-1 x1 3-1 x1 18446744073709551615-9 x1; waiting: 2-1 x1], [other after 2-1; o: 2-1 x1] | 7000',
+        woken: '1 | 700',
         takes: 's=t1 1-1 2-1, x=t2',
         tries:
           '1-1=1 1799999999995 an error, 18446744073709551615-9=1 1799999999995 an error, 2-1=1 44 problem, 3-1=1 1799999999995 an error | 7000',
-        published: 'retry',
       },
     ]);
   });
@@ -140,12 +140,14 @@ describe('each script of a session, in a state and at a time of which all is kno
     );
     setUp();
     states.put('HDEL', 'tries', '2-1');
-    states.put('DEL', 'waiters');
+    states.put('DEL', 'woken');
     expect((await states.after(retry({ attempt: 1, delayMs: 0 })))[1]).toEqual({
       due: '2-1@1800000000000, 7-7@1800000000009',
       sessions: 'lost@0, s@1800000000050',
       stream:
         '1-1 payload=p1-1, 2-1 payload=p2-1, 3-1 payload=p3-1, 18446744073709551615-9 payload=p18446744073709551615-9, [g after 18446744073709551615-9; s: 1-1 x1 3-1 x1 18446744073709551615-9 x1; waiting: 2-1 x1], [other after 2-1; o: 2-1 x1]',
+      published: 'retry',
+      woken: '1 | 5000',
       takes: 's=t1 1-1 2-1, x=t2',
       tries:
         '1-1=1 1799999999995 an error, 18446744073709551615-9=1 1799999999995 an error, 2-1=1 44 problem, 3-1=1 1799999999995 an error',
@@ -183,7 +185,7 @@ describe('each script of a session, in a state and at a time of which all is kno
         takes: 's=t1 1-1 2-1, x=t2',
         tries:
           '1-1=1 1800000000000 died, 18446744073709551615-9=1 1799999999995 an error, 2-1=4 55 died, 3-1=2 1799999999995 an error',
-        waiters: '1 | 650',
+        woken: '1 | 650',
       },
     ]);
     states.put('PEXPIRE', 'stream', 7_000);
@@ -196,7 +198,7 @@ describe('each script of a session, in a state and at a time of which all is kno
         takes: 'x=t2',
         tries:
           '1-1=1 1800000000000 died, 18446744073709551615-9=2 1799999999995 an error, 2-1=4 55 died, 3-1=2 1799999999995 an error | 7000',
-        waiters: '1 | 650',
+        woken: '1 | 650',
       },
     ]);
   });
@@ -237,7 +239,7 @@ describe('each script of a session, in a state and at a time of which all is kno
         takes: 's=t1 1-1 2-1, x=t2',
         tries:
           '1-1=1 1799999999995 an error, 18446744073709551615-9=1 1799999999995 an error, 2-1=1 1799999999995 an error, 3-1=1 1799999999995 an error',
-        waiters: '1 | 700',
+        woken: '1 | 700',
       },
     ]);
     states.put('XACK', 'stream', 'g', ...IDS);
@@ -251,7 +253,7 @@ describe('each script of a session, in a state and at a time of which all is kno
         takes: 'x=t2',
         tries:
           '1-1=1 1799999999995 an error, 18446744073709551615-9=1 1799999999995 an error, 2-1=1 1799999999995 an error, 3-1=1 1799999999995 an error',
-        waiters: '1 | 700',
+        woken: '1 | 700',
       },
     ]);
     setUp();
@@ -276,7 +278,7 @@ describe('each script of a session, in a state and at a time of which all is kno
         takes: 's=t1 1-1 2-1, x=t2',
         tries:
           '1-1=1 1799999999995 an error, 18446744073709551615-9=1 1799999999995 an error, 2-1=1 1799999999995 an error, 3-1=1 1799999999995 an error',
-        waiters: '1 | 700',
+        woken: '1 | 700',
       },
     ]);
     states.put('XDEL', 'stream', IDS[3]);
@@ -285,7 +287,7 @@ describe('each script of a session, in a state and at a time of which all is kno
       {
         stream:
           '1-1 payload=p1-1, 2-1 payload=p2-1, 3-1 payload=p3-1, [g after 18446744073709551615-9; s: 1-1 x1 2-1 x1 3-1 x1 18446744073709551615-9 x1], [new after 18446744073709551615-9], [other after 2-1; o: 2-1 x1]',
-        waiters: '1 | 700',
+        woken: '1 | 700',
       },
     ]);
     states.put('DEL', 'stream');

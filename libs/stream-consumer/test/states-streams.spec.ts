@@ -14,7 +14,7 @@ import {
 } from '../src/streams/streams.scripts';
 
 describe('each script of a stream, in a state and at a time of which all is known,', () => {
-  const states = new ScriptStates(streamScripts, ['waiters']);
+  const states = new ScriptStates(streamScripts, ['woken']);
   const publish = (args: object = {}) =>
     states.call(publishMessage, { payload: 'p', key: '', name: '', retainMs: 500, maxLength: 0, ...args });
   const clear = () => {
@@ -22,10 +22,15 @@ describe('each script of a stream, in a state and at a time of which all is know
   };
 
   it('publish: adds a message, and returns a replay the first id', async () => {
-    states.put('SET', 'waiters', 1);
+    states.put('DEL', 'woken');
     expect(await states.after(publish())).toEqual([
       { status: 1, id: '1800000000000-0' },
-      { operation: '1800000000000-0 | 500', stream: '1800000000000-0 payload=p', published: 'published' },
+      {
+        operation: '1800000000000-0 | 500',
+        stream: '1800000000000-0 payload=p',
+        published: 'published',
+        woken: '1 | 5000',
+      },
     ]);
     states.clock.set(NOW + 1);
     expect(await states.after(publish())).toEqual([
@@ -38,6 +43,7 @@ describe('each script of a stream, in a state and at a time of which all is know
       {
         operation: '1800000000001-0 | 500',
         stream: '1800000000000-0 payload=p, 1800000000001-0 payload=p key=k operation=',
+        woken: '1 | 4999',
       },
     ]);
     states.put('DEL', 'operation');
@@ -52,9 +58,9 @@ describe('each script of a stream, in a state and at a time of which all is know
   });
 
   it('publish: adds nothing to a stream that is full', async () => {
-    expect(await publish({ maxLength: 1 })).toEqual({ status: 1, id: '1800000000000-0' });
+    expect((await states.after(publish({ maxLength: 1 })))[0]).toEqual({ status: 1, id: '1800000000000-0' });
     states.put('DEL', 'operation');
-    states.put('SET', 'waiters', 1);
+    states.put('DEL', 'woken');
     const before = states.keys();
     expect(await states.after(publish({ maxLength: 1 }))).toEqual([{ status: 0, id: '1' }, before]);
     expect(await publish({ maxLength: 2 })).toMatchObject({ status: 1 });
@@ -174,7 +180,7 @@ describe('each script of a stream, in a state and at a time of which all is know
 
     it('replay-dead: publishes again for the group', async () => {
       setUp();
-      states.put('SET', 'waiters', 1);
+      states.put('DEL', 'woken');
       expect(await states.after(replay('1-1', '9-9', '2-1'))).toEqual([
         2,
         {
@@ -182,6 +188,7 @@ describe('each script of a stream, in a state and at a time of which all is know
           stream:
             '1800000000000-0 luanest:group=g payload=p1 key=k operation=o, 1800000000000-1 luanest:group=g payload=p2',
           published: 'replayed',
+          woken: '1 | 5000',
         },
       ]);
       expect(await states.after(replay('1-1'))).toEqual([
@@ -190,19 +197,19 @@ describe('each script of a stream, in a state and at a time of which all is know
           dead: '3-1 original-id=7-7 error=an error attempts=3 first-seen-ms=44 a=b c=d, 4-1 original-id=7-7 error=an error attempts=3 first-seen-ms=44 luanest:fields=1:a1:b3:key2:kk',
           stream:
             '1800000000000-0 luanest:group=g payload=p1 key=k operation=o, 1800000000000-1 luanest:group=g payload=p2',
+          woken: '1 | 5000',
         },
       ]);
-      states.put('SET', 'waiters', 1);
+      states.put('DEL', 'woken');
       expect(await states.after(replay('1-1'))).toEqual([
         0,
         {
           dead: '3-1 original-id=7-7 error=an error attempts=3 first-seen-ms=44 a=b c=d, 4-1 original-id=7-7 error=an error attempts=3 first-seen-ms=44 luanest:fields=1:a1:b3:key2:kk',
           stream:
             '1800000000000-0 luanest:group=g payload=p1 key=k operation=o, 1800000000000-1 luanest:group=g payload=p2',
-          waiters: '1',
         },
       ]);
-      states.put('DEL', 'waiters');
+      states.put('SET', 'woken', 1);
       expect((await states.after(replay('4-1')))[1].published).toBeUndefined();
     });
 
@@ -223,7 +230,7 @@ describe('each script of a stream, in a state and at a time of which all is know
 
     it('replay-dead: wakes consumers for one message', async () => {
       setUp();
-      states.put('SET', 'waiters', 1);
+      states.put('DEL', 'woken');
       expect((await states.after(replay('3-1')))[1].published).toBe('replayed');
     });
 

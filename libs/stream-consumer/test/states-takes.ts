@@ -5,7 +5,7 @@ import type { TakeAnswer } from '../src/consumer/take-answer';
 
 type Args = Readonly<Record<string, string | number>>;
 
-const KEYS = ['stream', 'sessions', 'takes', 'due', 'tries', 'waiters', 'heads'];
+const KEYS = ['stream', 'sessions', 'takes', 'due', 'tries', 'woken', 'heads'];
 
 /** Calls one of the scripts that take entries. */
 export function openTakes(script: ScriptDefinition, isOrdered: boolean) {
@@ -18,11 +18,10 @@ export function openTakes(script: ScriptDefinition, isOrdered: boolean) {
       count: 9,
       leaseMs: 900,
       begins: 1,
-      waitMs: 0,
       ...(isOrdered ? { maxKeys: 5 } : {}),
       ...args,
     });
-  /** State, more, ms to the next retry and lease; then a text for each entry. */
+  /** State, more, ms to the next retry and lease, -1 for none; then a text for each entry. */
   const after = async (call: Promise<unknown>) => {
     const [reply, keys] = await states.after(call);
     if (typeof reply === 'string') return [reply, keys];
@@ -30,7 +29,8 @@ export function openTakes(script: ScriptDefinition, isOrdered: boolean) {
     const rows = entries.map(({ id, payload, key, operation, attempt, firstSeenMs }) =>
       [id, payload.toString(), key, operation, attempt, firstSeenMs].join(' '),
     );
-    return [[`${state} ${more} ${dueInMs} ${endInMs}`, ...rows].join(' | '), keys];
+    const ms = (time: number): number => (time === Infinity ? -1 : time);
+    return [[`${state} ${more} ${ms(dueInMs)} ${ms(endInMs)}`, ...rows].join(' | '), keys];
   };
   const add = (id: string, fields: readonly string[] = ['payload', `p${id}`]) =>
     states.put('XADD', 'stream', id, ...fields);

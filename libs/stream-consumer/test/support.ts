@@ -10,6 +10,7 @@ import {
   type StreamConsumerModuleOptions,
   type AnyStream,
 } from 'luanest/stream-consumer';
+import { watch } from '../../../test/support/idle-checks';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
 import { resolveOptions, type AnyConsumerOptions } from '../src/stream-consumer.options';
@@ -28,7 +29,7 @@ export const servers: [string, () => Redis | Cluster][] = [
 ];
 
 /** Options for short tests. The lease is long, so that it does not end on a slow machine. */
-export const QUICK = { pollMs: 50, backoff: { delayMs: 10, maxDelayMs: 20 }, leaseMs: 10_000 };
+export const QUICK = { backoff: { delayMs: 10, maxDelayMs: 20 }, leaseMs: 10_000 };
 
 export interface Bench {
   readonly prefix: string;
@@ -40,10 +41,10 @@ export interface Bench {
   close(): Promise<void>;
 }
 
-/** Makes the service on a client, outside Nest. */
+/** Makes the service on a client, outside Nest. With `watchEveryMs`, all groups are checked that often. */
 export async function openBench(
   client: Redis | Cluster,
-  options: StreamConsumerModuleOptions = {},
+  { watchEveryMs, ...options }: StreamConsumerModuleOptions & { readonly watchEveryMs?: number } = {},
   registryOptions: ScriptRegistryModuleOptions = {},
 ): Promise<Bench> {
   if (client.status !== 'ready') await once(client, 'ready');
@@ -54,6 +55,7 @@ export async function openBench(
     streamConsumerScripts,
   );
   const streams = new StreamConsumerService(registry, resolveOptions({ ...QUICK, ...options }));
+  const stopWatching = watchEveryMs === undefined ? undefined : watch(registry, watchEveryMs);
   return {
     prefix,
     registry,
@@ -62,6 +64,7 @@ export async function openBench(
     keys: (stream, group, partition = 0) =>
       new Partition(registry.keySpace('stream-consumer'), stream, partition).of(group),
     async close() {
+      stopWatching?.();
       await streams.beforeApplicationShutdown();
       registry.close();
       client.disconnect();

@@ -5,7 +5,11 @@ import type { TakenEntry } from '../src/consumer/take-answer';
 /** Makes a session of no reader, which notes why it is lost. */
 export function sessionOf(leaseMs = 30_000): Session & { readonly losses: string[] } {
   const losses: string[] = [];
-  const owner = { renew: () => Promise.resolve(true), lose: (_: Session, reason: string) => void losses.push(reason) };
+  const owner = {
+    renew: () => Promise.resolve(true),
+    rest: () => undefined,
+    lose: (_: Session, reason: string) => void losses.push(reason),
+  };
   return Object.assign(new Session(owner, leaseMs), { losses });
 }
 

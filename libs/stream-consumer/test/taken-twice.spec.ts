@@ -15,7 +15,7 @@ it('a message that a session takes twice, after a failover, is held until its se
   await bench.streams.publish('twice', 'p');
   await eventually(() => expect(first.entered).toBe(1));
   // As a replica that had not received the take.
-  const { stream, sessions } = bench.keys('twice', 'g');
+  const { stream, sessions, woken } = bench.keys('twice', 'g');
   await bench.raw.xack(stream, 'g', String(messages[0]?.id.slice(2)));
   await bench.raw.xgroup('SETID', stream, 'g', '0');
   await bench.streams.publish('twice', 'q');
@@ -27,6 +27,7 @@ it('a message that a session takes twice, after a failover, is held until its se
   // Another consumer takes the session over, which the next take for the free slot finds out.
   const [session = ''] = await bench.raw.zrange(sessions, '0', '-1');
   await bench.raw.zadd(sessions, '0', session);
+  await bench.raw.spublish(woken, 'taken over');
   await eventually(() => expect(again?.signal.aborted).toBe(true));
   second.open();
   await bench.close();

@@ -1,7 +1,8 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
+import { idleChecksOf } from '../../internal/src';
 import { group, openBench, quiet, type Bench } from './support';
 
 const HOUR = 3_600_000;
@@ -20,10 +21,10 @@ describe('waking', () => {
 
   /** Until the partition was found empty and the consumer listens for publishes. */
   async function asleep(stream: string): Promise<void> {
-    const { waiters } = bench.keys(stream, 'g');
+    const { woken } = bench.keys(stream, 'g');
     await eventually(async () => {
-      expect(await bench.raw.exists(waiters)).toBe(1);
-      expect(await bench.raw.call('PUBSUB', 'SHARDNUMSUB', waiters)).toEqual([waiters, 1]);
+      expect(await bench.raw.exists(woken)).toBe(0);
+      expect(await bench.raw.call('PUBSUB', 'SHARDNUMSUB', woken)).toEqual([woken, 1]);
     });
   }
 
@@ -43,63 +44,30 @@ describe('waking', () => {
 
   it('a publish wakes an idle consumer at once', async () => {
     const times: number[] = [];
-    await bench.streams.consume(group('wakes', 'g', { pollMs: 60_000 }), () => void times.push(performance.now()));
+    await bench.streams.consume(group('wakes', 'g'), () => void times.push(performance.now()));
     for (let i = 0; i < 20; i++) {
       await asleep('wakes');
-      // Polling would take half a minute.
       expect(await handled('wakes', times)).toBeLessThan(5_000);
     }
   });
 
-  it('idle consumers of a process poll together, so that their takes share groups', async () => {
-    const sizes: number[] = [];
-    const note = (message: unknown): void => {
-      const { script, calls } = message as { script: string; calls: number };
-      if (script === 'stream-consumer.take') sizes.push(calls);
-    };
-    const consumers = await Promise.all(
-      Array.from({ length: 24 }, (_, i) =>
-        bench.streams.consume(group(`together-${i}`, 'g', { pollMs: 400 }), () => undefined),
-      ),
-    );
-    for (let i = 0; i < 24; i++) await asleep(`together-${i}`);
-    subscribe('luanest:script-registry:group.sent', note);
-    try {
-      // On a busy machine the consumers may need some polls until they poll together.
-      await eventually(
-        () => {
-          const latest = sizes.slice(-20);
-          expect(latest).toHaveLength(20);
-          expect(latest.reduce((sum, calls) => sum + calls, 0) / 20).toBeGreaterThan(1.8);
-        },
-        { timeoutMs: 60_000 },
-      );
-    } finally {
-      unsubscribe('luanest:script-registry:group.sent', note);
-      await Promise.all(consumers.map((consumer) => consumer.stop()));
-    }
+  it('a message whose publisher did not wake the consumer is found by the idle check', async () => {
+    const times: number[] = [];
+    await bench.streams.consume(group('net', 'g'), () => void times.push(performance.now()));
+    const { woken } = bench.keys('net', 'g');
+    await asleep('net');
+    await sleep(300);
+    await bench.raw.set(woken, '1', 'PX', 60_000);
+    await bench.streams.publish('net', 1);
+    await sleep(300);
+    expect(times).toHaveLength(0);
+    await idleChecksOf(bench.registry).checkAll();
+    await eventually(() => expect(times).toHaveLength(1));
   });
 
-  it('a wake-up that is lost on purpose is made good by the net within its interval', async () => {
-    const pollMs = 600;
+  it('the loss of the connection that listens wakes it, and the connection is opened again', async () => {
     const times: number[] = [];
-    await bench.streams.consume(group('net', 'g', { pollMs }), () => void times.push(performance.now()));
-    const { waiters } = bench.keys('net', 'g');
-    const delays: number[] = [];
-    const inTime = (): number => delays.filter((ms) => ms < pollMs + 300).length;
-    // Where the machine stands still, some of them take longer.
-    for (let i = 0; i < 5 || (i < 20 && inTime() < 3); i++) {
-      await asleep('net');
-      await bench.raw.del(waiters);
-      delays.push(await handled('net', times));
-    }
-    expect(inTime()).toBeGreaterThanOrEqual(3);
-    expect(Math.max(...delays)).toBeGreaterThan(20);
-  });
-
-  it('so is the loss of the connection that listens, which is opened again', async () => {
-    const times: number[] = [];
-    await bench.streams.consume(group('cut', 'g', { pollMs: 60_000 }), () => void times.push(performance.now()));
+    await bench.streams.consume(group('cut', 'g'), () => void times.push(performance.now()));
     for (let i = 0; i < 3; i++) {
       await asleep('cut');
       await bench.raw.call('CLIENT', 'KILL', 'TYPE', 'PUBSUB');
@@ -122,8 +90,8 @@ describe('waking', () => {
     const dueAt = (await redisNow()) + 1_000;
     await bench.raw.zadd(due, 'XX', dueAt, id);
     const taken: { attempt: number; at: number }[] = [];
-    // Polling would take most of a minute, and the end of a lease would wake it later still.
-    await bench.streams.consume({ ...options, pollMs: 60_000, leaseMs: 600_000 }, async ({ attempt }) => {
+    // The end of a lease would wake it much later.
+    await bench.streams.consume({ ...options, leaseMs: 600_000 }, async ({ attempt }) => {
       taken.push({ attempt, at: await redisNow() });
     });
     await eventually(() => expect(taken).toMatchObject([{ attempt: 2 }]));
@@ -138,8 +106,8 @@ describe('waking', () => {
       for (let i = 0; i < groups; i++) await one.streams.consume(group('s', `g${i}`), () => undefined);
       await eventually(async () => {
         for (let i = 0; i < partitions; i++) {
-          const { waiters } = one.keys('s', 'g0', i);
-          expect(await one.raw.call('PUBSUB', 'SHARDNUMSUB', waiters)).toEqual([waiters, 1]);
+          const { woken } = one.keys('s', 'g0', i);
+          expect(await one.raw.call('PUBSUB', 'SHARDNUMSUB', woken)).toEqual([woken, 1]);
         }
       });
       const clients = (await one.raw.client('LIST')) as string;

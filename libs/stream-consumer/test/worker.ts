@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ConsoleLogger, Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { STREAM_CONSUMER_CHANNELS, StreamConsumerService, type StreamConsumerEvents } from 'luanest/stream-consumer';
+import { watch } from '../../../test/support/idle-checks';
 import { ownStalls } from '../../../test/support/pulse';
 import { openRegistry, quiet } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/stream-consumer.options';
@@ -58,10 +59,11 @@ function note(what: WorkerNote['what'], payload: number, attempt: number): Promi
 
 async function main(job: WorkerJob): Promise<void> {
   const client = quiet(new Redis(job.url, { retryStrategy: () => 50 }));
-  const { prefix, stream, leaseMs, concurrency, group = 'g', watchEveryMs = 10_000 } = job;
+  const { prefix, stream, leaseMs, concurrency, group = 'g', watchEveryMs } = job;
   const registry = await openRegistry(client, { prefix, preload: 'best-effort' }, streamConsumerScripts);
-  const options = { partitions: job.partitions, leaseMs, attempts: 1_000, watchEveryMs };
+  const options = { partitions: job.partitions, leaseMs, attempts: 1_000 };
   const streams = new StreamConsumerService(registry, resolveOptions(options));
+  if (watchEveryMs !== undefined) watch(registry, watchEveryMs);
   subscribe(STREAM_CONSUMER_CHANNELS.messagesLost, (event) => {
     for (let i = 0; i < (event as StreamConsumerEvents['messagesLost']).ids.length; i++) void note('lost', -1, 0);
   });

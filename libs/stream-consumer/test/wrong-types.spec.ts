@@ -7,13 +7,13 @@ import { openBench, quiet, type Bench } from './support';
 
 /** Keys that a script replaces or deletes whatever they hold. */
 const REPLACED = new Set([
-  'publish waiters',
-  'take waiters',
-  'take-ordered waiters',
-  'take-foreign waiters',
-  'take-foreign-ordered waiters',
-  'retry waiters',
-  'replay-dead waiters',
+  'publish woken',
+  'take woken',
+  'take-ordered woken',
+  'take-foreign woken',
+  'take-foreign-ordered woken',
+  'retry woken',
+  'replay-dead woken',
   ...['sessions', 'takes', 'due', 'tries', 'heads'].flatMap((key) => [`open ${key}`, `remove-group ${key}`]),
   'remove-group dead',
 ]);
@@ -54,7 +54,6 @@ describe('a key of another type', () => {
       count: 5,
       leaseMs: 9,
       begins: 0,
-      waitMs: 9,
       maxKeys: 9,
       retainMs: 9_000,
       maxLength: 0,
@@ -115,7 +114,7 @@ describe('a key of another type', () => {
       return;
     }
     if (outcome === 'ran') {
-      expect([`leave stream`, `stats stream`]).toContain(`${name} ${key}`);
+      expect(['leave stream', 'leave woken', 'drop-dead woken', 'stats stream']).toContain(`${name} ${key}`);
       return;
     }
     expect(outcome).toBe('SCRIPT_FAILED');

@@ -35,7 +35,7 @@ function publisherSteps({ toPublish }: StreamState): Step<StreamState>[] {
   const [message] = toPublish;
   if (message === undefined) return [];
   const { name, key } = message;
-  const keys = { stream: partition.stream, waiters: partition.waiters, operation: partition.operation(name) };
+  const keys = { stream: partition.stream, woken: partition.woken, operation: partition.operation(name) };
   const args = { payload: `"${name}"`, key, name, retainMs: 60_000, maxLength: 0 };
   const done = (to: StreamState, { id }: { id: string }): void => {
     to.toPublish.shift();
@@ -70,7 +70,6 @@ function takeStep(actor: string, consumer: Consumer, settings: Settings): Step<S
     count: 2,
     leaseMs: LEASE_MS,
     begins: isNew ? 1 : 0,
-    waitMs: 0,
   };
   const call = settings.ordered
     ? groupCall(takeOrdered, group, { ...args, maxKeys: 10 })

@@ -106,6 +106,12 @@ export class ConsumerSet {
           `On stream ${options.stream}, a new group begins with the oldest message. Leave \`from\` out.`,
       );
     }
+    if (given.pollMs !== undefined && !source.isForeign) {
+      throw where.error(
+        `The option \`pollMs\` is ${shown(given.pollMs)}, but only consumers of a stream with the option \`keys\` may set it. ` +
+          `A publish wakes the consumers of stream ${options.stream}. Leave \`pollMs\` out.`,
+      );
+    }
     this.checkConsistent(where, options);
     const consumer = new Consumer(this.registry, source, options, this.module, invoke);
     this.consumers.add(consumer);

@@ -17,8 +17,8 @@ import {
 } from '../scripts/generated';
 import { takeAnswer, takeAnswerOfBytes } from './take-answer';
 
-const takeArgs = { group: str, session: str, token: str, count: int, leaseMs: int, begins: int, waitMs: int };
-const takeKeys = ['stream', 'sessions', 'takes', 'due', 'tries', 'waiters'] as const;
+const takeArgs = { group: str, session: str, token: str, count: int, leaseMs: int, begins: int };
+const takeKeys = ['stream', 'sessions', 'takes', 'due', 'tries', 'woken'] as const;
 const isAlive = ([alive]: [number]): boolean => alive === 1;
 
 export const openGroup = defineScript({
@@ -100,7 +100,7 @@ export const finish = defineScript({
 export const retryEntry = defineScript({
   name: 'stream-consumer.retry',
   ...retryLua,
-  keys: ['stream', 'sessions', 'due', 'tries', 'waiters'],
+  keys: ['stream', 'sessions', 'due', 'tries', 'woken'],
   args: {
     group: str,
     session: str,
@@ -171,7 +171,7 @@ export const tidyNotes = defineScript({
 export const leaveGroup = defineScript({
   name: 'stream-consumer.leave',
   ...leaveLua,
-  keys: ['stream', 'sessions', 'takes'],
+  keys: ['stream', 'sessions', 'takes', 'due', 'woken'],
   args: { group: str, session: str },
   flags: FREES_MEMORY,
   group: false,

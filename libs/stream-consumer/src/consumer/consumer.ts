@@ -1,5 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { endsWithin, INSPECT, LeaseBook, nextTurn, Steps, time, type Timer } from '../../../internal/src';
+import { endsWithin, INSPECT, LeaseBook, MAX_TIMER_MS, nextTurn, Steps, time, type Timer } from '../../../internal/src';
 import { Calls, WorkLog } from '../../../worker/src';
 import { MalformedPayloadError } from '../stream-consumer.errors';
 import { events } from '../stream-consumer.events';
@@ -58,7 +58,7 @@ export class Consumer implements StreamConsumerHandle {
       renewalFailed: (_session, error) => this.calls.reportError('renew', error),
     });
     this.runner = new HandlerRunner(options, module, invoke, log, () => this.changed(), registry);
-    this.maintenance = new Maintenance(this, module);
+    this.maintenance = new Maintenance(registry, source, this, module);
   }
 
   get stream(): string {
@@ -151,7 +151,8 @@ export class Consumer implements StreamConsumerHandle {
       const taking = this.take(ready[ready.length - left] as Reader, count).finally(() => this.takes.delete(taking));
       this.takes.add(taking);
     }
-    if (next < Infinity) this.takeTimer = time.setTimer(() => this.changed(), Math.max(1, Math.ceil(next - now)));
+    if (next === Infinity) return;
+    this.takeTimer = time.setTimer(() => this.changed(), Math.min(MAX_TIMER_MS, Math.max(1, Math.ceil(next - now))));
   }
 
   private async take(reader: Reader, count: number): Promise<void> {

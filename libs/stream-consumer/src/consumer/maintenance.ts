@@ -1,8 +1,10 @@
 import { Logger } from '@nestjs/common';
-import { time, type Timer } from '../../../internal/src';
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { Bell, type IdleCheck, idleChecksOf, time, type Timer } from '../../../internal/src';
 import { events } from '../stream-consumer.events';
 import type { ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
-import type { StreamConsumerHandle } from '../stream-consumer.types';
+import type { StreamConsumerHandle, StreamStats } from '../stream-consumer.types';
+import type { Stream } from '../streams/stream-catalog';
 import type { Reader } from './reader';
 
 interface MaintainedConsumer extends StreamConsumerHandle {
@@ -10,43 +12,108 @@ interface MaintainedConsumer extends StreamConsumerHandle {
   openPartitions(): Promise<void>;
 }
 
+/** Average pause between two checks of a group in use, ms. */
+export const CHECK_EVERY_MS = 10_000;
+/** Commands of a check: of the stream, and of each partition, with those that scripts call. */
+const [STREAM_COMMANDS, PARTITION_COMMANDS] = [8, 34];
+
+/** True if all messages are settled, so that nothing can go wrong before the next publish. */
+function isQuiet({ pending, lag, due }: StreamStats): boolean {
+  return pending + lag + due === 0;
+}
+
 /**
- * Checks a group periodically: starts to read new partitions, recovers pending messages that nothing would deliver again, deletes
- * messages that all groups have settled, and publishes the numbers of the group.
+ * Checks a group: starts to read new partitions, recovers pending messages that nothing would deliver again, deletes messages that all
+ * groups have settled, and publishes the numbers of the group. It does so periodically while the group has messages, when the stream
+ * gets partitions or groups, and as an idle check.
  */
 export class Maintenance {
   private readonly logger = new Logger('StreamConsumer');
+  private readonly bell: Bell;
+  private readonly idle: IdleCheck;
   private timer: Timer | undefined;
+  private checking: Promise<void> | undefined;
   private stopped = false;
   private stalled = false;
+  private quiet = true;
 
   constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly source: Stream,
     private readonly consumer: MaintainedConsumer,
     private readonly options: ResolvedStreamConsumerModuleOptions,
-  ) {}
+  ) {
+    const { stream, group } = consumer;
+    const failed = (error: unknown): void =>
+      events.callFailed.publish(() => ({ stream, group, during: 'subscribe', error }));
+    this.bell = new Bell(registry, source.channel, () => this.streamChanged(), failed);
+    this.idle = {
+      get commands() {
+        return STREAM_COMMANDS + PARTITION_COMMANDS * consumer.partitions.length;
+      },
+      check: () => this.checkIdle(),
+    };
+  }
 
   start(): void {
     if (this.stopped) return;
-    const ms = this.options.watchEveryMs * (0.75 + Math.random() / 2);
-    this.timer = time.setTimer(() => void this.check().finally(() => this.start()), ms);
+    idleChecksOf(this.registry).add(this.idle);
+    this.bell.listen();
+    this.schedule();
   }
 
   stop(): void {
     this.stopped = true;
+    idleChecksOf(this.registry).remove(this.idle);
+    this.bell.close();
     time.clearTimer(this.timer);
   }
 
-  private async check(): Promise<void> {
+  private schedule(): void {
+    const ms = CHECK_EVERY_MS * (0.75 + Math.random() / 2);
+    this.timer = time.setTimer(() => {
+      const { partitions } = this.consumer;
+      // Consumers of other programs may have entries of a stream with `keys`.
+      const isInUse = this.source.isForeign || !this.quiet || partitions.some(({ wakeup }) => wakeup.used);
+      void (isInUse ? this.check() : Promise.resolve()).finally(() => !this.stopped && this.schedule());
+    }, ms);
+  }
+
+  /** Looks for what nothing else would find, such as a message whose publisher could not wake the readers. */
+  private async checkIdle(): Promise<void> {
+    await this.check();
+    for (const { wakeup } of this.consumer.partitions) wakeup.ring();
+  }
+
+  private streamChanged(): void {
+    if (this.stopped) return;
+    this.bell.listen();
+    this.consumer.openPartitions().catch((error: unknown) => this.failed(error));
+  }
+
+  private failed(error: unknown): void {
     const { stream, group } = this.consumer;
+    events.callFailed.publish(() => ({ stream, group, during: 'watch', error }));
+  }
+
+  private check(): Promise<void> {
+    this.checking ??= this.checkAll().finally(() => (this.checking = undefined));
+    return this.checking;
+  }
+
+  private async checkAll(): Promise<void> {
+    for (const { wakeup } of this.consumer.partitions) wakeup.used = false;
     try {
       await this.consumer.openPartitions();
       for (const reader of this.consumer.partitions) {
         if (!this.stopped) await reader.repair();
         if (!this.stopped) await reader.purge();
+        // The repair may have ended keys.
+        if (reader.blocked) reader.wakeup.ring();
       }
       if (!this.stopped) await this.measure();
     } catch (error) {
-      events.callFailed.publish(() => ({ stream, group, during: 'watch', error }));
+      this.failed(error);
     }
   }
 
@@ -54,6 +121,7 @@ export class Maintenance {
     const { stream, group } = this.consumer;
     const stats = await this.consumer.stats();
     events.groupMeasured.publish(() => ({ stream, group, stats }));
+    this.quiet = isQuiet(stats);
     const { oldestMs = 0, pending, lag } = stats;
     const stalled = oldestMs >= this.options.stalledAfterMs;
     if (stalled) events.groupStalled.publish(() => ({ stream, group, stats }));

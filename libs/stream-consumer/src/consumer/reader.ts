@@ -51,6 +51,8 @@ export class Reader {
   readonly changed = (): void => this.owner.changed();
   session: Session;
   busy = false;
+  /** True if the last take read no new entries, because of `maxKeys`. So the end of a key may allow to read more. */
+  blocked = false;
   private repairFrom = { pending: '0-0', waiting: '-', parked: '' };
   private tidyFrom = { triesAfter: '0', headsAfter: '0' };
   private purgeAfter = '-';
@@ -70,7 +72,13 @@ export class Reader {
     this.origin = { stream, group, idPrefix: `${partition.index}:`, isOrdered: ordered };
     this.calls = owner.calls;
     this.session = new Session(this, options.leaseMs);
-    this.wakeup = new Wakeup(registry, this.origin, this.keys.waiters, pollMs, this.changed);
+    this.wakeup = new Wakeup(
+      registry,
+      this.origin,
+      this.keys.woken,
+      source.isForeign ? pollMs : undefined,
+      this.changed,
+    );
     this.settler = new Settler(registry, options, this, source);
   }
 
@@ -106,12 +114,24 @@ export class Reader {
       this.lose(session, answer.state === 'lost' ? LEASE_LOST : 'the group was deleted');
       const opened = answer.state === 'lost' || (await this.calls.run('take', stopping, () => this.open()));
       // The stream does not exist. Another program may create it at any time, so the reader polls.
-      if (opened === false) this.wakeup.sleep(-1, Infinity);
+      if (opened === false) this.wakeup.sleep(Infinity, Infinity);
       else this.wakeup.ring();
       return [];
     } finally {
       this.busy = false;
     }
+  }
+
+  /**
+   * Ends the lease of a session without messages, instead of renewing it. The next take begins a new session. If the call fails, the
+   * lease ends by itself.
+   */
+  rest(session: Session): void {
+    if (this.busy || session !== this.session) return;
+    this.session = new Session(this, this.options.leaseMs);
+    void session.settle();
+    this.owner.leases.remove(session);
+    void this.calls.once('renew', () => this.endLease(session));
   }
 
   /** Renews the lease of a session in Redis. @returns false if it is lost @throws the errors of ScriptRegistry.run() */
@@ -163,12 +183,17 @@ export class Reader {
 
   /** Ends the lease, so that other consumers can take over its entries at once. @throws the errors of ScriptRegistry.run() */
   async leave(): Promise<void> {
-    const { session, keys, options } = this;
+    const { session } = this;
     if (!session.begun || session.over) return;
     void session.settle();
+    await this.endLease(session);
+  }
+
+  private async endLease(session: Session): Promise<void> {
+    const { stream, sessions, takes, due, woken } = this.keys;
     await this.registry.run(leaveGroup, {
-      keys: { stream: keys.stream, sessions: keys.sessions, takes: keys.takes },
-      args: { group: options.group, session: session.name },
+      keys: { stream, sessions, takes, due, woken },
+      args: { group: this.options.group, session: session.name },
     });
   }
 
@@ -198,12 +223,12 @@ export class Reader {
   }
 
   private async runTake(session: Session, token: string, count: number): Promise<TakeAnswer> {
-    const { group, leaseMs, pollMs, ordered, maxKeys } = this.options;
-    const { stream, sessions, takes, due, tries, waiters, heads } = this.keys;
+    const { group, leaseMs, ordered, maxKeys } = this.options;
+    const { stream, sessions, takes, due, tries, woken, heads } = this.keys;
     const sentAt = time.monotonicMs();
     const begins = session.begun ? 0 : 1;
-    const args = { group, session: session.name, token, count, leaseMs, begins, waitMs: 2 * pollMs };
-    const keys = { stream, sessions, takes, due, tries, waiters };
+    const args = { group, session: session.name, token, count, leaseMs, begins };
+    const keys = { stream, sessions, takes, due, tries, woken };
     const { isForeign } = this.source;
     const answer = ordered
       ? await this.registry.run(isForeign ? takeForeignOrdered : takeOrdered, {
@@ -211,7 +236,8 @@ export class Reader {
           args: { ...args, maxKeys },
         })
       : await this.registry.run(isForeign ? takeForeign : takeEntries, { keys, args });
-    if (answer.state === 'taken' && !session.over) {
+    // A new session without entries has no lease.
+    if (answer.state === 'taken' && !session.over && (session.begun || answer.entries.length > 0)) {
       const { leases } = this.owner;
       if (!session.begun) leases.add(session);
       leases.restarted(session, sentAt);
@@ -219,7 +245,10 @@ export class Reader {
     return answer;
   }
 
-  private deliver(session: Session, { entries, more, dueInMs, endInMs }: TakeAnswer): readonly Delivery[] {
+  private deliver(session: Session, answer: TakeAnswer): readonly Delivery[] {
+    const { entries, more, blocked, dueInMs, endInMs } = answer;
+    this.blocked = blocked;
+    this.wakeup.used ||= entries.length > 0;
     if (more) this.wakeup.ring();
     else this.wakeup.sleep(dueInMs, endInMs);
     if (endInMs <= 0) void this.sweep();

@@ -36,6 +36,8 @@ export interface Held {
 interface SessionOwner {
   /** Renews the lease in Redis. @returns false if it is lost */
   renew(session: Session, deadlineMs: number): Promise<boolean>;
+  /** Ends the lease of a session without messages. */
+  rest(session: Session): void;
   /** Gives up the session. @param reason clause after `because` */
   lose(session: Session, reason: string): void;
 }
@@ -77,6 +79,11 @@ export class Session extends Lease {
     return this.takes;
   }
 
+  /** True if no message is being handled or settled. */
+  get isIdle(): boolean {
+    return this.messages.size === 0 && this.acks.length === 0 && this.beingSettled.size === 0;
+  }
+
   /** Returns the ids of the entries that are being handled or settled. */
   heldIds(): string[] {
     return [...this.messages.values(), ...this.acks, ...[...this.beingSettled].flat()].map(({ entry }) => entry.id);
@@ -93,6 +100,10 @@ export class Session extends Lease {
 
   lossOf(): LostError {
     return new LostError(LEASE_LOST);
+  }
+
+  override beforeRenewal(): void {
+    if (this.isIdle) this.owner.rest(this);
   }
 
   override lose(): void {

@@ -19,6 +19,7 @@ interface Taker {
   readonly session: Session;
   readonly calls: Calls<Step>;
   readonly wakeup: Wakeup;
+  readonly blocked: boolean;
   changed(): void;
   lose(session: Session, reason: string, more: readonly Held[]): void;
 }
@@ -71,9 +72,9 @@ export class Settler {
    */
   async retry(message: Held, delayMs: number, counted: boolean, problem: string): Promise<void> {
     const { session, entry } = message;
-    const { stream, sessions, due, tries, waiters } = this.reader.keys;
+    const { stream, sessions, due, tries, woken } = this.reader.keys;
     const { id, attempt, firstSeenMs } = entry;
-    const keys = { stream, sessions, due, tries, waiters };
+    const keys = { stream, sessions, due, tries, woken };
     const given = { group: this.options.group, session: session.name, id, attempt, firstSeenMs };
     const args = { ...given, counted: counted ? 1 : 0, delayMs, problem };
     const alive = await this.settle(session, [message], () => this.registry.run(retryEntry, { keys, args }));
@@ -137,7 +138,7 @@ export class Settler {
       ({ released, buried } = answer);
       return answer.alive;
     });
-    if (released > 0) this.reader.wakeup.ring();
+    if (released > 0 || this.reader.blocked) this.reader.wakeup.ring();
     return alive ? buried : undefined;
   }
 

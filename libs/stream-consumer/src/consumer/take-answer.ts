@@ -18,9 +18,11 @@ export interface TakeAnswer {
   readonly state: 'taken' | 'lost' | 'no-group';
   /** True if the partition may have more entries to take. */
   readonly more: boolean;
-  /** Time until the next retry is due, ms; -1 if none waits. */
+  /** True if no new entries were read, because as many keys as `maxKeys` have entries that are not settled. */
+  readonly blocked: boolean;
+  /** Time until the next retry is due, ms; Infinity if none waits. */
   readonly dueInMs: number;
-  /** Time until the next lease ends, ms; 0 or less if one has ended. */
+  /** Time until the next lease ends, ms; 0 if one has ended, Infinity if there is none. */
   readonly endInMs: number;
   readonly entries: readonly TakenEntry[];
 }
@@ -51,7 +53,15 @@ function answerOf(raw: readonly (string | Buffer | number)[]): TakeAnswer {
   let at = 6;
   for (const end = at + again * OLD_COLUMNS; at < end; at += OLD_COLUMNS) entries.push(entryAt(row, at, true, nowMs));
   for (; at < row.length; at += NEW_COLUMNS) entries.push(entryAt(row, at, false, nowMs));
-  return { state: STATES[state] ?? 'lost', more: more === 1, dueInMs, endInMs, entries };
+  const time = (ms: number): number => (ms < 0 ? Infinity : ms);
+  return {
+    state: STATES[state] ?? 'lost',
+    more: more === 1,
+    blocked: more === 2,
+    dueInMs: time(dueInMs),
+    endInMs: time(endInMs),
+    entries,
+  };
 }
 
 function entryAt(row: readonly (string | Buffer)[], at: number, old: boolean, nowMs: number): TakenEntry {

@@ -1,34 +1,51 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { time, nextTurn } from '../../../internal/src';
+import { Bell, time } from '../../../internal/src';
 import { events } from '../stream-consumer.events';
 import type { Origin } from './session';
 
 /**
- * Decides when a reader takes entries next: at once after a message of the partition's channel, when a retry is due, when a
- * lease ends, or by polling.
+ * Decides when a reader takes entries next: at once after a message of the partition's channel, when a retry is due, or when a
+ * lease ends. A stream of another program, which publishes no messages, is also read periodically.
+ * See DECISIONS.md: idle-consumers-do-not-ask
  */
 export class Wakeup {
   /** Time of the next take, by `time.monotonicMs()`; 0 for at once. */
   at = 0;
+  /** True if there was a message of the channel, or entries were taken, since `Maintenance` has set this to false. */
+  used = false;
   /** Number of calls of `ring`. It differs from `ringsAtTake` if a call came while the take was in flight. */
   private rings = 0;
   private ringsAtTake = 0;
   /** Time at which a message is due that was put back while the take was in flight, by `time.monotonicMs()`. */
   private dueAt = Infinity;
-  private listening = false;
-  private stop: (() => void) | undefined;
-  private closed = false;
+  private readonly bell: Bell;
 
+  /**
+   * @param pollMs longest pause between two takes, ms; undefined if each publish rings
+   * @param changed called when a take may be due
+   */
   constructor(
-    private readonly registry: ScriptRegistry,
-    private readonly origin: Origin,
-    private readonly channel: string,
-    private readonly pollMs: number,
+    registry: ScriptRegistry,
+    { stream, group }: Origin,
+    channel: string,
+    private readonly pollMs: number | undefined,
     private readonly changed: () => void,
-  ) {}
+  ) {
+    const failed = (error: unknown): void =>
+      events.callFailed.publish(() => ({ stream, group, during: 'subscribe', error }));
+    const rung = (begins: boolean): void => {
+      this.used ||= !begins;
+      this.ring();
+    };
+    this.bell = new Bell(registry, channel, rung, failed);
+  }
 
-  /** Called when a take begins. A `ring` or `within` after this is for the take that follows. */
+  /**
+   * Called before a take is sent. A `ring` or `within` after this is for the take that follows. It listens, since the message about what
+   * the take does not find may come before the reply.
+   */
   begin(): void {
+    this.bell.listen();
     this.ringsAtTake = this.rings;
     this.dueAt = Infinity;
   }
@@ -50,62 +67,20 @@ export class Wakeup {
   }
 
   /**
-   * Delays the next take, because there are no more messages, and listens for the next publish.
+   * Delays the next take, because there are no more messages.
    *
-   * @param dueInMs time until the next retry is due, ms; -1 if none waits
+   * @param dueInMs time until the next retry is due, ms; Infinity if none waits
    * @param endInMs time until the next lease ends, ms; Infinity if there is no lease
    */
   sleep(dueInMs: number, endInMs: number): void {
-    this.listen();
     if (this.rings !== this.ringsAtTake) return;
     const now = time.monotonicMs();
-    const due = dueInMs < 0 ? Infinity : dueInMs;
-    const at = Math.min(this.nextPoll(now), now + Math.max(1, Math.min(due, Math.max(endInMs, 0) + 20)));
-    this.at = Math.min(at, this.dueAt);
-  }
-
-  /**
-   * Returns the time of the next poll. All readers of a process poll at multiples of an eighth of `pollMs`, so that their takes
-   * share groups. The pause is random, so that they do not all poll at the same time.
-   */
-  private nextPoll(now: number): number {
-    const latest = now + this.pollMs * (0.8 + Math.random() * 0.2);
-    return latest - (latest % (this.pollMs / 8));
+    // The pause is random, so that processes poll at different times.
+    const pollInMs = this.pollMs === undefined ? Infinity : this.pollMs * (0.8 + Math.random() * 0.2);
+    this.at = Math.min(this.dueAt, now + Math.max(1, Math.min(dueInMs, endInMs + 20, pollInMs)));
   }
 
   close(): void {
-    this.closed = true;
-    this.stop?.();
-    this.stop = undefined;
-  }
-
-  /**
-   * Listens on the channel. If that is not possible, the consumer polls. After each call of the listener, the next `sleep` listens
-   * again, because ScriptRegistry also calls the listener once when a subscription has ended.
-   */
-  private listen(): void {
-    if (this.listening || this.closed) return;
-    this.listening = true;
-    const onMessage = (): void => {
-      this.listening = false;
-      this.ring();
-    };
-    // If the subscription existed before, `listen` resolves before the next turn of the event loop, and no message was missed.
-    let isNew = false;
-    nextTurn(() => (isNew = true));
-    this.registry.listen(this.channel, onMessage).then(
-      (stop) => {
-        this.stop?.();
-        this.stop = stop;
-        if (this.closed) this.close();
-        // A new subscription did not get messages that were published before.
-        else if (isNew) this.ring();
-      },
-      (error: unknown) => {
-        this.listening = false;
-        const { stream, group } = this.origin;
-        events.callFailed.publish(() => ({ stream, group, during: 'subscribe', error }));
-      },
-    );
+    this.bell.close();
   }
 }

@@ -2,6 +2,7 @@
 drop-dead: delete dead letters.
 
 KEYS[1]  dead   stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:dead:<group>
+KEYS[2]  woken  string  ...:woken; also the name of the sharded channel
 ARGV[1..]  ids  list(str)
 
 Returns {dropped}
@@ -11,4 +12,10 @@ O(ids). TTL: untouched. Clock: not read. Replay: deletes nothing more, and does 
 ]]
 local ids = {}
 for i = 1, #ARGV do ids[i] = ARGV[i] end
-return { redis.call('XDEL', KEYS[1], unpack(ids)) }
+local dropped = redis.call('XDEL', KEYS[1], unpack(ids))
+-- Consumers measure a group after a look.
+if dropped > 0 and redis.call('EXISTS', KEYS[2]) == 0 then
+  redis.call('SET', KEYS[2], '1', 'PX', 5000)
+  redis.pcall('SPUBLISH', KEYS[2], 'dropped')
+end
+return { dropped }

@@ -1,9 +1,12 @@
 --[[
-leave: end the lease of a session, so that other consumers can take over its entries at once.
+leave: end the lease of a session, so that other consumers can take over its entries at once. Wakes them if there is something to
+take now or later.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
 KEYS[3]  takes     hash    ...:takes:<group>
+KEYS[4]  due       zset    ...:due:<group>
+KEYS[5]  woken     string  ...:woken; also the name of the sharded channel
 ARGV[1]  group     str
 ARGV[2]  session   str
 
@@ -14,13 +17,20 @@ O(1). TTL: none, the group owns its keys. Clock: not read. Replay: harmless, the
 ]]
 -- @include errors
 redis.call('HLEN', KEYS[3])
+local waiting = redis.call('ZCARD', KEYS[4])
 if not redis.call('ZSCORE', KEYS[2], ARGV[2]) then return { 1 } end
-local held = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2])
-if not failed(held) and #held > 0 then
+local pending = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2])
+local held = failed(pending) and 0 or #pending
+if held > 0 then
   redis.call('ZADD', KEYS[2], 0, ARGV[2])
-  return { 0 }
+else
+  redis.call('ZREM', KEYS[2], ARGV[2])
+  redis.call('HDEL', KEYS[3], ARGV[2])
+  redis.pcall('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
 end
-redis.call('ZREM', KEYS[2], ARGV[2])
-redis.call('HDEL', KEYS[3], ARGV[2])
-redis.pcall('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
-return { 1 }
+-- Other consumers take the entries over, and learn when the next retry is due.
+if held + waiting > 0 and redis.call('EXISTS', KEYS[5]) == 0 then
+  redis.call('SET', KEYS[5], '1', 'PX', 5000)
+  redis.pcall('SPUBLISH', KEYS[5], 'left')
+end
+return { held > 0 and 0 or 1 }

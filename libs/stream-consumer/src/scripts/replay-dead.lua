@@ -3,7 +3,7 @@ replay-dead: publish dead letters again, only for the group to which they belong
 
 KEYS[1]  dead     stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:dead:<group>
 KEYS[2]  stream   stream  ...:stream
-KEYS[3]  waiters  string  ...:waiters; also the name of the sharded channel
+KEYS[3]  woken    string  ...:woken; also the name of the sharded channel
 ARGV[1]  group    str
 ARGV[2..]  ids    list(str)
 
@@ -32,5 +32,8 @@ for i = 2, #ARGV do
     replayed = replayed + redis.call('XDEL', KEYS[1], ARGV[i])
   end
 end
-if replayed > 0 and redis.call('DEL', KEYS[3]) == 1 then redis.pcall('SPUBLISH', KEYS[3], 'replayed') end
+if replayed > 0 and redis.call('EXISTS', KEYS[3]) == 0 then
+  redis.call('SET', KEYS[3], '1', 'PX', 5000)
+  redis.pcall('SPUBLISH', KEYS[3], 'replayed')
+end
 return { replayed }

@@ -5,7 +5,7 @@ KEYS[1]  stream       stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>
 KEYS[2]  sessions     zset    ...:sessions:<group>
 KEYS[3]  due          zset    ...:due:<group>
 KEYS[4]  tries        hash    ...:tries:<group>
-KEYS[5]  waiters      string  ...:waiters; also the name of the sharded channel
+KEYS[5]  woken        string  ...:woken; also the name of the sharded channel
 ARGV[1]  group        str
 ARGV[2]  session      str     session that took the entry
 ARGV[3]  id           str
@@ -27,7 +27,7 @@ O(log due). TTL: the stream's. Clock: Redis. Replay: changes nothing, also if th
 -- @include consumers
 local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
 if not till or till == '0' then return { 0 } end
-redis.call('ZCARD', KEYS[3])
+local first_due = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]
 local attempts, _, noted = parse_tries(redis.call('HGET', KEYS[4], ARGV[3]))
 local held = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
 if failed(held) then return is_gone(held) and { 1 } or held end
@@ -44,5 +44,9 @@ if ends > 0 then
   redis.call('PEXPIREAT', KEYS[3], ends)
   redis.call('PEXPIREAT', KEYS[4], ends)
 end
-if ARGV[7] == '0' and redis.call('DEL', KEYS[5]) == 1 then redis.pcall('SPUBLISH', KEYS[5], 'retry') end
+-- Readers that sleep look when the first entry is due, and then learn of the next one.
+if (not first_due or now_ms + ARGV[7] < tonumber(first_due)) and redis.call('EXISTS', KEYS[5]) == 0 then
+  redis.call('SET', KEYS[5], '1', 'PX', 5000)
+  redis.pcall('SPUBLISH', KEYS[5], 'retry')
+end
 return { 1 }

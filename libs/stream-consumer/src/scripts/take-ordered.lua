@@ -7,7 +7,7 @@ KEYS[2]  sessions   zset    ...:sessions:<group>
 KEYS[3]  takes      hash    ...:takes:<group>
 KEYS[4]  due        zset    ...:due:<group>
 KEYS[5]  tries      hash    ...:tries:<group>
-KEYS[6]  waiters    string  ...:waiters
+KEYS[6]  woken      string  ...:woken, as in take
 KEYS[7]  heads      hash    ...:heads:<group>; for each key its head, the entry whose turn it is
 ARGV[1]  group      str
 ARGV[2]  session    str     name without spaces; the name of a session that was lost is not used again
@@ -15,14 +15,13 @@ ARGV[3]  token      str     token of this take, unique in the session; without s
 ARGV[4]  count      int 1..128
 ARGV[5]  leaseMs    int >= 1
 ARGV[6]  begins     int     1 if the session is new | 0
-ARGV[7]  waitMs     int     if there are no more entries, a publish wakes the session within this time, ms; 0: no wake-up
-ARGV[8]  maxKeys    int     with this many keys in `heads`, no new entries are read
+ARGV[7]  maxKeys    int     with this many keys in `heads`, no new entries are read
 
 Returns {state, more, dueIn, endIn, now, again, entries}
   state    1 taken | 0 the session was lost | 2 there is no such group
-  more     1 if there may be more entries to take | 0
+  more     1 if there may be more entries to take | 2 no new entries were read because of `maxKeys` | 0
   dueIn    int  ms until the next retry is due; -1 if no entry waits for a retry
-  endIn    int  ms until the next lease ends; 0 or less if a lease has ended
+  endIn    int  ms until the next lease ends; 0 if a lease has ended, -1 if there is none
   now      int  ms since 1970
   again    int  number of rows with six columns; these come first
   entries  str  rows, as take returns them
@@ -58,22 +57,23 @@ if is_session_lost() then return reply_without_entries(0) end
 redis.call('HLEN', KEYS[5])
 local last_token, last_ids = last_take()
 if is_late(last_token) then return reply_without_entries(1) end
-local more, busy = true, redis.call('HLEN', KEYS[7])
+local more, is_blocked, busy = true, false, redis.call('HLEN', KEYS[7])
 if last_token == ARGV[3] then
   repeat_take(last_ids, give)
 else
   local due, problem = give_due(give)
   -- Parked entries are not in the reply. So new entries are read up to four times, until the reply is full.
   local rounds = due and due < tonumber(ARGV[4]) and 4 or 0
-  while rounds > 0 and more and #ids < tonumber(ARGV[4]) and busy < tonumber(ARGV[8]) do
+  while rounds > 0 and more and #ids < tonumber(ARGV[4]) and busy < tonumber(ARGV[7]) do
     more, problem = give_new(ARGV[4] - #ids, give)
     rounds, busy = rounds - 1, redis.call('HLEN', KEYS[7])
   end
   if problem then return is_gone(problem) and reply_without_entries(2) or problem end
-  if busy >= tonumber(ARGV[8]) and #ids == 0 then more = false end
+  is_blocked = busy >= tonumber(ARGV[7]) and #ids == 0
+  more = more and not is_blocked
   note_take()
 end
-redis.call('ZADD', KEYS[2], now_ms + ARGV[5], ARGV[2])
+extend_lease()
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then
   redis.call('PEXPIREAT', KEYS[2], ends)
@@ -81,4 +81,4 @@ if ends > 0 then
   redis.call('PEXPIREAT', KEYS[4], ends)
   redis.call('PEXPIREAT', KEYS[7], ends)
 end
-return build_reply(more)
+return build_reply(more, is_blocked)

@@ -1,26 +1,25 @@
 --[[
 take: give a session entries to work on: first entries whose retry is due, then new entries. A session is what one consumer
-holds on this partition under one lease.
+holds on this partition under one lease. A new session that gets no entries has no lease.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>; when each lease ends, ms; 0 for a session that is being taken over
 KEYS[3]  takes     hash    ...:takes:<group>; last take of each session
 KEYS[4]  due       zset    ...:due:<group>; time of the next attempt of an entry
 KEYS[5]  tries     hash    ...:tries:<group>; attempts and last error of an entry
-KEYS[6]  waiters   string  ...:waiters
+KEYS[6]  woken     string  ...:woken; exists if the readers that sleep were woken, and no take has found since that there is nothing more
 ARGV[1]  group     str
 ARGV[2]  session   str     name without spaces; the name of a session that was lost is not used again
 ARGV[3]  token     str     number of this take in base 36; each take of the session has a higher one
 ARGV[4]  count     int 1..128
 ARGV[5]  leaseMs   int >= 1
 ARGV[6]  begins    int     1 if the session is new | 0
-ARGV[7]  waitMs    int     if there are no more entries, a publish wakes the session within this time, ms; 0: no wake-up
 
 Returns {state, more, dueIn, endIn, now, again, entries}
   state    1 taken | 0 the session was lost | 2 there is no such group
   more     1 if there may be more entries to take | 0
   dueIn    int  ms until the next retry is due; -1 if no entry waits for a retry
-  endIn    int  ms until the next lease ends; 0 or less if a lease has ended
+  endIn    int  ms until the next lease ends; 0 if a lease has ended, -1 if there is none
   now      int  ms since 1970
   again    int  number of rows with six columns; these come first
   entries  str  id, payload, key, operation, attempt, first delivery (ms); only the first four of a new entry for this group.
@@ -49,7 +48,7 @@ else
   if problem then return is_gone(problem) and reply_without_entries(2) or problem end
   note_take()
 end
-redis.call('ZADD', KEYS[2], now_ms + ARGV[5], ARGV[2])
+extend_lease()
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then
   redis.call('PEXPIREAT', KEYS[2], ends)

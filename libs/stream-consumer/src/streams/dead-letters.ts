@@ -139,14 +139,16 @@ export class DeadLetters {
   private replaying(stream: Stream, group: string): Use {
     return (index, ids) => {
       const partition = stream.partition(index);
-      const keys = { dead: partition.of(group).dead, stream: partition.stream, waiters: partition.waiters };
+      const keys = { dead: partition.of(group).dead, stream: partition.stream, woken: partition.woken };
       return this.registry.run(replayDead, { keys, args: { group, ids } });
     };
   }
 
   private dropping(stream: Stream, group: string): Use {
-    return (index, ids) =>
-      this.registry.run(dropDead, { keys: { dead: stream.partition(index).of(group).dead }, args: { ids } });
+    return (index, ids) => {
+      const { dead, woken } = stream.partition(index).of(group);
+      return this.registry.run(dropDead, { keys: { dead, woken }, args: { ids } });
+    };
   }
 
   private async read(stream: Stream, group: string, index: number, range: IdRange, count: number) {

@@ -38,7 +38,7 @@ export function tagOf(stream: string, partition: number): string {
 /** Keys of one partition that the scripts of a group use, by their names in the scripts. */
 export interface GroupKeys {
   readonly stream: string;
-  readonly waiters: string;
+  readonly woken: string;
   readonly sessions: string;
   readonly takes: string;
   readonly due: string;
@@ -50,7 +50,7 @@ export interface GroupKeys {
 /** A partition of a stream. All its keys are in one slot. */
 export class Partition {
   readonly stream: string;
-  readonly waiters: string;
+  readonly woken: string;
   /** Returns the key that stores the result of a publish, by its operation id. */
   readonly operation: (operation: string) => string;
   private readonly tagged: ReturnType<KeySpace['tag']>;
@@ -67,7 +67,7 @@ export class Partition {
     this.tagged = key === undefined ? space.tag(tagOf(name, index)) : space.sameSlotAs(key);
     this.owner = key === undefined ? [] : [key];
     this.stream = key ?? this.tagged.key('stream');
-    this.waiters = this.tagged.key('waiters', ...this.owner);
+    this.woken = this.tagged.key('woken', ...this.owner);
     this.operation = this.tagged.series('operation', ...this.owner);
   }
 
@@ -75,7 +75,7 @@ export class Partition {
     const key = (name: string): string => this.tagged.key(name, group, ...this.owner);
     return {
       stream: this.stream,
-      waiters: this.waiters,
+      woken: this.woken,
       sessions: key('sessions'),
       takes: key('takes'),
       due: key('due'),

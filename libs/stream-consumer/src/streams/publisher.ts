@@ -78,7 +78,7 @@ export class Publisher {
     if (!stream.announced) await stream.announce();
     const partition = stream.partition(partitions === 1 ? 0 : spread(key ?? operation) % partitions);
     const { status, id } = await this.registry.run(publishMessage, {
-      keys: { stream: partition.stream, waiters: partition.waiters, operation: partition.operation(operation) },
+      keys: { stream: partition.stream, woken: partition.woken, operation: partition.operation(operation) },
       args: { payload: json, key: key ?? '', name, retainMs, maxLength },
     });
     if (status === FULL) return { status: 'full', length: Number(id) };

@@ -17,8 +17,8 @@ import { announcePartitions, listGroups, withdrawGroup } from './streams.scripts
 /** Pause after which a publisher writes the number of partitions to Redis again, in case that Redis has lost the number; ms. */
 const ANNOUNCE_EVERY_MS = 30_000;
 
-/** Shortest time for which a group is kept that Redis no longer lists, ms. */
-const LEAST_KEPT_MS = 10_000;
+/** How long a group is kept that Redis no longer lists, ms. Consumers of a group in use check it within 12.5 s. */
+const KEPT_MS = 20_000;
 
 /** A stream: its options, its partitions, and the groups that this process knows. */
 export class Stream {
@@ -34,10 +34,8 @@ export class Stream {
     private readonly space: KeySpace,
     readonly name: string,
     readonly options: ResolvedStreamOptions,
-    watchEveryMs: number,
   ) {
-    // The consumers of a group check it within 1.25 times `watchEveryMs`.
-    this.groups = new RegisteredGroups(Math.max(LEAST_KEPT_MS, 2 * watchEveryMs));
+    this.groups = new RegisteredGroups(KEPT_MS);
     this.count = options.partitions;
   }
 
@@ -132,6 +130,11 @@ export class Stream {
     return Array.from({ length: this.count }, (_, index) => this.partition(index));
   }
 
+  /** Name of the channel that reports new partitions and groups. */
+  get channel(): string {
+    return this.config.config;
+  }
+
   private get config(): { readonly config: string } {
     return { config: this.space.tag(this.name).key('config') };
   }
@@ -179,13 +182,7 @@ export class StreamCatalog {
   private named(name: string): Stream {
     let stream = this.streams.get(name);
     if (!stream) {
-      stream = new Stream(
-        this.registry,
-        this.space,
-        name,
-        resolveNamedStream(name, this.options),
-        this.options.watchEveryMs,
-      );
+      stream = new Stream(this.registry, this.space, name, resolveNamedStream(name, this.options));
       this.streams.set(name, stream);
     }
     return stream;
@@ -212,7 +209,7 @@ export class StreamCatalog {
       );
     }
     if (known) return known;
-    const stream = new Stream(this.registry, this.space, name, options, this.options.watchEveryMs);
+    const stream = new Stream(this.registry, this.space, name, options);
     // This refuses invalid keys now, not at the first message.
     options.keys.forEach((_, index) => stream.partition(index));
     this.streams.set(name, stream);

@@ -17,7 +17,7 @@ import {
 export const publishMessage = defineScript({
   name: 'stream-consumer.publish',
   ...publishLua,
-  keys: ['stream', 'waiters', 'operation'],
+  keys: ['stream', 'woken', 'operation'],
   args: { payload: str, key: str, name: str, retainMs: int, maxLength: int },
   reply: ([status, id]: [number, string]) => ({ status, id }),
 });
@@ -90,7 +90,7 @@ export const listDeadForeign = defineScript({
 export const replayDead = defineScript({
   name: 'stream-consumer.replay-dead',
   ...replayDeadLua,
-  keys: ['dead', 'stream', 'waiters'],
+  keys: ['dead', 'stream', 'woken'],
   args: { group: str, ids: list(str) },
   group: false,
   reply: ([replayed]: [number]) => replayed,
@@ -99,7 +99,7 @@ export const replayDead = defineScript({
 export const dropDead = defineScript({
   name: 'stream-consumer.drop-dead',
   ...dropDeadLua,
-  keys: ['dead'],
+  keys: ['dead', 'woken'],
   args: { ids: list(str) },
   flags: FREES_MEMORY,
   group: false,

@@ -1,14 +1,25 @@
 -- @include clock
 -- @include errors
 -- @include tries
--- Steps of the scripts take and take-ordered, which have the same first six keys and seven arguments.
+-- Steps of the scripts take and take-ordered, which have the same first six keys and six arguments.
 -- `ids`: all entries of the reply. `fresh`: rows of entries that were not delivered before and are for this group. `again`: rows
 -- of all others.
 local again, fresh, ids = {}, {}, {}
 
+-- When the lease of the session ends, as text; false if it has none.
+local lease
 local function is_session_lost()
-  local ends = redis.call('ZSCORE', KEYS[2], ARGV[2])
-  return ends == '0' or (not ends and ARGV[6] == '0')
+  lease = redis.call('ZSCORE', KEYS[2], ARGV[2])
+  return lease == '0' or (not lease and ARGV[6] == '0')
+end
+
+-- Extends the lease. A new session without entries gets none, since nothing would need to be taken over.
+local function extend_lease()
+  if lease or ids[1] then
+    redis.call('ZADD', KEYS[2], now_ms + ARGV[5], ARGV[2])
+  else
+    redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], ARGV[2])
+  end
 end
 
 local function add_row(rows, id, payload, key, operation)
@@ -84,13 +95,14 @@ local function note_take()
   if #ids > 0 then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' ')) end
 end
 
--- Returns the reply. If there are no more entries, sets the mark because of which a publish wakes the session.
-local function build_reply(more)
-  if not more and ARGV[7] ~= '0' then redis.call('SET', KEYS[6], '1', 'PX', ARGV[7]) end
+-- Returns the reply. If there are no more entries, the next publish wakes the readers.
+local function build_reply(more, is_blocked)
+  if not more then redis.call('DEL', KEYS[6]) end
   local next_due = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')
   local next_end = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
   local due_in = next_due[2] and math.max(0, next_due[2] - now_ms) or -1
-  local reply = { 1, more and 1 or 0, due_in, next_end[2] - now_ms, now_ms, #again / 6 }
+  local end_in = next_end[2] and math.max(0, next_end[2] - now_ms) or -1
+  local reply = { 1, more and 1 or is_blocked and 2 or 0, due_in, end_in, now_ms, #again / 6 }
   for i = 1, #again do reply[i + 6] = again[i] end
   for i = 1, #fresh do reply[#reply + 1] = fresh[i] end
   return reply
