@@ -35,7 +35,7 @@ describe('each script of a stream, in a state and at a time of which all is know
     states.clock.set(NOW + 1);
     expect(await states.after(publish())).toEqual([
       { status: 2, id: '1800000000000-0' },
-      { operation: '1800000000000-0 | 499', stream: '1800000000000-0 payload=p' },
+      { operation: '1800000000000-0 | 499', stream: '1800000000000-0 payload=p', woken: '1 | 4999' },
     ]);
     states.put('DEL', 'operation');
     expect(await states.after(publish({ key: 'k' }))).toEqual([
