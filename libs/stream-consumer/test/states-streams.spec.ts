@@ -53,6 +53,7 @@ describe('each script of a stream, in a state and at a time of which all is know
         operation: '1800000000001-1 | 500',
         stream:
           '1800000000000-0 payload=p, 1800000000001-0 payload=p key=k operation=, 1800000000001-1 payload=p key= operation=n',
+        woken: '1 | 4999',
       },
     ]);
   });

@@ -80,7 +80,7 @@ function takeStep(actor: string, consumer: Consumer, settings: Settings): Step<S
     me.takingSince = 0;
     if (state === 'no-group') return void (me.isOpen = false);
     if (state === 'lost') return newSession(me);
-    Object.assign(me, { until, isNew: false, takes: entries.length > 0 ? takes + 1 : takes });
+    Object.assign(me, { until, isNew: isNew && entries.length === 0, takes: entries.length > 0 ? takes + 1 : takes });
     for (const { id, key, attempt, firstSeenMs } of entries) {
       if (attempt > 0 && to.handled[group]?.includes(id) && !to.disturbed)
         to.wrong = `${group} gets ${id} again, which it has handled.`;
