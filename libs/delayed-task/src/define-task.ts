@@ -2,7 +2,7 @@ import { Checks, type KnownOptions } from '../../internal/src';
 import { resolveBackoff, workOption } from '../../worker/src';
 import { checkKeep } from './delayed-task.options';
 import type { TaskDefinition, TaskDefinitionOptions } from './delayed-task.types';
-import { checkName } from './queue/task-input';
+import { checkName } from './queue/task-codec';
 
 const KNOWN: KnownOptions<TaskDefinitionOptions> = {
   name: true,
@@ -34,15 +34,4 @@ export function defineTask<Payload>(options: TaskDefinitionOptions): TaskDefinit
     ...(keepResultMs !== undefined && { keepResultMs: checkKeep(keepResultMs, checks) }),
     ...(timeoutMs !== undefined && { timeoutMs: workOption(checks, 'timeoutMs', timeoutMs) }),
   });
-}
-
-/**
- * Returns a definition that a caller gave; for a name, a definition without settings.
- *
- * @throws InvalidInputError for an invalid name
- */
-export function definitionOf(task: string | TaskDefinition): TaskDefinition {
-  if (typeof task !== 'object' || task === null) return { name: checkName(task) };
-  checkName(task.name);
-  return task;
 }

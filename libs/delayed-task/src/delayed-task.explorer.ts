@@ -1,11 +1,11 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
 import { exploreMethods, NOT_A_SINGLETON, singletonOf, type ExploredMethod, SetupError } from '../../internal/src';
-import { definitionOf } from './define-task';
+import { definitionOf } from './queue/task-codec';
 import { delayedTasksOf, type DelayedTaskMetadata } from './delayed-task.decorator';
 import type { TaskHandler } from './delayed-task.types';
 import { enhance } from './handlers/nest-handler';
-import { Handlers } from './worker/handler-registry';
+import { Handlers } from './worker/worker';
 
 /** Finds the methods with `@DelayedTask()` at boot, and registers them as handlers. */
 @Injectable()

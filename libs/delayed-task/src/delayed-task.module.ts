@@ -6,7 +6,7 @@ import { DelayedTaskExplorer } from './delayed-task.explorer';
 import { resolveOptions, type DelayedTaskModuleOptions, type ResolvedDelayedTaskOptions } from './delayed-task.options';
 import { delayedTaskScripts } from './delayed-task.scripts';
 import { DelayedTaskService } from './delayed-task.service';
-import { Handlers } from './worker/handler-registry';
+import { Handlers } from './worker/worker';
 
 /** Settings of the module that are not options, because `forRootAsync` needs them before its factory runs. */
 export interface DelayedTaskModuleExtras {

@@ -1,4 +1,302 @@
-import { queueScripts } from './queue/queue.scripts';
-import { workerScripts } from './worker/worker.scripts';
+import { defineScript, int, list, str } from 'luanest/script-registry';
+import { FREES_MEMORY } from '../../internal/src';
+import {
+  acknowledgeLua,
+  cancelLua,
+  clearDeadLua,
+  completeLua,
+  deadLettersLua,
+  deferLua,
+  failLua,
+  getLua,
+  layoutLua,
+  releaseLua,
+  renewLua,
+  rescheduleLua,
+  scheduleLua,
+  scheduleOneLua,
+  statsLua,
+  sweepLua,
+  takeLua,
+} from './scripts/generated';
 
-export const delayedTaskScripts = [...queueScripts, ...workerScripts];
+/** A task as the script `take` returns it. */
+export interface TakenTask {
+  readonly id: string;
+  /** The text that `schedule` stored for the task. RecordReader parses it. */
+  readonly record: string;
+  readonly attempt: number;
+  /** `runAtMs` of the TaskContext, ms by Redis' clock. */
+  readonly runAtMs: number;
+}
+
+/** A task that a take dead-lettered, because its lease ended in the last attempt. */
+export interface BuriedTask {
+  readonly id: string;
+  readonly name: string;
+  /** Number of the last attempt. */
+  readonly attempt: number;
+}
+
+/** Result of a script for a batch of leased tasks. */
+export interface BatchReply {
+  readonly done: number;
+  /** Ids of the tasks that the script left alone, because they are gone or no longer leased to this worker. */
+  readonly lost: readonly string[];
+}
+
+/** A dead letter as Redis stores it; `record` and `run` are not parsed. */
+export interface DeadRow {
+  readonly id: string;
+  readonly deadAtMs: number;
+  readonly record: string;
+  readonly run: string;
+}
+
+/** Most tasks in one call that writes, so that no call blocks Redis for long. */
+export const MAX_CHUNK = 100;
+
+// Only the two scripts that schedule are called many times at once by one process, so only their calls are grouped.
+
+/** Statuses of scheduled tasks, by the code that the script returns. */
+const SCHEDULED = ['', 'scheduled', 'replaced', 'kept'] as const;
+
+export const scheduleTasks = defineScript({
+  name: 'delayed-task.schedule',
+  ...scheduleLua,
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
+  args: { conflict: str, operationMs: int, tasks: list(str) },
+  group: { maxCalls: 64 },
+  reply: (codes: number[]) => {
+    const answers: { status: 'scheduled' | 'replaced' | 'kept'; runAtMs: number }[] = [];
+    for (let i = 0; i + 1 < codes.length; i += 2) {
+      const status = SCHEDULED[codes[i] as number] as (typeof answers)[number]['status'];
+      answers.push({ status, runAtMs: codes[i + 1] as number });
+    }
+    return answers;
+  },
+});
+
+export const scheduleTask = defineScript({
+  name: 'delayed-task.schedule-one',
+  ...scheduleOneLua,
+  keys: ['due', 'tasks', 'waits', 'operation'],
+  args: { id: str, when: str, record: str, operationMs: int },
+  group: { maxCalls: 64 },
+  reply: (runAtMs: number) => runAtMs,
+});
+
+export const cancelTask = defineScript({
+  name: 'delayed-task.cancel',
+  ...cancelLua,
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'operation'],
+  args: { id: str, from: str, operationMs: int },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: (status: string) => status as 'cancelled' | 'running' | 'dead' | 'unknown',
+});
+
+export const rescheduleTask = defineScript({
+  name: 'delayed-task.reschedule',
+  ...rescheduleLua,
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
+  args: { id: str, when: str, from: str, operationMs: int },
+  group: false,
+  reply: ([runAtMs, status]: [number, string]) => ({
+    status: status as 'moved' | 'running' | 'dead' | 'unknown',
+    runAtMs,
+  }),
+});
+
+export const getTask = defineScript({
+  name: 'delayed-task.get',
+  ...getLua,
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'result'],
+  args: { id: str },
+  flags: ['no-writes'],
+  group: false,
+  reply: ([atMs, state, record, run, result]: [number, string, string, string, string]) => ({
+    atMs,
+    state: state as 'waiting' | 'running' | 'dead' | 'done' | '',
+    record,
+    run,
+    result,
+  }),
+});
+
+export const listDead = defineScript({
+  name: 'delayed-task.dead-letters',
+  ...deadLettersLua,
+  keys: ['dead', 'tasks', 'runs'],
+  args: { untilMs: int, afterMs: int, afterId: str, limit: int },
+  flags: ['no-writes'],
+  group: false,
+  reply: ([untilMs, ...fields]: [number, ...string[]]) => {
+    const rows: DeadRow[] = [];
+    for (let i = 0; i + 3 < fields.length; i += 4) {
+      const [id = '', deadAtMs, record = '', run = ''] = fields.slice(i, i + 4);
+      rows.push({ id, deadAtMs: Number(deadAtMs), record, run });
+    }
+    return { untilMs, rows };
+  },
+});
+
+export const clearDead = defineScript({
+  name: 'delayed-task.clear-dead',
+  ...clearDeadLua,
+  keys: ['due', 'tasks', 'runs', 'dead', 'waits', 'operation'],
+  args: { verb: str, name: str, untilMs: int, afterMs: int, afterId: str, limit: int, operationMs: int },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: ([done, untilMs, lastMs, lastId]: [number, number, number, string]) => ({ done, untilMs, lastMs, lastId }),
+});
+
+export const countTasks = defineScript({
+  name: 'delayed-task.stats',
+  ...statsLua,
+  keys: ['due', 'leased', 'dead'],
+  args: {},
+  flags: ['no-writes'],
+  group: false,
+  reply: ([waiting = 0, overdue = 0, running = 0, dead = 0, lateMs = 0]: number[]) => ({
+    waiting,
+    overdue,
+    running,
+    dead,
+    lateMs,
+  }),
+});
+
+export const noteLayout = defineScript({
+  name: 'delayed-task.layout',
+  ...layoutLua,
+  keys: ['layout'],
+  args: { partitions: int, keepMs: int },
+  group: false,
+  reply: (partitions: number) => partitions,
+});
+
+// `complete` and `fail` settle one task a call, and a process may settle many at once, so their calls are grouped. The others take up
+// to 100 tasks in one call, or are called rarely.
+
+const batch = ([done, ...lost]: [number, ...string[]]): BatchReply => ({ done, lost });
+
+export const takeTasks = defineScript({
+  name: 'delayed-task.take',
+  ...takeLua,
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'taken'],
+  args: { token: str, limit: int, leaseMs: int },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: (raw: (number | string)[]) => {
+    const buried: BuriedTask[] = [];
+    const tasks: TakenTask[] = [];
+    const end = raw.length - 3 * (raw[2] as number);
+    for (let i = end; i < raw.length; i += 3) {
+      buried.push({ id: raw[i] as string, name: raw[i + 1] as string, attempt: raw[i + 2] as number });
+    }
+    for (let i = 3; i < end; i += 4) {
+      tasks.push({
+        id: raw[i] as string,
+        record: raw[i + 1] as string,
+        attempt: raw[i + 2] as number,
+        runAtMs: raw[i + 3] as number,
+      });
+    }
+    return { now: raw[0] as number, nextAt: raw[1] as number, buried, tasks };
+  },
+});
+
+export const acknowledgeTasks = defineScript({
+  name: 'delayed-task.acknowledge',
+  ...acknowledgeLua,
+  keys: ['leased', 'tasks', 'runs'],
+  args: { pairs: list(str) },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: batch,
+});
+
+export const completeTask = defineScript({
+  name: 'delayed-task.complete',
+  ...completeLua,
+  keys: ['leased', 'tasks', 'runs', 'result'],
+  args: { id: str, token: str, keepMs: int, result: str },
+  reply: (done: number) => done === 1,
+});
+
+export const failTask = defineScript({
+  name: 'delayed-task.fail',
+  ...failLua,
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits'],
+  args: { id: str, token: str, delayMs: int, verdict: str, error: str },
+  flags: FREES_MEMORY,
+  reply: (status: string) => status as 'retried' | 'dead' | 'lost',
+});
+
+export const renewTasks = defineScript({
+  name: 'delayed-task.renew',
+  ...renewLua,
+  keys: ['leased', 'runs'],
+  args: { leaseMs: int, pairs: list(str) },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: batch,
+});
+
+export const releaseTasks = defineScript({
+  name: 'delayed-task.release',
+  ...releaseLua,
+  keys: ['due', 'leased', 'runs', 'waits'],
+  args: { pairs: list(str) },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: batch,
+});
+
+export const deferTasks = defineScript({
+  name: 'delayed-task.defer',
+  ...deferLua,
+  keys: ['due', 'leased', 'runs', 'dead', 'waits'],
+  args: { longestMs: int, share: int, error: str, pairs: list(str) },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: (codes: number[]) => codes,
+});
+
+export const sweepTasks = defineScript({
+  name: 'delayed-task.sweep',
+  ...sweepLua,
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits'],
+  args: { retentionMs: int, leaseMs: int, taskCursor: str, runCursor: str, count: int },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: ([expired, restored, dropped, taskCursor, runCursor]: [number, number, number, string, string]) => ({
+    expired,
+    restored,
+    dropped,
+    taskCursor,
+    runCursor,
+  }),
+});
+
+export const delayedTaskScripts = [
+  scheduleTasks,
+  scheduleTask,
+  cancelTask,
+  rescheduleTask,
+  getTask,
+  listDead,
+  clearDead,
+  countTasks,
+  noteLayout,
+
+  takeTasks,
+  acknowledgeTasks,
+  completeTask,
+  failTask,
+  renewTasks,
+  releaseTasks,
+  deferTasks,
+  sweepTasks,
+];

@@ -6,7 +6,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { definitionOf } from './define-task';
+import { definitionOf } from './queue/task-codec';
 import type { ResolvedDelayedTaskOptions } from './delayed-task.options';
 import type {
   CancelResult,
@@ -30,8 +30,7 @@ import type { Page } from '../../worker/src';
 import { DeadLetters } from './queue/dead-letters';
 import { draining, INSPECT, SetupError, thrownText } from '../../internal/src';
 import { TaskQueue } from './queue/task-queue';
-import { Handlers } from './worker/handler-registry';
-import { Worker } from './worker/worker';
+import { Handlers, Worker } from './worker/worker';
 
 /** Schedules tasks, and runs the tasks for whose names this process has handlers. */
 export class DelayedTaskService

@@ -1,9 +1,8 @@
 import { KeySpace } from 'luanest/script-registry';
-import { Partitions } from '../src/queue/partitions';
+import { Partitions } from '../src/queue/task-queue';
 import { Calls } from '../../worker/src';
 import { events } from '../src/delayed-task.events';
-import type { Step } from '../src/worker/settlements';
-import { TaskAttempt } from '../src/worker/task-attempt';
+import { type Step, TaskAttempt } from '../src/worker/settlements';
 import type { FakeRegistry } from '../../../test/support/fake-registry';
 import { turn } from '../../../test/support/manual-time';
 

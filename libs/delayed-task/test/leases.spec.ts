@@ -1,8 +1,7 @@
 import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
 import { LeaseBook } from '../../internal/src';
-import { Settlements } from '../src/worker/settlements';
+import { Settlements, type TaskAttempt } from '../src/worker/settlements';
 import type { TaskLog } from '../src/worker/task-log';
-import type { TaskAttempt } from '../src/worker/task-attempt';
 import { FakeRegistry } from '../../../test/support/fake-registry';
 import { ManualTime } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';

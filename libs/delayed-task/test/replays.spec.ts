@@ -8,9 +8,9 @@ import {
   renewTasks,
   sweepTasks,
   takeTasks,
-} from '../src/worker/worker.scripts';
-import { delayedTaskScripts } from '../src/delayed-task.scripts';
-import type { Partition } from '../src/queue/partitions';
+  delayedTaskScripts,
+} from '../src/delayed-task.scripts';
+import type { Partition } from '../src/queue/task-queue';
 import { inventory, openBench, type Bench } from './support';
 
 const HOUR = 3_600_000;

@@ -8,8 +8,9 @@ import {
   RecordReader,
   RecordWriter,
   whenOf,
+  checkId,
+  checkName,
 } from '../src/queue/task-codec';
-import { checkId, checkName } from '../src/queue/task-input';
 
 const YEARS_MS = 36_525 * 86_400_000;
 

@@ -1,7 +1,6 @@
 import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
-import { Settlements } from '../src/worker/settlements';
+import { Settlements, type TaskAttempt } from '../src/worker/settlements';
 import type { TaskLog } from '../src/worker/task-log';
-import type { TaskAttempt } from '../src/worker/task-attempt';
 import { FakeRegistry } from '../../../test/support/fake-registry';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';

@@ -1,6 +1,5 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
-import { delayedTaskScripts } from '../src/delayed-task.scripts';
-import { clearDead } from '../src/queue/queue.scripts';
+import { delayedTaskScripts, clearDead } from '../src/delayed-task.scripts';
 import { putTasks, WRITES } from './states-tasks';
 
 type Args = Readonly<Record<string, string | number>>;

@@ -1,7 +1,5 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
-import { delayedTaskScripts } from '../src/delayed-task.scripts';
-import { listDead } from '../src/queue/queue.scripts';
-import { sweepTasks } from '../src/worker/worker.scripts';
+import { delayedTaskScripts, listDead, sweepTasks } from '../src/delayed-task.scripts';
 import { putTasks, WRITES } from './states-tasks';
 
 type Args = Readonly<Record<string, string | number>>;

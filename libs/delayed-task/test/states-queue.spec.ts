@@ -1,6 +1,11 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
-import { delayedTaskScripts } from '../src/delayed-task.scripts';
-import { cancelTask, rescheduleTask, scheduleTask, scheduleTasks } from '../src/queue/queue.scripts';
+import {
+  delayedTaskScripts,
+  cancelTask,
+  rescheduleTask,
+  scheduleTask,
+  scheduleTasks,
+} from '../src/delayed-task.scripts';
 import { putTasks, WRITES } from './states-tasks';
 
 describe('each script of a queue, in a state and at a time of which all is known,', () => {

@@ -1,13 +1,13 @@
 import { NOW, ScriptStates } from '../../../test/support/script-states';
-import { delayedTaskScripts } from '../src/delayed-task.scripts';
 import {
+  delayedTaskScripts,
   countTasks,
   getTask,
   noteLayout,
   rescheduleTask,
   scheduleTask,
   scheduleTasks,
-} from '../src/queue/queue.scripts';
+} from '../src/delayed-task.scripts';
 import { putTasks } from './states-tasks';
 
 describe('each script of a queue, in a state and at a time of which all is known,', () => {

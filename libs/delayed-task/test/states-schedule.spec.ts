@@ -1,6 +1,5 @@
 import { NOW, ScriptStates } from '../../../test/support/script-states';
-import { delayedTaskScripts } from '../src/delayed-task.scripts';
-import { scheduleTasks } from '../src/queue/queue.scripts';
+import { delayedTaskScripts, scheduleTasks } from '../src/delayed-task.scripts';
 import { putTasks } from './states-tasks';
 
 describe('each script of a queue, in a state and at a time of which all is known,', () => {

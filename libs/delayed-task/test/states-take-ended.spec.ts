@@ -1,6 +1,5 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
-import { delayedTaskScripts } from '../src/delayed-task.scripts';
-import { takeTasks } from '../src/worker/worker.scripts';
+import { delayedTaskScripts, takeTasks } from '../src/delayed-task.scripts';
 import { WRITES } from './states-tasks';
 
 const LEASE_ENDED =

@@ -1,6 +1,5 @@
 import { NOW, ScriptStates } from '../../../test/support/script-states';
-import { delayedTaskScripts } from '../src/delayed-task.scripts';
-import { takeTasks } from '../src/worker/worker.scripts';
+import { delayedTaskScripts, takeTasks } from '../src/delayed-task.scripts';
 
 describe('take, in a state and at a time of which all is known,', () => {
   const states = new ScriptStates(delayedTaskScripts, ['waits']);

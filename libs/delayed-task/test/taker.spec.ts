@@ -1,6 +1,6 @@
 import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
 import { NotSentError, UnknownOutcomeError } from 'luanest/script-registry';
-import { Taker } from '../src/worker/taker';
+import { Taker } from '../src/worker/partition-loop';
 import type { TaskLog } from '../src/worker/task-log';
 import { FakeRegistry } from '../../../test/support/fake-registry';
 import { ManualTime } from '../../../test/support/manual-time';

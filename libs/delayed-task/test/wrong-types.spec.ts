@@ -2,9 +2,8 @@ import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import type { ScriptDefinition } from 'luanest/script-registry';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
-import { delayedTaskScripts } from '../src/delayed-task.scripts';
-import { takeTasks } from '../src/worker/worker.scripts';
-import type { Partition } from '../src/queue/partitions';
+import { delayedTaskScripts, takeTasks } from '../src/delayed-task.scripts';
+import type { Partition } from '../src/queue/task-queue';
 import { openBench, quiet, redisNow, type Bench } from './support';
 
 const HOUR = 3_600_000;

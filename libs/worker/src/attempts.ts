@@ -4,6 +4,8 @@ import {
   endsWithin,
   Lease,
   LeaseBook,
+  nextTurn,
+  Retries,
   type LeaseOwner,
   type LostError,
   time,
@@ -12,15 +14,121 @@ import {
   unfinishedOutcome,
 } from '../../internal/src';
 import type { ResolvedBackoff } from './backoff';
-import type { Calls } from './calls';
-import { Capacity } from './capacity';
-import { type Failure, failureOf, type FinalError } from './failure';
+import { type Failure, failureOf, type FinalError, readable } from './failure';
 import type { WorkLog } from './work-log';
 
 /** Pause between two log lines about handlers that run on after their timeout, ms. */
 const OVERTIME_AGAIN_MS = 60_000;
 /** How long a shutdown waits at most for the replies when it hands work back, and again for those to its last calls, ms. */
 const LAST_ANSWERS_MS = 2_000;
+
+/** Free slots for attempts. Callers that need slots wait in a queue. */
+export class Capacity {
+  private readonly waiting: { readonly most: number; readonly grant: (slots: number) => void }[] = [];
+  private closed = false;
+  private serving = false;
+
+  /** @param freed called when slots became free and no caller waits */
+  constructor(
+    private slots: number,
+    private readonly freed: () => void = () => undefined,
+  ) {}
+
+  get free(): number {
+    return this.slots;
+  }
+
+  /** Reserves 1 to `most` slots; waits until a slot is free. @returns the number of slots; 0 after `close` */
+  reserve(most: number): Promise<number> | number {
+    if (this.closed) return 0;
+    if (this.slots > 0 && this.waiting.length === 0) return this.grab(most);
+    return new Promise((grant) => this.waiting.push({ most, grant }));
+  }
+
+  /** Reserves up to `most` slots at once. @returns the number of slots, 0 if none is free */
+  grab(most: number): number {
+    const slots = Math.min(most, this.slots);
+    this.slots -= slots;
+    return slots;
+  }
+
+  release(slots: number): void {
+    this.slots += slots;
+    const next = this.waiting[0];
+    if (next === undefined) this.freed();
+    else if (this.serving) return;
+    else if (this.slots >= next.most) this.serve();
+    else {
+      // Often many attempts end in one turn of the event loop. So the caller waits until the end of the turn, and gets the slots of all.
+      this.serving = true;
+      nextTurn(() => {
+        this.serving = false;
+        this.serve();
+      });
+    }
+  }
+
+  /** Makes all waiting calls and all later calls of `reserve` return 0. */
+  close(): void {
+    this.closed = true;
+    for (const { grant } of this.waiting.splice(0)) grant(0);
+  }
+
+  private serve(): void {
+    while (this.slots > 0) {
+      const next = this.waiting.shift();
+      if (!next) return;
+      next.grant(this.grab(next.most));
+    }
+  }
+}
+
+/** The calls of a worker to Redis, and its other work in flight, which a shutdown waits for. */
+export class Calls<During extends string> extends Retries<During> {
+  /** True when no more work is taken. */
+  closing = false;
+  private isStopped = false;
+  private readonly inFlight = new Set<Promise<unknown>>();
+
+  /** @param reportError called after each failure of a call, with the name of its step */
+  constructor(readonly reportError: (during: During, error: unknown) => void) {
+    super(reportError);
+  }
+
+  get stopped(): boolean {
+    return this.isStopped;
+  }
+
+  /** Ends the repetition of calls. After this, no call is repeated. */
+  stop(): void {
+    this.isStopped = true;
+    this.close();
+  }
+
+  /** Makes `settled` wait for `work`. */
+  track(work: Promise<unknown>): void {
+    this.inFlight.add(work);
+    const forget = (): void => void this.inFlight.delete(work);
+    work.then(forget, forget);
+  }
+
+  /** Resolves when no call and no tracked work is in flight. */
+  override async settled(): Promise<void> {
+    while (this.size > 0 || this.inFlight.size > 0) {
+      await super.settled();
+      await Promise.allSettled(this.inFlight);
+    }
+  }
+
+  /**
+   * Repeats a call until it succeeds or the worker has stopped. Only for scripts that are harmless twice.
+   *
+   * @returns undefined if the worker stopped first
+   */
+  untilAnswered<T>(during: During, call: () => Promise<T>): Promise<T | undefined> {
+    return this.run(during, () => this.isStopped, call);
+  }
+}
 
 interface Timeouts {
   timeOut(attempt: Attempt, now: number): void;
@@ -215,7 +323,7 @@ export class Attempts<A extends Attempt> implements Timeouts {
   private returned(attempt: A, value: unknown): void {
     this.ended(attempt);
     if (attempt.decided) return;
-    if (unfinishedOutcome(value)) return this.fail(attempt, value);
+    if (value !== undefined && unfinishedOutcome(value)) return this.fail(attempt, value);
     attempt.decided = true;
     this.work.succeed(attempt, value);
   }
@@ -286,15 +394,5 @@ function isStream(value: object): value is Observable<unknown> {
     return isObservable(value);
   } catch {
     return false;
-  }
-}
-
-/** Returns what was thrown. If its type cannot be read, because it is a Proxy that throws, returns another error. */
-function readable(thrown: unknown): unknown {
-  try {
-    void (thrown instanceof Error);
-    return thrown;
-  } catch {
-    return new Error('The handler threw something that cannot be shown.');
   }
 }

@@ -79,3 +79,13 @@ export function isOneOf(value: unknown, classes: readonly FinalError[]): boolean
     return false;
   }
 }
+
+/** Returns what was thrown. If its type cannot be read, because it is a Proxy that throws, returns another error. */
+export function readable(thrown: unknown): unknown {
+  try {
+    void (thrown instanceof Error);
+    return thrown;
+  } catch {
+    return new Error('The handler threw something that cannot be shown.');
+  }
+}

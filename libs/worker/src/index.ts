@@ -1,7 +1,5 @@
-export { Attempt, Attempts, type Work } from './attempts';
+export { Attempt, Attempts, Calls, Capacity, type Work } from './attempts';
 export { type Backoff, delayAfter, type ResolvedBackoff, resolveBackoff } from './backoff';
-export { Calls } from './calls';
-export { Capacity } from './capacity';
 export { type EnhancedHandler, enhanceHandler } from './enhanced-handler';
 export type { DeadWork, Page } from './dead-letters';
 export { errorText, type Failure, failureOf, storable } from './failure';

@@ -1,5 +1,4 @@
-import { cancelTask, clearDead, listDead } from '../../../libs/delayed-task/src/queue/queue.scripts';
-import type { DeadRow } from '../../../libs/delayed-task/src/queue/rows';
+import { cancelTask, clearDead, listDead, type DeadRow } from '../../../libs/delayed-task/src/delayed-task.scripts';
 import { OPERATION_MS } from '../../../libs/delayed-task/src/queue/task-queue';
 import type { Move, Step } from '../engine/protocol';
 import type { World } from '../engine/world';

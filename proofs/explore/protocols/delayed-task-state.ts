@@ -1,5 +1,5 @@
 import { KeySpace } from 'luanest/script-registry';
-import { Partitions } from '../../../libs/delayed-task/src/queue/partitions';
+import { Partitions } from '../../../libs/delayed-task/src/queue/task-queue';
 import type { Actors, Budgets } from '../engine/protocol';
 
 export const partition = new Partitions(new KeySpace('e', 'delayed-task'), 'q', 1).at(0);

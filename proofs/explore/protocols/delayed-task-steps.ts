@@ -1,8 +1,7 @@
-import { scheduleTask, scheduleTasks } from '../../../libs/delayed-task/src/queue/queue.scripts';
-import type { TakenTask } from '../../../libs/delayed-task/src/queue/rows';
-import { RecordWriter } from '../../../libs/delayed-task/src/queue/task-codec';
-import { OPERATION_MS } from '../../../libs/delayed-task/src/queue/task-queue';
 import {
+  scheduleTask,
+  scheduleTasks,
+  type TakenTask,
   acknowledgeTasks,
   completeTask,
   failTask,
@@ -10,7 +9,9 @@ import {
   renewTasks,
   sweepTasks,
   takeTasks,
-} from '../../../libs/delayed-task/src/worker/worker.scripts';
+} from '../../../libs/delayed-task/src/delayed-task.scripts';
+import { RecordWriter } from '../../../libs/delayed-task/src/queue/task-codec';
+import { OPERATION_MS } from '../../../libs/delayed-task/src/queue/task-queue';
 import type { ScriptCall, Step } from '../engine/protocol';
 import type { World } from '../engine/world';
 import { operatorSteps } from './delayed-task-operator';

@@ -1,7 +1,6 @@
 import { acquireLock, releaseLock, renewLock } from '../../../libs/lock/src/lock.scripts';
 import { claimOnce, confirmOnce, releaseOnce } from '../../../libs/once/src/once.scripts';
-import { listDead } from '../../../libs/delayed-task/src/queue/queue.scripts';
-import { acknowledgeTasks, failTask, takeTasks } from '../../../libs/delayed-task/src/worker/worker.scripts';
+import { listDead, acknowledgeTasks, failTask, takeTasks } from '../../../libs/delayed-task/src/delayed-task.scripts';
 import { delayedTask } from '../protocols/delayed-task';
 import { lock } from '../protocols/lock';
 import { once } from '../protocols/once';

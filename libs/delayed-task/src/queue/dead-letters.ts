@@ -1,10 +1,8 @@
 import { Steps, type KnownOptions } from '../../../internal/src';
 import type { Page } from '../../../worker/src';
-import { clearDead, listDead, MAX_CHUNK } from './queue.scripts';
+import { clearDead, listDead, MAX_CHUNK, type DeadRow } from '../delayed-task.scripts';
 import type { DeadFilter, DeadLetter, DueTime } from '../delayed-task.types';
-import { readRun, RecordReader, whenOf } from './task-codec';
-import { checkId, checkName, taskInput } from './task-input';
-import type { DeadRow } from './rows';
+import { readRun, RecordReader, whenOf, checkId, checkName, taskInput } from './task-codec';
 import { OPERATION_MS, type TaskQueue } from './task-queue';
 
 const inFilter = taskInput.in('filter');

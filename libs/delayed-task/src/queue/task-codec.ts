@@ -1,10 +1,44 @@
-import { classOf, isIntegerOf, type KnownOptions, shown, time, InvalidInputError } from '../../../internal/src';
+import { Checks, classOf, isIntegerOf, type KnownOptions, shown, time, InvalidInputError } from '../../../internal/src';
 import { resolveBackoff, type ResolvedBackoff, workOption } from '../../../worker/src';
 import { TaskTooLargeError } from '../delayed-task.errors';
 import { checkKeep, MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
-import { definitionOf } from '../define-task';
 import type { DueTime, ScheduleOptions, TaskDefinition } from '../delayed-task.types';
-import { taskInput } from './task-input';
+
+/** Checks of arguments. Their errors begin with `DelayedTaskService`. */
+export const taskInput = new Checks('DelayedTaskService', (message) => new InvalidInputError(message));
+
+// eslint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+function checkText(what: string, value: unknown, maxChars: number): string {
+  if (typeof value === 'string' && value !== '' && value.length <= maxChars && !CONTROL.test(value)) {
+    if (value.isWellFormed()) return value;
+  }
+  const numeric = typeof value === 'number' || typeof value === 'bigint' ? '. Write numbers as text' : '';
+  const expected = `1 to ${maxChars} characters without control characters, as well-formed Unicode`;
+  return taskInput.refuse(what, value, expected + numeric);
+}
+
+export function checkId(id: unknown): string {
+  return checkText('id', id, 256);
+}
+
+export function checkName(name: unknown): string {
+  const text = checkText('name', name, 128);
+  if (text.trim() === '') taskInput.refuse('name', name, 'text that is not blank');
+  return text;
+}
+
+/**
+ * Returns a definition that a caller gave; for a name, a definition without settings.
+ *
+ * @throws InvalidInputError for an invalid name
+ */
+export function definitionOf(task: string | TaskDefinition): TaskDefinition {
+  if (typeof task !== 'object' || task === null) return { name: checkName(task) };
+  checkName(task.name);
+  return task;
+}
 
 const KNOWN: KnownOptions<ScheduleOptions> = {
   delayMs: true,

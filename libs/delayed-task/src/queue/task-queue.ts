@@ -1,6 +1,15 @@
-import { type ScriptRegistry } from 'luanest/script-registry';
+import type { KeySpace, ScriptRegistry } from 'luanest/script-registry';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
-import { MAX_CHUNK } from './queue.scripts';
+import {
+  MAX_CHUNK,
+  cancelTask,
+  countTasks,
+  getTask,
+  noteLayout,
+  rescheduleTask,
+  scheduleTask,
+  scheduleTasks,
+} from '../delayed-task.scripts';
 import type {
   CancelResult,
   ConflictOptions,
@@ -14,19 +23,65 @@ import type {
   TaskView,
 } from '../delayed-task.types';
 import {
-  cancelTask,
-  countTasks,
-  getTask,
-  noteLayout,
-  rescheduleTask,
-  scheduleTask,
-  scheduleTasks,
-} from './queue.scripts';
-import { type Partition, Partitions } from './partitions';
-import { checkScheduling, readResult, readRun, RecordReader, RecordWriter, whenOf } from './task-codec';
-import { checkId, taskInput } from './task-input';
-import { shown, Steps, UniqueIds } from '../../../internal/src';
-import { definitionOf } from '../define-task';
+  checkScheduling,
+  readResult,
+  readRun,
+  RecordReader,
+  RecordWriter,
+  whenOf,
+  checkId,
+  taskInput,
+  definitionOf,
+} from './task-codec';
+import { evenTags, shown, spread, Steps, UniqueIds } from '../../../internal/src';
+
+/** The keys of one partition, all in one Cluster slot. */
+export interface Partition {
+  readonly index: number;
+  readonly due: string;
+  readonly leased: string;
+  readonly tasks: string;
+  readonly runs: string;
+  readonly dead: string;
+  readonly waits: string;
+  readonly operation: (token: string) => string;
+  readonly result: (id: string) => string;
+  readonly taken: (worker: string) => string;
+}
+
+function partitionOf(keys: ReturnType<KeySpace['tag']>, index: number): Partition {
+  return Object.freeze({
+    index,
+    due: keys.key('due'),
+    leased: keys.key('leased'),
+    tasks: keys.key('tasks'),
+    runs: keys.key('runs'),
+    dead: keys.key('dead'),
+    waits: keys.key('waits'),
+    operation: keys.series('operation'),
+    result: keys.series('result'),
+    taken: keys.series('taken'),
+  });
+}
+
+/** The partitions of a queue. The hash of a task's id selects the partition of the task. */
+export class Partitions {
+  readonly all: readonly Partition[];
+  readonly layout: string;
+
+  constructor(space: KeySpace, queue: string, count: number) {
+    this.all = evenTags(count, `${queue}:`).map((tag, index) => partitionOf(space.tag(tag), index));
+    this.layout = space.tag(queue).key('layout');
+  }
+
+  at(index: number): Partition {
+    return this.all[index] as Partition;
+  }
+
+  of(id: string): Partition {
+    return this.all[this.all.length === 1 ? 0 : spread(id) % this.all.length] as Partition;
+  }
+}
 
 /**
  * How long Redis keeps the result of a call, ms. If ioredis sends the call again, the script returns this result.

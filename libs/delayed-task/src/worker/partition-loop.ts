@@ -1,13 +1,135 @@
-import type { ScriptRegistry } from 'luanest/script-registry';
-import { Bell } from '../../../internal/src';
+import { type ScriptRegistry, UnknownOutcomeError } from 'luanest/script-registry';
+import { Bell, MAX_TIMER_MS, pause, time, type Timer, UniqueIds } from '../../../internal/src';
 import type { Calls, Capacity } from '../../../worker/src';
+import { events } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
-import type { Partition } from '../queue/partitions';
-import { Alarm } from './alarm';
-import type { Settlements, Step } from './settlements';
-import type { Sweeper } from './sweeper';
-import type { Taken, Taker } from './taker';
-import type { TaskAttempt } from './task-attempt';
+import { takeTasks } from '../delayed-task.scripts';
+import { RecordReader } from '../queue/task-codec';
+import type { Partition } from '../queue/task-queue';
+import { type Settlements, type Step, TaskAttempt } from './settlements';
+import { named, type TaskLog } from './task-log';
+
+export interface Taken {
+  readonly attempts: readonly TaskAttempt[];
+  /** Time until the next task is due or the next lease ends, ms from now; Infinity if there is no task. */
+  readonly waitMs: number;
+}
+
+/** Pauses before a take is repeated, without their random part: the first one, and the longest one, ms. */
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [20, 400];
+
+/** Logged for a task that was dead-lettered because its lease ended in the last attempt. */
+const LEASE_ENDED = 'its lease ended, for example because the worker died, stood still or could not reach Redis';
+
+/**
+ * Leases due tasks to this worker. If a reply is lost, the call is repeated for up to `leaseMs`, and Redis returns the same tasks.
+ * See DECISIONS.md: take-is-repeatable
+ */
+export class Taker {
+  private readonly tokens = new UniqueIds();
+  private readonly reader = new RecordReader();
+  private readonly worker = this.tokens.next();
+
+  constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly options: ResolvedDelayedTaskOptions,
+    private readonly calls: Calls<Step>,
+    private readonly log: TaskLog,
+  ) {}
+
+  /**
+   * Takes up to `limit` tasks.
+   *
+   * @param lane number of a series of takes that follow each other. For each series, Redis keeps the last take for a replay
+   * @returns undefined if the call failed, or the worker has stopped
+   */
+  async take(partition: Partition, lane: number, limit: number): Promise<Taken | undefined> {
+    const { leaseMs } = this.options;
+    const { due, leased, tasks, runs, dead, waits } = partition;
+    const keys = { due, leased, tasks, runs, dead, waits, taken: partition.taken(`${this.worker}.${lane}`) };
+    const token = this.tokens.next();
+    const firstSentAt = time.monotonicMs();
+    let mayHaveRun = false;
+    for (let pauseMs = FIRST_PAUSE_MS; !this.calls.stopped; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      const sentAt = time.monotonicMs();
+      try {
+        const args = { token, limit, leaseMs };
+        const reply = await this.registry.run(takeTasks, { keys, args });
+        const nowAt = time.monotonicMs();
+        const { namespace: queue } = this.options;
+        const { buried } = reply;
+        for (const task of buried) {
+          this.log.dead({ named: named(task), attempt: task.attempt, attempts: task.attempt }, LEASE_ENDED);
+        }
+        if (buried.length > 0) events.tasksBuried.publish(() => ({ queue, count: buried.length, tasks: buried }));
+        // If the lease is over when the reply comes, other workers may have the tasks.
+        const usable = nowAt < firstSentAt + leaseMs ? reply.tasks : [];
+        const attempts = usable.map(
+          ({ id, record, attempt, runAtMs }) =>
+            new TaskAttempt({
+              id,
+              attempt,
+              runAtMs,
+              lateMs: reply.now - runAtMs,
+              token,
+              partition,
+              record: this.reader.read(record),
+              sentAt: firstSentAt,
+              leaseMs,
+            }),
+        );
+        // Redis read its clock at some moment between the call and the reply.
+        const readAt = (sentAt + nowAt) / 2;
+        return { attempts, waitMs: reply.nextAt === 0 ? Infinity : readAt + reply.nextAt - reply.now - nowAt };
+      } catch (error) {
+        this.calls.reportError('take', error);
+        // The script may have run, at this or at an earlier try. With the same token, it returns the same tasks again.
+        mayHaveRun ||= error instanceof UnknownOutcomeError;
+        if (!mayHaveRun || time.monotonicMs() - firstSentAt >= leaseMs) return undefined;
+        await pause(pauseMs * (1 + Math.random() * 1.5), { ref: false });
+      }
+    }
+    return undefined;
+  }
+}
+
+/** Sleeps and pauses that `ring` ends early. If `ring` was called after the last `reset`, they end at once. */
+class Alarm {
+  private rung = false;
+  private wake: (() => void) | undefined;
+
+  reset(): void {
+    this.rung = false;
+  }
+
+  /** Ends the current sleep or pause, or the next one before a `reset`. */
+  ring(): void {
+    this.rung = true;
+    this.wake?.();
+  }
+
+  /** Sleeps until something is due. @param ms time from now; more than a timer can wait, such as Infinity, ends earlier */
+  sleep(ms: number): Promise<void> {
+    return this.wait((end) => time.setTimer(end, Math.min(MAX_TIMER_MS, Math.max(1, Math.ceil(ms)))));
+  }
+
+  /** Waits before the next try of something that failed. */
+  pause(ms: number): Promise<void> {
+    return this.wait((end) => time.setTimeLimit(end, Math.ceil(ms)));
+  }
+
+  private async wait(start: (end: () => void) => Timer): Promise<void> {
+    if (this.rung) return;
+    await new Promise<void>((resolve) => {
+      const timer = start(resolve);
+      this.wake = () => {
+        time.clearTimer(timer);
+        resolve();
+      };
+    });
+    this.wake = undefined;
+  }
+}
 
 interface LoopContext {
   readonly registry: ScriptRegistry;
@@ -18,7 +140,8 @@ interface LoopContext {
   readonly settlements: Settlements;
   /** Begins an attempt, for which a slot is reserved. */
   readonly begin: (attempt: TaskAttempt) => void;
-  readonly sweeper: Pick<Sweeper, 'include'>;
+  /** Partitions of which tasks were taken since they were swept last. */
+  readonly busy: Set<Partition>;
 }
 
 /** Most tasks that one take requests. A take is a call that leases due tasks to this worker. */
@@ -74,7 +197,7 @@ export class PartitionLoop {
 
   /** Begins the attempts, or hands them back if the worker closes. @returns true if more tasks may be due */
   private begin(taken: Taken | undefined, slots: number): boolean {
-    const { calls, capacity, settlements, begin, sweeper } = this.context;
+    const { calls, capacity, settlements, begin, busy } = this.context;
     const attempts = taken?.attempts ?? [];
     if (calls.closing) {
       capacity.release(slots);
@@ -82,7 +205,7 @@ export class PartitionLoop {
       return false;
     }
     if (attempts.length < slots) capacity.release(slots - attempts.length);
-    if (attempts.length > 0) sweeper.include(this.partition);
+    if (attempts.length > 0) busy.add(this.partition);
     for (const attempt of attempts) begin(attempt);
     return attempts.length === slots;
   }

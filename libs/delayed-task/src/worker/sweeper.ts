@@ -1,10 +1,9 @@
 import { type IdleCheck, idleChecksOf, time, type Timer } from '../../../internal/src';
 import type { Calls } from '../../../worker/src';
 import { events } from '../delayed-task.events';
-import type { Partition } from '../queue/partitions';
-import type { TaskQueue } from '../queue/task-queue';
+import type { Partition, TaskQueue } from '../queue/task-queue';
 import type { Step } from './settlements';
-import { sweepTasks } from './worker.scripts';
+import { sweepTasks } from '../delayed-task.scripts';
 
 /** Number of tasks, of runs and of dead letters that one call looks at, approximately. */
 const COUNT = 64;
@@ -21,7 +20,8 @@ const COMMANDS = 12;
  */
 export class Sweeper {
   private readonly cursors = new Map<Partition, { taskCursor: string; runCursor: string }>();
-  private readonly busy = new Set<Partition>();
+  /** Partitions of which tasks were taken since they were swept last. */
+  readonly busy = new Set<Partition>();
   private readonly idle: IdleCheck[];
   private timer: Timer | undefined;
 
@@ -45,11 +45,6 @@ export class Sweeper {
     const checks = idleChecksOf(this.queue.registry);
     for (const check of this.idle) checks.remove(check);
     time.clearTimer(this.timer);
-  }
-
-  /** Makes the next sweep include a partition, because tasks of it were taken. */
-  include(partition: Partition): void {
-    this.busy.add(partition);
   }
 
   private async sweepBusy(): Promise<void> {

@@ -1,14 +1,47 @@
+import { Checks, type KnownOptions, SetupError, shown } from '../../../internal/src';
 import { Attempts, Calls } from '../../../worker/src';
 import { events } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
+import type { HandlerOptions, TaskDefinition, TaskHandler } from '../delayed-task.types';
 import type { TaskQueue } from '../queue/task-queue';
-import type { Handlers } from './handler-registry';
-import { PartitionLoop } from './partition-loop';
-import { Settlements, type Step } from './settlements';
+import { PartitionLoop, Taker } from './partition-loop';
+import { type Handler, Settlements, type Step, type TaskAttempt } from './settlements';
 import { Sweeper } from './sweeper';
-import type { TaskAttempt } from './task-attempt';
 import { TaskLog } from './task-log';
-import { Taker } from './taker';
+
+const KNOWN: KnownOptions<HandlerOptions> = { timeoutMs: true };
+const checks = new Checks('DelayedTaskService.process');
+
+/** The handlers of this process, by the names of their tasks. */
+export class Handlers {
+  private readonly byName = new Map<string, Handler>();
+
+  constructor(private readonly options: Pick<ResolvedDelayedTaskOptions, 'timeoutMs' | 'namespace'>) {}
+
+  get empty(): boolean {
+    return this.byName.size === 0;
+  }
+
+  /** Adds a handler. @throws SetupError if it is not a function, or the name has a handler; InvalidOptionError */
+  add({ name, timeoutMs: definedMs }: TaskDefinition, run: TaskHandler, options: HandlerOptions): void {
+    if (typeof run !== 'function') {
+      throw new SetupError(`The handler of task ${shown(name)} is ${shown(run)}. Expected a function.`);
+    }
+    if (this.byName.has(name)) {
+      throw new SetupError(
+        `Task ${shown(name)} has two handlers in queue ${this.options.namespace}. ` +
+          `Expected one. Remove a handler, rename one of the tasks, or provide the class of the handler once.`,
+      );
+    }
+    checks.options('', options, KNOWN);
+    const timeoutMs = checks.integer('timeoutMs', options.timeoutMs ?? definedMs ?? this.options.timeoutMs, 1);
+    this.byName.set(name, { run, timeoutMs });
+  }
+
+  of(name: string): Handler | undefined {
+    return this.byName.get(name);
+  }
+}
 
 /** Runs the tasks of a queue in this process, from bootstrap to shutdown. */
 export class Worker {
@@ -51,7 +84,7 @@ export class Worker {
     const { capacity } = this.attempts;
     const taker = new Taker(registry, options, calls, this.log);
     const begin = (attempt: TaskAttempt): void => this.begin(attempt);
-    const context = { registry, options, calls, capacity, taker, settlements, begin, sweeper: this.sweeper };
+    const context = { registry, options, calls, capacity, taker, settlements, begin, busy: this.sweeper.busy };
     this.loops = this.queue.partitions.all.map((partition) => new PartitionLoop(partition, context));
     this.looping = Promise.all(this.loops.map((loop) => loop.run()));
     this.sweeper.start();
