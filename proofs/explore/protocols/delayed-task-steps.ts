@@ -183,7 +183,7 @@ export function handBack(actor: string, { running }: Worker): Step<TaskState> {
 
 function sweepStep(): Step<TaskState> {
   const args = { retentionMs: 60_000, leaseMs: LEASE_MS, taskCursor: '0', runCursor: '0', count: 10 };
-  const call = { script: sweepTasks, input: { keys: { due, leased, tasks, runs, dead }, args } };
+  const call = { script: sweepTasks, input: { keys: { due, leased, tasks, runs, dead, waits }, args } };
   return { actor: 'sweeper', name: 'sweep', call, done: (to) => void (to.budgets.sweep = (to.budgets.sweep ?? 1) - 1) };
 }
 
