@@ -9,4 +9,4 @@ export { ONCE_CHANNELS, type OnceEvents } from './once.events';
 export { OnceModule } from './once.module';
 export type { OnceModuleOptions } from './once.options';
 export { OnceService } from './once.service';
-export type { Claim, OnceRun, RunOptions, RunResult, StoredResponse } from './once.types';
+export type { Claim, OnceRun, RunOptions, RunResult } from './once.types';

@@ -5,13 +5,15 @@ import { decodeResult, encodeResult, resultTooLarge } from './once.input';
 import type { ResolvedOnceModuleOptions } from './once.options';
 import { fenceOf, leaseEndsAtOf, type StoredReply } from './once.scripts';
 import type { FullClaim, OnceStore } from './once.store';
-import type { Located } from './once.targets';
+import { locate, type Located } from './once.targets';
 import { KNOWN_TERMS, resolveTerms, type ResolvedTerms } from './once.terms';
 import type {
   Claim,
   ClaimResult,
   ConfirmResult,
   Mismatch,
+  OnceTarget,
+  PeekResult,
   ReleaseResult,
   RenewResult,
   RunOptions,
@@ -141,4 +143,23 @@ function encodedResponse(response: unknown, maxBytes: number): string {
   const text = encodeStored(response as StoredResponse, maxBytes);
   if (text === undefined) throw resultTooLarge(Buffer.byteLength((response as StoredResponse).body), maxBytes);
   return text;
+}
+
+/**
+ * Reads the state of an id, a message or a request.
+ *
+ * @throws InvalidInputError for an invalid target; nothing is sent then
+ */
+export async function peekAt(store: OnceStore, target: string | OnceTarget): Promise<PeekResult> {
+  const { key, isRequest } = locate(store, target);
+  const { status, fence, leaseEndsAtMs, expiresAtMs, result } = await store.peek(key);
+  if (status === 'unknown') return { status };
+  if (status === 'in-progress') return { status, fence, startedAtMs: Math.floor(fence / 1_000), leaseEndsAtMs };
+  const decode = isRequest ? decodeResponse : decodeResult;
+  return {
+    status: 'done',
+    result: status === 'done' ? decode(result) : undefined,
+    confirmed: status === 'done',
+    expiresAtMs: expiresAtMs === -1 ? undefined : expiresAtMs,
+  };
 }

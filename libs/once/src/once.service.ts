@@ -1,7 +1,6 @@
 import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
 import { InvalidInputError, shown } from '../../internal/src';
-import { Claims, type ClaimsOptions } from './once.claims';
-import { peekAt } from './once.peek';
+import { Claims, peekAt, type ClaimsOptions } from './once.claims';
 import type { OnceStore } from './once.store';
 import { locate } from './once.targets';
 import type {
