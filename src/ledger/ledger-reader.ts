@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { PaidPacket } from 'luanest/red-packet';
 import { AdminToken } from '../visitors/identity/admin.guard';
 import { LedgerHost } from './ledger-host';
-import type { LedgerTotals, PaidPage } from './ledger.types';
+import type { LedgerTotals, PaidPage, PaidPacket } from './ledger.types';
 
 const PAGE = 1_000;
 const PATIENCE_MS = 2_000;

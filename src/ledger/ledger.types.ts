@@ -1,4 +1,7 @@
-import type { Packet, PaidPacket, Payout } from 'luanest/red-packet';
+import type { Packet, Payout } from 'luanest/red-packet';
+
+/** A packet that the ledger has paid. */
+export type PaidPacket = Pick<Payout, 'userId' | 'packetId' | 'amountCents'>;
 
 /**
  * Fields of a payout that the ledger needs. An activity id may be used again after Redis has forgotten the activity, so the

@@ -240,6 +240,8 @@ describe('what the ledger refuses', () => {
     expect(Math.max(...batches)).toBeGreaterThan(10);
     await run.stop();
     const { items } = await bench.payouts.deadLetters(activityId);
-    expect(items).toMatchObject([{ payout: { userId: `${activityId}-13` }, error: 'Error: no account', attempts: 3 }]);
+    expect(items).toMatchObject([
+      { payload: { userId: `${activityId}-13` }, error: 'Error: no account', attemptsMade: 3 },
+    ]);
   });
 });

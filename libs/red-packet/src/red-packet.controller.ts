@@ -1,3 +1,4 @@
+import type { Page } from 'luanest/stream-consumer';
 import {
   Body,
   Controller,
@@ -31,7 +32,6 @@ import type {
   GrabResult,
   Grant,
   Packet,
-  RecordsPage,
   ResultsPage,
 } from './red-packet.types';
 
@@ -161,7 +161,7 @@ export class RedPacketController {
     @Param('activityId') activityId: string,
     @Query('cursor') cursor?: string,
     @Query('limit') limit?: string,
-  ): Promise<RecordsPage> {
+  ): Promise<Page<Grant>> {
     return answer(() =>
       this.packets.records(activityId, { cursor, limit: limit === undefined ? undefined : readLimit(limit) }),
     );

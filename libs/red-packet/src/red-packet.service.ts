@@ -1,3 +1,4 @@
+import type { Page } from 'luanest/stream-consumer';
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { INSPECT, Steps } from '../../internal/src';
@@ -26,7 +27,6 @@ import type {
   Grant,
   Packet,
   PayoutConflict,
-  RecordsPage,
   ResultsPage,
   ConflictResult,
 } from './red-packet.types';
@@ -190,7 +190,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   async records(
     activityId: string,
     page: { readonly cursor?: string; readonly limit?: number } = {},
-  ): Promise<RecordsPage> {
+  ): Promise<Page<Grant>> {
     const request = Results.page(page);
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout === undefined ? { items: [] } : this.grants.records(layout, request);

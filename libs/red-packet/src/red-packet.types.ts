@@ -1,3 +1,5 @@
+import type { Page } from 'luanest/stream-consumer';
+
 /**
  * Method by which a total is split into packets. `double-mean`: each packet is random, from its minimum to twice the mean of what
  * is left. `line-cut`: a line is cut at random points, which makes the largest packet larger on average. `equal`: packets differ by
@@ -153,14 +155,6 @@ export interface Grant extends Packet {
   readonly userId: string;
 }
 
-/** A page of grants, in no particular order. */
-export interface RecordsPage {
-  /** Grants. A grant that exists while all pages are read is on at least one of them, and may be on several. */
-  readonly items: readonly Grant[];
-  /** Cursor of the next page; left out on the last page. */
-  readonly nextCursor?: string;
-}
-
 /** A packet as other winners see it, without the user's id. */
 export interface ResultRow extends Packet {
   /** Name that the app's `participantName` returned for the user; left out without a name. */
@@ -174,16 +168,15 @@ export interface ResultRow extends Packet {
   readonly luckiest: boolean;
 }
 
-/** A page of the results of an activity, in no particular order. */
-export interface ResultsPage {
-  /** Packets that were won. One that exists while all pages are read is on at least one of them, and may be on several. */
-  readonly items: readonly ResultRow[];
+/**
+ * A page of the results of an activity, in no particular order. A packet that is won while all pages are read is on at least one of
+ * them, and may be on several.
+ */
+export interface ResultsPage extends Page<ResultRow> {
   /** The packet of the user who asks. */
   readonly own: Packet;
   /** The largest packet; left out before the activity is sold out, ended or closed. */
   readonly luckiest?: ResultRow;
-  /** Cursor of the next page; left out on the last page. */
-  readonly nextCursor?: string;
 }
 
 /** Result of `RedPacketService.close`. */

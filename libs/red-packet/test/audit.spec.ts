@@ -1,4 +1,5 @@
-import type { AuditResult, PaidPacket } from 'luanest/red-packet';
+import type { AuditResult } from 'luanest/red-packet';
+import type { PaidPacket } from '../src/audit/audit.types';
 import type { Layout } from '../src/buckets/layout';
 import { Transfers } from '../src/buckets/transfers';
 import { figures, openBench, packetOf, servers, sum, type Bench } from './support';

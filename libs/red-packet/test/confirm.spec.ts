@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
-import type { GrabResult, PaidPacket } from 'luanest/red-packet';
+import type { GrabResult } from 'luanest/red-packet';
+import type { PaidPacket } from '../src/audit/audit.types';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { figures, openBench, packetOf, quiet, type Bench } from './support';

@@ -3,12 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { Redis } from 'ioredis';
-import {
-  RedPacketModule,
-  RedPacketService,
-  type RedPacketModuleExtras,
-  type RedPacketModuleOptions,
-} from 'luanest/red-packet';
+import { RedPacketModule, RedPacketService } from 'luanest/red-packet';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { standaloneClient } from '../../script-registry/test/support';
@@ -51,7 +46,7 @@ export class HttpBench {
   }
 
   async serve(
-    options: RedPacketModuleOptions & RedPacketModuleExtras,
+    options: Parameters<typeof RedPacketModule.forRoot>[0],
     deadlineMs?: number,
     others: readonly DynamicModule[] = [],
   ): Promise<void> {

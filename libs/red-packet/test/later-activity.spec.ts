@@ -48,7 +48,7 @@ describe('payouts of an activity that Redis has lost, and of a later one with th
     await twoLives();
     const run = bench.payouts.run(() => deadLetter('no account'), QUICK);
     await eventually(async () => expect(await bench.payouts.stats('a')).toEqual({ open: 0, deadLetters: 1 }));
-    expect((await bench.payouts.deadLetters('a')).items).toMatchObject([{ payout: { userId: 'bob' } }]);
+    expect((await bench.payouts.deadLetters('a')).items).toMatchObject([{ payload: { userId: 'bob' } }]);
     await eventually(async () => {
       const { items } = await bench.streams.deadLetters('red-packet.payouts', 'payouts');
       expect(items).toMatchObject([{ payload: { user: 'ann' }, error: 'no account' }]);

@@ -1,4 +1,4 @@
-import type { ActivityState, GrabResult } from 'luanest/red-packet';
+import type { ActivityStatus, GrabResult } from 'luanest/red-packet';
 import type { BucketKeys } from '../src/buckets/layout';
 import { eventually } from '../../../test/support/wait';
 import {
@@ -26,7 +26,8 @@ describe.each(servers)('the life of an activity on %s', (_name, connect) => {
   });
   afterAll(() => [bench, others].forEach((each) => each.close()));
 
-  const state = async (id: string): Promise<ActivityState | undefined> => (await bench.packets.status(id))?.state;
+  const state = async (id: string): Promise<ActivityStatus['state'] | undefined> =>
+    (await bench.packets.status(id))?.state;
 
   describe.each([1, 4])('with %d buckets', (buckets) => {
     const named = (name: string): string => `${name}-${buckets}`;

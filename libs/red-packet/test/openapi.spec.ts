@@ -2,7 +2,10 @@ import { RequestMethod } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { Test } from '@nestjs/testing';
-import { RedPacketController, RedPacketModule, RedPacketPayoutsController } from 'luanest/red-packet';
+import { RedPacketController, RedPacketModule } from 'luanest/red-packet';
+import { schemas } from '../src/openapi/schemas';
+import { RedPacketPayoutsController } from '../src/payouts/payouts.controller';
+import { figures, openBench } from './support';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { standaloneClient } from '../../script-registry/test/support';
@@ -83,4 +86,20 @@ describe('the OpenAPI document of an app with @nestjs/swagger', () => {
     expect(grab?.responses).toHaveProperty('401');
     expect(JSON.stringify(grab?.responses['200'])).toContain('already-won');
   });
+});
+
+it('the schemas have the fields of what the services return', async () => {
+  const bench = await openBench(standaloneClient());
+  try {
+    const fieldsOf = (schema: object): string[] =>
+      Object.keys((schema as { properties: Record<string, unknown> }).properties).sort();
+    await bench.packets.create(figures('a', 2));
+    expect(
+      Object.keys(await bench.packets.grab('a', 'ann')).every((name) => fieldsOf(schemas.grab).includes(name)),
+    ).toBe(true);
+    expect(fieldsOf(schemas.status)).toEqual(Object.keys((await bench.packets.status('a')) ?? {}).sort());
+    expect(fieldsOf(schemas.payouts)).toEqual(Object.keys((await bench.payouts.stats('a')) ?? {}).sort());
+  } finally {
+    bench.close();
+  }
 });

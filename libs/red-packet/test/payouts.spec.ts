@@ -88,7 +88,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     await bench.packets.close('closed');
     expect(await bench.packets.settle('closed')).toBe(false);
     const { items } = await bench.payouts.deadLetters('closed');
-    expect(items).toMatchObject([{ payout: { userId: 'c' }, error: 'no such account', attempts: 1 }]);
+    expect(items).toMatchObject([{ payload: { userId: 'c' }, error: 'no such account', attemptsMade: 1 }]);
     const report = await bench.packets.audit('closed', { deep: true, ledger: paid });
     expect(report).toMatchObject({ ok: true, deep: { quiet: true, deadLetters: 1, paid: { packets: 4 } } });
     fails = false;

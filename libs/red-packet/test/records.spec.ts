@@ -1,5 +1,5 @@
 import { InvalidInputError } from 'luanest/script-registry';
-import { type ResultRow, type ResultsPage } from 'luanest/red-packet';
+import type { ResultsPage } from 'luanest/red-packet';
 import { byUser, dumpKeys, figures, openBench, packetOf, readRecords, servers, type Bench, payAll } from './support';
 
 const HOSTILE = [
@@ -64,7 +64,7 @@ describe.each(servers)('records on %s', (_name, connect) => {
         const early = await bench.packets.results(id, 'a', { limit: 1_000 });
         expect(early).not.toHaveProperty('luckiest');
         await grab('e');
-        const rows = new Map<string, ResultRow>();
+        const rows = new Map<string, ResultsPage['items'][number]>();
         for (let cursor: string | undefined = '0'; cursor !== undefined;) {
           const page: ResultsPage | undefined = await named.packets.results(id, 'a', { cursor });
           expect(page?.own).toEqual(await bench.packets.packetOf(id, 'a'));

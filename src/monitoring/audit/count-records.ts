@@ -1,5 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { Amount } from 'luanest/red-packet';
+import type { AuditResult } from 'luanest/red-packet';
+
+/** A number of packets and their sum. */
+type Amount = AuditResult['total'];
 import { defineScript, int, ScriptRegistry, str } from 'luanest/script-registry';
 
 /** Result of one count of the packets of a rain (a red-packet activity of this app): in the pool, won, refunded and paid. */

@@ -1,4 +1,5 @@
-import type { ActivityStatus, GrabResult, Grant, RecordsPage } from 'luanest/red-packet';
+import type { ActivityStatus, GrabResult, Grant } from 'luanest/red-packet';
+import type { Page } from 'luanest/stream-consumer';
 import type { LedgerAnswer } from '../../ledger/ledger.controller';
 import type { RainOptions } from './rain-options';
 import { type Answer, type HttpClient, RainRequestError } from './http-client';
@@ -60,7 +61,7 @@ export class AppClient {
       const from: string = cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`;
       const path = `/red-packets/${activityId}/records?limit=500${from}`;
       const answer = await this.http.call({ method: 'GET', path, token: this.adminToken });
-      const page: RecordsPage = expectOk(answer, 'reading the records');
+      const page: Page<Grant> = expectOk(answer, 'reading the records');
       for (const record of page.items)
         seen.set(JSON.stringify([record.packetId, record.userId, record.amountCents]), record);
       cursor = page.nextCursor;

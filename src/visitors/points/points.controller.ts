@@ -12,13 +12,13 @@ import {
 } from '@nestjs/common';
 import { RateLimit, RateLimitGuard } from 'luanest/rate-limit';
 import { ReadRewardService, type RecordResult } from 'luanest/read-reward';
-import { type ActivityState, RedPacketService } from 'luanest/red-packet';
+import { type ActivityStatus, RedPacketService } from 'luanest/red-packet';
 import { GuestTokens } from '../identity/guest-tokens';
 import { RainsService } from '../rains/rains.service';
 import { JOIN_RULE } from './join.rule';
 
 /** States in which a guest earns the point without a packet. A guest who taps too late finds the rain sold out. */
-const OPEN: ReadonlySet<ActivityState> = new Set(['open', 'sold-out']);
+const OPEN: ReadonlySet<ActivityStatus['state']> = new Set(['open', 'sold-out']);
 
 /** Points of a visitor today. */
 export interface Points {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { RedPacketService, type ActivityState, type ActivityStatus } from 'luanest/red-packet';
+import { RedPacketService, type ActivityStatus } from 'luanest/red-packet';
 import { RedisClock } from '../../platform/redis-clock';
 
 const DAY_MS = 86_400_000;
@@ -14,7 +14,7 @@ const MOST_LISTED = 50;
 export interface RainSight {
   readonly activityId: string;
   /** State of the rain, but `preheated` while the rain is paused and has no grants: an operator starts it by hand. */
-  readonly state: ActivityState;
+  readonly state: ActivityStatus['state'];
   readonly packets: number;
   readonly remainingPackets: number;
   /** Time until the rain opens, ms; null if no known start is ahead. */

@@ -1,7 +1,8 @@
+import type { Page } from 'luanest/stream-consumer';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { homeOf, keysOf, type Layout } from '../buckets/layout';
 import { checkBucket, checkCursor, checkLimit } from '../red-packet.input';
-import type { Grant, Packet, RecordsPage } from '../red-packet.types';
+import type { Grant, Packet } from '../red-packet.types';
 import { readGrant, readLuckiest, readRecords } from './results.scripts';
 
 const PAGE = 1_000;
@@ -30,7 +31,7 @@ export class Results {
   }
 
   /** Reads a page of grants. All grants of a page are in one bucket. After the last page of a bucket follows the next bucket. */
-  async records(layout: Layout, { bucket, cursor: from, count }: PageRequest): Promise<RecordsPage> {
+  async records(layout: Layout, { bucket, cursor: from, count }: PageRequest): Promise<Page<Grant>> {
     checkBucket(`${from}@${bucket}`, bucket, layout.buckets.length);
     const { grants } = keysOf(layout, bucket);
     const { cursor, records } = await this.registry.run(readRecords, {
@@ -56,7 +57,7 @@ export class Results {
   private async search(layout: Layout): Promise<Grant[]> {
     let best: Grant | undefined;
     for (let at: PageRequest | undefined = Results.page({ limit: PAGE }); at !== undefined;) {
-      const page: RecordsPage = await this.records(layout, at);
+      const page: Page<Grant> = await this.records(layout, at);
       for (const record of page.items) if (best === undefined || isLuckier(record, best)) best = record;
       at = page.nextCursor === undefined ? undefined : Results.page({ cursor: page.nextCursor, limit: PAGE });
     }

@@ -102,7 +102,7 @@ export class DeepAudit {
         MAX_DEAD_LETTERS,
         from,
       );
-      for (const { payout } of page.items) if (payout !== undefined) book.noteDeadLetter(payout);
+      for (const { payload } of page.items) if (payload !== undefined) book.noteDeadLetter(payload);
       count += page.items.length;
       cursor = page.nextCursor;
     }

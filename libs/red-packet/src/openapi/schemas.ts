@@ -43,8 +43,7 @@ export const schemas = {
   }),
   created: object({ activityId: text, totalCents: cents, packets: count, created: flag }),
   grab: object({
-    code: oneOf('0', '1', '2', '-1', '-2', '-3', '-4', '-5'),
-    outcome: oneOf(
+    status: oneOf(
       'won',
       'already-won',
       'unconfirmed',
@@ -73,7 +72,7 @@ export const schemas = {
     refundedCents: cents,
     movingPackets: { type: 'integer' },
     movingCents: { type: 'integer' },
-    outboxLength: count,
+    openPayouts: count,
     deadLetters: count,
     unreportedPackets: count,
     createdAtMs: instant,
@@ -102,10 +101,17 @@ export const schemas = {
     'luckiest?': result,
     'nextCursor?': text,
   }),
-  payouts: object({ open: count, pending: count, 'oldestMs?': count, deadLetters: count, consumers: count }),
+  payouts: object({ open: count, deadLetters: count }),
   deadLetters: object({
     items: list(
-      object({ id: text, 'payout?': grant, error: text, attempts: count, firstSeenAtMs: instant, deadAtMs: instant }),
+      object({
+        id: text,
+        'payload?': grant,
+        error: text,
+        attemptsMade: count,
+        firstSeenAtMs: instant,
+        deadAtMs: instant,
+      }),
     ),
     'nextCursor?': text,
   }),

@@ -1,3 +1,4 @@
+import type { Page } from 'luanest/stream-consumer';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { Steps } from '../../../internal/src';
 import type { BucketReading } from '../buckets/bucket.scripts';
@@ -13,7 +14,7 @@ import {
   type DeadRow,
 } from './payout.scripts';
 import { grantOf, ownerOf, type PayoutRow } from './payout-row';
-import type { PayoutDeadLetter, PayoutDeadLetterPage } from './payouts.types';
+import type { PayoutDeadLetter } from './payouts.types';
 
 /** Largest page of dead-lettered payouts. */
 export const MAX_DEAD_LETTERS = 500;
@@ -67,7 +68,7 @@ export class Outboxes {
    * @param from the cursor that the previous page returned; undefined for the first page
    * @throws InvalidInputError if the cursor names a bucket that the activity does not have
    */
-  async deadLetters({ buckets }: Layout, limit: number, from?: BucketPosition): Promise<PayoutDeadLetterPage> {
+  async deadLetters({ buckets }: Layout, limit: number, from?: BucketPosition): Promise<Page<PayoutDeadLetter>> {
     let { bucket, at } = from ?? { bucket: 0, at: '0-0' };
     checkBucket(`${bucket}:${at}`, bucket, buckets.length);
     const items: PayoutDeadLetter[] = [];
@@ -126,7 +127,14 @@ export class Outboxes {
 
 function letterOf(bucket: number, { entryId, error, attempts, firstSeenAtMs, fields }: DeadRow): PayoutDeadLetter {
   const deadAtMs = Number(entryId.split('-')[0]);
-  return { id: `${bucket}:${entryId}`, payout: grantOf(fields), error, attempts, firstSeenAtMs, deadAtMs };
+  return {
+    id: `${bucket}:${entryId}`,
+    payload: grantOf(fields),
+    error,
+    attemptsMade: attempts,
+    firstSeenAtMs,
+    deadAtMs,
+  };
 }
 
 /** @throws InvalidInputError for a text that is not the id of a dead letter */

@@ -1,9 +1,10 @@
+import type { Page } from 'luanest/stream-consumer';
 import { Body, Controller, Get, HttpCode, Param, Post, Query, UseGuards, UseInterceptors } from '@nestjs/common';
 import { answer, found, readLimit } from '../http-errors';
 import { RedPacketAdminGuard } from '../red-packet.guard';
 import { RedPacketIdempotency } from '../red-packet.interceptor';
 import { refuse } from '../red-packet.input';
-import type { PayoutDeadLetterPage, PayoutStats } from './payouts.types';
+import type { PayoutDeadLetter, PayoutStats } from './payouts.types';
 import { RedPacketPayouts } from './payouts.service';
 
 /** HTTP routes of payouts. `adminGuard` protects all of them. */
@@ -24,7 +25,7 @@ export class RedPacketPayoutsController {
     @Param('activityId') activityId: string,
     @Query('cursor') cursor?: string,
     @Query('limit') limit?: string,
-  ): Promise<PayoutDeadLetterPage> {
+  ): Promise<Page<PayoutDeadLetter>> {
     return answer(() =>
       this.payouts.deadLetters(activityId, { cursor, limit: limit === undefined ? undefined : readLimit(limit, 500) }),
     );

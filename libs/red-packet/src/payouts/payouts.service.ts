@@ -1,20 +1,13 @@
 import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { defineStream, type StreamConsumerService, type StreamStats } from 'luanest/stream-consumer';
+import { defineStream, type StreamConsumerService, type StreamStats, type Page } from 'luanest/stream-consumer';
 import { Checks, draining, INSPECT, type KnownOptions } from '../../../internal/src';
 import type { Activities } from '../activity/activities';
 import { PAYOUT_GROUP, type Layout } from '../buckets/layout';
 import { checkActivityId, checkDeadId, checkLimit } from '../red-packet.input';
 import { MAX_DEAD_LETTERS, Outboxes } from './outboxes';
 import { messages, PayoutRunner } from './payout-runner';
-import type {
-  Payout,
-  PayoutDeadLetterPage,
-  PayoutHandler,
-  PayoutOptions,
-  PayoutRun,
-  PayoutStats,
-} from './payouts.types';
+import type { Payout, PayoutDeadLetter, PayoutHandler, PayoutOptions, PayoutRun, PayoutStats } from './payouts.types';
 
 const KNOWN: KnownOptions<PayoutOptions> = {
   concurrency: true,
@@ -119,7 +112,7 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
   async deadLetters(
     activityId: string,
     page: { readonly limit?: number; readonly cursor?: string } = {},
-  ): Promise<PayoutDeadLetterPage> {
+  ): Promise<Page<PayoutDeadLetter>> {
     const limit = checkLimit(page.limit, MAX_DEAD_LETTERS);
     const cursor = page.cursor === undefined ? undefined : checkDeadId('cursor', page.cursor);
     const layout = await this.layoutOf(activityId);

@@ -1,4 +1,4 @@
-import type { Backoff, HandlerResult } from 'luanest/stream-consumer';
+import type { Backoff, DeadLetter, HandlerResult } from 'luanest/stream-consumer';
 import type { Grant } from '../red-packet.types';
 
 /**
@@ -66,25 +66,11 @@ export interface PayoutStats {
   readonly deadLetters: number;
 }
 
-/** A dead-lettered payout: its handler is not called again until the payout is replayed. */
-export interface PayoutDeadLetter {
-  /** Id for `replay` and `drop`. */
-  readonly id: string;
-  /** The packet and its winner; undefined if another program has changed the dead letter. */
-  readonly payout: Grant | undefined;
-  /** Why the payout was dead-lettered, such as the last error or the reason that the handler gave. */
-  readonly error: string;
-  /** Attempts that counted, at most the option `attempts`. */
-  readonly attempts: number;
-  /** When a process first took the payout, ms since 1970. */
-  readonly firstSeenAtMs: number;
-  /** When the payout was dead-lettered, ms since 1970. */
-  readonly deadAtMs: number;
-}
-
-/** A page of dead-lettered payouts; of each bucket, the oldest first. */
-export interface PayoutDeadLetterPage {
-  readonly items: readonly PayoutDeadLetter[];
-  /** Cursor of the next page; undefined after the last page. */
-  readonly nextCursor?: string;
-}
+/**
+ * A dead-lettered payout: its handler is not called again until the payout is replayed. The payload is the packet and its winner;
+ * undefined if another program has changed the dead letter.
+ */
+export type PayoutDeadLetter = Pick<
+  DeadLetter<Grant | undefined>,
+  'id' | 'payload' | 'error' | 'attemptsMade' | 'deadAtMs' | 'firstSeenAtMs'
+>;
