@@ -1,5 +1,5 @@
 export { deadLetter, InvalidOutcomeError, retryLater } from '../../internal/src';
-export type { Backoff, Page } from '../../worker/src';
+export type { Page } from '../../worker/src';
 export { defineTask } from './define-task';
 export { DelayedTask, type DelayedTaskOptions } from './delayed-task.decorator';
 export { TaskTooLargeError, UnknownTaskError } from './delayed-task.errors';
@@ -8,15 +8,11 @@ export { DelayedTaskModule } from './delayed-task.module';
 export type { DelayedTaskModuleOptions } from './delayed-task.options';
 export { DelayedTaskService } from './delayed-task.service';
 export type {
-  CancelResult,
   DeadLetter,
   NewTask,
   QueueStats,
-  RescheduleResult,
-  ScheduleResult,
   ScheduleOptions,
   TaskContext,
   TaskDefinition,
   TaskHandler,
-  TaskView,
 } from './delayed-task.types';

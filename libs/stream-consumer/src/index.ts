@@ -7,7 +7,7 @@ export { StreamConsumerModule } from './stream-consumer.module';
 export type { StreamConsumerModuleOptions, StreamConsumerOptions } from './stream-consumer.options';
 export { StreamConsumerService } from './stream-consumer.service';
 export { PublishManyError } from './streams/publish-many';
-export { defineStream, type AnyStream, type StreamDefinition, type StreamOptions } from './streams/stream-options';
+export { defineStream, type AnyStream, type StreamDefinition } from './streams/stream-options';
 export type {
   DeadLetter,
   HandlerResult,
@@ -15,7 +15,6 @@ export type {
   PublishOptions,
   PublishResult,
   StreamConsumerHandle,
-  StreamHandler,
   StreamMessage,
   StreamStats,
 } from './stream-consumer.types';
