@@ -45,8 +45,9 @@ class Bench {
         return { stop: () => call(undefined, 'stop') };
       },
     };
-    const stream = { name: 's' };
-    this.run = new PayoutRunner(layouts, outboxes as never, streams as never, stream, handler, { attempts: 3 });
+    const list = { compareStored: () => call(undefined, 'compare') };
+    const activities = { layouts, list, outboxes } as never;
+    this.run = new PayoutRunner(activities, streams as never, { name: 's' }, handler, { attempts: 3 });
   }
 
   async start(): Promise<this> {
@@ -102,7 +103,17 @@ it('an entry that no grab wrote is left to stream-consumer, which dead-letters i
   const bench = await opened(() => undefined);
   expect(await bench.pay(1, { any: 'thing' })).toMatchObject({ kind: 'dead-letter' });
   expect(await bench.pay(1, null)).toMatchObject({ kind: 'dead-letter' });
+  expect(bench.calls).toEqual([['compare'], ['compare']]);
+});
+
+it('an entry that a process with another number of partitions may pay is put back, and that is logged once', async () => {
+  const bench = await opened(() => undefined);
+  bench.errors.push(new Error('partitions is 16'), new Error('partitions is 16'));
+  for (const attempt of [1, 9_999]) {
+    expect(await bench.pay(attempt, { any: 'thing' })).toMatchObject({ delayMs: 1_000, countsAsAttempt: false });
+  }
   expect(bench.calls).toEqual([]);
+  expect(bench.lines).toEqual([expect.stringMatching(/tried again.*partitions is 16/)]);
 });
 
 it.each<[string, PayoutHandler, number, string]>([

@@ -26,13 +26,23 @@ export class ActivityList {
 
   /** @throws SetupError if there are activities with another number of partitions. Only warns if Redis does not reply. */
   async checkPartitions(logger: Pick<Logger, 'warn'>): Promise<void> {
-    const { keys, partitions } = this;
     try {
-      this.compare(await this.registry.run(fixPartitions, { keys, args: { partitions } }, { deadlineMs: DEADLINE_MS }));
+      await this.compareStored({ deadlineMs: DEADLINE_MS });
     } catch (error) {
       if (!(error instanceof NotSentError || error instanceof UnknownOutcomeError)) throw error;
       logger.warn('Redis did not answer, so it is unknown whether its activities have the same number of partitions.');
     }
+  }
+
+  /**
+   * Compares the numbers of partitions. Call it before something that is not where it should be is taken for lost: it may be where
+   * a process with another number of partitions has put it.
+   *
+   * @throws SetupError if there are activities with another number of partitions; the errors of ScriptRegistry.run()
+   */
+  async compareStored(options: { readonly deadlineMs?: number } = {}): Promise<void> {
+    const { keys, partitions } = this;
+    this.compare(await this.registry.run(fixPartitions, { keys, args: { partitions } }, options));
   }
 
   /**

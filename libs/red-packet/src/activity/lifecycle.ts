@@ -32,7 +32,7 @@ export class Lifecycle {
     private readonly registry: ScriptRegistry,
     private readonly layouts: Layouts,
     private readonly transfers: Transfers,
-    private readonly list: Pick<ActivityList, 'retire'>,
+    private readonly list: Pick<ActivityList, 'retire' | 'compareStored'>,
     private readonly outboxes: Pick<Outboxes, 'dropRows'>,
   ) {}
 
@@ -161,6 +161,7 @@ export class Lifecycle {
     const found = await this.find(activityId);
     const steps = new Steps(`RedPacketService.${giveUp ? 'forget' : 'settle'}`);
     if (found === undefined) {
+      await steps.read(this.list.compareStored());
       // The root of several buckets may be left after its buckets have expired or were lost. It gets its TTL here.
       await this.forget(this.layouts.root(activityId), false, steps);
       await this.list.retire(activityId, false);
@@ -230,6 +231,7 @@ export class Lifecycle {
     if (!root.state.startsWith('spread:')) return { layout, readings: [root] };
     const spread = this.layouts.remember(activityId, root.buckets);
     const all = await this.transfers.readAll(spread);
+    if (all.some(({ state }) => state === '')) await this.list.compareStored();
     return all.some(({ state }) => state !== '') ? { layout: spread, readings: all } : undefined;
   }
 }

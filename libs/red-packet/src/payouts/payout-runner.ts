@@ -21,8 +21,8 @@ import {
   TimeoutError,
   unfinishedOutcome,
 } from '../../../internal/src';
-import { PAYOUT_GROUP, type Layouts } from '../buckets/layout';
-import type { Outboxes } from './outboxes';
+import type { Activities } from '../activity/activities';
+import { PAYOUT_GROUP } from '../buckets/layout';
 import { rowOf, type PayoutRow } from './payout-row';
 import type { Payout, PayoutHandler, PayoutRun } from './payouts.types';
 
@@ -64,8 +64,7 @@ export class PayoutRunner implements PayoutRun {
   private problem = '';
 
   constructor(
-    private readonly layouts: Layouts,
-    private readonly outboxes: Outboxes,
+    private readonly activities: Pick<Activities, 'layouts' | 'list' | 'outboxes'>,
     private readonly streams: StreamConsumerService,
     private readonly stream: AnyStream,
     private readonly handler: PayoutHandler,
@@ -121,8 +120,9 @@ export class PayoutRunner implements PayoutRun {
 
   private async pay(message: StreamMessage): Promise<HandlerResult> {
     const [partition = '', rowId = ''] = message.id.split(':');
-    const row = rowOf(message.payload, this.layouts.outboxes[Number(partition)] ?? '', this.layouts);
-    if (row === undefined) return deadLetter('This entry is not a payout: no grab wrote it to the outbox.');
+    const { layouts } = this.activities;
+    const row = rowOf(message.payload, layouts.outboxes[Number(partition)] ?? '', layouts);
+    if (row === undefined) return this.refuse();
     if (message.attempt > this.options.attempts) return this.bury(row, rowId, message, NO_ATTEMPT_LEFT);
     const ended = await this.call(payoutOf(row, message), message);
     const isLast = message.attempt >= this.options.attempts;
@@ -142,6 +142,17 @@ export class PayoutRunner implements PayoutRun {
       throw error;
     }
     return this.settle(row, rowId, message);
+  }
+
+  /** Dead-letters an entry that is not a payout, unless a process with another number of partitions may know it as one. */
+  private async refuse(): Promise<HandlerResult> {
+    try {
+      await this.activities.list.compareStored();
+    } catch (error) {
+      this.failed('settle', error);
+      return retryLater({ delayMs: POLL_MS, countsAsAttempt: false });
+    }
+    return deadLetter('This entry is not a payout: no grab wrote it to the outbox.');
   }
 
   /** Calls the handler. At the last attempt, does not wait for it longer than `timeoutMs`, after which nobody tries again. */
@@ -172,7 +183,7 @@ export class PayoutRunner implements PayoutRun {
       'settle',
       () => signal.aborted,
       async () => {
-        await this.outboxes.settle(row, rowId);
+        await this.activities.outboxes.settle(row, rowId);
         return true;
       },
     );
@@ -193,7 +204,7 @@ export class PayoutRunner implements PayoutRun {
     const buried = await this.retries.run(
       'settle',
       () => this.stopping || (signal.aborted && !timedOut),
-      () => this.outboxes.bury(row, rowId, given),
+      () => this.activities.outboxes.bury(row, rowId, given),
     );
     if (buried === undefined) return ABORTED;
     if (buried === 'buried') {
