@@ -430,4 +430,18 @@ describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
     expect(await payAll(bench, 'paid-later')).toHaveLength(3);
     expect(await payAll(bench, 'given-up')).toEqual([]);
   });
+
+  it('are given to an activity that is given up after Redis has lost the counters of a bucket: its rows are deleted', async () => {
+    await bench.packets.create({ ...figures('given-up-lost', 20), buckets: 2 });
+    for (let i = 0; i < 20; i++) await bench.packets.grab('given-up-lost', `user-${i}`);
+    const [lost, other] = bench.bucketsOf('given-up-lost', 2);
+    if (lost === undefined || other === undefined) throw new Error('There are no buckets.');
+    await settleRows(bench, other.outbox, await takeRows(bench, other.outbox, 20, 'given-up-lost'));
+    const rows = await bench.raw.xlen(lost.outbox);
+    await bench.raw.del(lost.meta);
+    await bench.packets.close('given-up-lost');
+    expect(await bench.packets.forget('given-up-lost')).toBe(true);
+    expect(await bench.raw.xlen(lost.outbox)).toBeLessThan(rows);
+    expect(await payAll(bench, 'given-up-lost')).toEqual([]);
+  });
 });

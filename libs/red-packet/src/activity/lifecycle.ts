@@ -179,8 +179,8 @@ export class Lifecycle {
     }
     if (isOwing(readings) && !(giveUp && readings.every(({ state }) => state === 'closed' || state === '')))
       return 'owed';
-    // What is given up must not be paid when somebody reads its row later.
-    if (giveUp && isOwing(readings)) await steps.one(this.outboxes.dropRows(found.layout, readings));
+    // What is given up must not be paid when somebody reads its row later. A bucket that Redis has lost does not count its rows.
+    if (giveUp) await steps.one(this.outboxes.dropRows(found.layout, readings));
     return (await this.forget(found.layout, giveUp, steps)) ? 'settled' : 'owed';
   }
 
