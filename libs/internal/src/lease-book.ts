@@ -132,6 +132,13 @@ export abstract class Lease {
     return !this.over && !this.settling && !this.renewal && now >= this.renewAt - this.leaseMs / 100;
   }
 
+  /** For the book: a renewal is sent. A shorter length counts at once: Redis may have it although the reply is lost. */
+  sent(sentAt: number): void {
+    this.endsAt = Math.min(this.endsAt, sentAt + this.leaseMs);
+    // If the call fails, there must be time for another one.
+    if (this.renews) this.renewAt = Math.min(this.renewAt, sentAt + this.leaseMs / 3);
+  }
+
   /** For the book: a call that was sent at this time has restarted the lease. */
   restarted(sentAt: number): void {
     this.check();
@@ -281,8 +288,7 @@ export class LeaseBook<L extends Lease> {
   /** @param again true: a failure is reported and tried again, not thrown */
   private send(batch: readonly L[], deadlineMs: number, again: boolean): Promise<void> {
     const sentAt = time.monotonicMs();
-    // A shorter lease counts at once: Redis may have it although the reply is lost.
-    for (const lease of batch) lease.endsAt = Math.min(lease.endsAt, sentAt + lease.leaseMs);
+    for (const lease of batch) lease.sent(sentAt);
     const ended = (): void => {
       for (const lease of batch) {
         lease.renewal = undefined;

@@ -353,6 +353,18 @@ describe('an extension', () => {
     expect([await stateOf(extended), one.endsAt]).toEqual([error, 1_500]);
   });
 
+  it('to a shorter length that fails is followed by a renewal before the new end', async () => {
+    const { book, lease, renewals } = open();
+    const [one, two] = [lease(30_000), lease(30_000, false)];
+    for (const each of [one, two]) void book.extend(each, 600).catch(() => undefined);
+    for (const { reply } of renewals) reply.reject(new Error('no reply'));
+    await time.pass(200);
+    expect(renewals.slice(2)).toMatchObject([{ leases: [one], at: 200 }]);
+    renewals[2]?.reply.resolve([]);
+    await time.pass(400);
+    expect([one.held, two.held, one.endsAt]).toEqual([true, false, 1_800]);
+  });
+
   it('that fails keeps the end and the next renewal, and is not reported', async () => {
     const { book, lease, renewals, failures } = open();
     const one = lease();
