@@ -133,6 +133,54 @@ it('an app closes within drainMs and abortGraceMs while Redis is unavailable', a
   await own.stop();
 });
 
+it('messages that were handled when drainMs ended are not handled again, however many there are', async () => {
+  const bench = await openBench(quiet(new Redis(apps.server.port)), { drainMs: 0, abortGraceMs: 0 });
+  const gate = new Gate();
+  const messages = Array.from({ length: 1_000 }, (_, payload) => ({ payload }));
+  const all = { ...group('many', 'g'), concurrency: messages.length };
+  const handle = await bench.streams.consume(all, () => gate.pass());
+  await bench.streams.publishMany('many', messages);
+  await eventually(() => expect(gate.entered).toBe(messages.length));
+  const stopped = handle.stop();
+  gate.open();
+  await stopped;
+  expect(await bench.streams.stats('many', 'g')).toMatchObject({ length: 0, pending: 0, due: 0, sessions: 0 });
+  await bench.close();
+});
+
+it('a stop waits for the handlers of messages that were lost', async () => {
+  const bench = await openBench(quiet(new Redis(apps.server.port)), { drainMs: 60_000 });
+  const gate = new Gate();
+  const lost = new Gate();
+  const options = { ...group('lost', 'g'), leaseMs: 300 };
+  const handle = await bench.streams.consume(options, ({ signal }) => {
+    signal.addEventListener('abort', () => void lost.pass());
+    return gate.pass();
+  });
+  await bench.streams.publish('lost', 1);
+  await eventually(() => expect(gate.entered).toBe(1));
+  await bench.raw.del(bench.keys('lost', 'g').sessions);
+  await eventually(() => expect(lost.entered).toBe(1));
+  let stopped = false;
+  const stopping = handle.stop().then(() => (stopped = true));
+  await sleep(200);
+  expect([stopped, handle.running]).toEqual([false, 1]);
+  gate.open();
+  await stopping;
+  expect(handle.running).toBe(0);
+  await bench.close();
+});
+
+it('a consumer that only looks for messages runs no handler', async () => {
+  const bench = await openBench(quiet(new Redis(apps.server.port)), {});
+  const handle = await bench.streams.consume(group('idle', 'g'), () => undefined);
+  for (let i = 0; i < 100; i++) {
+    expect(handle.running).toBe(0);
+    await new Promise((resolve) => void setImmediate(resolve));
+  }
+  await bench.close();
+});
+
 it('a consumer that was stopped takes nothing, and another one can be started', async () => {
   const bench = await openBench(quiet(new Redis(apps.server.port)), {});
   const seen: unknown[] = [];

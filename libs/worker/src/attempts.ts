@@ -144,6 +144,8 @@ export abstract class Attempt extends Lease {
   decided = false;
   /** True while the handler runs, which may be after the outcome is decided. */
   running = false;
+  /** True if the work was lost while the handler ran: there is no outcome to send, but a shutdown waits for the handler. */
+  orphaned = false;
   /** Error of the timeout; undefined before the timeout. The handler may still end within `abortGraceMs`. */
   timeout: Error | undefined;
   /** The attempts to which this one belongs, while its handler runs. */
@@ -205,11 +207,12 @@ interface Limits {
  */
 export class Attempts<A extends Attempt> implements Timeouts {
   readonly capacity: Capacity;
-  /** Attempts whose outcome Redis does not have yet. */
+  /** Attempts whose outcome Redis does not have yet, and those that are orphaned. */
   private readonly book: LeaseBook<A>;
   /** Attempts that were given up after their timeout, and whose handlers still run. Each keeps its slot. */
   private readonly overtime = new Set<A>();
   private idle: (() => void)[] = [];
+  private handlers = 0;
   private overtimeTimer: Timer | undefined;
 
   /** @param freed called when slots became free and no call of `capacity.reserve` waits */
@@ -223,14 +226,14 @@ export class Attempts<A extends Attempt> implements Timeouts {
     this.book = new LeaseBook<A>(work.leases ?? NO_LEASES);
   }
 
-  /** Attempts whose outcome Redis does not have yet. */
+  /** Attempts whose outcome Redis does not have yet, and those that are orphaned. */
   get all(): readonly A[] {
     return this.book.all;
   }
 
   /** Number of handlers that run, including those that run on after their outcome is decided. */
   get running(): number {
-    return this.limits.concurrency - this.capacity.free;
+    return this.handlers;
   }
 
   /** Notes an attempt whose handler is not called. Its caller decides its outcome, and frees its slot. */
@@ -243,6 +246,7 @@ export class Attempts<A extends Attempt> implements Timeouts {
     attempt.alarmAt = attempt.startedAt + timeoutMs;
     attempt.timeouts = this;
     attempt.running = true;
+    this.handlers += 1;
     this.book.add(attempt);
     try {
       this.follow(attempt, this.work.call(attempt));
@@ -251,19 +255,13 @@ export class Attempts<A extends Attempt> implements Timeouts {
     }
   }
 
-  /** Ends an attempt without an outcome: what its handler does has no effect. */
-  drop(attempt: A): void {
-    attempt.decided = true;
-    this.forget(attempt);
-  }
-
   /** Notes that Redis has the outcome of an attempt, or never will. */
   forget(attempt: A): void {
     this.book.remove(attempt);
     if (this.all.length === 0) for (const resolve of this.idle.splice(0)) resolve();
   }
 
-  /** Resolves when Redis has the outcomes of all attempts. */
+  /** Resolves when Redis has the outcomes of all attempts, and the handlers of orphaned ones have ended. */
   async untilIdle(): Promise<void> {
     while (this.all.length > 0) await new Promise<void>((resolve) => this.idle.push(resolve));
   }
@@ -294,8 +292,10 @@ export class Attempts<A extends Attempt> implements Timeouts {
       const left = undecided();
       for (const attempt of left) attempt.decided = true;
       await endsWithin(LAST_ANSWERS_MS, handBack(left));
+      for (const attempt of this.all.filter(({ orphaned }) => orphaned)) this.forget(attempt);
     }
-    await endsWithin(LAST_ANSWERS_MS, calls.settled());
+    // Outcomes may still wait for a call, such as acknowledgements that are sent together. So the calls in flight are not all.
+    await endsWithin(LAST_ANSWERS_MS, Promise.all([this.untilIdle(), calls.settled()]));
     time.clearTimer(this.overtimeTimer);
     // No lease is renewed after this.
     for (const attempt of [...this.all]) this.book.remove(attempt);
@@ -338,7 +338,9 @@ export class Attempts<A extends Attempt> implements Timeouts {
   /** Notes that a handler has ended, which may be after the outcome was decided. */
   private ended(attempt: A): void {
     attempt.running = false;
+    this.handlers -= 1;
     if (this.overtime.size > 0) this.overtime.delete(attempt);
+    if (attempt.orphaned) this.forget(attempt);
     this.work.ended?.(attempt);
     this.capacity.release(1);
   }

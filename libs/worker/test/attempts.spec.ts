@@ -171,16 +171,45 @@ describe('a handler that takes too long', () => {
   });
 });
 
-describe('an attempt that is dropped', () => {
-  it('has no outcome, and keeps its slot until its handler ends', async () => {
+describe('an attempt whose work is lost while its handler runs', () => {
+  const lose = (job: Job): void => void Object.assign(job, { decided: true, orphaned: true });
+
+  it('has no outcome, and keeps its slot until its handler ends, for which a shutdown waits', async () => {
     const work = pending<number>();
     const { attempts, outcomes, begin } = open(() => work.promise);
-    attempts.drop(begin('a'));
-    expect([attempts.all.length, attempts.running]).toEqual([0, 1]);
+    lose(begin('a'));
+    expect([attempts.all.length, attempts.running]).toEqual([1, 1]);
+    const drained = attempts.drain(Promise.resolve(), new Calls(() => undefined), () => Promise.resolve());
+    await time.pass(900);
+    expect(await stateOf(drained)).toBe('pending');
     work.resolve(5);
-    await turn();
-    expect([outcomes, attempts.running]).toEqual([[], 0]);
+    expect([await stateOf(drained), outcomes, attempts.running, attempts.all]).toEqual([undefined, [], 0, []]);
   });
+
+  it('is not handed back, and ends with abortGraceMs', async () => {
+    const { attempts, begin } = open(() => new Promise(() => undefined));
+    lose(begin('a'));
+    const handedBack: unknown[] = [];
+    const drained = attempts.drain(Promise.resolve(), new Calls(() => undefined), (left) =>
+      Promise.resolve(handedBack.push(...left)),
+    );
+    await time.pass(1_199);
+    expect(await stateOf(drained)).toBe('pending');
+    await time.pass(1);
+    expect([await stateOf(drained), handedBack, attempts.running]).toEqual([undefined, [], 1]);
+  });
+});
+
+it('slots that are reserved for work that is being taken are not running handlers', async () => {
+  const work = pending<number>();
+  const { attempts, begin } = open(() => work.promise);
+  attempts.capacity.grab(1);
+  expect(attempts.running).toBe(0);
+  begin('a');
+  expect([attempts.running, attempts.capacity.free]).toEqual([1, 0]);
+  work.resolve(1);
+  await turn();
+  expect([attempts.running, attempts.capacity.free]).toEqual([0, 1]);
 });
 
 describe('a shutdown', () => {
@@ -205,7 +234,10 @@ describe('a shutdown', () => {
     const { attempts, outcomes, begin } = open(({ label }) => (label === 'a' ? 1 : work.promise));
     const [done, job] = [begin('a'), begin('b', 60_000)] as const;
     const handedBack: unknown[] = [];
-    const drained = attempts.drain(Promise.resolve(), calls(), (left) => Promise.resolve(handedBack.push(...left)));
+    const drained = attempts.drain(Promise.resolve(), calls(), (left) => {
+      for (const each of [...left, done]) attempts.forget(each);
+      return Promise.resolve(handedBack.push(...left));
+    });
     await time.pass(999);
     expect(job.signal.aborted).toBe(false);
     await time.pass(1);
@@ -222,14 +254,25 @@ describe('a shutdown', () => {
 
   it('waits up to 2 s for the last replies, also after it handed work back', async () => {
     const { attempts, begin } = open(() => 1, { drainMs: 0, abortGraceMs: 0 });
-    begin('a');
+    const job = begin('a');
     const open_ = calls();
     const reply = pending<number>();
     const settling = open_.untilAnswered('settle', () => reply.promise);
     const drained = attempts.drain(Promise.resolve(), open_, () => Promise.resolve());
     await time.pass(1_999);
     expect(await stateOf(drained)).toBe('pending');
+    attempts.forget(job);
     reply.resolve(1);
     expect([await stateOf(drained), await settling]).toEqual([undefined, 1]);
+  });
+
+  it('waits up to 2 s for outcomes for which no call is in flight yet', async () => {
+    const { attempts, begin } = open(() => 1, { drainMs: 0, abortGraceMs: 0 });
+    const job = begin('a');
+    const drained = attempts.drain(Promise.resolve(), calls(), () => Promise.resolve());
+    await time.pass(1_999);
+    expect(await stateOf(drained)).toBe('pending');
+    attempts.forget(job);
+    expect(await stateOf(drained)).toBeUndefined();
   });
 });

@@ -112,9 +112,10 @@ export class Delivery extends Attempt implements StreamMessage, Held {
   }
 
   giveUp(reason: string): string {
+    this.orphaned = this.running && !this.decided;
     this.decided = true;
     this.suspect(reason);
-    this.settled();
+    if (!this.orphaned) this.settled();
     return this.id;
   }
 
