@@ -4,7 +4,7 @@ import { ManualTime, turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
 import { start } from './protected-support';
 
-new ManualTime();
+const time = new ManualTime();
 const published = new Published({ resultDropped: ONCE_CHANNELS.resultDropped, failed: ONCE_CHANNELS.settlementFailed });
 
 describe('a protected request', () => {
@@ -20,6 +20,22 @@ describe('a protected request', () => {
     one.replies[0]?.resolve({ status: 'confirmed' });
     await turn();
     expect([one.sent, one.request.claim.open, published.take()]).toEqual([['body'], false, []]);
+  });
+
+  it('whose lease is over is settled when its client leaves without the whole response', async () => {
+    const one = start();
+    const handler = new Subject();
+    one.run(handler);
+    handler.next('value');
+    await time.pass(7_000);
+    const renewals = one.settled.length;
+    expect([one.request.claim.over, one.request.claim.open]).toEqual([true, true]);
+    one.raw.destroyed = true;
+    await time.pass(200);
+    expect(one.settled.slice(renewals)).toEqual([['confirm', undefined]]);
+    one.replies.at(-1)?.resolve({ status: 'confirmed' });
+    await turn();
+    expect([one.request.claim.open, published.take().length, time.running]).toEqual([false, 1, []]);
   });
 
   it('sends its response also if Redis fails, and publishes the error', async () => {

@@ -117,6 +117,27 @@ describe('the lease of a run', () => {
     expect(() => settled.run.assertHeld()).toThrow(lost('its work has already ended'));
   });
 
+  it.each([
+    ['its time was over', () => undefined],
+    ['Redis lost it', (replies: Pending<{ status: string }>[]) => replies[0]?.resolve({ status: 'lost' })],
+  ])(
+    'is still looked at each third of its length after %s, because the client of a route may leave later',
+    async (_, end) => {
+      const looks: number[] = [];
+      const { run, runs, replies, renewals } = begin({ beforeRenewal: () => void looks.push(time.now - 1_000) });
+      await time.pass(200);
+      end(replies);
+      await time.pass(800);
+      expect(run.over).toBe(true);
+      const before = looks.length;
+      await time.pass(600);
+      expect([looks.length - before, renewals.length, time.keepsProcess]).toEqual([3, 1, false]);
+      runs.end(run);
+      await time.pass(600);
+      expect([looks.length - before, time.running]).toEqual([3, []]);
+    },
+  );
+
   it('is not lost by a reply after it was settled', async () => {
     const { run, replies } = begin();
     const { signal } = run;

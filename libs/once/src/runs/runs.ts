@@ -41,7 +41,8 @@ export class Run extends Lease implements OnceRun {
 
   /**
    * @param id id of the run, as in OnceRun
-   * @param onRenewalDue called before each renewal that is due. If it calls `settle`, the lease is not renewed
+   * @param onRenewalDue called before each renewal that is due, and as often after the lease is lost. If it calls `settle`, the lease
+   *   is not renewed
    */
   constructor(
     readonly id: string,
@@ -62,6 +63,21 @@ export class Run extends Lease implements OnceRun {
 
   override beforeRenewal(): void {
     this.onRenewalDue?.();
+  }
+
+  override lose(error: LostError): void {
+    if (this.over || this.settling) return;
+    super.lose(error);
+    this.callAgain(time.monotonicMs());
+  }
+
+  override alarm(now: number): void {
+    this.onRenewalDue?.();
+    if (!this.settling) this.callAgain(now);
+  }
+
+  private callAgain(now: number): void {
+    if (this.onRenewalDue !== undefined) this.alarmAt = now + this.leaseMs / 3;
   }
 
   /** Fires the signal, but keeps the lease. If the work ends nevertheless, it is confirmed. May be called twice. */
