@@ -62,7 +62,9 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     const { layouts, lifecycle, list, transfers } = activities;
     [this.layouts, this.lifecycle, this.list] = [layouts, lifecycle, list];
     this.soldOutUsers = new SoldOutUsers(registry, transfers);
-    this.grabber = new Grabber(registry, layouts, transfers, this.soldOutUsers, options);
+    this.grabber = new Grabber(registry, layouts, transfers, this.soldOutUsers, options, (outbox) =>
+      activities.outboxes.ring(outbox),
+    );
     this.closing = new Closing(this.lifecycle, tasks, options, registryName);
     this.creation = new Creation(registry, layouts, list, options, this.closing);
     this.grants = new Results(registry);

@@ -7,6 +7,7 @@ import { Grabber } from '../src/grabs/grabber';
 
 const time = new ManualTime();
 const WON = { status: 'won', packet: { packetId: '1', grantedAtMs: 5 } };
+const RING = 'ring p:red-packet:{11}:outbox';
 const LOST = { state: 'open', pooled: 0, granted: 5, refundedPackets: 0, allPackets: 10, outgoing: [] };
 const LEFT = { ...LOST, granted: 1 };
 
@@ -26,11 +27,9 @@ function open(settings: { replicas?: number; transferWaitMs?: number } = {}) {
     remember: ({ activityId }: { activityId: string }) => seen.push(`remember ${activityId}`),
   };
   const { replicas = 0, transferWaitMs = 100 } = settings;
-  const grabber = new Grabber(registry.asRegistry, layouts, transfers as never, users as never, {
-    replicas,
-    replicasTimeoutMs: 30,
-    transferWaitMs,
-  });
+  const options = { replicas, replicasTimeoutMs: 30, transferWaitMs };
+  const won = (outbox: string): void => void seen.push(`ring ${outbox}`);
+  const grabber = new Grabber(registry.asRegistry, layouts, transfers as never, users as never, options, won);
   const answer = async (reply: unknown): Promise<void> => {
     registry.last.reply.resolve(reply);
     await turn();
@@ -40,7 +39,7 @@ function open(settings: { replicas?: number; transferWaitMs?: number } = {}) {
 
 describe('the result of a grab', () => {
   it.each<[unknown, unknown, unknown[]]>([
-    [WON, WON, []],
+    [WON, WON, [RING]],
     [{ ...WON, status: 'already-won' }, { ...WON, status: 'already-won' }, []],
     [{ status: 'none-left' }, { status: 'sold-out' }, ['remember a']],
     [{ status: 'empty' }, { status: 'try-again', retryAfterMs: 15 }, []],
@@ -159,7 +158,7 @@ describe('a grab that waits for replicas', () => {
       ]);
       expect(one.registry.last.args.mode).not.toBe(0);
       await one.answer({ result: { ...WON, status }, replicas });
-      expect([await grabbed, one.seen]).toEqual([result, []]);
+      expect([await grabbed, one.seen]).toEqual([result, status === 'won' ? [RING] : []]);
     }
   });
 });

@@ -37,6 +37,7 @@ class Bench {
     const outboxes = {
       settle: (_: unknown, id: string) => call(undefined, 'settle', id),
       bury: (_: unknown, id: string, why: object) => call(this.buried, 'bury', id, why),
+      wake: () => Promise.resolve(),
     };
     const streams = {
       consume: async (options: StreamConsumerOptions, handle: (message: StreamMessage) => Promise<unknown>) => {
@@ -47,7 +48,8 @@ class Bench {
     };
     const list = { compareStored: () => call(undefined, 'compare') };
     const activities = { layouts, list, outboxes } as never;
-    this.run = new PayoutRunner(activities, streams as never, { name: 's' }, handler, { attempts: 3 });
+    const registry = { listen: () => Promise.resolve(() => undefined) } as never;
+    this.run = new PayoutRunner(registry, activities, streams as never, { name: 's' }, handler, { attempts: 3 });
   }
 
   async start(): Promise<this> {

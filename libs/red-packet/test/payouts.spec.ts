@@ -4,6 +4,8 @@ import { deadLetter, retryLater } from 'luanest/stream-consumer';
 import { RedPacketPayouts, type Payout } from 'luanest/red-packet';
 import { eventually } from '../../../test/support/wait';
 import { keysOf } from '../../read-reward/test/support';
+import { idleChecksOf } from '../../internal/src';
+import { grabPacket } from '../src/grabs/grab.scripts';
 import { beginActivity, fillPool } from '../src/activity/activity.scripts';
 import {
   beginArgs,
@@ -73,6 +75,29 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     );
     await run.stop();
     await run.stop();
+  });
+
+  it('pays what another process granted, and a row whose process died before it woke the run', async () => {
+    const paid: string[] = [];
+    const run = bench.payouts.run(({ userId }) => void paid.push(userId), QUICK);
+    const other = await openBench(connect(), { prefix: bench.prefix });
+    try {
+      await other.packets.create(figures('elsewhere', 5));
+      // The run reads all outboxes when it begins. What follows must wake it.
+      await other.packets.grab('elsewhere', 'first');
+      await eventually(() => expect(paid).toEqual(['first']));
+      await other.packets.grab('elsewhere', 'second');
+      await eventually(() => expect(paid).toEqual(['first', 'second']));
+      const [keys] = other.bucketsOf('elsewhere', 1);
+      const { meta = '', pool = '', grants = '', outbox = '', tries = '' } = keys ?? {};
+      const silent = { keys: { meta, pool, grants, outbox, tries }, args: { userId: 'third', mode: 0 } };
+      await other.registry.run(grabPacket, silent);
+      await idleChecksOf(bench.registry).checkAll();
+      await eventually(() => expect(paid).toEqual(['first', 'second', 'third']));
+    } finally {
+      await run.stop();
+      other.close();
+    }
   });
 
   it('pays a dead letter that is replayed after the activity was closed', async () => {

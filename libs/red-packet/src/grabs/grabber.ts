@@ -30,7 +30,7 @@ const UNCONFIRMED: GrabResult = Object.freeze({
   retryAfterMs: UNCONFIRMED_RETRY_MS,
 });
 
-/** Sends a grab to the user's bucket, and sends it again until there is a result for the user. */
+/** Sends a grab to the user's bucket, and sends it again until there is a result for the user. `won` is called at each win. */
 export class Grabber {
   private readonly refills: Refills;
 
@@ -40,6 +40,7 @@ export class Grabber {
     transfers: Transfers,
     private readonly soldOutUsers: SoldOutUsers,
     private readonly settings: Settings,
+    private readonly won: (outbox: string) => void,
   ) {
     this.refills = new Refills(transfers);
   }
@@ -57,7 +58,9 @@ export class Grabber {
     const { buckets } = layout;
     // Speed: in the usual case (one bucket, no replicas to wait for) the lines below make only one promise for each grab.
     if (buckets.length > 1 || this.settings.replicas > 0) return this.repeat(layout, userId);
-    return this.run(buckets[0] as BucketKeys, userId, 0).then((reply) => {
+    const keys = buckets[0] as BucketKeys;
+    return this.run(keys, userId, 0).then((reply) => {
+      if (reply.status === 'won') this.won(keys.outbox);
       if (reply.status === 'sharded') return this.repeat(this.layouts.remember(activityId, reply.buckets), userId);
       return this.resultOf(layout, reply, true);
     });
@@ -77,6 +80,7 @@ export class Grabber {
     let [mode, rootRead] = [0, false];
     for (;;) {
       const { reply, confirmed } = await this.send(layout, userId, mode);
+      if (reply.status === 'won') this.won(keysOf(layout, homeOf(layout, userId)).outbox);
       const single = layout.buckets.length === 1;
       if (reply.status === 'sharded') {
         layout = this.layouts.remember(layout.activityId, reply.buckets);

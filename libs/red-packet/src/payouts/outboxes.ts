@@ -1,6 +1,7 @@
 import type { Page } from 'luanest/stream-consumer';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { Steps } from '../../../internal/src';
+import { Logger } from '@nestjs/common';
+import { atLast, Steps, time } from '../../../internal/src';
 import type { BucketReading } from '../buckets/bucket.scripts';
 import { keysOf, type BucketKeys, type Layout } from '../buckets/layout';
 import { checkBucket, checkDeadId, refuse, type BucketPosition } from '../red-packet.input';
@@ -10,6 +11,7 @@ import {
   dropRows,
   listDead,
   replayPayouts,
+  ringOutbox,
   settlePayout,
   type DeadRow,
 } from './payout.scripts';
@@ -20,13 +22,49 @@ import type { PayoutDeadLetter } from './payouts.types';
 export const MAX_DEAD_LETTERS = 500;
 const IDS_A_CALL = 100;
 const ROWS_A_CALL = 1_000;
+/** Shortest pause between two calls of this process that wake the runs of an outbox, ms. */
+const RING_MS = 100;
 
 type Change = (keys: BucketKeys, ids: readonly string[]) => Promise<number>;
 
 // See DECISIONS.md: payouts-in-fixed-partitions
 /** The payouts of activities: rows in the outboxes of the partitions, and dead letters of each bucket. */
 export class Outboxes {
-  constructor(private readonly registry: ScriptRegistry) {}
+  private readonly logger = new Logger('RedPacketPayouts');
+  /** Outboxes whose runs were woken less than RING_MS ago, with true if they must be woken again after that. */
+  private readonly rung = new Map<string, boolean>();
+  private hasWarned = false;
+
+  constructor(private readonly registry: ScriptRegistry) {
+    atLast(registry, () => this.ringLate());
+  }
+
+  // See DECISIONS.md: winners-ring
+  /** Wakes the payout runs of all processes, because the outbox has a new row. Many calls within 100 ms become one. Never throws. */
+  ring(outbox: string): void {
+    if (this.rung.has(outbox)) {
+      this.rung.set(outbox, true);
+      return;
+    }
+    this.rung.set(outbox, false);
+    void this.wake(outbox);
+    const over = (): void => {
+      const again = this.rung.get(outbox);
+      this.rung.delete(outbox);
+      if (again === true) this.ring(outbox);
+    };
+    time.setTimer(over, RING_MS).unref();
+  }
+
+  /** Wakes the payout runs of all processes if the outbox has rows. Never rejects: runs look at each outbox from time to time. */
+  async wake(outbox: string): Promise<void> {
+    const rows = await this.registry.run(ringOutbox, { keys: { outbox }, args: {} }).catch(() => 0);
+    if (rows >= 0 || this.hasWarned) return;
+    this.hasWarned = true;
+    this.logger.warn(
+      'Payouts are late, because the Redis user may not SPUBLISH to the channels of red-packet. Permit it, as the README describes.',
+    );
+  }
 
   /** Removes the row of a payout that was paid. Does nothing if the row does not exist any more. */
   async settle({ keys, owner }: PayoutRow, rowId: string): Promise<void> {
@@ -84,15 +122,24 @@ export class Outboxes {
   }
 
   replay(layout: Layout, ids: readonly string[] | undefined): Promise<number> {
-    return this.change(layout, ids, 'replay', ({ dead, outbox }, entries) =>
-      this.registry.run(replayPayouts, { keys: { dead, outbox }, args: { ids: entries } }),
-    );
+    return this.change(layout, ids, 'replay', async ({ dead, outbox }, entries) => {
+      const replayed = await this.registry.run(replayPayouts, { keys: { dead, outbox }, args: { ids: entries } });
+      this.ring(outbox);
+      return replayed;
+    });
   }
 
   drop(layout: Layout, ids: readonly string[] | undefined): Promise<number> {
     return this.change(layout, ids, 'drop', ({ dead, meta }, entries) =>
       this.registry.run(dropPayouts, { keys: { dead, meta }, args: { ids: entries } }),
     );
+  }
+
+  /** Wakes at once the runs that would be woken again later. */
+  private async ringLate(): Promise<void> {
+    const late = [...this.rung].filter(([, again]) => again).map(([outbox]) => outbox);
+    this.rung.clear();
+    await Promise.all(late.map((outbox) => this.wake(outbox)));
   }
 
   /** @param ids ids of dead letters; undefined: all that exist when the call begins with their bucket */

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import type { ScriptRegistry } from 'luanest/script-registry';
 import {
   deadLetter,
   InvalidOutcomeError,
@@ -11,7 +12,9 @@ import {
   type StreamMessage,
 } from 'luanest/stream-consumer';
 import {
+  Bell,
   ClosedError,
+  idleChecksOf,
   messageOf,
   INSPECT,
   oneLine,
@@ -26,8 +29,12 @@ import { PAYOUT_GROUP } from '../buckets/layout';
 import { rowOf, type PayoutRow } from './payout-row';
 import type { Payout, PayoutHandler, PayoutRun } from './payouts.types';
 
-/** Longest pause between two reads of an empty outbox, ms. A read runs about 13 commands. */
-const POLL_MS = 1_000;
+/** Longest pause between two reads of an outbox that has no rows, ms. The bell of the outbox is what makes the run read it. */
+const POLL_MS = 3_600_000;
+/** Pause before an entry is looked at again that a process with another number of partitions may pay, ms. */
+const ELSEWHERE_MS = 1_000;
+/** Commands of a look at an idle outbox: the script and its XLEN. */
+const IDLE_COMMANDS = 2;
 /** Most attempts of a message in stream-consumer. The run dead-letters a payout itself, after its own `attempts`. */
 const MOST_ATTEMPTS = 10_000;
 const MAX_PROBLEM = 1_000;
@@ -43,7 +50,7 @@ export interface ResolvedPayoutOptions extends Omit<StreamConsumerOptions, 'stre
 
 /** A handle whose consumer shows what luanest/testing needs; a mock does not. */
 interface Inspected {
-  [INSPECT]?(): { readNow(): void };
+  [INSPECT]?(): { readNow(partition?: number): void };
 }
 
 /** The messages of payouts, for luanest/testing. */
@@ -61,9 +68,11 @@ export class PayoutRunner implements PayoutRun {
   private readonly retries = new Retries<'read' | 'settle'>((during, error) => this.failed(during, error));
   private starting: Promise<StreamConsumerHandle | undefined> = Promise.resolve(undefined);
   private stopping = false;
+  private bells: { close(): void }[] = [];
   private problem = '';
 
   constructor(
+    private readonly registry: ScriptRegistry,
     private readonly activities: Pick<Activities, 'layouts' | 'list' | 'outboxes'>,
     private readonly streams: StreamConsumerService,
     private readonly stream: AnyStream,
@@ -89,18 +98,40 @@ export class PayoutRunner implements PayoutRun {
       () => this.stopping,
       () => this.streams.consume(options, (message) => this.pay(message)),
     );
+    this.bells = this.activities.layouts.outboxes.map((outbox, partition) => this.listen(outbox, partition));
   }
 
   async stop(): Promise<void> {
     this.stopping = true;
+    for (const bell of this.bells) bell.close();
     const handle = await this.starting;
     await handle?.stop();
     this.retries.close();
   }
 
-  /** For `luanest/testing`: makes the run read the outboxes now. */
-  readNow(): void {
-    void this.starting.then((handle) => (handle as Inspected | undefined)?.[INSPECT]?.().readNow());
+  /** Makes the run read the outboxes now, or that of one partition. */
+  readNow(partition?: number): void {
+    void this.starting.then((handle) => (handle as Inspected | undefined)?.[INSPECT]?.().readNow(partition));
+  }
+
+  // See DECISIONS.md: winners-ring
+  private listen(outbox: string, partition: number): { close(): void } {
+    const rung = (): void => {
+      if (this.stopping) return;
+      bell.listen();
+      this.readNow(partition);
+    };
+    const bell = new Bell(this.registry, outbox, rung, (error) => this.failed('read', error));
+    bell.listen();
+    const checks = idleChecksOf(this.registry);
+    const idle = { commands: IDLE_COMMANDS, check: () => this.activities.outboxes.wake(outbox) };
+    checks.add(idle);
+    return {
+      close() {
+        bell.close();
+        checks.remove(idle);
+      },
+    };
   }
 
   private failed(during: 'read' | 'settle', error: unknown): void {
@@ -150,7 +181,7 @@ export class PayoutRunner implements PayoutRun {
       await this.activities.list.compareStored();
     } catch (error) {
       this.failed('settle', error);
-      return retryLater({ delayMs: POLL_MS, countsAsAttempt: false });
+      return retryLater({ delayMs: ELSEWHERE_MS, countsAsAttempt: false });
     }
     return deadLetter('This entry is not a payout: no grab wrote it to the outbox.');
   }

@@ -6,6 +6,7 @@ import {
   dropRowsLua,
   listDeadLua,
   replayPayoutsLua,
+  ringOutboxLua,
   settlePayoutLua,
 } from '../scripts/generated';
 
@@ -36,6 +37,16 @@ export const replayPayouts = defineScript({
   flags: FREES_MEMORY,
   group: false,
   reply: (replayed: number) => replayed,
+});
+
+export const ringOutbox = defineScript({
+  name: 'red-packet.ring-outbox',
+  ...ringOutboxLua,
+  keys: ['outbox'],
+  args: {},
+  flags: FREES_MEMORY,
+  group: false,
+  reply: (rows: number) => rows,
 });
 
 export const dropPayouts = defineScript({
@@ -88,4 +99,4 @@ export const listDead = defineScript({
 });
 
 /** Scripts of payout rows and of dead-lettered payouts. */
-export const payoutScripts = [settlePayout, buryPayout, replayPayouts, dropPayouts, dropRows, listDead];
+export const payoutScripts = [settlePayout, buryPayout, replayPayouts, ringOutbox, dropPayouts, dropRows, listDead];

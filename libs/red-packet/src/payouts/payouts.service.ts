@@ -73,7 +73,7 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
       if (run.stopped) this.runs.delete(run);
       else throw checks.error('This process already has a payout run. Stop that run before you start another one.');
     }
-    const run = new PayoutRunner(this.activities, streams, this.stream, this.watched(handler), {
+    const run = new PayoutRunner(this.registry, this.activities, streams, this.stream, this.watched(handler), {
       ...given,
       attempts,
     });
@@ -167,6 +167,7 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
     this.closing ??= draining(this.stopRuns());
   }
 
+  /** Waits until the run of this process has stopped. */
   beforeApplicationShutdown(): Promise<void> | undefined {
     this.onModuleDestroy();
     return this.closing;

@@ -77,11 +77,16 @@ export class Consumer implements StreamConsumerHandle {
     return this.readers;
   }
 
-  /** For `luanest/testing`: `readNow` makes the consumer look for messages, although its pause is not over. */
-  [INSPECT](): { readNow(): void } {
+  /**
+   * For other libs: `readNow` makes the consumer look for messages, although its pause is not over; in one partition, if its index is
+   * given.
+   */
+  [INSPECT](): { readNow(partition?: number): void } {
     return {
-      readNow: () => {
-        for (const { wakeup } of this.readers) wakeup.ring();
+      readNow: (partition) => {
+        for (const { wakeup, partition: own } of this.readers) {
+          if (partition === undefined || own.index === partition) wakeup.ring();
+        }
       },
     };
   }

@@ -8,8 +8,8 @@ local function sum_error()
 end
 
 --[[
-Makes the table of a bucket from fields of its meta hash and the cents granted so far, '<cents>:<ms of the last grant>'. Returns nil and an error if they are invalid.
-The calls of the group change this table:
+Makes the table of a bucket from fields of its meta hash and the cents granted so far, '<cents>:<ms of the last grant>'. Returns nil
+and an error if they are invalid. The calls of the group change this table:
 state, starts, ends, tries  state now, when grabs begin and end, and how often a user may grab without a packet
 held, granted, best         cents that the bucket may grant in all, cents granted so far, cents of the largest packet so far
 activity                    text that payout rows of the bucket have
@@ -22,7 +22,8 @@ local function read_gate(fields, granted)
     held = tonumber(fields[5]) or 0, best = tonumber(fields[6] or '0'), activity = fields[7], ahead = {}, at = 0, taken = 0 }
   if gate.state == 'open' then
     if not gate.starts or not gate.ends or not gate.tries or not gate.best or not gate.activity then
-      return nil, redis.error_reply('BADMETA startsAtMs, endsAtMs, maxTries or bestCents is not a number, or activity is missing, nothing was changed')
+      return nil, redis.error_reply(
+        'BADMETA startsAtMs, endsAtMs, maxTries or bestCents is not a number, or activity is missing, nothing was changed')
     end
     if now_ms < gate.starts then gate.state = 'preheated' elseif now_ms >= gate.ends then gate.state = 'ended' end
   end
