@@ -6,7 +6,7 @@ import { ROOT } from '../lua/scripts';
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'script-registry': ['pipe', 'connection'],
   'rate-limit': ['rules', 'limiter', 'rate-limit.guard.ts'],
-  lock: ['lease', 'acquisition'],
+  lock: ['locks'],
   once: [
     'runs',
     'once.store.ts',
@@ -18,16 +18,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'idempotency/protected-request.ts',
     'idempotency/stored-response.ts',
   ],
-  'delayed-task': [
-    'worker/attempt-failure.ts',
-    'worker/backoff.ts',
-    'worker/settlements.ts',
-    'worker/capacity.ts',
-    'worker/leases.ts',
-    'worker/taker.ts',
-    'queue/task-input.ts',
-    'queue/task-codec.ts',
-  ],
+  'delayed-task': ['worker/settlements.ts', 'worker/partition-loop.ts', 'queue/task-codec.ts'],
   'stream-consumer': ['consumer/handler-runner.ts', 'consumer/settler.ts'],
   'scheduled-lock': ['runs'],
   'red-packet': [
