@@ -233,6 +233,35 @@ describe('the close', () => {
     expect(await stateOf(closing)).toBeUndefined();
   });
 
+  it('waits at most 2 s for the replies to the releases, also while a renewal is in flight', async () => {
+    const { ticks, run, answer, registry } = open();
+    void run(() => new Promise(() => undefined));
+    await answer(granted);
+    await time.pass(1_000);
+    expect(registry.last.script).toBe('scheduled-lock.renew');
+    const closing = ticks.close();
+    await time.pass(2_449);
+    expect(await stateOf(closing)).toBe('pending');
+    await time.pass(1);
+    expect(await stateOf(closing)).toBeUndefined();
+  });
+
+  it.each([
+    ['is granted', true],
+    ['fails', false],
+  ])('lets no job begin whose claim %s after its end', async (_, isGranted) => {
+    const { ticks, run, answer, fail, registry, recorded } = open();
+    const work = jest.fn();
+    const running = run(work, jobOf(CRON, { onRedisError: 'run' }));
+    const closing = ticks.close();
+    await time.pass(450);
+    expect(await stateOf(closing)).toBeUndefined();
+    await (isGranted ? answer(granted) : fail(new Error('no reply')));
+    expect([await stateOf(running), work.mock.calls, recorded]).toEqual([{ ran: false, status: 'closed' }, [], []]);
+    const given = { script: 'scheduled-lock.complete', args: { status: 'redis-error', slot: 80 } };
+    expect(registry.calls.slice(1)).toMatchObject(isGranted ? [given] : []);
+  });
+
   it('waits for claims in flight', async () => {
     const { ticks, run, answer } = open();
     void run(() => 1);

@@ -86,7 +86,7 @@ export class Claims {
   }
 
   /** Gives back a claim that no run uses, so that a tick or a catch-up can claim its slot again. See DECISIONS.md: unused-claim-is-given-back */
-  private giveBack({ state, history, retentionMs }: Job, owner: string, slot: number): Promise<unknown> {
+  giveBack({ state, history, retentionMs }: Job, owner: string, slot: number): Promise<unknown> {
     const { node, historySize: keep } = this.options;
     const nothing = { status: 'redis-error', durationMs: 0, atLeastMs: 0, slot, fence: 0 };
     return this.registry.run(completeRun, {

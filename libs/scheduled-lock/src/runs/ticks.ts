@@ -18,6 +18,9 @@ export type TickResult =
   | { readonly ran: true; readonly status: JobStatus; readonly value: unknown }
   | { readonly ran: false; readonly status: JobStatus | 'nothing' | 'closed' };
 
+/** How long a shutdown waits at most for the replies to the releases, ms. Leases whose release fails end by themselves. */
+const LAST_REPLIES_MS = 2_000;
+
 export class Ticks {
   private readonly context = new AsyncLocalStorage<Run>();
   private readonly open = new Set<Promise<unknown>>();
@@ -25,6 +28,8 @@ export class Ticks {
   private readonly closing = new AbortController();
   private readonly claims: Claims;
   private readonly leases = new LockLeases();
+  /** True when nothing waits for a run any more. */
+  private closed = false;
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -58,17 +63,27 @@ export class Ticks {
     }
   }
 
-  /** Refuses new ticks, waits up to `drainMs` for running jobs, fires their signals, waits up to `abortGraceMs`, and releases their locks. */
+  /**
+   * Refuses new ticks, waits up to `drainMs` for running jobs, fires their signals, waits up to `abortGraceMs`, and releases their
+   * locks. After that no job begins.
+   */
   async close(): Promise<void> {
     this.closing.abort();
     await endsWithin(this.options.drainMs, Promise.allSettled(this.open));
     for (const run of this.runs) run.stop();
     await endsWithin(this.options.abortGraceMs, Promise.allSettled(this.open));
-    await Promise.allSettled([...this.runs].flatMap(({ lease }) => (lease ? [lease.release()] : [])));
+    this.closed = true;
+    const releases = [...this.runs].flatMap(({ lease }) => (lease ? [lease.release()] : []));
+    await endsWithin(LAST_REPLIES_MS, Promise.allSettled(releases));
   }
 
   private async decide(job: Job, mode: Mode, work: Work): Promise<TickResult> {
     const result = await this.claims.take(job, mode, this.closing.signal);
+    if (this.closed) {
+      if (result.got === 'claim')
+        this.claims.giveBack(job, result.claim.owner, result.claim.slot).catch(() => undefined);
+      return { ran: false, status: 'closed' };
+    }
     if (result.got === 'claim') return this.underLease(job, mode, result.claim, work);
     if (result.got === 'failure') return this.withoutRedis(job, mode, result, work);
     const { status, slot } = result;
