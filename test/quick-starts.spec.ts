@@ -103,7 +103,7 @@ it('README: a rate limit, an idempotent route, a delayed task and a cron job', a
   await eventually(() => expect(printed).toContain(`Order ${orderId} expired`));
   await eventually(async () => {
     const [last] = await app.get(ScheduledLockService).history('report');
-    expect(last).toMatchObject({ outcome: 'ran' });
+    expect(last).toMatchObject({ status: 'ran' });
     expect(printed).toContain(`Report by process ${process.pid}`);
   });
 });
@@ -174,7 +174,7 @@ it('scheduled-lock', async () => {
   for (const report of printed) expect(report).toMatch(written(line.trim()));
   expect(new Set(printed).size).toBe(printed.length);
   const [last] = await (apps[0] as INestApplication).get(ScheduledLockService).history('report');
-  expect(last).toMatchObject({ outcome: 'ran' });
+  expect(last).toMatchObject({ status: 'ran' });
 });
 
 it('delayed-task', async () => {
