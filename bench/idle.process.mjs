@@ -1,5 +1,6 @@
 // A process of idle.bench.mjs with a Redis of its own: opens what --scene names, waits until it has settled, and then reports
-// what Redis and the process do while nobody does anything.
+// what Redis and the process do while nobody does anything. With --wake-ups it reports how long as many single messages or tasks take
+// from the call to the handler, ms.
 import 'reflect-metadata';
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,15 +20,27 @@ const { ScheduledLock, ScheduledLockModule } = lib('scheduled-lock');
 
 const SETTLE_MS = 4_000;
 const SLICES = 5;
-const SLICE_MS = 2_000;
+const SLICE_MS = 12_000;
 /** Most partitions of one queue. */
 const PARTITIONS = 250;
+/** Wake-ups that are not counted. */
+const WARM_UPS = 50;
+/** Pause after a wake-up, in which the handler's consumer or worker falls asleep again. */
+const PAUSE_MS = 10;
 
 const { values } = parseArgs({
-  options: { scene: { type: 'string' }, count: { type: 'string' }, client: { type: 'string' } },
+  options: {
+    scene: { type: 'string' },
+    count: { type: 'string' },
+    client: { type: 'string' },
+    'wake-ups': { type: 'string', default: '0' },
+  },
 });
 const { Redis } = require(values.client);
 const count = Number(values.count);
+const wakeUps = Number(values['wake-ups']);
+/** Called when a message or a task has come to its handler. */
+let handled = () => {};
 
 async function open(client, imports, providers = []) {
   class App {}
@@ -45,6 +58,7 @@ async function forEach(each) {
   await Promise.all(Array.from({ length: 64 }, worker));
 }
 
+/** Each opens what it names. Streams and partitions return a function that wakes one of them. */
 const scenes = {
   /** Open red packets of small groups, none of which anybody grabs, and a process that pays. */
   async activities(client) {
@@ -61,15 +75,21 @@ const scenes = {
   /** Streams, each with a consumer. */
   async streams(client) {
     const app = await open(client, [StreamConsumerModule.forRoot({})]);
-    await forEach((i) => app.get(StreamConsumerService).consume({ stream: `stream-${i}`, group: 'bench' }, () => {}));
+    const streams = app.get(StreamConsumerService);
+    await forEach((i) => streams.consume({ stream: `stream-${i}`, group: 'bench' }, () => handled()));
+    return (i) => streams.publish(`stream-${i % count}`, i);
   },
   /** Queues with as many partitions together, each with a worker. */
   async partitions(client) {
-    for (let queue = 0; queue < count / PARTITIONS; queue++) {
-      const imports = [DelayedTaskModule.forRoot({ namespace: `queue-${queue}`, partitions: PARTITIONS })];
-      const app = await open(client, imports);
-      app.get(DelayedTaskService).process('task', () => {});
+    const queues = [];
+    const partitions = Math.min(PARTITIONS, count);
+    for (let queue = 0; queue < count / partitions; queue++) {
+      const app = await open(client, [DelayedTaskModule.forRoot({ namespace: `queue-${queue}`, partitions })]);
+      const tasks = app.get(DelayedTaskService);
+      tasks.process('task', () => handled());
+      queues.push(tasks);
     }
+    return (i) => queues[i % queues.length].schedule('task', i);
   },
   /** Jobs of @nestjs/schedule with locks, that are due once a year. */
   async jobs(client) {
@@ -86,23 +106,41 @@ const scenes = {
   },
 };
 
-const server = await startRedis();
-const [client, admin] = [new Redis(server.port, '127.0.0.1'), new Redis(server.port, '127.0.0.1')];
-await scenes[values.scene](client);
-await sleep(SETTLE_MS);
-const slices = [];
-for (let i = 0; i < SLICES; i++) {
+async function sliceOf(admin) {
   const [before, cpu, startedMs] = [await redisUsage(admin), process.cpuUsage(), performance.now()];
   await sleep(SLICE_MS);
   const { user, system } = process.cpuUsage(cpu);
   const after = await redisUsage(admin);
   const seconds = (performance.now() - startedMs) / 1_000;
-  slices.push({
-    // One of the commands is the INFO of this loop.
+  return {
+    // One of the commands is the INFO of this function.
     commandsPerSecond: (after.commands - before.commands - 1) / seconds,
     nodePercent: (user + system) / 1e4 / seconds,
     redisPercent: (after.cpuMicros - before.cpuMicros) / 1e4 / seconds,
-  });
+  };
+}
+
+async function wakeUpMs(wake, i) {
+  const done = new Promise((resolve) => (handled = resolve));
+  const startedMs = performance.now();
+  // The handler may run before the call has returned.
+  const endedMs = done.then(() => performance.now());
+  await wake(i);
+  const ms = (await endedMs) - startedMs;
+  await sleep(PAUSE_MS);
+  return ms;
+}
+
+const server = await startRedis();
+const [client, admin] = [new Redis(server.port, '127.0.0.1'), new Redis(server.port, '127.0.0.1')];
+const wake = await scenes[values.scene](client);
+await sleep(SETTLE_MS);
+const report = [];
+if (wakeUps > 0) {
+  for (let i = 0; i < WARM_UPS + wakeUps; i++) report.push(await wakeUpMs(wake, i));
+  report.splice(0, WARM_UPS);
+} else {
+  for (let i = 0; i < SLICES; i++) report.push(await sliceOf(admin));
 }
 server.stop();
-process.send(slices, () => process.exit());
+process.send(report, () => process.exit());
