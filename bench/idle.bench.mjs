@@ -18,7 +18,7 @@ const FIGURES = {
   '-redis-cpu': ['% of a core', 'redisPercent'],
 };
 
-/** What wakes an idle consumer or worker, and the scene with them. */
+/** Calls that wake an idle consumer or worker, and the scene with them. */
 const WAKE_UPS = { publish: 'streams', schedule: 'partitions' };
 const WAKE_UP_COUNTS = [1, 1_000];
 
