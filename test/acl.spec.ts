@@ -242,3 +242,42 @@ it('is noticed when a command is missing', async () => {
   await app.close();
   client.disconnect();
 });
+
+it.each([
+  ['delayed-task', '+spublish'],
+  ['delayed-task', '&luanest:*'],
+  ['stream-consumer', '+spublish'],
+  ['stream-consumer', '&luanest:*'],
+])('calls of %s that add something are refused without %s, as the document says', async (lib, left) => {
+  const [, , , ...rules] = rule
+    .replace('<the commands below>', words(commands.get(lib)).join(' '))
+    .trim()
+    .split(' ');
+  expect(rules).toContain(left);
+  await admin.flushall();
+  await setUser(
+    'mute',
+    rules.flatMap((one) => (one === left ? (left.startsWith('&') ? ['resetchannels'] : []) : [one])),
+  );
+  const client = new Redis(server.port, server.host, { username: 'mute', password: 'password' });
+  const app = await Test.createTestingModule({
+    imports: [
+      ScriptRegistryModule.forRoot({ client, preload: 'required' }),
+      DelayedTaskModule.forRoot({ work: false }),
+      StreamConsumerModule.forRoot({}),
+    ],
+  }).compile();
+  try {
+    await app.init();
+    const add = () =>
+      lib === 'delayed-task'
+        ? app.get(DelayedTaskService).schedule('a')
+        : app.get(StreamConsumerService).publish('s', 1);
+    await expect(add()).rejects.toThrow('permission for SPUBLISH and for the channels of this lib');
+    await expect(add()).rejects.toMatchObject({ code: 'SCRIPT_FAILED' });
+    expect((await admin.keys('*')).filter((key) => /:(due|tasks|stream|waits|woken)$/.test(key))).toEqual([]);
+  } finally {
+    await app.close();
+    client.disconnect();
+  }
+});

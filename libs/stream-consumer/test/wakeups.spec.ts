@@ -99,6 +99,21 @@ describe('waking', () => {
     await other.close();
   });
 
+  it('a user who may not wake consumers is refused, with the reason, and publishes nothing', async () => {
+    await bench.raw.call('ACL', 'SETUSER', 'mute', 'on', '>pass', '+@all', '~*', 'resetchannels');
+    const client = quiet(new Redis({ port: server.port, username: 'mute', password: 'pass' }));
+    const mute = await openBench(client, {}, { prefix: bench.prefix });
+    const refused =
+      /the Redis user needs permission for SPUBLISH and for the channels of this lib; nothing was changed/;
+    const { stream, woken } = bench.keys('mute', 'g');
+    await expect(mute.streams.publish('mute', 1, { operationId: 'o' })).rejects.toThrow(refused);
+    await expect(mute.streams.publishMany('mute', [{ payload: 1 }, { payload: 2 }])).rejects.toThrow(refused);
+    expect(await bench.raw.exists(stream, woken)).toBe(0);
+    // The operation id is free.
+    expect(await bench.streams.publish('mute', 1, { operationId: 'o' })).toMatchObject({ status: 'published' });
+    await mute.close();
+  });
+
   it('connections do not grow with partitions and groups', async () => {
     const own = await startRedis();
     const count = async (partitions: number, groups: number): Promise<number> => {
