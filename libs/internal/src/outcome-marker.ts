@@ -8,3 +8,10 @@ export const UNFINISHED: unique symbol = Symbol.for('luanest.unfinished');
 export function isUnfinished(result: unknown): boolean {
   return typeof result === 'object' && result !== null && (result as { [UNFINISHED]?: unknown })[UNFINISHED] === true;
 }
+
+/**
+ * Property of a stream message. Code of this package sets it to true if it has moved the entry to dead letters of its own, and
+ * returns `deadLetter` for the event and the log. The consumer then keeps no dead letter: if a failover has brought the entry back,
+ * the message is handled again.
+ */
+export const MOVED: unique symbol = Symbol('luanest:moved');

@@ -1,4 +1,5 @@
 import { deadLetter, InvalidOutcomeError, retryLater, STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
+import { MOVED } from '../../internal/src';
 import type { Delivery } from '../src/consumer/delivery';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
@@ -211,5 +212,17 @@ describe('a message whose handler asks for an outcome', () => {
     const { start, outcomes } = openRunner(() => deadLetter('no such\nuser'));
     start();
     expect(outcomes).toEqual([['bury', '0:1-0', 'no such user']]);
+  });
+
+  it('is put back, and logged as a dead letter, if the handler has moved it to dead letters of its own', () => {
+    const { start, outcomes, lines, session } = openRunner((message) => {
+      (message as { [MOVED]: boolean })[MOVED] = true;
+      return deadLetter('no such user');
+    });
+    start();
+    expect(outcomes).toEqual([['retry', '0:1-0', 0, false, `moved to other dead letters ${session.name} 0`]]);
+    expect(lines).toEqual([
+      'error orders/mail: message 0:1-0 is a dead letter after attempt 1 of 3: the handler gave up with deadLetter().',
+    ]);
   });
 });

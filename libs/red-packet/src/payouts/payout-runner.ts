@@ -17,6 +17,7 @@ import {
   idleChecksOf,
   messageOf,
   INSPECT,
+  MOVED,
   oneLine,
   Retries,
   shown,
@@ -226,9 +227,10 @@ export class PayoutRunner implements PayoutRun {
   private async bury(
     row: PayoutRow,
     rowId: string,
-    { attempt, firstSeenAtMs, signal }: StreamMessage,
+    message: StreamMessage & { [MOVED]?: boolean },
     problem: string,
   ): Promise<HandlerResult> {
+    const { attempt, firstSeenAtMs, signal } = message;
     const why = kept(problem);
     const given = { problem: why, attempts: Math.min(attempt, this.options.attempts), firstSeenMs: firstSeenAtMs };
     const timedOut = signal.aborted;
@@ -244,7 +246,8 @@ export class PayoutRunner implements PayoutRun {
           'Replay it, or drop it if you paid it by other means.',
       );
     }
-    // For its event and its log. The entry is gone, so stream-consumer keeps no dead letter, unless Redis has forgotten the activity.
+    // For its event and its log. stream-consumer keeps a dead letter only if Redis has forgotten the activity.
+    message[MOVED] = buried !== 'forgotten';
     return deadLetter(why);
   }
 }

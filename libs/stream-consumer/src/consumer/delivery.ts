@@ -1,4 +1,4 @@
-import { LostError, time } from '../../../internal/src';
+import { LostError, MOVED, time } from '../../../internal/src';
 import { Attempt, type ResolvedBackoff } from '../../../worker/src';
 import { MalformedPayloadError } from '../stream-consumer.errors';
 import type { StreamMessage } from '../stream-consumer.types';
@@ -19,6 +19,7 @@ interface Taker {
 export class Delivery extends Attempt implements StreamMessage, Held {
   payload: unknown;
   fields: ReadonlyMap<string, Buffer> | undefined;
+  [MOVED] = false;
 
   constructor(
     readonly reader: Taker,

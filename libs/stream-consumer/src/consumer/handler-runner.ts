@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { classOf } from '../../../internal/src';
+import { classOf, MOVED } from '../../../internal/src';
 import { Attempts, type Failure, type Work, type WorkLog } from '../../../worker/src';
 import { MalformedPayloadError } from '../stream-consumer.errors';
 import { events } from '../stream-consumer.events';
@@ -11,6 +11,7 @@ import type { Delivery } from './delivery';
 export type Invoke = (message: StreamMessage) => unknown;
 
 const HANDED_BACK = 'handed back';
+const MOVED_ELSEWHERE = 'moved to other dead letters';
 const NO_ATTEMPT_LEFT =
   'no attempt is left: the consumer of the last one died, shut down or lost its lease, or the option attempts was lowered since';
 
@@ -137,6 +138,11 @@ export class HandlerRunner implements Work<Delivery> {
       () => ({ stream, group, id, attemptsMade: made, reason: problem, error }),
       this.registry,
     );
+    if (delivery[MOVED]) {
+      this.log.dead({ named: delivery.label, attempt: last, attempts }, why, '');
+      // Takes the deleted entry out of the pending list. If a failover has brought the entry back, it is due again.
+      return void delivery.reader.settler.retry(delivery, 0, false, uniqueNote(MOVED_ELSEWHERE, delivery));
+    }
     void delivery.reader.settler.bury(delivery, problem).then((buried) => {
       if (buried === undefined) return;
       const unless = buried > 0 ? '' : ', unless it was deleted from the stream,';
