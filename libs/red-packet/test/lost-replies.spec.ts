@@ -27,9 +27,9 @@ const requests: Record<string, (text: string) => boolean> = {
   'fill-pool': (text) => text.includes(':pool') && !text.includes(':grants'),
   'open-activity': (text) => text.includes(':grants') && text.includes('payouts'),
   grab: (text) => text.includes(':tries') && !text.includes(':refunds'),
-  take: (text) => text.includes(':waiters') && text.includes(':takes'),
+  take: (text) => text.includes(':woken') && text.includes(':takes') && text.includes(':tries'),
   'settle-payout': (text) => text.includes(':outbox\r\n') && text.includes(':meta:') && !text.includes(':grants:'),
-  settle: (text) => text.includes(':tries:payouts') && !text.includes(':waiters') && !text.includes(':due'),
+  settle: (text) => text.includes(':tries:payouts') && !text.includes(':woken') && !text.includes(':due'),
 };
 const creation = ['add-activity', 'begin-activity', 'fill-pool', 'open-activity'];
 
