@@ -45,8 +45,7 @@ local meta = redis.call('HMGET', KEYS[1], 'state', 'startsAtMs', 'endsAtMs', 'ma
 if meta[1] ~= 'open' then return { -2, meta[1] or 'unknown' } end
 local starts, ends, tries, best = tonumber(meta[2]), tonumber(meta[3]), tonumber(meta[4]), tonumber(meta[6] or '0')
 if not starts or not ends or not tries or not best or not meta[7] then
-  return redis.error_reply(
-    'BADMETA startsAtMs, endsAtMs, maxTries or bestCents is not a number, or activity is missing, nothing was changed')
+  return redis.error_reply('BADMETA startsAtMs, endsAtMs, maxTries or bestCents is not a number, or activity is lost, nothing was changed')
 end
 if now_ms < starts then return { -2, 'preheated:' .. string.format('%.0f', starts - now_ms) } end
 if now_ms >= ends then return { -2, 'ended' } end

@@ -15,12 +15,12 @@ export function jobsPanel() {
     const others = Object.values(rest).reduce((all, one) => all + one, 0);
     write(note, w.ticks(count(ran), count(others), count(failed)));
     // Records of processes that skipped a slot are left out.
-    const told = jobs.filter(({ outcome }) => !outcome.startsWith('skipped')).slice(0, SHOWN);
+    const told = jobs.filter(({ status }) => !status.startsWith('skipped')).slice(0, SHOWN);
     list.fill(
       told.map((job) => [
         new Date(job.slot).toISOString().slice(11, 21),
         job.node,
-        w.outcomes[job.outcome] ?? job.outcome,
+        w.outcomes[job.status] ?? job.status,
         `${count(job.durationMs)} ms`,
         short(job.fence),
       ]),

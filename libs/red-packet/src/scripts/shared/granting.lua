@@ -23,7 +23,7 @@ local function read_gate(fields, granted)
   if gate.state == 'open' then
     if not gate.starts or not gate.ends or not gate.tries or not gate.best or not gate.activity then
       return nil, redis.error_reply(
-        'BADMETA startsAtMs, endsAtMs, maxTries or bestCents is not a number, or activity is missing, nothing was changed')
+        'BADMETA startsAtMs, endsAtMs, maxTries or bestCents is not a number, or activity is lost, nothing was changed')
     end
     if now_ms < gate.starts then gate.state = 'preheated' elseif now_ms >= gate.ends then gate.state = 'ended' end
   end
