@@ -101,11 +101,11 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
     expect(stderr).not.toMatch(/did not exit|open handle/);
   });
 
-  it("passes its user's 12 tests and the 14 unit tests of examples/testing, by Jest and ts-jest", async () => {
+  it("passes its user's 12 tests and the 15 unit tests of examples/testing, by Jest and ts-jest", async () => {
     useTsJest(app);
     writeExamples(app);
     const args = ['node_modules/jest/bin/jest.js', '--testPathPatterns', 'user.test.ts', 'examples/testing'];
     const { stderr } = await app.withRedis(args);
-    expect(stderr).toMatch(/Tests: +26 passed, 26 total/);
+    expect(stderr).toMatch(/Tests: +27 passed, 27 total/);
   });
 });

@@ -52,23 +52,23 @@ describe('Nest 12, ESM, Vitest', () => {
     guides = writeGuides(app, adapt);
   });
 
-  it('passes the 14 unit tests of examples/testing, and the tests of the guides', async () => {
+  it('passes the 15 unit tests of examples/testing, and the tests of the guides', async () => {
     const counts = await passed();
     const {
       'examples/testing/decorated.test.ts': decorated,
       'examples/testing/injected.test.ts': injected,
       ...rest
     } = counts;
-    expect([decorated, injected]).toEqual([10, 4]);
+    expect([decorated, injected]).toEqual([11, 4]);
     expect(Object.keys(rest).sort()).toEqual([...guides].sort());
     expect(guides).toEqual(expect.arrayContaining(['guide/e2e.test.ts', 'servers/reports.spec.ts']));
     for (const [file, count] of Object.entries(rest)) expect([file, count]).not.toEqual([file, 0]);
   });
 
-  itInFull('passes the 14 unit tests with the configuration for a Vite before 8', async () => {
+  itInFull('passes the 15 unit tests with the configuration for a Vite before 8', async () => {
     app.write('swc.config.mjs', configBeforeVite8);
     expect(await passed('--config', 'swc.config.mjs', 'examples')).toEqual({
-      'examples/testing/decorated.test.ts': 10,
+      'examples/testing/decorated.test.ts': 11,
       'examples/testing/injected.test.ts': 4,
     });
   });
