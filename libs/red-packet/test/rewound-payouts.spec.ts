@@ -14,7 +14,7 @@ afterEach(() => bench.close());
 function loseBurial(): void {
   const run = bench.registry.run.bind(bench.registry) as (...call: unknown[]) => Promise<unknown>;
   let lost = false;
-  jest.spyOn(bench.registry, 'run').mockImplementation((async (...call: unknown[]) => {
+  jest.spyOn(bench.registry, 'run').mockImplementation(async (...call: unknown[]) => {
     if (lost || call[0] !== buryPayout) return run(...call);
     lost = true;
     const keys = Object.values((call[1] as { keys: Record<string, string> }).keys);
@@ -25,7 +25,7 @@ function loseBurial(): void {
       if (value !== null) await bench.raw.restore(key, 0, value);
     }
     return reply;
-  }));
+  });
 }
 
 it.each([false, true])(
