@@ -299,6 +299,8 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     const { payouts } = bench;
     expect(() => payouts.run('x' as never)).toThrow(InvalidOptionError);
     expect(() => payouts.run(() => undefined, { leaseMs: 1 })).toThrow(/leaseMs is 1/);
+    // Consumers have up to 10,000 attempts. At the last of them, stream-consumer would dead-letter the row instead of the run.
+    expect(() => payouts.run(() => undefined, { attempts: 10_000 })).toThrow(/attempts is 10000.*1 to 9999/);
     await expect(payouts.stats('')).rejects.toThrow(InvalidInputError);
     const alone = new RedPacketPayouts(bench.registry, bench.activities);
     expect(() => alone.run(() => undefined)).toThrow(/StreamConsumerModule/);

@@ -37,7 +37,7 @@ const ELSEWHERE_MS = 1_000;
 /** Commands of a look at an idle outbox: the script and its XLEN. */
 const IDLE_COMMANDS = 2;
 /** Most attempts of a message in stream-consumer. The run dead-letters a payout itself, after its own `attempts`. */
-const MOST_ATTEMPTS = 10_000;
+export const MOST_ATTEMPTS = 10_000;
 const MAX_PROBLEM = 1_000;
 const NO_ATTEMPT_LEFT =
   'Error: no attempt is left: the process of the last one died, shut down or lost its lease, or the option attempts was lowered since';

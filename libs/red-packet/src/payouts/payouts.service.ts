@@ -6,7 +6,7 @@ import type { Activities } from '../activity/activities';
 import { PAYOUT_GROUP, type Layout } from '../buckets/layout';
 import { checkActivityId, checkDeadId, checkLimit } from '../red-packet.input';
 import { MAX_DEAD_LETTERS, Outboxes } from './outboxes';
-import { messages, PayoutRunner } from './payout-runner';
+import { messages, MOST_ATTEMPTS, PayoutRunner } from './payout-runner';
 import type { Payout, PayoutDeadLetter, PayoutHandler, PayoutOptions, PayoutRun, PayoutStats } from './payouts.types';
 
 const KNOWN: KnownOptions<PayoutOptions> = {
@@ -68,6 +68,7 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
     const streams = this.needed();
     checks.fn('handler', handler, 'of a payout');
     const { attempts = ATTEMPTS, ...given } = checks.options('', options, KNOWN);
+    checks.integer('attempts', attempts, 1, MOST_ATTEMPTS - 1);
     streams.checkOptions({ ...given, attempts, stream: 'red-packet.payouts', group: PAYOUT_GROUP });
     for (const run of this.runs) {
       if (run.stopped) this.runs.delete(run);

@@ -41,7 +41,7 @@ export interface PayoutOptions {
   readonly concurrency?: number;
   /** Others may take over the payouts of a process that has not renewed its lease for this time, ms; integer >= 100. */
   readonly leaseMs?: number;
-  /** Most attempts that count; after the last one, a payout is dead-lettered. Integer from 1 to 10,000. Default 20. */
+  /** Most attempts that count; after the last one, a payout is dead-lettered. Integer from 1 to 9,999. Default 20. */
   readonly attempts?: number;
   /** Pauses between the attempts of a payout. */
   readonly backoff?: Backoff;
