@@ -62,7 +62,8 @@ export class Outboxes {
     if (rows >= 0 || this.hasWarned) return;
     this.hasWarned = true;
     this.logger.warn(
-      'Payouts are late, because the Redis user may not SPUBLISH to the channels of red-packet. Permit it, as the README describes.',
+      'Payouts are late, because the Redis user may not SPUBLISH to the channels of red-packet. ' +
+        'Grant it +spublish and the channels of the prefix, see docs/production.md.',
     );
   }
 
