@@ -64,11 +64,15 @@ it.each(exportedLibs())('the guide of %s names every option', (lib) => {
 it('the documents list every error with its code', () => {
   const libs = join(__dirname, '..', 'libs');
   const sources = readdirSync(libs, { recursive: true, encoding: 'utf8' }).filter((file) => /src.*\.ts$/.test(file));
-  const codes = sources.flatMap((file) =>
-    [...readFileSync(join(libs, file), 'utf8').matchAll(/class (\w+Error) .*\{[^}]*?readonly code = '(\w+)'/g)].map(
-      ([, name, code]) => `${code} ${name}`,
-    ),
-  );
+  const codes = sources.flatMap((file) => {
+    const text = readFileSync(join(libs, file), 'utf8');
+    const one = [...text.matchAll(/class (\w+Error) .*\{[^}]*?readonly code = '(\w+)'/g)];
+    const many = [...text.matchAll(/class (\w+Error) .*\{[^}]*?readonly code: (\w+);/g)].flatMap(([, name, type]) => {
+      const union = new RegExp(`^type ${type} =([^;]*);`, 'm').exec(text)?.[1] ?? '';
+      return [...union.matchAll(/'(\w+)'/g)].map(([, code]) => ['', name, code]);
+    });
+    return [...one, ...many].map(([, name, code]) => `${code} ${name}`);
+  });
   const tables = [
     ['code', 'class', 'meaning'],
     ['code', 'class', 'what is wrong'],

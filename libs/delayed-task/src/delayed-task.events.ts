@@ -21,7 +21,7 @@ export interface DelayedTaskEvents {
     /** Time from the start of the attempt until this event, ms. */
     readonly durationMs: number;
     /**
-     * Error of a failed attempt, or UnknownTaskError for a task that no worker had a handler for; undefined if the attempt did not
+     * Error of a failed attempt, or SetupError for a task that no worker had a handler for; undefined if the attempt did not
      * fail, or its handler used `retryLater` or `deadLetter`.
      */
     readonly error?: unknown;

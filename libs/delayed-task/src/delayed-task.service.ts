@@ -60,7 +60,7 @@ export class DelayedTaskService
    *
    * @param task name that selects the handler, 1 to 128 characters, or the definition of the tasks
    * @param payload JSON data of at most `maxPayloadBytes`; undefined is stored as null
-   * @throws InvalidInputError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   schedule<Payload>(
     task: TaskDefinition<Payload>,
@@ -84,7 +84,7 @@ export class DelayedTaskService
    * has an `id` and `onConflict` is `keep`, repeat the call after an error: a task that exists is not scheduled twice.
    *
    * @returns one result for each task, in the order of the tasks
-   * @throws InvalidInputError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   scheduleMany<Payloads extends readonly unknown[]>(
     tasks: { readonly [Index in keyof Payloads]: NewTask<Payloads[Index]> },

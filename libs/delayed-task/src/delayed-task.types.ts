@@ -174,7 +174,7 @@ export interface TaskView<Payload = unknown> {
 }
 
 /**
- * A dead letter: a task whose last attempt failed or lost its lease, that its handler gave up or ended with InvalidOutcomeError, or
+ * A dead letter: a task whose last attempt failed or lost its lease, that its handler gave up or ended with InvalidInputError, or
  * that workers without a handler handed back for `unknownTaskMs`. Fields that Redis has lost are '', null or 0.
  */
 export interface DeadLetter<Payload = unknown> extends DeadWork<Payload> {

@@ -1,8 +1,7 @@
-export { deadLetter, InvalidOutcomeError, retryLater } from '../../internal/src';
+export { deadLetter, retryLater } from '../../internal/src';
 export type { Page } from '../../worker/src';
 export { defineTask } from './define-task';
 export { DelayedTask, type DelayedTaskOptions } from './delayed-task.decorator';
-export { TaskTooLargeError, UnknownTaskError } from './delayed-task.errors';
 export { DELAYED_TASK_CHANNELS, type DelayedTaskEvents } from './delayed-task.events';
 export { DelayedTaskModule } from './delayed-task.module';
 export type { DelayedTaskModuleOptions } from './delayed-task.options';

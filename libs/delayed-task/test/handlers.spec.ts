@@ -51,7 +51,7 @@ const strange: [string, TaskHandler, RegExp][] = [
   ['a symbol', () => Symbol('x'), /^InvalidInputError: .*symbol/],
   ['a BigInt', () => 1n, /^InvalidInputError: .*BigInt/],
   ['a cycle', () => Promise.resolve(cyclic), /^InvalidInputError: .*circular/],
-  ['too much', () => 'x'.repeat(100_000), /^TaskTooLargeError: .*100002 bytes/],
+  ['too much', () => 'x'.repeat(100_000), /^InvalidInputError: .*100002 bytes/],
 ];
 
 describe('a handler', () => {
@@ -283,7 +283,7 @@ describe('a handler', () => {
     await eventually(async () => expect((await bench.tasks.get('a'))?.state).toBe('dead'));
     expect(await bench.tasks.get('a')).toMatchObject({
       attemptsMade: 1,
-      error: expect.stringMatching(/^InvalidOutcomeError: .*delayMs is 0\.5/) as string,
+      error: expect.stringMatching(/^InvalidInputError: .*delayMs is 0\.5/) as string,
     });
   });
 

@@ -92,8 +92,7 @@ describe('the outcome of an attempt', () => {
     lines.splice(0);
     await turn();
     const { due, leased, runs, dead, waits } = ONE;
-    const error =
-      'UnknownTaskError: Workers without a handler for the name of the task handed it back for unknownTaskMs.';
+    const error = 'SetupError: Workers without a handler for the name of the task handed it back for unknownTaskMs.';
     expect(registry.calls).toMatchObject([
       {
         script: 'delayed-task.defer',

@@ -93,7 +93,7 @@ describe('a task for whose name a worker has no handler', () => {
     bench.work();
     await eventually(async () => expect((await bench.tasks.stats()).dead).toBe(1));
     expect((await bench.tasks.deadLetters()).items).toMatchObject([
-      { id: 'a', name: 'new', error: expect.stringMatching(/^UnknownTaskError: Workers without a handler/) as string },
+      { id: 'a', name: 'new', error: expect.stringMatching(/^SetupError: Workers without a handler/) as string },
     ]);
     await eventually(() =>
       expect(settled.events.at(-1)).toMatchObject({ outcome: 'dead', error: { code: 'UNKNOWN_TASK' } }),

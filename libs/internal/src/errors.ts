@@ -58,15 +58,70 @@ export class ScriptRefusedError extends LuanestError {
   }
 }
 
-/** An argument of a call is missing, invalid or unknown. The message names the lib, the value and what is allowed. Nothing was written to Redis. */
+// See DECISIONS.md: misuse-shares-classes
+/**
+ * An argument or a value is missing, invalid or unknown. The message names the lib, the value and what is allowed. Nothing was written
+ * to Redis, except for `MALFORMED_PAYLOAD`, whose message was read from there, and for the result of a task with `TASK_TOO_LARGE`.
+ */
 export class InvalidInputError extends LuanestError {
-  readonly code = 'INVALID_INPUT';
+  /**
+   * - `INVALID_INPUT`: an argument of a call
+   * - `INVALID_CALL`: a key or an argument of a script
+   * - `INVALID_KEY`: a prefix, a name, an id or another part of a key
+   * - `CROSS_SLOT`: the keys of one call of a script are in different hash slots. Thrown on a single Redis, too
+   * - `TASK_TOO_LARGE`: the payload or the result of a task has more than `maxPayloadBytes` bytes as JSON
+   * - `INVALID_OUTCOME`: the arguments of `retryLater` or `deadLetter`, or a handler that is no longer a function
+   * - `MALFORMED_PAYLOAD`: the payload of a message is missing or not JSON
+   */
+  readonly code: InputCode;
+
+  /** @param options `cause`, and `code`, which is `INVALID_INPUT` by default */
+  constructor(message: string, options?: { cause?: unknown; code?: InputCode }) {
+    super(message, options);
+    this.code = options?.code ?? 'INVALID_INPUT';
+  }
 }
 
-/** A module, a decorator or a handler is set up in a way that cannot work. Thrown when its class is loaded, at boot, or at the first call. */
+type InputCode =
+  | 'INVALID_INPUT'
+  | 'INVALID_CALL'
+  | 'INVALID_KEY'
+  | 'CROSS_SLOT'
+  | 'TASK_TOO_LARGE'
+  | 'INVALID_OUTCOME'
+  | 'MALFORMED_PAYLOAD';
+
+/**
+ * A module, a decorator, a script, a handler or a test is set up in a way that cannot work. Thrown when its class is loaded, at boot, or at
+ * the first call.
+ */
 export class SetupError extends LuanestError {
-  readonly code = 'SETUP';
+  /**
+   * - `SETUP`: decorators or providers that cannot work
+   * - `INVALID_SCRIPT`: the definition of a script contradicts itself or its Lua source
+   * - `SCRIPT_CONFLICT`: two different scripts of one ScriptRegistry have the same name
+   * - `SCRIPT_NOT_REGISTERED`: a call used a script that is not registered; nothing was sent
+   * - `MISSING_PERMISSION`: the Redis user may not run commands that the scripts need, or not on their keys
+   * - `UNKNOWN_TASK`: in a dead letter, no worker had a handler for the name of the task
+   * - `TESTING_SETUP`: a test asked for something that its app cannot do, or work of the app did not end in time
+   */
+  readonly code: SetupCode;
+
+  /** @param options `cause`, and `code`, which is `SETUP` by default */
+  constructor(message: string, options?: { cause?: unknown; code?: SetupCode }) {
+    super(message, options);
+    this.code = options?.code ?? 'SETUP';
+  }
 }
+
+type SetupCode =
+  | 'SETUP'
+  | 'INVALID_SCRIPT'
+  | 'SCRIPT_CONFLICT'
+  | 'SCRIPT_NOT_REGISTERED'
+  | 'MISSING_PERMISSION'
+  | 'UNKNOWN_TASK'
+  | 'TESTING_SETUP';
 
 /** The lock, the claim, the task or the message is no longer held. */
 export class LostError extends LuanestError {

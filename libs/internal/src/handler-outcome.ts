@@ -1,17 +1,9 @@
 import { isIntegerOf } from './checks';
-import { LuanestError } from './errors';
+import { InvalidInputError } from './errors';
 import { UNFINISHED } from './outcome-marker';
 import { classNameOf } from './printable';
 
 const MAX_DELAY_MS = 366 * 86_400_000;
-
-/**
- * The options of `retryLater` or the reason of `deadLetter` are invalid, or the method that handles a stream's messages was
- * replaced by a value that is not a function. Work whose attempt fails with this error is dead-lettered at once.
- */
-export class InvalidOutcomeError extends LuanestError {
-  readonly code = 'INVALID_OUTCOME';
-}
 
 /** Options of `retryLater`. */
 export interface RetryLaterOptions {
@@ -40,7 +32,8 @@ export function classOf(value: unknown): string {
 
 /** Checks the options. Of their values, the error shows only numbers: it is logged, and other values may come from a payload. */
 function checkRetry(options: RetryLaterOptions): Required<RetryLaterOptions> {
-  const invalid = (problem: string): InvalidOutcomeError => new InvalidOutcomeError(`retryLater(): ${problem}`);
+  const invalid = (problem: string): InvalidInputError =>
+    new InvalidInputError(`retryLater(): ${problem}`, { code: 'INVALID_OUTCOME' });
   if (typeof options !== 'object' || options === null) {
     throw invalid(`The options are ${classOf(options)}. Expected { delayMs, countsAsAttempt? }.`);
   }
@@ -67,7 +60,7 @@ export class RetryLater {
   /** True if this attempt counts towards `attempts`. */
   readonly countsAsAttempt: boolean;
 
-  /** @throws InvalidOutcomeError for invalid options */
+  /** @throws InvalidInputError for invalid options */
   constructor(options: RetryLaterOptions) {
     ({ delayMs: this.delayMs, countsAsAttempt: this.countsAsAttempt } = checkRetry(options));
     Object.freeze(this);
@@ -81,13 +74,14 @@ export class DeadLetter {
 
   /**
    * @param reason non-empty text
-   * @throws InvalidOutcomeError for any other reason
+   * @throws InvalidInputError for any other reason
    */
   constructor(readonly reason: string) {
     if (typeof reason !== 'string' || reason === '') {
       const seen = reason === '' ? 'empty' : classOf(reason);
-      throw new InvalidOutcomeError(
+      throw new InvalidInputError(
         `deadLetter(): The reason is ${seen}. Expected non-empty text, which is kept with the dead letter.`,
+        { code: 'INVALID_OUTCOME' },
       );
     }
     Object.freeze(this);
@@ -98,7 +92,7 @@ export class DeadLetter {
  * Makes an outcome of a handler that asks for another attempt. Return it or throw it.
  *
  * @param options `delayMs`, and `countsAsAttempt`
- * @throws InvalidOutcomeError for invalid or unknown options
+ * @throws InvalidInputError for invalid or unknown options
  */
 export function retryLater(options: RetryLaterOptions): RetryLater {
   return new RetryLater(options);
@@ -108,7 +102,7 @@ export function retryLater(options: RetryLaterOptions): RetryLater {
  * Makes an outcome of a handler that ends the attempts at once. Return it or throw it.
  *
  * @param reason non-empty text, kept with the dead letter
- * @throws InvalidOutcomeError for any other reason
+ * @throws InvalidInputError for any other reason
  */
 export function deadLetter(reason: string): DeadLetter {
   return new DeadLetter(reason);

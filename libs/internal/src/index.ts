@@ -22,7 +22,6 @@ export { EventChannel, eventChannels, originOf } from './event-channels';
 export {
   classOf,
   deadLetter,
-  InvalidOutcomeError,
   retryLater,
   unfinishedOutcome,
   type DeadLetter,

@@ -1,4 +1,4 @@
-import { deadLetter, isUnfinished, InvalidOutcomeError, retryLater, unfinishedOutcome } from '../src';
+import { deadLetter, isUnfinished, InvalidInputError, retryLater, unfinishedOutcome } from '../src';
 
 const MAX_DELAY_MS = 366 * 86_400_000;
 const EXPECTED_DELAY = `Expected an integer from ${Number.MIN_SAFE_INTEGER} to ${MAX_DELAY_MS}.`;
@@ -39,7 +39,7 @@ describe('outcomes of handlers', () => {
     [{ delayMs: 1, countsAsAttempt: 1 }, 'retryLater(): countsAsAttempt is a number. Expected true or false.'],
     [{ delayMs: 1, secret: 1 }, 'retryLater(): There is an unknown option. Known: delayMs, countsAsAttempt.'],
   ])('refuses the retry %j without quoting text', (options, message) => {
-    expect(() => retryLater(options as never)).toThrow(new InvalidOutcomeError(message));
+    expect(() => retryLater(options as never)).toThrow(new InvalidInputError(message, { code: 'INVALID_OUTCOME' }));
   });
 
   it.each([
@@ -48,8 +48,9 @@ describe('outcomes of handlers', () => {
     [new Error('secret'), 'an object of Error'],
   ])('refuses the reason %p', (reason, seen) => {
     expect(() => deadLetter(reason as never)).toThrow(
-      new InvalidOutcomeError(
+      new InvalidInputError(
         `deadLetter(): The reason is ${seen}. Expected non-empty text, which is kept with the dead letter.`,
+        { code: 'INVALID_OUTCOME' },
       ),
     );
   });

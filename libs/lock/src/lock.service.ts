@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
-import { type ScriptRegistry, InvalidCallError } from 'luanest/script-registry';
+import { type ScriptRegistry, InvalidInputError } from 'luanest/script-registry';
 import { shown, endsWithin, measuredMs, time } from '../../internal/src';
 import { LockBusyError } from './lock.errors';
 import { events, type LockEvents } from './lock.events';
@@ -48,7 +48,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
    * @throws LockBusyError if a name was not acquired within `waitMs`, mostly because others held it or waited for it first, or was
    *   lost before all names were acquired
    * @throws the reason of the option `signal` if that signal fires before the lock is acquired
-   * @throws InvalidCallError, InvalidKeyError or InvalidOptionError for an invalid name or option, and inside `withLock` of the same
+   * @throws InvalidInputError or InvalidOptionError for an invalid name or option, and inside `withLock` of the same
    *   name, while that lock is held; nothing was sent
    * @throws NotReplicatedError, ClosedError, the errors of ScriptRegistry.run()
    */
@@ -70,7 +70,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
    * Runs `work` under a lock, and releases the lock when `work` has ended.
    *
    * @returns the result of `work`; undefined if `onBusy` is `skip` and the lock was not acquired
-   * @throws InvalidCallError if `work` is not a function; the error of `work`; LostError if `work` succeeded but the lock was lost before its release, or the script of the
+   * @throws InvalidInputError if `work` is not a function; the error of `work`; LostError if `work` succeeded but the lock was lost before its release, or the script of the
    *   release failed, or shutdown no longer waits for `work`; the errors of `acquire`
    */
   withLock<T>(
@@ -82,7 +82,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
   async withLock<T>(names: Names, options: LockOptions, work: (lock: Lock) => Promise<T> | T): Promise<T | undefined> {
     const resolved = resolveAcquire(options, this.options);
     if (typeof work !== 'function')
-      throw new InvalidCallError(`LockService.withLock: work is ${shown(work)}. Expected a function.`);
+      throw new InvalidInputError(`LockService.withLock: work is ${shown(work)}. Expected a function.`);
     const result = await this.acquireAndReport(names, resolved);
     const lock = resolved.onBusy === 'skip' ? orSkip(result) : orThrow(result, names, resolved);
     return lock && this.shutdown.track(lock, () => this.runUnder(lock, work));
@@ -91,7 +91,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
   /**
    * Returns the holder of a lock, when it was acquired, when its lease ends, and its last fence.
    *
-   * @throws InvalidKeyError for an invalid name; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError for an invalid name; the errors of ScriptRegistry.run()
    */
   async status(name: string): Promise<LockStatus> {
     const keys = { lock: this.acquirer.keyOf(name) };
@@ -106,7 +106,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
    * lock, otherwise at its next renewal; without renewal at the end of its lease.
    *
    * @returns `forced`: true if the lock was held; `fence`: the raised fence
-   * @throws InvalidKeyError for an invalid name; the errors of ScriptRegistry.run(). After UnknownOutcomeError, a second call may
+   * @throws InvalidInputError for an invalid name; the errors of ScriptRegistry.run(). After UnknownOutcomeError, a second call may
    *   take the lock from a new holder
    */
   async forceUnlock(name: string): Promise<{ readonly forced: boolean; readonly fence: number }> {
@@ -173,10 +173,11 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
       return lease ? new HeldLock([lease]) : new Busy(names);
     }
     if (!Array.isArray(names)) {
-      throw new InvalidCallError(`The name of the lock is ${shown(names)}. Expected a string or an array of strings.`);
+      throw new InvalidInputError(`The name of the lock is ${shown(names)}. Expected a string or an array of strings.`);
     }
     const sorted = [...new Set(names as readonly string[])].sort();
-    if (sorted.length === 0) throw new InvalidCallError('The list of lock names is empty. Expected at least one name.');
+    if (sorted.length === 0)
+      throw new InvalidInputError('The list of lock names is empty. Expected at least one name.');
     for (const name of sorted) {
       // Refuses an invalid name before the first name is acquired.
       this.acquirer.keyOf(name);
@@ -211,7 +212,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
   private refuseReentry(name: string): void {
     for (const lock of this.context.getStore() ?? []) {
       if (!lock.held || !lock.names.includes(name)) continue;
-      throw new InvalidCallError(
+      throw new InvalidInputError(
         `Lock ${name} is held by the withLock() call that this code runs in. Pass the Lock object as an argument instead of acquiring the name again.`,
       );
     }

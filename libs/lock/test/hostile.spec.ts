@@ -1,4 +1,4 @@
-import { InvalidKeyError, LuanestError } from 'luanest/script-registry';
+import { LuanestError } from 'luanest/script-registry';
 import { LockBusyError } from 'luanest/lock';
 import { HOSTILE_IDS, hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
 import { resolveOptions } from '../src/lock.options';
@@ -25,9 +25,13 @@ describe.each(servers)('locks that strangers name, on %s', (_name, connect) => {
     try {
       for (const name of [...IMPOSSIBLE_IDS, ...hostileValues().filter((value) => !Array.isArray(value))] as string[]) {
         if (typeof name === 'object' && name !== null) continue;
-        await expect(bench.locks.tryAcquire([name])).rejects.toThrow(InvalidKeyError);
+        await expect(bench.locks.tryAcquire([name])).rejects.toThrow(
+          expect.objectContaining({ code: 'INVALID_KEY' }) as Error,
+        );
       }
-      await expect(bench.locks.acquire(['valid', 'x'.repeat(1_025)])).rejects.toThrow(InvalidKeyError);
+      await expect(bench.locks.acquire(['valid', 'x'.repeat(1_025)])).rejects.toThrow(
+        expect.objectContaining({ code: 'INVALID_KEY' }) as Error,
+      );
       expect(await bench.locks.status('valid')).toEqual({ held: false, fence: 0 });
       const name = 'a\r\nFATAL: all is lost';
       const lock = await bench.locks.acquire(name);

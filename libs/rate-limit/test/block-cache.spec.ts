@@ -1,4 +1,4 @@
-import { InvalidCallError } from 'luanest/script-registry';
+import { InvalidInputError } from 'luanest/script-registry';
 import { BlockCache, Breaker, ResilientLimiter } from '../src/limiter/resilient-limiter';
 import { sleep } from '../../../test/support/wait';
 import { openBench, ruleOf, standalone, type Bench } from './support';
@@ -167,7 +167,7 @@ describe('the breaker', () => {
     await decide();
     await decide();
     now = 100;
-    const invalid = new InvalidCallError('refused before it was sent');
+    const invalid = new InvalidInputError('refused before it was sent', { code: 'INVALID_CALL' });
     consume.mockRejectedValueOnce(invalid);
     await expect(decide()).rejects.toBe(invalid);
     await decide();

@@ -1,5 +1,5 @@
 import { RATE_LIMIT_CHANNELS } from 'luanest/rate-limit';
-import { InvalidCallError, InvalidKeyError, NotSentError } from 'luanest/script-registry';
+import { InvalidInputError, NotSentError } from 'luanest/script-registry';
 import { Published } from '../../../test/support/published';
 import { Checks } from '../../internal/src';
 import type { Check, Verdict, Verdicts } from '../src/limiter/decision';
@@ -198,7 +198,10 @@ describe('a request that Redis does not decide', () => {
     expect(await limiter.decide([check()], true)).toMatchObject({ allowed: false, retryAfterMs: 70 });
   });
 
-  it.each([new InvalidCallError('bad'), new InvalidKeyError('bad')])('is an error of the caller: %p', async (error) => {
+  it.each([
+    new InvalidInputError('bad', { code: 'INVALID_CALL' }),
+    new InvalidInputError('bad', { code: 'INVALID_KEY' }),
+  ])('is an error of the caller: %p', async (error) => {
     const { state, limiter, count } = open({ failures: 1 });
     state.reply = error;
     await expect(limiter.decide([check()], true)).rejects.toBe(error);

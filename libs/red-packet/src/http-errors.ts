@@ -32,7 +32,7 @@ export async function answer<T>(work: () => Promise<T>): Promise<T> {
  * if Redis did not answer or refused the script. Throws all other errors as they are.
  */
 export function refused(error: unknown): never {
-  if (error instanceof InvalidInputError || error instanceof InvalidInputError)
+  if (error instanceof InvalidInputError && error.code === 'INVALID_INPUT')
     throw new BadRequestException(error.message, { cause: error });
   if (error instanceof ActivityConflictError || error instanceof ActivityIncompleteError)
     throw new ConflictException(error.message, { cause: error });

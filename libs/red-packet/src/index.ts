@@ -2,7 +2,7 @@ export type { AuditResult } from './audit/audit.types';
 export type { Payout, PayoutDeadLetter, PayoutOptions, PayoutRun, PayoutStats } from './payouts/payouts.types';
 export { RedPacketPayouts } from './payouts/payouts.service';
 export { RedPacketController } from './red-packet.controller';
-export { ActivityConflictError, ActivityIncompleteError, MissingPermissionError } from './red-packet.errors';
+export { ActivityConflictError, ActivityIncompleteError } from './red-packet.errors';
 export { RedPacketModule } from './red-packet.module';
 export type { RedPacketModuleOptions } from './red-packet.options';
 export { RedPacketService } from './red-packet.service';

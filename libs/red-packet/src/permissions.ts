@@ -1,7 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
+import { SetupError } from '../../internal/src';
 import { checkPermissions } from './activity/activity.scripts';
-import { MissingPermissionError } from './red-packet.errors';
 
 /** Deadline of the check, ms. If Redis does not answer in time, the app boots without the check. */
 const DEADLINE_MS = 1_000;
@@ -10,7 +10,7 @@ const DEADLINE_MS = 1_000;
  * Checks, on one key of this lib, that the Redis user may run every command of this lib's scripts. Asks the master of this key.
  * If Redis does not answer, only logs a warning.
  *
- * @throws MissingPermissionError with the names of the commands that the user may not run; ScriptRefusedError if Redis refuses
+ * @throws SetupError with the names of the commands that the user may not run; ScriptRefusedError if Redis refuses
  *   the check itself
  */
 export async function requirePermissions(registry: ScriptRegistry, logger: Pick<Logger, 'warn'>): Promise<void> {
@@ -24,9 +24,10 @@ export async function requirePermissions(registry: ScriptRegistry, logger: Pick<
     return;
   }
   if (missing.length > 0) {
-    throw new MissingPermissionError(
+    throw new SetupError(
       `The Redis user may not run ${missing.join(', ')}, which red-packet needs, on keys such as ${sample}. ` +
         `Allow the user such keys and these commands with ACL SETUSER: +${missing.join(' +').toLowerCase()}.`,
+      { code: 'MISSING_PERMISSION' },
     );
   }
 }

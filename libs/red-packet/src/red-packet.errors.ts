@@ -15,8 +15,3 @@ export class ActivityConflictError extends LuanestError {
 export class ActivityIncompleteError extends LuanestError {
   readonly code = 'ACTIVITY_INCOMPLETE';
 }
-
-/** The Redis user may not run commands that the scripts need, or not on red-packet's keys. Thrown when the app boots. */
-export class MissingPermissionError extends LuanestError {
-  readonly code = 'MISSING_PERMISSION';
-}

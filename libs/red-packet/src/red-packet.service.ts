@@ -74,7 +74,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Registers the closing task, checks permissions, and compares the number of partitions with that of the activities.
-   * @throws MissingPermissionError, ScriptRefusedError, InvalidOptionError, SetupError
+   * @throws SetupError, ScriptRefusedError, InvalidOptionError
    */
   async onModuleInit(): Promise<void> {
     this.closing.register();

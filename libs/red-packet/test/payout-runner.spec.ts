@@ -124,7 +124,7 @@ it.each<[string, PayoutHandler, number, string]>([
   ['throws at the last attempt', () => Promise.reject(new RangeError('low\nfunds')), 3, 'RangeError: low funds'],
   ['throws a value at the last attempt', () => thrown('x'), 3, 'string: x'],
   ['asks for a retry at the last attempt', () => retryLater({ delayMs: 5 }), 3, 'the handler asked for a retry'],
-  ['asks for a retry in an invalid way', () => retryLater({ delayMs: 'x' as never }), 1, 'InvalidOutcomeError: retryLater(): delayMs is a string. Expected an integer from -9007199254740991 to 31622400000.'], // prettier-ignore
+  ['asks for a retry in an invalid way', () => retryLater({ delayMs: 'x' as never }), 1, 'InvalidInputError: retryLater(): delayMs is a string. Expected an integer from -9007199254740991 to 31622400000.'], // prettier-ignore
 ])('a payout is moved to the dead letters of its bucket if the handler %s', async (_, handler, attempt, problem) => {
   const bench = await opened(handler);
   expect(await bench.pay(attempt)).toMatchObject({ kind: 'dead-letter', reason: problem });

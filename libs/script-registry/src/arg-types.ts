@@ -1,5 +1,5 @@
 import { isUint8Array } from 'node:util/types';
-import { InvalidCallError } from './script-registry.errors';
+import { InvalidInputError } from './script-registry.errors';
 import { shown } from '../../internal/src';
 
 /** Type of an argument: how a value is checked and encoded. */
@@ -10,7 +10,7 @@ export interface ArgType<T> {
    * Encodes a value for ARGV: text, which is sent as UTF-8, or bytes.
    *
    * @param name the argument as errors name it, such as `"limit" of rate-limit.consume`
-   * @throws InvalidCallError if the value is not of this type
+   * @throws InvalidInputError if the value is not of this type
    */
   encode(value: T, name: string): string | Buffer;
 }
@@ -28,8 +28,9 @@ export const int: ArgType<number> = {
   label: 'int',
   encode(value, name) {
     if (!Number.isSafeInteger(value)) {
-      throw new InvalidCallError(
+      throw new InvalidInputError(
         `Argument ${name} is ${shown(value)}. Expected an integer from -(2^53 - 1) to 2^53 - 1, as the argument is declared as \`int\`.`,
+        { code: 'INVALID_CALL' },
       );
     }
     return String(value);
@@ -41,12 +42,13 @@ export const str: ArgType<string> = {
   label: 'str',
   encode(value, name) {
     if (typeof value !== 'string') {
-      throw new InvalidCallError(`Argument ${name} is ${shown(value)}. Expected a string.`);
+      throw new InvalidInputError(`Argument ${name} is ${shown(value)}. Expected a string.`, { code: 'INVALID_CALL' });
     }
     if (!value.isWellFormed()) {
-      throw new InvalidCallError(
+      throw new InvalidInputError(
         `Argument ${name} is ${shown(value)}. Expected well-formed Unicode, because Redis would store another character ` +
           'for a lone surrogate.',
+        { code: 'INVALID_CALL' },
       );
     }
     return value;
@@ -61,7 +63,9 @@ export const bytes: ArgType<Uint8Array> = {
   label: 'bytes',
   encode(value, name) {
     if (!isUint8Array(value)) {
-      throw new InvalidCallError(`Argument ${name} is ${shown(value)}. Expected a Buffer or another Uint8Array.`);
+      throw new InvalidInputError(`Argument ${name} is ${shown(value)}. Expected a Buffer or another Uint8Array.`, {
+        code: 'INVALID_CALL',
+      });
     }
     return Buffer.from(value);
   },

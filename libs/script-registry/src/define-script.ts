@@ -2,7 +2,7 @@ import type { ArgType, ListType } from './arg-types';
 import { shown } from '../../internal/src';
 import { sectionsOf, withoutComments } from './pipe/forms';
 import type { ScriptDefinition, ArgSpecs, GroupOptions, ScriptSpec } from './script-definition';
-import { InvalidScriptError } from './script-registry.errors';
+import { SetupError } from './script-registry.errors';
 
 /** Type of the items of an array; of an array of arrays, the type of the items of the inner arrays. Other types stay as they are. */
 type Items<T> = T extends readonly (infer I)[] ? (I extends readonly (infer J)[] ? J : I) : T;
@@ -23,7 +23,7 @@ const FLAGS: readonly string[] = ['no-writes', 'allow-oom', 'allow-stale'];
 const DEFAULT_MAX_CALLS = 128;
 
 function refuse(name: string, problem: string): never {
-  throw new InvalidScriptError(`defineScript(${shown(name)}): ${problem}`);
+  throw new SetupError(`defineScript(${shown(name)}): ${problem}`, { code: 'INVALID_SCRIPT' });
 }
 
 function isList(type: ArgSpecs[string]): boolean {
@@ -108,7 +108,7 @@ function resolveGroup(name: string, group: GroupOptions | false | undefined): Sc
  *
  * The types of keys, arguments and result are inferred, so a wrong call does not compile.
  *
- * @throws InvalidScriptError if the definition is invalid, or the Lua reads, by a literal index such as `KEYS[3]`, a key or an
+ * @throws SetupError if the definition is invalid, or the Lua reads, by a literal index such as `KEYS[3]`, a key or an
  *   argument that is not declared
  */
 export function defineScript<

@@ -1,13 +1,14 @@
 import { shown } from '../../internal/src';
-import { InvalidKeyError } from './script-registry.errors';
+import { InvalidInputError } from './script-registry.errors';
 
 const MAX_SUBJECT_CHARS = 1_024;
 const SEGMENT = /^[a-z0-9][a-z0-9-]*$/;
 
 function checked(value: string, what: string): string {
   if (typeof value !== 'string' || value === '' || value.length > MAX_SUBJECT_CHARS || !value.isWellFormed()) {
-    throw new InvalidKeyError(
+    throw new InvalidInputError(
       `The ${what} is ${shown(value)}. Expected a string of well-formed Unicode with a length of 1 to ${MAX_SUBJECT_CHARS}. Hash longer text.`,
+      { code: 'INVALID_KEY' },
     );
   }
   return value;
@@ -33,11 +34,13 @@ export class TaggedKeys {
    *
    * @param name what the key holds, such as `counter`; kebab-case
    * @param segments further parts, each any well-formed Unicode with a `length` of 1 to 1,024
-   * @throws InvalidKeyError for an invalid name or segment
+   * @throws InvalidInputError for an invalid name or segment
    */
   key(name: string, ...segments: readonly string[]): string {
     if (!SEGMENT.test(name))
-      throw new InvalidKeyError(`The key name is ${shown(name)}. Expected kebab-case, such as "daily-counter".`);
+      throw new InvalidInputError(`The key name is ${shown(name)}. Expected kebab-case, such as "daily-counter".`, {
+        code: 'INVALID_KEY',
+      });
     let key = `${this.base}:${name}`;
     for (const segment of segments) key += `:${escapeSegment(checked(segment, 'key segment'))}`;
     return key;
@@ -47,7 +50,7 @@ export class TaggedKeys {
    * Prepares many keys that differ only in their last segment, so that their common part is built once.
    *
    * @returns a function from the last segment to `key(name, ...segments, last)`
-   * @throws InvalidKeyError for an invalid name or segment; so does the returned function
+   * @throws InvalidInputError for an invalid name or segment; so does the returned function
    */
   series(name: string, ...segments: readonly string[]): (last: string) => string {
     const start = this.key(name, ...segments);
@@ -62,16 +65,19 @@ export class KeySpace {
   /**
    * @param prefix first part of every key; well-formed Unicode with a `length` of 1 to 1,024, without braces
    * @param lib second part; kebab-case
-   * @throws InvalidKeyError for an invalid prefix or lib
+   * @throws InvalidInputError for an invalid prefix or lib
    */
   constructor(prefix: string, lib: string) {
     if (/[{}]/.test(checked(prefix, 'key prefix'))) {
-      throw new InvalidKeyError(
+      throw new InvalidInputError(
         `The key prefix is ${shown(prefix)}. Expected text without braces, because braces would change the hash tag.`,
+        { code: 'INVALID_KEY' },
       );
     }
     if (!SEGMENT.test(lib))
-      throw new InvalidKeyError(`The lib of the key space is ${shown(lib)}. Expected kebab-case, such as "my-lib".`);
+      throw new InvalidInputError(`The lib of the key space is ${shown(lib)}. Expected kebab-case, such as "my-lib".`, {
+        code: 'INVALID_KEY',
+      });
     this.base = `${prefix}:${lib}`;
   }
 
@@ -80,7 +86,7 @@ export class KeySpace {
    *
    * @param subject id of the user, order or other thing that the keys belong to; any well-formed Unicode with a
    *   `length` of 1 to 1,024
-   * @throws InvalidKeyError for an invalid subject
+   * @throws InvalidInputError for an invalid subject
    */
   tag(subject: string): TaggedKeys {
     return new TaggedKeys(`${this.base}:{${escapeTag(checked(subject, 'subject'))}}`);
@@ -91,13 +97,14 @@ export class KeySpace {
    *
    * @param key the whole existing key, with its prefix. The new keys get its hash tag; if it has no hash tag, the whole key becomes
    *   their hash tag.
-   * @throws InvalidKeyError if the key is invalid, or has braces but no hash tag
+   * @throws InvalidInputError if the key is invalid, or has braces but no hash tag
    */
   sameSlotAs(key: string): TaggedKeys {
     const [, tag] = /^[^{]*\{([^}]+)\}/.exec(checked(key, 'key')) ?? [];
     if (tag === undefined && /[{}]/.test(key)) {
-      throw new InvalidKeyError(
+      throw new InvalidInputError(
         `The key ${shown(key)} has braces, but no hash tag. Expected a hash tag, as in "orders:{eu}", so that other keys can share its slot.`,
+        { code: 'INVALID_KEY' },
       );
     }
     return new TaggedKeys(`${this.base}:{${tag ?? key}}`);

@@ -2,7 +2,7 @@ import { fingerprint } from './define-script';
 import type { ScriptPipe } from './pipe/script-pipe';
 import type { ScriptDefinition } from './script-definition';
 import { shown } from '../../internal/src';
-import { ScriptConflictError, ScriptNotRegisteredError } from './script-registry.errors';
+import { SetupError } from './script-registry.errors';
 
 /** Scripts of one ScriptRegistry, each with the pipe of its calls. */
 export class RegisteredScripts {
@@ -14,7 +14,7 @@ export class RegisteredScripts {
    * Adds scripts. A script that was added before is left out.
    *
    * @returns the pipes that `makePipe` made
-   * @throws ScriptConflictError if two different scripts have the same name
+   * @throws SetupError if two different scripts have the same name
    */
   add(scripts: readonly ScriptDefinition[], makePipe: (script: ScriptDefinition) => ScriptPipe): ScriptPipe[] {
     const added: ScriptPipe[] = [];
@@ -22,8 +22,9 @@ export class RegisteredScripts {
       if (this.pipes.has(script)) continue;
       for (const other of this.pipes.keys()) {
         if (other.name === script.name && fingerprint(other) !== fingerprint(script)) {
-          throw new ScriptConflictError(
+          throw new SetupError(
             `ScriptRegistryModule: Two different scripts of ScriptRegistry "${this.registry}" are named ${script.name}. Rename one of them.`,
+            { code: 'SCRIPT_CONFLICT' },
           );
         }
       }
@@ -35,12 +36,13 @@ export class RegisteredScripts {
   }
 
   /** Returns the error of a call of a script that was not added. */
-  unknown(script: unknown): ScriptNotRegisteredError {
+  unknown(script: unknown): SetupError {
     const known = [...this.pipes.keys()].map(({ name }) => name).join(', ') || 'none';
     const name = (script as ScriptDefinition | undefined)?.name ?? shown(script);
-    return new ScriptNotRegisteredError(
+    return new SetupError(
       `${name} is not registered with ScriptRegistry "${this.registry}". Import ScriptRegistryModule.forFeature([...]) ` +
         `with this same object, and with the name of the ScriptRegistry if it is not "default". Registered: ${known}.`,
+      { code: 'SCRIPT_NOT_REGISTERED' },
     );
   }
 }

@@ -98,7 +98,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   /**
    * Registers scripts. Scripts that are registered after boot are loaded at once on the nodes that are connected.
    *
-   * @throws ScriptConflictError if two different scripts have the same name
+   * @throws SetupError if two different scripts have the same name
    */
   register(scripts: readonly ScriptDefinition[]): void {
     const { grouping } = this.options;
@@ -115,7 +115,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    * Calls of one script and slot are sent in the order in which they were made. They also run in this order, unless some of
    * them must be sent again, such as after a redirection or a lost connection.
    *
-   * @throws InvalidCallError, CrossSlotError, ScriptNotRegisteredError, InvalidOptionError before anything is sent
+   * @throws InvalidInputError, SetupError, InvalidOptionError before anything is sent
    * @throws NotSentError if the call could not be sent, such as by its deadline, or ScriptRegistry is closed; the call had no
    *   effect
    * @throws ScriptRefusedError if Redis refused to run the script; the call had no effect
@@ -168,7 +168,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     return this.connection.clustered;
   }
 
-  /** Returns the builder of a lib's keys, which begin with `prefix`. @throws InvalidKeyError for an invalid `lib` or prefix */
+  /** Returns the builder of a lib's keys, which begin with `prefix`. @throws InvalidInputError for an invalid `lib` or prefix */
   keySpace(lib: string): KeySpace {
     return new KeySpace(this.options.prefix, lib);
   }

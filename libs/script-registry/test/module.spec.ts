@@ -9,7 +9,6 @@ import {
   InjectScriptRegistry,
   InvalidOptionError,
   PreloadFailedError,
-  ScriptConflictError,
   ScriptRegistry,
   ScriptRegistryHealthIndicator,
   ScriptRegistryModule,
@@ -164,7 +163,7 @@ describe('ScriptRegistryModule', () => {
         ScriptRegistryModule.forFeature([append]),
         ScriptRegistryModule.forFeature([twin]),
       ),
-    ).rejects.toThrow(ScriptConflictError);
+    ).rejects.toThrow(expect.objectContaining({ code: 'SCRIPT_CONFLICT' }) as Error);
   });
 });
 

@@ -1,13 +1,12 @@
-export { deadLetter, InvalidOutcomeError, retryLater } from '../../internal/src';
+export { deadLetter, retryLater } from '../../internal/src';
 export type { Backoff, Page } from '../../worker/src';
 export { StreamConsumer, StreamMessageParam, StreamPayload } from './stream-consumer.decorator';
-export { MalformedPayloadError } from './stream-consumer.errors';
 export { STREAM_CONSUMER_CHANNELS, type StreamConsumerEvents } from './stream-consumer.events';
 export { StreamConsumerModule } from './stream-consumer.module';
 export type { StreamConsumerModuleOptions, StreamConsumerOptions } from './stream-consumer.options';
 export { StreamConsumerService } from './stream-consumer.service';
 export { PublishManyError } from './streams/publish-many';
-export { defineStream, type AnyStream, type StreamDefinition } from './streams/stream-options';
+export { defineStream, type StreamDefinition } from './streams/stream-options';
 export type {
   DeadLetter,
   HandlerResult,

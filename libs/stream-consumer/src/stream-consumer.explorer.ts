@@ -24,7 +24,7 @@ export class StreamConsumerExplorer implements OnModuleInit {
     private readonly options: ResolvedStreamConsumerModuleOptions,
   ) {}
 
-  /** @throws SetupError with class and method; InvalidOptionError; InvalidKeyError */
+  /** @throws SetupError with class and method; InvalidOptionError; InvalidInputError */
   onModuleInit(): void {
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       // An alias (`useExisting`) names a provider that this loop finds as well.

@@ -62,7 +62,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
    * Publishes a message. The result `published` means that Redis has added the message.
    *
    * @param options `key` and `operationId` of the message
-   * @throws InvalidInputError, InvalidOptionError and InvalidKeyError, before anything is sent; the errors of
+   * @throws InvalidInputError and InvalidOptionError, before anything is sent; the errors of
    *   ScriptRegistry.run()
    */
   async publish<T = unknown>(
@@ -81,7 +81,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
    * @param messages an array, or any iterable or async iterable: a generator, a cursor of a database
    * @returns the results, in the order of the messages
    * @throws PublishManyError with the first failure as its cause, and with what is known of each message; InvalidOptionError or
-   *   InvalidKeyError for an invalid stream; InvalidInputError if `messages` is not an iterable object
+   *   InvalidInputError for an invalid stream; InvalidInputError if `messages` is not an iterable object
    */
   async publishMany<T = unknown>(
     stream: string | StreamDefinition<T>,
@@ -147,7 +147,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
    *
    * @throws InvalidOptionError for an invalid option, and for one other than `concurrency` that differs from that of another
    *   consumer of the group in this process
-   * @throws SetupError if `handler` is not a function; InvalidKeyError for invalid `keys`; ClosedError while the app shuts down; the errors of
+   * @throws SetupError if `handler` is not a function; InvalidInputError for invalid `keys`; ClosedError while the app shuts down; the errors of
    *   ScriptRegistry.run()
    */
   async consume<T = unknown>(
@@ -160,7 +160,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   /**
    * Returns the numbers of a group, of all processes.
    *
-   * @throws InvalidOptionError or InvalidKeyError for an invalid stream or group; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError or InvalidOptionError for an invalid stream or group; the errors of ScriptRegistry.run()
    */
   async stats(stream: string | AnyStream, group: string): Promise<StreamStats> {
     return statsOf(this.registry, this.catalog.get(stream), group);
@@ -171,7 +171,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
    * the first page to the last is listed once, also when others are added or removed between two pages.
    *
    * @param page `limit`, 1 to 500, default 100; `cursor`, the `nextCursor` of the page before
-   * @throws InvalidInputError for an invalid page; InvalidOptionError or InvalidKeyError for an invalid stream or group;
+   * @throws InvalidInputError for an invalid page; InvalidInputError or InvalidOptionError for an invalid stream or group;
    *   the errors of ScriptRegistry.run()
    */
   async deadLetters(
@@ -187,7 +187,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
    *
    * @param ids ids of dead letters, from `deadLetters`
    * @returns the number of dead letters that were published again; lower if ioredis sent a call twice
-   * @throws InvalidInputError, InvalidOptionError or InvalidKeyError, before anything is sent; the errors of
+   * @throws InvalidInputError or InvalidOptionError, before anything is sent; the errors of
    *   ScriptRegistry.run()
    */
   async replay(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
@@ -229,7 +229,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
    * it does not name this group. Stop the consumers of the group first: a running consumer creates the group again.
    *
    * @returns true if the stream had the group
-   * @throws InvalidOptionError or InvalidKeyError for an invalid stream or group; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError or InvalidOptionError for an invalid stream or group; the errors of ScriptRegistry.run()
    */
   async removeGroup(stream: string | AnyStream, group: string): Promise<boolean> {
     return forgetGroup(this.registry, this.catalog.get(stream), group);

@@ -270,7 +270,7 @@ describe.each(servers)('streams on %s', (_, client) => {
       expect(page.items).toHaveLength(2);
       return page.items;
     });
-    const error = expect.stringMatching(/^MalformedPayloadError:/) as string;
+    const error = expect.stringMatching(/^InvalidInputError:/) as string;
     expect(items).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ payload: '{nonsense', error, attemptsMade: 1 }),

@@ -1,7 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Delivery } from '../src/consumer/delivery';
 import { HandlerRunner } from '../src/consumer/handler-runner';
-import { MalformedPayloadError } from '../src/stream-consumer.errors';
 import { Calls, WorkLog } from '../../worker/src';
 import type { TakenEntry } from '../src/consumer/take-answer';
 import { messageOf, sessionOf } from './taken-messages';
@@ -33,7 +32,7 @@ export function openRunner(handler: (...args: unknown[]) => unknown, options: ob
     ...options,
   };
   const limits = { drainMs: 1_000, abortGraceMs: 200 };
-  const log = new WorkLog('StreamConsumer', 'orders/mail', [MalformedPayloadError]);
+  const log = new WorkLog('StreamConsumer', 'orders/mail', ['MALFORMED_PAYLOAD']);
   const runner = new HandlerRunner(resolved as never, limits, handler, log, () => void (counts.freed += 1));
   const { attempts } = runner;
   const start = (entry: Partial<TakenEntry> = {}, isOrdered = false) => {

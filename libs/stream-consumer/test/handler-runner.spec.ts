@@ -1,5 +1,5 @@
-import { deadLetter, InvalidOutcomeError, retryLater, STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
-import { MOVED } from '../../internal/src';
+import { deadLetter, retryLater, STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
+import { InvalidInputError, MOVED } from '../../internal/src';
 import type { Delivery } from '../src/consumer/delivery';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
@@ -142,16 +142,16 @@ describe('a message whose handler fails', () => {
   it('is dead-lettered at once after an error that another attempt would repeat', async () => {
     const malformed = openRunner(() => undefined);
     malformed.start({ payload: '{no' });
-    const text = 'MalformedPayloadError: The payload of message 0:1-0 is not JSON (3 characters).';
+    const text = 'InvalidInputError: The payload of message 0:1-0 is not JSON (3 characters).';
     expect(malformed.outcomes).toEqual([['bury', '0:1-0', text]]);
-    const invalid = openRunner(throwing(new InvalidOutcomeError('wrong. Again.')));
+    const invalid = openRunner(throwing(new InvalidInputError('wrong. Again.', { code: 'INVALID_OUTCOME' })));
     invalid.start();
-    expect(invalid.outcomes).toEqual([['bury', '0:1-0', 'InvalidOutcomeError: wrong. Again.']]);
+    expect(invalid.outcomes).toEqual([['bury', '0:1-0', 'InvalidInputError: wrong. Again.']]);
     await turn();
     expect(malformed.lines).toEqual([]);
     expect(invalid.lines).toEqual([
       `error orders/mail: message 0:1-0 is a dead letter after attempt 1 of 3: ${text.replace(/\.$/, '')}.`,
-      'error orders/mail: message 0:1-0 is a dead letter after attempt 1 of 3: InvalidOutcomeError: wrong. Again.',
+      'error orders/mail: message 0:1-0 is a dead letter after attempt 1 of 3: InvalidInputError: wrong. Again.',
     ]);
   });
 

@@ -127,7 +127,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
     await bench.streams.publish(stream, 1);
     expect(await buried(stream)).toMatchObject({ attemptsMade: 1 });
     await eventually(() =>
-      expect(lines.join('\n')).toContain(`is a dead letter after attempt 1 of 5: InvalidOutcomeError: ${call}`),
+      expect(lines.join('\n')).toContain(`is a dead letter after attempt 1 of 5: InvalidInputError: ${call}`),
     );
     await handle.stop();
   });
@@ -138,7 +138,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
     expect(await buried('malformed')).toMatchObject({ attemptsMade: 1 });
     await eventually(() =>
       expect(lines.join('\n')).toMatch(
-        /malformed\/g: message 0:[\d-]+ is a dead letter after attempt 1 of 5: Malformed\w+: The/,
+        /malformed\/g: message 0:[\d-]+ is a dead letter after attempt 1 of 5: InvalidInputError: The payload/,
       ),
     );
     expect(lines.join('\n')).not.toContain('secret');

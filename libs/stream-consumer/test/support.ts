@@ -8,7 +8,7 @@ import {
   StreamConsumerModule,
   StreamConsumerService,
   type StreamConsumerModuleOptions,
-  type AnyStream,
+  type StreamDefinition,
 } from 'luanest/stream-consumer';
 import { watch } from '../../../test/support/idle-checks';
 import { uniquePrefix } from '../../../test/support/shared-servers';
@@ -73,7 +73,7 @@ export async function openBench(
 }
 
 /** Makes a stream known under its options, as the first call with its definition does. */
-export function define(streams: StreamConsumerService, options: AnyStream): void {
+export function define(streams: StreamConsumerService, options: StreamDefinition): void {
   streams['catalog'].get(defineStream(options));
 }
 

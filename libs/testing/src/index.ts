@@ -5,6 +5,5 @@ export { allowAll, noLock, noOnce } from './harness/unit-tests';
 export { LuanestTesting } from './luanest-testing';
 export { MemoryRedis, type Snapshot } from '../../memory-redis/src';
 export { LuanestTestingModule } from './testing.module';
-export { TestingSetupError } from './testing.errors';
 export type { LuanestTestingModuleOptions } from './testing.options';
 export { undecorated } from '../../internal/src';

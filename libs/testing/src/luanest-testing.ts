@@ -134,7 +134,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
    * @param task name of the task, or its definition
    * @param payload JSON data
    * @param options `id`, `attempts`, `backoff` and `onConflict`, as for `schedule`
-   * @throws TestingSetupError if the app does not run such tasks, or a task with the id was kept; the errors of `schedule`
+   * @throws SetupError if the app does not run such tasks, or a task with the id was kept; the errors of `schedule`
    */
   runTask<Payload>(
     task: string | TaskDefinition<Payload>,
@@ -151,7 +151,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
    * @param payload JSON data
    * @param options `key` and `operationId`, as for `publish`
    * @returns one outcome for each group of the app that reads the stream
-   * @throws TestingSetupError if the app does not read the stream, or the message was not added; the errors of `publish`
+   * @throws SetupError if the app does not read the stream, or the message was not added; the errors of `publish`
    */
   deliver<Message>(
     stream: string | StreamDefinition<Message>,
@@ -165,7 +165,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
    * Runs a scheduled job now, under its lock, as `ScheduledLockService.runNow` does.
    *
    * @param job the option `name` of the job; without that option `Class.method`
-   * @throws SetupError if the app has no such job, or it is a handler; TestingSetupError without ScheduledLockService
+   * @throws SetupError if the app has no such job, or it is a handler, and without ScheduledLockService
    */
   tick(job: string): Promise<TickOutcome> {
     return this.drivers.tick(job);
@@ -175,7 +175,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
    * Pays the winners of a red packet: waits until the payout run of the app has made one attempt for each open payout that is due.
    *
    * @returns one outcome for each attempt
-   * @throws TestingSetupError if the app has no payout run, or payouts are still open after 5 s of real time
+   * @throws SetupError if the app has no payout run, or payouts are still open after 5 s of real time
    */
   payOut(activityId: string): Promise<PayoutOutcome[]> {
     return this.drivers.payOut(activityId);
@@ -186,7 +186,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
    * cause. Red packets that have ended are closed, since tasks do that. What is due later stays: advance the clock first. If the app
    * runs no tasks (`work: false`), it does not wait for them.
    *
-   * @throws TestingSetupError if there is still work after 5 s of real time
+   * @throws SetupError if there is still work after 5 s of real time
    */
   drain(): Promise<void> {
     return this.drivers.drain();

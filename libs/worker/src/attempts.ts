@@ -14,7 +14,7 @@ import {
   unfinishedOutcome,
 } from '../../internal/src';
 import type { ResolvedBackoff } from './backoff';
-import { type Failure, failureOf, type FinalError, readable } from './failure';
+import { type Failure, failureOf, readable } from './failure';
 import type { WorkLog } from './work-log';
 
 /** Pause between two log lines about handlers that run on after their timeout, ms. */
@@ -185,8 +185,8 @@ export interface Work<A extends Attempt> {
   fail(attempt: A, failure: Failure): void;
   /** Called when a handler has ended, which may be after its outcome was decided. */
   ended?(attempt: A): void;
-  /** Errors after which there is no other attempt, besides InvalidOutcomeError. */
-  readonly final?: readonly FinalError[];
+  /** Codes of errors after which there is no other attempt, besides `INVALID_OUTCOME`. */
+  readonly final?: readonly string[];
   /** Renews the leases of attempts. Default: attempts have no leases of their own. */
   readonly leases?: LeaseOwner<A>;
 }

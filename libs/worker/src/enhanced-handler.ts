@@ -1,6 +1,6 @@
 import type { ExternalContextCreator } from '@nestjs/core';
 import {
-  InvalidOutcomeError,
+  InvalidInputError,
   unfinishedOutcome,
   withEnhancers,
   type EnhancedResult,
@@ -29,7 +29,7 @@ export interface EnhancedHandler {
  * error; what else it returns changes nothing. These outcomes of the method count even if an interceptor wrapped or caught them.
  * See DECISIONS.md: filters-cannot-succeed
  *
- * @returns a handler that throws InvalidOutcomeError if the method is no longer a function
+ * @returns a handler that throws InvalidInputError if the method is no longer a function
  */
 export function enhanceHandler(contexts: ExternalContextCreator, handler: EnhancedHandler): Method {
   const { instance, name, method, contextType, parameters, value } = handler;
@@ -39,7 +39,8 @@ export function enhanceHandler(contexts: ExternalContextCreator, handler: Enhanc
     invoke: (values, args) => {
       // Read at each call: an app may replace the method, for example to trace it.
       const current = (instance as Record<string, unknown>)[name];
-      if (typeof current !== 'function') throw new InvalidOutcomeError(`${where} is no longer a function.`);
+      if (typeof current !== 'function')
+        throw new InvalidInputError(`${where} is no longer a function.`, { code: 'INVALID_OUTCOME' });
       return (current as Method).apply(instance, handler.arguments(values, args));
     },
   });

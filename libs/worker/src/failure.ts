@@ -1,4 +1,4 @@
-import { InvalidOutcomeError, oneLine, unfinishedOutcome } from '../../internal/src';
+import { LuanestError, oneLine, unfinishedOutcome } from '../../internal/src';
 import { delayAfter, type ResolvedBackoff } from './backoff';
 
 const MAX_ERROR_CHARS = 1_000;
@@ -27,15 +27,12 @@ interface FailedAttempt {
   readonly backoff: ResolvedBackoff;
 }
 
-/** Class of errors that another attempt is expected to repeat. */
-export type FinalError = new (...args: never[]) => Error;
-
 /**
  * Returns how an attempt is settled that timed out, or whose handler threw a value or returned an outcome. Never throws.
  *
- * @param final errors after which there is no other attempt, besides InvalidOutcomeError
+ * @param final codes of errors after which there is no other attempt, besides `INVALID_OUTCOME`
  */
-export function failureOf(value: unknown, work: FailedAttempt, final: readonly FinalError[] = []): Failure {
+export function failureOf(value: unknown, work: FailedAttempt, final: readonly string[] = []): Failure {
   const isLast = work.attempt >= work.attempts;
   const outcome = unfinishedOutcome(value);
   if (outcome?.kind === 'retry-later') {
@@ -47,7 +44,7 @@ export function failureOf(value: unknown, work: FailedAttempt, final: readonly F
   if (outcome !== undefined)
     return { verdict: 'dead-letter', delayMs: 0, text: storable(outcome.reason), note: GIVEN_UP };
   const text = errorText(value);
-  if (isLast || isOneOf(value, [InvalidOutcomeError, ...final]))
+  if (isLast || hasCode(value, ['INVALID_OUTCOME', ...final]))
     return { verdict: 'dead-letter', delayMs: 0, text, error: value };
   return { verdict: 'retry', delayMs: delayAfter(work.attempt, work.backoff), text, error: value };
 }
@@ -71,10 +68,10 @@ export function storable(text: string): string {
   return oneLine(text.slice(0, MAX_ERROR_CHARS)).toWellFormed();
 }
 
-/** Returns true if a value is an instance of one of these classes. Never throws, also for a Proxy that throws. */
-export function isOneOf(value: unknown, classes: readonly FinalError[]): boolean {
+/** Returns true if a value is an error of luanest with one of these codes. Never throws, also for a Proxy that throws. */
+export function hasCode(value: unknown, codes: readonly string[]): boolean {
   try {
-    return classes.some((each) => value instanceof each);
+    return value instanceof LuanestError && codes.includes(value.code);
   } catch {
     return false;
   }

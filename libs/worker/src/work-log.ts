@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
-import { InvalidOutcomeError, thrownKind, thrownText, time, TimeoutError } from '../../internal/src';
-import { type FinalError, isOneOf } from './failure';
+import { thrownKind, thrownText, time } from '../../internal/src';
+import { hasCode } from './failure';
 
 /** Most lines in a second about attempts that are retried. */
 const MOST_FAILURES = 10;
@@ -31,12 +31,12 @@ export class WorkLog {
   /**
    * @param lib context of the lines, such as `DelayedTask`
    * @param where first words of each line, such as `Queue mails`
-   * @param own errors of the lib whose texts are shown, since they quote no payload
+   * @param own codes of errors of the lib whose texts are shown, since they quote no payload
    */
   constructor(
     lib: string,
     protected readonly where: string,
-    private readonly own: readonly FinalError[] = [],
+    private readonly own: readonly string[] = [],
   ) {
     this.logger = new Logger(lib);
   }
@@ -101,7 +101,7 @@ export class WorkLog {
   /** Returns the kind of a thrown value, and for some errors of luanest also the text, which quotes no payload. */
   protected kindOf(error: unknown): string {
     const kind = thrownKind(error);
-    if (!isOneOf(error, [TimeoutError, InvalidOutcomeError, ...this.own])) return kind;
+    if (!hasCode(error, ['TIMEOUT', 'INVALID_OUTCOME', ...this.own])) return kind;
     return `${kind}: ${(error as Error).message.replace(/\.$/, '')}`;
   }
 }

@@ -1,4 +1,4 @@
-import { deadLetter, InvalidOutcomeError, retryLater } from '../../internal/src';
+import { deadLetter, InvalidInputError, retryLater } from '../../internal/src';
 import { errorText, failureOf } from '../src';
 
 const backoff = { delayMs: 100, factor: 2, maxDelayMs: 1_000 };
@@ -41,12 +41,15 @@ describe('how an attempt that did not succeed is settled', () => {
   });
 
   it('is a dead letter at once if another attempt would fail in the same way', () => {
-    const invalid = new InvalidOutcomeError('wrong');
+    const invalid = new InvalidInputError('wrong', { code: 'INVALID_OUTCOME' });
     expect(failureOf(invalid, work)).toEqual({
-      ...{ verdict: 'dead-letter', delayMs: 0, text: 'InvalidOutcomeError: wrong', error: invalid },
+      ...{ verdict: 'dead-letter', delayMs: 0, text: 'InvalidInputError: wrong', error: invalid },
     });
-    expect(failureOf(new TypeError('x'), work, [TypeError]).verdict).toBe('dead-letter');
-    expect(failureOf(new RangeError('x'), work, [TypeError]).verdict).toBe('retry');
+    const malformed = new InvalidInputError('x', { code: 'MALFORMED_PAYLOAD' });
+    expect(failureOf(malformed, work, ['MALFORMED_PAYLOAD']).verdict).toBe('dead-letter');
+    expect(failureOf(malformed, work).verdict).toBe('retry');
+    expect(failureOf(new InvalidInputError('x'), work, ['MALFORMED_PAYLOAD']).verdict).toBe('retry');
+    expect(failureOf(Object.assign(new Error('x'), { code: 'INVALID_OUTCOME' }), work).verdict).toBe('retry');
   });
 
   it('is found without an error for any value', () => {

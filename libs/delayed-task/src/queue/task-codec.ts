@@ -1,6 +1,5 @@
 import { Checks, classOf, isIntegerOf, type KnownOptions, shown, time, InvalidInputError } from '../../../internal/src';
 import { resolveBackoff, type ResolvedBackoff, workOption } from '../../../worker/src';
-import { TaskTooLargeError } from '../delayed-task.errors';
 import { checkKeep, MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { DueTime, ScheduleOptions, TaskDefinition } from '../delayed-task.types';
 
@@ -88,7 +87,7 @@ export function whenOf({ delayMs, runAtMs }: DueTime): string {
   return `a${runAtMs}`;
 }
 
-/** Returns a value as JSON. @throws InvalidInputError if JSON.stringify() throws or returns undefined; TaskTooLargeError */
+/** Returns a value as JSON. @throws InvalidInputError if JSON.stringify() throws or returns undefined, or if the JSON is too large */
 export function encodeJson(what: string, value: unknown, maxBytes: number): string {
   let json: string | undefined;
   try {
@@ -104,7 +103,9 @@ export function encodeJson(what: string, value: unknown, maxBytes: number): stri
   if (json.length * 3 > maxBytes) {
     const bytes = Buffer.byteLength(json);
     if (bytes > maxBytes) {
-      throw new TaskTooLargeError(`The ${what} has ${bytes} bytes as JSON. maxPayloadBytes is ${maxBytes}.`);
+      throw new InvalidInputError(`The ${what} has ${bytes} bytes as JSON. maxPayloadBytes is ${maxBytes}.`, {
+        code: 'TASK_TOO_LARGE',
+      });
     }
   }
   return json;
@@ -139,7 +140,7 @@ export class RecordWriter {
    *
    * @param task name or definition of the task
    * @param options settings of this task, which override those of its definition
-   * @throws InvalidInputError, TaskTooLargeError
+   * @throws InvalidInputError
    */
   write(task: string | TaskDefinition, payload: unknown, options: ScheduleOptions): string {
     const definition = definitionOf(task);

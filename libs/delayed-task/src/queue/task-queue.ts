@@ -128,7 +128,7 @@ export class TaskQueue {
   /**
    * Schedules a task. A new id, as most are, needs one command; an id that exists needs a second one.
    *
-   * @throws InvalidInputError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   async scheduleOne(
     task: string | TaskDefinition,
@@ -156,7 +156,7 @@ export class TaskQueue {
    * Schedules tasks, in calls of at most MAX_CHUNK tasks of one partition and MAX_CHUNK_CHARS. After the first call that fails, no
    * further call is begun.
    *
-   * @throws InvalidInputError, TaskTooLargeError before anything is sent; the error of a call that failed
+   * @throws InvalidInputError before anything is sent; the error of a call that failed
    */
   async schedule(tasks: readonly NewTask[], { onConflict = 'keep' }: ConflictOptions): Promise<ScheduleResult[]> {
     taskInput.choice('onConflict', onConflict, CONFLICTS);

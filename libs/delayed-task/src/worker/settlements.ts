@@ -1,7 +1,6 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { type LeaseOwner, type LossCause, LostError, nextTurn, time } from '../../../internal/src';
+import { type LeaseOwner, type LossCause, LostError, nextTurn, SetupError, time } from '../../../internal/src';
 import { Attempt, type Calls, errorText, type Failure, type ResolvedBackoff, type Work } from '../../../worker/src';
-import { UnknownTaskError } from '../delayed-task.errors';
 import { events, type DelayedTaskEvents } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { TaskContext, TaskHandler } from '../delayed-task.types';
@@ -216,8 +215,9 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   }
 
   private async defer({ due, leased, runs, dead, waits }: Partition, batch: readonly TaskAttempt[]): Promise<void> {
-    const error = new UnknownTaskError(
+    const error = new SetupError(
       'Workers without a handler for the name of the task handed it back for unknownTaskMs.',
+      { code: 'UNKNOWN_TASK' },
     );
     const args = {
       longestMs: this.options.unknownTaskMs,

@@ -1,6 +1,5 @@
 import { oneLine, shown } from '../../../internal/src';
 import { WorkLog } from '../../../worker/src';
-import { TaskTooLargeError } from '../delayed-task.errors';
 
 /** Pause before the same problem with tasks of the same name is logged again, ms. */
 const AGAIN_MS = 3_600_000;
@@ -13,7 +12,7 @@ interface NamedTask {
 /** Writes the log lines of a worker. */
 export class TaskLog extends WorkLog {
   constructor(queue: string) {
-    super('DelayedTask', `Queue ${queue}`, [TaskTooLargeError]);
+    super('DelayedTask', `Queue ${queue}`, ['TASK_TOO_LARGE']);
   }
 
   /** Logs that this process has no handler for a name, at most once an hour for each name. */

@@ -42,7 +42,7 @@ export class Acquirer {
     this.space = registry.keySpace('lock');
   }
 
-  /** Returns the Redis key of a name. @throws InvalidKeyError for a name that a key cannot hold */
+  /** Returns the Redis key of a name. @throws InvalidInputError for a name that a key cannot hold */
   keyOf(name: string): string {
     return this.space.tag(name).key('lock');
   }
@@ -51,7 +51,7 @@ export class Acquirer {
    * Acquires a name. Returns undefined if the name was not acquired by the end of the wait.
    *
    * @param until end of the wait, by `time.monotonicMs()`; default: `waitMs` from now
-   * @throws the reason of the caller's signal, if that fires before the name is acquired; InvalidKeyError, ClosedError,
+   * @throws the reason of the caller's signal, if that fires before the name is acquired; InvalidInputError, ClosedError,
    *   NotReplicatedError, the errors of ScriptRegistry.run()
    */
   acquire(

@@ -1,4 +1,4 @@
-import { InvalidCallError, InvalidKeyError } from 'luanest/script-registry';
+import { InvalidInputError } from 'luanest/script-registry';
 import { time } from '../../../internal/src';
 import { events, type RateLimitEvents } from '../rate-limit.events';
 import type { ResolvedRateLimitOptions } from '../rate-limit.options';
@@ -210,7 +210,7 @@ export class ResilientLimiter {
    * Decides a request. Charges it if the request is allowed by a rule and `charge` is true. Does not reject if Redis fails: then
    * the policy `onRedisError` decides, and only the policy `local` charges.
    *
-   * @throws InvalidCallError, InvalidKeyError if a key or an argument is invalid
+   * @throws InvalidInputError if a key or an argument is invalid
    */
   decide(checks: readonly Check[], charge: boolean): Promise<Decision> {
     if (checks.length === 0) return Promise.resolve(Decision.without('none', true));
@@ -293,7 +293,7 @@ export class ResilientLimiter {
 
   private failed(checks: readonly Check[], charge: boolean, error: unknown): Decision {
     // The caller made a mistake, and Redis was not called, so the policy does not apply.
-    if (error instanceof InvalidCallError || error instanceof InvalidKeyError) {
+    if (error instanceof InvalidInputError) {
       this.breaker.skipped();
       throw error;
     }

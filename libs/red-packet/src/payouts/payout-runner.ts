@@ -2,18 +2,18 @@ import { Logger } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import {
   deadLetter,
-  InvalidOutcomeError,
   retryLater,
-  type AnyStream,
   type HandlerResult,
   type StreamConsumerHandle,
   type StreamConsumerOptions,
   type StreamConsumerService,
+  type StreamDefinition,
   type StreamMessage,
 } from 'luanest/stream-consumer';
 import {
   Bell,
   ClosedError,
+  InvalidInputError,
   idleChecksOf,
   messageOf,
   INSPECT,
@@ -76,7 +76,7 @@ export class PayoutRunner implements PayoutRun {
     private readonly registry: ScriptRegistry,
     private readonly activities: Pick<Activities, 'layouts' | 'list' | 'outboxes'>,
     private readonly streams: StreamConsumerService,
-    private readonly stream: AnyStream,
+    private readonly stream: StreamDefinition,
     private readonly handler: PayoutHandler,
     private readonly options: ResolvedPayoutOptions,
   ) {}
@@ -170,7 +170,8 @@ export class PayoutRunner implements PayoutRun {
     }
     if ('error' in ended) {
       const { error } = ended;
-      if (isLast || error instanceof InvalidOutcomeError) return this.bury(row, rowId, message, textOf(error));
+      if (isLast || (error instanceof InvalidInputError && error.code === 'INVALID_OUTCOME'))
+        return this.bury(row, rowId, message, textOf(error));
       throw error;
     }
     return this.settle(row, rowId, message);

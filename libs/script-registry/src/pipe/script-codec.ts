@@ -1,7 +1,7 @@
 import type { ArgType, ListType } from '../arg-types';
 import type { CommandArg } from '../connection/port';
 import type { ScriptDefinition } from '../script-definition';
-import { InvalidCallError } from '../script-registry.errors';
+import { InvalidInputError } from '../script-registry.errors';
 import { shown } from '../../../internal/src';
 import { FIRST_KEY, type Call } from './call';
 import { groupForm, loneForm, type LoadableScript } from './forms';
@@ -77,14 +77,16 @@ export class ScriptCodec {
    * Checks and encodes the keys and arguments of a call, and stores them in it. The array gets its final length at once, and is filled
    * by index: an iterator costs more than the check of a key, and the first push to an empty array allocates 17 elements.
    *
-   * @throws InvalidCallError, CrossSlotError
+   * @throws InvalidInputError
    */
   encode(call: Call, input: CallInput): void {
     const { fixedKeys, fixedArgs, keyList, argList } = this;
     const { keys, args } = input ?? NO_INPUT;
     if (!isObject(keys) || !isObject(args)) {
       const seen = `keys ${shown(keys)} and args ${shown(args)}`;
-      throw new InvalidCallError(`${this.name} was called with ${seen}. Expected { keys: {...}, args: {...} }.`);
+      throw new InvalidInputError(`${this.name} was called with ${seen}. Expected { keys: {...}, args: {...} }.`, {
+        code: 'INVALID_CALL',
+      });
     }
     const listedKeys = keyList === undefined ? NO_VALUES : this.listOf(keys[keyList], keyList);
     const listedArgs = argList === undefined ? NO_VALUES : this.listOf(args[argList[0]], argList[0]);
@@ -114,8 +116,9 @@ export class ScriptCodec {
       words[at++] = word;
     }
     if (keyCount === 0) {
-      throw new InvalidCallError(
+      throw new InvalidInputError(
         `The list of keys ${this.labelOf(keyList ?? '')} is empty. Expected at least one key.`,
+        { code: 'INVALID_CALL' },
       );
     }
     call.words = words;
@@ -148,11 +151,12 @@ export class ScriptCodec {
     return command;
   }
 
-  private invalidKey(name: string, key: unknown): InvalidCallError {
+  private invalidKey(name: string, key: unknown): InvalidInputError {
     // Text is not quoted, since it may hold a user's id.
     const problem = typeof key !== 'string' ? shown(key) : key === '' ? 'empty' : 'text with a lone surrogate';
-    return new InvalidCallError(
+    return new InvalidInputError(
       `Key ${this.labelOf(name)} is ${problem}. Expected a non-empty string of well-formed Unicode.`,
+      { code: 'INVALID_CALL' },
     );
   }
 
@@ -162,7 +166,9 @@ export class ScriptCodec {
 
   private listOf(value: unknown, name: string): readonly unknown[] {
     if (!Array.isArray(value))
-      throw new InvalidCallError(`List ${this.labelOf(name)} is ${shown(value)}. Expected an array.`);
+      throw new InvalidInputError(`List ${this.labelOf(name)} is ${shown(value)}. Expected an array.`, {
+        code: 'INVALID_CALL',
+      });
     return value;
   }
 }

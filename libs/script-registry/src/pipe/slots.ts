@@ -1,5 +1,5 @@
 import { shown, slotOf } from '../../../internal/src';
-import { CrossSlotError } from '../script-registry.errors';
+import { InvalidInputError } from '../script-registry.errors';
 import type { CommandArg } from '../connection/port';
 import { FIRST_KEY } from './call';
 
@@ -17,7 +17,7 @@ function startOf(key: string): string | undefined {
  * @param words of the call, with `keyCount` keys
  * @param checked words of an earlier call with as many keys, all of one slot. Keys that are the same at the same index are not checked
  *   again, since consecutive calls often have the same keys (one activity, one queue)
- * @throws CrossSlotError that names two keys of different slots
+ * @throws InvalidInputError that names two keys of different slots
  */
 export function checkSameSlot(
   script: string,
@@ -33,9 +33,10 @@ export function checkSameSlot(
     const key = words[at] as string;
     if (known !== undefined && key === known[at]) continue;
     if ((start !== undefined && key.startsWith(start)) || slotOf(key) === slotOf(first)) continue;
-    throw new CrossSlotError(
+    throw new InvalidInputError(
       `${script} got keys of two slots: ${shown(first)} in ${slotOf(first)} and ${shown(key)} in ${slotOf(key)}. ` +
         'Build all keys of a call from one KeySpace.tag(subject), so that they share a hash tag.',
+      { code: 'CROSS_SLOT' },
     );
   }
 }

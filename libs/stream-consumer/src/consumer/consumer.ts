@@ -1,7 +1,6 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { endsWithin, INSPECT, LeaseBook, MAX_TIMER_MS, nextTurn, Steps, time, type Timer } from '../../../internal/src';
 import { Calls, WorkLog } from '../../../worker/src';
-import { MalformedPayloadError } from '../stream-consumer.errors';
 import { events } from '../stream-consumer.events';
 import type { ResolvedConsumerOptions, ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
 import type { StreamConsumerHandle, StreamStats } from '../stream-consumer.types';
@@ -45,7 +44,7 @@ export class Consumer implements StreamConsumerHandle {
     invoke: Invoke,
   ) {
     const { stream, group } = options;
-    const log = new WorkLog('StreamConsumer', `${stream}/${group}`, [MalformedPayloadError]);
+    const log = new WorkLog('StreamConsumer', `${stream}/${group}`, ['MALFORMED_PAYLOAD']);
     this.calls = new Calls((during, error) => {
       events.callFailed.publish(() => ({ stream, group, during, error }));
       log.callFailed(during, error);

@@ -1,6 +1,5 @@
-import { LostError, MOVED, time } from '../../../internal/src';
+import { InvalidInputError, LostError, MOVED, time } from '../../../internal/src';
 import { Attempt, type ResolvedBackoff } from '../../../worker/src';
-import { MalformedPayloadError } from '../stream-consumer.errors';
 import type { StreamMessage } from '../stream-consumer.types';
 import { objectOf, unpackFields } from '../streams/fields';
 import type { Held, Origin, Session } from './session';
@@ -86,7 +85,7 @@ export class Delivery extends Attempt implements StreamMessage, Held {
     return this.toJSON();
   }
 
-  /** Sets `payload` and `fields`. @throws MalformedPayloadError if the payload is missing or not JSON */
+  /** Sets `payload` and `fields`. @throws InvalidInputError if the payload is missing or not JSON */
   read(): void {
     const { payload } = this.entry;
     if (typeof payload !== 'string') {
@@ -100,7 +99,7 @@ export class Delivery extends Attempt implements StreamMessage, Held {
       // Errors are logged, payloads must not be. So this error quotes neither the payload nor the parser's error, which quotes
       // it.
       const problem = payload.length === 0 ? 'missing' : `not JSON (${payload.length} characters)`;
-      throw new MalformedPayloadError(`The payload of message ${this.id} is ${problem}.`);
+      throw new InvalidInputError(`The payload of message ${this.id} is ${problem}.`, { code: 'MALFORMED_PAYLOAD' });
     }
   }
 

@@ -1,7 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { classOf, MOVED } from '../../../internal/src';
 import { Attempts, type Failure, type Work, type WorkLog } from '../../../worker/src';
-import { MalformedPayloadError } from '../stream-consumer.errors';
 import { events } from '../stream-consumer.events';
 import type { ResolvedConsumerOptions, ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
 import type { StreamMessage } from '../stream-consumer.types';
@@ -29,8 +28,8 @@ interface Burial {
 /** Runs the handler on messages, and passes the outcomes to the Settler, which sends them to Redis. */
 export class HandlerRunner implements Work<Delivery> {
   readonly attempts: Attempts<Delivery>;
-  /** Errors after which a message is dead-lettered at once. */
-  readonly final = [MalformedPayloadError];
+  /** Codes of the errors after which a message is dead-lettered at once. */
+  readonly final = ['MALFORMED_PAYLOAD'];
   private readonly logger = new Logger('StreamConsumer');
   /** Keys of ordered messages whose handlers still run, including those whose outcome is ignored. */
   private readonly busyKeys = new Set<string>();

@@ -166,7 +166,7 @@ export class StreamCatalog {
    * Returns a stream by its name, or by the value that `defineStream` returned.
    *
    * @throws InvalidOptionError for an invalid name or value, and for a value whose options differ from those that the stream has
-   *   in this process; InvalidKeyError for invalid `keys`
+   *   in this process; InvalidInputError for invalid `keys`
    */
   get(stream: string | AnyStream): Stream {
     if (typeof stream === 'string') return this.named(stream);

@@ -35,7 +35,7 @@ export class Faults {
    *
    * @param name name of the lock
    * @returns true if the lock was held
-   * @throws TestingSetupError if the app does not import LockModule, or uses a mock of LockService
+   * @throws SetupError if the app does not import LockModule, or uses a mock of LockService
    */
   async loseLease(name: string): Promise<boolean> {
     const { forced } = await this.services.get('Lock', 'faults.loseLease()').forceUnlock(name);

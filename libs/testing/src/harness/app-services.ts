@@ -3,9 +3,8 @@ import type { DelayedTaskService } from 'luanest/delayed-task';
 import type { LockService } from 'luanest/lock';
 import type { RedPacketPayouts, RedPacketService } from 'luanest/red-packet';
 import type { ScheduledLockService } from 'luanest/scheduled-lock';
-import { ScriptRegistry } from 'luanest/script-registry';
+import { ScriptRegistry, SetupError } from 'luanest/script-registry';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
-import { TestingSetupError } from '../testing.errors';
 
 interface Services {
   readonly DelayedTask: DelayedTaskService;
@@ -56,12 +55,13 @@ export class AppServices {
     return undefined;
   }
 
-  /** Returns a service. @param caller begins the error @throws TestingSetupError if the app has no such service */
+  /** Returns a service. @param caller begins the error @throws SetupError if the app has no such service */
   get<L extends Lib>(lib: L, caller: string): Services[L] {
     const service = this.find(lib);
     if (service) return service;
-    throw new TestingSetupError(
+    throw new SetupError(
       `${caller} needs ${isPayouts(lib) ? lib : `${lib}Service`}. Import ${moduleOf(lib)} into the app of the test, and do not replace its service by a mock.`,
+      { code: 'TESTING_SETUP' },
     );
   }
 }

@@ -7,8 +7,7 @@ import type {
   StreamDefinition,
 } from 'luanest/stream-consumer';
 import type { TestClock } from '../clock/test-clock';
-import { INSPECT } from '../../../internal/src';
-import { TestingSetupError } from '../testing.errors';
+import { INSPECT, SetupError } from '../../../internal/src';
 import type { AppServices } from './app-services';
 import type { MessageOutcome, TaskOutcome, TickOutcome } from './driver-results';
 import { EventWait } from './event-wait';
@@ -40,8 +39,9 @@ export class Drivers {
     const service = this.services.get('DelayedTask', 'runTask()');
     const tasks = service[INSPECT]();
     if (!tasks.working || !tasks.handles(name)) {
-      throw new TestingSetupError(
+      throw new SetupError(
         `runTask(): the app does not run tasks named ${name}. Add a handler, call app.init(), and do not set work: false.`,
+        { code: 'TESTING_SETUP' },
       );
     }
     const id = options.id ?? `luanest-testing:${++this.lastId}`;
@@ -53,7 +53,7 @@ export class Drivers {
       const given = { ...options, id, keepResultMs: KEEP_RESULT_MS };
       const { status } = await service.schedule(task as string, payload, given);
       if (status === 'kept')
-        throw new TestingSetupError(`runTask(): a task with the id ${id} exists, so none was run.`);
+        throw new SetupError(`runTask(): a task with the id ${id} exists, so none was run.`, { code: 'TESTING_SETUP' });
       const { outcome, error } = await wait.result;
       const view = await service.get(id);
       const delayMs = outcome === 'retried' && view ? Math.max(0, view.atMs - this.clock.nowMs) : undefined;
@@ -72,8 +72,9 @@ export class Drivers {
     const service = this.services.get('StreamConsumer', 'deliver()');
     const groups = groupsOf(service).filter((each) => each.stream === name);
     if (groups.length === 0) {
-      throw new TestingSetupError(
+      throw new SetupError(
         `deliver(): no consumer of the app reads stream ${name}. Add a handler, and call app.init().`,
+        { code: 'TESTING_SETUP' },
       );
     }
     /** Outcomes of messages of the stream, by `<group>/<id>`: the reply to the publish may come after the outcome. */
@@ -110,9 +111,11 @@ export class Drivers {
     try {
       const result = await service.publish(stream, payload, options);
       if (result.status === 'full')
-        throw new TestingSetupError(`deliver(): stream ${name} is full, so nothing was sent.`);
+        throw new SetupError(`deliver(): stream ${name} is full, so nothing was sent.`, { code: 'TESTING_SETUP' });
       if (result.replayed)
-        throw new TestingSetupError('deliver(): a message with this operationId was published before.');
+        throw new SetupError('deliver(): a message with this operationId was published before.', {
+          code: 'TESTING_SETUP',
+        });
       id = result.id;
       const found = all() ?? (await wait.result);
       // Retries and dead letters are reported before Redis has them.
@@ -144,9 +147,9 @@ export class Drivers {
   async payOut(activityId: string): Promise<PayoutOutcome[]> {
     const service = this.services.get('RedPacketPayouts', 'payOut()');
     if (!service[INSPECT]().paying) {
-      throw new TestingSetupError(
-        'payOut(): the app has no payout run. Call run() of RedPacketPayouts with a handler.',
-      );
+      throw new SetupError('payOut(): the app has no payout run. Call run() of RedPacketPayouts with a handler.', {
+        code: 'TESTING_SETUP',
+      });
     }
     const before = new Set(this.packets.payouts);
     await this.until('payOut()', () => this.payoutsLeft(activityId));
@@ -169,7 +172,9 @@ export class Drivers {
       const left = await workLeft();
       if (left.length === 0) return;
       if (performance.now() > until) {
-        throw new TestingSetupError(`${caller}: after ${DRAIN_MS} ms there is still work: ${left.join('; ')}.`);
+        throw new SetupError(`${caller}: after ${DRAIN_MS} ms there is still work: ${left.join('; ')}.`, {
+          code: 'TESTING_SETUP',
+        });
       }
     }
   }
