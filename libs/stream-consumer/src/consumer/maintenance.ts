@@ -2,12 +2,13 @@ import { Logger } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { Bell, type IdleCheck, idleChecksOf, time, type Timer } from '../../../internal/src';
 import { events } from '../stream-consumer.events';
-import type { ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
+import type { ResolvedConsumerOptions, ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
 import type { StreamConsumerHandle, StreamStats } from '../stream-consumer.types';
 import type { Stream } from '../streams/stream-catalog';
 import type { Reader } from './reader';
 
 interface MaintainedConsumer extends StreamConsumerHandle {
+  readonly options: ResolvedConsumerOptions;
   readonly partitions: readonly Reader[];
   openPartitions(): Promise<void>;
 }
@@ -24,8 +25,8 @@ function isQuiet({ pending, lag, due }: StreamStats): boolean {
 
 /**
  * Checks a group: starts to read new partitions, recovers pending messages that nothing would deliver again, deletes messages that all
- * groups have settled, and publishes the numbers of the group. It does so periodically while the group has messages, when the stream
- * gets partitions or groups, and as an idle check.
+ * groups have settled, and publishes the numbers of the group. It does so periodically while the group has messages or the consumer
+ * polls, when the stream gets partitions or groups, and as an idle check.
  */
 export class Maintenance {
   private readonly logger = new Logger('StreamConsumer');
@@ -36,6 +37,7 @@ export class Maintenance {
   private stopped = false;
   private stalled = false;
   private quiet = true;
+  private checkedAt = time.monotonicMs();
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -72,9 +74,10 @@ export class Maintenance {
   private schedule(): void {
     const ms = CHECK_EVERY_MS * (0.75 + Math.random() / 2);
     this.timer = time.setTimer(() => {
-      const { partitions } = this.consumer;
-      // Consumers of other programs may have entries of a stream with `keys`.
-      const isInUse = this.source.isForeign || !this.quiet || partitions.some(({ wakeup }) => wakeup.used);
+      const { partitions, options } = this.consumer;
+      // Entries that a consumer of another program took and left wake nobody. So who polls also checks, not more often than it polls.
+      const polls = this.source.isForeign && time.monotonicMs() - this.checkedAt >= options.pollMs;
+      const isInUse = polls || !this.quiet || partitions.some(({ wakeup }) => wakeup.used);
       void (isInUse ? this.check() : Promise.resolve()).finally(() => !this.stopped && this.schedule());
     }, ms);
   }
@@ -102,6 +105,7 @@ export class Maintenance {
   }
 
   private async checkAll(): Promise<void> {
+    this.checkedAt = time.monotonicMs();
     for (const { wakeup } of this.consumer.partitions) wakeup.used = false;
     try {
       await this.consumer.openPartitions();
