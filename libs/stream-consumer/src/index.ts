@@ -5,7 +5,7 @@ export { STREAM_CONSUMER_CHANNELS, type StreamConsumerEvents } from './stream-co
 export { StreamConsumerModule } from './stream-consumer.module';
 export type { StreamConsumerModuleOptions, StreamConsumerOptions } from './stream-consumer.options';
 export { StreamConsumerService } from './stream-consumer.service';
-export { PublishManyError } from './streams/publish-many';
+export { PublishManyError } from './streams/publisher';
 export { defineStream, type StreamDefinition } from './streams/stream-options';
 export type {
   DeadLetter,

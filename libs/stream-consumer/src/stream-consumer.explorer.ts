@@ -1,14 +1,39 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
 import { methodOf, NOT_A_SINGLETON, prototypeOf, singletonOf, type Wrapper, SetupError } from '../../internal/src';
+import { enhanceHandler } from '../../worker/src';
 import { ConsumerSet } from './consumer/consumer-set';
-import { enhance } from './handlers/nest-handler';
-import { streamConsumerNames, streamConsumerOf } from './stream-consumer.decorator';
+import { PARAMETER_TYPES, PARAMETERS, streamConsumerNames, streamConsumerOf } from './stream-consumer.decorator';
 import {
   resolveConsumer,
   type AnyConsumerOptions,
   type ResolvedStreamConsumerModuleOptions,
 } from './stream-consumer.options';
+import type { StreamMessage } from './stream-consumer.types';
+
+/** Returns the value of a parameter: the message, its payload, or a property of the payload. */
+function valueOf(type: number, property: unknown, [message]: readonly unknown[]): unknown {
+  if (type !== PARAMETER_TYPES.payload) return message;
+  const { payload } = message as StreamMessage<Record<string, unknown> | null>;
+  return typeof property === 'string' ? payload?.[property] : payload;
+}
+
+/**
+ * Makes a handler of a method, with the guards, pipes, interceptors and filters of the method, its class and the app. They
+ * run in a context of type `stream`. What the interceptors return is ignored, unless it is an outcome.
+ */
+function enhance(
+  contexts: ExternalContextCreator,
+  instance: object,
+  name: string,
+): (message: StreamMessage) => unknown {
+  return enhanceHandler(contexts, {
+    ...{ instance, name, method: (instance as Record<string, unknown>)[name] as object, contextType: 'stream' },
+    parameters: { metadataKey: PARAMETERS, valueOf },
+    arguments: (values) => values,
+    value: ({ returned }) => returned?.value,
+  });
+}
 
 /** Finds decorated handlers at boot. Refuses a handler that would never run, and a second handler of a group. */
 @Injectable()

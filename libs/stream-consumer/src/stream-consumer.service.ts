@@ -27,10 +27,8 @@ import type {
   StreamStats,
 } from './stream-consumer.types';
 import { DeadLetters } from './streams/dead-letters';
-import { forgetGroup } from './streams/groups';
-import { publishAll } from './streams/publish-many';
-import { Publisher } from './streams/publisher';
-import { statsOf } from './streams/stats';
+import { forgetGroup, statsOf } from './streams/groups';
+import { publishAll, Publisher } from './streams/publisher';
 import { StreamCatalog, type Stream } from './streams/stream-catalog';
 import { checkStreamName, nameOf, type AnyStream, type StreamDefinition } from './streams/stream-options';
 

@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
-import type { Delivery } from '../src/consumer/delivery';
+import type { Delivery } from '../src/consumer/handler-runner';
 import { HandlerRunner } from '../src/consumer/handler-runner';
 import { Calls, WorkLog } from '../../worker/src';
-import type { TakenEntry } from '../src/consumer/take-answer';
+import type { TakenEntry } from '../src/consumer/consumer.scripts';
 import { messageOf, sessionOf } from './taken-messages';
 
 /** A HandlerRunner whose outcomes and log lines the test reads. */

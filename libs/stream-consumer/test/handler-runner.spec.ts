@@ -1,6 +1,6 @@
 import { deadLetter, retryLater, STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
 import { InvalidInputError, MOVED } from '../../internal/src';
-import type { Delivery } from '../src/consumer/delivery';
+import type { Delivery } from '../src/consumer/handler-runner';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
 import { pending } from '../../../test/support/replies';

@@ -24,7 +24,7 @@ import {
   withdrawGroup,
 } from '../src/streams/streams.scripts';
 import type { GroupKeys } from '../src/streams/partitions';
-import type { TakeAnswer, TakenEntry } from '../src/consumer/take-answer';
+import type { TakeAnswer, TakenEntry } from '../src/consumer/consumer.scripts';
 import type { Bench } from './support';
 
 /** Works a group of one partition by hand, a script at a time. */

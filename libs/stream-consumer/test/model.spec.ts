@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { TakenEntry } from '../src/consumer/take-answer';
+import type { TakenEntry } from '../src/consumer/consumer.scripts';
 import { Hands } from './hands';
 import { openBench, servers, type Bench } from './support';
 import { size } from '../../../test/support/size';

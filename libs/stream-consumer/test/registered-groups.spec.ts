@@ -1,5 +1,5 @@
 import { time } from '../../internal/src';
-import { RegisteredGroups } from '../src/streams/registered-groups';
+import { RegisteredGroups } from '../src/streams/stream-catalog';
 
 it('a group whose name Redis lost is kept until its own consumers have written it again', () => {
   let now = 0;

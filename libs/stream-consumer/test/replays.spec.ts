@@ -1,5 +1,5 @@
 import { streamConsumerScripts } from '../src/stream-consumer.scripts';
-import type { TakeAnswer } from '../src/consumer/take-answer';
+import type { TakeAnswer } from '../src/consumer/consumer.scripts';
 import { REPLAYS, type Replays } from '../../../test/support/replays';
 import { openBench, type Bench } from './support';
 import { Hands } from './hands';

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
 import { Calls } from '../../worker/src';
 import { LEASE_LOST } from '../src/consumer/session';
-import { Settler, type Step } from '../src/consumer/settler';
+import { Settler, type Step } from '../src/consumer/session';
 import { events as published } from '../src/stream-consumer.events';
 import { FakeRegistry } from '../../../test/support/fake-registry';
 import { ManualTime, turn } from '../../../test/support/manual-time';

@@ -1,5 +1,5 @@
 import { takeForeign, takeForeignOrdered } from '../src/consumer/consumer.scripts';
-import type { TakeAnswer } from '../src/consumer/take-answer';
+import type { TakeAnswer } from '../src/consumer/consumer.scripts';
 import { openTakes } from './states-takes';
 
 describe.each([

@@ -1,7 +1,7 @@
 import type { ScriptDefinition } from 'luanest/script-registry';
 import { ScriptStates } from '../../../test/support/script-states';
 import { consumerScripts } from '../src/consumer/consumer.scripts';
-import type { TakeAnswer } from '../src/consumer/take-answer';
+import type { TakeAnswer } from '../src/consumer/consumer.scripts';
 
 type Args = Readonly<Record<string, string | number>>;
 

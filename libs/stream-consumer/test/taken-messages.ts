@@ -1,6 +1,6 @@
-import { Delivery } from '../src/consumer/delivery';
+import { Delivery } from '../src/consumer/handler-runner';
 import { Session } from '../src/consumer/session';
-import type { TakenEntry } from '../src/consumer/take-answer';
+import type { TakenEntry } from '../src/consumer/consumer.scripts';
 
 /** Makes a session of no reader, which notes why it is lost. */
 export function sessionOf(leaseMs = 30_000): Session & { readonly losses: string[] } {

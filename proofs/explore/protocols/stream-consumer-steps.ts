@@ -10,7 +10,7 @@ import {
   takeEntries,
   takeOrdered,
 } from '../../../libs/stream-consumer/src/consumer/consumer.scripts';
-import type { TakeAnswer } from '../../../libs/stream-consumer/src/consumer/take-answer';
+import type { TakeAnswer } from '../../../libs/stream-consumer/src/consumer/consumer.scripts';
 import { Partition } from '../../../libs/stream-consumer/src/streams/partitions';
 import { publishMessage, replayDead } from '../../../libs/stream-consumer/src/streams/streams.scripts';
 import type { Move, ScriptCall, Step } from '../engine/protocol';

@@ -4,14 +4,12 @@ import { Calls, WorkLog } from '../../../worker/src';
 import { events } from '../stream-consumer.events';
 import type { ResolvedConsumerOptions, ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
 import type { StreamConsumerHandle, StreamStats } from '../stream-consumer.types';
-import { statsOf } from '../streams/stats';
+import { statsOf } from '../streams/groups';
 import type { Stream } from '../streams/stream-catalog';
-import type { Delivery } from './delivery';
-import { HandlerRunner, type Invoke } from './handler-runner';
+import { HandlerRunner, type Delivery, type Invoke } from './handler-runner';
 import { Maintenance } from './maintenance';
 import { Reader } from './reader';
-import type { Session } from './session';
-import type { Step } from './settler';
+import type { Session, Step } from './session';
 
 /** Most entries that one call returns, so that the script does not block Redis for long. */
 const MAX_TAKE = 128;

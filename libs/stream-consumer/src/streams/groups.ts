@@ -1,7 +1,8 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { Steps } from '../../../internal/src';
+import type { StreamStats } from '../stream-consumer.types';
 import type { Partition } from './partitions';
-import { purgeStream, removeGroup } from './streams.scripts';
+import { purgeStream, readStats, removeGroup } from './streams.scripts';
 import type { Stream } from './stream-catalog';
 
 const PURGED_A_CALL = 100;
@@ -48,4 +49,28 @@ export function purge(
 ): Promise<{ readonly deleted: number; readonly after: string }> {
   const args = { after, count: PURGED_A_CALL, needs: source.needs };
   return registry.run(purgeStream, { keys: { stream }, args });
+}
+
+/** Returns the numbers of a group, summed over all partitions. @throws the errors of ScriptRegistry.run() */
+export async function statsOf(registry: ScriptRegistry, source: Stream, group: string): Promise<StreamStats> {
+  const partitions = await source.all();
+  const parts = await Promise.all(
+    partitions.map((partition) => {
+      const { stream, sessions, due, dead } = partition.of(group);
+      return registry.run(readStats, { keys: { stream, sessions, due, dead }, args: { group } });
+    }),
+  );
+  const sum = (field: 'length' | 'pending' | 'lag' | 'due' | 'parked' | 'dead' | 'sessions'): number =>
+    parts.reduce((total, part) => total + part[field], 0);
+  const oldestMs = Math.max(...parts.map((part) => part.oldestMs));
+  return {
+    length: sum('length'),
+    pending: sum('pending'),
+    lag: sum('lag'),
+    oldestMs: oldestMs < 0 ? undefined : oldestMs,
+    due: sum('due'),
+    parked: sum('parked'),
+    dead: sum('dead'),
+    sessions: sum('sessions'),
+  };
 }
