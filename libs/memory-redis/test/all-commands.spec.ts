@@ -62,7 +62,7 @@ it('names what it does not support, from clients and from scripts', () => {
   const redis = new MemoryRedis();
   for (const [name, ...args] of [
     ['PFADD', 'a', 'b'],
-    ['OBJECT', 'ENCODING', 'a'],
+    ['OBJECT', 'IDLETIME', 'a'],
     ['geoadd', 'a', '1', '1', 'x'],
     ['CLIENT', 'KILL', '127.0.0.1:1'],
     ['BLPOP', 'a', '0'],

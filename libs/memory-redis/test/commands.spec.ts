@@ -1,4 +1,5 @@
 import { LONG } from '../../../test/support/size';
+import { MemoryRedis } from '../src';
 import { openMemory } from './compare-lua';
 import { compareServers } from './compare-servers';
 import { realServer } from './real-server';
@@ -48,4 +49,72 @@ it.each([
   const all = [...SORTED, ...commands.map((command) => command.split(' '))];
   const expected = await server.raw.send([['FLUSHALL'], ['HELLO', '2'], ...all]);
   expect(all.map((words) => memory.run(words))).toEqual(expected.slice(2));
+});
+
+const VALUES = [
+  ['RPUSH', 'list', 'a', 'b', 'c'],
+  ['ZADD', 'zset', '1', 'a', '2', 'b', '3', 'c'],
+  ['HSET', 'hash', 'f', '1'],
+  ['ZADD', 'one', '2.5', 'm'],
+  ['SET', 'text', 'x'],
+];
+
+it.each([
+  ['LMPOP 1 list LEFT', 'LMPOP 2 none list RIGHT COUNT 9', 'EXISTS list', 'LMPOP 2 none list LEFT'],
+  ['LMPOP 0 list LEFT', 'LMPOP x list LEFT', 'LMPOP 1 list UP', 'LMPOP 1 list LEFT COUNT 0', 'LMPOP 1 list LEFT COUNT'],
+  ['LMPOP 1 list LEFT SIZE 1', 'LMPOP 9 list LEFT', 'LMPOP 1 text LEFT', 'LMPOP 2 zset list LEFT', 'LMPOP 1 text UP'],
+  ['LMPOP 1 list LEFT COUNT 1 COUNT 1', 'LMPOP 1 list LEFT COUNT x', 'LMPOP -1 list LEFT', 'LRANGE list 0 -1'],
+  ['ZMPOP 1 zset MIN', 'ZMPOP 2 none zset MAX COUNT 9', 'EXISTS zset', 'ZMPOP 1 zset MIN', 'ZMPOP 1 text MIN'],
+  ['ZMPOP 0 zset MIN', 'ZMPOP 1 zset LEFT', 'ZMPOP 1 zset MIN COUNT 0', 'ZMPOP 1 text LEFT', 'ZMPOP 2 list zset MIN'],
+  ['HRANDFIELD hash', 'HRANDFIELD hash 2', 'HRANDFIELD hash -2', 'HRANDFIELD hash 1 WITHVALUES', 'HRANDFIELD hash 0'],
+  ['HRANDFIELD none', 'HRANDFIELD none 1', 'HRANDFIELD none 1 WITHVALUES', 'HRANDFIELD text', 'HRANDFIELD hash x'],
+  ['HRANDFIELD hash 1 WITHSCORES', 'HRANDFIELD hash 1 WITHVALUES x', 'HRANDFIELD hash 9223372036854775807 WITHVALUES'],
+  ['ZRANDMEMBER one', 'ZRANDMEMBER one 2', 'ZRANDMEMBER one -2 WITHSCORES', 'ZRANDMEMBER one 0', 'ZRANDMEMBER none'],
+  ['ZRANDMEMBER none 1', 'ZRANDMEMBER text', 'ZRANDMEMBER one 1 WITHVALUES', 'ZRANDMEMBER one x', 'ZRANDMEMBER text x'],
+  [
+    'OBJECT ENCODING text',
+    'OBJECT ENCODING list',
+    'OBJECT ENCODING zset',
+    'OBJECT ENCODING hash',
+    'OBJECT ENCODING none',
+  ],
+  [
+    'SADD ints 1 2',
+    'OBJECT ENCODING ints',
+    'SADD ints x',
+    'OBJECT ENCODING ints',
+    'XADD log 1-1 f v',
+    'OBJECT ENCODING log',
+  ],
+  [`SET text ${'x'.repeat(44)}`, 'OBJECT ENCODING text', `SET text ${'x'.repeat(45)}`, 'OBJECT ENCODING text'],
+  [
+    'SET text 42',
+    'OBJECT ENCODING text',
+    'SET text 042',
+    'OBJECT ENCODING text',
+    'OBJECT FREQ text',
+    'OBJECT FREQ none',
+  ],
+  [`HSET hash g ${'x'.repeat(65)}`, 'OBJECT ENCODING hash', `ZADD zset 1 ${'x'.repeat(65)}`, 'OBJECT ENCODING zset'],
+])('replies as a Redis server does: %s', async (...commands) => {
+  for (const protocol of [2, 3] as const) {
+    const memory = openMemory(protocol);
+    const all = [...VALUES, ...commands.map((command) => command.split(' '))];
+    const expected = await server.raw.send([['FLUSHALL'], ['HELLO', String(protocol)], ...all]);
+    expect(all.map((words) => memory.run(words))).toEqual(expected.slice(2));
+  }
+});
+
+it.each([
+  ['HRANDFIELD', ['HSET'], '1'],
+  ['ZRANDMEMBER', ['ZADD'], '1'],
+])('%s chooses different items, or items again and again', (command, [add = ''], one) => {
+  const redis = new MemoryRedis();
+  for (let index = 0; index < 20; index++)
+    redis.run(add, add === 'HSET' ? ['key', `m${index}`, one] : ['key', one, `m${index}`]);
+  const different = redis.run(command, ['key', 15]) as string[];
+  expect(new Set(different).size).toBe(15);
+  const repeated = redis.run(command, ['key', -200]) as string[];
+  expect(repeated).toHaveLength(200);
+  expect(new Set(repeated).size).toBeGreaterThan(10);
 });

@@ -12,13 +12,13 @@ const BATCH = 100;
 const ADDRESS = /0x[\da-f]{6,}/g;
 
 /** Opens a server in memory. @returns a function that runs a command and returns the reply in RESP2 */
-export function openMemory(): { run(command: readonly string[]): string } {
+export function openMemory(protocol: 2 | 3 = 2): { run(command: readonly string[]): string } {
   const memory = new Server(processClock);
   const session = memory.open(
     () => undefined,
     () => undefined,
   );
-  return { run: (command) => encode(memory.execute(session, command), 2) };
+  return { run: (command) => encode(memory.execute(session, command), protocol) };
 }
 
 /** Runs random Lua programs on a Redis server and on the one in memory. @returns where the replies differ */

@@ -1,6 +1,7 @@
 import type { Channels } from '../channels';
 import type { Keyspace } from '../keyspace';
-import { RedisError, type Reply } from '../reply';
+import { integer, positive } from '../numbers';
+import { RedisError, refuse, SYNTAX_ERROR, type Reply } from '../reply';
 import type { Session } from '../session';
 
 /** The part of the server that commands use. */
@@ -73,4 +74,47 @@ export function at(args: readonly string[], index: number): string {
 /** Returns true if an argument is a word, in any case. */
 export function isWord(arg: string | undefined, word: string): boolean {
   return arg !== undefined && arg.length === word.length && arg.toUpperCase() === word;
+}
+
+/** The arguments of a command that looks at several keys and takes from the first one that exists: `numkeys key ... side [COUNT n]`. */
+export interface FirstOfKeys {
+  readonly keys: readonly string[];
+  /** The word after the keys. */
+  readonly side: string;
+  readonly count: number;
+}
+
+/** Reads the arguments of LMPOP and ZMPOP. @throws RedisError */
+export function firstOfKeys(args: readonly string[]): FirstOfKeys {
+  const NO_KEYS = 'ERR numkeys should be greater than 0';
+  const NO_COUNT = 'ERR count should be greater than 0';
+  const size = positive(at(args, 0), NO_KEYS) || refuse(NO_KEYS);
+  const side = args[1 + size] ?? refuse(SYNTAX_ERROR);
+  const options = args.slice(2 + size);
+  let count: number | undefined;
+  for (let index = 0; index < options.length; index += 2) {
+    if (count !== undefined || index + 1 >= options.length || !isWord(options[index], 'COUNT')) refuse(SYNTAX_ERROR);
+    count = positive(at(options, index + 1), NO_COUNT) || refuse(NO_COUNT);
+  }
+  return { keys: args.slice(1, 1 + size), side, count: count ?? 1 };
+}
+
+/** The arguments `key [count [word]]` of HRANDFIELD and ZRANDMEMBER. */
+export interface RandomOf {
+  readonly key: string;
+  /** Below 0 if items may be chosen more than once; undefined if one item is wanted, without an array. */
+  readonly count: number | undefined;
+  /** True if `word` is there. */
+  readonly withValues: boolean;
+}
+
+/** Reads the arguments of HRANDFIELD and ZRANDMEMBER. @param word such as WITHSCORES @throws RedisError */
+export function randomOf(args: readonly string[], word: string): RandomOf {
+  const [key = '', text, option] = args;
+  if (text === undefined) return { key, count: undefined, withValues: false };
+  const count = integer(text);
+  const withValues = option !== undefined;
+  if (args.length > 3 || (withValues && !isWord(option, word))) refuse(SYNTAX_ERROR);
+  if (withValues && Math.abs(count) > 2 ** 62) refuse('ERR value is out of range');
+  return { key, count, withValues };
 }

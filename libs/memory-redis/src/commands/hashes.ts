@@ -1,8 +1,8 @@
 import { bigInteger, replyInteger } from '../numbers';
-import { OK, Pairs, type Reply } from '../reply';
+import { OK, Pairs, Rows, type Reply } from '../reply';
 import { readCursor, scan } from '../scan';
 import { HashValue } from '../values';
-import { at, reads, writes, wrongNumber, type CommandTable, type Context } from './command';
+import { at, randomOf, reads, writes, wrongNumber, type CommandTable, type Context } from './command';
 import { addDecimals } from './decimals';
 import { increased } from './strings';
 
@@ -57,6 +57,14 @@ export const hashCommands: CommandTable = {
   hmset: writes(-4, (context, args) => {
     setFields('hmset', context, args);
     return OK;
+  }),
+  hrandfield: reads(-2, (context, args) => {
+    const { key, count, withValues } = randomOf(args, 'WITHVALUES');
+    const { random } = context.db;
+    const entries = [...fieldsOf(context, [key])];
+    if (count === undefined) return random.choose(entries, 1)[0]?.[0] ?? null;
+    const chosen = random.choose(entries, count);
+    return withValues ? new Rows(chosen) : chosen.map(([name]) => name);
   }),
   hscan: reads(-3, (context, [key = '', ...options]) => {
     readCursor(options);

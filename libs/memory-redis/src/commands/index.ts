@@ -7,6 +7,7 @@ import { hashCommands } from './hashes';
 import { keyCommands } from './keys';
 import { listCommands } from './lists';
 import { missingCommands, missingSubcommands } from './missing';
+import { objectCommands } from './objects';
 import { scriptCommands } from './scripts';
 import { setCommands } from './sets';
 import { sortedSetAlgebraCommands } from './sorted-set-algebra';
@@ -27,6 +28,7 @@ const supported: CommandTable = {
   ...hashCommands,
   ...keyCommands,
   ...listCommands,
+  ...objectCommands,
   ...scriptCommands,
   ...setCommands,
   ...sortedSetAlgebraCommands,

@@ -1,7 +1,17 @@
 import { integer, positive } from '../numbers';
 import { NULL_ARRAY, OK, refuse, SYNTAX_ERROR, type Reply } from '../reply';
 import { ListValue } from '../values';
-import { at, isWord, reads, writes, wrongNumber, type Command, type CommandTable, type Context } from './command';
+import {
+  at,
+  firstOfKeys,
+  isWord,
+  reads,
+  writes,
+  wrongNumber,
+  type Command,
+  type CommandTable,
+  type Context,
+} from './command';
 
 type Side = 'left' | 'right';
 
@@ -116,6 +126,16 @@ export const listCommands: CommandTable = {
   lmove: writes(5, (context, args) =>
     move(context, at(args, 0), at(args, 1), sideOf(at(args, 2)), sideOf(at(args, 3))),
   ),
+  lmpop: writes(-4, ({ db }, args) => {
+    const { keys, side, count } = firstOfKeys(args);
+    const from = sideOf(side);
+    const key = keys.find((one) => db.read(one, ListValue) !== undefined);
+    const list = key === undefined ? undefined : db.change(key, ListValue);
+    if (key === undefined || list === undefined) return NULL_ARRAY;
+    const taken = Array.from({ length: Math.min(count, list.size) }, () => take(list, from) ?? null);
+    db.removeIfEmpty(key);
+    return [key, taken];
+  }),
   lpop: pop('lpop', 'left'),
   lpos: reads(-3, positions),
   lpush: push('left', false),

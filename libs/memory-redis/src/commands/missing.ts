@@ -10,9 +10,9 @@ const COMMANDS = `
 asking:1 bgrewriteaof:1! bgsave:-1! bitfield:-2 bitfield_ro:-2 blmove:6! blmpop:-5 blpop:-3! brpop:-3! brpoplpush:4!
 bzmpop:-5 bzpopmax:-3! bzpopmin:-3! command:-1 debug:-2! failover:-1! fcall:-3! fcall_ro:-3! geoadd:-5 geodist:-4 geohash:-2
 geopos:-2 georadius:-6 georadius_ro:-6 georadiusbymember:-5 georadiusbymember_ro:-5 geosearch:-7 geosearchstore:-8
-hrandfield:-2 lastsave:1 lcs:-3 lmpop:-4 lolwut:-1 migrate:-6 monitor:1! move:3 pfadd:-2 pfcount:-2 pfdebug:3
+lastsave:1 lcs:-3 lolwut:-1 migrate:-6 monitor:1! move:3 pfadd:-2 pfcount:-2 pfdebug:3
 pfmerge:-2 pfselftest:1 psync:-3! readwrite:1 replconf:-1! replicaof:3! restore:-4 restore-asking:-4 save:1!
-shutdown:-1! slaveof:3! swapdb:3 sync:1! zmpop:-4 zrandmember:-2 zrangestore:-5`;
+shutdown:-1! slaveof:3! swapdb:3 sync:1! zrangestore:-5`;
 
 const SUBCOMMANDS: Readonly<Record<string, string>> = {
   acl: `cat:-2! deluser:-3! dryrun:-4! genpass:-2! getuser:3! help:2 list:2! load:2! log:-2! save:2! setuser:-3! users:2!
@@ -27,7 +27,7 @@ set-config-epoch:3 setslot:-4 slaves:3`,
   latency: 'doctor:2! graph:3! help:2 histogram:-2! history:3! latest:2! reset:-2!',
   memory: 'doctor:2 help:2 malloc-stats:2 purge:2 stats:2 usage:-3',
   module: 'help:2 list:2! load:-3! loadex:-3! unload:3!',
-  object: 'encoding:3 freq:3 help:2 idletime:3 refcount:3',
+  object: 'help:2 idletime:3 refcount:3',
   pubsub: 'help:2',
   script: 'debug:3! help:2',
   slowlog: 'get:-2 help:2 len:2 reset:2',

@@ -1,8 +1,18 @@
 import { float, integer, positive, scoreText } from '../numbers';
-import { Double, refuse, Rows, SYNTAX_ERROR, type Reply } from '../reply';
+import { Double, NULL_ARRAY, refuse, Rows, SYNTAX_ERROR, type Reply } from '../reply';
 import { readCursor, scan } from '../scan';
 import { SortedSet } from '../sorted-set';
-import { at, reads, writes, type Command, type CommandTable, type Context } from './command';
+import {
+  at,
+  firstOfKeys,
+  isWord,
+  randomOf,
+  reads,
+  writes,
+  type Command,
+  type CommandTable,
+  type Context,
+} from './command';
 import { byRank, byScore, byText, range, type RangeOf } from './sorted-set-ranges';
 
 const MOST_IN_ONE_PIECE = 128;
@@ -93,15 +103,20 @@ function removeRange(rangeOf: (min: string, max: string) => RangeOf): Command {
   });
 }
 
+/** Removes members with the lowest scores, or with the highest ones. @returns each with its score */
+function popFrom(db: Context['db'], key: string, isLast: boolean, most: number): Reply[][] {
+  const set = db.change(key, SortedSet) ?? SortedSet.empty();
+  const popped = (isLast ? set.all.toReversed() : set.all).slice(0, most);
+  for (const { member } of popped) set.delete(member);
+  db.removeIfEmpty(key);
+  return popped.map(({ member, score }) => [member, new Double(score)]);
+}
+
 function pop(isLast: boolean): Command {
   return writes(-2, ({ db }, args) => {
     if (args.length > 2) refuse(SYNTAX_ERROR);
     const most = args[1] === undefined ? 1 : positive(args[1]);
-    const set = db.change(at(args, 0), SortedSet) ?? SortedSet.empty();
-    const popped = (isLast ? set.all.toReversed() : set.all).slice(0, most);
-    for (const { member } of popped) set.delete(member);
-    db.removeIfEmpty(at(args, 0));
-    const pairs = popped.map(({ member, score }): Reply[] => [member, new Double(score)]);
+    const pairs = popFrom(db, at(args, 0), isLast, most);
     return args[1] === undefined ? pairs.flat() : new Rows(pairs);
   });
 }
@@ -129,12 +144,28 @@ export const sortedSetCommands: CommandTable = {
     return addAll(context, at(args, 0), [[by, at(args, 2)]], { ...NO_OPTIONS, incr: true }, false);
   }),
   zlexcount: count(byText),
+  zmpop: writes(-4, ({ db }, args) => {
+    const { keys, side, count } = firstOfKeys(args);
+    const isLast = isWord(side, 'MAX');
+    if (!isLast && !isWord(side, 'MIN')) refuse(SYNTAX_ERROR);
+    const key = keys.find((one) => db.read(one, SortedSet) !== undefined);
+    return key === undefined ? NULL_ARRAY : [key, popFrom(db, key, isLast, count)];
+  }),
   zmscore: reads(-3, (context, [key = '', ...members]) => {
     const set = setOf(context, key);
     return members.map((member) => scoreOf(set, member));
   }),
   zpopmax: pop(true),
   zpopmin: pop(false),
+  zrandmember: reads(-2, (context, args) => {
+    const { key, count, withValues } = randomOf(args, 'WITHSCORES');
+    const { random } = context.db;
+    const { all } = setOf(context, key);
+    if (count === undefined) return random.choose(all, 1)[0]?.member ?? null;
+    const chosen = random.choose(all, count);
+    if (!withValues) return chosen.map(({ member }) => member);
+    return new Rows(chosen.map(({ member, score }) => [member, new Double(score)]));
+  }),
   zrange: reads(-4, (context, args) => range(context, args)),
   zrangebylex: reads(-4, (context, args) => range(context, args, 'text', false)),
   zrangebyscore: reads(-4, (context, args) => range(context, args, 'score', false)),
