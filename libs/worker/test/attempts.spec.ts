@@ -275,4 +275,21 @@ describe('a shutdown', () => {
     attempts.forget(job);
     expect(await stateOf(drained)).toBeUndefined();
   });
+
+  it.each<[string, (calls: Calls<'settle'>, work: Promise<void>) => unknown]>([
+    ['a call that is repeated until it succeeds', (open_, work) => open_.untilAnswered('settle', () => work)],
+    ['other work in flight, such as tasks that are handed back', (open_, work) => open_.track(work)],
+  ])('waits up to 2 s for %s, although no attempt is left', async (_title, begin) => {
+    for (const afterMs of [1_999, 2_000]) {
+      const { attempts } = open(() => 1);
+      const [open_, work] = [calls(), pending<void>()];
+      void begin(open_, work.promise);
+      const drained = attempts.drain(Promise.resolve(), open_, () => Promise.resolve());
+      await turn();
+      await time.pass(afterMs);
+      expect(await stateOf(drained)).toBe(afterMs < 2_000 ? 'pending' : undefined);
+      work.resolve();
+      expect(await stateOf(drained)).toBeUndefined();
+    }
+  });
 });
