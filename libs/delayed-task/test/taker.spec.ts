@@ -95,6 +95,23 @@ describe('taking tasks', () => {
     }
   });
 
+  it('does not begin tasks of a repeated take whose leases, counted from its first sending, have ended', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0);
+    for (const [afterMs, begun] of [
+      [2_879, 1],
+      [2_880, 0],
+    ] as const) {
+      const { registry, taker } = open();
+      const taking = taker.take(ONE, 1, 9);
+      time.now += 100;
+      await fail(registry, lostReply);
+      await time.pass(20);
+      time.now += afterMs;
+      await answer(registry, reply);
+      expect((await taking)?.attempts.length).toBe(begun);
+    }
+  });
+
   it.each([
     [0, 20],
     [0.5, 35],
