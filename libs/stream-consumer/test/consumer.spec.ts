@@ -1,0 +1,58 @@
+import { type StreamMessage, StreamConsumerService } from 'luanest/stream-consumer';
+import { FakeRegistry } from '../../../test/support/fake-registry';
+import { ManualTime, turn } from '../../../test/support/manual-time';
+import { pending, stateOf } from '../../../test/support/replies';
+
+describe('a consumer', () => {
+  const time = new ManualTime();
+  const entry = { id: '1-0', payload: '{}', key: '', operation: '', attempt: 1, firstSeenMs: 5 };
+  const taken = { state: 'taken', more: false, blocked: false, dueInMs: Infinity, endInMs: Infinity, entries: [entry] };
+
+  /** Starts a consumer, whose first take is in flight then. */
+  async function open(handler: (message: StreamMessage) => unknown) {
+    const registry = new FakeRegistry();
+    const service = new StreamConsumerService(registry.asRegistry);
+    const starting = service.consume({ stream: 'orders', group: 'mail', leaseMs: 3_000 }, handler as never);
+    for (const reply of [{ partitions: 1, groups: ['mail'] }, ['mail'], { state: 'made', from: '0-0' }]) {
+      await turn();
+      registry.last.reply.resolve(reply);
+    }
+    const consumer = await starting;
+    await turn();
+    expect(registry.last.script).toBe('stream-consumer.take');
+    return { registry, consumer };
+  }
+
+  it('counts its lease from when a take was sent, not from its reply', async () => {
+    let signal: AbortSignal | undefined;
+    const { registry } = await open((message) => {
+      ({ signal } = message);
+      return new Promise(() => undefined);
+    });
+    await time.pass(1_000);
+    registry.last.reply.resolve(taken);
+    // The renewal, which is due at once, gets no reply.
+    await time.pass(1_999);
+    expect(signal?.aborted).toBe(false);
+    await time.pass(1);
+    expect(signal?.aborted).toBe(true);
+  });
+
+  it('that stops ends its lease only when Redis has the last outcomes', async () => {
+    const work = pending<void>();
+    const { registry, consumer } = await open(() => work.promise);
+    registry.last.reply.resolve(taken);
+    await turn();
+    const stopped = consumer.stop();
+    work.resolve();
+    await turn();
+    expect(registry.scripts.slice(-2)).toEqual(['stream-consumer.take', 'stream-consumer.ack']);
+    const acknowledged = registry.last.reply;
+    expect(await stateOf(stopped)).toBe('pending');
+    acknowledged.resolve(true);
+    await turn();
+    expect(registry.last.script).toBe('stream-consumer.leave');
+    registry.last.reply.resolve(undefined);
+    expect(await stateOf(stopped)).toBeUndefined();
+  });
+});
