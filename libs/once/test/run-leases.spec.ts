@@ -1,5 +1,6 @@
 import { LostError } from 'luanest/script-registry';
 import { OnceService } from 'luanest/once';
+import { retryLater } from '../../internal/src';
 import { FakeRegistry } from '../../../test/support/fake-registry';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { pending, stateOf, type Pending } from '../../../test/support/replies';
@@ -184,24 +185,36 @@ describe('the lease of a run', () => {
   });
 });
 
-describe('a run whose work fails', () => {
+describe('a run whose work is not done', () => {
+  const error = new Error('the work failed');
+  const later = retryLater({ delayMs: 5 });
+
   it.each([
-    ['at-least-once', 'once.release', 'released'],
-    ['at-most-once', 'once.confirm', { status: 'confirmed' }],
-  ] as const)('%s ends when Redis has replied to its %s, so that the caller can repeat it at once', async (...row) => {
-    const [delivery, script, reply] = row;
-    const registry = new FakeRegistry();
-    const once = new OnceService(new OnceStore(registry.asRegistry), resolveOptions({}));
-    const error = new Error('the work failed');
-    const ran = once.run('id', { delivery }, () => Promise.reject(error));
-    await turn();
-    registry.last.reply.resolve({ status: 'claimed', text: '12 34' });
-    await turn();
-    expect(registry.scripts).toEqual(['once.claim', script]);
-    await time.pass(10_000);
-    expect(await stateOf(ran)).toBe('pending');
-    registry.last.reply.resolve(reply);
-    await turn();
-    expect(await stateOf(ran)).toBe(error);
-  });
+    ['failed', 'at-least-once', 'once.release', 'released', () => Promise.reject(error), error],
+    ['failed', 'at-most-once', 'once.confirm', { status: 'confirmed' }, () => Promise.reject(error), error],
+    [
+      'asks for a retry',
+      'at-least-once',
+      'once.release',
+      'released',
+      () => Promise.resolve(later),
+      { status: 'ran', result: later, confirmed: false },
+    ],
+  ] as const)(
+    'because it %s, %s, ends when Redis has replied to its %s, so that the caller can repeat it at once',
+    async (_why, delivery, script, reply, work, ends) => {
+      const registry = new FakeRegistry();
+      const once = new OnceService(new OnceStore(registry.asRegistry), resolveOptions({}));
+      const ran = once.run<unknown>('id', { delivery }, work);
+      await turn();
+      registry.last.reply.resolve({ status: 'claimed', text: '12 34' });
+      await turn();
+      expect(registry.scripts).toEqual(['once.claim', script]);
+      await time.pass(10_000);
+      expect(await stateOf(ran)).toBe('pending');
+      registry.last.reply.resolve(reply);
+      await turn();
+      expect(await stateOf(ran)).toEqual(ends);
+    },
+  );
 });
