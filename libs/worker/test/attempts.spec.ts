@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
 import { deadLetter, LostError, retryLater } from '../../internal/src';
 import { ManualTime, turn } from '../../../test/support/manual-time';
-import { pending, stateOf } from '../../../test/support/replies';
+import { pending, type Pending, stateOf } from '../../../test/support/replies';
 import { Attempt, Attempts, Calls, type Failure, WorkLog } from '../src';
 
 class Job extends Attempt {
@@ -143,7 +143,10 @@ describe('a handler that takes too long', () => {
     ]);
   });
 
-  it('keeps its slot until it ends, which is logged, and its later outcome is ignored', async () => {
+  it.each<[string, (work: Pending<number>) => void]>([
+    ['success', (work) => work.resolve(5)],
+    ['failure', (work) => work.reject(new Error('late'))],
+  ])('keeps its slot until it ends, which is logged, and its later %s is ignored', async (_outcome, end) => {
     const work = pending<number>();
     const { attempts, outcomes, begin } = open(() => work.promise);
     const job = begin('a');
@@ -154,7 +157,7 @@ describe('a handler that takes too long', () => {
     await time.pass(60_000);
     const line = 'jobs: 1 of 2 slots are held by handlers that still run after their timeoutMs and abortGraceMs: a.';
     expect(lines).toEqual([line, line]);
-    work.resolve(5);
+    end(work);
     await time.pass(60_000);
     expect([lines.length, time.running]).toEqual([2, []]);
     expect([outcomes.length, attempts.running, attempts.capacity.free]).toEqual([1, 0, 2]);
