@@ -89,13 +89,16 @@ describe('the leases of a worker', () => {
     expect(registry.calls.slice(1)).toMatchObject([{ args: { pairs: ['b', 't-b'] } }]);
   });
 
-  it('that end fire the signals of their attempts', async () => {
-    const { begin } = open({ leaseMs: 1_000 });
+  it('that end fire the signals of their attempts, and are still renewed: Redis may have them', async () => {
+    const { begin, registry } = open({ leaseMs: 1_000 });
     const a = begin('a');
     await time.pass(950);
     expect(a.signal.aborted).toBe(false);
     await time.pass(50);
     expect(a.signal.reason).toMatchObject({ code: 'LOST' });
     expect((a.signal.reason as Error).message).toMatch(/^The lease has ended/);
+    await fail(registry, new Error('no reply'));
+    await time.pass(100);
+    expect(registry.calls.slice(1)).toMatchObject([{ args: { pairs: ['a', 't-a'] } }]);
   });
 });
