@@ -68,7 +68,7 @@ async function luanest(port) {
     /** A worker that is connected and has not begun. */
     async worker(handler) {
       const { tasks, close } = await open();
-      return { start: () => tasks.process('t', async (data) => handler(data)), stop: close };
+      return { start: () => tasks.handle('t', async (data) => handler(data)), stop: close };
     },
     close: producer.close,
   };

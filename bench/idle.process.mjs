@@ -76,7 +76,7 @@ const scenes = {
   async streams(client) {
     const app = await open(client, [StreamConsumerModule.forRoot({})]);
     const streams = app.get(StreamConsumerService);
-    await forEach((i) => streams.consume({ stream: `stream-${i}`, group: 'bench' }, () => handled()));
+    await forEach((i) => streams.handle({ stream: `stream-${i}`, group: 'bench' }, () => handled()));
     return (i) => streams.publish(`stream-${i % count}`, i);
   },
   /** Queues with as many partitions together, each with a worker. */
@@ -86,7 +86,7 @@ const scenes = {
     for (let queue = 0; queue < count / partitions; queue++) {
       const app = await open(client, [DelayedTaskModule.forRoot({ namespace: `queue-${queue}`, partitions })]);
       const tasks = app.get(DelayedTaskService);
-      tasks.process('task', () => handled());
+      tasks.handle('task', () => handled());
       queues.push(tasks);
     }
     return (i) => queues[i % queues.length].schedule('task', i);

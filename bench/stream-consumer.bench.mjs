@@ -65,7 +65,7 @@ async function luanestRound(streams, messages) {
   const { handle, all, check } = counter(messages);
   let consumer;
   const figures = await timed(messages, async () => {
-    consumer = await streams.consume({ stream: 'jobs', group: 'bench', concurrency: CONCURRENCY }, ({ payload }) =>
+    consumer = await streams.handle({ stream: 'jobs', group: 'bench', concurrency: CONCURRENCY }, ({ payload }) =>
       handle(payload),
     );
     await all;

@@ -118,7 +118,7 @@ const libs: Readonly<Record<string, Use>> = {
     async use(app) {
       const tasks = app.get(DelayedTaskService);
       let fails = true;
-      tasks.process('a', () => {
+      tasks.handle('a', () => {
         if (fails) throw new Error('not yet');
         return 1;
       });
@@ -145,7 +145,7 @@ const libs: Readonly<Record<string, Use>> = {
       for (const ordered of [true, false]) {
         const group = ordered ? 'ordered' : 'free';
         fails = true;
-        const consumer = await streams.consume({ stream: 's', group, ordered }, () => {
+        const consumer = await streams.handle({ stream: 's', group, ordered }, () => {
           if (fails) throw new Error('not yet');
         });
         await streams.publish('s', 1, { key: 'k', operationId: group });

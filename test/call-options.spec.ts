@@ -207,8 +207,8 @@ describe('options of calls', () => {
       message: 'StreamConsumerService.publish: There is no option "operationID". Known: key, operationId.',
     });
     expect(await streams.publish('s', 1, { key: 'k', operationId: 'a' })).toMatchObject({ status: 'published' });
-    const consuming = streams.consume({ stream: 's', group: 'g', attempts: 3, lease: 1 } as never, () => undefined);
-    await expect(consuming).rejects.toThrow(/^StreamConsumerService.consume: There is no option "lease"\. Known: /);
+    const consuming = streams.handle({ stream: 's', group: 'g', attempts: 3, lease: 1 } as never, () => undefined);
+    await expect(consuming).rejects.toThrow(/^StreamConsumerService.handle: There is no option "lease"\. Known: /);
     expect(() => defineStream({ name: 't', partition: 2 } as never)).toThrow(
       /^defineStream: There is no option "partition"\. Known: name, keys, /,
     );

@@ -31,6 +31,13 @@ const ONE_SPELLING: Readonly<Record<string, string>> = {
   retries: 'attempts',
   redisTimeoutMs: 'deadlineMs',
   holder: 'node',
+  queue: 'namespace',
+  outcome: 'status',
+  process: 'handle',
+  shards: 'partitions',
+  tags: 'partitions',
+  operationTtlMs: 'operationRetentionMs',
+  made: 'attemptsMade',
 };
 
 /** Names of durations and instants that lack their unit. */

@@ -69,7 +69,7 @@ const onDeadLetters =
     const stream = 'halfway';
     const bench = closed(await openStreams(standaloneClient(), { partitions: 2 }));
     const other = closed(await openStreams(standaloneClient(), { partitions: 2 }, { prefix: bench.prefix }));
-    const consumer = await other.streams.consume({ stream, group: 'g' }, () => deadLetter('no'));
+    const consumer = await other.streams.handle({ stream, group: 'g' }, () => deadLetter('no'));
     await other.streams.publishMany(
       stream,
       Array.from({ length: 16 }, (_, i) => ({ payload: i, key: `k${i}` })),
@@ -87,7 +87,7 @@ const onDeadLetters =
 
 const consume = async (): Promise<Operation> => {
   const bench = closed(await openStreams(standaloneClient(), { partitions: 2 }));
-  return { registry: bench.registry, run: () => bench.streams.consume({ stream: 's', group: 'g' }, () => undefined) };
+  return { registry: bench.registry, run: () => bench.streams.handle({ stream: 's', group: 'g' }, () => undefined) };
 };
 
 /** Operations on a queue with a dead letter in each of two partitions. */
@@ -198,7 +198,7 @@ describe('an operation that fails between two of its calls to Redis', () => {
       onDeadLetters((s) => s.removeGroup('halfway', 'g')),
       true,
     ],
-    ['StreamConsumerService.consume', 'stream-consumer.open', 1, consume, undefined],
+    ['StreamConsumerService.handle', 'stream-consumer.open', 1, consume, undefined],
     ['DelayedTaskService.replayAll', 'delayed-task.clear-dead', 1, onTasks((tasks) => tasks.replayAll()), 1],
     ['DelayedTaskService.dropAll', 'delayed-task.clear-dead', 1, onTasks((tasks) => tasks.dropAll()), 1],
     [

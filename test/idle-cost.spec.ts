@@ -23,7 +23,7 @@ const SCENES: readonly [string, (client: Redis) => Promise<Waiting>][] = [
     'consumers of 24 partitions',
     async (client) => {
       const bench = await openStreams(client, { partitions: 24 });
-      for (let i = 0; i < 4; i++) await bench.streams.consume(group('s', `g${i}`), () => undefined);
+      for (let i = 0; i < 4; i++) await bench.streams.handle(group('s', `g${i}`), () => undefined);
       return { registry: bench.registry, channels: 24 + 1, close: () => bench.close() };
     },
   ],
@@ -35,7 +35,7 @@ const SCENES: readonly [string, (client: Redis) => Promise<Waiting>][] = [
       define(bench.streams, { name: 'rows', keys });
       await Promise.all(keys.map((key) => client.xadd(key, '*', 'n', 1)));
       const options = group('rows', 'g', { pollMs: HOUR * 1_000, from: 'end' });
-      await bench.streams.consume(options, () => undefined);
+      await bench.streams.handle(options, () => undefined);
       return { registry: bench.registry, channels: 16 + 1, close: () => bench.close() };
     },
   ],

@@ -93,7 +93,7 @@ test('mocks replace the services, and decide', async () => {
   const refund = jest.fn().mockResolvedValue(1);
   const claim = jest.fn();
   const runOnce = jest.fn().mockResolvedValue({ status: 'duplicate', result: 'before', confirmed: true });
-  const runJob = jest.fn().mockResolvedValue({ ran: false, outcome: 'skipped-held' });
+  const runJob = jest.fn().mockResolvedValue({ ran: false, status: 'skipped-held' });
   const url = await listening(
     appModule()
       .overrideProvider(RateLimitService)
@@ -105,7 +105,7 @@ test('mocks replace the services, and decide', async () => {
       .overrideProvider(StreamConsumerService)
       .useValue({})
       .overrideProvider(DelayedTaskService)
-      .useValue({ process: jest.fn() }),
+      .useValue({ handle: jest.fn() }),
   );
 
   expect((await fetch(`${url}/limited`)).status).toBe(200);

@@ -39,7 +39,7 @@ afterAll(async () => {
 it('goes on with the replica that a Sentinel promotes when the master is killed', async () => {
   const [locks, once_, tasks] = [app.get(LockService), app.get(OnceService), app.get(DelayedTaskService)];
   const ran: number[] = [];
-  tasks.process('late', ({ n }: { n: number }) => void ran.push(n));
+  tasks.handle('late', ({ n }: { n: number }) => void ran.push(n));
   await tasks.schedule('late', { n: 1 }, { delayMs: 1_000 });
   const before = await locks.acquire('held', { leaseMs: 60_000 });
   expect(await once_.first('a')).toBe(true);

@@ -127,7 +127,7 @@ async function start(order: readonly string[], prefix = uniquePrefix()): Promise
 /** Attempts that failed, by the events of tasks and streams. */
 const failed: unknown[] = [];
 const onTask = (event: unknown): void => {
-  if (['retried', 'dead'].includes((event as { outcome: string }).outcome)) failed.push(event);
+  if (['retried', 'dead'].includes((event as { status: string }).status)) failed.push(event);
 };
 const onMessage = (event: unknown): void => void failed.push(event);
 beforeAll(() => {

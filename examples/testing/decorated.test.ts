@@ -24,10 +24,10 @@ describe('a job with @ScheduledLock', () => {
     }).compile();
     const jobs = module.get(Jobs);
     run.mockImplementationOnce(async (_name: string, work: () => unknown) => {
-      return { ran: true, outcome: 'ran', value: await work() };
+      return { ran: true, status: 'ran', value: await work() };
     });
     expect(await jobs.build()).toBe('built');
-    run.mockResolvedValueOnce({ ran: false, outcome: 'skipped-held' });
+    run.mockResolvedValueOnce({ ran: false, status: 'skipped-held' });
     expect(await jobs.build()).toBeUndefined();
     expect(jobs.built).toBe(1);
     expect(run).toHaveBeenCalledWith('Jobs.build', expect.any(Function), { tick: true, args: [] });

@@ -98,7 +98,7 @@ it('starts a crowd later, and shows which process ran the task', async () => {
   const view = await seen(({ nodes }) => nodes.some(({ works }) => works.lastTasks.some(isCrowd)));
   expect(view.tasks).toMatchObject({ waiting: waiting.tasks.waiting - 1, overdue: 0, dead: 0 });
   const notes = view.nodes.flatMap(({ works }) => works.lastTasks);
-  expect(notes.filter(isCrowd)).toMatchObject([{ outcome: 'done' }]);
+  expect(notes.filter(isCrowd)).toMatchObject([{ status: 'done' }]);
   await seen(({ status }) => status.grantedPackets === 32);
 });
 
@@ -115,7 +115,7 @@ it('closes a rain at its end by a task, on one process, and shows which', async 
   expect(view.status).toMatchObject({ refundedPackets: 8, refundedCents: 900 - cents, grantedCents: cents });
   expect(view.faults).toEqual([]);
   const notes = view.nodes.flatMap(({ works }) => works.lastTasks.filter(({ name }) => name === 'red-packet.close'));
-  expect(notes).toMatchObject([{ outcome: 'done' }]);
+  expect(notes).toMatchObject([{ status: 'done' }]);
 });
 
 it('gives a point for each rain that a visitor joins, three a day, and counts them', async () => {

@@ -50,7 +50,7 @@ export const SLEEPERS: readonly [string, Open][] = [
       const bench = await openStreams(client, CLOSING, { prefix });
       const handled: Sleeper['handled'] = [];
       if (!sendsOnly) {
-        await bench.streams.consume<number>(group('s', 'g', { leaseMs }), async ({ payload: n }) => {
+        await bench.streams.handle<number>(group('s', 'g', { leaseMs }), async ({ payload: n }) => {
           handled.push({ n, at: performance.now() });
           await handle?.(n);
         });
@@ -71,7 +71,7 @@ export const SLEEPERS: readonly [string, Open][] = [
       const bench = await openTasks(client, { leaseMs, ...CLOSING }, { prefix });
       const handled: Sleeper['handled'] = [];
       if (!sendsOnly) {
-        bench.tasks.process('t', async (payload) => {
+        bench.tasks.handle('t', async (payload) => {
           const n = payload as number;
           handled.push({ n, at: performance.now() });
           await handle?.(n);

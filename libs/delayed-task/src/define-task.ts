@@ -14,7 +14,7 @@ const KNOWN: KnownOptions<TaskDefinitionOptions> = {
 
 /**
  * Defines the tasks of a name: their settings and the type of their payload. Pass the definition instead of the name to
- * `schedule`, `scheduleMany`, `@DelayedTask` and `process`, and to `get` for a typed payload.
+ * `schedule`, `scheduleMany`, `@DelayedTask` and `handle`, and to `get` for a typed payload.
  *
  * `Payload` must be a type of JSON data, because the payload is stored as JSON: a handler gets a Date as text, the payload
  * undefined as null, and no properties that are undefined.

@@ -4,7 +4,7 @@ import { eventChannels } from '../../internal/src';
 export interface DelayedTaskEvents {
   /** An attempt ended, and Redis replied to its outcome; or the attempt was handed back at shutdown. */
   readonly attemptSettled: {
-    readonly queue: string;
+    readonly namespace: string;
     readonly name: string;
     readonly id: string;
     readonly attempt: number;
@@ -15,7 +15,7 @@ export interface DelayedTaskEvents {
      * call failed, the lease ends by itself, and the attempt counts. `unknown`: the task was handed back, because this process has no
      * handler for its name; the attempt does not count.
      */
-    readonly outcome: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
+    readonly status: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
     /** `lateMs` of the TaskContext, ms by Redis' clock; never negative. */
     readonly lateMs: number;
     /** Time from the start of the attempt until this event, ms. */
@@ -29,7 +29,7 @@ export interface DelayedTaskEvents {
 
   /** Tasks were dead-lettered, because their leases ended in their last attempt, for example because the worker died. */
   readonly tasksBuried: {
-    readonly queue: string;
+    readonly namespace: string;
     readonly count: number;
     /** The tasks, each with the number of its last attempt. */
     readonly tasks: readonly { readonly id: string; readonly name: string; readonly attempt: number }[];
@@ -40,7 +40,7 @@ export interface DelayedTaskEvents {
    * tasks wait for the end of their leases.
    */
   readonly callFailed: {
-    readonly queue: string;
+    readonly namespace: string;
     /**
      * `take`: leases due tasks. `settle`: sends outcomes. `renew`: extends leases. `release`: hands tasks back at shutdown.
      * `subscribe`: subscribes to wake-ups. `sweep`: deletes old dead letters and repairs damage.
@@ -51,7 +51,7 @@ export interface DelayedTaskEvents {
 
   /** A sweep repaired tasks that were incomplete, for example because Redis evicted keys or somebody deleted entries. */
   readonly queueRepaired: {
-    readonly queue: string;
+    readonly namespace: string;
     /** Number of tasks that had lost their entry in `due`, `leased` or `dead`, and are waiting, running or dead-lettered again. */
     readonly restored: number;
     /** Number of entries in `runs` that had no task. They were deleted, with their leases. */

@@ -187,14 +187,16 @@ export class DelayedTaskService
 
   /**
    * Registers a function as the handler of the tasks of a name in this process. Guards, pipes, interceptors and filters do not
-   * run.
+   * run. The handler stays until the app shuts down.
+   *
+   * See DECISIONS.md: a-handler-stays-until-shutdown
    *
    * @throws SetupError if the name has a handler, or `handler` is not a function; InvalidInputError for an invalid
    *   name; InvalidOptionError
    */
-  process<Payload>(task: TaskDefinition<Payload>, handler: TaskHandler<Payload>, options?: HandlerOptions): void;
-  process(name: string, handler: TaskHandler, options?: HandlerOptions): void;
-  process(task: string | TaskDefinition, handler: TaskHandler, options: HandlerOptions = {}): void {
+  handle<Payload>(task: TaskDefinition<Payload>, handler: TaskHandler<Payload>, options?: HandlerOptions): void;
+  handle(name: string, handler: TaskHandler, options?: HandlerOptions): void;
+  handle(task: string | TaskDefinition, handler: TaskHandler, options: HandlerOptions = {}): void {
     this.handlers.add(definitionOf(task), handler, options);
     if (this.booted) this.start();
   }

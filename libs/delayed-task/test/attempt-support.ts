@@ -58,6 +58,6 @@ export function logOf<T>(): { lines: unknown[]; log: T } {
 }
 
 /** Calls of a worker of this queue, whose failures are published. */
-export function callsOf(queue: string): Calls<Step> {
-  return new Calls((during, error) => events.callFailed.publish(() => ({ queue, during, error })));
+export function callsOf(namespace: string): Calls<Step> {
+  return new Calls((during, error) => events.callFailed.publish(() => ({ namespace, during, error })));
 }

@@ -200,7 +200,7 @@ it('an app without handlers runs no tasks, unless `work` is true', async () => {
   expect(await tasks.stats()).toMatchObject({ waiting: 1, dead: 0 });
   const settled = listen('attemptSettled');
   await boot({}, { work: true }, prefix);
-  await eventually(() => expect(settled.events[0]).toMatchObject({ id: 'a', outcome: 'unknown' }));
+  await eventually(() => expect(settled.events[0]).toMatchObject({ id: 'a', status: 'unknown' }));
   settled.stop();
 });
 

@@ -15,7 +15,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
 
   it('run once, with payload and context, and leave nothing behind', async () => {
     const seen: unknown[] = [];
-    bench.tasks.process('greet', (payload: unknown, { id, name: task, attempt, attempts, runAtMs, lateMs }) => {
+    bench.tasks.handle('greet', (payload: unknown, { id, name: task, attempt, attempts, runAtMs, lateMs }) => {
       seen.push({ payload, id, task, attempt, attempts });
       expect(lateMs).toBeGreaterThanOrEqual(0);
       expect(runAtMs).toBeGreaterThan(1_600_000_000_000);
@@ -34,7 +34,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
   it('never run early by the clock of Redis, with a delay or an instant', async () => {
     const early: number[] = [];
     let ran = 0;
-    bench.tasks.process('tick', async (_payload, { runAtMs }) => {
+    bench.tasks.handle('tick', async (_payload, { runAtMs }) => {
       early.push(runAtMs - (await redisNow(bench.raw)));
       ran += 1;
     });
@@ -86,7 +86,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
 
   it('can be cancelled and rescheduled while they wait', async () => {
     const ran: string[] = [];
-    bench.tasks.process('t', (_payload, { id }) => void ran.push(id));
+    bench.tasks.handle('t', (_payload, { id }) => void ran.push(id));
     bench.work();
     await bench.tasks.scheduleMany(['a', 'b', 'c'].map((id) => ({ name: 't', id, delayMs: HOUR })));
     expect(await bench.tasks.cancel('a')).toBe('cancelled');
@@ -101,7 +101,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
   it('cancel returns `running` for a running task, and removes it with evenRunning', async () => {
     const gate = new Gate();
     const reasons: unknown[] = [];
-    bench.tasks.process('t', async (_payload, task) => {
+    bench.tasks.handle('t', async (_payload, task) => {
       await gate.pass();
       reasons.push(task.id);
     });
@@ -122,7 +122,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
   it('if a task is replaced while it runs, the old attempt changes nothing and the new task runs', async () => {
     const gate = new Gate();
     const done: unknown[] = [];
-    bench.tasks.process('t', async (payload: unknown) => {
+    bench.tasks.handle('t', async (payload: unknown) => {
       if (payload === 'old') await gate.pass();
       done.push(payload);
     });
@@ -147,8 +147,8 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     // It has no room for a second task, so it cannot overtake itself.
     const stale = await openBench(client(), { ...options, concurrency: 1 }, { prefix: bench.prefix });
     const other = await openBench(client(), options, { prefix: bench.prefix });
-    stale.tasks.process('t', () => first.pass());
-    other.tasks.process('t', () => second.pass());
+    stale.tasks.handle('t', () => first.pass());
+    other.tasks.handle('t', () => second.pass());
     stale.work();
     await bench.tasks.schedule('t', null, { id: 'a' });
     await eventually(() => expect(first.entered).toBe(1));
@@ -158,10 +158,10 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     await eventually(() => expect(second.entered).toBe(1));
     expect(await other.tasks.get('a')).toMatchObject({ state: 'running', attemptsMade: 2 });
     first.open();
-    await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['lost']));
+    await eventually(() => expect(settled.events.map(({ status }) => status)).toEqual(['lost']));
     expect(await other.tasks.get('a')).toMatchObject({ state: 'running', attemptsMade: 2 });
     second.open();
-    await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['lost', 'done']));
+    await eventually(() => expect(settled.events.map(({ status }) => status)).toEqual(['lost', 'done']));
     expect(await other.tasks.get('a')).toBeUndefined();
     settled.stop();
     await stale.close();
@@ -169,8 +169,8 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
   });
 
   it('keeps a result for keepResultMs', async () => {
-    bench.tasks.process('sum', ({ a, b }: { a: number; b: number }) => Promise.resolve({ sum: a + b }));
-    bench.tasks.process('void', () => undefined);
+    bench.tasks.handle('sum', ({ a, b }: { a: number; b: number }) => Promise.resolve({ sum: a + b }));
+    bench.tasks.handle('void', () => undefined);
     bench.work();
     const before = await redisNow(bench.raw);
     await bench.tasks.schedule('sum', { a: 1, b: 2 }, { id: 'kept', keepResultMs: HOUR });
@@ -196,7 +196,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
   it('dead letters are listed in pages, replayed with all attempts, and dropped', async () => {
     let fails = true;
     const attempts: number[] = [];
-    bench.tasks.process('t', (_payload, { attempt }) => {
+    bench.tasks.handle('t', (_payload, { attempt }) => {
       if (fails) throw new Error('broken ü');
       attempts.push(attempt);
     });
@@ -233,7 +233,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
 
   it('an earlier task wakes a sleeping worker, and polling finds a task whose wake-up was lost', async () => {
     const ran: string[] = [];
-    bench.tasks.process('t', (_payload, { id }) => void ran.push(id));
+    bench.tasks.handle('t', (_payload, { id }) => void ran.push(id));
     bench.work();
     await bench.tasks.schedule('t', null, { id: 'far', delayMs: HOUR });
     await eventually(async () => expect(await bench.raw.exists(bench.partitionOf('far').waits)).toBe(1));

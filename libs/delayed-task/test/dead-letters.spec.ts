@@ -95,7 +95,7 @@ describe.each(servers)('dead letters on %s', (_name, client, partitions) => {
   it('replayAll wakes a worker, and ends although all tasks fail again', async () => {
     const first = (await redisNow(bench.raw)) - HOUR;
     let ran = 0;
-    bench.tasks.process('t', () => {
+    bench.tasks.handle('t', () => {
       ran += 1;
       throw new Error('torn');
     });

@@ -31,7 +31,7 @@ describe('defineTask', () => {
 
   it('gives its handler the timeout', async () => {
     const slow = defineTask<null>({ name: 'slow', timeoutMs: 30, attempts: 1 });
-    bench.tasks.process(
+    bench.tasks.handle(
       slow,
       (_payload, { signal }) =>
         new Promise<void>((_resolve, reject) => {

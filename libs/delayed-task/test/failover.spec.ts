@@ -21,7 +21,7 @@ describe('workers on a Cluster of their own', () => {
     async (how) => {
       const ran = new Set<string>();
       const name = `t-${how}`;
-      bench.tasks.process(name, (_payload, { id }) => void ran.add(id));
+      bench.tasks.handle(name, (_payload, { id }) => void ran.add(id));
       bench.work();
       const ids = Array.from({ length: 120 }, (_, i) => `${how}${i}`);
       await bench.tasks.scheduleMany(ids.map((id, i) => ({ name, id, delayMs: 1_000 + i * 20 })));

@@ -38,7 +38,7 @@ describe('workers on a server of their own', () => {
     const client = quiet(new Redis(proxy.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
     const options = { leaseMs, concurrency: 20 };
     const opened = await openBench(client, options, { prefix: 'faults', deadlineMs: 1_000 });
-    opened.tasks.process('t', async (_payload, { id }) => {
+    opened.tasks.handle('t', async (_payload, { id }) => {
       await sleep(5);
       ran.push(id);
     });
@@ -107,7 +107,7 @@ describe('workers on a server of their own', () => {
     const client = quiet(new Redis(proxy.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
     const patient = { leaseMs: 60_000, namespace: 'patient' };
     const own = await openBench(client, patient, { prefix: 'faults', deadlineMs: 300 });
-    own.tasks.process('t', (_payload, { attempt }) => void attempts.push(attempt));
+    own.tasks.handle('t', (_payload, { attempt }) => void attempts.push(attempt));
     const errors = listen('callFailed');
     await own.tasks.scheduleMany(
       Array.from({ length: 40 }, (_, i) => ({ name: 't', id: `late${i}`, delayMs: 200 + i })),
@@ -131,7 +131,7 @@ describe('workers on a server of their own', () => {
     const deaf = await openBench(client, {}, { prefix: 'deaf' });
     const errors = listen('callFailed');
     const at: number[] = [];
-    deaf.tasks.process('t', () => void at.push(performance.now()));
+    deaf.tasks.handle('t', () => void at.push(performance.now()));
     deaf.work();
     await deaf.tasks.schedule('t', null, { delayMs: HOUR });
     await eventually(async () => expect(await deaf.raw.exists(deaf.partitions[0]?.waits ?? '')).toBe(1));
@@ -160,7 +160,7 @@ describe('workers on a server of their own', () => {
   it('are taken when they are due, however late the tasks before them are', async () => {
     const slow = await openBench(quiet(new Redis(server.port)), {}, { prefix: 'woken' });
     const late: number[] = [];
-    slow.tasks.process('t', (_payload, { lateMs }) => void late.push(lateMs));
+    slow.tasks.handle('t', (_payload, { lateMs }) => void late.push(lateMs));
     slow.work();
     await slow.tasks.schedule('t', null, { delayMs: HOUR });
     await eventually(async () => expect(await slow.raw.exists(slow.partitions[0]?.waits ?? '')).toBe(1));
@@ -195,7 +195,7 @@ describe('workers on a server of their own', () => {
     await admin.zadd(keys.leased, '1', 'ghost');
     await admin.zadd(keys.dead, '1', 'ancient');
     const swept = await openBench(quiet(new Redis(server.port)), {}, { prefix: 'faults' });
-    swept.tasks.process('t', (_payload, { id }) => void ran.push(id));
+    swept.tasks.handle('t', (_payload, { id }) => void ran.push(id));
     swept.work();
     await swept.sweep();
     await eventually(() => expect(ran.sort()).toEqual(['h0', 'h2', 'h3', 'h4', 'h5']));

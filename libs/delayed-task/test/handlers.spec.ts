@@ -69,7 +69,7 @@ describe('a handler', () => {
   it.each(failures)('that %s is retried, then its task is a dead letter', async (_title, handler, says) => {
     const settled = listen('attemptSettled');
     const starts: { attempt: number; at: number }[] = [];
-    bench.tasks.process('bad', (payload, task) => {
+    bench.tasks.handle('bad', (payload, task) => {
       starts.push({ attempt: task.attempt, at: performance.now() });
       return handler(payload, task);
     });
@@ -84,7 +84,7 @@ describe('a handler', () => {
     expect(dead).toMatchObject({ id: 'a', name: 'bad', payload: { kept: true }, attemptsMade: 3, attempts: 3 });
     expect(dead.error).toMatch(says);
     await eventually(() =>
-      expect(settled.events.map(({ outcome, attempt }) => `${outcome} ${attempt}`)).toEqual([
+      expect(settled.events.map(({ status, attempt }) => `${status} ${attempt}`)).toEqual([
         'retried 1',
         'retried 2',
         'dead 3',
@@ -107,7 +107,7 @@ describe('a handler', () => {
     ['a thenable', () => ({ then: (tell: (value: number) => void) => tell(7) }), 7],
     ['an Observable, of which the last value counts', () => of(1, 2, 3), 3],
   ] as [string, TaskHandler, unknown][])('that returns %s has done its task', async (_title, handler, result) => {
-    bench.tasks.process('good', handler);
+    bench.tasks.handle('good', handler);
     bench.work();
     await bench.tasks.schedule('good', 1, { id: 'a', keepResultMs: 60_000 });
     await eventually(async () => expect((await bench.tasks.get('a'))?.state).toBe('done'));
@@ -120,13 +120,13 @@ describe('a handler', () => {
     async (_title, handler, says) => {
       const warnings = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
       const settled = listen('attemptSettled');
-      bench.tasks.process('odd', handler);
+      bench.tasks.handle('odd', handler);
       bench.work();
       await bench.tasks.schedule('odd', null, { id: 'a' });
       await bench.tasks.schedule('odd', null, { id: 'b', keepResultMs: 60_000 });
       await bench.tasks.schedule('odd', null, { id: 'c', keepResultMs: 60_000 });
       await eventually(() => expect(settled.events).toHaveLength(3));
-      expect(settled.events.map(({ outcome }) => outcome)).toEqual(['done', 'done', 'done']);
+      expect(settled.events.map(({ status }) => status)).toEqual(['done', 'done', 'done']);
       settled.stop();
       expect(await bench.tasks.get('a')).toBeUndefined();
       expect(await bench.tasks.get('b')).toMatchObject({
@@ -152,7 +152,7 @@ describe('a handler', () => {
     });
     const settled = listen('attemptSettled');
     let [running, most] = [0, 0];
-    one.tasks.process('deaf', async (_payload, { attempt }) => {
+    one.tasks.handle('deaf', async (_payload, { attempt }) => {
       running += 1;
       most = Math.max(most, running);
       await eventually(() => expect(settled.events.length).toBeGreaterThanOrEqual(attempt));
@@ -164,13 +164,11 @@ describe('a handler', () => {
     await one.tasks.schedule('deaf', null, { id: 'a', attempts: 3 });
     await eventually(async () => expect((await one.tasks.stats()).dead).toBe(1));
     // Published when the worker has the reply.
-    await eventually(() =>
-      expect(settled.events.map(({ outcome }) => outcome)).toEqual(['retried', 'retried', 'dead']),
-    );
+    await eventually(() => expect(settled.events.map(({ status }) => status)).toEqual(['retried', 'retried', 'dead']));
     expect(most).toBe(1);
     // The slot comes back when the last one has ended.
     let other = false;
-    one.tasks.process('other', () => void (other = true));
+    one.tasks.handle('other', () => void (other = true));
     await one.tasks.schedule('other');
     await eventually(() => expect(other).toBe(true));
     expect(running).toBe(0);
@@ -185,7 +183,7 @@ describe('a handler', () => {
     const open = (): Promise<Bench> => openBench(standaloneClient(), options, { prefix: bench.prefix });
     const workers = [await open(), await open()] as const;
     for (const { tasks } of workers) {
-      tasks.process(
+      tasks.handle(
         'tidy',
         async (ends: string, { signal, attempt }) => {
           log.push(`begins ${attempt}`);
@@ -201,11 +199,11 @@ describe('a handler', () => {
     const settled = listen('attemptSettled');
     for (const worker of workers) worker.work();
     await bench.tasks.schedule('tidy', 'badly', { id: 'a', backoff: { delayMs: 1 } });
-    await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done']));
+    await eventually(() => expect(settled.events.map(({ status }) => status)).toEqual(['retried', 'done']));
     expect(log).toEqual(['begins 1', 'ends 1', 'begins 2']);
     expect(settled.events[0]?.error).toMatchObject({ code: 'TIMEOUT' });
     await bench.tasks.schedule('tidy', 'well', { id: 'b' });
-    await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done', 'done']));
+    await eventually(() => expect(settled.events.map(({ status }) => status)).toEqual(['retried', 'done', 'done']));
     expect(log.slice(3)).toEqual(['begins 1', 'ends 1']);
     settled.stop();
     for (const worker of workers) await worker.close();
@@ -214,7 +212,7 @@ describe('a handler', () => {
   it('that takes too long gets the signal, and its later outcome changes nothing', async () => {
     const reasons: string[] = [];
     let finish: (() => void) | undefined;
-    bench.tasks.process('slow', (_payload, { signal, attempt }) => {
+    bench.tasks.handle('slow', (_payload, { signal, attempt }) => {
       if (attempt > 1) return undefined;
       signal.addEventListener('abort', () => reasons.push((signal.reason as Error).name));
       return new Promise<void>((resolve) => (finish = resolve));
@@ -222,7 +220,7 @@ describe('a handler', () => {
     const settled = listen('attemptSettled');
     bench.work();
     await bench.tasks.schedule('slow', null, { id: 'a' });
-    await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done']));
+    await eventually(() => expect(settled.events.map(({ status }) => status)).toEqual(['retried', 'done']));
     finish?.();
     expect(reasons).toEqual(['TimeoutError']);
     expect(await bench.tasks.get('a')).toBeUndefined();
@@ -238,7 +236,7 @@ describe('a handler', () => {
         if (how === 'thrown') throw outcome;
         return outcome;
       };
-      bench.tasks.process('later', (_payload, { attempt }) => {
+      bench.tasks.handle('later', (_payload, { attempt }) => {
         at.push(performance.now());
         return give(attempt === 1 ? retryLater({ delayMs: 200 }) : deadLetter('hopeless'));
       });
@@ -255,7 +253,7 @@ describe('a handler', () => {
   it('retryLater() with countsAsAttempt: false spends no attempt, and is not a failure', async () => {
     const settled = listen('attemptSettled');
     const attempts: number[] = [];
-    bench.tasks.process('busy', (_payload, { attempt }) => {
+    bench.tasks.handle('busy', (_payload, { attempt }) => {
       attempts.push(attempt);
       return attempts.length < 4 ? retryLater({ delayMs: 1, countsAsAttempt: false }) : retryLater({ delayMs: 1 });
     });
@@ -268,7 +266,7 @@ describe('a handler', () => {
     );
     expect(attempts).toEqual([1, 1, 1, 1, 2]);
     await eventually(() =>
-      expect(settled.events.map(({ outcome, error }) => [outcome, error])).toEqual([
+      expect(settled.events.map(({ status, error }) => [status, error])).toEqual([
         ...Array.from({ length: 4 }, () => ['retried', undefined]),
         ['dead', undefined],
       ]),
@@ -277,7 +275,7 @@ describe('a handler', () => {
   });
 
   it('an invalid outcome dead-letters the task at once, because another attempt would make it again', async () => {
-    bench.tasks.process('bad', () => retryLater({ delayMs: 0.5 }));
+    bench.tasks.handle('bad', () => retryLater({ delayMs: 0.5 }));
     bench.work();
     await bench.tasks.schedule('bad', null, { id: 'a', attempts: 9 });
     await eventually(async () => expect((await bench.tasks.get('a'))?.state).toBe('dead'));
@@ -289,7 +287,7 @@ describe('a handler', () => {
 
   it('whose task is cancelled gets the signal at the next renewal', async () => {
     const reasons: unknown[] = [];
-    bench.tasks.process(
+    bench.tasks.handle(
       'slow',
       (_payload, { signal }) =>
         new Promise<void>((resolve) => {
@@ -305,7 +303,7 @@ describe('a handler', () => {
     await bench.tasks.schedule('slow', null, { id: 'a' });
     await eventually(async () => expect((await bench.tasks.get('a'))?.state).toBe('running'));
     expect(await bench.tasks.cancel('a', { evenRunning: true })).toBe('cancelled');
-    await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['lost']));
+    await eventually(() => expect(settled.events.map(({ status }) => status)).toEqual(['lost']));
     expect(reasons).toEqual(['LOST']);
     settled.stop();
   });
@@ -314,7 +312,7 @@ describe('a handler', () => {
     let runs = 0;
     const signals: boolean[] = [];
     const gate = new Gate();
-    bench.tasks.process(
+    bench.tasks.handle(
       'long',
       async (_payload, { signal }) => {
         runs += 1;
@@ -324,7 +322,7 @@ describe('a handler', () => {
       { timeoutMs: 60_000 },
     );
     const other = await openBench(standaloneClient(), { leaseMs: LEASE_MS }, { prefix: bench.prefix });
-    other.tasks.process('long', () => void (runs += 1));
+    other.tasks.handle('long', () => void (runs += 1));
     bench.work();
     await bench.tasks.schedule('long', null, { id: 'a' });
     await eventually(() => expect(runs).toBe(1));

@@ -25,11 +25,11 @@ describe('after one key is lost', () => {
 
   it('without `due`, tasks are due again when they were: as scheduled, rescheduled, retried or replayed', async () => {
     const ran: string[] = [];
-    bench.tasks.process('t', (_payload, { id }) => void ran.push(id));
-    bench.tasks.process('fails', () => {
+    bench.tasks.handle('t', (_payload, { id }) => void ran.push(id));
+    bench.tasks.handle('fails', () => {
       throw new Error('torn');
     });
-    bench.tasks.process('dies', () => deadLetter('hopeless'));
+    bench.tasks.handle('dies', () => deadLetter('hopeless'));
     const now = await redisNow(bench.raw);
     await bench.tasks.schedule('t', null, { id: 'delay', delayMs: YEAR });
     await bench.tasks.schedule('t', null, { id: 'instant', runAtMs: now + 2 * YEAR });
@@ -59,7 +59,7 @@ describe('after one key is lost', () => {
   it('without the number of partitions, it is there again; a worker renews its TTL', async () => {
     const [layout = ''] = await bench.raw.keys(`${bench.prefix}*:layout`);
     await bench.raw.pexpire(layout, HOUR);
-    bench.tasks.process('t', () => undefined);
+    bench.tasks.handle('t', () => undefined);
     bench.work();
     await bench.sweep();
     expect(await bench.raw.pttl(layout)).toBeGreaterThan(89 * 24 * HOUR);
@@ -70,7 +70,7 @@ describe('after one key is lost', () => {
 
   it('without `dead`, dead letters are dead letters again and do not run', async () => {
     let runs = 0;
-    bench.tasks.process('dies', () => {
+    bench.tasks.handle('dies', () => {
       runs += 1;
       return deadLetter('hopeless');
     });
@@ -85,7 +85,7 @@ describe('after one key is lost', () => {
 
   it('without `leased`, a running task goes on, and runs once', async () => {
     const gate = new Gate();
-    bench.tasks.process('t', () => gate.pass());
+    bench.tasks.handle('t', () => gate.pass());
     bench.work();
     await bench.tasks.schedule('t', null, { id: 'a' });
     await eventually(() => expect(gate.entered).toBe(1));
@@ -101,7 +101,7 @@ it('a task whose worker died in its last attempt is named by an event and a log 
   const errors = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
   const buried = listen('tasksBuried');
   const bench = await openBench(standaloneClient());
-  bench.tasks.process('t', () => undefined);
+  bench.tasks.handle('t', () => undefined);
   await bench.tasks.schedule('t', null, { id: 'a', delayMs: HOUR, attempts: 3 });
   const { due, leased, runs } = bench.partitionOf('a');
   await bench.raw.zrem(due, 'a');
@@ -109,7 +109,7 @@ it('a task whose worker died in its last attempt is named by an event and a log 
   await bench.raw.zadd(leased, '1', 'a');
   bench.work();
   await eventually(() =>
-    expect(buried.events).toEqual([{ queue: 'default', count: 1, tasks: [{ id: 'a', name: 't', attempt: 3 }] }]),
+    expect(buried.events).toEqual([{ namespace: 'default', count: 1, tasks: [{ id: 'a', name: 't', attempt: 3 }] }]),
   );
   expect(errors.mock.calls.map(([line]) => String(line))).toEqual([
     'Queue default: task "t" (id "a") is a dead letter after attempt 3 of 3: its lease ended, for example because the worker died, stood still or could not reach Redis.',

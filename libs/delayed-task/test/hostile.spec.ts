@@ -11,7 +11,7 @@ describe.each(servers)('tasks with hostile ids and names on %s', (_name, connect
   it('run each with its own payload, and change no prototype', async () => {
     const bench = await openBench(connect(), { partitions, keepResultMs: 60_000 });
     const seen = new Map<string, unknown>();
-    bench.tasks.process('__proto__', (payload: unknown, { id }) => {
+    bench.tasks.handle('__proto__', (payload: unknown, { id }) => {
       seen.set(id, payload);
       return payload;
     });
@@ -61,7 +61,7 @@ describe.each(servers)('tasks with hostile ids and names on %s', (_name, connect
 
   it('are logged and reported without the private data of a handler, except the text of its error', async () => {
     const bench = await openBench(connect(), { partitions, attempts: 1 });
-    bench.tasks.process('n', () => {
+    bench.tasks.handle('n', () => {
       throw new Error('line one\nFATAL line two');
     });
     await bench.tasks.schedule('n', { token: 'hunter2' }, { id: 'a' });

@@ -89,7 +89,7 @@ describe('a call refuses before anything is sent', () => {
     await large.tasks.scheduleMany(due);
     run.mockClear();
     const ran: string[] = [];
-    large.tasks.process('large', (text: string, { id }) => void ran.push(`${id} ${text.length}`));
+    large.tasks.handle('large', (text: string, { id }) => void ran.push(`${id} ${text.length}`));
     large.work();
     await eventually(() => expect(ran.sort()).toEqual(due.map(({ id }) => `${id} 1000000`).sort()));
     const takes = run.mock.calls.map(([script], i) => [script.name, run.mock.results[i]?.value] as const);

@@ -11,9 +11,9 @@ describe('handlers that are added after the boot', () => {
     const tasks = new DelayedTaskService(registry.asRegistry, resolveOptions({ partitions: 2 }));
     tasks.onApplicationBootstrap();
     expect([registry.calls, time.running]).toEqual([[], []]);
-    tasks.process('a', () => undefined);
+    tasks.handle('a', () => undefined);
     const timers = time.running.length;
-    tasks.process('b', () => undefined);
+    tasks.handle('b', () => undefined);
     await turn();
     expect(registry.scripts).toEqual(['delayed-task.take', 'delayed-task.take']);
     expect(time.running).toHaveLength(timers);

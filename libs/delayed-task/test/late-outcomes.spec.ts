@@ -32,7 +32,7 @@ describe('an attempt that ends after another worker has dead-lettered its task',
   it('is `lost`: it neither reports nor logs a dead letter', async () => {
     const settled = listen('attemptSettled');
     const gate = new Gate();
-    bench.tasks.process('mail', async () => {
+    bench.tasks.handle('mail', async () => {
       await gate.pass();
       throw new Error('too late');
     });
@@ -43,7 +43,7 @@ describe('an attempt that ends after another worker has dead-lettered its task',
     gate.open();
     await eventually(() => expect(settled.events).toHaveLength(1));
     settled.stop();
-    expect(settled.events[0]).toMatchObject({ id: 'a', outcome: 'lost' });
+    expect(settled.events[0]).toMatchObject({ id: 'a', status: 'lost' });
     expect(errors).not.toHaveBeenCalled();
     expect((await bench.tasks.deadLetters()).items).toMatchObject([{ id: 'a', attemptsMade: 1 }]);
   });

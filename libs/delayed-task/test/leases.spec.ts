@@ -58,7 +58,7 @@ describe('the leases of a worker', () => {
     expect(registry.last.options).toEqual({ deadlineMs: 334 });
     const error = new Error('no reply');
     await fail(registry, error);
-    expect(events.take()).toEqual([['callFailed', { queue: 'mails', during: 'renew', error }]]);
+    expect(events.take()).toEqual([['callFailed', { namespace: 'mails', during: 'renew', error }]]);
     await time.pass(75);
     expect(registry.calls).toHaveLength(2);
   });

@@ -32,9 +32,9 @@ describe('the outcome of an attempt', () => {
     };
     return { registry, attempts, state, lines, settlements, begin };
   }
-  const settled = (id: string, outcome: string, error?: unknown, durationMs = 0) => [
+  const settled = (id: string, status: string, error?: unknown, durationMs = 0) => [
     'attemptSettled',
-    { queue: 'mails', name: 'mail', id, attempt: 2, outcome, lateMs: 3, durationMs, error },
+    { namespace: 'mails', name: 'mail', id, attempt: 2, status, lateMs: 3, durationMs, error },
   ];
 
   it('is sent with others that store nothing, at the end of the turn, for each partition', async () => {
@@ -169,7 +169,7 @@ describe('the outcome of an attempt', () => {
       await fail(registry, error);
       expect([attempts.size, events.take()]).toEqual([
         1,
-        [['callFailed', { queue: 'mails', during: 'settle', error }]],
+        [['callFailed', { namespace: 'mails', during: 'settle', error }]],
       ]);
       await time.pass(20);
       expect(registry.calls).toHaveLength(2 * i + 2);
@@ -208,7 +208,7 @@ describe('the outcome of an attempt', () => {
     ]);
     const error = new Error('no reply');
     await fail(registry, error);
-    expect(events.take()).toEqual([['callFailed', { queue: 'mails', during: 'release', error }]]);
+    expect(events.take()).toEqual([['callFailed', { namespace: 'mails', during: 'release', error }]]);
     expect(await stateOf(released)).toBe('pending');
     registry.calls[0]?.reply.resolve({ done: 1, lost: [] });
     await turn();

@@ -71,7 +71,7 @@ it.each([
   }
   await closing;
   expect(began).toEqual(['a', 'b']);
-  expect(settled.events.map(({ id, outcome }) => `${id} ${outcome}`).sort()).toEqual(
+  expect(settled.events.map(({ id, status }) => `${id} ${status}`).sort()).toEqual(
     drainMs > 50 ? ['a done', 'b done'] : ['a released', 'b released'],
   );
   expect(reasons.map((reason) => (reason as Error).name)).toEqual(drainMs > 50 ? [] : ['ClosedError', 'ClosedError']);

@@ -77,7 +77,7 @@ describe('taking tasks', () => {
     void taker.take(ONE, 1, 9);
     const buried = [{ id: 'b', name: 'mail', attempt: 5 }];
     await answer(registry, { ...reply, buried });
-    expect(events.take()).toEqual([['tasksBuried', { queue: 'mails', count: 1, tasks: buried }]]);
+    expect(events.take()).toEqual([['tasksBuried', { namespace: 'mails', count: 1, tasks: buried }]]);
     const why = 'its lease ended, for example because the worker died, stood still or could not reach Redis';
     expect(lines).toEqual([['dead', { named: 'task "mail" (id "b")', attempt: 5, attempts: 5 }, why]]);
   });
@@ -122,7 +122,7 @@ describe('taking tasks', () => {
     const taking = taker.take(ONE, 1, 9);
     time.now += 100;
     await fail(registry, lostReply);
-    expect(events.take()).toEqual([['callFailed', { queue: 'mails', during: 'take', error: lostReply }]]);
+    expect(events.take()).toEqual([['callFailed', { namespace: 'mails', during: 'take', error: lostReply }]]);
     expect([time.running, time.keepsProcess]).toEqual([[afterMs], false]);
     await time.pass(afterMs);
     const [first, second] = registry.calls;
@@ -155,7 +155,7 @@ describe('taking tasks', () => {
     const error = new Error('not sent');
     await fail(registry, error);
     expect(await stateOf(taking)).toBeUndefined();
-    expect(events.take()).toEqual([['callFailed', { queue: 'mails', during: 'take', error }]]);
+    expect(events.take()).toEqual([['callFailed', { namespace: 'mails', during: 'take', error }]]);
     const late = taker.take(ONE, 1, 9);
     time.now += 3_000;
     await fail(registry, lostReply);

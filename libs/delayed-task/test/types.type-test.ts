@@ -46,10 +46,10 @@ export async function calls(): Promise<void> {
   // @ts-expect-error the payload has another type
   await tasks.scheduleMany([{ task: expire, payload: { userId: 1 } }]);
 
-  tasks.process(expire, ({ orderId }) => orderId.length);
-  tasks.process('plain', (payload: number) => payload);
+  tasks.handle(expire, ({ orderId }) => orderId.length);
+  tasks.handle('plain', (payload: number) => payload);
   // @ts-expect-error the payload has another type
-  tasks.process(expire, (payload: number) => payload);
+  tasks.handle(expire, (payload: number) => payload);
 
   const typed = await tasks.get('o1', expire);
   const orderId: string | undefined = typed?.payload?.orderId;

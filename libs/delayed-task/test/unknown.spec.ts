@@ -33,9 +33,9 @@ describe('a task for whose name a worker has no handler', () => {
     const old = await Promise.all(
       [1, 2, 3].map(() => openBench(standaloneClient(), { attempts: 2 }, { prefix: bench.prefix })),
     );
-    for (const worker of [bench, ...old]) worker.tasks.process('old', () => undefined);
+    for (const worker of [bench, ...old]) worker.tasks.handle('old', () => undefined);
     const attempts: number[] = [];
-    bench.tasks.process('new', (_payload, task) => void attempts.push(task.attempt));
+    bench.tasks.handle('new', (_payload, task) => void attempts.push(task.attempt));
     for (const worker of [...old, bench]) worker.work();
     await bench.tasks.scheduleMany(Array.from({ length: 200 }, (_, i) => ({ name: 'new', id: `n${i}` })));
     await eventually(() => expect(attempts).toHaveLength(200), { timeoutMs: 60_000 });
@@ -43,7 +43,7 @@ describe('a task for whose name a worker has no handler', () => {
     await eventually(async () =>
       expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] }),
     );
-    const unknown = settled.events.filter(({ outcome }) => outcome === 'unknown');
+    const unknown = settled.events.filter(({ status }) => status === 'unknown');
     expect(unknown.length).toBeGreaterThan(0);
     settled.stop();
     for (const worker of old) await worker.close();
@@ -56,12 +56,12 @@ describe('a task for whose name a worker has no handler', () => {
 
   it('waits longer each time, and keeps its attempts and its due time', async () => {
     const settled = listen('attemptSettled');
-    bench.tasks.process('old', () => undefined);
+    bench.tasks.handle('old', () => undefined);
     bench.work();
     await bench.tasks.schedule('new', null, { id: 'a' });
     await eventually(() => expect(settled.events.length).toBeGreaterThanOrEqual(3));
     for (const event of settled.events) {
-      expect(event).toMatchObject({ id: 'a', name: 'new', outcome: 'unknown', attempt: 1 });
+      expect(event).toMatchObject({ id: 'a', name: 'new', status: 'unknown', attempt: 1 });
     }
     const late = settled.events.map(({ lateMs }) => lateMs);
     expect([...late].sort((a, b) => a - b)).toEqual(late);
@@ -75,10 +75,10 @@ describe('a task for whose name a worker has no handler', () => {
   it('waits for at most 10 s each time', async () => {
     await unknownFor('a', HOUR);
     const settled = listen('attemptSettled');
-    bench.tasks.process('old', () => undefined);
+    bench.tasks.handle('old', () => undefined);
     const at = await redisNow(bench.raw);
     bench.work();
-    await eventually(() => expect(settled.events).toMatchObject([{ outcome: 'unknown' }]));
+    await eventually(() => expect(settled.events).toMatchObject([{ status: 'unknown' }]));
     settled.stop();
     const view = await bench.tasks.get('a');
     expect(view).toMatchObject({ state: 'waiting', attemptsMade: 0 });
@@ -89,27 +89,27 @@ describe('a task for whose name a worker has no handler', () => {
   it('is a dead letter after `unknownTaskMs`, and can be replayed', async () => {
     await unknownFor('a', DAY);
     const settled = listen('attemptSettled');
-    bench.tasks.process('old', () => undefined);
+    bench.tasks.handle('old', () => undefined);
     bench.work();
     await eventually(async () => expect((await bench.tasks.stats()).dead).toBe(1));
     expect((await bench.tasks.deadLetters()).items).toMatchObject([
       { id: 'a', name: 'new', error: expect.stringMatching(/^SetupError: Workers without a handler/) as string },
     ]);
     await eventually(() =>
-      expect(settled.events.at(-1)).toMatchObject({ outcome: 'dead', error: { code: 'UNKNOWN_TASK' } }),
+      expect(settled.events.at(-1)).toMatchObject({ status: 'dead', error: { code: 'UNKNOWN_TASK' } }),
     );
     // The attempt was handed back, so the line does not count it.
     expect(errors.mock.calls.map(([line]) => String(line))).toEqual([
       `Queue default: task "new" (id "a") is a dead letter: workers without a handler for its name handed it back for unknownTaskMs (${DAY} ms).`,
     ]);
-    bench.tasks.process('new', () => undefined);
+    bench.tasks.handle('new', () => undefined);
     expect(await bench.tasks.replay(['a'])).toBe(1);
     await eventually(async () => expect(await bench.tasks.get('a')).toBeUndefined());
     settled.stop();
   });
 
   it('keeps the attempts and the error of an earlier failure', async () => {
-    bench.tasks.process('t', () => {
+    bench.tasks.handle('t', () => {
       throw new Error('torn');
     });
     bench.work();
@@ -119,11 +119,11 @@ describe('a task for whose name a worker has no handler', () => {
     );
     await bench.close();
     const other = await openBench(standaloneClient(), {}, { prefix: bench.prefix });
-    other.tasks.process('other', () => undefined);
+    other.tasks.handle('other', () => undefined);
     const settled = listen('attemptSettled');
     other.work();
     await other.tasks.reschedule('a', { delayMs: 0 });
-    await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toContain('unknown'));
+    await eventually(() => expect(settled.events.map(({ status }) => status)).toContain('unknown'));
     await eventually(async () =>
       expect(await other.tasks.get('a')).toMatchObject({ state: 'waiting', attemptsMade: 1, error: 'Error: torn' }),
     );

@@ -23,7 +23,7 @@ async function main({ port, prefix, options, file, taskMs }: WorkerJob): Promise
     void writeSync(log, `${what} ${id} ${attempt} ${Date.now()}\n`);
   // In place of the attempt: how long it stood still, ms.
   ownStalls((ms) => note('stalled', '-', ms));
-  bench.tasks.process('job', async (_payload, { id, attempt }) => {
+  bench.tasks.handle('job', async (_payload, { id, attempt }) => {
     note('begun', id, attempt);
     await sleep(taskMs * Math.random());
     note('done', id, attempt);

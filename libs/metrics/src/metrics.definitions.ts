@@ -10,7 +10,7 @@ const SCRIPT = ['luanest.registry', 'luanest.script'] as const;
 const LIMIT = 'luanest.rate_limit.rule';
 const REWARD = 'luanest.read_reward.rule';
 const JOB = 'luanest.scheduled_lock.job';
-const QUEUE = 'luanest.delayed_task.queue';
+const NAMESPACE = 'luanest.delayed_task.namespace';
 const STREAM = ['luanest.stream', 'luanest.stream.group'] as const;
 const OUTCOME = 'luanest.outcome';
 const DURING = 'luanest.during';
@@ -139,23 +139,23 @@ export const TABLE = Object.freeze({
   'luanest.delayed_task.attempt.duration': durations(
     WORK,
     'How long attempts of tasks took',
-    QUEUE,
+    NAMESPACE,
     'luanest.delayed_task.name',
     OUTCOME,
   ),
-  'luanest.delayed_task.lateness': durations(WORK, "How late attempts began, by Redis' clock", QUEUE),
+  'luanest.delayed_task.lateness': durations(WORK, "How late attempts began, by Redis' clock", NAMESPACE),
   'luanest.delayed_task.buried': counter(
     '{task}',
     'Tasks dead-lettered because their lease ended in the last attempt',
-    QUEUE,
+    NAMESPACE,
   ),
   'luanest.delayed_task.repaired': counter(
     '{task}',
     'Tasks restored after they had lost an entry, and remains of tasks removed',
-    QUEUE,
+    NAMESPACE,
     OUTCOME,
   ),
-  'luanest.delayed_task.errors': counter('{call}', 'Calls of workers to Redis that failed', QUEUE, DURING, ERROR),
+  'luanest.delayed_task.errors': counter('{call}', 'Calls of workers to Redis that failed', NAMESPACE, DURING, ERROR),
   'luanest.delayed_task.tasks': gauge(
     '{task}',
     'Tasks of the queue by state; overdue tasks also count as waiting',

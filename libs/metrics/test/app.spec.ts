@@ -86,13 +86,13 @@ it('the metrics show what an app did with the libs', async () => {
   await locks.forceUnlock(USER);
   await held.release();
   const tasks = app.get(DelayedTaskService);
-  tasks.process('fails', () => {
+  tasks.handle('fails', () => {
     throw new Error(USER);
   });
   await tasks.schedule('fails', { user: USER }, { id: USER });
   await tasks.schedule('later', { user: USER }, { delayMs: 60_000 });
   const streams = app.get(StreamConsumerService);
-  await streams.consume({ stream: 'orders', group: 'mails' }, () => {
+  await streams.handle({ stream: 'orders', group: 'mails' }, () => {
     throw new Error(USER);
   });
   await streams.publish('orders', { user: USER }, { key: USER });

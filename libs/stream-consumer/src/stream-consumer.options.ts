@@ -184,7 +184,7 @@ export function resolveNamedStream(name: string, module: ResolvedStreamConsumerM
 export function resolveConsumer(
   options: AnyConsumerOptions,
   module: ResolvedStreamConsumerModuleOptions,
-  owner = 'StreamConsumerService.consume',
+  owner = 'StreamConsumerService.handle',
 ): ResolvedConsumerOptions {
   const where = new Checks(owner);
   where.options('', options, KNOWN_OF_CONSUMER);

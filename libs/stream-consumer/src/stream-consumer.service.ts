@@ -132,7 +132,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   /**
    * Checks the options of a consumer without starting it.
    *
-   * @param owner owner of the options, with which errors begin. Default: `StreamConsumerService.consume`
+   * @param owner owner of the options, with which errors begin. Default: `StreamConsumerService.handle`
    * @returns the options with every default filled in
    * @throws InvalidOptionError for an invalid option
    */
@@ -148,7 +148,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
    * @throws SetupError if `handler` is not a function; InvalidInputError for invalid `keys`; ClosedError while the app shuts down; the errors of
    *   ScriptRegistry.run()
    */
-  async consume<T = unknown>(
+  async handle<T = unknown>(
     options: StreamConsumerOptions<T>,
     handler: StreamHandler<T>,
   ): Promise<StreamConsumerHandle> {

@@ -192,11 +192,11 @@ describe('boot', () => {
   it('refuses consumers of one group with other options in one process', async () => {
     const app = await boot({ providers: [Fine] });
     const streams = app.get(StreamConsumerService);
-    const other = streams.consume({ stream: 'orders', group: 'mail', ordered: true }, () => undefined);
+    const other = streams.handle({ stream: 'orders', group: 'mail', ordered: true }, () => undefined);
     await expect(other).rejects.toThrow(
       /^StreamConsumerService\.consume: ordered is true, but another consumer of orders\/mail has false/,
     );
-    const more = await streams.consume({ stream: 'orders', group: 'mail', concurrency: 1 }, () => undefined);
+    const more = await streams.handle({ stream: 'orders', group: 'mail', concurrency: 1 }, () => undefined);
     await more.stop();
   });
 });

@@ -31,7 +31,7 @@ describe.each(servers)('streams on %s', (_, client) => {
     const seen: StreamMessage[] = [];
     await streams.publish('all', { early: true });
     const before = Date.now();
-    const handle = await streams.consume(group('all', 'g'), (message) => void seen.push(message));
+    const handle = await streams.handle(group('all', 'g'), (message) => void seen.push(message));
     const results = await streams.publishMany('all', [
       { payload: 'é\u0000', key: 'k', operationId: 'op' },
       { payload: null },
@@ -65,7 +65,7 @@ describe.each(servers)('streams on %s', (_, client) => {
     for (let i = 0; i < 3; i++) expect((await streams.publish('bounded', i)).status).toBe('published');
     expect(await streams.publish('bounded', 3)).toEqual({ status: 'full', length: 3 });
     const seen: unknown[] = [];
-    await streams.consume(group('bounded', 'g'), ({ payload }) => void seen.push(payload));
+    await streams.handle(group('bounded', 'g'), ({ payload }) => void seen.push(payload));
     await done('bounded', 'g');
     expect(seen).toEqual([0, 1, 2]);
     expect((await streams.publish('bounded', 4)).status).toBe('published');
@@ -75,8 +75,8 @@ describe.each(servers)('streams on %s', (_, client) => {
     const { streams } = bench;
     const [one, two]: [unknown[], unknown[]] = [[], []];
     const gate = new Gate();
-    await streams.consume(group('both', 'one'), ({ payload }) => void one.push(payload));
-    await streams.consume(group('both', 'two', { concurrency: 4 }), async ({ payload }) => {
+    await streams.handle(group('both', 'one'), ({ payload }) => void one.push(payload));
+    await streams.handle(group('both', 'two', { concurrency: 4 }), async ({ payload }) => {
       await gate.pass();
       two.push(payload);
     });
@@ -98,9 +98,9 @@ describe.each(servers)('streams on %s', (_, client) => {
   it('a group that is not used any more is removed, with what it alone had kept', async () => {
     const { streams } = bench;
     const gate = new Gate();
-    const idle = await streams.consume(group('kept', 'idle', { concurrency: 1 }), () => gate.pass());
+    const idle = await streams.handle(group('kept', 'idle', { concurrency: 1 }), () => gate.pass());
     const seen: unknown[] = [];
-    await streams.consume(group('kept', 'busy'), ({ payload }) => void seen.push(payload));
+    await streams.handle(group('kept', 'busy'), ({ payload }) => void seen.push(payload));
     const messages = Array.from({ length: 250 }, (__, payload) => ({ payload }));
     await streams.publishMany('kept', messages);
     await eventually(() => expect(seen).toHaveLength(250));
@@ -122,16 +122,16 @@ describe.each(servers)('streams on %s', (_, client) => {
   });
 
   it('a handler that is not a function is refused', async () => {
-    await expect(bench.streams.consume(group('one', 'refused'), 5 as never)).rejects.toMatchObject({
+    await expect(bench.streams.handle(group('one', 'refused'), 5 as never)).rejects.toMatchObject({
       code: 'SETUP',
-      message: 'StreamConsumerService.consume: The handler is 5. Expected a function.',
+      message: 'StreamConsumerService.handle: The handler is 5. Expected a function.',
     });
   });
 
   it('outcomes: nothing, retryLater, deadLetter, thrown or returned', async () => {
     const { streams } = bench;
     const seen: string[] = [];
-    await streams.consume<string>(group('outcomes', 'g', { attempts: 3 }), ({ payload, attempt }) => {
+    await streams.handle<string>(group('outcomes', 'g', { attempts: 3 }), ({ payload, attempt }) => {
       seen.push(`${payload} ${attempt}`);
       if (payload === 'nothing') return undefined;
       if (payload === 'later') return attempt === 1 ? retryLater({ delayMs: 1 }) : undefined;
@@ -219,7 +219,7 @@ describe.each(servers)('streams on %s', (_, client) => {
     async (what, handler, error) => {
       const { streams } = bench;
       const stream = what.replaceAll(' ', '-');
-      const handle = await streams.consume(group(stream, 'g', { attempts: 2, timeoutMs: 100 }), handler);
+      const handle = await streams.handle(group(stream, 'g', { attempts: 2, timeoutMs: 100 }), handler);
       await streams.publish(stream, { n: 1 }, { key: 'k', operationId: 'o' });
       const [letter] = await eventually(async () => {
         const { items } = await streams.deadLetters(stream, 'g');
@@ -243,7 +243,7 @@ describe.each(servers)('streams on %s', (_, client) => {
     const { streams } = bench;
     const stream = what.replaceAll(' ', '-');
     let runs = 0;
-    const handle = await streams.consume(group(stream, 'g'), () => {
+    const handle = await streams.handle(group(stream, 'g'), () => {
       runs += 1;
       return value as never;
     });
@@ -258,7 +258,7 @@ describe.each(servers)('streams on %s', (_, client) => {
     const { streams, raw } = bench;
     const { stream } = bench.keys('one', 'malformed');
     const handled: unknown[] = [];
-    const handle = await streams.consume(
+    const handle = await streams.handle(
       group('one', 'malformed', { attempts: 2 }),
       ({ payload }) => void handled.push(payload),
     );
@@ -286,11 +286,11 @@ describe.each(servers)('streams on %s', (_, client) => {
     const seen: string[] = [];
     const other: number[] = [];
     let broken = true;
-    await streams.consume<number>(group('letters', 'g', { attempts: 1 }), ({ payload }) => {
+    await streams.handle<number>(group('letters', 'g', { attempts: 1 }), ({ payload }) => {
       if (broken) throw new Error(`no ${payload}`);
       seen.push(`g ${payload}`);
     });
-    await streams.consume<number>(group('letters', 'other'), ({ payload }) => void other.push(payload));
+    await streams.handle<number>(group('letters', 'other'), ({ payload }) => void other.push(payload));
     await streams.publishMany(
       'letters',
       Array.from({ length: 12 }, (__, payload) => ({ payload })),
@@ -323,7 +323,7 @@ describe.each(servers)('streams on %s', (_, client) => {
     let [running, most] = [0, 0];
     const gate = new Gate();
     let isOpen = false;
-    await streams.consume(group('busy', 'g', { concurrency: 7 }), async () => {
+    await streams.handle(group('busy', 'g', { concurrency: 7 }), async () => {
       most = Math.max(most, (running += 1));
       // However slowly they are given out, the first ones are there together.
       if (isOpen) await new Promise((resolve) => setTimeout(resolve, Math.random() * 4));
@@ -353,7 +353,7 @@ describe.each(servers)('streams on %s', (_, client) => {
       await expect(streams.publish('refused', 1, { operationId: key })).rejects.toThrow(InvalidInputError);
     }
     await expect(streams.publish('no {braces}', 1)).rejects.toThrow(InvalidOptionError);
-    await expect(streams.consume({ stream: 'x', group: '' }, () => undefined)).rejects.toThrow(InvalidOptionError);
+    await expect(streams.handle({ stream: 'x', group: '' }, () => undefined)).rejects.toThrow(InvalidOptionError);
     await expect(streams.deadLetters('x', 'g', { cursor: 'invalid' })).rejects.toThrow(InvalidInputError);
     expect(await streams.stats('refused', 'g')).toMatchObject({ length: 0 });
   });

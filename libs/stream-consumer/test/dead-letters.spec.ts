@@ -21,7 +21,7 @@ describe('all dead letters of a group', () => {
 
   /** Starts a consumer that fails every message at its first attempt. */
   const failing = (): Promise<StreamConsumerHandle> =>
-    bench.streams.consume({ stream: orders, group: 'g', attempts: 1 }, () => {
+    bench.streams.handle({ stream: orders, group: 'g', attempts: 1 }, () => {
       throw new Error('broken');
     });
 
@@ -93,7 +93,7 @@ describe('a stream as a value', () => {
     expect(await bench.streams.publish(defineStream({ name: 'named' }), 1)).toMatchObject({ status: 'published' });
     expect(await bench.streams.publish(defineStream({ name: 'named' }), 2)).toMatchObject({ status: 'full' });
     const seen: number[] = [];
-    const handle = await bench.streams.consume(
+    const handle = await bench.streams.handle(
       { stream: small, group: 'g' },
       ({ payload }) => void seen.push(payload.n),
     );

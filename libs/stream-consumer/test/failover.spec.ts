@@ -53,8 +53,8 @@ describe('streams on a Cluster of their own', () => {
       const master = await cluster.masterOf(one.keys(stream, 'g').stream);
       await cluster.untilReplicated();
       const handles = [
-        await one.streams.consume<number>(options, work),
-        await two.streams.consume<number>(options, work),
+        await one.streams.handle<number>(options, work),
+        await two.streams.handle<number>(options, work),
       ];
       await eventually(() => expect(times.size).toBeGreaterThan(100));
       await (how === 'planned' ? cluster.failover(master) : cluster.killMaster(master));

@@ -79,7 +79,7 @@ describe('a consumer on a server of its own', () => {
     faults: () => Promise<unknown>,
   ): Promise<number[]> {
     const times: number[] = [];
-    const handle = await bench.streams.consume<number>(
+    const handle = await bench.streams.handle<number>(
       group(stream, 'g', { attempts: 100, ...more }),
       async ({ payload }) => {
         await sleep(1);
@@ -144,10 +144,7 @@ describe('a consumer on a server of its own', () => {
       await sleep(100);
     });
     const seen: number[] = [];
-    await bench.streams.consume<number>(
-      group('gone', 'g', { ordered: true }),
-      ({ payload }) => void seen.push(payload),
-    );
+    await bench.streams.handle<number>(group('gone', 'g', { ordered: true }), ({ payload }) => void seen.push(payload));
     for (let i = 0; i < 5; i++) {
       await bench.streams.publish('gone', i, { key: 'k' });
       await eventually(() => expect(seen).toHaveLength(i + 1));
@@ -163,7 +160,7 @@ describe('a consumer on a server of its own', () => {
     await admin.config('SET', 'maxmemory', '1');
     try {
       await expect(bench.streams.publish('full', 50)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' });
-      await bench.streams.consume<number>(group('full', 'g', { attempts: 2 }), ({ payload, attempt }) => {
+      await bench.streams.handle<number>(group('full', 'g', { attempts: 2 }), ({ payload, attempt }) => {
         if (payload % 5 === 0 && attempt === 1) throw new Error('again');
         if (payload % 10 === 1) throw new Error('never');
         seen.push(payload);
@@ -183,7 +180,7 @@ describe('a consumer on a server of its own', () => {
     subscribe(STREAM_CONSUMER_CHANNELS.callFailed, listener);
     for (const name of ['sessions', 'takes', 'due', 'tries'] as const) {
       const seen: unknown[] = [];
-      const handle = await bench.streams.consume(group('typed', 'g'), ({ payload }) => void seen.push(payload));
+      const handle = await bench.streams.handle(group('typed', 'g'), ({ payload }) => void seen.push(payload));
       await bench.streams.publish('typed', 'before');
       await eventually(() => expect(seen).toEqual(['before']));
       // An acknowledgement that came after the session was lost would have it handled again.

@@ -36,7 +36,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     await bench.raw.xadd(key, '*', 'payload', '{"as":"json"}', 'key', 'k');
     define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     const seen: StreamMessage[] = [];
-    const handle = await bench.streams.consume(group(name, 'g'), (message) => void seen.push(message));
+    const handle = await bench.streams.handle(group(name, 'g'), (message) => void seen.push(message));
     await empty(name);
     expect(JSON.stringify(seen[0]?.payload)).toBe(JSON.stringify(JSON.parse(JSON.stringify(fields))));
     expect(seen[1]).toMatchObject({
@@ -51,13 +51,13 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
   it('has no lag once all is handled, also if its producer trimmed entries that nobody had read', async () => {
     const { name, key } = fresh();
     define(bench.streams, { name, keys: [key] });
-    const first = await bench.streams.consume(group(name, 'g'), () => undefined);
+    const first = await bench.streams.handle(group(name, 'g'), () => undefined);
     await bench.raw.xadd(key, '*', 'n', 0);
     await eventually(async () => expect(await bench.streams.stats(name, 'g')).toMatchObject({ lag: 0, pending: 0 }));
     await first.stop();
     for (let n = 1; n <= 30; n++) await bench.raw.xadd(key, 'MAXLEN', 5, '*', 'n', n);
     let seen = 0;
-    const second = await bench.streams.consume(group(name, 'g'), () => void (seen += 1));
+    const second = await bench.streams.handle(group(name, 'g'), () => void (seen += 1));
     await eventually(() => expect(seen).toBe(5));
     await eventually(async () =>
       expect(await bench.streams.stats(name, 'g')).toMatchObject({ length: 5, lag: 0, pending: 0 }),
@@ -75,7 +75,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     for (const [i, each] of [key, elsewhere, other].entries()) await bench.raw.xadd(each, '*', 'n', i);
     const handles = await Promise.all(
       Object.entries(seen).map(([stream, list]) =>
-        bench.streams.consume(group(stream, 'g'), ({ id, payload }) => void list.push([id.split(':')[0], payload])),
+        bench.streams.handle(group(stream, 'g'), ({ id, payload }) => void list.push([id.split(':')[0], payload])),
       ),
     );
     await eventually(() => {
@@ -92,7 +92,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const { name, key } = fresh();
     define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     const seen: unknown[] = [];
-    const handle = await bench.streams.consume(group(name, 'g'), ({ payload }) => void seen.push(payload));
+    const handle = await bench.streams.handle(group(name, 'g'), ({ payload }) => void seen.push(payload));
     expect(await handle.stats()).toMatchObject({ length: 0, lag: 0 });
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(await bench.raw.exists(key)).toBe(0);
@@ -114,7 +114,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     // Retries, dead letters, a consumer whose lease ends while it holds messages, parked ones: all that is ever noted.
     const options = group(name, 'g', { attempts: 2, ordered, concurrency: 8 });
-    const handle = await bench.streams.consume(options, ({ payload }) => {
+    const handle = await bench.streams.handle(options, ({ payload }) => {
       if (Number((payload as { n: string }).n) % 2 === 0) throw new Error('no');
     });
     const tag = /\{.*\}/.exec(key)?.[0] ?? '';
@@ -135,7 +135,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     let fails = true;
     const seen: unknown[] = [];
-    const handle = await bench.streams.consume(group(name, 'g', { attempts: 1 }), ({ payload }) => {
+    const handle = await bench.streams.handle(group(name, 'g', { attempts: 1 }), ({ payload }) => {
       if (fails) throw new Error('not yet');
       seen.push(payload);
     });
@@ -170,7 +170,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     await bench.raw.xadd(key, '*', ...fields);
     define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     const seen: StreamMessage[] = [];
-    const handle = await bench.streams.consume(group(name, 'g', { attempts: 1 }), (message) => {
+    const handle = await bench.streams.handle(group(name, 'g', { attempts: 1 }), (message) => {
       seen.push(message);
       if (seen.length === 1) throw new Error('not yet');
     });
@@ -201,7 +201,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     const expected = { ...Object.fromEntries(fields), key: 'k' } as unknown;
     const seen: StreamMessage[] = [];
-    const handle = await bench.streams.consume(group(name, 'g', { attempts: 1, ordered: true }), (message) => {
+    const handle = await bench.streams.handle(group(name, 'g', { attempts: 1, ordered: true }), (message) => {
       seen.push(message);
       if (seen.length < 3) throw new Error('not yet');
     });
@@ -240,7 +240,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const gate = new Gate();
     let isHeld = true;
     let [running, most] = [new Map<string | undefined, number>(), 0];
-    const handle = await bench.streams.consume(group(name, 'g', { ordered: true }), async (message) => {
+    const handle = await bench.streams.handle(group(name, 'g', { ordered: true }), async (message) => {
       const { key: ofMessage, payload } = message;
       if (ofMessage !== undefined) {
         running = running.set(ofMessage, (running.get(ofMessage) ?? 0) + 1);
@@ -275,7 +275,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     await bench.raw.xadd(key, '*', 'n', 'last');
     define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     const seen: unknown[] = [];
-    const handle = await bench.streams.consume(group(name, 'g'), ({ payload }) => void seen.push(payload));
+    const handle = await bench.streams.handle(group(name, 'g'), ({ payload }) => void seen.push(payload));
     await empty(name);
     expect(seen).toHaveLength(8);
     expect(seen).toContainEqual({ n: 'last' });
@@ -288,7 +288,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     await bench.raw.xadd(key, '*', 'n', 1);
     await bench.raw.pexpire(key, 60_000);
     define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
-    const handle = await bench.streams.consume(group(name, 'g', { attempts: 1 }), () => {
+    const handle = await bench.streams.handle(group(name, 'g', { attempts: 1 }), () => {
       throw new Error('never');
     });
     await eventually(async () => expect(await handle.stats()).toMatchObject({ dead: 1 }));
@@ -316,10 +316,10 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
       expect(() => define(streams, { name, keys: [key], deleteAfter: deleteAfter as never })).toThrow(/deleteAfter/);
     expect(() => define(streams, { name, deleteAfter: ['g'] })).toThrow(/deleteAfter is set without keys/);
     for (const from of ['first', '1', '18446744073709551616-0', 5])
-      await expect(streams.consume(group(name, 'g', { from: from as never }), () => undefined)).rejects.toThrow(
+      await expect(streams.handle(group(name, 'g', { from: from as never }), () => undefined)).rejects.toThrow(
         /^StreamConsumerService\.consume: from is/,
       );
-    await expect(streams.consume(group('own', 'g', { from: 'end' }), () => undefined)).rejects.toThrow(
+    await expect(streams.handle(group('own', 'g', { from: 'end' }), () => undefined)).rejects.toThrow(
       /stream with the option `keys` may set it/,
     );
     expect(() => define(streams, { name: 'a b', keys: [key] })).toThrow(InvalidOptionError);
@@ -327,7 +327,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     define(streams, { name, keys: [key] });
     expect(() => define(streams, { name, keys: [`${key}2`] })).toThrow(/has other options in this process already/);
     await expect(streams.publish(name, 1)).rejects.toThrow(InvalidInputError);
-    const handle = await streams.consume(group(name, 'g'), () => undefined);
+    const handle = await streams.handle(group(name, 'g'), () => undefined);
     expect(() => streams.forgetStream(name)).toThrow(/Stop them before you forget/);
     await handle.stop();
     streams.forgetStream(name);
@@ -343,7 +343,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
       for (let i = 0n; i < 100n; i++) await bench.raw.xadd(key, `${BigInt(base) + i}-0`, 'n', String(i));
       await bench.raw.xgroup('CREATE', key, 'slow', '0');
       await bench.raw.xreadgroup('GROUP', 'slow', 'one', 'COUNT', 1, 'STREAMS', key, '>');
-      const handle = await bench.streams.consume(group(name, 'g'), () => undefined);
+      const handle = await bench.streams.handle(group(name, 'g'), () => undefined);
       await eventually(async () => expect(await handle.stats()).toMatchObject({ lag: 0, pending: 0 }));
       expect(await bench.raw.xlen(key)).toBe(100);
       await handle.stop();
@@ -352,7 +352,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
 
   const read = async (name: string, from?: string): Promise<unknown[]> => {
     const seen: unknown[] = [];
-    const handle = await bench.streams.consume(group(name, 'g', from === undefined ? {} : { from }), ({ payload }) => {
+    const handle = await bench.streams.handle(group(name, 'g', from === undefined ? {} : { from }), ({ payload }) => {
       seen.push((payload as { n: string }).n);
     });
     await eventually(async () => expect(await handle.stats()).toMatchObject({ lag: 0, pending: 0 }));
@@ -388,7 +388,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const later = fresh();
     define(bench.streams, { name: later.name, keys: [later.key] });
     const seen: unknown[] = [];
-    const handle = await bench.streams.consume(group(later.name, 'g', { from: 'end' }), ({ payload }) => {
+    const handle = await bench.streams.handle(group(later.name, 'g', { from: 'end' }), ({ payload }) => {
       seen.push(payload);
     });
     await bench.raw.xadd(later.key, '*', 'n', 1);
@@ -407,7 +407,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     expect(await read(name)).toHaveLength(5);
     expect(await bench.raw.xlen(key)).toBe(5);
     const seen: unknown[] = [];
-    const late = await bench.streams.consume(group(name, 'late'), ({ payload }) => void seen.push(payload));
+    const late = await bench.streams.handle(group(name, 'late'), ({ payload }) => void seen.push(payload));
     await eventually(() => expect(seen).toHaveLength(5));
     await empty(name);
     await late.stop();
@@ -422,7 +422,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const readAt = performance.now();
     await bench.raw.xreadgroup('GROUP', 'g', 'theirs', 'COUNT', 1, 'STREAMS', key, '>');
     let takenAt = 0;
-    const handle = await bench.streams.consume(terms, ({ attempt }) => {
+    const handle = await bench.streams.handle(terms, ({ attempt }) => {
       takenAt = performance.now();
       expect(attempt).toBe(2);
     });

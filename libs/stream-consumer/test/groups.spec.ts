@@ -23,15 +23,12 @@ describe.each(servers)('all groups of a stream, on %s', (_, client) => {
   it('get every message of partitions that are added, however late they look for them', async () => {
     const mail: number[] = [];
     const audit: number[] = [];
-    const first = await late.streams.consume<number>(
-      group('grows', 'audit'),
-      ({ payload }) => void audit.push(payload),
-    );
-    await quick.streams.consume<number>(group('grows', 'mail'), ({ payload }) => void mail.push(payload));
+    const first = await late.streams.handle<number>(group('grows', 'audit'), ({ payload }) => void audit.push(payload));
+    await quick.streams.handle<number>(group('grows', 'mail'), ({ payload }) => void mail.push(payload));
     await many.streams.publishMany('grows', numbers(100));
     await eventually(() => expect(mail).toHaveLength(100));
     await first.stop();
-    await late.streams.consume<number>(group('grows', 'audit'), ({ payload }) => void audit.push(payload));
+    await late.streams.handle<number>(group('grows', 'audit'), ({ payload }) => void audit.push(payload));
     await eventually(() => expect(sorted(audit)).toEqual(sorted(mail)));
     await eventually(async () => expect(await length('grows')).toBe(0));
   });
@@ -42,7 +39,7 @@ describe.each(servers)('all groups of a stream, on %s', (_, client) => {
       const stream = lost.replaceAll(' ', '-');
       const mail: number[] = [];
       const audit: number[] = [];
-      const before = await late.streams.consume<number>(
+      const before = await late.streams.handle<number>(
         group(stream, 'audit'),
         ({ payload }) => void audit.push(payload),
       );
@@ -50,18 +47,18 @@ describe.each(servers)('all groups of a stream, on %s', (_, client) => {
       const config = quick.registry.keySpace('stream-consumer').tag(stream).key('config');
       await quick.raw.del(lost === 'partition 0' ? quick.keys(stream, 'audit').stream : config);
       await many.streams.publishMany(stream, numbers(60));
-      await quick.streams.consume<number>(group(stream, 'mail'), ({ payload }) => void mail.push(payload));
+      await quick.streams.handle<number>(group(stream, 'mail'), ({ payload }) => void mail.push(payload));
       await eventually(() => expect(mail).toHaveLength(60));
-      await late.streams.consume<number>(group(stream, 'audit'), ({ payload }) => void audit.push(payload));
+      await late.streams.handle<number>(group(stream, 'audit'), ({ payload }) => void audit.push(payload));
       await eventually(() => expect(sorted(audit)).toEqual(sorted(mail)));
       await eventually(async () => expect(await length(stream)).toBe(0));
     },
   );
 
   it('a group that is removed holds up nothing, also where it never looked', async () => {
-    const old = await late.streams.consume(group('left', 'audit'), () => undefined);
+    const old = await late.streams.handle(group('left', 'audit'), () => undefined);
     await old.stop();
-    await quick.streams.consume(group('left', 'mail'), () => undefined);
+    await quick.streams.handle(group('left', 'mail'), () => undefined);
     await many.streams.publishMany('left', numbers(60));
     await eventually(async () =>
       expect(await quick.streams.stats('left', 'mail')).toMatchObject({ lag: 0, pending: 0 }),

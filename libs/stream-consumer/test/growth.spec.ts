@@ -16,7 +16,7 @@ describe.each(servers)('what changes while consumers run, on %s', (_, client) =>
 
   it('a publisher with more partitions than the consumer knows loses nothing, nor does one with less', async () => {
     const seen: unknown[] = [];
-    const handle = await few.streams.consume(group('grows', 'g'), ({ payload }) => void seen.push(payload));
+    const handle = await few.streams.handle(group('grows', 'g'), ({ payload }) => void seen.push(payload));
     await few.streams.publishMany(
       'grows',
       Array.from({ length: 20 }, (__, payload) => ({ payload })),
@@ -50,7 +50,7 @@ describe.each(servers)('what changes while consumers run, on %s', (_, client) =>
       Array.from({ length: 10 }, (__, payload) => ({ payload })),
     );
     expect(await few.streams.stats('stands', 'g')).toMatchObject({ length: 10, lag: 10, pending: 0, sessions: 0 });
-    const handle = await few.streams.consume(group('stands', 'g', { concurrency: 3 }), () => gate.pass());
+    const handle = await few.streams.handle(group('stands', 'g', { concurrency: 3 }), () => gate.pass());
     await eventually(() =>
       expect(events.some(([name, { stream }]) => name === stalled && stream === 'stands')).toBe(true),
     );

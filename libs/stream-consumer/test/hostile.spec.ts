@@ -13,7 +13,7 @@ describe.each(servers)('messages of strangers, on %s', (_name, connect) => {
     const bench = await openBench(connect());
     const seen = new Map<string, unknown>();
     const ordered = group('any', 'g', { ordered: true });
-    const handle = await bench.streams.consume(ordered, ({ key, operationId, payload }) => {
+    const handle = await bench.streams.handle(ordered, ({ key, operationId, payload }) => {
       seen.set(JSON.stringify([key, operationId]), payload);
     });
     const payload = JSON.parse(
@@ -41,7 +41,7 @@ describe.each(servers)('messages of strangers, on %s', (_name, connect) => {
     define(bench.streams, { name: 'foreign', keys: [key], deleteAfter: ['g'] });
     await bench.raw.xadd(key, '*', '__proto__', '{"polluted":true}', 'constructor', 'x', 'luanest', '"}\n{"a\0');
     const seen: unknown[] = [];
-    const handle = await bench.streams.consume(group('foreign', 'g'), ({ payload }) => void seen.push(payload));
+    const handle = await bench.streams.handle(group('foreign', 'g'), ({ payload }) => void seen.push(payload));
     await eventually(() => expect(seen).toHaveLength(1));
     expect(Object.entries(seen[0] as object)).toEqual([
       ['__proto__', '{"polluted":true}'],
@@ -116,7 +116,7 @@ it('logs hold no payload, and nobody’s words on a line of their own', async ()
   try {
     await bench.raw.xadd(bench.keys('any', 'g').stream, '*', 'payload', '{"password":"hunter2"');
     await bench.streams.publish('any', { password: 'hunter2' }, { key: 'user-hunter2' });
-    const handle = await bench.streams.consume(group('any', 'g'), () => {
+    const handle = await bench.streams.handle(group('any', 'g'), () => {
       throw new Error('cannot reach ann\r\nFATAL forged\u2028line');
     });
     await eventually(async () => expect((await bench.streams.deadLetters('any', 'g')).items).toHaveLength(2));

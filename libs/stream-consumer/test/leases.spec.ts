@@ -60,14 +60,14 @@ describe.each(servers)('leases on %s', (_, client) => {
     const gate = new Gate();
     const takenOver = listen('sessionTakenOver');
     // With no place left it cannot overtake itself, where the machine stands still for longer than the lease.
-    await victim.streams.consume(group('dead', 'g', { leaseMs: 2_000, concurrency: 5 }), () => gate.pass());
+    await victim.streams.handle(group('dead', 'g', { leaseMs: 2_000, concurrency: 5 }), () => gate.pass());
     for (let i = 0; i < 5; i++) await two.streams.publish('dead', i);
     await eventually(() => expect(gate.entered).toBe(5));
     victim.registry.close();
     const endsAt = await leaseEnd('dead');
     const [seen, times]: [string[], number[]] = [[], []];
     const options = group('dead', 'g', { leaseMs: 600_000 });
-    await two.streams.consume<number>(options, async ({ payload, attempt }) => {
+    await two.streams.handle<number>(options, async ({ payload, attempt }) => {
       seen.push(`${payload} ${attempt}`);
       times.push(await redisNow());
     });
@@ -95,8 +95,8 @@ describe.each(servers)('leases on %s', (_, client) => {
       await gate.pass();
       aborted ||= message.signal.aborted;
     };
-    await one.streams.consume(options, work('one'));
-    await two.streams.consume(options, work('two'));
+    await one.streams.handle(options, work('one'));
+    await two.streams.handle(options, work('two'));
     await one.streams.publish('long', 1);
     await eventually(() => expect(gate.entered).toBe(1));
     const goesOnAt = (await redisNow()) + 2 * leaseMs;
@@ -122,19 +122,16 @@ describe.each(servers)('leases on %s', (_, client) => {
     const lost = listen('messagesLost');
     let zombie: StreamMessage | undefined;
     // As a process that was stopped: it renews nothing, and knows nothing of its loss.
-    const held = await one.streams.consume(
-      group(stream, 'g', { concurrency: 1, leaseMs: 600_000 }),
-      async (message) => {
-        zombie = message;
-        await first.pass();
-        return late();
-      },
-    );
+    const held = await one.streams.handle(group(stream, 'g', { concurrency: 1, leaseMs: 600_000 }), async (message) => {
+      zombie = message;
+      await first.pass();
+      return late();
+    });
     await one.streams.publish(stream, 'p');
     await eventually(() => expect(first.entered).toBe(1));
     await expire(stream);
     const seen: number[] = [];
-    const other = await two.streams.consume(group(stream, 'g', { concurrency: 1 }), async ({ attempt }) => {
+    const other = await two.streams.handle(group(stream, 'g', { concurrency: 1 }), async ({ attempt }) => {
       seen.push(attempt);
       await second.pass();
     });
@@ -164,7 +161,7 @@ describe.each(servers)('leases on %s', (_, client) => {
   it('a lease that is over is good again, as long as nobody has taken over', async () => {
     const gate = new Gate();
     const seen: number[] = [];
-    const handle = await one.streams.consume(
+    const handle = await one.streams.handle(
       group('revived', 'g', { leaseMs: 600_000, concurrency: 1 }),
       async ({ attempt }) => {
         seen.push(attempt);
@@ -188,7 +185,7 @@ describe.each(servers)('leases on %s', (_, client) => {
       attempts.push(attempt);
       await gate.pass();
     };
-    const victims = [await one.streams.consume(options, work), await two.streams.consume(options, work)];
+    const victims = [await one.streams.handle(options, work), await two.streams.handle(options, work)];
     await one.streams.publish('poison', 'p');
     for (let deaths = 1; deaths <= 2; deaths++) {
       await eventually(() => expect(gate.entered).toBe(deaths));
@@ -196,7 +193,7 @@ describe.each(servers)('leases on %s', (_, client) => {
     }
     // Both have lost it; a third one finds that it had its attempts.
     const third = await openBench(client(), { drainMs: 0, abortGraceMs: 0 }, { prefix: one.prefix });
-    await third.streams.consume({ ...options, concurrency: 2 }, work);
+    await third.streams.handle({ ...options, concurrency: 2 }, work);
     const [letter] = await eventually(async () => {
       const { items } = await two.streams.deadLetters('poison', 'g');
       expect(items).toHaveLength(1);
@@ -212,7 +209,7 @@ describe.each(servers)('leases on %s', (_, client) => {
     const reasons: unknown[] = [];
     const handled: unknown[] = [];
     const options = group('hangs', 'g', { concurrency: 2, timeoutMs: 100, attempts: 1 });
-    const handle = await one.streams.consume(options, ({ payload, signal }) => {
+    const handle = await one.streams.handle(options, ({ payload, signal }) => {
       handled.push(payload);
       if (payload === 'next') return undefined;
       signal.addEventListener('abort', () => reasons.push(signal.reason));
@@ -236,7 +233,7 @@ describe.each(servers)('leases on %s', (_, client) => {
     await one.raw.xreadgroup('GROUP', 'g', 'by-hand', 'COUNT', 2, 'STREAMS', stream, '>');
     await one.raw.xreadgroup('GROUP', 'g', 'waiting', 'COUNT', 1, 'STREAMS', stream, '>');
     const seen: unknown[] = [];
-    await watched.streams.consume(group('repaired', 'g', { leaseMs }), ({ payload }) => void seen.push(payload));
+    await watched.streams.handle(group('repaired', 'g', { leaseMs }), ({ payload }) => void seen.push(payload));
     await settled('repaired');
     expect([...seen].sort()).toEqual([0, 1, 2]);
     expect(await one.raw.exists(due)).toBe(0);
@@ -252,7 +249,7 @@ describe.each(servers)('leases on %s', (_, client) => {
     const gate = new Gate();
     const seen: unknown[] = [];
     const options = group(stream, 'g', { ordered, leaseMs: 60_000 });
-    await watched.streams.consume(options, async ({ payload }) => {
+    await watched.streams.handle(options, async ({ payload }) => {
       seen.push(payload);
       if (seen.length === 1) await gate.pass();
     });

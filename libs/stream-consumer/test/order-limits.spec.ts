@@ -15,7 +15,7 @@ describe('ordered messages of a busy key', () => {
     const gate = new Gate();
     const seen: string[] = [];
     const terms = group('hot', 'g', { ordered: true, maxKeys: 50 });
-    const handle = await bench.streams.consume<string>(terms, async ({ key = '', payload }) => {
+    const handle = await bench.streams.handle<string>(terms, async ({ key = '', payload }) => {
       if (payload === 'hot 0') await gate.pass();
       seen.push(payload);
       expect(payload.startsWith(key)).toBe(true);
@@ -41,7 +41,7 @@ describe('ordered messages of a busy key', () => {
     const seen: number[] = [];
     const { stream, heads, tries } = bench.keys('trimmed', 'g');
     const terms = group('trimmed', 'g', { ordered: true, concurrency: 2, attempts: 10_000 });
-    const handle = await bench.streams.consume<number>(terms, async ({ payload }) => {
+    const handle = await bench.streams.handle<number>(terms, async ({ payload }) => {
       if (payload === -1) await gate.pass();
       if (payload < 100) throw new Error('again');
       seen.push(payload);
@@ -76,7 +76,7 @@ describe('ordered messages of a busy key', () => {
   it('stats count what is unread, also when some of it was trimmed or deleted', async () => {
     const { stream } = bench.keys('counts', 'g');
     const gate = new Gate();
-    const handle = await bench.streams.consume(group('counts', 'g', { concurrency: 2 }), () => gate.pass());
+    const handle = await bench.streams.handle(group('counts', 'g', { concurrency: 2 }), () => gate.pass());
     await bench.streams.publishMany(
       'counts',
       Array.from({ length: 30 }, (_, payload) => ({ payload })),
@@ -96,7 +96,7 @@ describe('ordered messages of a busy key', () => {
     let most = 0;
     const seen: string[] = [];
     const terms = group('slow', 'g', { ordered: true, timeoutMs: 50, attempts: 3, concurrency: 4 });
-    const handle = await bench.streams.consume<string>(terms, async ({ payload, attempt }) => {
+    const handle = await bench.streams.handle<string>(terms, async ({ payload, attempt }) => {
       running += 1;
       most = Math.max(most, running);
       if (payload === 'slow' && attempt === 1) await gate.pass();

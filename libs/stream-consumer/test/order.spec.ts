@@ -38,8 +38,8 @@ describe.each(servers)('messages of one key on %s', (_, client) => {
       seen.get(key)?.push(payload);
     };
     const terms = group('ordered', 'g', { ordered: true, concurrency: 8 });
-    await one.streams.consume(terms, work);
-    await two.streams.consume(terms, work);
+    await one.streams.handle(terms, work);
+    await two.streams.handle(terms, work);
     for (let i = 0; i < count; i++)
       await one.streams.publishMany(
         'ordered',
@@ -57,7 +57,7 @@ describe.each(servers)('messages of one key on %s', (_, client) => {
   it('do not hold up those of others, nor those without one', async () => {
     const gate = new Gate();
     const seen: string[] = [];
-    const handle = await one.streams.consume<string>(
+    const handle = await one.streams.handle<string>(
       group('single', 'g', { ordered: true, concurrency: 4 }),
       async ({ payload }) => {
         if (payload === 'slow 0') await gate.pass();
@@ -79,7 +79,7 @@ describe.each(servers)('messages of one key on %s', (_, client) => {
     const victim = await openBench(client(), options, { prefix: one.prefix });
     const gate = new Gate();
     const terms = group('dies', 'g', { ordered: true, leaseMs: 600_000 });
-    await victim.streams.consume(terms, () => gate.pass());
+    await victim.streams.handle(terms, () => gate.pass());
     await one.streams.publishMany('dies', [
       { payload: 'dead', key: 'k' },
       { payload: 'next', key: 'k' },
@@ -92,7 +92,7 @@ describe.each(servers)('messages of one key on %s', (_, client) => {
       const { sessions } = one.keys('dies', 'g', partition);
       for (const name of await one.raw.zrange(sessions, '0', '-1')) await one.raw.zadd(sessions, 'XX', '1', name);
     }
-    await two.streams.consume<string>(terms, ({ payload, attempt }) => {
+    await two.streams.handle<string>(terms, ({ payload, attempt }) => {
       seen.push(`${payload} ${attempt}`);
       return payload === 'dead' ? deadLetter('no') : undefined;
     });
@@ -105,7 +105,7 @@ describe.each(servers)('messages of one key on %s', (_, client) => {
   it('are all handled when what keeps their order is lost', async () => {
     const gate = new Gate();
     const seen: number[] = [];
-    await one.streams.consume<number>(group('lost', 'g', { ordered: true }), async ({ payload }) => {
+    await one.streams.handle<number>(group('lost', 'g', { ordered: true }), async ({ payload }) => {
       if (payload === 0) await gate.pass();
       seen.push(payload);
     });
@@ -130,7 +130,7 @@ describe.each(servers)('messages of one key on %s', (_, client) => {
       backoff: { delayMs: 60_000, maxDelayMs: 60_000 },
     });
     const seen: number[] = [];
-    const handle = await one.streams.consume<number>(terms, ({ payload }) => {
+    const handle = await one.streams.handle<number>(terms, ({ payload }) => {
       seen.push(payload);
       throw new Error('later');
     });

@@ -29,7 +29,7 @@ function listen(): void {
 it('a message that was deleted from the stream is not logged as a dead letter', async () => {
   const bench = await openBench(standaloneClient());
   listen();
-  await bench.streams.consume(group('s', 'g'), async ({ id }) => {
+  await bench.streams.handle(group('s', 'g'), async ({ id }) => {
     await bench.raw.xdel(bench.keys('s', 'g').stream, id.slice(2));
     return deadLetter('no use');
   });
@@ -123,7 +123,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
     ['no reason', () => deadLetter(''), 'deadLetter()'],
   ])('an outcome with %s is dead-lettered at the first attempt, and the log says why', async (what, handler, call) => {
     const stream = what.replaceAll(' ', '-');
-    const handle = await bench.streams.consume(group(stream, 'g'), handler);
+    const handle = await bench.streams.handle(group(stream, 'g'), handler);
     await bench.streams.publish(stream, 1);
     expect(await buried(stream)).toMatchObject({ attemptsMade: 1 });
     await eventually(() =>
@@ -134,7 +134,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
 
   it('a payload that is not JSON is dead-lettered at the first attempt, and the log says why', async () => {
     await bench.raw.xadd(bench.keys('malformed', 'g').stream, '*', 'payload', '{"secret-4f1c"');
-    const handle = await bench.streams.consume(group('malformed', 'g'), () => undefined);
+    const handle = await bench.streams.handle(group('malformed', 'g'), () => undefined);
     expect(await buried('malformed')).toMatchObject({ attemptsMade: 1 });
     await eventually(() =>
       expect(lines.join('\n')).toMatch(
@@ -148,7 +148,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
   it('a dead letter that Redis did not store is not logged', async () => {
     const { sessions } = bench.keys('lost', 'g');
     const attempts: number[] = [];
-    const handle = await bench.streams.consume(group('lost', 'g'), async ({ attempt }) => {
+    const handle = await bench.streams.handle(group('lost', 'g'), async ({ attempt }) => {
       attempts.push(attempt);
       if (attempts.length > 1) return undefined;
       // As the end of its lease and a takeover would.
@@ -166,7 +166,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
 
   it('the log line of a message without an attempt left has the number of the last attempt', async () => {
     const { due } = bench.keys('lowered', 'g');
-    const first = await bench.streams.consume(group('lowered', 'g', { attempts: 10 }), ({ attempt }) =>
+    const first = await bench.streams.handle(group('lowered', 'g', { attempts: 10 }), ({ attempt }) =>
       retryLater({ delayMs: attempt < 5 ? 0 : 3_600_000 }),
     );
     await bench.streams.publish('lowered', 1);
@@ -177,7 +177,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
     });
     await first.stop();
     await bench.raw.zadd(due, '0', id);
-    const second = await bench.streams.consume(group('lowered', 'g', { attempts: 3 }), () => undefined);
+    const second = await bench.streams.handle(group('lowered', 'g', { attempts: 3 }), () => undefined);
     expect(await buried('lowered')).toMatchObject({ attemptsMade: 3 });
     await eventually(() =>
       expect(lines.join('\n')).toContain('is a dead letter after attempt 5 of 3: no attempt is left: the consumer of'),
@@ -188,11 +188,11 @@ describe.each(servers)('outcomes on %s', (_, client) => {
   it('the log line of a failed attempt names it, with the reason of the library or the class of the error', async () => {
     const { streams } = bench;
     const handles = [
-      await streams.consume(group('own', 'g', { attempts: 2 }), () => {
+      await streams.handle(group('own', 'g', { attempts: 2 }), () => {
         throw new TypeError('secret-4f1c');
       }),
-      await streams.consume(group('slow', 'g', { attempts: 2, timeoutMs: 20 }), () => new Promise(() => undefined)),
-      await streams.consume(group('input', 'g', { attempts: 2 }), async () => {
+      await streams.handle(group('slow', 'g', { attempts: 2, timeoutMs: 20 }), () => new Promise(() => undefined)),
+      await streams.handle(group('input', 'g', { attempts: 2 }), async () => {
         await streams.publish('x', 1, { key: 'secret-4f1c\n' });
       }),
     ];
@@ -209,7 +209,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
   });
 
   it('a handler without a decorator that returns a value commits, with one warning', async () => {
-    const handle = await bench.streams.consume(group('plain', 'g'), () => 'ok' as never);
+    const handle = await bench.streams.handle(group('plain', 'g'), () => 'ok' as never);
     for (let i = 0; i < 3; i++) await bench.streams.publish('plain', i);
     await eventually(async () =>
       expect(await bench.streams.stats('plain', 'g')).toMatchObject({ length: 0, pending: 0, dead: 0 }),
@@ -220,7 +220,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
 
   it('a delay below 0 is a retry at once', async () => {
     const attempts: number[] = [];
-    const handle = await bench.streams.consume(group('late', 'g'), ({ attempt }) => {
+    const handle = await bench.streams.handle(group('late', 'g'), ({ attempt }) => {
       attempts.push(attempt);
       return attempt === 1 ? retryLater({ delayMs: -86_400_000 }) : undefined;
     });
@@ -233,7 +233,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
     const { streams } = bench;
     const stream = `free-${ordered}`;
     const attempts: number[] = [];
-    const handle = await streams.consume(group(stream, 'g', { attempts: 2, ordered }), ({ attempt }) => {
+    const handle = await streams.handle(group(stream, 'g', { attempts: 2, ordered }), ({ attempt }) => {
       attempts.push(attempt);
       if (attempts.length < 6) return retryLater({ delayMs: 1, countsAsAttempt: false });
       if (attempts.length === 6) throw new Error('this one counts');

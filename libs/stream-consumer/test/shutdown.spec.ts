@@ -102,7 +102,7 @@ it('SIGTERM hands back what does not end, at once and without counting an attemp
   expect(stats).toMatchObject({ length: count, pending: 3, due: 3, sessions: 0 });
   const other = await openBench(quiet(new Redis(apps.server.port)), {}, { prefix });
   const seen: string[] = [];
-  await other.streams.consume(
+  await other.streams.handle(
     { stream: 'jobs', group: 'g' },
     ({ payload, attempt }) => void seen.push(`${String(payload)} ${attempt}`),
   );
@@ -122,7 +122,7 @@ it('an app closes within drainMs and abortGraceMs while Redis is unavailable', a
     abortGraceMs: 50,
   });
   const gate = new Gate();
-  await bench.streams.consume({ stream: 's', group: 'g' }, () => gate.pass());
+  await bench.streams.handle({ stream: 's', group: 'g' }, () => gate.pass());
   await bench.streams.publish('s', 1);
   await eventually(() => expect(gate.entered).toBe(1));
   await own.kill();
@@ -138,7 +138,7 @@ it('messages that were handled when drainMs ended are not handled again, however
   const gate = new Gate();
   const messages = Array.from({ length: 1_000 }, (_, payload) => ({ payload }));
   const all = { ...group('many', 'g'), concurrency: messages.length };
-  const handle = await bench.streams.consume(all, () => gate.pass());
+  const handle = await bench.streams.handle(all, () => gate.pass());
   await bench.streams.publishMany('many', messages);
   await eventually(() => expect(gate.entered).toBe(messages.length));
   const stopped = handle.stop();
@@ -153,7 +153,7 @@ it('a stop waits for the handlers of messages that were lost', async () => {
   const gate = new Gate();
   const lost = new Gate();
   const options = { ...group('lost', 'g'), leaseMs: 300 };
-  const handle = await bench.streams.consume(options, ({ signal }) => {
+  const handle = await bench.streams.handle(options, ({ signal }) => {
     signal.addEventListener('abort', () => void lost.pass());
     return gate.pass();
   });
@@ -173,7 +173,7 @@ it('a stop waits for the handlers of messages that were lost', async () => {
 
 it('a consumer that only looks for messages runs no handler', async () => {
   const bench = await openBench(quiet(new Redis(apps.server.port)), {});
-  const handle = await bench.streams.consume(group('idle', 'g'), () => undefined);
+  const handle = await bench.streams.handle(group('idle', 'g'), () => undefined);
   for (let i = 0; i < 100; i++) {
     expect(handle.running).toBe(0);
     await new Promise((resolve) => void setImmediate(resolve));
@@ -184,17 +184,17 @@ it('a consumer that only looks for messages runs no handler', async () => {
 it('a consumer that was stopped takes nothing, and another one can be started', async () => {
   const bench = await openBench(quiet(new Redis(apps.server.port)), {});
   const seen: unknown[] = [];
-  const first = await bench.streams.consume({ stream: 's', group: 'g' }, ({ payload }) => void seen.push(payload));
+  const first = await bench.streams.handle({ stream: 's', group: 'g' }, ({ payload }) => void seen.push(payload));
   await bench.streams.publish('s', 1);
   await eventually(() => expect(seen).toEqual([1]));
   await Promise.all([first.stop(), first.stop()]);
   await bench.streams.publish('s', 2);
   await sleep(200);
   expect(seen).toEqual([1]);
-  await bench.streams.consume({ stream: 's', group: 'g', leaseMs: 9_000 }, ({ payload }) => void seen.push(payload));
+  await bench.streams.handle({ stream: 's', group: 'g', leaseMs: 9_000 }, ({ payload }) => void seen.push(payload));
   await eventually(() => expect(seen).toEqual([1, 2]));
   await bench.close();
-  await expect(bench.streams.consume({ stream: 's', group: 'g' }, () => undefined)).rejects.toMatchObject({
+  await expect(bench.streams.handle({ stream: 's', group: 'g' }, () => undefined)).rejects.toMatchObject({
     code: 'CLOSED',
   });
 });

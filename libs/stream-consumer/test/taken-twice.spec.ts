@@ -8,7 +8,7 @@ it('a message that a session takes twice, after a failover, is held until its se
   const bench = await openBench(standaloneClient(), { drainMs: 0, abortGraceMs: 0 });
   const [first, second] = [new Gate(), new Gate()];
   const messages: StreamMessage[] = [];
-  await bench.streams.consume(group('twice', 'g', { concurrency: 3, leaseMs: 600_000 }), (message) => {
+  await bench.streams.handle(group('twice', 'g', { concurrency: 3, leaseMs: 600_000 }), (message) => {
     messages.push(message);
     return (messages.length === 1 ? first : second).pass();
   });

@@ -92,9 +92,9 @@ export class DoesNotCompile {
 }
 
 export async function consumes(): Promise<void> {
-  await streams.consume<Order>(handler, () => undefined);
+  await streams.handle<Order>(handler, () => undefined);
   // @ts-expect-error resolves with what is not an outcome
-  await streams.consume<Order>(handler, ({ payload }) => send(payload));
+  await streams.handle<Order>(handler, ({ payload }) => send(payload));
 }
 
 export async function usesTypedStreams(): Promise<void> {
@@ -102,8 +102,8 @@ export async function usesTypedStreams(): Promise<void> {
   await streams.publish(orders, { id: '1' }, { key: '1' });
   await streams.publish('orders', { cents: 1 });
   await streams.publishMany(orders, [{ payload: { id: '1' } }]);
-  await streams.consume(typed, ({ payload }) => void payload.id);
-  await streams.consume({ stream: 'orders', group: 'mails' }, ({ payload }: StreamMessage<Order>) => void payload.id);
+  await streams.handle(typed, ({ payload }) => void payload.id);
+  await streams.handle({ stream: 'orders', group: 'mails' }, ({ payload }: StreamMessage<Order>) => void payload.id);
   await streams.stats(orders, 'mails');
   await streams.replayAll(orders, 'mails', { diedFromAtMs: 0 });
   // @ts-expect-error is not an order
@@ -113,9 +113,9 @@ export async function usesTypedStreams(): Promise<void> {
   // @ts-expect-error is not an order
   await streams.publishMany(orders, [{ payload: { cents: 1 } }]);
   // @ts-expect-error an order has no cents
-  await streams.consume(typed, ({ payload }) => void payload.cents);
+  await streams.handle(typed, ({ payload }) => void payload.cents);
   // @ts-expect-error is for messages of another stream
-  await streams.consume(typed, ({ payload }: StreamMessage<Payment>) => void payload.cents);
+  await streams.handle(typed, ({ payload }: StreamMessage<Payment>) => void payload.cents);
   // @ts-expect-error one stream does not replace another
   const payments: StreamDefinition<Payment> = orders;
   await streams.stats(payments, 'mails');

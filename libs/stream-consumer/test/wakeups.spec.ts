@@ -44,7 +44,7 @@ describe('waking', () => {
 
   it('a publish wakes an idle consumer at once', async () => {
     const times: number[] = [];
-    await bench.streams.consume(group('wakes', 'g'), () => void times.push(performance.now()));
+    await bench.streams.handle(group('wakes', 'g'), () => void times.push(performance.now()));
     for (let i = 0; i < 20; i++) {
       await asleep('wakes');
       expect(await handled('wakes', times)).toBeLessThan(5_000);
@@ -53,7 +53,7 @@ describe('waking', () => {
 
   it('a message whose publisher did not wake the consumer is found by the idle check', async () => {
     const times: number[] = [];
-    await bench.streams.consume(group('net', 'g'), () => void times.push(performance.now()));
+    await bench.streams.handle(group('net', 'g'), () => void times.push(performance.now()));
     const { woken } = bench.keys('net', 'g');
     await asleep('net');
     await sleep(300);
@@ -67,7 +67,7 @@ describe('waking', () => {
 
   it('the loss of the connection that listens wakes it, and the connection is opened again', async () => {
     const times: number[] = [];
-    await bench.streams.consume(group('cut', 'g'), () => void times.push(performance.now()));
+    await bench.streams.handle(group('cut', 'g'), () => void times.push(performance.now()));
     for (let i = 0; i < 3; i++) {
       await asleep('cut');
       await bench.raw.call('CLIENT', 'KILL', 'TYPE', 'PUBSUB');
@@ -79,7 +79,7 @@ describe('waking', () => {
     const other = await openBench(quiet(new Redis(server.port)), {}, { prefix: bench.prefix });
     // Long, so that only one attempt is made before the other process is gone.
     const options = group('due', 'g', { backoff: { delayMs: HOUR, maxDelayMs: HOUR } });
-    const first = await other.streams.consume(options, () => {
+    const first = await other.streams.handle(options, () => {
       throw new Error('not here');
     });
     await bench.streams.publish('due', 1);
@@ -91,7 +91,7 @@ describe('waking', () => {
     await bench.raw.zadd(due, 'XX', dueAt, id);
     const taken: { attempt: number; at: number }[] = [];
     // The end of a lease would wake it much later.
-    await bench.streams.consume({ ...options, leaseMs: 600_000 }, async ({ attempt }) => {
+    await bench.streams.handle({ ...options, leaseMs: 600_000 }, async ({ attempt }) => {
       taken.push({ attempt, at: await redisNow() });
     });
     await eventually(() => expect(taken).toMatchObject([{ attempt: 2 }]));
@@ -118,7 +118,7 @@ describe('waking', () => {
     const own = await startRedis();
     const count = async (partitions: number, groups: number): Promise<number> => {
       const one = await openBench(quiet(new Redis(own.port)), { partitions });
-      for (let i = 0; i < groups; i++) await one.streams.consume(group('s', `g${i}`), () => undefined);
+      for (let i = 0; i < groups; i++) await one.streams.handle(group('s', `g${i}`), () => undefined);
       await eventually(async () => {
         for (let i = 0; i < partitions; i++) {
           const { woken } = one.keys('s', 'g0', i);

@@ -70,7 +70,7 @@ async function main(job: WorkerJob): Promise<void> {
   ownStalls((ms) => void note('stalled', ms, 0));
   for (let running = false; !running;) {
     try {
-      await streams.consume<number>({ stream, group, concurrency }, async ({ payload, attempt }) => {
+      await streams.handle<number>({ stream, group, concurrency }, async ({ payload, attempt }) => {
         await note('begun', payload, attempt);
         await (job.workMs === 'held' ? released : sleep(job.workMs));
         await note('done', payload, attempt);

@@ -110,35 +110,35 @@ describe('runTask', () => {
   it('returns what the handler returned', async () => {
     await expect(testing.runTask(sendMail, { to: 'ann' }, { id: 'ann' })).resolves.toEqual({
       id: 'ann',
-      outcome: 'done',
+      status: 'done',
       result: { sent: 'ann' },
       error: undefined,
       reason: '',
       delayMs: undefined,
     });
-    expect(testing.tasks.settled).toMatchObject([{ id: 'ann', outcome: 'done', attempt: 1 }]);
+    expect(testing.tasks.settled).toMatchObject([{ id: 'ann', status: 'done', attempt: 1 }]);
   });
 
   it('returns what the handler threw, and the pause before the next attempt', async () => {
     const outcome = await testing.runTask(sendMail, { to: 'nobody' });
-    expect(outcome).toMatchObject({ outcome: 'retried', error: new Error('no such address') });
+    expect(outcome).toMatchObject({ status: 'retried', error: new Error('no such address') });
     expect(outcome.reason).toBe('Error: no such address');
     expect(outcome.delayMs).toBeGreaterThanOrEqual(500);
     expect(outcome.delayMs).toBeLessThanOrEqual(1_000);
     await expect(testing.runTask(sendMail, { to: 'nobody' }, { attempts: 1 })).resolves.toMatchObject({
-      outcome: 'dead',
+      status: 'dead',
       reason: 'Error: no such address',
     });
   });
 
   it('returns retryLater() and deadLetter()', async () => {
     await expect(testing.runTask('mail.send', { to: 'later' })).resolves.toMatchObject({
-      outcome: 'retried',
+      status: 'retried',
       error: undefined,
       delayMs: 5_000,
     });
     await expect(testing.runTask(sendMail, { to: 'spam' })).resolves.toMatchObject({
-      outcome: 'dead',
+      status: 'dead',
       error: undefined,
       reason: 'spam',
     });
@@ -159,13 +159,13 @@ describe('deliver', () => {
   it('returns the outcome of each group', async () => {
     const rest = { error: undefined, reason: '', delayMs: undefined };
     await expect(testing.deliver(orders, { id: 7 })).resolves.toEqual([
-      { group: 'mails', outcome: 'handled', ...rest },
-      { group: 'stats', outcome: 'handled', ...rest },
+      { group: 'mails', status: 'handled', ...rest },
+      { group: 'stats', status: 'handled', ...rest },
     ]);
     const [failed] = await testing.deliver('orders', { id: 0 });
-    expect(failed).toMatchObject({ outcome: 'retried', error: new Error('no such order') });
+    expect(failed).toMatchObject({ status: 'retried', error: new Error('no such order') });
     const [dead] = await testing.deliver(orders, { id: -1 });
-    expect(dead).toMatchObject({ outcome: 'dead', reason: 'negative', error: undefined });
+    expect(dead).toMatchObject({ status: 'dead', reason: 'negative', error: undefined });
     expect(testing.streams.deadLettered).toMatchObject([{ group: 'mails', reason: 'negative' }]);
     const { items } = await app.get(StreamConsumerService).deadLetters(orders, 'mails');
     expect(items).toMatchObject([{ payload: { id: -1 }, error: 'negative' }]);
@@ -180,7 +180,7 @@ describe('deliver', () => {
     await testing.clock.advance(60_000);
     const [lost] = await outcomes;
     held.unblock?.();
-    expect(lost).toMatchObject({ group: 'mails', outcome: 'lost', reason: expect.any(String) as string });
+    expect(lost).toMatchObject({ group: 'mails', status: 'lost', reason: expect.any(String) as string });
   });
 
   it('refuses streams that the app does not read', async () => {
@@ -192,17 +192,17 @@ describe('deliver', () => {
 
 describe('tick', () => {
   it('returns the outcome of the job', async () => {
-    await expect(testing.tick('report')).resolves.toEqual({ outcome: 'ran', value: 'reported', error: undefined });
+    await expect(testing.tick('report')).resolves.toEqual({ status: 'ran', value: 'reported', error: undefined });
     app.get(Jobs).seen.push('broken');
     await expect(testing.tick('report')).resolves.toEqual({
-      outcome: 'failed',
+      status: 'failed',
       value: undefined,
       error: new Error('broken'),
     });
     expect(testing.jobs.ended).toMatchObject([{ status: 'ran' }, { status: 'failed' }]);
     await expect(testing.tick('nothing')).rejects.toThrow('nothing');
     await expect(testing.tick('nested')).resolves.toMatchObject({
-      outcome: 'failed',
+      status: 'failed',
       error: expect.any(SetupError) as Error,
     });
   });

@@ -161,7 +161,7 @@ describe('close', () => {
     const before = resources();
     const app = await Test.createTestingModule({ imports: [LuanestTestingModule.forRoot(), ...everything] }).compile();
     await app.init();
-    const consumer = await app.get(StreamConsumerService).consume({ stream: 'news', group: 'g' }, () => undefined);
+    const consumer = await app.get(StreamConsumerService).handle({ stream: 'news', group: 'g' }, () => undefined);
     expect(consumer).toBeDefined();
     await (await app.get(LockService).acquire('a')).release();
     if (state === 'down') {

@@ -92,21 +92,21 @@ it('payOut pays the winners at once, and returns the outcomes', async () => {
   expect(outcomes).toHaveLength(3);
   expect(outcomes).toEqual(
     expect.arrayContaining([
-      { ...rest, ...won('ann'), outcome: 'paid' },
-      { ...rest, ...won('bob'), outcome: 'retried', error: down, delayMs: expect.any(Number) as number },
-      { ...rest, ...won('cid'), outcome: 'dead', reason: 'no account' },
+      { ...rest, ...won('ann'), status: 'paid' },
+      { ...rest, ...won('bob'), status: 'retried', error: down, delayMs: expect.any(Number) as number },
+      { ...rest, ...won('cid'), status: 'dead', reason: 'no account' },
     ]),
   );
   expect(testing.clock.nowMs).toBe(Date.UTC(2026, 0, 1));
   // Winners that come while the outbox is read are paid at once, too.
   await packets.grab('a', 'dan');
-  await expect(testing.payOut('a')).resolves.toMatchObject([{ userId: 'dan', outcome: 'paid' }]);
+  await expect(testing.payOut('a')).resolves.toMatchObject([{ userId: 'dan', status: 'paid' }]);
   await expect(testing.payOut('a')).resolves.toEqual([]);
   answers.clear();
   await testing.clock.advance(10 * 60_000);
   await testing.drain();
   expect(testing.packets.payouts.slice(-2)).toEqual(
-    expect.arrayContaining([expect.objectContaining({ userId: 'bob', attempt: 2, outcome: 'paid' })]),
+    expect.arrayContaining([expect.objectContaining({ userId: 'bob', attempt: 2, status: 'paid' })]),
   );
   expect(paid.sort()).toEqual(['ann', 'ann', 'bob', 'dan']);
 });
@@ -124,7 +124,7 @@ it('drain pays the winners of all activities, and closes those that have ended',
     await packets.grab(activity, 'ann');
   }
   await testing.drain();
-  expect(testing.packets.payouts.map(({ activityId, outcome }) => `${activityId} ${outcome}`).sort()).toEqual([
+  expect(testing.packets.payouts.map(({ activityId, status }) => `${activityId} ${status}`).sort()).toEqual([
     'a paid',
     'b paid',
   ]);

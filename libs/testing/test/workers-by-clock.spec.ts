@@ -19,7 +19,7 @@ describe('streams', () => {
     const { app, clock } = await startApp([StreamConsumerModule.forRoot()]);
     const streams = app.get(StreamConsumerService);
     const attempts: number[] = [];
-    await streams.consume({ stream: 'orders', group: 'mails' }, ({ attempt }) => {
+    await streams.handle({ stream: 'orders', group: 'mails' }, ({ attempt }) => {
       attempts.push(attempt);
       return attempts.length < 3 ? retryLater({ delayMs: 10 * MINUTE }) : undefined;
     });
@@ -39,7 +39,7 @@ describe('streams', () => {
     const options = { stream: 'orders', group: 'mails', leaseMs: 30_000 };
     const never = new Promise<void>(() => undefined);
     let started = 0;
-    await app.get(StreamConsumerService).consume(options, () => {
+    await app.get(StreamConsumerService).handle(options, () => {
       started += 1;
       return never;
     });
@@ -50,7 +50,7 @@ describe('streams', () => {
     client.disconnect();
     const other = await startApp([StreamConsumerModule.forRoot()], [], { clock, memory });
     const taken: StreamMessage[] = [];
-    await other.app.get(StreamConsumerService).consume(options, (message) => void taken.push(message));
+    await other.app.get(StreamConsumerService).handle(options, (message) => void taken.push(message));
     await clock.advance(29_000);
     expect(taken).toEqual([]);
     await clock.advance(2_000);

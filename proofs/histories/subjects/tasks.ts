@@ -160,13 +160,12 @@ class Observer {
 
   private readonly settled = (event: unknown): void => {
     const settled = event as DelayedTaskEvents['attemptSettled'];
-    const name = nameOf(settled.queue, settled.id, settled);
+    const name = nameOf(settled.namespace, settled.id, settled);
     const id = this.open.get(name);
     // A later event of the same name may be that of an earlier attempt, also after one of them was settled.
     if (id === undefined || this.ambiguous.has(name)) return;
     this.open.delete(name);
-    const { outcome } = settled;
-    this.context.journal.end(id, { ...now(), closes: 0, how: 'returned', output: { status: outcome } });
+    this.context.journal.end(id, { ...now(), closes: 0, how: 'returned', output: { status: settled.status } });
   };
 
   private readonly failed = (event: unknown): void => {
@@ -193,7 +192,7 @@ function open(context: BenchContext): Bench {
   let observer: Observer | undefined;
   if (context.works) {
     observer = new Observer(context, queue, Math.random);
-    tasks.process(NAME, observer.handle);
+    tasks.handle(NAME, observer.handle);
     tasks.onApplicationBootstrap();
   }
   return {

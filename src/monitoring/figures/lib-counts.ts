@@ -19,7 +19,7 @@ export type Counts = Readonly<Record<string, number>>;
 /** An attempt at a delayed task that ended in this process. */
 interface TaskNote {
   readonly name: string;
-  readonly outcome: DelayedTaskEvents['attemptSettled']['outcome'];
+  readonly status: DelayedTaskEvents['attemptSettled']['status'];
   /** Delay from the due time to the start, ms, by Redis' clock. */
   readonly lateMs: number;
   /** End of the attempt, ms since 1970, by this process' clock. */
@@ -37,7 +37,7 @@ export interface LibFigures {
   readonly once: Counts;
   /** Ticks of scheduled jobs, and runs by hand, by outcome. */
   readonly jobs: Counts;
-  /** Attempts at delayed tasks, by outcome. `dead` includes tasks whose lease ended in the last attempt. */
+  /** Attempts at delayed tasks, by status. `dead` includes tasks whose lease ended in the last attempt. */
   readonly tasks: Counts;
   /** The last five attempts at delayed tasks, the newest first. */
   readonly lastTasks: readonly TaskNote[];
@@ -140,9 +140,9 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
     this.points += points;
   }
 
-  private noteTask({ name, outcome, lateMs }: DelayedTaskEvents['attemptSettled']): void {
-    this.tasks.add(outcome);
-    this.lastTasks.unshift({ name, outcome, lateMs, atMs: Date.now() });
+  private noteTask({ name, status, lateMs }: DelayedTaskEvents['attemptSettled']): void {
+    this.tasks.add(status);
+    this.lastTasks.unshift({ name, status, lateMs, atMs: Date.now() });
     this.lastTasks.length = Math.min(this.lastTasks.length, KEPT_TASKS);
   }
 }

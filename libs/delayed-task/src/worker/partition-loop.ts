@@ -56,12 +56,12 @@ export class Taker {
         const args = { token, limit, leaseMs };
         const reply = await this.registry.run(takeTasks, { keys, args });
         const nowAt = time.monotonicMs();
-        const { namespace: queue } = this.options;
+        const { namespace } = this.options;
         const { buried } = reply;
         for (const task of buried) {
           this.log.dead({ named: named(task), attempt: task.attempt, attempts: task.attempt }, LEASE_ENDED);
         }
-        if (buried.length > 0) events.tasksBuried.publish(() => ({ queue, count: buried.length, tasks: buried }));
+        if (buried.length > 0) events.tasksBuried.publish(() => ({ namespace, count: buried.length, tasks: buried }));
         // If the lease is over when the reply comes, other workers may have the tasks.
         const usable = nowAt < firstSentAt + leaseMs ? reply.tasks : [];
         const attempts = usable.map(

@@ -96,12 +96,12 @@ export function pairsOf(attempts: readonly TaskAttempt[]): string[] {
   return attempts.flatMap(({ id, token }) => [id, token]);
 }
 
-type Outcome = DelayedTaskEvents['attemptSettled']['outcome'];
+type Status = DelayedTaskEvents['attemptSettled']['status'];
 /** Step of a worker that makes a call to Redis. */
 export type Step = DelayedTaskEvents['callFailed']['during'];
 
-/** Outcomes by the code that the script `defer` returns. */
-const DEFERRED: readonly Outcome[] = ['lost', 'unknown', 'dead'];
+/** Statuses by the code that the script `defer` returns. */
+const DEFERRED: readonly Status[] = ['lost', 'unknown', 'dead'];
 
 /**
  * Calls the handlers of tasks, and sends the outcomes of attempts to Redis: successes that store nothing, and tasks without a
@@ -169,15 +169,15 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   }
 
   /** Publishes the outcome of an attempt as an event, and forgets the attempt. */
-  settled(attempt: TaskAttempt, outcome: Outcome, error?: unknown): void {
+  settled(attempt: TaskAttempt, status: Status, error?: unknown): void {
     this.forget(attempt);
     events.attemptSettled.publish(
       () => ({
-        queue: this.options.namespace,
+        namespace: this.options.namespace,
         name: attempt.name,
         id: attempt.id,
         attempt: attempt.attempt,
-        outcome,
+        status,
         lateMs: attempt.lateMs,
         durationMs: time.monotonicMs() - attempt.startedAt,
         error,
@@ -229,9 +229,9 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     const codes = await this.calls.untilAnswered('settle', () => this.registry.run(deferTasks, call));
     if (codes === undefined) return;
     batch.forEach((attempt, i) => {
-      const outcome = DEFERRED[codes[i] ?? 0] as Outcome;
-      if (outcome === 'dead') this.log.deadUnknown(attempt, this.options.unknownTaskMs);
-      this.settled(attempt, outcome, outcome === 'dead' ? error : undefined);
+      const status = DEFERRED[codes[i] ?? 0] as Status;
+      if (status === 'dead') this.log.deadUnknown(attempt, this.options.unknownTaskMs);
+      this.settled(attempt, status, status === 'dead' ? error : undefined);
     });
   }
 

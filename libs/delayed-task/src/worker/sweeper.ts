@@ -63,13 +63,13 @@ export class Sweeper {
   private async sweep(partition: Partition): Promise<void> {
     const { due, leased, tasks, runs, dead, waits } = partition;
     const keys = { due, leased, tasks, runs, dead, waits };
-    const { namespace: queue, deadRetentionMs, leaseMs } = this.queue.options;
+    const { namespace, deadRetentionMs, leaseMs } = this.queue.options;
     let at = this.cursors.get(partition) ?? { taskCursor: '0', runCursor: '0' };
     for (let call = 0; call < MOST_CALLS && !this.calls.closing; call++) {
       const args = { retentionMs: deadRetentionMs, leaseMs, ...at, count: COUNT };
       const { expired, restored, dropped, ...next } = await this.queue.registry.run(sweepTasks, { keys, args });
       at = next;
-      if (restored + dropped > 0) events.queueRepaired.publish(() => ({ queue, restored, dropped }));
+      if (restored + dropped > 0) events.queueRepaired.publish(() => ({ namespace, restored, dropped }));
       if (expired < COUNT && next.taskCursor === '0' && next.runCursor === '0') break;
     }
     this.cursors.set(partition, at);

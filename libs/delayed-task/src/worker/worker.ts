@@ -10,7 +10,7 @@ import { Sweeper } from './sweeper';
 import { TaskLog } from './task-log';
 
 const KNOWN: KnownOptions<HandlerOptions> = { timeoutMs: true };
-const checks = new Checks('DelayedTaskService.process');
+const checks = new Checks('DelayedTaskService.handle');
 
 /** The handlers of this process, by the names of their tasks. */
 export class Handlers {
@@ -63,7 +63,7 @@ export class Worker {
     this.calls = new Calls((during, error) => {
       // The tasks of a `release` that failed wait for the end of their leases.
       if (during !== 'release') this.log.callFailed(during, error);
-      events.callFailed.publish(() => ({ queue: options.namespace, during, error }));
+      events.callFailed.publish(() => ({ namespace: options.namespace, during, error }));
     });
     const forget = (attempt: TaskAttempt): void => this.attempts.forget(attempt);
     this.settlements = new Settlements(registry, options, this.calls, this.log, forget);

@@ -27,25 +27,25 @@ export function countJobs(on: Subscriptions, recorder: Recorder): void {
 }
 
 export function countTasks(on: Subscriptions, recorder: Recorder): void {
-  on.on('luanest:delayed-task:attempt.settled', ({ queue, name, outcome, lateMs, durationMs }) => {
-    const named = { 'luanest.delayed_task.queue': queue };
-    const full = { ...named, 'luanest.delayed_task.name': name, 'luanest.outcome': outcome };
+  on.on('luanest:delayed-task:attempt.settled', ({ namespace, name, status, lateMs, durationMs }) => {
+    const named = { 'luanest.delayed_task.namespace': namespace };
+    const full = { ...named, 'luanest.delayed_task.name': name, 'luanest.outcome': status };
     recorder.record('luanest.delayed_task.attempt.duration', full, durationMs / 1_000);
-    // An attempt with the outcome `unknown` goes to another worker. Its lateness would be recorded at each worker.
-    if (outcome !== 'unknown') recorder.record('luanest.delayed_task.lateness', named, lateMs / 1_000);
+    // An attempt with the status `unknown` goes to another worker. Its lateness would be recorded at each worker.
+    if (status !== 'unknown') recorder.record('luanest.delayed_task.lateness', named, lateMs / 1_000);
   });
-  on.on('luanest:delayed-task:tasks.buried', ({ queue, count }) =>
-    recorder.add('luanest.delayed_task.buried', { 'luanest.delayed_task.queue': queue }, count),
+  on.on('luanest:delayed-task:tasks.buried', ({ namespace, count }) =>
+    recorder.add('luanest.delayed_task.buried', { 'luanest.delayed_task.namespace': namespace }, count),
   );
-  on.on('luanest:delayed-task:queue.repaired', ({ queue, restored, dropped }) => {
+  on.on('luanest:delayed-task:queue.repaired', ({ namespace, restored, dropped }) => {
     for (const [outcome, count] of Object.entries({ restored, dropped })) {
-      const named = { 'luanest.delayed_task.queue': queue, 'luanest.outcome': outcome };
+      const named = { 'luanest.delayed_task.namespace': namespace, 'luanest.outcome': outcome };
       if (count > 0) recorder.add('luanest.delayed_task.repaired', named, count);
     }
   });
-  on.on('luanest:delayed-task:call.failed', ({ queue, during, error }) =>
+  on.on('luanest:delayed-task:call.failed', ({ namespace, during, error }) =>
     recorder.add('luanest.delayed_task.errors', {
-      'luanest.delayed_task.queue': queue,
+      'luanest.delayed_task.namespace': namespace,
       'luanest.during': during,
       'error.type': errorType(error),
     }),

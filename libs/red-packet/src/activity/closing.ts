@@ -56,8 +56,8 @@ export class Closing {
           'without isGlobal: false, or leave onClosed out.',
       );
     }
-    this.tasks?.process(this.name, (task, { attempt }) => this.close((task as ActivityTask).activityId, attempt));
-    this.tasks?.process(this.settling, (task) => this.settle(task as ActivityTask));
+    this.tasks?.handle(this.name, (task, { attempt }) => this.close((task as ActivityTask).activityId, attempt));
+    this.tasks?.handle(this.settling, (task) => this.settle(task as ActivityTask));
   }
 
   /**

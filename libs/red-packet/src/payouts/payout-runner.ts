@@ -97,7 +97,7 @@ export class PayoutRunner implements PayoutRun {
     this.starting = this.retries.run(
       'read',
       () => this.stopping,
-      () => this.streams.consume(options, (message) => this.pay(message)),
+      () => this.streams.handle(options, (message) => this.pay(message)),
     );
     this.bells = this.activities.layouts.outboxes.map((outbox, partition) => this.listen(outbox, partition));
   }

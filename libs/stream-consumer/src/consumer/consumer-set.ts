@@ -14,7 +14,7 @@ import type { Invoke } from './handler-runner';
 /** Pause before the next attempt to start the consumers of decorated handlers, ms. */
 const RESTART_MS = 500;
 
-const OWNER = 'StreamConsumerService.consume';
+const OWNER = 'StreamConsumerService.handle';
 
 type OptionValue = ResolvedConsumerOptions[keyof ResolvedConsumerOptions];
 
@@ -37,7 +37,7 @@ export class ConsumerSet {
     private readonly module: ResolvedStreamConsumerModuleOptions,
   ) {}
 
-  /** Makes a consumer and starts it. @throws the errors of `StreamConsumerService.consume` */
+  /** Makes a consumer and starts it. @throws the errors of `StreamConsumerService.handle` */
   async start(options: AnyConsumerOptions, invoke: Invoke): Promise<Consumer> {
     if (typeof invoke !== 'function') {
       throw new SetupError(`${OWNER}: The handler is ${shown(invoke)}. Expected a function.`);

@@ -94,7 +94,7 @@ export class Consumer implements StreamConsumerHandle {
 
   /** Adds readers of new partitions, and creates the group there if it is missing. @throws the errors of ScriptRegistry.run() */
   async openPartitions(): Promise<void> {
-    const steps = new Steps('StreamConsumerService.consume', 'Call it again, or remove the group with removeGroup().');
+    const steps = new Steps('StreamConsumerService.handle', 'Call it again, or remove the group with removeGroup().');
     const partitions = await steps.one(this.source.join(this.group));
     for (const partition of partitions.slice(this.readers.length)) {
       const reader = new Reader(this.registry, this.source, partition, this.options, this);

@@ -62,7 +62,7 @@ const KNOWN: KnownOptions<StreamOptions> = {
 };
 
 /**
- * Makes a value of a stream: its name, its options and the type of its messages. Pass the value to `publish`, `consume`,
+ * Makes a value of a stream: its name, its options and the type of its messages. Pass the value to `publish`, `handle`,
  * `@StreamConsumer` and every other call that takes the name of a stream.
  *
  * A value with only a name has the options with which the process already uses the stream, those of the module's `streams`, or

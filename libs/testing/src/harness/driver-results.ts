@@ -8,14 +8,14 @@ export interface TaskOutcome {
    * cancelled or replaced meanwhile, or the worker lost it, for example because its lease ended. `released`: the app shuts down.
    * `unknown`: the app has no handler for the task.
    */
-  readonly outcome: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
+  readonly status: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
   /** Result of the handler, as JSON holds it; undefined if it returned nothing, did not succeed, or the result was not kept. */
   readonly result: unknown;
   /** Error of a failed attempt, such as that of the handler; undefined if the handler used `retryLater` or `deadLetter`. */
   readonly error: unknown;
   /** Text that is kept with the task: of its last error, the reason of `deadLetter`, or why a result was not kept; otherwise ''. */
   readonly reason: string;
-  /** Pause before the next attempt, ms; undefined unless the outcome is `retried`. */
+  /** Pause before the next attempt, ms; undefined unless the status is `retried`. */
   readonly delayMs: number | undefined;
 }
 
@@ -26,22 +26,22 @@ export interface MessageOutcome {
    * `handled`: the handler succeeded. `retried`: another attempt follows. `dead`: the message is a dead letter of the group. `lost`:
    * the app lost the message, for example because its lease ended.
    */
-  readonly outcome: 'handled' | 'retried' | 'dead' | 'lost';
+  readonly status: 'handled' | 'retried' | 'dead' | 'lost';
   /** Error of a failed attempt, such as that of the handler; undefined if the handler used `retryLater` or `deadLetter`. */
   readonly error: unknown;
-  /** Text that is kept with the dead letter, such as the reason of `deadLetter`; why a message was lost; '' for other outcomes. */
+  /** Text that is kept with the dead letter, such as the reason of `deadLetter`; why a message was lost; '' for another status. */
   readonly reason: string;
-  /** Pause before the next attempt, ms; undefined unless the outcome is `retried`. */
+  /** Pause before the next attempt, ms; undefined unless the status is `retried`. */
   readonly delayMs: number | undefined;
 }
 
 /** How a run of a job ended, as `tick` returns it. */
 export interface TickOutcome {
   /**
-   * Outcome as in the history of the job, such as `ran` or `skipped-held`; `failed` if the job or the run threw; `closed` while the
+   * Status as in the history of the job, such as `ran` or `skipped-held`; `failed` if the job or the run threw; `closed` while the
    * app shuts down.
    */
-  readonly outcome: JobRecord['status'] | 'closed';
+  readonly status: JobRecord['status'] | 'closed';
   /** Result of the job; undefined if it did not run or threw. */
   readonly value: unknown;
   /** Error of the job or of the run, such as one of Redis; undefined if neither threw. */

@@ -51,13 +51,13 @@ export class Drivers {
     );
     try {
       const given = { ...options, id, keepResultMs: KEEP_RESULT_MS };
-      const { status } = await service.schedule(task as string, payload, given);
-      if (status === 'kept')
+      const scheduled = await service.schedule(task as string, payload, given);
+      if (scheduled.status === 'kept')
         throw new SetupError(`runTask(): a task with the id ${id} exists, so none was run.`, { code: 'TESTING_SETUP' });
-      const { outcome, error } = await wait.result;
+      const { status, error } = await wait.result;
       const view = await service.get(id);
-      const delayMs = outcome === 'retried' && view ? Math.max(0, view.atMs - this.clock.nowMs) : undefined;
-      return { id, outcome, result: view?.result, error, reason: view?.error ?? '', delayMs };
+      const delayMs = status === 'retried' && view ? Math.max(0, view.atMs - this.clock.nowMs) : undefined;
+      return { id, status, result: view?.result, error, reason: view?.error ?? '', delayMs };
     } finally {
       wait.end();
     }
@@ -92,7 +92,7 @@ export class Drivers {
       if (from.stream !== name) return undefined;
       const { group } = from;
       const rest = { error: undefined, reason: '', delayMs: undefined };
-      for (const each of ids) outcomes.set(`${group}/${each}`, { group, outcome: 'handled', ...rest, ...outcome });
+      for (const each of ids) outcomes.set(`${group}/${each}`, { group, status: 'handled', ...rest, ...outcome });
       return all();
     };
     const wait = new EventWait<MessageOutcome[]>()
@@ -100,13 +100,13 @@ export class Drivers {
         seen(event, event.ids, {}),
       )
       .on<StreamConsumerEvents['messageRetried']>('luanest:stream-consumer:message.retried', (event) =>
-        seen(event, [event.id], { outcome: 'retried', error: event.error, delayMs: event.delayMs }),
+        seen(event, [event.id], { status: 'retried', error: event.error, delayMs: event.delayMs }),
       )
       .on<StreamConsumerEvents['messageDeadLettered']>('luanest:stream-consumer:message.dead-lettered', (event) =>
-        seen(event, [event.id], { outcome: 'dead', error: event.error, reason: event.reason }),
+        seen(event, [event.id], { status: 'dead', error: event.error, reason: event.reason }),
       )
       .on<StreamConsumerEvents['messagesLost']>('luanest:stream-consumer:messages.lost', (event) =>
-        seen(event, event.ids, { outcome: 'lost', reason: event.reason }),
+        seen(event, event.ids, { status: 'lost', reason: event.reason }),
       );
     try {
       const result = await service.publish(stream, payload, options);
@@ -134,11 +134,11 @@ export class Drivers {
     });
     try {
       const result = await service.runNow(job);
-      return { outcome: result.status, value: result.ran ? result.value : undefined, error: undefined };
+      return { status: result.status, value: result.ran ? result.value : undefined, error: undefined };
     } catch (error) {
       // The run did not begin, because the app has no such job.
       if (ended === 0 && (error as { code?: unknown } | null)?.code === 'SETUP') throw error;
-      return { outcome: 'failed', value: undefined, error };
+      return { status: 'failed', value: undefined, error };
     } finally {
       wait.end();
     }

@@ -11,12 +11,12 @@ type PaidPacket = Pick<Payout, 'activityId' | 'userId' | 'packetId' | 'amountCen
 /** One attempt to pay a winner. */
 export interface PayoutOutcome extends PaidPacket {
   /** `paid`: the handler succeeded. `retried`: another attempt follows. `dead`: the payout is dead-lettered. */
-  readonly outcome: 'paid' | 'retried' | 'dead';
+  readonly status: 'paid' | 'retried' | 'dead';
   /** Error of the handler; undefined if it succeeded, or used `retryLater` or `deadLetter`. */
   readonly error: unknown;
-  /** Text that is kept with the dead letter, such as the reason of `deadLetter`; '' for other outcomes. */
+  /** Text that is kept with the dead letter, such as the reason of `deadLetter`; '' for another status. */
   readonly reason: string;
-  /** Pause before the next attempt, ms; undefined unless the outcome is `retried`. */
+  /** Pause before the next attempt, ms; undefined unless the status is `retried`. */
   readonly delayMs: number | undefined;
 }
 
@@ -46,18 +46,18 @@ export class PacketRecords {
   }
 
   handled({ stream, ids }: StreamConsumerEvents['messagesHandled']): void {
-    for (const id of ids) this.end(stream, id, { outcome: 'paid' });
+    for (const id of ids) this.end(stream, id, { status: 'paid' });
   }
 
   retried({ stream, id, error, delayMs }: StreamConsumerEvents['messageRetried']): void {
-    this.end(stream, id, { outcome: 'retried', error, delayMs });
+    this.end(stream, id, { status: 'retried', error, delayMs });
   }
 
   dead({ stream, id, error, reason }: StreamConsumerEvents['messageDeadLettered']): void {
-    this.end(stream, id, { outcome: 'dead', error, reason });
+    this.end(stream, id, { status: 'dead', error, reason });
   }
 
-  private end(stream: string, id: string, outcome: Pick<PayoutOutcome, 'outcome'> & Partial<PayoutOutcome>): void {
+  private end(stream: string, id: string, outcome: Pick<PayoutOutcome, 'status'> & Partial<PayoutOutcome>): void {
     const packet = this.open.get(`${stream} ${id}`);
     if (packet === undefined) return;
     this.open.delete(`${stream} ${id}`);

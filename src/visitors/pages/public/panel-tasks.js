@@ -31,7 +31,7 @@ export function tasksPanel() {
       newest.map((task) => [
         task.name,
         task.by,
-        w.outcomes[task.outcome] ?? task.outcome,
+        w.outcomes[task.status] ?? task.status,
         `${task.lateMs} ms`,
         ago(task.atMs, atMs),
       ]),
