@@ -185,7 +185,8 @@ class Model {
   }
 
   refund(day: number, grant: Grant): string {
-    if (this.refunded.has(grant.id) && grant.day === this.day) return 'already-refunded';
+    // The user's state is kept for one more day. After that Redis knows no grant of this day.
+    if (this.refunded.has(grant.id) && grant.day === this.day && day <= this.day + 1) return 'already-refunded';
     if (grant.day !== this.day || day !== this.day) return 'expired';
     this.refunded.add(grant.id);
     this.live = this.live.filter(({ id }) => id !== grant.id);

@@ -71,7 +71,8 @@ end
 /** The scripts byte for byte, but with the clock of the test. What that clock would have expired is deleted when it is set. */
 const timed = readRewardScripts.map((script) => {
   const [shared = '', own] = (script as ScriptDefinition).source.split('-- @call\n') as [string, string?];
-  const reads = own !== undefined && /^local time\b/m.test(shared) ? 'now_ms = test_ms\n' : '';
+  // Calls of a group share the time of Redis. Here each user has a time.
+  const reads = own !== undefined && /\bnow_ms\b/.test(shared) ? 'now_ms = test_ms\n' : '';
   const clocked = (own ?? shared)
     .replace("redis.call('PTTL', KEYS[1])", 'test_pttl(KEYS[1])')
     .replace("redis.call('TIME')", 'test_time');
