@@ -27,6 +27,7 @@ import { BooksKeeper } from './ledger/books-keeper';
 import { LedgerController } from './ledger/ledger.controller';
 import { LedgerHost } from './ledger/ledger-host';
 import { guestRule, tapRule } from './visitors/rate-limits';
+import { AccountsService } from './monitoring/audit/accounts.service';
 import { AuditJob } from './monitoring/audit/audit.job';
 import { BooksService } from './monitoring/audit/books.service';
 import { CountRecords, countScripts } from './monitoring/audit/count-records';
@@ -112,6 +113,7 @@ const liveProviders: Provider[] = [
   LedgerReader,
   BooksKeeper,
   BooksService,
+  AccountsService,
   CountRecords,
   CountService,
   AuditJob,

@@ -92,3 +92,20 @@ export const ADOPT_CONFLICTS = `
 export const PAYOUTS = `
   SELECT packet_id, user_id, amount_cents FROM luanest.payouts
   WHERE activity_key = $1 AND packet_id > $2 ORDER BY packet_id LIMIT $3`;
+
+/** Returns true if the balances of all accounts add up to what all payouts add up to. */
+export const ACCOUNTS_ADD_UP = `
+  SELECT (SELECT coalesce(sum(balance_cents), 0) FROM luanest.accounts) =
+    (SELECT coalesce(sum(amount_cents), 0) FROM luanest.payouts) AS equal`;
+
+/** Users whose balance differs from the sum of their payouts, of all users, or of the users in `$1`. */
+const wrongAccounts = (where: string): string => `
+  SELECT user_id, account.balance_cents::text AS balance_cents, coalesce(paid.cents, 0)::text AS paid_cents
+  FROM (SELECT user_id, balance_cents FROM luanest.accounts ${where}) AS account
+  FULL JOIN (SELECT user_id, sum(amount_cents) AS cents FROM luanest.payouts ${where} GROUP BY user_id) AS paid
+    USING (user_id)
+  WHERE account.balance_cents IS DISTINCT FROM paid.cents
+  ORDER BY user_id`;
+
+export const WRONG_ACCOUNTS = `${wrongAccounts('')} LIMIT $1`;
+export const WRONG_ACCOUNTS_OF = wrongAccounts('WHERE user_id = ANY($1::text[])');

@@ -1,7 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { AdminToken } from '../visitors/identity/admin.guard';
 import { LedgerHost } from './ledger-host';
-import type { LedgerTotals, PaidPage, PaidPacket } from './ledger.types';
+import type {
+  LedgerTotals,
+  PaidPage,
+  PaidPacket,
+  ReadableLedger,
+  WrongAccount,
+  WrongAccountsPage,
+} from './ledger.types';
 
 const PAGE = 1_000;
 const PATIENCE_MS = 2_000;
@@ -32,7 +39,7 @@ export class LedgerReader {
    */
   async totals(activityKey: string): Promise<LedgerTotals | undefined> {
     const own = this.host.current();
-    return own === undefined ? this.ask<LedgerTotals>(activityKey) : own.totals(activityKey);
+    return own === undefined ? this.ask<LedgerTotals>(encodeURIComponent(activityKey)) : own.totals(activityKey);
   }
 
   /**
@@ -41,30 +48,65 @@ export class LedgerReader {
    */
   async payouts(activityKey: string): Promise<AsyncIterable<PaidPacket> | undefined> {
     const here = this.host.current() !== undefined || (await this.host.problem())?.ownerUrl !== undefined;
-    return here ? this.pages(activityKey) : undefined;
+    return here ? this.payoutsOf(activityKey) : undefined;
   }
 
-  private async *pages(activityKey: string): AsyncIterable<PaidPacket> {
+  /**
+   * Reads the accounts that differ, as `ReadableLedger.wrongAccounts`. Returns undefined if no known process has the ledger, or if
+   * the other process responds with an error status.
+   *
+   * @throws {Error} as `totals`
+   */
+  async wrongAccounts(): Promise<readonly WrongAccount[] | undefined> {
+    const own = this.host.current();
+    return own === undefined ? this.ask('accounts') : own.wrongAccounts();
+  }
+
+  /**
+   * Reads the accounts that differ, of all users whom the ledger has paid a packet of this activity key. Reads page by page.
+   *
+   * @throws {LedgerUnavailableError} if a page cannot be read
+   */
+  async wrongAccountsOf(activityKey: string): Promise<readonly WrongAccount[]> {
+    const wrong: WrongAccount[] = [];
+    const pages = this.pages(
+      (own, after) => own.wrongAccountsOf(activityKey, after, PAGE),
+      `${encodeURIComponent(activityKey)}/accounts`,
+    );
+    for await (const page of pages) wrong.push(...page.wrong);
+    return wrong;
+  }
+
+  private async *payoutsOf(activityKey: string): AsyncIterable<PaidPacket> {
+    const pages = this.pages(
+      (own, after) => own.payouts(activityKey, after, PAGE),
+      `${encodeURIComponent(activityKey)}/payouts`,
+    );
+    for await (const page of pages) yield* page.payouts;
+  }
+
+  /** Reads pages: with `read` from the ledger of this process, or from a path of the process that has the ledger. */
+  private async *pages<Page extends PaidPage | WrongAccountsPage>(
+    read: (own: ReadableLedger, after: string) => Promise<Page>,
+    path: string,
+  ): AsyncIterable<Page> {
     for (let after: string | null = ''; after !== null;) {
-      const page: PaidPage | undefined = await this.page(activityKey, after).catch((cause: unknown) => {
+      const own = this.host.current();
+      const asked: Promise<Page | undefined> =
+        own === undefined ? this.ask<Page>(`${path}?after=${encodeURIComponent(after)}`) : read(own, after);
+      const page: Page | undefined = await asked.catch((cause: unknown) => {
         throw new LedgerUnavailableError(cause);
       });
       if (page === undefined) throw new LedgerUnavailableError();
-      yield* page.payouts;
+      yield page;
       after = page.next;
     }
   }
 
-  private async page(activityKey: string, after: string): Promise<PaidPage | undefined> {
-    const own = this.host.current();
-    if (own !== undefined) return own.payouts(activityKey, after, PAGE);
-    return this.ask(activityKey, `/payouts?after=${encodeURIComponent(after)}`);
-  }
-
-  private async ask<T>(activityKey: string, path = ''): Promise<T | undefined> {
+  private async ask<T>(path: string): Promise<T | undefined> {
     const owner = (await this.host.problem())?.ownerUrl;
     if (owner === undefined) return undefined;
-    const answer = await fetch(`${owner}/ledger/${encodeURIComponent(activityKey)}${path}`, {
+    const answer = await fetch(`${owner}/ledger/${path}`, {
       headers: { authorization: `Bearer ${this.admin.value}` },
       signal: AbortSignal.timeout(PATIENCE_MS),
     });

@@ -72,6 +72,22 @@ export interface PaidPage {
   readonly next: string | null;
 }
 
+/** A user whose balance differs from what the ledger has paid them. Cents in decimal digits: a changed balance may exceed 2^53. */
+export interface WrongAccount {
+  readonly userId: string;
+  /** Null if the user has no account. */
+  readonly balanceCents: string | null;
+  /** Sum of the user's payouts in all activities. */
+  readonly paidCents: string;
+}
+
+/** Wrong accounts among the users of one page of payouts. */
+export interface WrongAccountsPage {
+  readonly wrong: readonly WrongAccount[];
+  /** `after` of the next page; null at the end. */
+  readonly next: string | null;
+}
+
 /** Books payouts. For an activity key, each packet and each user is paid at most once, however often the payouts are sent. */
 export interface Ledger {
   /**
@@ -102,4 +118,11 @@ export interface ReadableLedger extends Ledger {
    * @param limit most payouts of a page; integer >= 1
    */
   payouts(activityKey: string, after: string, limit: number): Promise<PaidPage>;
+  /**
+   * Compares the sum of all balances with the sum of all payouts. If they differ, returns the users whose balance differs from
+   * their payouts, at most 20, else none. So it does not find cents that moved from one account to another.
+   */
+  wrongAccounts(): Promise<readonly WrongAccount[]>;
+  /** Compares the balance of each user of a page of payouts with all payouts to the user. The parameters are those of `payouts`. */
+  wrongAccountsOf(activityKey: string, after: string, limit: number): Promise<WrongAccountsPage>;
 }

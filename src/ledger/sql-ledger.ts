@@ -8,8 +8,11 @@ import type {
   PaidPage,
   PayoutRow,
   ReadableLedger,
+  WrongAccount,
+  WrongAccountsPage,
 } from './ledger.types';
 import {
+  ACCOUNTS_ADD_UP,
   ADOPT_ACTIVITY,
   ADOPT_CONFLICTS,
   ADOPT_PAYOUTS,
@@ -22,8 +25,13 @@ import {
   RAISE_BALANCES,
   RECORD_CONFLICTS,
   TOTALS,
+  WRONG_ACCOUNTS,
+  WRONG_ACCOUNTS_OF,
 } from './ledger-queries';
 import { safeInteger, type SqlDatabase, type SqlRow, type SqlSession } from './sql';
+
+/** Most wrong accounts that are named, of all users. */
+const MOST_WRONG = 20;
 
 // See DECISIONS.md: ledger-decides-what-is-paid
 /** The ledger in SQL. Two UNIQUE keys, (activity key, packet) and (activity key, user), decide who is paid. */
@@ -84,6 +92,18 @@ export class SqlLedger implements ReadableLedger {
     return { payouts, next: rows.length < limit ? null : (payouts.at(-1)?.packetId ?? null) };
   }
 
+  async wrongAccounts(): Promise<readonly WrongAccount[]> {
+    const [sums] = await this.database.query(ACCOUNTS_ADD_UP);
+    if (sums?.equal === true) return [];
+    return (await this.database.query(WRONG_ACCOUNTS, [MOST_WRONG])).map(wrongAccountOf);
+  }
+
+  async wrongAccountsOf(activityKey: string, after: string, limit: number): Promise<WrongAccountsPage> {
+    const { payouts, next } = await this.payouts(activityKey, after, limit);
+    const rows = await this.database.query(WRONG_ACCOUNTS_OF, [payouts.map(({ userId }) => userId)]);
+    return { wrong: rows.map(wrongAccountOf), next };
+  }
+
   async balance(userId: string): Promise<number> {
     const [row] = await this.database.query('SELECT balance_cents FROM luanest.accounts WHERE user_id = $1', [userId]);
     return row === undefined ? 0 : safeInteger(row.balance_cents);
@@ -92,6 +112,11 @@ export class SqlLedger implements ReadableLedger {
   close(): Promise<void> {
     return this.database.close();
   }
+}
+
+function wrongAccountOf(row: SqlRow): WrongAccount {
+  const balanceCents = row.balance_cents as string | null;
+  return { userId: String(row.user_id), balanceCents, paidCents: String(row.paid_cents) };
 }
 
 function bookOf(row: SqlRow): LedgerBook {

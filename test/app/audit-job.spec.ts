@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { RedPacketService } from 'luanest/red-packet';
+import type { AccountsService } from '../../src/monitoring/audit/accounts.service';
 import { AuditJob } from '../../src/monitoring/audit/audit.job';
 import type { Books, BooksService } from '../../src/monitoring/audit/books.service';
 import { CountService } from '../../src/monitoring/audit/count.service';
@@ -8,6 +9,7 @@ import { CountService } from '../../src/monitoring/audit/count.service';
 const ids = Array.from({ length: 30 }, (_, i) => `rain-${i}`);
 const packets = { activities: () => Promise.resolve([...ids]) } as unknown as RedPacketService;
 const counts = {} as CountService;
+const accounts = {} as AccountsService;
 
 /** Books that add up, except for a total that is wrong. */
 function booksOf(activityId: string, totalCents = 0): Books {
@@ -25,7 +27,7 @@ it('reads several rains at once, and not all of them', async () => {
     reading -= 1;
     return booksOf(activityId);
   };
-  await new AuditJob(packets, { read } as BooksService, counts).readAll();
+  await new AuditJob(packets, { read } as BooksService, counts, accounts).readAll();
   expect(most).toBe(8);
 });
 
@@ -33,7 +35,7 @@ it('a rain that cannot be read does not hide the faults of the others', async ()
   const logged = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
   const read = (activityId: string): Promise<Books> =>
     activityId === 'rain-3' ? Promise.reject(new Error('no answer')) : Promise.resolve(booksOf(activityId, 1));
-  const job = new AuditJob(packets, { read } as BooksService, counts);
+  const job = new AuditJob(packets, { read } as BooksService, counts, accounts);
   await expect(job.readAll()).rejects.toThrow('no answer');
   expect(logged.mock.calls.map(([line]) => String(line))).toHaveLength(29);
   logged.mockRestore();
@@ -51,6 +53,7 @@ it('refuses to count a draft, and stores nothing', async () => {
     ledger as never,
     locks as never,
     records as never,
+    {} as never,
     {} as never,
   );
   await expect(service.count('a', 0)).rejects.toMatchObject({ status: 409, response: { code: 'COUNT_OF_DRAFT' } });

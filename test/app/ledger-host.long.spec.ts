@@ -91,6 +91,8 @@ it('serves without a ledger while PostgreSQL is unavailable, logs that once, and
     totals: jest.fn(),
     payouts: jest.fn(),
     balance: jest.fn(),
+    wrongAccounts: jest.fn(),
+    wrongAccountsOf: jest.fn(),
     close: jest.fn(),
   };
   let attempts = 0;

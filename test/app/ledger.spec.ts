@@ -92,6 +92,41 @@ function contract(database: () => SqlDatabase): void {
     });
   });
 
+  it('finds the accounts that differ from the payouts, among all users and among those of an activity', async () => {
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => user + name) as [string, string, string];
+    await ledger().credit([row(activity, 'p1', a, 150), row(activity, 'p2', b, 250), row(activity, 'p3', c, 350)]);
+    await ledger().credit([row(`${activity}-other`, 'p1', a, 50)]);
+    const key = `${activity}@1`;
+    expect(await ledger().wrongAccounts()).toEqual([]);
+    expect(await ledger().wrongAccountsOf(key, '', 10)).toEqual({ wrong: [], next: null });
+
+    const move = (cents: number) =>
+      database().query(
+        `UPDATE luanest.accounts SET balance_cents = balance_cents + CASE user_id WHEN $1 THEN $3::bigint ELSE -$3::bigint END
+         WHERE user_id IN ($1, $2)`,
+        [a, c, cents],
+      );
+    await move(7);
+    const wrong = [
+      { userId: a, balanceCents: '207', paidCents: '200' },
+      { userId: c, balanceCents: '343', paidCents: '350' },
+    ];
+    // The sums are equal.
+    expect(await ledger().wrongAccounts()).toEqual([]);
+    expect(await ledger().wrongAccountsOf(key, '', 10)).toEqual({ wrong, next: null });
+    // A page at a time.
+    expect(await ledger().wrongAccountsOf(key, '', 2)).toEqual({ wrong: [wrong[0]], next: 'p2' });
+    expect(await ledger().wrongAccountsOf(key, 'p2', 2)).toEqual({ wrong: [wrong[1]], next: null });
+    await move(-7);
+
+    await database().query('DELETE FROM luanest.accounts WHERE user_id = $1', [b]);
+    const gone = { userId: b, balanceCents: null, paidCents: '250' };
+    expect(await ledger().wrongAccounts()).toEqual([gone]);
+    expect(await ledger().wrongAccountsOf(key, '', 10)).toEqual({ wrong: [gone], next: null });
+    await database().query('INSERT INTO luanest.accounts VALUES ($1, 250)', [b]);
+    expect(await ledger().wrongAccounts()).toEqual([]);
+  });
+
   it('takes repetitions within one batch, and an empty batch', async () => {
     const one = row(activity, 'p1', `${user}a`, 150);
     expect(await ledger().credit([one, one, one])).toEqual({ credited: 1, repeated: 2, conflicts: [] });

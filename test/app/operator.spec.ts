@@ -4,11 +4,14 @@ import { Redis } from 'ioredis';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
+import { PostgresDatabase } from '../../src/ledger/postgres-database';
 import { EN } from '../../src/visitors/pages/public/operator-en.js';
 import { REFUSALS, ZH } from '../../src/visitors/pages/public/operator-zh.js';
 import { api, createActivity, grab, guestToken, statusOf } from './support/api';
 import { mood, PHONE, textOf, type TestBrowser } from './support/browser';
 import { BrowserBench } from './support/browser-bench';
+import { waitUntil } from '../support/wait';
+import { PostgresServer } from './support/postgres-server';
 import type { AppProcess } from './support/processes';
 
 jest.setTimeout(180_000);
@@ -21,11 +24,21 @@ let app: AppProcess;
 let browser: TestBrowser;
 let admin: string;
 
+/** A ledger that tests can change by hand. */
+let ledger: PostgresServer;
+let sql: PostgresDatabase;
+
 beforeAll(async () => {
-  bench = await BrowserBench.start();
+  ledger = await PostgresServer.start();
+  sql = new PostgresDatabase(ledger.url);
+  bench = await BrowserBench.start({ DATABASE_URL: ledger.url });
   ({ dataDir, app, browser, admin } = bench);
 });
-afterAll(() => bench.stop());
+afterAll(async () => {
+  await bench.stop();
+  await sql.close();
+  await ledger.stop();
+});
 afterEach(async () => {
   expect(browser.problems.splice(0)).toEqual([]);
   await browser.closePages();
@@ -155,6 +168,22 @@ it('shows a grant that was changed by hand in red, and green again when it is se
   } finally {
     redis.disconnect();
   }
+});
+
+it('shows an account that was invented in red, and names it', async () => {
+  await createActivity(app.url, admin, 'accounts', 20, '20.00');
+  const page = await desk();
+  await page.selectOption('#rains', 'accounts');
+  await page.locator('#audit[data-state="green"]').waitFor(PATIENCE);
+  await sql.query(`INSERT INTO luanest.accounts VALUES ('eve', 500)`);
+  try {
+    await page.locator('#audit[data-state="red"]').waitFor(PATIENCE);
+    expect(await textOf(page, 'audit')).toContain('the account of "eve" has 500 cents');
+    await waitUntil('it is logged', () => app.program.stderr.includes('the account of "eve" has 500 cents'));
+  } finally {
+    await sql.query(`DELETE FROM luanest.accounts WHERE user_id = 'eve'`);
+  }
+  await page.locator('#audit[data-state="green"]').waitFor(PATIENCE);
 });
 
 /** Every text of a page that people see or hear: text, options, placeholders, labels, the title. */

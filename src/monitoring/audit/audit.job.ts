@@ -3,6 +3,7 @@ import { Interval } from '@nestjs/schedule';
 import { LockBusyError } from 'luanest/lock';
 import { RedPacketService } from 'luanest/red-packet';
 import { ScheduledLock } from 'luanest/scheduled-lock';
+import { AccountsService } from './accounts.service';
 import { type Books, BooksService, faultsOf } from './books.service';
 import { CountService } from './count.service';
 
@@ -19,7 +20,7 @@ const MOST_LOGGED = 1_000;
 const AT_ONCE = 8;
 
 /**
- * Audits all rains about every two seconds, on one process at a time. Also counts all records of the newest rain while the rain
+ * Audits all rains and the sum of all accounts about every two seconds, on one process at a time. Also counts all records of the newest rain while the rain
  * is at rest, except of a rain that is large or was just counted (see the constants).
  */
 @Injectable()
@@ -33,12 +34,14 @@ export class AuditJob {
     private readonly packets: RedPacketService,
     private readonly books: BooksService,
     private readonly counts: CountService,
+    private readonly accounts: AccountsService,
   ) {}
 
   /** Runs the audit. Does not log a fault again that this process remembers. */
   @ScheduledLock({ name: AUDIT_JOB })
   @Interval(2_000)
   async audit(): Promise<void> {
+    for (const fault of await this.accounts.faults()) this.log(fault);
     const newest = await this.readAll();
     if (newest !== undefined) await this.count(newest);
   }
@@ -57,7 +60,7 @@ export class AuditJob {
       for (let activityId = left.pop(); activityId !== undefined; activityId = left.pop()) {
         const books = await this.books.read(activityId).catch((error: unknown) => void errors.push(error));
         if (!books) continue;
-        for (const fault of faultsOf(books)) this.log(activityId, fault);
+        for (const fault of faultsOf(books)) this.log(`${JSON.stringify(activityId)}: ${fault}`);
         if (books.status.createdAtMs >= (newest?.status.createdAtMs ?? 0)) newest = books;
       }
     };
@@ -75,18 +78,17 @@ export class AuditJob {
     if (last !== undefined && Date.now() - last.atMs < COUNT_AGAIN_MS) return;
     try {
       const record = await this.counts.count(status.activityId, 0);
-      for (const problem of record?.problems ?? []) this.log(status.activityId, problem);
+      for (const problem of record?.problems ?? []) this.log(`${JSON.stringify(status.activityId)}: ${problem}`);
     } catch (error) {
       // Another count is in flight, for example by an operator's request. A later run tries again.
       if (error instanceof LockBusyError) return;
       this.logger.warn(
-        `The count of the records of ${status.activityId} failed. A later run may count them. ${String(error)}`,
+        `The count of the records of ${JSON.stringify(status.activityId)} failed. A later run may count them. ${String(error)}`,
       );
     }
   }
 
-  private log(activityId: string, fault: string): void {
-    const line = `${activityId}: ${fault}`;
+  private log(line: string): void {
     if (this.logged.has(line)) return;
     if (this.logged.size >= MOST_LOGGED) this.logged.clear();
     this.logged.add(line);

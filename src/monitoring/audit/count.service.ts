@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LockService, type Lock, type LockStatus } from 'luanest/lock';
 import { RedPacketService, type ActivityStatus } from 'luanest/red-packet';
 import { NodeService } from '../nodes/node.service';
+import { AccountsService } from './accounts.service';
 import { type CountRecord, CountRecords } from './count-records';
 import { LedgerReader } from '../../ledger/ledger-reader';
 import { refusal } from '../../platform/refusal.filter';
@@ -10,7 +11,7 @@ const LOCK = 'rain.count';
 const LEASE_MS = 10_000;
 const MOST_PROBLEMS = 20;
 
-/** Counts all records of a rain in Redis and in the ledger. A count loads Redis, so a lock lets one process count at a time. */
+/** Counts all records of a rain in Redis and in the ledger, with the balance of each user who was paid. A count loads Redis, so a lock lets one process count at a time. */
 @Injectable()
 export class CountService {
   constructor(
@@ -19,6 +20,7 @@ export class CountService {
     private readonly locks: LockService,
     private readonly records: CountRecords,
     private readonly nodes: NodeService,
+    private readonly accounts: AccountsService,
   ) {}
 
   /**
@@ -58,15 +60,17 @@ export class CountService {
     if (deep === undefined) {
       throw refusal(409, 'COUNT_OF_DRAFT', 'The rain is a draft, so its packets are not counted. Preheat it first.');
     }
+    const wrong = ledger === undefined ? [] : await this.accounts.faultsOf(activityKey);
+    const problems = [...report.problems, ...wrong];
     lock.assertHeld();
     const record: CountRecord = {
       atMs: Date.now(),
       node: this.nodes.node,
       fence: lock.fence,
       tookMs: Math.round(performance.now() - started),
-      ok: report.ok,
+      ok: problems.length === 0,
       quiet: deep.quiet,
-      problems: report.problems.slice(0, MOST_PROBLEMS),
+      problems: problems.slice(0, MOST_PROBLEMS),
       granted: deep.granted,
       pool: deep.pool,
       refunded: deep.refunded,

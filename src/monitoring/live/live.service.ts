@@ -6,6 +6,7 @@ import { catchError, EMPTY, exhaustMap, finalize, from, type Observable, share, 
 import { RedisClock } from '../../platform/redis-clock';
 import { type NodeReport, NodeService } from '../nodes/node.service';
 import { type PayoutFigures, PayoutFiguresService } from '../figures/payout-figures';
+import { AccountsService } from '../audit/accounts.service';
 import { AUDIT_JOB } from '../audit/audit.job';
 import { type Books, BooksService, faultsOf } from '../audit/books.service';
 import type { CountRecord } from '../audit/count-records';
@@ -24,7 +25,7 @@ export interface LiveView extends Books {
   readonly grantsPerSecond: number;
   /** Granted packets less the payouts that the ledger paid or refused, at least 0; undefined if the ledger could not be read. */
   readonly payoutsBehind: number | undefined;
-  /** Differences between the counters, the ledger and the last count of all records, in words; empty if all agree. */
+  /** Differences between the counters, the ledger, its accounts and the last count of all records, in words; empty if all agree. */
   readonly faults: readonly string[];
   /** Last count of all records, which is stored for seven days; undefined if no count is stored. */
   readonly counted: CountRecord | undefined;
@@ -51,6 +52,7 @@ export class LiveService {
     private readonly locks: ScheduledLockService,
     private readonly tasks: DelayedTaskService,
     private readonly payouts: PayoutFiguresService,
+    private readonly accounts: AccountsService,
   ) {}
 
   /** Returns the views of a rain. Reads only while there are subscribers. Completes when the rain does not exist. */
@@ -73,12 +75,13 @@ export class LiveService {
   private async look(activityId: string, last: LiveView | undefined): Promise<LiveView | undefined> {
     const books = await this.books.read(activityId);
     if (books === undefined) return undefined;
-    const [counted, payouts, counting, jobs, tasks] = await Promise.all([
+    const [counted, payouts, counting, jobs, tasks, accounts] = await Promise.all([
       this.counts.last(books.status),
       this.payouts.of(books.status, books.ledger),
       this.counts.lock(),
       this.locks.history(AUDIT_JOB),
       this.tasks.stats(),
+      this.accounts.faults(),
     ]);
     return {
       ...books,
@@ -86,7 +89,7 @@ export class LiveService {
       redisNowMs: this.clock.nowMs(),
       grantsPerSecond: rateSince(last, books),
       payoutsBehind: payouts.behind,
-      faults: [...new Set([...faultsOf(books), ...(counted?.problems ?? [])])],
+      faults: [...new Set([...faultsOf(books), ...accounts, ...(counted?.problems ?? [])])],
       counted,
       counting,
       nodes: this.nodes.all(),

@@ -12,9 +12,10 @@ export class BrowserBench {
     readonly browser: TestBrowser,
   ) {}
 
-  static async start(): Promise<BrowserBench> {
+  /** @param env variables of the app that differ from its defaults */
+  static async start(env: Record<string, string> = {}): Promise<BrowserBench> {
     const dataDir = await makeDataFolder();
-    const app = await startAppProcess(dataDir);
+    const app = await startAppProcess(dataDir, env);
     return new BrowserBench(dataDir, app, await adminTokenOf(dataDir), await TestBrowser.start());
   }
 
