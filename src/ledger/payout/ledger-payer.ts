@@ -40,7 +40,7 @@ export class LedgerPayer {
     const { reason, paid } = conflict;
     // The log does not name the user. The table luanest.payout_conflicts does.
     this.logger.warn(
-      `Did not pay packet ${packetId} of ${activityId}: the ledger has another payout of this ${reason}. See the table ` +
+      `Did not pay packet ${JSON.stringify(packetId)} of ${JSON.stringify(activityId)}: the ledger has another payout of this ${reason}. See the table ` +
         'luanest.payout_conflicts.',
     );
     await this.packets.conflict(activityId, { userId, packetId, ...(paid && { paid }) });

@@ -62,7 +62,9 @@ export class CrowdService implements OnApplicationShutdown {
     child.once('error', (error) => this.logger.error(`The process of the crowd failed: ${error.message}`));
     child.once('close', (status, signal) => {
       this.child = undefined;
-      if (status !== 0) this.logger.warn(`The crowd on ${crowd.activityId} ended with ${describeEnd(status, signal)}.`);
+      if (status === 0) return;
+      const activityId = JSON.stringify(crowd.activityId);
+      this.logger.warn(`The crowd on ${activityId} ended with ${describeEnd(status, signal)}.`);
     });
   }
 

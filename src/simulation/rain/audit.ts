@@ -112,11 +112,12 @@ function checkGrants(options: RainOptions, records: readonly Grant[], players: r
   for (const [userId, packet] of packetOf) {
     const record = byUser.get(userId);
     if (packet?.packetId !== record?.packetId || packet?.amountCents !== record?.amountCents) {
-      problems.push(`user ${userId} got ${describe(packet)}, but the records have ${describe(record)}`);
+      problems.push(`user ${JSON.stringify(userId)} got ${describe(packet)}, but the records have ${describe(record)}`);
     }
   }
   for (const userId of byUser.keys()) {
-    if (!packetOf.has(userId)) problems.push(`the records name a user who is not in the crowd: ${userId}`);
+    if (!packetOf.has(userId))
+      problems.push(`the records name a user who is not in the crowd: ${JSON.stringify(userId)}`);
   }
   return problems;
 }
