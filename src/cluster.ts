@@ -10,6 +10,8 @@ import { AppLogger } from './platform/app-logger';
 import { EmbeddedCluster } from './platform/embedded/embedded-cluster';
 import { describeEnd } from './platform/process-end';
 
+// No file of this process and of its Redis is open to other users.
+process.umask(0o077);
 Logger.overrideLogger(new AppLogger());
 
 const APPS = 3;

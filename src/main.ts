@@ -5,6 +5,8 @@ import { ConfigError } from './platform/config/config-error';
 import { loadConfig } from './platform/config/load-config';
 import { type RunningApp, startApp } from './start-app';
 
+// No file of this process and of its Redis is open to other users.
+process.umask(0o077);
 Logger.overrideLogger(new AppLogger());
 const logger = new Logger('luanest');
 

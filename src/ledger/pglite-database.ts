@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { makePrivateFolder, syncFolder } from '../platform/embedded/private-file';
-import { DurableNodeFS, durableStartParams, syncTree } from './durable-node-fs';
+import { DurableNodeFS, durableStartParams, restrictTree, syncTree } from './durable-node-fs';
 import type { SqlDatabase, SqlRow, SqlSession, SqlValue } from './sql';
 
 /**
@@ -15,7 +15,8 @@ export class PgliteDatabase implements SqlDatabase {
 
   /** Opens the database of a folder; creates it, which takes seconds, if the folder is missing. */
   static async open(folder: string): Promise<PgliteDatabase> {
-    if (!existsSync(folder)) await createDatabase(folder);
+    if (existsSync(folder)) await restrictTree(folder);
+    else await createDatabase(folder);
     return new PgliteDatabase(await openDurably(folder));
   }
 

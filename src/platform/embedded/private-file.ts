@@ -1,10 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readFile, rename, unlink } from 'node:fs/promises';
+import { chmod, link, mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /** Makes a folder, and missing parents, that only the owner may enter. An existing folder keeps its mode. */
 export async function makePrivateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
+}
+
+/**
+ * Makes a folder that only the owner may enter, and closes an empty one to others. One that has files keeps its mode, because others
+ * may need them.
+ *
+ * @returns true if only the owner may enter
+ */
+export async function claimFolder(path: string): Promise<boolean> {
+  await makePrivateFolder(path);
+  if ((await readdir(path)).length === 0) await chmod(path, 0o700);
+  return ((await stat(path)).mode & 0o077) === 0;
 }
 
 /** Replaces a file atomically by one of mode 0600. Readers see the old or the new content, also after a crash. */
