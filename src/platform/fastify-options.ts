@@ -1,7 +1,16 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { AppConfig } from './config/config';
 
 type FastifyOptions = NonNullable<ConstructorParameters<typeof FastifyAdapter>[0]>;
+
+/** Response whose type browsers do not guess. A hook of Fastify would miss errors and server-sent events. */
+class NoSniffResponse extends ServerResponse {
+  constructor(request: IncomingMessage) {
+    super(request);
+    this.setHeader('x-content-type-options', 'nosniff');
+  }
+}
 
 /** Time in which a whole request must arrive, ms. Without it, a client that sends very slowly holds a socket. */
 const REQUEST_MS = 20_000;
@@ -25,7 +34,7 @@ export function fastifyOptions(
   return {
     bodyLimit: 65_536,
     requestTimeout: requestMs,
-    http: { headersTimeout: headersMs, connectionsCheckingInterval: checkMs },
+    http: { headersTimeout: headersMs, connectionsCheckingInterval: checkMs, ServerResponse: NoSniffResponse },
     routerOptions: { maxParamLength: MOST_PARAM },
     ...(trustProxy !== undefined && { trustProxy: [...trustProxy] }),
   } as FastifyOptions;

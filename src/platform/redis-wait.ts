@@ -4,6 +4,8 @@ import type { RedisSource } from './redis-source';
 
 const EVERY_MS = 500;
 const ANSWER_MS = 2_000;
+/** Time after which a Redis that does not answer is logged, ms. */
+const SILENT_MS = 1_000;
 /** Error replies for a missing, wrong or unexpected password, a wrong user, or missing permissions. Waiting does not help. */
 const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM|ERR AUTH|ERR invalid password)/;
 
@@ -20,18 +22,47 @@ interface WaitLog {
  * @throws {Error} the error reply of Redis, if it refuses the user, the password or the command; with a Cluster, the last one
  */
 export async function waitForRedis(source: RedisSource, logger: WaitLog, signal: AbortSignal): Promise<void> {
-  for (let waited = false; ; waited = true) {
-    try {
-      await ('nodes' in source ? probeCluster(source) : probe(source, (client) => client.ping()));
-      if (waited) logger.log('Redis is ready');
-      return;
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      if (REFUSED.test(reason)) throw error;
-      if (!waited) logger.warn(`Redis is not ready (${reason}). The app starts when Redis is ready.`);
+  let waited = false;
+  const say = (reason: string): void => {
+    if (!waited) logger.warn(`${nameOf(source)} is not ready (${reason}). The app starts when Redis is ready.`);
+    waited = true;
+  };
+  // An attempt may take seconds until it fails, and one for each node of a Cluster.
+  const silent = setTimeout(() => say(`no answer for ${SILENT_MS / 1_000} s`), SILENT_MS);
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const reason = await Promise.race([failureOf(source), aborted]);
+      if (reason === undefined) break;
+      say(reason);
       await sleep(EVERY_MS, undefined, { signal });
     }
+    if (waited) logger.log('Redis is ready');
+  } finally {
+    clearTimeout(silent);
   }
+}
+
+/** Returns why Redis is not ready, in words; undefined if it is ready. @throws {Error} as `waitForRedis` */
+async function failureOf(source: RedisSource): Promise<string | undefined> {
+  try {
+    await ('nodes' in source ? probeCluster(source) : probe(source, (client) => client.ping()));
+    return undefined;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    if (REFUSED.test(reason)) throw error;
+    return reason;
+  }
+}
+
+/** Returns the addresses of a source, without user and password. */
+function nameOf(source: RedisSource): string {
+  if ('nodes' in source) return `Redis at ${source.nodes.map(({ host, port }) => `${host}:${port}`).join(', ')}`;
+  const { url, host = '127.0.0.1', port = 6_379 } = source;
+  return `Redis at ${url === undefined ? `${host}:${port}` : new URL(url).host}`;
 }
 
 async function probeCluster(source: Extract<RedisSource, { nodes: unknown }>): Promise<void> {
