@@ -21,6 +21,7 @@ import { CrowdTasks } from './simulation/crowd/crowd.tasks';
 import { HealthController } from './monitoring/health.controller';
 import { AdminGuard, AdminToken } from './visitors/identity/admin.guard';
 import { GuestTokens } from './visitors/identity/guest-tokens';
+import { IdentityModule } from './visitors/identity/identity.module';
 import { GuestsController } from './visitors/identity/guests.controller';
 import type { Secrets } from './visitors/identity/secrets';
 import { BooksKeeper } from './ledger/books-keeper';
@@ -70,6 +71,7 @@ export class AppModule {
         ScriptRegistryModule.forRoot({ preload: 'required' }),
         ScriptRegistryModule.forFeature([...nodeScripts, ...countScripts]),
         ScheduleModule.forRoot(),
+        IdentityModule.forRoot(tokens, adminToken),
         ...libModules(config, tokens, adminToken),
       ],
       controllers: [
@@ -82,8 +84,6 @@ export class AppModule {
         PointsController,
       ],
       providers: [
-        { provide: GuestTokens, useValue: tokens },
-        { provide: AdminToken, useValue: adminToken },
         { provide: LedgerHost, useValue: host },
         PayoutService,
         { provide: APP_FILTER, useClass: RefusalFilter },
@@ -141,7 +141,7 @@ function libModules(config: AppConfig, tokens: GuestTokens, adminToken: AdminTok
     DelayedTaskModule.forRoot({ namespace: 'rain' }),
     RedPacketModule.forRoot({
       identity: (request) => tokens.userOf(request as object),
-      adminGuard: new AdminGuard(adminToken),
+      adminGuard: AdminGuard,
       ...(config.retentionMs !== undefined && { retentionMs: config.retentionMs }),
     }),
   ];

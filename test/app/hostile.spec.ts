@@ -1,10 +1,11 @@
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Module, type DynamicModule, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { JwtService } from '@nestjs/jwt';
 import { RateLimitModule } from 'luanest/rate-limit';
 import { LuanestTestingModule } from 'luanest/testing';
 import { RedPacketController } from 'luanest/red-packet';
@@ -16,11 +17,12 @@ import { AdminGuard, AdminToken } from '../../src/visitors/identity/admin.guard'
 import type { LedgerHost } from '../../src/ledger/ledger-host';
 import { LedgerReader } from '../../src/ledger/ledger-reader';
 import { LedgerPayer } from '../../src/ledger/payout/ledger-payer';
+import { fastifyOptions } from '../../src/platform/fastify-options';
 import { PagesController } from '../../src/visitors/pages/pages.controller';
 import { parseRainOptions } from '../../src/simulation/rain/rain-options';
 import { HOSTILE_IDS } from '../support/hostile';
 import { guardsOf, routesOf } from '../support/routes';
-import { adminTokenOf, createActivity, guestToken } from './support/api';
+import { adminTokenOf, api, createActivity, guestToken } from './support/api';
 import { endOrphan, startAppProcess } from './support/processes';
 import { makeDataFolder, removeFolder } from './support/temp-folder';
 
@@ -93,7 +95,10 @@ it('pages hand out their own files, and nothing that a path leads to', async () 
     controllers: [PagesController],
     providers: [{ provide: AdminToken, useValue: token }],
   })(Pages);
-  const app = await NestFactory.create(Pages, new FastifyAdapter(), { logger: false, abortOnError: false });
+  const app = await NestFactory.create(Pages, new FastifyAdapter(fastifyOptions({ trustProxy: undefined })), {
+    logger: false,
+    abortOnError: false,
+  });
   await app.listen(0, '127.0.0.1');
   try {
     const url = await app.getUrl();
@@ -127,6 +132,23 @@ it('pages hand out their own files, and nothing that a path leads to', async () 
       });
     }
     expect((await get(url, '/operator/session')).status).toBe(401);
+    // fetch unpacks what it gets.
+    const script = await (
+      await fetch(`${url}/assets/visitor.js`, { headers: { 'accept-encoding': 'identity' } })
+    ).text();
+    const tags = new Set<string>();
+    for (const encoding of ['br', 'gzip', 'identity']) {
+      const headers = { 'accept-encoding': encoding };
+      const packed = await fetch(`${url}/assets/visitor.js`, { headers });
+      expect(packed.headers.get('content-encoding')).toBe(encoding === 'identity' ? null : encoding);
+      expect(packed.headers.get('vary')).toBe('accept-encoding');
+      expect(await packed.text()).toBe(script);
+      const etag = packed.headers.get('etag') as string;
+      tags.add(etag);
+      const same = await fetch(`${url}/assets/visitor.js`, { headers: { ...headers, 'if-none-match': etag } });
+      expect(same.status).toBe(304);
+    }
+    expect(tags.size).toBe(3);
   } finally {
     await app.close();
   }
@@ -187,7 +209,7 @@ it('a payout that is refused is logged without its user', async () => {
     attempt: 3,
     signal: new AbortController().signal,
   });
-  expect(lines).toEqual([expect.stringContaining('Did not pay packet 1 of a')]);
+  expect(lines).toEqual([expect.stringContaining('Did not pay packet "1" of "a"')]);
   expect(lines.join()).not.toContain('ann');
 });
 
@@ -220,9 +242,36 @@ describe('a process of the app', () => {
       for (const body of ['{"__proto__":{"activityId":"x"}}', '{"constructor":{"prototype":{}}}', '[]', '{']) {
         expect((await fetch(`${url}/red-packets`, { method: 'POST', headers, body })).status).toBe(400);
       }
+      const jwt = new JwtService({ secret: (await readFile(join(dataDir, 'guest-secret'), 'utf8')).trim() });
+      for (const claims of [{}, { sub: '' }]) {
+        const token = jwt.sign({ aud: 'guest', ...claims }, { algorithm: 'HS256' });
+        for (const path of ['points', 'red-packets/rain/mine']) {
+          expect((await api(`${url}/${path}`, 'GET', token)).status).toBe(401);
+        }
+        expect((await api(`${url}/points/rain`, 'POST', token)).status).toBe(401);
+        expect((await grab(token, 'rain')).status).toBe(401);
+      }
+      const live = await fetch(`${url}/rains/rain/live`, { headers });
+      expect(live.headers.get('x-content-type-options')).toBe('nosniff');
+      await live.body?.cancel();
+
+      // All admin routes count together, those of the libs, too.
+      const routes = ['rains', 'ledger/x', 'red-packets/rain/records', 'operator/session', 'rains/rain/live'];
+      const tries = await Promise.all(
+        Array.from({ length: 60 }, (_, i) => api(`${url}/${routes[i % 5]}`, 'GET', `wrong-${i}`)),
+      );
+      const refused = tries.filter(({ status }) => status === 429).length;
+      expect(refused).toBeGreaterThanOrEqual(30);
+      expect(tries.filter(({ status }) => status === 401)).toHaveLength(60 - refused);
+      expect((await api(`${url}/rains`, 'GET', admin)).status).toBe(429);
+
       const password = (await readFile(join(dataDir, 'redis', 'password'), 'utf8')).trim();
       const secret = (await readFile(join(dataDir, 'guest-secret'), 'utf8')).trim();
       await program.end('SIGTERM');
+      for (const entry of await readdir(dataDir, { recursive: true, withFileTypes: true })) {
+        const path = join(entry.parentPath, entry.name);
+        expect([path, (await stat(path)).mode & 0o077]).toEqual([path, 0]);
+      }
       for (const hidden of [admin, guest, password, secret]) {
         expect(hidden.length).toBeGreaterThan(20);
         expect(program.stdout + program.stderr).not.toContain(hidden);

@@ -1,6 +1,13 @@
 import { type CanActivate, type ExecutionContext, Injectable, UnauthorizedException } from '@nestjs/common';
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { type RateLimitRule, RateLimitService } from 'luanest/rate-limit';
+import { refusal } from '../../platform/refusal.filter';
 import { bearerToken } from './bearer';
+import { networkOf } from './network-of';
+
+interface Reply {
+  header(name: string, value: string): unknown;
+}
 
 /** The admin token, as a provider for guards and for requests to other processes. */
 export class AdminToken {
@@ -17,14 +24,35 @@ export class AdminToken {
   }
 }
 
-/** Guard that allows requests with the admin token only. */
+/** Most requests of one client with a wrong token, or without one, in a minute. Then all its requests to admin routes are refused. */
+const TRIES: RateLimitRule = { name: 'sign-in', limit: 30, windowMs: 60_000 };
+
+/** Guard that allows requests with the admin token only, and lets no client try tokens without limit. */
 @Injectable()
 export class AdminGuard implements CanActivate {
-  constructor(private readonly token: AdminToken) {}
+  constructor(
+    private readonly token: AdminToken,
+    private readonly limits: RateLimitService,
+  ) {}
 
-  /** @throws {UnauthorizedException} if the request has no token or another one */
-  canActivate(context: ExecutionContext): boolean {
-    if (this.token.isOf(context.switchToHttp().getRequest())) return true;
+  /**
+   * @throws {UnauthorizedException} if the request has no token or another one
+   * @throws {HttpException} 429 after too many such requests of the client, also for the right token: else a client could go on
+   * trying until it gets a response that is not 429
+   */
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const http = context.switchToHttp();
+    const request = http.getRequest<{ readonly ip?: string }>();
+    const right = this.token.isOf(request);
+    const client = networkOf(request.ip ?? '');
+    const { allowed, retryAfterMs } = await (right
+      ? this.limits.peek(TRIES, client)
+      : this.limits.consume(TRIES, client));
+    if (!allowed) {
+      http.getResponse<Reply>().header('retry-after', String(Math.ceil(retryAfterMs / 1_000)));
+      throw refusal(429, 'TOO_MANY_SIGN_INS', 'Too many requests without the admin token. Try again in a minute.');
+    }
+    if (right) return true;
     throw new UnauthorizedException('This route needs the admin token in "Authorization: Bearer …".');
   }
 }

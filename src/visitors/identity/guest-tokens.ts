@@ -14,6 +14,9 @@ export interface Guest {
   readonly token: string;
 }
 
+/** Subjects of the app's tokens: the id of a guest, or `crowd`. */
+const SUBJECT = /^[\w-]{1,64}$/;
+
 /** Purpose of a token. */
 type Audience = 'guest' | 'crowd';
 
@@ -73,7 +76,8 @@ export class GuestTokens {
       const clockTimestamp = Math.floor(this.now() / 1_000);
       // The algorithm is fixed, because a token must not choose how it is checked.
       const { sub } = this.jwt.verify<{ sub?: unknown }>(token, { algorithms: ['HS256'], audience, clockTimestamp });
-      return typeof sub === 'string' ? sub : undefined;
+      // A token of the right key that the app did not make may have any subject.
+      return typeof sub === 'string' && SUBJECT.test(sub) ? sub : undefined;
     } catch {
       return undefined;
     }
