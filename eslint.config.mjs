@@ -140,6 +140,7 @@ export default tseslint.config(
         navigator: 'readonly',
         performance: 'readonly',
         sessionStorage: 'readonly',
+        clearInterval: 'readonly',
         setInterval: 'readonly',
         setTimeout: 'readonly',
         TextDecoderStream: 'readonly',

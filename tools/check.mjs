@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 /** The longest first. check:code does what check:types and check:lint do. */
-const steps = ['code', 'format', 'floors', 'api', 'words', 'lua', 'generated'];
+const steps = ['code', 'format', 'floors', 'pages', 'api', 'words', 'lua', 'generated'];
 
 // Compilers and linters then collect garbage less often, and optimise fewer functions.
 const late = JSON.stringify(fileURLToPath(new URL('../test/support/optimise-late.cjs', import.meta.url)));

@@ -1,6 +1,6 @@
 import { waitUntil } from '../support/wait';
 import { api, createActivity, statusOf } from './support/api';
-import { mood, PHONE, textOf, type TestBrowser } from './support/browser';
+import { mood, PHONE, textOf, type TestBrowser, violationsIn } from './support/browser';
 import { BrowserBench } from './support/browser-bench';
 import type { AppProcess } from './support/processes';
 
@@ -188,4 +188,42 @@ it('shows a packet although the point failed, a grab in flight, and a lost conne
   await page.context().setOffline(false);
   await page.locator('#connection:empty').waitFor({ state: 'attached' });
   expect(await textOf(page, 'message')).toBe('You won');
+});
+
+it('says within seconds that the app does not respond, and that it does again', async () => {
+  await createActivity(app.url, admin, 'hung', 5, '5.00');
+  const page = await open('/?rain=hung', { locale: 'en-US' });
+  await mood(page, 'open');
+  process.kill(app.program.pid, 'SIGSTOP');
+  try {
+    await page.locator('#connection', { hasText: 'No connection' }).waitFor({ timeout: 6_000 });
+  } finally {
+    process.kill(app.program.pid, 'SIGCONT');
+  }
+  await page.locator('#connection:empty').waitFor({ state: 'attached' });
+});
+
+it('says that too many guests came from this network, in both languages', async () => {
+  await createActivity(app.url, admin, 'crowded', 5, '5.00');
+  const page = await open('/?rain=crowded', { locale: 'en-US' });
+  await mood(page, 'open');
+  await page.route('**/guests', (route) => route.fulfill({ status: 429, body: '{}' }));
+  await page.keyboard.press('Space');
+  await page.locator('#message', { hasText: /^Too many new guests came from your network/ }).waitFor();
+  await page.close();
+  const other = await open('/?rain=crowded', { locale: 'zh-CN' });
+  await mood(other, 'open');
+  await other.route('**/guests', (route) => route.fulfill({ status: 429, body: '{}' }));
+  await other.keyboard.press('Space');
+  await other.locator('#message', { hasText: /^来自你的网络的新访客太多/ }).waitFor();
+});
+
+it.each(['light', 'dark'] as const)('is accessible in %s colours', async (colorScheme) => {
+  await createActivity(app.url, admin, `seen-${colorScheme}`, 5, '5.00');
+  const page = await open(`/?rain=seen-${colorScheme}`, { colorScheme, reducedMotion: 'reduce', locale: 'en-US' });
+  await mood(page, 'open');
+  expect(await violationsIn(page)).toEqual([]);
+  await page.keyboard.press('Space');
+  await page.locator('dialog[open]').waitFor();
+  expect(await violationsIn(page)).toEqual([]);
 });

@@ -1,4 +1,7 @@
-import { KeySpace } from 'luanest/script-registry';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { LockModule, LockService } from 'luanest/lock';
+import { KeySpace, ScriptRegistryModule } from 'luanest/script-registry';
 import { Layouts, type BucketKeys } from '../../libs/red-packet/src/buckets/layout';
 import { Redis } from 'ioredis';
 import { readFile } from 'node:fs/promises';
@@ -8,7 +11,7 @@ import { PostgresDatabase } from '../../src/ledger/postgres-database';
 import { EN } from '../../src/visitors/pages/public/operator-en.js';
 import { REFUSALS, ZH } from '../../src/visitors/pages/public/operator-zh.js';
 import { api, createActivity, grab, guestToken, statusOf } from './support/api';
-import { mood, PHONE, textOf, type TestBrowser } from './support/browser';
+import { mood, PHONE, textOf, type TestBrowser, violationsIn } from './support/browser';
 import { BrowserBench } from './support/browser-bench';
 import { waitUntil } from '../support/wait';
 import { PostgresServer } from './support/postgres-server';
@@ -62,6 +65,13 @@ async function desk(options: Parameters<TestBrowser['open']>[1] = {}): Promise<P
   await page.click('#sign-in button');
   await page.locator('#desk').waitFor();
   return page;
+}
+
+/** Port and password of the app's Redis. */
+async function redisOf(): Promise<{ readonly port: number; readonly password: string }> {
+  const folder = join(dataDir, 'redis');
+  const { port } = JSON.parse(await readFile(join(folder, 'address.json'), 'utf8')) as { port: number };
+  return { port, password: (await readFile(join(folder, 'password'), 'utf8')).trim() };
 }
 
 const says = (page: Page, id: string, text: RegExp) => page.locator(`#${id}`, { hasText: text }).waitFor(PATIENCE);
@@ -144,9 +154,7 @@ it('shows a grant that was changed by hand in red, and green again when it is se
   await says(page, 'f-paid', / to 5$/);
   await says(page, 'audit', /Every record was counted, too/);
 
-  const folder = join(dataDir, 'redis');
-  const { port } = JSON.parse(await readFile(join(folder, 'address.json'), 'utf8')) as { port: number };
-  const redis = new Redis({ port, password: (await readFile(join(folder, 'password'), 'utf8')).trim() });
+  const redis = new Redis(await redisOf());
   try {
     const { grants } = new Layouts(new KeySpace('luanest', 'red-packet'), 16).root('faulty').buckets[0] as BucketKeys;
     const [user = '', packet = ''] = Object.entries(await redis.hgetall(grants)).find(([name]) => name !== '') ?? [];
@@ -184,6 +192,104 @@ it('shows an account that was invented in red, and names it', async () => {
     await sql.query(`DELETE FROM luanest.accounts WHERE user_id = 'eve'`);
   }
   await page.locator('#audit[data-state="green"]').waitFor(PATIENCE);
+});
+
+it('names the process that counts, and says since when', async () => {
+  await createActivity(app.url, admin, 'held', 20, '20.00');
+  const page = await desk();
+  await page.selectOption('#rains', 'held');
+  await says(page, 'lock', /^No process is counting/);
+  const { port, password } = await redisOf();
+  class Root {}
+  Module({
+    imports: [
+      ScriptRegistryModule.forRoot({ url: `redis://:${password}@127.0.0.1:${port}` }),
+      LockModule.forRoot({ node: 'elsewhere:7' }),
+    ],
+  })(Root);
+  const other = await NestFactory.createApplicationContext(Root, { logger: false });
+  try {
+    const locks = other.get(LockService);
+    await locks.withLock('rain.count', { leaseMs: 60_000, waitMs: 30_000 }, async () => {
+      await says(page, 'lock', /^elsewhere:7 is counting, started \d+ s ago;/);
+      await page.click('#language');
+      await says(page, 'lock', /^elsewhere:7 正在核对，开始于 \d+ 秒前；/);
+    });
+    await says(page, 'lock', /^当前没有进程在核对/);
+  } finally {
+    await other.close();
+  }
+});
+
+it('says when there is no news, in grey, and goes on by itself when there is', async () => {
+  await createActivity(app.url, admin, 'silent-too', 20, '20.00');
+  await createActivity(app.url, admin, 'silent', 20, '20.00');
+  const page = await desk({ locale: 'en-GB' });
+  await page.selectOption('#rains', 'silent');
+  await page.locator('#audit[data-state="green"]').waitFor(PATIENCE);
+  const silent = page.locator('#audit[data-state="silent"]', { hasText: /^No news from the app for over 3 s/ });
+
+  // The connection of a stopped process stays open.
+  process.kill(app.program.pid, 'SIGSTOP');
+  try {
+    await silent.waitFor(PATIENCE);
+    await page.click('#language');
+    await says(page, 'audit', /^应用已超过 \d+ 秒没有消息/);
+    await page.click('#language');
+  } finally {
+    process.kill(app.program.pid, 'SIGCONT');
+  }
+  await page.locator('#audit[data-state="green"]').waitFor(PATIENCE);
+
+  expect(await textOf(page, 'problem')).toBe('');
+
+  // A connection that is open and sends nothing is replaced, and so is one that gets no response.
+  await page.route('**/live', () => undefined);
+  await page.selectOption('#rains', 'silent-too');
+  await page.locator('#audit[data-state="silent"]').waitFor(PATIENCE);
+  await page.unroute('**/live');
+  await page.locator('#audit[data-state="green"]').waitFor(PATIENCE);
+  expect(await textOf(page, 'f-rain')).toBe('silent-too');
+});
+
+it('gives up a request to an app that does not respond', async () => {
+  const page = await browser.open(`${app.url}/operator`, { locale: 'en-GB' });
+  await page.fill('#token', admin);
+  process.kill(app.program.pid, 'SIGSTOP');
+  try {
+    await page.click('#sign-in button');
+    await says(page, 'problem', /^The app cannot be reached/);
+  } finally {
+    process.kill(app.program.pid, 'SIGCONT');
+  }
+});
+
+it.each(['light', 'dark'] as const)('is accessible in %s colours', async (colorScheme) => {
+  await createActivity(app.url, admin, `colours-${colorScheme}`, 20, '20.00');
+  const page = await browser.open(`${app.url}/operator`, { colorScheme, reducedMotion: 'reduce', locale: 'en-GB' });
+  const paper = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+  expect(paper).toBe(colorScheme === 'dark' ? 'rgb(27, 19, 16)' : 'rgb(255, 248, 236)');
+  expect(await violationsIn(page)).toEqual([]);
+  await page.fill('#token', 'wrong');
+  await page.click('#sign-in button');
+  await says(page, 'problem', /not the admin token/);
+  expect(await violationsIn(page)).toEqual([]);
+  await page.fill('#token', admin);
+  await page.click('#sign-in button');
+  await page.locator('#audit[data-state="green"]').waitFor(PATIENCE);
+  await says(page, 'jobs', /ran/);
+  expect(await violationsIn(page)).toEqual([]);
+  await page.click('#close');
+  await page.locator('#sure[open]').waitFor();
+  expect(await violationsIn(page)).toEqual([]);
+  await page.keyboard.press('Enter');
+  process.kill(app.program.pid, 'SIGSTOP');
+  try {
+    await page.locator('#audit[data-state="silent"]').waitFor(PATIENCE);
+    expect(await violationsIn(page)).toEqual([]);
+  } finally {
+    process.kill(app.program.pid, 'SIGCONT');
+  }
 });
 
 /** Every text of a page that people see or hear: text, options, placeholders, labels, the title. */

@@ -1,3 +1,4 @@
+import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { findBinary } from '../../../tools/ensure.mjs';
 
@@ -52,3 +53,10 @@ export const textOf = (page: Page, id: string) => page.locator(`#${id}`).textCon
 /** Waits until a page shows a state of the rain. */
 export const mood = (page: Page, name: string) =>
   page.locator(`body[data-mood="${name}"]`).waitFor({ timeout: 30_000 });
+
+/** Violations of accessibility rules that axe finds in a page: names of the rules, with the elements. */
+export async function violationsIn(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>('axe.run()');
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+}

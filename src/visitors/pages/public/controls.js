@@ -5,7 +5,13 @@ import { sayingOf, w } from './operator-words.js';
 
 const DAY_MS = 86_400_000;
 
-/** States of the rain in which each button is enabled. */
+/** @typedef {import('./follow.js').View} View */
+
+/**
+ * States of the rain in which each button is enabled.
+ *
+ * @type {Record<string, View['status']['state'][]>}
+ */
 const ALLOWED = {
   pause: ['open', 'preheated', 'sold-out'],
   resume: ['paused'],
@@ -13,7 +19,12 @@ const ALLOWED = {
   count: ['preheated', 'open', 'paused', 'sold-out', 'ended', 'closed'],
 };
 
-/** Returns a sentence about what happens next to the rain, or what an operator can do. */
+/**
+ * Returns a sentence about what happens next to the rain, or what an operator can do.
+ *
+ * @param {View['status']} status
+ * @param {number} now
+ */
 function hintOf(status, now) {
   const { state, startsAtMs, endsAtMs, expiresAtMs, grantedPackets } = status;
   if (state === 'preheated') return w.opensInTime(clock(startsAtMs - now));
@@ -24,7 +35,11 @@ function hintOf(status, now) {
   return last < DAY_MS ? w.endsInTime(clock(last)) : '';
 }
 
-/** Shows the state of the rain, and enables the buttons that are allowed in that state. */
+/**
+ * Shows the state of the rain, and enables the buttons that are allowed in that state.
+ *
+ * @param {View} view
+ */
 export function showControls({ status, redisNowMs }) {
   write(at('f-rain'), status.activityId);
   write(at('f-state'), w.states[status.state] ?? status.state);
@@ -34,9 +49,14 @@ export function showControls({ status, redisNowMs }) {
   write(at('resume'), status.state === 'paused' && status.grantedPackets > 0 ? w.resume : w.start);
 }
 
-/** Makes the buttons act on the rain that is watched. `complain` shows an error; without arguments it hides the last one. */
+/**
+ * Makes the buttons act on the rain that is watched.
+ *
+ * @param {() => string} rainOf
+ * @param {import('./follow.js').Complain} complain
+ */
 export function wireControls(rainOf, complain) {
-  const act = async (verb) => {
+  const act = async (/** @type {string} */ verb) => {
     complain();
     try {
       await change(`/${verb === 'count' ? 'rains' : 'red-packets'}/${encodeURIComponent(rainOf())}/${verb}`);

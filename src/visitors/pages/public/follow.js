@@ -1,20 +1,30 @@
 import { send } from './api.js';
 
+/** @typedef {import('../../../monitoring/live/live.service.js').LiveView} View */
+/** @typedef {(say?: import('./operator-words.js').Saying, source?: 'live') => void} Complain Shows a problem, or hides it. */
+
 const AGAIN_MS = 500;
+/** Time without a view after which the page says so, and connects again, ms. A view is sent every 0.5 s. */
+export const SILENT_MS = 3_000;
+const CHECK_MS = 250;
 
 /**
  * Reads the live view (server-sent events) until it ends. Uses fetch, because an EventSource cannot send the token. Returns
  * 'refused' if the token is wrong.
+ *
+ * @param {string} activityId
+ * @param {AbortSignal} signal
+ * @param {(view: View) => void} show
  */
 async function follow(activityId, signal, show) {
   const response = await send('GET', `/rains/${encodeURIComponent(activityId)}/live`, { signal });
   if (response.status === 401) return 'refused';
-  if (!response.ok) throw new Error(String(response.status));
+  if (!response.ok || response.body === null) throw new Error(String(response.status));
   let text = '';
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
     text += chunk;
     const events = text.split('\n\n');
-    text = events.pop();
+    text = events.pop() ?? '';
     for (const event of events) {
       const lines = event.split('\n').filter((line) => line.startsWith('data: '));
       const data = lines.map((line) => line.slice('data: '.length)).join('\n');
@@ -24,13 +34,39 @@ async function follow(activityId, signal, show) {
   return 'ended';
 }
 
-/** Shows a rain until the signal fires or the token is refused. Opens the live view again when it ends or breaks off. */
-export async function watchRain(activityId, signal, { show, complain, refused }) {
+/**
+ * Shows a rain until the signal fires or the token is refused. Opens the live view again when it ends, breaks off, or has been
+ * silent for 3 s, as it is if the app hangs or the network is off.
+ *
+ * @param {string} activityId
+ * @param {AbortSignal} signal
+ * @param {{ show: (view: View) => void, silent: (ms: number) => void, complain: Complain, refused: () => void }} page `silent` is
+ * called several times a second while there has been no view for 3 s
+ */
+export async function watchRain(activityId, signal, { show, silent, complain, refused }) {
+  let lastView = performance.now();
+  /** @param {View} view */
+  const seen = (view) => {
+    lastView = performance.now();
+    show(view);
+  };
   while (!signal.aborted) {
+    const connection = new AbortController();
+    const connectedAt = performance.now();
+    const check = setInterval(() => {
+      const now = performance.now();
+      if (now - lastView >= SILENT_MS && !signal.aborted) silent(now - lastView);
+      if (now - Math.max(lastView, connectedAt) >= SILENT_MS) connection.abort();
+    }, CHECK_MS);
     try {
-      if ((await follow(activityId, signal, show)) === 'refused') return refused();
+      const ended = await follow(activityId, AbortSignal.any([signal, connection.signal]), seen);
+      if (ended === 'refused') return refused();
     } catch (error) {
-      if (!signal.aborted) complain((words) => words.brokeOff(error.message), 'live');
+      // Silence is shown in its own way.
+      const reason = error instanceof Error ? error.message : String(error);
+      if (!signal.aborted && !connection.signal.aborted) complain((words) => words.brokeOff(reason), 'live');
+    } finally {
+      clearInterval(check);
     }
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
   }

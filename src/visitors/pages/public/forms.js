@@ -3,21 +3,32 @@ import { change, read } from './api.js';
 import { SaidError, sayingOf, w } from './operator-words.js';
 
 /** Time until a rain that an operator starts by hand would open, ms. By then its pool must be full, and it must be paused. */
-const heldMs = (packets) => 3_000 + packets / 50;
+const heldMs = (/** @type {number} */ packets) => 3_000 + packets / 50;
 
 const newName = () => `rain-${Date.now().toString(36)}`;
-const numberOf = (id) => Number(at(id).value);
+const numberOf = (/** @type {string} */ id) => Number(at(id).value);
 
-/** Parses an amount such as 12.50 as integer cents. @throws {SaidError} if the text is not an amount */
+/**
+ * Parses an amount such as 12.50 as integer cents.
+ *
+ * @param {string} text
+ * @throws {SaidError} if the text is not an amount
+ */
 function cents(text) {
   const match = /^(\d{1,12})(?:\.(\d{1,2}))?$/.exec(text);
   if (match === null) throw new SaidError((words) => words.notMoney(text));
   return Number(match[1]) * 100 + Number((match[2] ?? '').padEnd(2, '0'));
 }
 
-/** Runs `work` when a form is submitted, and shows its error. The buttons of the form are disabled meanwhile. */
+/**
+ * Runs `work` when a form is submitted, and shows its error. The buttons of the form are disabled meanwhile.
+ *
+ * @param {string} form
+ * @param {import('./follow.js').Complain} complain
+ * @param {() => Promise<void>} work
+ */
 export function onSubmit(form, complain, work) {
-  at(form).addEventListener('submit', (event) => {
+  at(form).addEventListener('submit', (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     complain();
     const buttons = at(form).querySelectorAll('button');
@@ -30,7 +41,11 @@ export function onSubmit(form, complain, work) {
   });
 }
 
-/** Returns the body of the request that makes the rain of the form. @param redisNowMs Redis' time, by which rains begin */
+/**
+ * Returns the body of the request that makes the rain of the form.
+ *
+ * @param {number} redisNowMs Redis' time, by which rains begin
+ */
 function rainOf(redisNowMs) {
   const byHand = at('opens').value === 'hand';
   const wait = byHand ? heldMs(numberOf('packets')) : at('opens').value === 'later' ? numberOf('opens-in') * 1_000 : 0;
@@ -48,7 +63,12 @@ function rainOf(redisNowMs) {
   };
 }
 
-/** Makes the form work that creates rains. `watch` shows the new rain. */
+/**
+ * Makes the form work that creates rains.
+ *
+ * @param {import('./follow.js').Complain} complain
+ * @param {(activityId: string) => void} watch shows the new rain
+ */
 export function wireCreate(complain, watch) {
   at('activity').value = newName();
   const adapt = () => {
@@ -69,10 +89,19 @@ export function wireCreate(complain, watch) {
   });
 }
 
-/** Shows again when the crowd comes, after the language was changed. */
+/**
+ * Shows again when the crowd comes, after the language was changed.
+ *
+ * @type {() => void}
+ */
 export let sayCrowd = () => undefined;
 
-/** Makes the form work that starts crowds. `rainOfView` returns the id of the watched rain. */
+/**
+ * Makes the form work that starts crowds.
+ *
+ * @param {import('./follow.js').Complain} complain
+ * @param {() => string} rainOfView returns the id of the watched rain
+ */
 export function wireCrowd(complain, rainOfView) {
   onSubmit('crowd', complain, async () => {
     const { started } = await change(`/rains/${encodeURIComponent(rainOfView())}/crowd`, {

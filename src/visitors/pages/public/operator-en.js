@@ -1,4 +1,8 @@
-/** The operator's page in English. */
+/**
+ * The operator's page in English.
+ *
+ * @satisfies {Record<string, string | Record<string, string> | ((...values: any[]) => string)>}
+ */
 export const EN = {
   title: 'Rain operator',
   switch: '中文',
@@ -8,6 +12,7 @@ export const EN = {
   signOut: 'Sign out',
   notAdmin: 'The token is not the admin token.',
   refusal: ({ path, status, message }) => message ?? `${path} answered ${status}`,
+  silent: (seconds) => `No news from the app for over ${seconds} s. What is shown here is old. Trying again…`,
   unreachable: 'The app cannot be reached. Try again.',
   pageFailed: 'The page failed. Load it again.',
   brokeOff: (reason) => `The live view broke off (${reason}) and is opened again.`,
@@ -46,7 +51,7 @@ export const EN = {
   sure: 'Close the rain for good? What nobody has grabbed is refunded.',
   closeIt: 'Close it',
   keepIt: 'Keep it',
-  states: {
+  states: /** @type {Record<string, string>} */ ({
     draft: 'being prepared',
     preheated: 'not open yet',
     open: 'open',
@@ -54,7 +59,7 @@ export const EN = {
     'sold-out': 'sold out',
     ended: 'ended',
     closed: 'closed',
-  },
+  }),
   opensInTime: (time) => `opens in ${time}`,
   endsInTime: (time) => `ends in ${time}`,
   waits: 'waits for you to start it',
@@ -109,7 +114,7 @@ export const EN = {
   noJob: 'It has not run yet.',
   ticks: (ran, others, failed) =>
     `${ran} ticks ran, ${failed} failed, ${others} ended otherwise, such as those that another process ran.`,
-  outcomes: {},
+  outcomes: /** @type {Record<string, string>} */ ({}),
   counting: 'Counting every record',
   counted: 'Counted',
   sum: 'Money',
@@ -142,12 +147,12 @@ export const EN = {
   requestsRefused: 'Requests refused',
   limit: 'Limit',
   nothingRefused: 'Nothing was refused.',
-  limits: {
+  limits: /** @type {Record<string, string>} */ ({
     taps: 'Taps of one guest',
     guests: 'New guests of one address',
     joins: 'Rains joined from one address',
     'sign-in': 'Sign-ins of operators',
-  },
+  }),
   repeated: 'Repeated requests',
   ranOnce: 'Ran',
   replayed: 'Answered again',

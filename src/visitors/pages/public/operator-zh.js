@@ -1,4 +1,8 @@
-/** Refusals by the `code` in the body; `HTTP_<status>` if the body has no code, or another one. */
+/**
+ * Refusals by the `code` in the body; `HTTP_<status>` if the body has no code, or another one.
+ *
+ * @type {Record<string, string>}
+ */
 export const REFUSALS = {
   INVALID_INPUT:
     '参数无效：每个红包至少 0.01 元，总金额不能少于红包数量 × 0.01 元，也不能多于红包数量 × 单个红包上限；分桶数不能多于红包数量；结束时间必须晚于开始时间。',
@@ -12,6 +16,7 @@ export const REFUSALS = {
   COUNT_OF_DRAFT: '红包雨仍是草稿，请先预热，再核对。',
   LEDGER_UNAVAILABLE: '无法读取账本，请稍后再试。',
   REDIS_UNAVAILABLE: 'Redis 出错，请稍后再试。',
+  TOO_MANY_SIGN_INS: '令牌错误的请求过多，请一分钟后再试。',
   IN_PROGRESS: '同一请求正在处理，请稍后再试。',
   NOT_FINISHED: '同一请求已经开始，但没有完成，也不会再次执行。',
   RESPONSE_NOT_KEPT: '请求已经执行，但没有保存应答。请查看红包雨的状态。',
@@ -24,7 +29,11 @@ export const REFUSALS = {
   HTTP_503: '应用暂时不可用，请重试。',
 };
 
-/** The operator's page in Chinese. */
+/**
+ * The operator's page in Chinese.
+ *
+ * @type {typeof import('./operator-en.js').EN}
+ */
 export const ZH = {
   title: '红包雨管理台',
   switch: 'English',
@@ -34,6 +43,7 @@ export const ZH = {
   signOut: '退出登录',
   notAdmin: '管理员令牌不正确。',
   refusal: ({ path, status, code }) => REFUSALS[code] ?? REFUSALS[`HTTP_${status}`] ?? `${path} 返回 ${status}`,
+  silent: (seconds) => `应用已超过 ${seconds} 秒没有消息，显示的内容可能已过时。正在重试……`,
   unreachable: '无法连接应用，请重试。',
   pageFailed: '页面出错，请重新加载。',
   // The reason is a status, or an English text of the browser.

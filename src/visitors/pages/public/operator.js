@@ -5,7 +5,7 @@ import { watchRain } from './follow.js';
 import { onSubmit, sayCrowd, wireCreate, wireCrowd } from './forms.js';
 import { choose, language, otherThan, speakPage } from './language.js';
 import { SaidError, sayingOf, useWords, w } from './operator-words.js';
-import { booksPanel, showAudit } from './panel-books.js';
+import { booksPanel, showAudit, showSilence } from './panel-books.js';
 import { jobsPanel } from './panel-jobs.js';
 import { limitsPanel } from './panel-limits.js';
 import { lockPanel } from './panel-lock.js';
@@ -30,17 +30,27 @@ const panels = [
 ].map((make) => make());
 at('panels').append(...panels.map(({ node }) => node));
 
+/** @type {AbortController | undefined} */
 let watching;
+/** @type {string | undefined} */
 let watched;
 
 let lang = language();
+/** @type {import('./operator-words.js').Saying} */
 let problem = () => '';
+/** @type {'live' | undefined} */
 let problemOf;
+/** @type {import('./follow.js').View | undefined} */
 let lastView;
+/** Time without a view, ms; undefined while views arrive. @type {number | undefined} */
+let silentMs;
 
 /**
  * Shows a problem in the chosen language; without arguments, hides the problem. `say` receives the texts of a language. `source` is
  * `live` for problems of the live view, which the next view hides.
+ *
+ * @param {import('./operator-words.js').Saying} say
+ * @param {'live' | undefined} source
  */
 function complain(say = () => '', source = undefined) {
   problem = say;
@@ -52,26 +62,46 @@ function speak() {
   speakPage(lang, w);
   write(at('problem'), problem(w));
   sayCrowd();
-  if (lastView !== undefined) show(lastView);
+  if (lastView !== undefined) draw(lastView);
+  if (silentMs !== undefined) showSilence(silentMs);
 }
 
+/** @param {import('./follow.js').View} view */
 function show(view) {
   if (view.status.activityId !== watched) return;
   lastView = view;
+  silentMs = undefined;
   if (problemOf === 'live') complain();
+  draw(view);
+}
+
+/** @param {import('./follow.js').View} view */
+function draw(view) {
   at('watched').hidden = false;
   showControls(view);
   showAudit(view);
   for (const each of panels) each.show(view);
 }
 
-/** Shows a rain until another rain is chosen. */
+/** @param {number} ms */
+function silent(ms) {
+  silentMs = ms;
+  showSilence(ms);
+}
+
+/**
+ * Shows a rain until another rain is chosen.
+ *
+ * @param {string} activityId
+ */
 function watch(activityId) {
   watching?.abort();
+  silentMs = undefined;
   watching = new AbortController();
   watched = activityId;
   void watchRain(activityId, watching.signal, {
     show,
+    silent,
     complain,
     refused: () => signOut((words) => words.notAdmin),
   });
@@ -82,20 +112,24 @@ function watch(activityId) {
 async function listRains() {
   const { rains } = await read('/rains');
   const list = at('rains');
-  const known = [...list.options].map(({ value }) => value);
-  const names = rains.map(({ activityId }) => activityId);
+  const known = [...list.options].map((/** @type {HTMLOptionElement} */ { value }) => value);
+  /** @type {string[]} */
+  const names = rains.map((/** @type {{ activityId: string }} */ { activityId }) => activityId);
   if (known.join('\n') !== names.join('\n')) {
     list.replaceChildren(...names.map((name) => element('option', { value: name }, name)));
   }
-  if (watched === undefined && names.length > 0) watch(names[0]);
-  if (list.value !== watched && names.includes(watched)) list.value = watched;
+  const [newest] = names;
+  if (watched === undefined && newest !== undefined) watch(newest);
+  if (watched !== undefined && list.value !== watched && names.includes(watched)) list.value = watched;
 }
 
+/** @param {import('./operator-words.js').Saying} [why] */
 function signOut(why) {
   useToken(null);
   watching?.abort();
   watched = undefined;
   lastView = undefined;
+  silentMs = undefined;
   at('desk').hidden = true;
   at('sign-in').hidden = false;
   complain(why);
@@ -118,8 +152,9 @@ onSubmit('sign-in', complain, async () => {
   await signIn();
 });
 wireCreate(complain, watch);
-wireCrowd(complain, () => watched);
-wireControls(() => watched, complain);
+const rainOfView = () => watched ?? '';
+wireCrowd(complain, rainOfView);
+wireControls(rainOfView, complain);
 at('rains').addEventListener('change', () => watch(at('rains').value));
 at('language').addEventListener('click', () => {
   lang = otherThan(lang);
@@ -133,4 +168,4 @@ setInterval(() => {
   if (!at('desk').hidden && !document.hidden) void listRains().catch(() => undefined);
 }, LIST_EVERY_MS);
 
-if (isSignedIn()) signIn().catch((error) => signOut(sayingOf(error)));
+if (isSignedIn()) signIn().catch((/** @type {unknown} */ error) => signOut(sayingOf(error)));

@@ -4,7 +4,11 @@ import { w } from './operator-words.js';
 
 const MOST_SHOWN = 4;
 
-/** Returns the packets of each bucket as a text; with many buckets, the least and the most. */
+/**
+ * Returns the packets of each bucket as a text; with many buckets, the least and the most.
+ *
+ * @param {readonly number[]} pools
+ */
 function spread(pools) {
   if (pools.length <= MOST_SHOWN) return pools.map(count).join(' · ');
   return w.spread(count(Math.min(...pools)), count(Math.max(...pools)), pools.length);
@@ -27,8 +31,11 @@ export function booksPanel() {
     buckets: 'byBucket',
   });
   const node = panel({ title: 'books', lib: 'luanest/red-packet', width: 'wide' }, list.node);
-  const show = ({ status, audit, ledger, grantsPerSecond, payoutsBehind, nodes }) => {
-    const slowest = (pick) => Math.max(0, ...nodes.map(pick)).toFixed(1);
+  const show = (
+    /** @type {import('./follow.js').View} */ { status, audit, ledger, grantsPerSecond, payoutsBehind, nodes },
+  ) => {
+    const slowest = (/** @type {(node: import('./counts.js').Node) => number} */ pick) =>
+      Math.max(0, ...nodes.map(pick)).toFixed(1);
     list.fill({
       rate: count(grantsPerSecond),
       winners: count(status.grantedPackets),
@@ -47,16 +54,43 @@ export function booksPanel() {
   return { node, show };
 }
 
-/** Returns true if nothing was granted or refunded since the last count of all records. */
+/**
+ * Returns true if nothing was granted or refunded since the last count of all records.
+ *
+ * @param {import('./follow.js').View['counted']} counted
+ * @param {import('./follow.js').View['status']} status
+ */
 function isNow(counted, { grantedPackets, refundedPackets }) {
   return counted?.quiet && counted.granted.packets === grantedPackets && counted.refunded.packets === refundedPackets;
 }
 
-/** Shows the result of the audit: green without faults, else red with the faults. */
+/**
+ * Shows the result of the audit: green without faults, else red with the faults.
+ *
+ * @param {import('./follow.js').View} view
+ */
 export function showAudit({ status, faults, counted }) {
-  const banner = at('audit');
-  const state = faults.length > 0 ? 'red' : 'green';
-  banner.dataset.state = state;
   const records = isNow(counted, status) ? w.countedToo : w.notCounted;
-  write(banner, state === 'green' ? w.fine(money(status.totalCents), records) : w.faults(faults));
+  if (faults.length > 0) banner('red', w.faults(faults));
+  else banner('green', w.fine(money(status.totalCents), records));
+}
+
+/**
+ * Shows in grey that there has been no news. What the audit said is no longer known to be so.
+ *
+ * @param {number} ms
+ */
+export function showSilence(ms) {
+  const seconds = Math.floor(ms / 1_000);
+  // Not each second, because a screen reader reads each change.
+  banner('silent', w.silent(seconds < 10 ? 3 : seconds - (seconds % 10)));
+}
+
+/**
+ * @param {'green' | 'red' | 'silent'} state
+ * @param {string} text
+ */
+function banner(state, text) {
+  at('audit').dataset.state = state;
+  write(at('audit'), text);
 }

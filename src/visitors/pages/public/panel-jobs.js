@@ -10,7 +10,7 @@ export function jobsPanel() {
   const note = element('p', { className: 'note' });
   const list = table('jobs', ['slot', 'node', 'outcome', 'took', 'fence'], 'noJob');
   const node = panel({ title: 'jobs', lib: 'luanest/scheduled-lock', width: 'half' }, note, list.node);
-  const show = ({ jobs, nodes }) => {
+  const show = (/** @type {import('./follow.js').View} */ { jobs, nodes }) => {
     const { ran = 0, failed = 0, ...rest } = together(nodes, ({ works }) => works.jobs);
     const others = Object.values(rest).reduce((all, one) => all + one, 0);
     write(note, w.ticks(count(ran), count(others), count(failed)));

@@ -7,7 +7,7 @@ import { w } from './operator-words.js';
 export function limitsPanel() {
   const list = table('limits', ['limit', 'refused'], 'nothingRefused');
   const node = panel({ title: 'requestsRefused', lib: 'luanest/rate-limit' }, list.node);
-  const show = ({ nodes }) =>
+  const show = (/** @type {import('./follow.js').View} */ { nodes }) =>
     list.fill(
       Object.entries(together(nodes, ({ works }) => works.limits)).map(([rule, refused]) => [
         w.limits[rule] ?? rule,

@@ -8,9 +8,11 @@ export function lockPanel() {
   const note = element('p', { className: 'note', id: 'lock' });
   const list = table('counted', ['counted', 'packets', 'sum'], 'noCount');
   const node = panel({ title: 'counting', lib: 'luanest/lock', width: 'half' }, note, list.node);
-  const show = ({ counting, counted, nodes, redisNowMs, atMs }) => {
+  const show = (/** @type {import('./follow.js').View} */ { counting, counted, nodes, redisNowMs, atMs }) => {
     const { lost = 0 } = together(nodes, ({ works }) => works.locks);
-    const held = counting.held ? w.someoneCounts(counting.holder, ago(counting.since, redisNowMs)) : w.nobodyCounts;
+    const held = counting.held
+      ? w.someoneCounts(counting.node, ago(counting.acquiredAtMs, redisNowMs))
+      : w.nobodyCounts;
     const last =
       counted === undefined
         ? ''
@@ -18,6 +20,7 @@ export function lockPanel() {
     const changed = counted?.quiet === false ? w.changedMeanwhile : '';
     write(note, `${w.locksLost(held, count(lost))}${last}${changed}`);
     if (counted === undefined) return list.fill([]);
+    /** @type {(name: string, amount: { packets: number, cents: number }) => string[]} */
     const row = (name, { packets, cents }) => [name, count(packets), money(cents)];
     list.fill([
       row(w.granted, counted.granted),

@@ -6,7 +6,7 @@ import { w } from './operator-words.js';
 export function nodesPanel() {
   const list = table('nodes', ['node', 'grabs', 'won', 'p99', 'refused', 'ledger'], 'noNode');
   const node = panel({ title: 'processes', width: 'half' }, list.node);
-  const show = ({ nodes }) =>
+  const show = (/** @type {import('./follow.js').View} */ { nodes }) =>
     list.fill(
       nodes.map((each) => [
         each.node,

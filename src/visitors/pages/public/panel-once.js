@@ -6,7 +6,7 @@ import { count } from './figures.js';
 export function oncePanel() {
   const list = figures({ ran: 'ranOnce', replayed: 'replayed', held: 'held' });
   const node = panel({ title: 'repeated', lib: 'luanest/once' }, list.node);
-  const show = ({ nodes }) => {
+  const show = (/** @type {import('./follow.js').View} */ { nodes }) => {
     const counts = together(nodes, ({ works }) => works.once);
     list.fill({
       ran: count(counts.claimed ?? 0),

@@ -13,7 +13,7 @@ export function payoutsPanel() {
     gaveUp: 'dead',
   });
   const node = panel({ title: 'payouts', lib: 'luanest/stream-consumer' }, list.node);
-  const show = ({ payouts, nodes }) => {
+  const show = (/** @type {import('./follow.js').View} */ { payouts, nodes }) => {
     const counts = together(nodes, ({ works }) => works.streams);
     list.fill({
       owed: payouts.behind === undefined ? w.noLedger : count(payouts.behind),

@@ -6,7 +6,7 @@ import { count } from './figures.js';
 export function pointsPanel() {
   const list = figures({ points: 'earned', twice: 'twice', full: 'full' });
   const node = panel({ title: 'points', lib: 'luanest/read-reward' }, list.node);
-  const show = ({ nodes }) => {
+  const show = (/** @type {import('./follow.js').View} */ { nodes }) => {
     const reads = together(nodes, ({ works }) => works.reads);
     list.fill({
       points: count(sum(nodes, ({ works }) => works.points)),

@@ -16,7 +16,7 @@ export function tasksPanel() {
   });
   const last = table('tasks', ['task', 'node', 'outcome', 'late', 'when'], 'noTask');
   const node = panel({ title: 'tasks', lib: 'luanest/delayed-task', width: 'half' }, list.node, last.node);
-  const show = ({ tasks, nodes, atMs }) => {
+  const show = (/** @type {import('./follow.js').View} */ { tasks, nodes, atMs }) => {
     const { done = 0 } = together(nodes, ({ works }) => works.tasks);
     list.fill({
       waiting: count(tasks.waiting),

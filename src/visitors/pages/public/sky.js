@@ -2,7 +2,13 @@
 const MOST_PACKETS = 24;
 const EVERY_MS = 350;
 
-/** Makes packets fall in the element `sky` while `falls()` returns true. Calls `onTap` when a packet is touched. */
+/**
+ * Makes packets fall in an element.
+ *
+ * @param {HTMLElement} sky
+ * @param {() => boolean} falls returns true while packets fall
+ * @param {() => void} onTap called when a packet is touched
+ */
 export function rainInto(sky, falls, onTap) {
   const drop = () => {
     if (!falls()) return sky.replaceChildren();

@@ -1,5 +1,5 @@
 import { clock, count, money } from './figures.js';
-import { asGuest, isKnown } from './guest.js';
+import { asGuest, isKnown, TooManyGuests } from './guest.js';
 import { rainInto } from './sky.js';
 import { choose, language, otherThan, speakPage } from './language.js';
 import { wordsOf } from './words.js';
@@ -12,22 +12,48 @@ const TICK_MS = 200;
 const MOST_REPEATS = 10;
 const MOST_TOLD_MS = 86_400_000;
 
+/** Time without a response after which the page says so, ms, although the request goes on. */
+const SILENT_MS = 3_000;
+
+/** @typedef {import('../../rains/rains.service.js').RainSight} RainSight */
+/** @typedef {import('luanest/red-packet').GrabResult} GrabResult */
+/** @typedef {import('luanest/red-packet').Packet} Packet */
+
+/**
+ * Returns the element with an id, of the page's own HTML. Its type is not checked.
+ *
+ * @param {string} id
+ * @returns {any}
+ */
 const at = (id) => document.getElementById(id);
 const [message, left, countdown, ends, result] = ['message', 'left', 'countdown', 'ends', 'result'].map(at);
 
 let lang = language();
 let words = wordsOf(lang);
+/** @type {RainSight | undefined} */
 let rain;
 let mood = 'loading';
 let grabbing = false;
-/** True if the app responded to the last request. */
+/** True if the app responded to the last request, or has had less than 3 s for the present one. */
 let reachable = true;
+/** When the present look at the rain began, by this page's monotonic clock; undefined between two. @type {number | undefined} */
+let askedAt;
 /** The hint about the space bar is shown only where there is a keyboard. */
 const hasKeyboard = matchMedia('(hover: hover) and (pointer: fine)').matches;
-/** Times at which the rain opens and ends, by this page's monotonic clock; undefined if not known. */
+/** When the rain opens, by this page's monotonic clock; undefined if not known. @type {number | undefined} */
 let opensAt;
+/** When the rain ends, likewise. @type {number | undefined} */
 let endsAt;
+/** @type {import('../../points/points.controller.js').Points | undefined} */
 let points;
+
+/**
+ * Returns the text for a status or a state; undefined if there is none, as for one of a newer version of the app.
+ *
+ * @param {string} name
+ * @returns {string | undefined}
+ */
+const textFor = (name) => /** @type {Record<string, any>} */ (words)[name];
 
 function speak() {
   speakPage(lang, words);
@@ -37,15 +63,21 @@ function speak() {
   showConnection();
 }
 
-/** Sets a text only if it changes; otherwise a screen reader would read it again each time. */
+/**
+ * Sets a text only if it changes; otherwise a screen reader would read it again each time.
+ *
+ * @param {Element} element
+ * @param {string} text
+ */
 function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** @param {string} next */
 function show(next) {
   mood = next;
   // A state without a text, of a newer version of the app, is shown by its name.
-  if (!grabbing) write(message, next === 'open' && !hasKeyboard ? words.openByTouch : (words[next] ?? next));
+  if (!grabbing) write(message, next === 'open' && !hasKeyboard ? words.openByTouch : (textFor(next) ?? next));
   document.body.dataset.mood = next;
   showBusy();
 }
@@ -61,8 +93,8 @@ function showConnection() {
 }
 
 function showRain() {
-  const seen = rain !== undefined && ['open', 'paused', 'won', 'already-won'].includes(mood);
-  write(left, seen ? words.left(count(rain.remainingPackets), count(rain.packets)) : '');
+  const seen = ['open', 'paused', 'won', 'already-won'].includes(mood) ? rain : undefined;
+  write(left, seen ? words.left(count(seen.remainingPackets), count(seen.packets)) : '');
 }
 
 function showPoints() {
@@ -76,8 +108,16 @@ function tick() {
   write(countdown, opens > 0 ? clock(opens) : '');
   const toEnd = mood === 'open' && endsAt !== undefined ? endsAt - now : 0;
   write(ends, toEnd > 0 && toEnd < MOST_TOLD_MS ? words.endsIn(clock(toEnd)) : '');
+  if (reachable && askedAt !== undefined && now - askedAt >= SILENT_MS) {
+    reachable = false;
+    showConnection();
+  }
 }
 
+/**
+ * @param {string} path
+ * @returns {Promise<any>}
+ */
 async function ask(path) {
   const response = await fetch(path, { signal: AbortSignal.timeout(ANSWER_MS) });
   if (response.status === 404) return undefined;
@@ -87,6 +127,7 @@ async function ask(path) {
 
 async function lookForRain() {
   const asked = new URLSearchParams(location.search).get('rain');
+  /** @type {RainSight | null | undefined} */
   const seen = asked === null ? (await ask('/rains/latest')).rain : await ask(`/rains/${encodeURIComponent(asked)}`);
   if (!seen) {
     rain = undefined;
@@ -100,78 +141,97 @@ async function lookForRain() {
   endsAt = seen.endsInMs === null ? undefined : now + seen.endsInMs;
   if (other) {
     mood = 'loading';
-    await lookForMine();
+    await lookForMine(seen.activityId);
   }
   if (!['won', 'already-won'].includes(mood)) show(seen.state);
   showRain();
 }
 
-/** Shows the packet and the points that this visitor has already. */
-async function lookForMine() {
+/**
+ * Shows the packet and the points that this visitor has already.
+ *
+ * @param {string} activityId
+ */
+async function lookForMine(activityId) {
   if (!isKnown()) return;
-  const response = await asGuest(`/red-packets/${encodeURIComponent(rain.activityId)}/mine`);
+  const response = await asGuest(`/red-packets/${encodeURIComponent(activityId)}/mine`);
   if (response.ok) keep('already-won', await response.json());
   const mine = await asGuest('/points');
   if (mine.ok) points = await mine.json();
   showPoints();
 }
 
-/** Sends the grab again until the result is final, at most ten times again. */
-async function askForPacket() {
+/**
+ * Sends the grab again until the result is final, at most ten times again.
+ *
+ * @param {string} activityId
+ * @returns {Promise<GrabResult | { status: 'too-fast' }>}
+ */
+async function askForPacket(activityId) {
   for (let turn = 0; ; turn += 1) {
-    const response = await asGuest(`/red-packets/${encodeURIComponent(rain.activityId)}/grab`, 'POST');
+    const response = await asGuest(`/red-packets/${encodeURIComponent(activityId)}/grab`, 'POST');
     if (response.status === 429) return { status: 'too-fast' };
     const answer = await response.json();
     const again = answer.status === 'try-again' || answer.status === 'unconfirmed';
     if (!again || turn >= MOST_REPEATS) return answer;
-    write(message, words[answer.status]);
+    write(message, textFor(answer.status) ?? '');
     await new Promise((resolve) => setTimeout(resolve, answer.retryAfterMs));
   }
 }
 
 async function grab() {
-  if (grabbing || mood !== 'open') return;
+  if (grabbing || mood !== 'open' || rain === undefined) return;
+  const { activityId } = rain;
   grabbing = true;
   showBusy();
   write(message, words['try-again']);
   let answer;
   try {
-    answer = await askForPacket();
+    answer = await askForPacket(activityId);
     // From here on, the result stays on the screen.
     grabbing = false;
-    if (answer.status === 'won' && rain.remainingPackets > 0) {
+    if (answer.status === 'won' && rain !== undefined && rain.remainingPackets > 0) {
       rain = { ...rain, remainingPackets: rain.remainingPackets - 1 };
     }
-    if (answer.packet !== undefined) open(answer);
+    if ('packet' in answer && answer.packet !== undefined) open(answer.status, answer.packet);
     else if (answer.status === 'not-open') show(answer.reason);
     else if (answer.status === 'sold-out') show('sold-out');
-    else write(message, words[answer.status] ?? words.failed);
+    else write(message, textFor(answer.status) ?? words.failed);
     showRain();
-  } catch {
+  } catch (error) {
     // The visitor may tap again: they get the same packet if they have won one.
-    write(message, words.failed);
+    write(message, error instanceof TooManyGuests ? words['too-many-guests'] : words.failed);
   } finally {
     grabbing = false;
     showBusy();
   }
   // A failed request for the point does not hide the packet.
-  if (answer?.status !== undefined) await join().catch(() => undefined);
+  if (answer?.status !== undefined) await join(activityId).catch(() => undefined);
 }
 
-async function join() {
-  const response = await asGuest(`/points/${encodeURIComponent(rain.activityId)}`, 'POST');
+/** @param {string} activityId */
+async function join(activityId) {
+  const response = await asGuest(`/points/${encodeURIComponent(activityId)}`, 'POST');
   if (response.ok) points = await response.json();
   showPoints();
 }
 
+/**
+ * @param {string} status
+ * @param {Packet} packet
+ */
 function keep(status, packet) {
   show(status);
   write(at('kept'), money(packet.amountCents));
 }
 
-function open({ status, packet }) {
+/**
+ * @param {string} status
+ * @param {Packet} packet
+ */
+function open(status, packet) {
   keep(status, packet);
-  at('outcome').textContent = words[status] ?? status;
+  at('outcome').textContent = textFor(status) ?? status;
   at('amount').textContent = money(packet.amountCents);
   result.showModal();
 }
@@ -198,10 +258,12 @@ rainInto(
 setInterval(tick, TICK_MS);
 for (;;) {
   if (!document.hidden) {
+    askedAt = performance.now();
     reachable = await lookForRain().then(
       () => true,
       () => false,
     );
+    askedAt = undefined;
     if (!reachable && mood === 'loading') show('failed');
     showConnection();
   }

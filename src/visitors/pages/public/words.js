@@ -1,4 +1,6 @@
 // Texts of the visitors' page in both languages.
+
+/** @satisfies {Record<import('./language.js').Language, Record<string, string | ((...values: any[]) => string)>>} */
 const WORDS = {
   en: {
     title: 'Red packet rain',
@@ -23,6 +25,7 @@ const WORDS = {
     unconfirmed: 'Your packet is on its way…',
     'too-many-tries': 'You have used up your tries.',
     'not-eligible': 'This rain is not for you.',
+    'too-many-guests': 'Too many new guests came from your network. Try again in a minute.',
     'too-fast': 'That was too fast. Wait a moment.',
     failed: 'That did not work. Try again.',
     opensIn: 'It begins in',
@@ -57,6 +60,7 @@ const WORDS = {
     unconfirmed: '你的红包正在路上……',
     'too-many-tries': '你的机会用完了。',
     'not-eligible': '你不能参加这场红包雨。',
+    'too-many-guests': '来自你的网络的新访客太多，请一分钟后再试。',
     'too-fast': '太快了，请稍等。',
     failed: '没有成功，请再试一次。',
     opensIn: '距离开始还有',
@@ -70,7 +74,12 @@ const WORDS = {
   },
 };
 
-/** Returns the texts of a language. */
+/**
+ * Returns the texts of a language.
+ *
+ * @param {import('./language.js').Language} name
+ * @returns {typeof WORDS.en}
+ */
 export function wordsOf(name) {
   return WORDS[name];
 }
