@@ -3,6 +3,7 @@ import { APP_FILTER, NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Redis } from 'ioredis';
 import { NotSentError } from 'luanest/script-registry';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EmbeddedCluster } from '../../src/platform/embedded/embedded-cluster';
@@ -68,6 +69,30 @@ it('a wait for Redis ends by its signal', async () => {
     controller.signal,
   );
   await expect(waiting).rejects.toThrow(/abort/i);
+});
+
+it('names a Redis that accepts a connection and does not answer, before an attempt fails, and ends by its signal', async () => {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => void sockets.push(socket));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const controller = new AbortController();
+  const lines: string[] = [];
+  const warn = (line: string): void => {
+    lines.push(line);
+    controller.abort();
+  };
+  const url = `redis://user:hunter2@127.0.0.1:${port}`;
+  try {
+    await expect(waitForRedis(singleRedis({ url }), { ...silent, warn }, controller.signal)).rejects.toThrow(/abort/i);
+    // An attempt that fails has another reason.
+    expect(lines).toEqual([
+      `Redis at 127.0.0.1:${port} is not ready (no answer for 1 s). The app starts when Redis is ready.`,
+    ]);
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  }
 });
 
 it('a route of the app answers 503 where Redis does not answer', async () => {
