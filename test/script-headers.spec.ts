@@ -95,6 +95,7 @@ const HOT = [
   'read-reward.look',
   'read-reward.record',
   'read-reward.record-fully',
+  'red-packet.confirm-row',
   'red-packet.grab',
   'red-packet.settle-payout',
   'stream-consumer.ack',

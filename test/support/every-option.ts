@@ -310,6 +310,7 @@ export const libs: readonly Lib[] = [
       replicasTimeoutMs: 1,
       partitions: 2,
       onClosed: () => undefined,
+      ledger: () => [],
       participantName: () => undefined,
     } satisfies Required<RedPacketModuleOptions>,
     nested: [[{ identity: null }, /^identity is null\. Expected a function /]],

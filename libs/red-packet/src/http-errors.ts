@@ -1,6 +1,6 @@
 import { InvalidInputError } from '../../internal/src';
 import { BadRequestException, ConflictException, NotFoundException, ServiceUnavailableException } from '@nestjs/common';
-import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
+import { NotReplicatedError, NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { ActivityConflictError, ActivityIncompleteError } from './red-packet.errors';
 import { refuse } from './red-packet.input';
 
@@ -42,5 +42,9 @@ export function refused(error: unknown): never {
     throw new ServiceUnavailableException('Redis refused the request. Send it again later.', { cause: error });
   if (error instanceof NotSentError || error instanceof UnknownOutcomeError)
     throw new ServiceUnavailableException('Redis did not answer. Send the request again.', { cause: error });
+  if (error instanceof NotReplicatedError)
+    throw new ServiceUnavailableException('Too few replicas have confirmed it. Send the request again.', {
+      cause: error,
+    });
   throw error;
 }

@@ -2,6 +2,7 @@ import type { CanActivate, Type } from '@nestjs/common';
 import type { DelayedTaskService } from 'luanest/delayed-task';
 import { Checks, type KnownOptions } from '../../internal/src';
 import type { Activities } from './activity/activities';
+import type { Ledger } from './audit/audit.types';
 import type { CloseResult } from './red-packet.types';
 
 /** Options of RedPacketModule. */
@@ -23,10 +24,13 @@ export interface RedPacketModuleOptions {
    * grab rejects with this error. Default: every user may take part.
    */
   readonly eligibility?: (activityId: string, userId: string) => boolean | Promise<boolean>;
-  /** Number of replicas that must have a win before `grab` returns the packet (WAIT); integer from 0 to 10. Default 0. */
+  /**
+   * Number of replicas that must have a win before `grab` returns the packet and before it is paid, and a closing before its refund
+   * is reported (WAIT); integer from 0 to 10. Set it to the number of all replicas of a shard. Default 0.
+   */
   readonly replicas?: number;
   /**
-   * How long each call of a grab to Redis waits for `replicas`, ms; integer from 1 to 60,000. Must be less than `deadlineMs` of
+   * How long each call to Redis waits for `replicas`, ms; integer from 1 to 60,000. Must be less than `deadlineMs` of
    * ScriptRegistryModule, or grabs reject. Default 1,000.
    */
   readonly replicasTimeoutMs?: number;
@@ -35,6 +39,13 @@ export interface RedPacketModuleOptions {
    * number. It can change only while there are no activities. Default 16.
    */
   readonly partitions?: number;
+  /**
+   * Returns the packets of an activity that the ledger has paid, in any order. Called when the activity is closed and packets are left
+   * over: those that the ledger has paid, and whose grant a failover has lost, are not refunded. Also called for each deep audit
+   * without a ledger of its own. If it throws, the closing task is tried again, and `close` and `audit` reject with this error.
+   * Default: none; then a packet that was paid before a failover has lost its grant is refunded too.
+   */
+  readonly ledger?: Ledger;
   /**
    * Called after an activity was closed, at its end or by `close`, with the sum of all its refunds so far. Give this sum back, less
    * what you have given back before. Called at least once for each closed activity: again after it has thrown, after a crash, and
@@ -52,10 +63,11 @@ export interface RedPacketModuleOptions {
 
 /** Options of RedPacketModule after the checks. Defaults are filled in. */
 export interface ResolvedRedPacketModuleOptions extends Required<
-  Omit<RedPacketModuleOptions, 'adminGuard' | 'eligibility' | 'onClosed' | 'participantName'>
+  Omit<RedPacketModuleOptions, 'adminGuard' | 'eligibility' | 'ledger' | 'onClosed' | 'participantName'>
 > {
   readonly adminGuard: RedPacketModuleOptions['adminGuard'];
   readonly eligibility: RedPacketModuleOptions['eligibility'];
+  readonly ledger: RedPacketModuleOptions['ledger'];
   readonly onClosed: RedPacketModuleOptions['onClosed'];
   readonly participantName: RedPacketModuleOptions['participantName'];
   /**
@@ -88,6 +100,7 @@ const KNOWN: KnownOptions<RedPacketModuleOptions> = {
   replicas: true,
   replicasTimeoutMs: true,
   partitions: true,
+  ledger: true,
   onClosed: true,
   participantName: true,
 };
@@ -127,6 +140,7 @@ export function resolveOptions(options: RedPacketModuleOptions): ResolvedRedPack
       options.eligibility,
       'that returns true if a user may take part in an activity',
     ),
+    ledger: checks.optionalFn('ledger', options.ledger, 'that returns the packets that the ledger has paid'),
     onClosed: checks.optionalFn('onClosed', options.onClosed, 'that is called with a closed activity'),
     participantName: checks.optionalFn('participantName', options.participantName, 'that returns the name of a user'),
     retentionMs: checks.integer('retentionMs', options.retentionMs ?? 7 * DAY_MS, MIN_RETENTION_MS, MAX_RETENTION_MS),

@@ -69,7 +69,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     this.creation = new Creation(registry, layouts, list, options, this.closing);
     this.grants = new Results(registry);
     this.resultList = new ResultList(this.lifecycle, this.grants, options);
-    this.auditor = new Audit(registry, transfers, activities.outboxes);
+    this.auditor = new Audit(registry, transfers, activities.outboxes, options.ledger);
   }
 
   /**

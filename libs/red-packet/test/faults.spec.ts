@@ -189,7 +189,7 @@ describe('a grab that cannot be finished changes nothing', () => {
 });
 
 const NEEDED = (
-  '+time +exists +get +set +hexists +hget +hmget +hlen +hkeys +hdel +hscan +hset +hincrby +llen +lindex +lpop +lrange +ltrim +rename +rpush +pttl ' +
+  '+time +exists +get +set +hexists +hget +hmget +hlen +hkeys +hdel +hscan +hset +hincrby +llen +lindex +lpop +lrange +lrem +ltrim +rename +rpush +pttl ' +
   '+pexpireat +persist +xlen +xrange +xrevrange +xadd +xdel +xgroup ' +
   '+zadd +zcard +zrange +zscore +zrem'
 ).split(' ');

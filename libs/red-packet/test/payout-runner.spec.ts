@@ -47,7 +47,7 @@ class Bench {
       },
     };
     const list = { compareStored: () => call(undefined, 'compare') };
-    const activities = { layouts, list, outboxes } as never;
+    const activities = { layouts, list, outboxes, replicated: { replicas: 0 } } as never;
     const registry = { listen: () => Promise.resolve(() => undefined) } as never;
     this.run = new PayoutRunner(registry, activities, streams as never, { name: 's' }, handler, { attempts: 3 });
   }

@@ -1,5 +1,5 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
-import { closeBucket, voidGrant } from '../src/activity/activity.scripts';
+import { closeBucket, compareRefunds, voidGrant } from '../src/activity/activity.scripts';
 import { redPacketScripts } from '../src/red-packet.scripts';
 
 type Fields = Readonly<Record<string, string | number>>;
@@ -22,6 +22,48 @@ describe('each script of the life of a bucket, in a state and at a time of which
         grants: '=0:0',
         meta: `closedAtMs=${NOW}, heldCents=5, refundedCents=5, refundedPackets=1, state=closed`,
         refunds: '1:5:5',
+      },
+    ]);
+  });
+
+  const META = { state: 'closed', refundedCents: 60, refundedPackets: 3 };
+  const compare = (last: number, ...entries: string[]) => states.call(compareRefunds, { last, entries });
+  const setUpRefunds = (fields: Fields = {}) => {
+    put({ ...META, ...fields });
+    states.put('HSET', 'grants', '', '40:7', 'u', '9:40:7');
+    states.put('RPUSH', 'refunds', '1:10:10', '2:20:30', '3:30:60');
+  };
+
+  it('compare-refunds: takes paid packets out of the refunds, once', async () => {
+    setUpRefunds();
+    const half = {
+      grants: '=60:7, u=9:40:7',
+      meta: 'grantShift=1, refundedCents=40, refundedPackets=2, rowShift=-1, state=closed',
+      refunds: '1:10:10, 3:30:60',
+      voids: '2=20:0:packet:',
+    };
+    expect(await states.after(compare(0, '2:20:30'))).toEqual([1, half]);
+    // A replay finds nothing, and the last call notes that the bucket was compared.
+    const noted = { ...half, meta: `compared=1, ${half.meta}` };
+    expect(await states.after(compare(1, '2:20:30'))).toEqual([0, noted]);
+    expect(await states.after(compare(1, '1:10:10'))).toEqual([0, noted]);
+  });
+
+  it('compare-refunds: changes nothing of a bucket that is open, and nothing for entries that are damaged', async () => {
+    setUpRefunds({ state: 'open' });
+    const [, before] = await states.after(compare(1));
+    expect(await states.after(compare(1, '2:20:30'))).toEqual([0, before]);
+    clear();
+    setUpRefunds();
+    await expect(compare(1, '2:20:30', '3:x:60')).rejects.toThrow('BADPACKET ARGV[3]');
+    states.put('HDEL', 'grants', '');
+    await expect(compare(1, '2:20:30')).rejects.toThrow('LOSTGRANTS');
+    expect(await states.after(compare(1))).toEqual([
+      0,
+      {
+        grants: 'u=9:40:7',
+        meta: 'compared=1, refundedCents=60, refundedPackets=3, state=closed',
+        refunds: '1:10:10, 2:20:30, 3:30:60',
       },
     ]);
   });

@@ -75,6 +75,7 @@ describe('each script of buckets, in a state and at a time of which all is known
         soldOutMs: 0,
         closedAtMs: 0,
         forgetAtMs: 0,
+        compared: 0,
         state: '',
         pooled: 0,
         pooledCents: 0,
@@ -110,6 +111,7 @@ describe('each script of buckets, in a state and at a time of which all is known
           soldOutMs: 10,
           closedAtMs: 0,
           forgetAtMs: 0,
+          compared: 0,
           state: 'open',
           pooled: 3,
           pooledCents: 39,
@@ -155,6 +157,7 @@ describe('each script of buckets, in a state and at a time of which all is known
         soldOutMs: 10,
         closedAtMs: 0,
         forgetAtMs: 0,
+        compared: 0,
         state: 'open',
         pooled: 0,
         pooledCents: 0,
@@ -238,7 +241,7 @@ describe('each script of buckets, in a state and at a time of which all is known
       expect(await status()).toMatchObject({ state: '', expiresAtMs: 5 });
       setUp();
       const [, fields] = (await states.call(statusText, {})) as [string, string];
-      expect(fields).toBe(`1,${NOW},${NOW + 1},${NOW + 300},2,3,4,5,80,0,0,6,7,8,9,10,0,0`);
+      expect(fields).toBe(`1,${NOW},${NOW + 1},${NOW + 300},2,3,4,5,80,0,0,6,7,8,9,10,0,0,0`);
     });
   });
 });

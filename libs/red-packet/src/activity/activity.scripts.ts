@@ -5,6 +5,7 @@ import {
   beginActivityLua,
   checkPermissionsLua,
   closeActivityLua,
+  compareRefundsLua,
   fillPoolLua,
   noteReportLua,
   openActivityLua,
@@ -89,6 +90,16 @@ export const closeBucket = defineScript({
     status as 'closed' | 'closed-before' | 'not-ended' | 'draft' | 'missing' | `spread:${number}`,
 });
 
+export const compareRefunds = defineScript({
+  name: 'red-packet.compare-refunds',
+  ...compareRefundsLua,
+  keys: ['meta', 'grants', 'voids', 'refunds'],
+  args: { last: int, entries: list(str) },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: ([, taken]: [string, number]) => taken,
+});
+
 export const noteReport = defineScript({
   name: 'red-packet.note-report',
   ...noteReportLua,
@@ -136,6 +147,7 @@ export const activityScripts = [
   openActivity,
   setPause,
   closeBucket,
+  compareRefunds,
   noteReport,
   voidGrant,
   settleBucket,

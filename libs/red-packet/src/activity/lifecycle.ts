@@ -8,6 +8,9 @@ import { closeBucket, noteReport, setPause, settleBucket, voidGrant } from './ac
 import type { ActivityList } from './activity-list';
 import { isOwing, statusOf, unreportedOf } from './status';
 import type { Outboxes } from '../payouts/outboxes';
+import type { Ledger } from '../audit/audit.types';
+import type { Replicated } from '../replicated';
+import { Refunds } from './refunds';
 
 /**
  * Most rounds in which a close finishes transfers of packets between buckets. One round finishes all transfers that it finds,
@@ -26,15 +29,33 @@ export interface Closed extends Read {
   readonly closed: CloseResult;
 }
 
+/** Parts that a Lifecycle uses. */
+interface LifecycleParts {
+  readonly layouts: Layouts;
+  readonly transfers: Transfers;
+  readonly list: Pick<ActivityList, 'retire' | 'compareStored'>;
+  readonly outboxes: Pick<Outboxes, 'dropRows'>;
+  readonly replicated: Replicated;
+}
+
 /** Reads activities, pauses and closes them, and sets their TTL. */
 export class Lifecycle {
+  private readonly layouts: Layouts;
+  private readonly transfers: Transfers;
+  private readonly list: LifecycleParts['list'];
+  private readonly outboxes: LifecycleParts['outboxes'];
+  private readonly replicated: Replicated;
+  private readonly refunds: Refunds;
+
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly layouts: Layouts,
-    private readonly transfers: Transfers,
-    private readonly list: Pick<ActivityList, 'retire' | 'compareStored'>,
-    private readonly outboxes: Pick<Outboxes, 'dropRows'>,
-  ) {}
+    { layouts, transfers, list, outboxes, replicated }: LifecycleParts,
+    { ledger }: { readonly ledger?: Ledger | undefined },
+  ) {
+    [this.layouts, this.transfers, this.list] = [layouts, transfers, list];
+    [this.outboxes, this.replicated] = [outboxes, replicated];
+    this.refunds = new Refunds(registry, ledger);
+  }
 
   /**
    * Reads every bucket. Of a draft with several buckets, reads only the root: the meta hash that knows the number of buckets.
@@ -97,15 +118,20 @@ export class Lifecycle {
     atEnd: boolean,
     steps: Steps,
   ): Promise<Closed | 'not-ended' | 'draft' | undefined> {
-    const done = await this.onBuckets(activityId, steps, ({ meta, pool, refunds, grants }) =>
-      this.registry.run(closeBucket, { keys: { meta, pool, refunds, grants }, args: { atEnd: atEnd ? 1 : 0 } }),
-    );
+    const done = await this.onBuckets(activityId, steps, ({ meta, pool, refunds, grants }) => {
+      const input = { keys: { meta, pool, refunds, grants }, args: { atEnd: atEnd ? 1 : 0 } };
+      // A refund is given back outside Redis, so a failover must not open the bucket again.
+      return this.replicated.step('The activity is closed', closeBucket, input, (status) =>
+        status.startsWith('closed'),
+      );
+    });
     if (done === undefined) return undefined;
     const { layout, statuses } = done;
     if (statuses.includes('not-ended')) return 'not-ended';
     // A draft has not opened yet, so its packets cannot be refunded. The closing task tries again later.
     if (atEnd && statuses.includes('draft')) return 'draft';
-    const readings = await steps.read(this.finishTransfers(layout));
+    let readings = await steps.read(this.finishTransfers(layout));
+    if ((await steps.read(this.refunds.compare(layout, readings))) > 0) readings = await this.transfers.readAll(layout);
     if (!isOwing(readings)) await this.forget(layout, false, steps);
     const { refundedPackets, refundedCents } = statusOf(activityId, readings);
     const closed = { activityId, closed: statuses.includes('closed'), refundedPackets, refundedCents };

@@ -4,7 +4,8 @@ import { statusOf } from '../activity/status';
 import type { Transfers } from '../buckets/transfers';
 import type { BucketReading } from '../buckets/bucket.scripts';
 import type { Outboxes } from '../payouts/outboxes';
-import type { AuditOptions, AuditResult, BucketBooks } from './audit.types';
+import type { AuditOptions, AuditResult, BucketBooks, Ledger } from './audit.types';
+import type { ActivityStatus } from '../red-packet.types';
 import { DeepAudit } from './deep-audit';
 import { Problems } from './problem-list';
 
@@ -15,7 +16,12 @@ import { Problems } from './problem-list';
 export class Audit {
   private readonly deep: DeepAudit;
 
-  constructor(registry: ScriptRegistry, transfers: Transfers, outboxes: Outboxes) {
+  constructor(
+    registry: ScriptRegistry,
+    transfers: Transfers,
+    outboxes: Outboxes,
+    private readonly ledger: Ledger | undefined,
+  ) {
     this.deep = new DeepAudit(registry, transfers, outboxes);
   }
 
@@ -37,9 +43,20 @@ export class Audit {
       problems.compare('packets allotted to all buckets', allotted, 'packets of the activity', status.packets);
     }
     const wanted = options.deep === true || options.ledger !== undefined;
-    const deep = wanted && status.state !== 'draft' ? await this.deep.run(read, options, problems) : undefined;
+    const deep =
+      wanted && status.state !== 'draft'
+        ? await this.deep.run(read, await this.paid(status, options), problems)
+        : undefined;
     const list = problems.list();
     return { ...report, ok: list.length === 0, problems: list, ...(deep !== undefined && { deep }) };
+  }
+
+  /** Returns the packets that the ledger has paid: those given to the audit, else those of the option `ledger`. */
+  private async paid(
+    { activityId, activityKey }: ActivityStatus,
+    options: AuditOptions,
+  ): Promise<AuditOptions['ledger']> {
+    return options.ledger ?? (await this.ledger?.({ activityId, activityKey }));
   }
 }
 

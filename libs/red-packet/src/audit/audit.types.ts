@@ -5,7 +5,7 @@ export interface AuditOptions {
   /** true: reads every record and compares the sums with the counters. Default false. */
   readonly deep?: boolean;
   /** Packets of this activity that the ledger has paid, in any order; implies `deep`. Default: none. */
-  readonly ledger?: AsyncIterable<PaidPacket> | Iterable<PaidPacket>;
+  readonly ledger?: PaidPackets;
 }
 
 /** A packet that was paid, or is to be paid, to a user. */
@@ -14,6 +14,19 @@ export interface PaidPacket {
   readonly packetId: string;
   readonly amountCents: number;
 }
+
+/** Packets that a ledger has paid. */
+export type PaidPackets = AsyncIterable<PaidPacket> | Iterable<PaidPacket>;
+
+/**
+ * Returns the packets of an activity that the ledger has paid.
+ *
+ * @param activity the activity; `activityKey` is that of its payouts
+ */
+export type Ledger = (activity: {
+  readonly activityId: string;
+  readonly activityKey: string;
+}) => PaidPackets | Promise<PaidPackets>;
 
 /** A number of packets and their sum. */
 export interface Amount {

@@ -36,24 +36,34 @@ export class DeepAudit {
    * Counts all records. Adds the first 100 packets that the ledger has paid without a grant to `problems`. If nothing changed
    * during the count, also adds all differences between the records and the counters.
    */
-  async run({ layout, readings }: Read, options: AuditOptions, problems: Problems): Promise<DeepBooks> {
+  async run({ layout, readings }: Read, ledger: AuditOptions['ledger'], problems: Problems): Promise<DeepBooks> {
     let [before, count] = [readings, await this.count(layout, readings)];
     for (let turn = 1; turn < MAX_COUNTS && !count.quiet; turn++) {
       before = await this.transfers.readAll(layout);
       count = await this.count(layout, before);
     }
     const { book, outboxRows, deadLetters, quiet } = count;
-    const paid = await this.ledger(layout, options, book);
+    const paid = await this.ledger(layout, ledger, book);
     if (quiet) {
       book.checkPresence();
       compareAll(book, before, outboxRows, count.problems);
-      if (options.ledger !== undefined) book.checkPayouts();
+      if (ledger !== undefined) book.checkPayouts();
       problems.include(count.problems);
     }
     for (const { packetId, userId } of paid.rewound) {
       problems.add(
         `the ledger has paid packet ${packetId} to ${JSON.stringify(userId)}, but Redis has no grant of it to this user ` +
           '(a failover may have lost the grant), or has only the copy that conflict() took from the ledger',
+      );
+    }
+    const [spent, total] = [
+      paid.paid.cents + book.count('refunded').cents,
+      sumOf(before, ({ totalCents }) => totalCents),
+    ];
+    // Packets that were paid without a grant are problems of their own. This is the sum that the app has lost.
+    if (spent > total) {
+      problems.add(
+        `cents that the ledger has paid + cents refunded: ${spent}, more than the total of the activity: ${total}`,
       );
     }
     return {
@@ -79,7 +89,7 @@ export class DeepAudit {
   }
 
   /** Counts the ledger's rows and their cents, and returns the first 100 rows of which Redis has no grant. */
-  private async ledger(layout: Layout, { ledger = [] }: AuditOptions, book: PacketBook) {
+  private async ledger(layout: Layout, ledger: AuditOptions['ledger'] = [], book: PacketBook) {
     const rewound: PaidPacket[] = [];
     let [packets, cents] = [0, 0];
     for await (const row of ledger) {
@@ -121,14 +131,17 @@ function isSame(before: readonly BucketReading[], after: readonly BucketReading[
   return JSON.stringify(before) === JSON.stringify(after);
 }
 
+function sumOf(readings: readonly BucketReading[], pick: (reading: BucketReading) => number): number {
+  return readings.reduce((total, reading) => total + pick(reading), 0);
+}
+
 function compareAll(
   book: PacketBook,
   readings: readonly BucketReading[],
   outboxRows: number,
   problems: Problems,
 ): void {
-  const sum = (pick: (reading: BucketReading) => number): number =>
-    readings.reduce((total, reading) => total + pick(reading), 0);
+  const sum = (pick: (reading: BucketReading) => number): number => sumOf(readings, pick);
   const same = (what: string, counted: Amount, packets: number, cents: number): void => {
     problems.compare(`packets ${what}, counted in the records`, counted.packets, 'by the counters', packets);
     problems.compare(`cents ${what}, counted in the records`, counted.cents, 'by the counters', cents);

@@ -79,6 +79,7 @@ export class PacketBook {
     this.marks[id] = (this.marks[id] ?? 0) | PAID;
     const state = STATES[(this.states[id] ?? 0) - 1];
     if (state === 'voided') return true;
+    if (state === 'refunded') this.problems.add(`packet ${row.packetId} is refunded, and the ledger has paid it`);
     if (state !== 'granted' || this.users[id] !== spread(row.userId)) return false;
     this.problems.compare(
       `cents of packet ${row.packetId} in the ledger`,

@@ -23,6 +23,7 @@ const META_FIELDS = [
   'soldOutMs',
   'closedAtMs',
   'forgetAtMs',
+  'compared',
 ] as const;
 
 /** A reading of a bucket at one instant: the counters of its meta hash, and the lengths of its lists and streams. */

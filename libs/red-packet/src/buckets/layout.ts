@@ -54,6 +54,8 @@ export function keysOf({ buckets }: Layout, bucket: number): BucketKeys {
 export class Layouts {
   /** Keys of the outboxes, one for each partition. */
   readonly outboxes: readonly string[];
+  /** For each outbox, the key that a check of its rows writes, so that a WAIT covers them. */
+  readonly waited: readonly string[];
   private readonly tags: readonly TaggedKeys[];
   private readonly roots = new Map<string, Layout>();
   private readonly sharded = new Map<string, Layout>();
@@ -66,6 +68,7 @@ export class Layouts {
   constructor(space: KeySpace, partitions: number) {
     this.tags = evenTags(partitions).map((tag) => space.tag(tag));
     this.outboxes = this.tags.map((tag) => tag.key('outbox'));
+    this.waited = this.tags.map((tag) => tag.key('waited'));
   }
 
   /**

@@ -1,3 +1,4 @@
+import { NotReplicatedError } from 'luanest/script-registry';
 import type { BucketReading } from './bucket.scripts';
 import type { Layout } from './layout';
 import type { Transfers } from './transfers';
@@ -21,7 +22,9 @@ export class Refills {
     const name = `${bucket}@${layout.activityId}`;
     let running = this.running.get(name);
     if (running === undefined) {
-      running = this.fetch(layout, bucket).finally(() => this.running.delete(name));
+      running = this.fetch(layout, bucket)
+        .catch(nothingYet)
+        .finally(() => this.running.delete(name));
       this.running.set(name, running);
     }
     return running;
@@ -37,6 +40,12 @@ export class Refills {
     // A process that died may have left transfers between other buckets, which hold packets.
     return (await this.transfers.finish(layout, readings)) > 0 ? 'moved' : 'nothing';
   }
+}
+
+/** Too few replicas had a step in time. The next refill goes on with it. @throws any other error */
+function nothingYet(error: unknown): 'nothing' {
+  if (error instanceof NotReplicatedError) return 'nothing';
+  throw error;
 }
 
 // See DECISIONS.md: sold-out-proven-by-growing-counters

@@ -1,6 +1,7 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { confirmTransfer, readBucket, receivePackets, sendPackets } from './bucket.scripts';
 import type { BucketReading, SentPackets } from './bucket.scripts';
+import { Replicated } from '../replicated';
 import { keysOf, type Layout } from './layout';
 
 const MOST_PACKETS = 500;
@@ -20,7 +21,11 @@ export interface Direction {
  * See DECISIONS.md: packets-move-to-users
  */
 export class Transfers {
-  constructor(private readonly registry: ScriptRegistry) {}
+  /** @param replicated waits for replicas after each step that the next one builds on. Default: for none */
+  constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly replicated = new Replicated(registry, { replicas: 0, replicasTimeoutMs: 1 }),
+  ) {}
 
   /** Reads all buckets in parallel, so each is read at another instant. */
   readAll({ buckets }: Layout): Promise<BucketReading[]> {
@@ -41,21 +46,31 @@ export class Transfers {
     return arrived ? sent.packets.length : 0;
   }
 
-  /** First step: moves packets from the source's pool to a record. Returns undefined if the source gives no packets now. */
+  /**
+   * First step: moves packets from the source's pool to a record. Returns undefined if the source gives no packets now.
+   *
+   * @throws NotReplicatedError if a failover may undo the step, so that the packets must not be in the other bucket
+   */
   async send(layout: Layout, { from, to }: Direction, most = MOST_PACKETS): Promise<SentPackets | undefined> {
     const { meta, pool, moves } = keysOf(layout, from);
     const args = { to, most, restMs: REST_MS };
-    return (await this.registry.run(sendPackets, { keys: { meta, pool, moves }, args })).sent;
+    const input = { keys: { meta, pool, moves }, args };
+    const step = 'Packets left a bucket';
+    return (await this.replicated.step(step, sendPackets, input, ({ sent }) => sent !== undefined)).sent;
   }
 
   /**
    * Second step: adds packets to the pool or the refunds of the destination, once. Returns false if Redis has no such bucket, or
    * it is not open yet.
+   *
+   * @throws NotReplicatedError if a failover may undo the step, so that the source must keep its record
    */
   async receive(layout: Layout, { from, to }: Direction, { sequence, packets }: SentPackets): Promise<boolean> {
     const { meta, pool, moves, refunds } = keysOf(layout, to);
     const keys = { meta, pool, moves, refunds };
-    return (await this.registry.run(receivePackets, { keys, args: { from, sequence, packets } })) !== 'missing';
+    const input = { keys, args: { from, sequence, packets } };
+    const isDone = (status: string): boolean => status !== 'missing';
+    return isDone(await this.replicated.step('Packets reached a bucket', receivePackets, input, isDone));
   }
 
   /** Third step: deletes the record at the source. Does nothing if it was deleted before. */

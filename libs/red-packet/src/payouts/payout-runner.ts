@@ -27,6 +27,7 @@ import {
 } from '../../../internal/src';
 import type { Activities } from '../activity/activities';
 import { PAYOUT_GROUP } from '../buckets/layout';
+import { DurableRows } from './durable-rows';
 import { rowOf, type PayoutRow } from './payout-row';
 import type { Payout, PayoutHandler, PayoutRun } from './payouts.types';
 
@@ -43,6 +44,9 @@ const NO_ATTEMPT_LEFT =
   'Error: no attempt is left: the process of the last one died, shut down or lost its lease, or the option attempts was lowered since';
 const ASKED = 'the handler asked for a retry';
 const ABORTED = retryLater({ delayMs: 0, countsAsAttempt: false });
+/** Pause before a row is looked at again that too few replicas have, ms. */
+const UNREPLICATED_MS = 1_000;
+const UNREPLICATED = retryLater({ delayMs: UNREPLICATED_MS, countsAsAttempt: false });
 
 /** Options of a payout run. Options that are left out have the defaults of StreamConsumerModule. */
 export interface ResolvedPayoutOptions extends Omit<StreamConsumerOptions, 'stream' | 'group'> {
@@ -67,6 +71,7 @@ type Ended = { readonly value: unknown } | { readonly error: unknown };
 export class PayoutRunner implements PayoutRun {
   private readonly logger = new Logger('RedPacketPayouts');
   private readonly retries = new Retries<'read' | 'settle'>((during, error) => this.failed(during, error));
+  private readonly durable: DurableRows;
   private starting: Promise<StreamConsumerHandle | undefined> = Promise.resolve(undefined);
   private stopping = false;
   private bells: { close(): void }[] = [];
@@ -74,12 +79,14 @@ export class PayoutRunner implements PayoutRun {
 
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly activities: Pick<Activities, 'layouts' | 'list' | 'outboxes'>,
+    private readonly activities: Pick<Activities, 'layouts' | 'list' | 'outboxes' | 'replicated'>,
     private readonly streams: StreamConsumerService,
     private readonly stream: StreamDefinition,
     private readonly handler: PayoutHandler,
     private readonly options: ResolvedPayoutOptions,
-  ) {}
+  ) {
+    this.durable = new DurableRows(activities.replicated, this.logger);
+  }
 
   /** True after `stop` was called, or after the run has found stream-consumer closed. */
   get stopped(): boolean {
@@ -153,9 +160,16 @@ export class PayoutRunner implements PayoutRun {
   private async pay(message: StreamMessage): Promise<HandlerResult> {
     const [partition = '', rowId = ''] = message.id.split(':');
     const { layouts } = this.activities;
-    const row = rowOf(message.payload, layouts.outboxes[Number(partition)] ?? '', layouts);
+    const outbox = layouts.outboxes[Number(partition)] ?? '';
+    const row = rowOf(message.payload, outbox, layouts);
     if (row === undefined) return this.refuse();
     if (message.attempt > this.options.attempts) return this.bury(row, rowId, message, NO_ATTEMPT_LEFT);
+    if (this.durable.isNeeded) {
+      const waited = layouts.waited[Number(partition)] ?? '';
+      const state = await this.durable.check({ outbox, waited }, row, rowId, message.signal);
+      if (state === 'gone') return ABORTED;
+      if (state === 'waiting' || message.signal.aborted) return UNREPLICATED;
+    }
     const ended = await this.call(payoutOf(row, message), message);
     const isLast = message.attempt >= this.options.attempts;
     const aborted = message.signal.aborted;

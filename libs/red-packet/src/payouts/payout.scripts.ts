@@ -2,6 +2,7 @@ import { defineScript, int, list, str } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../../internal/src';
 import {
   buryPayoutLua,
+  confirmRowLua,
   dropPayoutsLua,
   dropRowsLua,
   listDeadLua,
@@ -17,6 +18,14 @@ export const settlePayout = defineScript({
   args: { rowId: str, owner: str },
   flags: FREES_MEMORY,
   reply: (settled: number) => settled === 1,
+});
+
+export const confirmRow = defineScript({
+  name: 'red-packet.confirm-row',
+  ...confirmRowLua,
+  keys: ['outbox', 'waited'],
+  args: { rowId: str, userId: str, grant: str, owner: str },
+  reply: (found: number) => found === 1,
 });
 
 export const buryPayout = defineScript({
@@ -99,4 +108,13 @@ export const listDead = defineScript({
 });
 
 /** Scripts of payout rows and of dead-lettered payouts. */
-export const payoutScripts = [settlePayout, buryPayout, replayPayouts, ringOutbox, dropPayouts, dropRows, listDead];
+export const payoutScripts = [
+  settlePayout,
+  confirmRow,
+  buryPayout,
+  replayPayouts,
+  ringOutbox,
+  dropPayouts,
+  dropRows,
+  listDead,
+];

@@ -11,13 +11,18 @@ Returns {status}
   status  'closed' | 'closed-before' | 'not-ended' | 'draft' | 'missing' | 'spread:<buckets>'   closed: by this call;
           closed-before: by an earlier call; all others: not closed. missing: there is no such bucket; spread: it is a root
 
-O(1); if packets were refunded before, O(these packets). TTL: untouched. Clock: Redis. Replay: returns closed-before.
+O(1); if packets were refunded before, O(these packets). TTL: untouched. Clock: Redis. Replay: returns closed-before, and
+writes the state again.
 ]]
 -- @include now-text
 -- @include cents
 local meta = redis.call('HMGET', KEYS[1], 'state', 'heldCents', 'refundedCents', 'endsAtMs')
 if not meta[1] then return { 'missing' } end
-if meta[1] == 'closed' then return { 'closed-before' } end
+if meta[1] == 'closed' then
+  -- WAIT waits for the writes of its own connection only. An earlier call may have used another one, so its write is repeated.
+  redis.call('HSET', KEYS[1], 'state', 'closed')
+  return { 'closed-before' }
+end
 if meta[1] ~= 'open' and meta[1] ~= 'paused' then return { meta[1] } end
 if ARGV[1] == '1' and now_ms < tonumber(meta[4]) then return { 'not-ended' } end
 local pooled, before = redis.call('LLEN', KEYS[2]), redis.call('LLEN', KEYS[3])

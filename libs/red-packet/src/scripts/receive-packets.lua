@@ -13,7 +13,7 @@ ARGV[3..]  packets   list(str) 1 to 500 packets, '<packetId>:<cents>'
 Returns {status}
   status  'received' | 'received-before' | 'missing'   received: by this call; missing: there is no such bucket, or it is a draft
 
-O(packets). TTL: untouched. Clock: Redis. Replay: returns received-before and changes nothing, because the
+O(packets). TTL: untouched. Clock: Redis. Replay: returns received-before and writes the same number again, because the
 number of the last transfer is stored.
 ]]
 -- @include now-text
@@ -21,7 +21,11 @@ number of the last transfer is stored.
 local marks = redis.call('HMGET', KEYS[3], 'in:' .. ARGV[1])
 local state = redis.call('HGET', KEYS[1], 'state')
 if not state or state == 'draft' then return { 'missing' } end
-if marks[1] and tonumber(ARGV[2]) <= tonumber(marks[1]) then return { 'received-before' } end
+if marks[1] and tonumber(ARGV[2]) <= tonumber(marks[1]) then
+  -- As in send-packets: a WAIT of this call must cover the first one.
+  redis.call('HSET', KEYS[3], 'in:' .. ARGV[1], marks[1])
+  return { 'received-before' }
+end
 local last, count, cents, entries = redis.call('LINDEX', KEYS[2], -1), #ARGV - 2, 0, {}
 local sum = last and tonumber(string.match(last, ':(%d+)$')) or 0
 for i = 3, #ARGV do

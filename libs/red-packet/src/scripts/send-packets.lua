@@ -21,7 +21,11 @@ call made; after that, may make another one.
 -- @include clock
 -- @include cents
 local found = redis.call('HGET', KEYS[3], 'out:' .. ARGV[1])
-if found then return { 'sent', found } end
+if found then
+  -- WAIT waits for the writes of its own connection only. An earlier call may have used another one, so its write is repeated.
+  redis.call('HSET', KEYS[3], 'out:' .. ARGV[1], found)
+  return { 'sent', found }
+end
 local meta = redis.call('HMGET', KEYS[1], 'state', 'heldCents')
 local pooled = redis.call('LLEN', KEYS[2])
 if meta[1] ~= 'open' and meta[1] ~= 'paused' or pooled == 0 or ARGV[2] + 0 < 1 then return { 'nothing', '' } end

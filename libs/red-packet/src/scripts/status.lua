@@ -35,8 +35,8 @@ local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'startsAtMs', 
   'reportedPackets', 'rowShift', 'settledRows')
 local fields = redis.call('HMGET', KEYS[1], 'createdAtMs', 'startsAtMs', 'endsAtMs', 'expiresAtMs', 'buckets', 'totalCents',
   'packets', 'allPackets', 'heldCents', 'refundedPackets', 'refundedCents', 'sentPackets', 'sentCents',
-  'receivedPackets', 'receivedCents', 'soldOutMs', 'closedAtMs', 'forgetAtMs')
-for i = 1, 18 do fields[i] = fields[i] or '0' end
+  'receivedPackets', 'receivedCents', 'soldOutMs', 'closedAtMs', 'forgetAtMs', 'compared')
+for i = 1, 19 do fields[i] = fields[i] or '0' end
 if not meta[1] then return { '', table.concat(fields, ','), 0, '0', 0, '0', 0, 0, '', '', 0, 0, 0 } end
 local state = meta[1]
 if state == 'open' and now_ms < tonumber(meta[3]) then state = 'preheated' end

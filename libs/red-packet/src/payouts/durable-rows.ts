@@ -1,0 +1,82 @@
+import type { Logger } from '@nestjs/common';
+import { pause, thrownText, time } from '../../../internal/src';
+import type { Replicated } from '../replicated';
+import { confirmRow } from './payout.scripts';
+import type { PayoutRow } from './payout-row';
+
+/** Pause after too few replicas had the rows of an outbox, ms. WAIT blocks a connection that grabs need too. */
+const PAUSE_MS = 1_000;
+/** After this time without another failure, an outbox no longer counts as waiting for replicas, ms. */
+const FORGET_MS = 30_000;
+
+/** An outbox, and the key that a check of its rows writes. */
+export interface CheckedOutbox {
+  readonly outbox: string;
+  readonly waited: string;
+}
+
+// See DECISIONS.md: paid-when-replicas-have-it
+/**
+ * Says when a payout row may be paid: when the master that has it has enough replicas with it. Rows that are checked at the same
+ * time share one WAIT. Logs a warning when rows wait for replicas, and a line when they no longer do.
+ */
+export class DurableRows {
+  /** When the last check of each outbox has failed, by the monotonic clock, ms. */
+  private readonly failed = new Map<string, number>();
+
+  constructor(
+    private readonly replicated: Replicated,
+    private readonly logger: Pick<Logger, 'log' | 'warn'>,
+  ) {}
+
+  /** True if there are replicas to wait for. */
+  get isNeeded(): boolean {
+    return this.replicated.replicas > 0;
+  }
+
+  /**
+   * Checks a row. Never rejects.
+   *
+   * @param signal ends the pause after a failed check of this outbox
+   * @returns `durable`: enough replicas have the row; `waiting`: not in time, or Redis failed; `gone`: the master has no such row
+   */
+  async check(
+    { outbox, waited }: CheckedOutbox,
+    { owner, grant }: PayoutRow,
+    rowId: string,
+    signal: AbortSignal,
+  ): Promise<'durable' | 'waiting' | 'gone'> {
+    const failedAt = this.failed.get(outbox);
+    const left = failedAt === undefined ? 0 : failedAt + PAUSE_MS - time.monotonicMs();
+    if (left > 0) await pause(left, { signal, ref: false });
+    if (signal.aborted) return 'waiting';
+    const text = `${grant.packetId}:${grant.amountCents}:${grant.grantedAtMs}`;
+    const args = { rowId, userId: grant.userId, grant: text, owner };
+    let problem = '';
+    try {
+      const { result, confirmed } = await this.replicated.run(confirmRow, { keys: { outbox, waited }, args });
+      if (confirmed || !result) this.passed(outbox);
+      if (!result) return 'gone';
+      if (confirmed) return 'durable';
+    } catch (error) {
+      problem = ` ${thrownText(error)}`;
+    }
+    if (this.failed.size === 0) {
+      this.logger.warn(
+        `Payouts wait, because fewer than ${this.replicated.replicas} replicas have confirmed their rows. ` +
+          `They are paid when the replicas have them.${problem}`,
+      );
+    }
+    this.failed.set(outbox, time.monotonicMs());
+    return 'waiting';
+  }
+
+  private passed(outbox: string): void {
+    if (this.failed.size === 0) return;
+    this.failed.delete(outbox);
+    for (const [other, failedAt] of this.failed) {
+      if (time.monotonicMs() - failedAt > FORGET_MS) this.failed.delete(other);
+    }
+    if (this.failed.size === 0) this.logger.log('The replicas have the rows of payouts again, and they are paid.');
+  }
+}
