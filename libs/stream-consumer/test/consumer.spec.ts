@@ -12,7 +12,7 @@ describe('a consumer', () => {
   async function open(handler: (message: StreamMessage) => unknown) {
     const registry = new FakeRegistry();
     const service = new StreamConsumerService(registry.asRegistry);
-    const starting = service.consume({ stream: 'orders', group: 'mail', leaseMs: 3_000 }, handler as never);
+    const starting = service.handle({ stream: 'orders', group: 'mail', leaseMs: 3_000 }, handler as never);
     for (const reply of [{ partitions: 1, groups: ['mail'] }, ['mail'], { state: 'made', from: '0-0' }]) {
       await turn();
       registry.last.reply.resolve(reply);
