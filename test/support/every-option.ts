@@ -228,7 +228,6 @@ export const libs: readonly Lib[] = [
       keepResultMs: 1,
       maxPayloadBytes: 10,
       deadRetentionMs: 1_000,
-      unknownTaskMs: 3_600_000,
       drainMs: 0,
       abortGraceMs: 0,
     } satisfies Required<DelayedTaskModuleOptions>,

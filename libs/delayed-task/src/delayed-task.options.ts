@@ -34,12 +34,6 @@ export interface DelayedTaskModuleOptions {
   /** Age at which a sweep deletes a dead letter, ms; integer from 1 s to 100 years. Default 30 days. */
   readonly deadRetentionMs?: number;
   /**
-   * Time after which a task is dead-lettered if no worker that takes it has a handler for its name, ms; integer from 1 s to 100
-   * years. Default 1 day. The time begins when a worker first hands the task back. It goes on while the task waits, also after
-   * `reschedule`, and while no worker runs. A failed or postponed attempt ends it.
-   */
-  readonly unknownTaskMs?: number;
-  /**
    * How long shutdown waits at most for running handlers before it fires their signals, ms; integer from 0 to 2^31 - 1. Default
    * 10,000.
    */
@@ -73,7 +67,6 @@ const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
   keepResultMs: true,
   maxPayloadBytes: true,
   deadRetentionMs: true,
-  unknownTaskMs: true,
   drainMs: true,
   abortGraceMs: true,
 };
@@ -99,7 +92,6 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
     keepResultMs: checkKeep(options.keepResultMs ?? 0, checks),
     maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1, 16 * 1_024 * 1_024),
     deadRetentionMs: checks.integer('deadRetentionMs', options.deadRetentionMs ?? 30 * DAY_MS, 1_000, MAX_DURATION_MS),
-    unknownTaskMs: checks.integer('unknownTaskMs', options.unknownTaskMs ?? DAY_MS, 1_000, MAX_DURATION_MS),
     drainMs: workOption(checks, 'drainMs', options.drainMs),
     abortGraceMs: workOption(checks, 'abortGraceMs', options.abortGraceMs),
   });

@@ -1,4 +1,4 @@
-import type { Backoff, DeadWork } from '../../worker/src';
+import type { Backoff, DeadRange, DeadWork } from '../../worker/src';
 
 declare const PAYLOAD: unique symbol;
 
@@ -192,19 +192,9 @@ export interface DeadLetter<Payload = unknown> extends DeadWork<Payload> {
  * Selects the dead letters that `replayAll` and `dropAll` handle. All conditions must hold. Without a condition, all are
  * selected.
  */
-export interface DeadFilter {
+export interface DeadFilter extends DeadRange {
   /** Selects tasks of this name, 1 to 128 characters. Default: any name. */
   readonly name?: string;
-  /**
-   * Selects tasks that were dead-lettered at this instant or later, an integer of ms since 1970, by Redis' clock. Default:
-   * any time.
-   */
-  readonly diedFromAtMs?: number;
-  /**
-   * Selects tasks that were dead-lettered before this instant, an integer of ms since 1970, by Redis' clock. Default: any
-   * time.
-   */
-  readonly diedBeforeAtMs?: number;
 }
 
 /** Numbers of tasks in the queue. */

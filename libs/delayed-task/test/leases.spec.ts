@@ -14,7 +14,7 @@ describe('the leases of a worker', () => {
 
   function open({ leaseMs = 3_000 } = {}) {
     const [registry, state] = [new FakeRegistry(), callsOf('mails')];
-    const options = { namespace: 'mails', unknownTaskMs: 7_000, maxPayloadBytes: 1_000 };
+    const options = { namespace: 'mails', maxPayloadBytes: 1_000 };
     const work = new Settlements(registry.asRegistry, options, state, logOf<TaskLog>().log, () => undefined);
     const book = new LeaseBook(work);
     const begin = (id: string, start: Parameters<typeof attemptOf>[1] = {}): TaskAttempt => {

@@ -17,7 +17,7 @@ describe('the outcome of an attempt', () => {
   function open() {
     const [registry, attempts, state] = [new FakeRegistry(), new Set<TaskAttempt>(), callsOf('mails')];
     const { lines, log } = logOf<TaskLog>();
-    const options = { namespace: 'mails', unknownTaskMs: 7_000, maxPayloadBytes: 1_000 };
+    const options = { namespace: 'mails', maxPayloadBytes: 1_000 };
     const settlements = new Settlements(
       registry.asRegistry,
       options,
@@ -88,23 +88,23 @@ describe('the outcome of an attempt', () => {
     const { registry, state, lines, settlements, begin } = open();
     const [a, b, c] = [begin('a'), begin('b'), begin('c')] as const;
     for (const attempt of [a, b, c]) settlements.handBackUnknown(attempt);
-    expect(lines).toEqual([1, 2, 3].map(() => ['unknown', 'mail', 7_000]));
+    expect(lines).toEqual([1, 2, 3].map(() => ['unknown', 'mail']));
     lines.splice(0);
     await turn();
     const { due, leased, runs, dead, waits } = ONE;
-    const error = 'SetupError: Workers without a handler for the name of the task handed it back for unknownTaskMs.';
+    const error = 'SetupError: Workers without a handler for the name of the task handed it back for a day.';
     expect(registry.calls).toMatchObject([
       {
         script: 'delayed-task.defer',
         keys: { due, leased, runs, dead, waits },
-        args: { longestMs: 7_000, share, error, pairs: ['a', 't-a', 'b', 't-b', 'c', 't-c'] },
+        args: { longestMs: 86_400_000, share, error, pairs: ['a', 't-a', 'b', 't-b', 'c', 't-c'] },
       },
     ]);
     expect(await stateOf(state.settled())).toBe('pending');
     await answer(registry, [0, 1, 2]);
     const failed = expect.objectContaining({ code: 'UNKNOWN_TASK' }) as unknown;
     expect(events.take()).toEqual([settled('a', 'lost'), settled('b', 'unknown'), settled('c', 'dead', failed)]);
-    expect(lines).toEqual([['deadUnknown', c, 7_000]]);
+    expect(lines).toEqual([['deadUnknown', c]]);
   });
 
   it('that failed is sent with its verdict and its pause', async () => {

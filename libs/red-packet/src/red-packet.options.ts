@@ -1,6 +1,6 @@
 import type { CanActivate, Type } from '@nestjs/common';
 import type { DelayedTaskService } from 'luanest/delayed-task';
-import { Checks, type KnownOptions } from '../../internal/src';
+import { Checks, KNOWN_REPLICAS, type KnownOptions, resolveReplicas } from '../../internal/src';
 import type { Activities } from './activity/activities';
 import type { Ledger } from './audit/audit.types';
 import type { CloseResult } from './red-packet.types';
@@ -26,7 +26,7 @@ export interface RedPacketModuleOptions {
   readonly eligibility?: (activityId: string, userId: string) => boolean | Promise<boolean>;
   /**
    * Number of replicas that must have a win before `grab` returns the packet and before it is paid, and a closing before its refund
-   * is reported (WAIT); integer from 0 to 10. Set it to the number of all replicas of a shard. Default 0.
+   * is reported (WAIT); integer from 0 to 100. Set it to the number of all replicas of a shard. Default 0.
    */
   readonly replicas?: number;
   /**
@@ -97,8 +97,7 @@ const KNOWN: KnownOptions<RedPacketModuleOptions> = {
   adminGuard: true,
   retentionMs: true,
   eligibility: true,
-  replicas: true,
-  replicasTimeoutMs: true,
+  ...KNOWN_REPLICAS,
   partitions: true,
   ledger: true,
   onClosed: true,
@@ -110,7 +109,6 @@ const TRANSFER_WAIT_MS = 1_000;
 const DAY_MS = 86_400_000;
 const MIN_RETENTION_MS = 60_000;
 const MAX_RETENTION_MS = 3_650 * DAY_MS;
-const MINUTE_MS = 60_000;
 const checks = new Checks('RedPacketModule');
 
 /**
@@ -144,8 +142,7 @@ export function resolveOptions(options: RedPacketModuleOptions): ResolvedRedPack
     onClosed: checks.optionalFn('onClosed', options.onClosed, 'that is called with a closed activity'),
     participantName: checks.optionalFn('participantName', options.participantName, 'that returns the name of a user'),
     retentionMs: checks.integer('retentionMs', options.retentionMs ?? 7 * DAY_MS, MIN_RETENTION_MS, MAX_RETENTION_MS),
-    replicas: checks.integer('replicas', options.replicas ?? 0, 0, 10),
-    replicasTimeoutMs: checks.integer('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1, MINUTE_MS),
+    ...resolveReplicas(options, checks),
     partitions: checks.integer('partitions', options.partitions ?? 16, 1, 1_024),
     soldOutMs: SOLD_OUT_MS,
     transferWaitMs: TRANSFER_WAIT_MS,

@@ -1,5 +1,5 @@
 import type { deadLetter, RetryLater } from '../../internal/src';
-import type { DeadWork } from '../../worker/src';
+import type { DeadRange, DeadWork } from '../../worker/src';
 
 /** A message, as its handler gets it. */
 export interface StreamMessage<T = unknown> {
@@ -142,12 +142,7 @@ export interface DeadLetterPageOptions {
 }
 
 /** Selects the dead letters that `replayAll` and `dropAll` handle. Without a condition, they handle all of the group. */
-export interface DeadLetterFilter {
-  /** Selects dead letters with this `deadAtMs` or a later one, ms since 1970; integer >= 0. */
-  readonly diedFromAtMs?: number;
-  /** Selects dead letters with an earlier `deadAtMs`, ms since 1970; integer >= 0. */
-  readonly diedBeforeAtMs?: number;
-}
+export type DeadLetterFilter = DeadRange;
 
 /** A consumer of this process. */
 export interface StreamConsumerHandle {

@@ -1,3 +1,5 @@
+import type { KnownOptions } from '../../internal/src';
+
 /** Fields that dead letters of tasks and of messages have in common. */
 export interface DeadWork<Payload = unknown> {
   /** Id for `replay` and `drop`. */
@@ -10,6 +12,16 @@ export interface DeadWork<Payload = unknown> {
   /** When it became a dead letter, ms since 1970 by Redis' clock. */
   readonly deadAtMs: number;
 }
+
+/** Filter of dead letters by the time at which they became so. */
+export interface DeadRange {
+  /** Selects those that were dead-lettered at this instant or later, ms since 1970 by Redis' clock; integer >= 0. Default: any time. */
+  readonly diedFromAtMs?: number;
+  /** Selects those that were dead-lettered before this instant, ms since 1970 by Redis' clock; integer >= 0. Default: any time. */
+  readonly diedBeforeAtMs?: number;
+}
+
+export const KNOWN_DEAD_RANGE: KnownOptions<DeadRange> = { diedFromAtMs: true, diedBeforeAtMs: true };
 
 /** A page of a list. */
 export interface Page<Item> {

@@ -1,5 +1,5 @@
 import { Steps, type KnownOptions } from '../../../internal/src';
-import type { Page } from '../../../worker/src';
+import { KNOWN_DEAD_RANGE, type Page } from '../../../worker/src';
 import { clearDead, listDead, MAX_CHUNK, type DeadRow } from '../delayed-task.scripts';
 import type { DeadFilter, DeadLetter, DueTime } from '../delayed-task.types';
 import { readRun, RecordReader, whenOf, checkId, checkName, taskInput } from './task-codec';
@@ -7,7 +7,7 @@ import { OPERATION_MS, type TaskQueue } from './task-queue';
 
 const inFilter = taskInput.in('filter');
 
-const KNOWN_OF_FILTER: KnownOptions<DeadFilter> = { name: true, diedFromAtMs: true, diedBeforeAtMs: true };
+const KNOWN_OF_FILTER: KnownOptions<DeadFilter> = { name: true, ...KNOWN_DEAD_RANGE };
 /** Advice after a failure between two steps. */
 const REPEAT = 'Call it again: it continues with the dead letters that are left.';
 /** Instant after all dead letters, ms since 1970. */

@@ -96,6 +96,12 @@ export function pairsOf(attempts: readonly TaskAttempt[]): string[] {
   return attempts.flatMap(({ id, token }) => [id, token]);
 }
 
+/**
+ * Time from the first hand-back after which a task without a handler is dead-lettered, ms. A rolling deploy takes less, and a name
+ * that no app has any more should not be taken for ever.
+ */
+const UNKNOWN_MS = 86_400_000;
+
 type Status = DelayedTaskEvents['attemptSettled']['status'];
 /** Step of a worker that makes a call to Redis. */
 export type Step = DelayedTaskEvents['callFailed']['during'];
@@ -116,7 +122,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   /** @param forget called when Redis has the outcome of an attempt */
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly options: Pick<ResolvedDelayedTaskOptions, 'namespace' | 'unknownTaskMs' | 'maxPayloadBytes'>,
+    private readonly options: Pick<ResolvedDelayedTaskOptions, 'namespace' | 'maxPayloadBytes'>,
     private readonly calls: Calls<Step>,
     private readonly log: TaskLog,
     private readonly forget: (attempt: TaskAttempt) => void,
@@ -135,9 +141,9 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     this.calls.track(this.sendFailure(attempt, failure));
   }
 
-  /** Hands back, or after `unknownTaskMs` dead-letters, a task for whose name this process has no handler. */
+  /** Hands back, or after `UNKNOWN_MS` dead-letters, a task for whose name this process has no handler. */
   handBackUnknown(attempt: TaskAttempt): void {
-    this.log.unknown(attempt.name, this.options.unknownTaskMs);
+    this.log.unknown(attempt.name);
     this.unknown.add(attempt);
   }
 
@@ -215,12 +221,11 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   }
 
   private async defer({ due, leased, runs, dead, waits }: Partition, batch: readonly TaskAttempt[]): Promise<void> {
-    const error = new SetupError(
-      'Workers without a handler for the name of the task handed it back for unknownTaskMs.',
-      { code: 'UNKNOWN_TASK' },
-    );
+    const error = new SetupError('Workers without a handler for the name of the task handed it back for a day.', {
+      code: 'UNKNOWN_TASK',
+    });
     const args = {
-      longestMs: this.options.unknownTaskMs,
+      longestMs: UNKNOWN_MS,
       share: 500 + Math.floor(Math.random() * 501),
       error: errorText(error),
       pairs: pairsOf(batch),
@@ -230,7 +235,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     if (codes === undefined) return;
     batch.forEach((attempt, i) => {
       const status = DEFERRED[codes[i] ?? 0] as Status;
-      if (status === 'dead') this.log.deadUnknown(attempt, this.options.unknownTaskMs);
+      if (status === 'dead') this.log.deadUnknown(attempt);
       this.settled(attempt, status, status === 'dead' ? error : undefined);
     });
   }

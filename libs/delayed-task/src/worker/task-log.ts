@@ -16,18 +16,18 @@ export class TaskLog extends WorkLog {
   }
 
   /** Logs that this process has no handler for a name, at most once an hour for each name. */
-  unknown(name: string, longestMs: number): void {
+  unknown(name: string): void {
     if (!this.isNews(`unknown ${name}`, AGAIN_MS)) return;
     this.logger.warn(
       `${this.where}: this process has no handler for tasks named ${shown(name)}. It hands them back for other ` +
-        `processes, and the attempts do not count. A task that is handed back for unknownTaskMs (${longestMs} ms) is dead-lettered.`,
+        `processes, and the attempts do not count. A task that is handed back for a day is dead-lettered.`,
     );
   }
 
   /** Logs that a task without a handler is a dead letter. The attempt that was handed back does not count, so it is not shown. */
-  deadUnknown(task: NamedTask, longestMs: number): void {
+  deadUnknown(task: NamedTask): void {
     this.logger.error(
-      `${this.where}: ${named(task)} is a dead letter: workers without a handler for its name handed it back for unknownTaskMs (${longestMs} ms).`,
+      `${this.where}: ${named(task)} is a dead letter: workers without a handler for its name handed it back for a day.`,
     );
   }
 

@@ -1,6 +1,6 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
 import { Checks, Steps, type KnownOptions, InvalidInputError } from '../../../internal/src';
-import type { Page } from '../../../worker/src';
+import { KNOWN_DEAD_RANGE, type Page } from '../../../worker/src';
 import type { DeadLetterFilter, DeadLetterPageOptions, DeadLetter } from '../stream-consumer.types';
 import { objectOf, unpackFields } from './fields';
 import type { Stream } from './stream-catalog';
@@ -15,7 +15,6 @@ const LAST_SEQ = (2n ** 64n - 1n).toString();
 const LATEST_MS = 10 ** 15 - 1;
 
 const KNOWN_OF_PAGE: KnownOptions<DeadLetterPageOptions> = { limit: true, cursor: true };
-const KNOWN_OF_FILTER: KnownOptions<DeadLetterFilter> = { diedFromAtMs: true, diedBeforeAtMs: true };
 const checks = new Checks('StreamConsumerService', (message) => new InvalidInputError(message));
 
 /** Range of ids of dead letters in one partition. */
@@ -78,7 +77,7 @@ function splitId(option: string, id: string, expected: string): [partition: numb
 
 /** Returns the range of ids that a filter selects; undefined if no dead letter can match. @throws InvalidInputError */
 function rangeOf(filter: DeadLetterFilter): IdRange | undefined {
-  const { diedFromAtMs = 0, diedBeforeAtMs } = checks.options('filter', filter, KNOWN_OF_FILTER);
+  const { diedFromAtMs = 0, diedBeforeAtMs } = checks.options('filter', filter, KNOWN_DEAD_RANGE);
   const where = checks.in('filter');
   const fromMs = where.integer('diedFromAtMs', diedFromAtMs, 0, LATEST_MS);
   const beforeMs =
