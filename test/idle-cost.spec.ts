@@ -87,7 +87,7 @@ describe('while nothing happens', () => {
       const call = run(...args).finally(() => running.delete(call));
       running.add(call);
       return call;
-    }) as typeof scene.registry.run);
+    }));
     const allReplied = async (): Promise<void> => {
       for (await turn(); running.size > 0; await turn()) await Promise.allSettled(running);
     };
