@@ -178,6 +178,12 @@ export const TABLE = Object.freeze({
     'Messages that a consumer of this process lost before it knew that Redis had their outcomes',
     ...STREAM,
   ),
+  'luanest.stream.damaged': counter(
+    '{message}',
+    'Messages that another client of Redis took out of the pending list, and that it deleted before they were handled',
+    ...STREAM,
+    OUTCOME,
+  ),
   'luanest.stream.taken_over': counter(
     '{message}',
     'Messages that this process took over from consumers that died, shut down or lost their lease',

@@ -65,6 +65,7 @@ const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
   'luanest:stream-consumer:message.dead-lettered': { ...group, id: SECRET, attemptsMade: 2, reason: SECRET, error },
   'luanest:stream-consumer:messages.lost': { ...group, ids: [SECRET, SECRET], reason: SECRET },
   'luanest:stream-consumer:session.taken-over': { ...group, session: SECRET, messages: 6 },
+  'luanest:stream-consumer:group.damaged': { ...group, restored: 7, deleted: 8 },
   'luanest:stream-consumer:group.measured': { ...group, stats },
   'luanest:stream-consumer:group.stalled': { ...group, stats },
   'luanest:stream-consumer:call.failed': { ...group, during: 'settle', error },
@@ -134,6 +135,7 @@ it('adds up counts; of messages and points it adds their number', async () => {
   expect(await meters.values('luanest.stream.handled')).toMatchObject([{ value: 6 }]);
   expect(await meters.values('luanest.stream.lost')).toMatchObject([{ value: 4 }]);
   expect(await meters.values('luanest.stream.taken_over')).toMatchObject([{ value: 12 }]);
+  expect(await meters.values('luanest.stream.damaged')).toMatchObject([{ value: 14 }, { value: 16 }]);
   expect(await meters.values('luanest.delayed_task.repaired')).toMatchObject([{ value: 8 }, { value: 10 }]);
   expect(await meters.values('luanest.lock.hold.duration')).toMatchObject([{ value: 2 }, { value: 2 }]);
 });

@@ -100,6 +100,36 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     }
   });
 
+  it('pays what an operator took out of the pending list of the outbox, and nobody twice', async () => {
+    await grabbed('tidied');
+    let fails = true;
+    const paid: string[] = [];
+    const backoff = { delayMs: 3_600_000, maxDelayMs: 3_600_000 };
+    const run = bench.payouts.run(
+      ({ userId }) => {
+        if (fails && userId > 'c') throw new Error('the bank is closed');
+        paid.push(userId);
+      },
+      { ...QUICK, backoff, leaseMs: 3_600_000 },
+    );
+    await eventually(async () => expect(await bench.payouts.outboxStats()).toMatchObject({ due: 2, pending: 2 }));
+    const [{ outbox = '' } = {}] = bench.bucketsOf('tidied', 1);
+    const [row = []] = (await bench.raw.call('XINFO', 'GROUPS', outbox)) as string[][];
+    const group = row[1] as string;
+    for (const [, name = ''] of (await bench.raw.call('XINFO', 'CONSUMERS', outbox, group)) as string[][]) {
+      await bench.raw.call('XGROUP', 'DELCONSUMER', outbox, group, name);
+    }
+    await idleChecksOf(bench.registry).checkAll();
+    expect(await stats('tidied')).toMatchObject({ open: 2 });
+    fails = false;
+    const due = bench.registry.keySpace('stream-consumer').sameSlotAs(outbox).key('due', group, outbox);
+    for (const id of await bench.raw.zrange(due, '0', '-1')) await bench.raw.zadd(due, 'XX', '1', id);
+    await idleChecksOf(bench.registry).checkAll();
+    await settled('tidied');
+    expect(paid.sort()).toEqual(users);
+    await run.stop();
+  });
+
   it('pays a dead letter that is replayed after the activity was closed', async () => {
     await grabbed('closed');
     let fails = true;

@@ -79,6 +79,19 @@ export interface StreamConsumerEvents {
   /** Numbers of a group, published at each check that finds its oldest unsettled message `stalledAfterMs` old or older. */
   readonly groupStalled: StreamConsumerEvents['groupMeasured'];
 
+  /**
+   * A check found that another client of Redis had changed the group or the stream. One process reports it, with the messages of all
+   * partitions.
+   */
+  readonly groupDamaged: {
+    readonly stream: string;
+    readonly group: string;
+    /** Messages that were removed from the group's list of pending entries, as XGROUP DELCONSUMER does. They are delivered again. */
+    readonly restored: number;
+    /** Messages that were deleted from the stream after the group had read and before it had handled them. They are lost. 0 on a stream with `keys`. */
+    readonly deleted: number;
+  };
+
   /** A call of a consumer to Redis failed. The consumer makes it again, unless it stops or its lease is lost. */
   readonly callFailed: {
     readonly stream: string;
@@ -101,6 +114,7 @@ export const STREAM_CONSUMER_CHANNELS = Object.freeze({
   sessionTakenOver: 'luanest:stream-consumer:session.taken-over',
   groupMeasured: 'luanest:stream-consumer:group.measured',
   groupStalled: 'luanest:stream-consumer:group.stalled',
+  groupDamaged: 'luanest:stream-consumer:group.damaged',
   callFailed: 'luanest:stream-consumer:call.failed',
 });
 

@@ -86,7 +86,7 @@ export class Hands {
 
   ack(session: string, entries: readonly TakenEntry[]): Promise<boolean> {
     const args = { group: this.group, session, needs: '', ids: entries.map(({ id }) => id) };
-    return this.bench.registry.run(acknowledge, { keys: this.keys, args });
+    return this.bench.registry.run(acknowledge, { keys: { ...this.keys, needed: [] }, args });
   }
 
   finish(
@@ -101,7 +101,8 @@ export class Hands {
       String(attempt),
       String(firstSeenMs),
     ]);
-    return this.bench.registry.run(finish, { keys: this.keys, args: { group: this.group, session, needs: '', rows } });
+    const args = { group: this.group, session, needs: '', rows };
+    return this.bench.registry.run(finish, { keys: { ...this.keys, needed: [] }, args });
   }
 
   retry(
@@ -131,7 +132,7 @@ export class Hands {
   }
 
   repair(): Promise<{ repaired: number }> {
-    const from = { pending: '0-0', waiting: '-', parked: '' };
+    const from = { pending: '0-0', waiting: '-', parked: '', unsettled: '0' };
     const args = { group: this.group, leaseMs: 0, count: 500, ...from, session: '', taken: 0, held: [] };
     return this.bench.registry.run(repairGroup, { keys: this.keys, args });
   }
@@ -156,7 +157,8 @@ export class Hands {
   }
 
   purge(): Promise<{ deleted: number; after: string }> {
-    return this.bench.registry.run(purgeStream, { keys: this.keys, args: { after: '-', count: 100, needs: '' } });
+    const args = { after: '-', count: 100, needs: '' };
+    return this.bench.registry.run(purgeStream, { keys: { ...this.keys, needed: [] }, args });
   }
 
   async announce(partitions: number): Promise<number> {

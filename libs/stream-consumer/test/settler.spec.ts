@@ -30,7 +30,7 @@ describe('outcomes of messages', () => {
       (name: string) =>
       (...args: unknown[]): void =>
         void log.push([name, ...args]);
-    const names = ['stream', 'sessions', 'due', 'tries', 'dead', 'heads', 'woken'];
+    const names = ['stream', 'sessions', 'due', 'tries', 'dead', 'heads', 'woken', 'unsettled'];
     const reader = {
       keys: Object.fromEntries(names.map((name) => [name, `key of ${name}`])),
       origin: { stream: 'orders', group: 'mail', idPrefix: '0:', isOrdered: ordered },
@@ -41,7 +41,10 @@ describe('outcomes of messages', () => {
       lose: note('lose'),
     };
     const options = { group: 'mail', ordered, attempts: 3 };
-    const settler = new Settler(registry.asRegistry, options as never, reader as never, { needs: 'billing' });
+    const settler = new Settler(registry.asRegistry, options as never, reader as never, () => ({
+      needs: 'billing',
+      needed: ['key of billing'],
+    }));
     const message = (id: string, attempt = 1, key = '') => messageOf(settler, { id, attempt, key }, { session });
     const commit = (count: number, from = 0): void => {
       for (let i = from; i < from + count; i++) settler.commit(message(`${i}-0`));
@@ -60,7 +63,10 @@ describe('outcomes of messages', () => {
     expect([settler.idle, registry.calls]).toEqual([false, []]);
     settler.flush();
     expect(registry.calls).toMatchObject([
-      { script: 'stream-consumer.ack', keys: keysOf('stream', 'sessions', 'tries') },
+      {
+        script: 'stream-consumer.ack',
+        keys: { ...keysOf('stream', 'sessions', 'tries', 'unsettled'), needed: ['key of billing'] },
+      },
     ]);
     expect(registry.last.args).toEqual({
       ...{ group: 'mail', session: session.name, needs: 'billing', ids: ['0-0', '1-0'] },
@@ -103,7 +109,10 @@ describe('outcomes of messages', () => {
     expect(registry.calls).toMatchObject([
       {
         script: 'stream-consumer.finish',
-        keys: keysOf('stream', 'sessions', 'due', 'tries', 'dead', 'heads'),
+        keys: {
+          ...keysOf('stream', 'sessions', 'due', 'tries', 'dead', 'heads', 'unsettled'),
+          needed: ['key of billing'],
+        },
         args: { group: 'mail', session: session.name, needs: 'billing', rows: ['1-0', 'k', '', '2', '5'] },
       },
     ]);
@@ -136,7 +145,7 @@ describe('outcomes of messages', () => {
     expect(registry.calls).toMatchObject([
       {
         script: 'stream-consumer.retry',
-        keys: keysOf('stream', 'sessions', 'due', 'tries', 'woken'),
+        keys: keysOf('stream', 'sessions', 'due', 'tries', 'woken', 'unsettled'),
       },
     ]);
     expect(registry.last.args).toEqual({

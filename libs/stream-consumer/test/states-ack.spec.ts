@@ -19,9 +19,17 @@ describe('each script of a session, in a state and at a time of which all is kno
     states.put('SET', 'woken', 1, 'PX', 700);
   };
   const ack = (ids: readonly string[] = IDS, needs = 'g other', session = 's') =>
-    states.call(acknowledge, { group: 'g', session, needs, ids });
+    states.call(
+      acknowledge,
+      { group: 'g', session, needs, ids },
+      { needed: needs === 'g other' ? ['unsettled', 'unsettled of other'] : [] },
+    );
   const end = (rows: readonly string[], needs = 'g other', session = 's') =>
-    states.call(finish, { group: 'g', session, needs, rows });
+    states.call(
+      finish,
+      { group: 'g', session, needs, rows },
+      { needed: needs === 'g other' ? ['unsettled', 'unsettled of other'] : [] },
+    );
   const row = (id: string, key = '', problem = '') => [id, key, problem, '2', '33'];
   const retry = (args: object = {}) =>
     states.call(retryEntry, {
@@ -164,6 +172,25 @@ describe('each script of a session, in a state and at a time of which all is kno
       await call();
       expect(states.put('XLEN', 'stream')).toBe(3);
     }
+  });
+
+  it('ack and finish: keep what somebody took out of the list of another group', async () => {
+    for (const settle of [() => ack(['2-1']), () => end(row('2-1'))]) {
+      setUp();
+      states.put('SADD', 'unsettled of other', '2-1');
+      states.put('XACK', 'stream', 'other', '2-1');
+      await settle();
+      expect(states.put('XLEN', 'stream')).toBe(4);
+    }
+  });
+
+  it('finish: keeps a dead letter of an entry that somebody took out of the list', async () => {
+    setUp();
+    states.put('SADD', 'unsettled', ...IDS);
+    states.run('XGROUP', 'DELCONSUMER', '@stream', 'g', 's');
+    expect(await end(row('1-1', '', 'an error'))).toEqual({ alive: true, released: 0, buried: 1 });
+    expect(await end(row('1-1', '', 'an error'))).toEqual({ alive: true, released: 0, buried: 0 });
+    expect(states.put('SMEMBERS', 'unsettled')).not.toContain('1-1');
   });
 
   it.each(['g other third', '*'])('ack and finish: delete nothing while they need "%s"', async (needs) => {

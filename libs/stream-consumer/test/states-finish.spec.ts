@@ -19,7 +19,11 @@ describe('each script of a session, in a state and at a time of which all is kno
     states.put('SET', 'woken', 1, 'PX', 700);
   };
   const end = (rows: readonly string[], needs = 'g other', session = 's') =>
-    states.call(finish, { group: 'g', session, needs, rows });
+    states.call(
+      finish,
+      { group: 'g', session, needs, rows },
+      { needed: needs === 'g other' ? ['unsettled', 'unsettled of other'] : [] },
+    );
   const row = (id: string, key = '', problem = '') => [id, key, problem, '2', '33'];
   it('finish: settles entries, and keeps those with an error as dead letters', async () => {
     setUp();

@@ -14,6 +14,7 @@ describe('each script that looks after a group, in a state and at a time of whic
       pending: '0-0',
       waiting: '-',
       parked: '',
+      unsettled: '0',
       session: '',
       taken: 0,
       held: [],
@@ -37,7 +38,7 @@ describe('each script that looks after a group, in a state and at a time of whic
 
   it('repair: has nothing to do', async () => {
     expect(await states.after(repair())).toEqual([
-      { repaired: 0, next: { pending: '0-0', waiting: '-', parked: '' } },
+      { repaired: 0, restored: 0, deleted: 0, next: { pending: '0-0', waiting: '-', parked: '', unsettled: '0' } },
       {},
     ]);
     setUp('1-1', '2-1');
@@ -46,7 +47,7 @@ describe('each script that looks after a group, in a state and at a time of whic
     states.put('ZADD', 'due', 5, '1-1', 5, '2-1');
     const before = states.keys();
     expect(await states.after(repair())).toEqual([
-      { repaired: 0, next: { pending: '0-0', waiting: '-', parked: '' } },
+      { repaired: 0, restored: 0, deleted: 0, next: { pending: '0-0', waiting: '-', parked: '', unsettled: '0' } },
       before,
     ]);
   });
@@ -61,7 +62,7 @@ describe('each script that looks after a group, in a state and at a time of whic
     states.put('HSET', 'heads', 'k', '2-1');
     states.clock.set(NOW + 0.5);
     expect(await states.after(repair())).toEqual([
-      { repaired: 2, next: { pending: '0-0', waiting: '(3-1', parked: '' } },
+      { repaired: 2, restored: 0, deleted: 0, next: { pending: '0-0', waiting: '(3-1', parked: '', unsettled: '0' } },
       {
         due: '2-1@5, 1-1@1800000000000, 3-1@1800000000000 | 7000',
         heads: 'k=2-1 | 7000',
@@ -71,7 +72,7 @@ describe('each script that looks after a group, in a state and at a time of whic
       },
     ]);
     expect(await states.after(repair({ waiting: '(3-1', pending: '4-1', count: 2 }))).toEqual([
-      { repaired: 2, next: { pending: '0-0', waiting: '(5-1', parked: '' } },
+      { repaired: 2, restored: 0, deleted: 0, next: { pending: '0-0', waiting: '(5-1', parked: '', unsettled: '0' } },
       {
         due: '2-1@5, 1-1@1800000000000, 3-1@1800000000000, 4-1@1800000000000, 5-1@1800000000000 | 7000',
         heads: 'k=2-1 | 7000',
@@ -81,7 +82,7 @@ describe('each script that looks after a group, in a state and at a time of whic
       },
     ]);
     expect(await states.after(repair({ waiting: '(5-1' }))).toEqual([
-      { repaired: 0, next: { pending: '0-0', waiting: '-', parked: '' } },
+      { repaired: 0, restored: 0, deleted: 0, next: { pending: '0-0', waiting: '-', parked: '', unsettled: '0' } },
       {
         due: '2-1@5, 1-1@1800000000000, 3-1@1800000000000, 4-1@1800000000000, 5-1@1800000000000 | 7000',
         heads: 'k=2-1 | 7000',
@@ -99,7 +100,7 @@ describe('each script that looks after a group, in a state and at a time of whic
     states.put('ZADD', 'due', 5, '1-1', 5, '2-1', 5, '3-1', 5, '4-1', 5, '5-1');
     states.put('XDEL', 'stream', '1-1', '3-1');
     expect(await states.after(repair())).toEqual([
-      { repaired: 2, next: { pending: '0-0', waiting: '(5-1', parked: '' } },
+      { repaired: 2, restored: 0, deleted: 0, next: { pending: '0-0', waiting: '(5-1', parked: '', unsettled: '0' } },
       {
         due: '1-1@5, 2-1@5, 3-1@5, 4-1@5, 5-1@5',
         stream: '2-1 payload=p2-1, 4-1 payload=p4-1, 5-1 payload=p5-1, [g after 5-1; waiting: 2-1 x1 4-1 x1 5-1 x1]',
@@ -107,7 +108,7 @@ describe('each script that looks after a group, in a state and at a time of whic
     ]);
     states.put('XDEL', 'stream', '2-1', '5-1');
     expect(await states.after(repair({ pending: '4-1' }))).toEqual([
-      { repaired: 1, next: { pending: '0-0', waiting: '-', parked: '' } },
+      { repaired: 1, restored: 0, deleted: 0, next: { pending: '0-0', waiting: '-', parked: '', unsettled: '0' } },
       { due: '1-1@5, 2-1@5, 3-1@5, 4-1@5, 5-1@5', stream: '4-1 payload=p4-1, [g after 5-1; waiting: 2-1 x1 4-1 x1]' },
     ]);
   });
@@ -124,7 +125,7 @@ describe('each script that looks after a group, in a state and at a time of whic
     states.clock.set(NOW + 99);
     const before = states.keys();
     expect(await states.after(repair())).toEqual([
-      { repaired: 0, next: { pending: '0-0', waiting: '-', parked: '' } },
+      { repaired: 0, restored: 0, deleted: 0, next: { pending: '0-0', waiting: '-', parked: '', unsettled: '0' } },
       {
         sessions: 'lost@0, alive@1800000000009',
         stream:
@@ -134,7 +135,7 @@ describe('each script that looks after a group, in a state and at a time of whic
     expect(states.keys()).toEqual(before);
     states.clock.set(NOW + 100);
     expect(await states.after(repair())).toEqual([
-      { repaired: 1, next: { pending: '0-0', waiting: '-', parked: '' } },
+      { repaired: 1, restored: 0, deleted: 0, next: { pending: '0-0', waiting: '-', parked: '', unsettled: '0' } },
       {
         sessions: 'dead@0, lost@0, alive@1800000000009',
         stream:
@@ -155,7 +156,12 @@ describe('each script that looks after a group, in a state and at a time of whic
     states.put('ZADD', 'sessions', NOW + 9, 's');
     states.put('XDEL', 'stream', '6-1');
     expect(await states.after(repair({ count: 1 }))).toEqual([
-      { repaired: 1, next: { pending: '0-0', waiting: '-', parked: 'parked a' } },
+      {
+        repaired: 1,
+        restored: 0,
+        deleted: 0,
+        next: { pending: '0-0', waiting: '-', parked: 'parked a', unsettled: '0' },
+      },
       {
         heads: 'a=1-1, b=9-9, d=8-8',
         sessions: 's@1800000000009',
@@ -164,7 +170,12 @@ describe('each script that looks after a group, in a state and at a time of whic
       },
     ]);
     expect(await states.after(repair({ count: 1, parked: 'parked a' }))).toEqual([
-      { repaired: 1, next: { pending: '0-0', waiting: '(5-1', parked: 'parked b' } },
+      {
+        repaired: 1,
+        restored: 0,
+        deleted: 0,
+        next: { pending: '0-0', waiting: '(5-1', parked: 'parked b', unsettled: '0' },
+      },
       {
         due: '5-1@1800000000000',
         heads: 'a=1-1, b=5-1, d=8-8',
@@ -174,7 +185,7 @@ describe('each script that looks after a group, in a state and at a time of whic
       },
     ]);
     expect(await states.after(repair({ count: 9, parked: 'parked b' }))).toEqual([
-      { repaired: 0, next: { pending: '0-0', waiting: '-', parked: '' } },
+      { repaired: 0, restored: 0, deleted: 0, next: { pending: '0-0', waiting: '-', parked: '', unsettled: '0' } },
       {
         due: '5-1@1800000000000',
         heads: 'a=1-1, b=5-1, d=8-8',
@@ -184,7 +195,7 @@ describe('each script that looks after a group, in a state and at a time of whic
       },
     ]);
     expect(await states.after(repair({ count: 2, parked: 'gone' }))).toEqual([
-      { repaired: 0, next: { pending: '0-0', waiting: '-', parked: '' } },
+      { repaired: 0, restored: 0, deleted: 0, next: { pending: '0-0', waiting: '-', parked: '', unsettled: '0' } },
       {
         due: '5-1@1800000000000',
         heads: 'a=1-1, b=5-1, d=8-8',
@@ -201,7 +212,9 @@ describe('each script that looks after a group, in a state and at a time of whic
     dropFirst();
     expect(await repair({ count: 2 })).toEqual({
       repaired: 2,
-      next: { pending: '0-0', waiting: '(2-1', parked: 'parked b' },
+      restored: 0,
+      deleted: 0,
+      next: { pending: '0-0', waiting: '(2-1', parked: 'parked b', unsettled: '0' },
     });
   });
 
@@ -216,7 +229,7 @@ describe('each script that looks after a group, in a state and at a time of whic
     };
     start();
     expect(await states.after(repair({ session: 's', taken: 36, held: ['1-1', '4-1'], count: 1 }))).toEqual([
-      { repaired: 4, next: { pending: '3-1', waiting: '(3-1', parked: '' } },
+      { repaired: 4, restored: 0, deleted: 0, next: { pending: '3-1', waiting: '(3-1', parked: '', unsettled: '0' } },
       {
         due: '3-1@1800000000000, 5-1@1800000000000, 6-1@1800000000000',
         sessions: 's@1800000000009',
@@ -240,8 +253,86 @@ describe('each script that looks after a group, in a state and at a time of whic
     expect([await short({ taken: -1 }), await short({ taken: 0 })]).toEqual([1, 5]);
   });
 
+  describe('what somebody took out of the list of pending entries', () => {
+    const READ = ['1-1', '2-1', '3-1', '4-1'] as const;
+    /** A group that has not settled four entries. The session s has the first two. */
+    const start = () => {
+      setUp(...READ, '5-1');
+      states.run('XREADGROUP', 'GROUP', 'g', 's', 'COUNT', 4, 'STREAMS', '@stream', '>');
+      states.put('SADD', 'unsettled', ...READ);
+      states.put('ZADD', 'sessions', NOW + 5, 's', 0, 'over');
+      states.put('HSET', 'takes', 's', 'z 2-1', 'over', 'y 3-1');
+      states.put('ZADD', 'due', NOW + 7, '4-1');
+    };
+    const pending = () => states.keys().stream?.replace(/^.*\[/, '[');
+
+    it('comes back, to the session that works on it', async () => {
+      start();
+      states.run('XGROUP', 'DELCONSUMER', '@stream', 'g', 's');
+      const before = states.keys();
+      expect(await states.after(repair({ count: 9, session: 's', taken: 36, held: ['1-1', '2-1'] }))).toEqual([
+        { repaired: 4, restored: 4, deleted: 0, next: { pending: '0-0', waiting: '-', parked: '', unsettled: '0' } },
+        {
+          ...before,
+          due: '3-1@3, 4-1@1800000000007',
+          stream: `${String(before.stream).replace(/\[.*$/, '')}[g after 4-1; s: 1-1 x1 2-1 x1; waiting: 3-1 x1 4-1 x1]`,
+        },
+      ]);
+      expect(await repair({ count: 9, session: 's', taken: 36, held: ['1-1', '2-1'] })).toMatchObject({
+        repaired: 0,
+        restored: 0,
+      });
+    });
+
+    it('comes back at the check of another process, to the session that last took it', async () => {
+      start();
+      states.run('XGROUP', 'DELCONSUMER', '@stream', 'g', 's');
+      expect(await repair({ count: 9 })).toMatchObject({ restored: 4 });
+      expect(pending()).toBe('[g after 4-1; s: 2-1 x1; waiting: 1-1 x1 3-1 x1 4-1 x1]');
+      expect(states.keys().due).toBe('1-1@1, 3-1@3, 4-1@1800000000007');
+    });
+
+    it('is not due before now, whatever its id', async () => {
+      start();
+      states.put('XADD', 'stream', '18446744073709551615-1', 'payload', 'p');
+      states.put('SADD', 'unsettled', '18446744073709551615-1');
+      await repair({ count: 9 });
+      expect(states.put('ZSCORE', 'due', '18446744073709551615-1')).toBe(String(NOW));
+    });
+
+    it('is found although a consumer of another program has as many entries', async () => {
+      start();
+      // It does not note what it takes.
+      states.run('XREADGROUP', 'GROUP', 'g', 'stranger', 'STREAMS', '@stream', '>');
+      const held = READ.filter((id) => id !== '4-1');
+      expect(await repair({ count: 9, session: 's', taken: 36, held: READ })).toMatchObject({
+        repaired: 0,
+        restored: 0,
+      });
+      states.put('XACK', 'stream', 'g', '4-1');
+      expect(await repair({ count: 9, session: 's', taken: 36, held })).toMatchObject({ repaired: 1, restored: 1 });
+      expect(pending()).toBe('[g after 5-1; s: 1-1 x1 2-1 x1 3-1 x1; stranger: 5-1 x1; waiting: 4-1 x1]');
+    });
+
+    it('is forgotten if it was deleted', async () => {
+      start();
+      states.run('XGROUP', 'DELCONSUMER', '@stream', 'g', 's');
+      states.put('XTRIM', 'stream', 'MAXLEN', 2);
+      expect(await states.after(repair({ count: 9 }))).toEqual([
+        { repaired: 4, restored: 1, deleted: 3, next: { pending: '0-0', waiting: '-', parked: '', unsettled: '0' } },
+        {
+          due: '4-1@1800000000007',
+          sessions: 'over@0, s@1800000000005',
+          stream: '4-1 payload=p4-1, 5-1 payload=p5-1, [g after 4-1; waiting: 4-1 x1]',
+          takes: 'over=y 3-1, s=z 2-1',
+          unsettled: '4-1',
+        },
+      ]);
+    });
+  });
+
   it('repair: fails before it changes anything if a key has another type', async () => {
-    const keys = ['stream', 'sessions', 'due', 'heads', 'takes'];
+    const keys = ['stream', 'sessions', 'due', 'heads', 'takes', 'unsettled'];
     const start = () => {
       setUp('1-1', '2-1');
       give('waiting', '1-1');

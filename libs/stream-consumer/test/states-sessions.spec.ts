@@ -27,9 +27,17 @@ describe('each script of a session, in a state and at a time of which all is kno
     states.put('SET', 'woken', 1, 'PX', 700);
   };
   const ack = (ids: readonly string[] = IDS, needs = 'g other', session = 's') =>
-    states.call(acknowledge, { group: 'g', session, needs, ids });
+    states.call(
+      acknowledge,
+      { group: 'g', session, needs, ids },
+      { needed: needs === 'g other' ? ['unsettled', 'unsettled of other'] : [] },
+    );
   const end = (rows: readonly string[], needs = 'g other', session = 's') =>
-    states.call(finish, { group: 'g', session, needs, rows });
+    states.call(
+      finish,
+      { group: 'g', session, needs, rows },
+      { needed: needs === 'g other' ? ['unsettled', 'unsettled of other'] : [] },
+    );
   const row = (id: string, key = '', problem = '') => [id, key, problem, '2', '33'];
   const retry = (args: object = {}) =>
     states.call(retryEntry, {
@@ -186,6 +194,7 @@ describe('each script of a session, in a state and at a time of which all is kno
         tries:
           '1-1=1 1800000000000 died, 18446744073709551615-9=1 1799999999995 an error, 2-1=4 55 died, 3-1=2 1799999999995 an error',
         woken: '1 | 650',
+        unsettled: '1-1, 2-1, 3-1',
       },
     ]);
     states.put('PEXPIRE', 'stream', 7_000);
@@ -199,6 +208,7 @@ describe('each script of a session, in a state and at a time of which all is kno
         tries:
           '1-1=1 1800000000000 died, 18446744073709551615-9=2 1799999999995 an error, 2-1=4 55 died, 3-1=2 1799999999995 an error | 7000',
         woken: '1 | 650',
+        unsettled: '1-1, 18446744073709551615-9, 2-1, 3-1 | 7000',
       },
     ]);
   });
@@ -299,11 +309,13 @@ describe('each script of a session, in a state and at a time of which all is kno
     const check = async (names: readonly string[], call: () => Promise<unknown>) => {
       expect(await states.withOtherTypes(names, setUp, call)).toEqual(each(names, 'error WRONGTYPE'));
     };
-    await check(['stream', 'sessions', 'tries'], () => ack());
-    await check(['stream', 'sessions', 'due', 'tries', 'dead', 'heads'], () => end(row('1-1', 'k', 'e')));
-    await check(['stream', 'sessions', 'due', 'tries'], () => retry());
+    await check(['stream', 'sessions', 'tries', 'unsettled', 'unsettled of other'], () => ack());
+    await check(['stream', 'sessions', 'due', 'tries', 'dead', 'heads', 'unsettled', 'unsettled of other'], () =>
+      end(row('1-1', 'k', 'e')),
+    );
+    await check(['stream', 'sessions', 'due', 'tries', 'unsettled'], () => retry());
     await check(['takes', 'sessions'], () => states.call(leaveGroup, { group: 'g', session: 's' }));
-    await check(['stream', 'sessions', 'takes', 'due', 'tries'], () =>
+    await check(['stream', 'sessions', 'takes', 'due', 'tries', 'unsettled'], () =>
       states.call(sweepSessions, { group: 'g', count: 5, problem: 'died' }),
     );
   });

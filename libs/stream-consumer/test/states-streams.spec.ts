@@ -101,7 +101,7 @@ describe('each script of a stream, in a state and at a time of which all is know
   it('list-groups and remove-group: know groups', async () => {
     const remove = (group: string) => states.call(removeGroup, { group });
     const list = () => states.call(listGroups, {});
-    const names = ['sessions', 'takes', 'due', 'tries', 'heads', 'dead'];
+    const names = ['sessions', 'takes', 'due', 'tries', 'heads', 'dead', 'unsettled'];
     const setUp = () => {
       clear();
       for (const name of names) states.put('SET', name, 'x');
@@ -252,7 +252,12 @@ describe('each script of a stream, in a state and at a time of which all is know
   });
 
   describe('purge', () => {
-    const purge = (args: object = {}) => states.call(purgeStream, { after: '-', count: 9, needs: 'a b', ...args });
+    const purge = (args: object = {}) =>
+      states.call(
+        purgeStream,
+        { after: '-', count: 9, needs: 'a b', ...args },
+        { needed: ['unsettled of a', 'unsettled of b'] },
+      );
     /** Both groups have read the first four of six entries. The group a has not settled 1-1, the group b not 3-1. */
     const setUp = () => {
       clear();
@@ -293,6 +298,19 @@ describe('each script of a stream, in a state and at a time of which all is know
       setUp();
       states.run('XGROUP', 'DESTROY', '@stream', 'b');
       expect(await purge({ needs: 'a' })).toEqual({ deleted: 3, after: '-' });
+    });
+
+    it('keeps what somebody took out of the list of a group', async () => {
+      setUp();
+      const all = Number(states.put('XLEN', 'stream'));
+      const { deleted } = (await purge()) as { deleted: number };
+      expect(deleted).toBeGreaterThan(0);
+      setUp();
+      for (const id of ['1-1', '2-1', '3-1', '4-1', '5-1', '6-1', '7-1']) states.put('SADD', 'unsettled of a', id);
+      expect([await purge(), states.put('XLEN', 'stream')]).toEqual([
+        { deleted: 0, after: expect.anything() as string },
+        all,
+      ]);
     });
 
     it.each(['a b c', '*'])('deletes nothing while it needs "%s"', async (needs) => {

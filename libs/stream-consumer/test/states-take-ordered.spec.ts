@@ -20,6 +20,7 @@ describe('take-ordered, in a state and at a time of which all is known,', () => 
         stream:
           '1-1 payload=p1-1 key=a operation=op, 2-1 payload=p2-1 key=a operation=op, 3-1 payload=p3-1 key=b operation=op, 4-1 payload=p4-1, 5-1 payload=p5-1 key=a operation=op luanest:group=other, [g after 5-1; parked a: 2-1 x1; s: 1-1 x1 3-1 x1 4-1 x1 5-1 x1], [other after 0-0]',
         takes: 's=t1 1-1 3-1 4-1 5-1',
+        unsettled: '1-1, 2-1, 3-1, 4-1, 5-1',
       },
     ]);
     expect(await after(take())).toEqual([
@@ -30,6 +31,7 @@ describe('take-ordered, in a state and at a time of which all is known,', () => 
         stream:
           '1-1 payload=p1-1 key=a operation=op, 2-1 payload=p2-1 key=a operation=op, 3-1 payload=p3-1 key=b operation=op, 4-1 payload=p4-1, 5-1 payload=p5-1 key=a operation=op luanest:group=other, [g after 5-1; parked a: 2-1 x1; s: 1-1 x1 3-1 x1 4-1 x1 5-1 x1], [other after 0-0]',
         takes: 's=t1 1-1 3-1 4-1 5-1',
+        unsettled: '1-1, 2-1, 3-1, 4-1, 5-1',
       },
     ]);
     withKey('6-1', 'b');
@@ -42,6 +44,7 @@ describe('take-ordered, in a state and at a time of which all is known,', () => 
         stream:
           '1-1 payload=p1-1 key=a operation=op, 2-1 payload=p2-1 key=a operation=op, 3-1 payload=p3-1 key=b operation=op, 4-1 payload=p4-1, 5-1 payload=p5-1 key=a operation=op luanest:group=other, 6-1 payload=p6-1 key=b operation=op, 7-1 payload=p7-1, [g after 7-1; parked a: 2-1 x1; parked b: 6-1 x1; s: 1-1 x1 3-1 x1 4-1 x1 5-1 x1 7-1 x1], [other after 0-0]',
         takes: 's=t2 7-1',
+        unsettled: '1-1, 2-1, 3-1, 4-1, 5-1, 6-1, 7-1',
       },
     ]);
   });
@@ -57,6 +60,7 @@ describe('take-ordered, in a state and at a time of which all is known,', () => 
         stream:
           '1-1 payload=p1-1 key=k1 operation=op, 2-1 payload=p2-1 key=k2 operation=op, 3-1 payload=p3-1 key=k3 operation=op, 4-1 payload=p4-1 key=k4 operation=op, 5-1 payload=p5-1 key=k5 operation=op, [g after 1-1; s: 1-1 x1], [other after 0-0]',
         takes: 's=t1 1-1',
+        unsettled: '1-1',
       },
     ]);
     expect(await after(take({ count: 3, maxKeys: 2, token: 't2' }))).toEqual([
@@ -67,6 +71,7 @@ describe('take-ordered, in a state and at a time of which all is known,', () => 
         stream:
           '1-1 payload=p1-1 key=k1 operation=op, 2-1 payload=p2-1 key=k2 operation=op, 3-1 payload=p3-1 key=k3 operation=op, 4-1 payload=p4-1 key=k4 operation=op, 5-1 payload=p5-1 key=k5 operation=op, [g after 4-1; s: 1-1 x1 2-1 x1 3-1 x1 4-1 x1], [other after 0-0]',
         takes: 's=t2 2-1 3-1 4-1',
+        unsettled: '1-1, 2-1, 3-1, 4-1',
       },
     ]);
     expect(await after(take({ count: 3, maxKeys: 2, token: 't3' }))).toEqual([
@@ -77,6 +82,7 @@ describe('take-ordered, in a state and at a time of which all is known,', () => 
         stream:
           '1-1 payload=p1-1 key=k1 operation=op, 2-1 payload=p2-1 key=k2 operation=op, 3-1 payload=p3-1 key=k3 operation=op, 4-1 payload=p4-1 key=k4 operation=op, 5-1 payload=p5-1 key=k5 operation=op, [g after 4-1; s: 1-1 x1 2-1 x1 3-1 x1 4-1 x1], [other after 0-0]',
         takes: 's=t2 2-1 3-1 4-1',
+        unsettled: '1-1, 2-1, 3-1, 4-1',
       },
     ]);
     expect(await after(take({ count: 3, maxKeys: 3, token: 't4' }))).toEqual([
@@ -87,6 +93,7 @@ describe('take-ordered, in a state and at a time of which all is known,', () => 
         stream:
           '1-1 payload=p1-1 key=k1 operation=op, 2-1 payload=p2-1 key=k2 operation=op, 3-1 payload=p3-1 key=k3 operation=op, 4-1 payload=p4-1 key=k4 operation=op, 5-1 payload=p5-1 key=k5 operation=op, [g after 4-1; s: 1-1 x1 2-1 x1 3-1 x1 4-1 x1], [other after 0-0]',
         takes: 's=t2 2-1 3-1 4-1',
+        unsettled: '1-1, 2-1, 3-1, 4-1',
       },
     ]);
   });
@@ -124,6 +131,7 @@ describe('take-ordered, in a state and at a time of which all is known,', () => 
         stream:
           '1-1 payload=p1-1 key=a operation=op, 2-1 payload=p2-1 key=a operation=op, 3-1 payload=p3-1 key=a operation=op, 4-1 payload=p4-1 key=a operation=op, 5-1 payload=p5-1 key=a operation=op, 6-1 payload=p6-1 key=a operation=op, 7-1 payload=p7-1 key=a operation=op, 8-1 payload=p8-1 key=a operation=op, 9-1 payload=p9-1 key=a operation=op, 10-1 payload=p10-1 key=a operation=op, 11-1 payload=p11-1 key=a operation=op, 12-1 payload=p12-1 key=a operation=op, 13-1 payload=p13-1 key=a operation=op, 14-1 payload=p14-1 key=a operation=op, 15-1 payload=p15-1 key=a operation=op, 16-1 payload=p16-1 key=a operation=op, 17-1 payload=p17-1 key=a operation=op, 18-1 payload=p18-1 key=a operation=op, 19-1 payload=p19-1 key=a operation=op, 20-1 payload=p20-1 key=a operation=op, 21-1 payload=p21-1 key=a operation=op, 22-1 payload=p22-1 key=a operation=op, 23-1 payload=p23-1 key=a operation=op, 24-1 payload=p24-1 key=a operation=op, 25-1 payload=p25-1 key=a operation=op, 26-1 payload=p26-1 key=a operation=op, 27-1 payload=p27-1 key=a operation=op, 28-1 payload=p28-1 key=a operation=op, 29-1 payload=p29-1 key=a operation=op, [g after 9-1; parked a: 2-1 x1 3-1 x1 4-1 x1 5-1 x1 6-1 x1 7-1 x1 8-1 x1 9-1 x1; s: 1-1 x1], [other after 0-0]',
         takes: 's=t1 1-1',
+        unsettled: '1-1, 2-1, 3-1, 4-1, 5-1, 6-1, 7-1, 8-1, 9-1',
       },
     ]);
     expect(await after(take({ token: 't3', count: 7 }))).toEqual([
@@ -134,6 +142,8 @@ describe('take-ordered, in a state and at a time of which all is known,', () => 
         stream:
           '1-1 payload=p1-1 key=a operation=op, 2-1 payload=p2-1 key=a operation=op, 3-1 payload=p3-1 key=a operation=op, 4-1 payload=p4-1 key=a operation=op, 5-1 payload=p5-1 key=a operation=op, 6-1 payload=p6-1 key=a operation=op, 7-1 payload=p7-1 key=a operation=op, 8-1 payload=p8-1 key=a operation=op, 9-1 payload=p9-1 key=a operation=op, 10-1 payload=p10-1 key=a operation=op, 11-1 payload=p11-1 key=a operation=op, 12-1 payload=p12-1 key=a operation=op, 13-1 payload=p13-1 key=a operation=op, 14-1 payload=p14-1 key=a operation=op, 15-1 payload=p15-1 key=a operation=op, 16-1 payload=p16-1 key=a operation=op, 17-1 payload=p17-1 key=a operation=op, 18-1 payload=p18-1 key=a operation=op, 19-1 payload=p19-1 key=a operation=op, 20-1 payload=p20-1 key=a operation=op, 21-1 payload=p21-1 key=a operation=op, 22-1 payload=p22-1 key=a operation=op, 23-1 payload=p23-1 key=a operation=op, 24-1 payload=p24-1 key=a operation=op, 25-1 payload=p25-1 key=a operation=op, 26-1 payload=p26-1 key=a operation=op, 27-1 payload=p27-1 key=a operation=op, 28-1 payload=p28-1 key=a operation=op, 29-1 payload=p29-1 key=a operation=op, [g after 29-1; parked a: 2-1 x1 3-1 x1 4-1 x1 5-1 x1 6-1 x1 7-1 x1 8-1 x1 9-1 x1 10-1 x1 11-1 x1 12-1 x1 13-1 x1 14-1 x1 15-1 x1 16-1 x1 17-1 x1 18-1 x1 19-1 x1 20-1 x1 21-1 x1 22-1 x1 23-1 x1 24-1 x1 25-1 x1 26-1 x1 27-1 x1 28-1 x1 29-1 x1; s: 1-1 x1], [other after 0-0]',
         takes: 's=t1 1-1',
+        unsettled:
+          '1-1, 10-1, 11-1, 12-1, 13-1, 14-1, 15-1, 16-1, 17-1, 18-1, 19-1, 2-1, 20-1, 21-1, 22-1, 23-1, 24-1, 25-1, 26-1, 27-1, 28-1, 29-1, 3-1, 4-1, 5-1, 6-1, 7-1, 8-1, 9-1',
       },
     ]);
   });
@@ -157,6 +167,7 @@ describe('take-ordered, in a state and at a time of which all is known,', () => 
         stream:
           '1-1 payload=p1-1 key=a operation=op, 2-1 payload=p2-1 key=a operation=op, 10-1 payload=p10-1 key=b operation=op, 11-1 payload=p11-1 key=b operation=op, [g after 11-1; parked a: 2-1 x1; parked b: 11-1 x2; s: 1-1 x3 10-1 x1; waiting: -], [other after 0-0]',
         takes: 's=t2 1-1',
+        unsettled: '1-1, 10-1, 11-1, 2-1',
       },
     ]);
     states.put('HDEL', 'heads', 'a');
@@ -169,6 +180,7 @@ describe('take-ordered, in a state and at a time of which all is known,', () => 
         stream:
           '1-1 payload=p1-1 key=a operation=op, 2-1 payload=p2-1 key=a operation=op, 10-1 payload=p10-1 key=b operation=op, 11-1 payload=p11-1 key=b operation=op, [g after 11-1; parked a: -; parked b: 11-1 x2; s: 1-1 x3 2-1 x2 10-1 x1; waiting: -], [other after 0-0]',
         takes: 's=t3 2-1',
+        unsettled: '1-1, 10-1, 11-1, 2-1',
       },
     ]);
     withKey('12-1', 'a');
@@ -181,6 +193,7 @@ describe('take-ordered, in a state and at a time of which all is known,', () => 
         stream:
           '1-1 payload=p1-1 key=a operation=op, 2-1 payload=p2-1 key=a operation=op, 10-1 payload=p10-1 key=b operation=op, 11-1 payload=p11-1 key=b operation=op, 12-1 payload=p12-1 key=a operation=op, [g after 12-1; parked a: -; parked b: 11-1 x2; s: 1-1 x3 2-1 x2 10-1 x1 12-1 x1; waiting: -], [other after 0-0]',
         takes: 's=t4 12-1',
+        unsettled: '1-1, 10-1, 11-1, 12-1, 2-1',
       },
     ]);
     // A head that is not pending any more.
@@ -194,6 +207,7 @@ describe('take-ordered, in a state and at a time of which all is known,', () => 
         stream:
           '1-1 payload=p1-1 key=a operation=op, 2-1 payload=p2-1 key=a operation=op, 10-1 payload=p10-1 key=b operation=op, 11-1 payload=p11-1 key=b operation=op, 12-1 payload=p12-1 key=a operation=op, 13-1 payload=p13-1 key=c operation=op, [g after 13-1; parked a: -; parked b: 11-1 x2; s: 1-1 x3 2-1 x2 10-1 x1 12-1 x1 13-1 x1; waiting: -], [other after 0-0]',
         takes: 's=t5 13-1',
+        unsettled: '1-1, 10-1, 11-1, 12-1, 13-1, 2-1',
       },
     ]);
   });

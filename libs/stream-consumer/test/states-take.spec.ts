@@ -19,6 +19,7 @@ describe.each([
         stream:
           '1-1 payload=p1-1, 2-1 payload=p2-1, 3-1 payload=p3-1, [g after 2-1; s: 1-1 x1 2-1 x1], [other after 0-0]',
         takes: 's=t1 1-1 2-1',
+        unsettled: '1-1, 2-1',
       },
     ]);
     states.clock.set(NOW + 1);
@@ -29,6 +30,7 @@ describe.each([
         stream:
           '1-1 payload=p1-1, 2-1 payload=p2-1, 3-1 payload=p3-1, [g after 2-1; s: 1-1 x1 2-1 x1], [other after 0-0]',
         takes: 's=t1 1-1 2-1',
+        unsettled: '1-1, 2-1',
       },
     ]);
     states.put('XDEL', 'stream', '1-1');
@@ -40,6 +42,7 @@ describe.each([
         stream: '2-1 payload=p2-1, 3-1 payload=p3-1, [g after 2-1; s: 1-1 x1 2-1 x1], [other after 0-0]',
         takes: 's=t1 1-1 2-1',
         tries: '2-1=2 1799999999995 an error',
+        unsettled: '1-1, 2-1',
       },
     ]);
     expect(await after(take({ begins: 0, token: 't2' }))).toEqual([
@@ -49,6 +52,7 @@ describe.each([
         stream: '2-1 payload=p2-1, 3-1 payload=p3-1, [g after 3-1; s: 1-1 x1 2-1 x1 3-1 x1], [other after 0-0]',
         takes: 's=t2 3-1',
         tries: '2-1=2 1799999999995 an error',
+        unsettled: '1-1, 2-1, 3-1',
       },
     ]);
     expect(await after(take({ begins: 0, token: 't3', leaseMs: 500 }))).toEqual([
@@ -58,6 +62,7 @@ describe.each([
         stream: '2-1 payload=p2-1, 3-1 payload=p3-1, [g after 3-1; s: 1-1 x1 2-1 x1 3-1 x1], [other after 0-0]',
         takes: 's=t2 3-1',
         tries: '2-1=2 1799999999995 an error',
+        unsettled: '1-1, 2-1, 3-1',
       },
     ]);
     expect(await after(take({ begins: 0, token: 't' }))).toEqual([
@@ -67,6 +72,7 @@ describe.each([
         stream: '2-1 payload=p2-1, 3-1 payload=p3-1, [g after 3-1; s: 1-1 x1 2-1 x1 3-1 x1], [other after 0-0]',
         takes: 's=t2 3-1',
         tries: '2-1=2 1799999999995 an error',
+        unsettled: '1-1, 2-1, 3-1',
       },
     ]);
   });
@@ -88,6 +94,7 @@ describe.each([
           '1-1 payload=p1-1, 2-1 payload=p2-1, 3-1 payload=p3-1, 5-1 payload=p5-1, 6-1 payload=p6-1, [g after 5-1; s: 1-1 x2 3-1 x2; waiting: 2-1 x1 5-1 x1], [other after 0-0]',
         takes: 's=t1 3-1 1-1',
         tries: '1-1=2 1799999999995 an error, 3-1=x',
+        unsettled: '1-1, 3-1',
       },
     ]);
     expect(await after(take({ count: 4 }))).toEqual([
@@ -99,6 +106,7 @@ describe.each([
           '1-1 payload=p1-1, 2-1 payload=p2-1, 3-1 payload=p3-1, 5-1 payload=p5-1, 6-1 payload=p6-1, [g after 5-1; s: 1-1 x2 3-1 x2; waiting: 2-1 x1 5-1 x1], [other after 0-0]',
         takes: 's=t1 3-1 1-1',
         tries: '1-1=2 1799999999995 an error, 3-1=x',
+        unsettled: '1-1, 3-1',
       },
     ]);
     states.clock.set(NOW + 1);
@@ -110,6 +118,7 @@ describe.each([
           '1-1 payload=p1-1, 2-1 payload=p2-1, 3-1 payload=p3-1, 5-1 payload=p5-1, 6-1 payload=p6-1, [g after 5-1; s: 1-1 x2 2-1 x2 3-1 x2; waiting: 5-1 x1], [other after 0-0]',
         takes: 's=t2 2-1',
         tries: '1-1=2 1799999999995 an error, 3-1=x',
+        unsettled: '1-1, 2-1, 3-1',
       },
     ]);
     expect(await after(take({ count: 1, token: 't3' }))).toEqual([
@@ -120,6 +129,7 @@ describe.each([
           '1-1 payload=p1-1, 2-1 payload=p2-1, 3-1 payload=p3-1, 5-1 payload=p5-1, 6-1 payload=p6-1, [g after 6-1; s: 1-1 x2 2-1 x2 3-1 x2 6-1 x1; waiting: 5-1 x1], [other after 0-0]',
         takes: 's=t3 6-1',
         tries: '1-1=2 1799999999995 an error, 3-1=x',
+        unsettled: '1-1, 2-1, 3-1, 6-1',
       },
     ]);
   });
@@ -136,6 +146,7 @@ describe.each([
         sessions: 's@1800000000900',
         stream: '1-1 payload=p1-1, 2-1 payload=p2-1, [g after 1-1; s: 1-1 x2; waiting: -], [other after 0-0]',
         takes: 's=t1 1-1',
+        unsettled: '1-1',
       },
     ]);
     expect(await after(take({ count: 2, token: 't2' }))).toEqual([
@@ -144,6 +155,7 @@ describe.each([
         sessions: 's@1800000000900',
         stream: '1-1 payload=p1-1, 2-1 payload=p2-1, [g after 2-1; s: 1-1 x2 2-1 x1; waiting: -], [other after 0-0]',
         takes: 's=t2 2-1',
+        unsettled: '1-1, 2-1',
       },
     ]);
   });
@@ -197,6 +209,7 @@ describe.each([
           sessions: 'x@1800000000003, s@1800000000900',
           stream: '1-1 payload=p1-1, [g after 1-1; s: 1-1 x1], [other after 0-0]',
           takes: 's=t1 1-1',
+          unsettled: '1-1',
         },
       ],
     ],
@@ -219,6 +232,7 @@ describe.each([
           sessions: 'x@1800000000003, s@1800000000900',
           stream: '1-1 payload=p1-1, [g after 1-1; s: 1-1 x1], [other after 0-0]',
           takes: 's=t1 1-1',
+          unsettled: '1-1',
         },
       ],
     ],
@@ -253,11 +267,12 @@ describe.each([
       sessions: 's@1800000000900 | 7000',
       stream: '1-1 payload=p1-1 key=k operation=op, [g after 1-1; s: 1-1 x1], [other after 0-0] | 7000',
       takes: 's=t1 1-1 | 7000',
+      unsettled: '1-1 | 7000',
     });
   });
 
   it('fails before it changes anything if a key has another type', async () => {
-    const keys = ['stream', 'sessions', 'takes', 'due', 'tries', ...(isOrdered ? ['heads'] : [])];
+    const keys = ['stream', 'sessions', 'takes', 'due', 'tries', 'unsettled', ...(isOrdered ? ['heads'] : [])];
     const before = () => {
       setUp();
       add('1-1');

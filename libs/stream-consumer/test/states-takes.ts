@@ -5,7 +5,7 @@ import type { TakeAnswer } from '../src/consumer/consumer.scripts';
 
 type Args = Readonly<Record<string, string | number>>;
 
-const KEYS = ['stream', 'sessions', 'takes', 'due', 'tries', 'woken', 'heads'];
+const KEYS = ['stream', 'sessions', 'takes', 'due', 'tries', 'woken', 'unsettled', 'heads'];
 
 /** Calls one of the scripts that take entries. */
 export function openTakes(script: ScriptDefinition, isOrdered: boolean) {

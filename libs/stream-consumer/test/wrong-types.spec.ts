@@ -14,7 +14,10 @@ const REPLACED = new Set([
   'take-foreign-ordered woken',
   'retry woken',
   'replay-dead woken',
-  ...['sessions', 'takes', 'due', 'tries', 'heads'].flatMap((key) => [`open ${key}`, `remove-group ${key}`]),
+  ...['sessions', 'takes', 'due', 'tries', 'heads', 'unsettled'].flatMap((key) => [
+    `open ${key}`,
+    `remove-group ${key}`,
+  ]),
   'remove-group dead',
 ]);
 
@@ -38,7 +41,7 @@ describe('a key of another type', () => {
   });
 
   /** A group in the middle of its work: entries in work, parked, due, dead, and of a session that is over. */
-  async function prepare(): Promise<{ args: Record<string, unknown>; keys: Record<string, string> }> {
+  async function prepare(): Promise<{ args: Record<string, unknown>; keys: Record<string, string | string[]> }> {
     const hands = new Hands(bench, 's', 'g', true);
     await hands.publish(3, 'k');
     await hands.publish(6);
@@ -63,10 +66,11 @@ describe('a key of another type', () => {
     const more = { attempt: 1, counted: 1, firstSeenMs: 1, delayMs: 0, partitions: 2, id };
     const cursors = {
       from: '0',
-      needs: '',
+      needs: 'h',
       pending: '0-0',
       waiting: '-',
       parked: '',
+      unsettled: '0',
       taken: 0,
       held: [],
       triesAfter: '0',
@@ -85,7 +89,7 @@ describe('a key of another type', () => {
         dead: first?.[0],
         ...cursors,
       },
-      keys: { ...hands.keys, operation, config },
+      keys: { ...hands.keys, operation, config, needed: [bench.keys('s', 'h').unsettled] },
     };
   }
 
@@ -96,7 +100,7 @@ describe('a key of another type', () => {
 
   it.each(cases)('%s finds %s: it says so and changes nothing, or does without', async (name, key, script) => {
     const { args, keys } = await prepare();
-    const place = keys[key] as string;
+    const place = [keys[key.replace('[]', '')]].flat()[0] as string;
     await bench.raw.del(place);
     if (key === 'operation') await bench.raw.rpush(place, 'x');
     else await bench.raw.set(place, 'x');

@@ -10,6 +10,11 @@ function streamOf(partition: Partition, world: World): Stream | undefined {
   return stream instanceof Stream ? stream : undefined;
 }
 
+/** True if an operator has taken an entry out of the group's list of pending entries, and the group has not settled it. */
+function isTakenOut(partition: Partition, group: string, id: string, world: World): boolean {
+  return world.read('SISMEMBER', partition.of(group).unsettled, id) === 1;
+}
+
 /** An outcome whose reply was lost, or whose call is late, may have settled its entry. */
 export function observe(state: StreamState, settings: Settings, partition: Partition, world: World): void {
   const stream = streamOf(partition, world);
@@ -19,7 +24,8 @@ export function observe(state: StreamState, settings: Settings, partition: Parti
     if (found === undefined) continue;
     for (const id of Object.values(state.published)) {
       const at = parseId(id);
-      const isSettled = at <= found.lastId && found.findPending(at) === undefined;
+      const isSettled =
+        at <= found.lastId && found.findPending(at) === undefined && !isTakenOut(partition, group, id, world);
       const handled = state.handled[group] ?? [];
       if (isSettled && !handled.includes(id) && state.sent[group]?.includes(id)) handled.push(id);
     }
@@ -42,6 +48,7 @@ export function invariants(settings: Settings, partition: Partition): Invariant<
             const found = stream?.groups.get(group);
             const isKept = stream?.find(at) !== undefined;
             if (isKept && (found === undefined || at > found.lastId || found.findPending(at) !== undefined)) continue;
+            if (isKept && isTakenOut(partition, group, id, world)) continue;
             return `${name} is lost for ${group}.`;
           }
         }

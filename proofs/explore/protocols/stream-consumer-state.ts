@@ -27,7 +27,7 @@ export interface Consumer {
 }
 
 export interface StreamState extends Actors {
-  budgets: Budgets & { repair?: number; trim?: number; replay?: number };
+  budgets: Budgets & { repair?: number; trim?: number; replay?: number; tidy?: number };
   toPublish: { name: string; key: string }[];
   /** Id of each message whose publication was confirmed. */
   published: Record<string, string>;

@@ -23,7 +23,9 @@ export const partition = new Partition(new KeySpace('e', 'stream-consumer'), 's'
 
 /** Returns a call of a group's script. It gets all keys of the group, and uses those that it declares. */
 function groupCall(script: ScriptDefinition, group: string, args: ScriptCall['input']['args']): ScriptCall {
-  return { script, input: { keys: { ...partition.of(group) }, args } };
+  const needed = typeof args['needs'] === 'string' ? args['needs'].split(' ') : [];
+  const keys = { ...partition.of(group), needed: needed.map((name) => partition.of(name).unsettled) };
+  return { script, input: { keys, args } };
 }
 
 /** Returns the call by which a group is made, unless it exists. */
@@ -151,7 +153,16 @@ function upkeepSteps(state: StreamState, group: string, world: World): Step<Stre
       if (consumer.group !== group || !consumer.isOpen) continue;
       const session = consumer.isNew || consumer.takingSince > 0 ? '' : sessionOf(actor, consumer);
       const own = { session, taken: consumer.takes, held: consumer.held.map(({ id }) => id) };
-      const args = { group, leaseMs: LEASE_MS, count: 100, pending: '0-0', waiting: '-', parked: '', ...own };
+      const args = {
+        group,
+        leaseMs: LEASE_MS,
+        count: 100,
+        pending: '0-0',
+        waiting: '-',
+        parked: '',
+        unsettled: '0',
+        ...own,
+      };
       steps.push({ actor, name: 'repair', call: groupCall(repairGroup, group, args), done });
     }
   }
@@ -203,6 +214,16 @@ export function movesOf(state: StreamState, settings: Settings, world: World): M
         next.budgets.trim = 0;
         next.disturbed = true;
         to.command('XTRIM', partition.stream, 'MAXLEN', '0');
+      },
+    });
+  }
+  for (const group of (state.budgets.tidy ?? 0) > 0 ? settings.groups : []) {
+    moves.push({
+      name: `the operator deletes the consumers of ${group}`,
+      run: (to, next) => {
+        next.budgets.tidy = 0;
+        const rows = to.command('XINFO', 'CONSUMERS', partition.stream, group) as string[][];
+        for (const [, name = ''] of rows) to.command('XGROUP', 'DELCONSUMER', partition.stream, group, name);
       },
     });
   }

@@ -99,6 +99,14 @@ export const streamConsumerScenarios = [
     depth: 10,
   }),
   streamConsumer({
+    scenario: 'an operator deletes consumers',
+    groups: ['mail', 'audit'],
+    consumers: { A: 'mail', B: 'mail', C: 'audit' },
+    messages: { m1: '', m2: '' },
+    budgets: { time: 3, crash: 1, tidy: 1, repair: 1 },
+    depth: 9,
+  }),
+  streamConsumer({
     scenario: 'a new partition',
     groups: ['mail', 'audit'],
     consumers: { A: 'mail', B: 'audit' },

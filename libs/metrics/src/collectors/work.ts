@@ -67,6 +67,12 @@ export function countStreams(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:stream-consumer:messages.lost', (event) =>
     recorder.add('luanest.stream.lost', named(event), event.ids.length),
   );
+  on.on('luanest:stream-consumer:group.damaged', (event) => {
+    for (const outcome of ['restored', 'deleted'] as const) {
+      const count = event[outcome];
+      if (count > 0) recorder.add('luanest.stream.damaged', { ...named(event), 'luanest.outcome': outcome }, count);
+    }
+  });
   on.on('luanest:stream-consumer:session.taken-over', (event) =>
     recorder.add('luanest.stream.taken_over', named(event), event.messages),
   );

@@ -94,13 +94,13 @@ function entryAt(row: readonly (string | Buffer)[], at: number, old: boolean, no
 }
 
 const takeArgs = { group: str, session: str, token: str, count: int, leaseMs: int, begins: int };
-const takeKeys = ['stream', 'sessions', 'takes', 'due', 'tries', 'woken'] as const;
+const takeKeys = ['stream', 'sessions', 'takes', 'due', 'tries', 'woken', 'unsettled'] as const;
 const isAlive = ([alive]: [number]): boolean => alive === 1;
 
 export const openGroup = defineScript({
   name: 'stream-consumer.open',
   ...openLua,
-  keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'heads'],
+  keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'heads', 'unsettled'],
   args: { group: str, makes: int, from: str },
   flags: FREES_MEMORY,
   group: false,
@@ -156,7 +156,7 @@ export const takeForeignOrdered = defineScript({
 export const acknowledge = defineScript({
   name: 'stream-consumer.ack',
   ...ackLua,
-  keys: ['stream', 'sessions', 'tries'],
+  keys: ['stream', 'sessions', 'tries', 'unsettled', 'needed[]'],
   args: { group: str, session: str, needs: str, ids: list(str) },
   flags: FREES_MEMORY,
   group: SMALL_GROUP,
@@ -166,7 +166,7 @@ export const acknowledge = defineScript({
 export const finish = defineScript({
   name: 'stream-consumer.finish',
   ...finishLua,
-  keys: ['stream', 'sessions', 'due', 'tries', 'dead', 'heads'],
+  keys: ['stream', 'sessions', 'due', 'tries', 'dead', 'heads', 'unsettled', 'needed[]'],
   args: { group: str, session: str, needs: str, rows: list(str) },
   flags: FREES_MEMORY,
   group: false,
@@ -176,7 +176,7 @@ export const finish = defineScript({
 export const retryEntry = defineScript({
   name: 'stream-consumer.retry',
   ...retryLua,
-  keys: ['stream', 'sessions', 'due', 'tries', 'woken'],
+  keys: ['stream', 'sessions', 'due', 'tries', 'woken', 'unsettled'],
   args: {
     group: str,
     session: str,
@@ -204,7 +204,7 @@ export const renewSession = defineScript({
 export const sweepSessions = defineScript({
   name: 'stream-consumer.sweep',
   ...sweepLua,
-  keys: ['stream', 'sessions', 'takes', 'due', 'tries'],
+  keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'unsettled'],
   args: { group: str, count: int, problem: str },
   flags: FREES_MEMORY,
   group: false,
@@ -214,7 +214,7 @@ export const sweepSessions = defineScript({
 export const repairGroup = defineScript({
   name: 'stream-consumer.repair',
   ...repairLua,
-  keys: ['stream', 'sessions', 'due', 'heads', 'takes'],
+  keys: ['stream', 'sessions', 'due', 'heads', 'takes', 'unsettled'],
   args: {
     group: str,
     leaseMs: int,
@@ -224,20 +224,27 @@ export const repairGroup = defineScript({
     parked: str,
     session: str,
     taken: int,
+    unsettled: str,
     held: list(str),
   },
   flags: FREES_MEMORY,
   group: false,
-  reply: ([repaired, pending, waiting, parked]: [number, string, string, string]) => ({
+  reply: ([repaired, pending, waiting, parked, unsettled, restored, deleted]: [
+    number,
+    ...[pending: string, waiting: string, parked: string, unsettled: string],
+    ...[restored: number, deleted: number],
+  ]) => ({
     repaired,
-    next: { pending, waiting, parked },
+    restored,
+    deleted,
+    next: { pending, waiting, parked, unsettled },
   }),
 });
 
 export const tidyNotes = defineScript({
   name: 'stream-consumer.tidy',
   ...tidyLua,
-  keys: ['stream', 'tries', 'heads'],
+  keys: ['stream', 'tries', 'heads', 'unsettled'],
   args: { group: str, count: int, triesAfter: str, headsAfter: str },
   flags: FREES_MEMORY,
   group: false,

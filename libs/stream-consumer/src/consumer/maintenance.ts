@@ -109,16 +109,31 @@ export class Maintenance {
     for (const { wakeup } of this.consumer.partitions) wakeup.used = false;
     try {
       await this.consumer.openPartitions();
+      let [restored, deleted] = [0, 0];
       for (const reader of this.consumer.partitions) {
-        if (!this.stopped) await reader.repair();
+        const found = this.stopped ? undefined : await reader.repair();
+        restored += found?.restored ?? 0;
+        deleted += found?.deleted ?? 0;
         if (!this.stopped) await reader.purge();
         // The repair may have ended keys.
         if (reader.blocked) reader.wakeup.ring();
       }
+      if (restored + deleted > 0) this.reportDamage(restored, deleted);
       if (!this.stopped) await this.measure();
     } catch (error) {
       this.failed(error);
     }
+  }
+
+  private reportDamage(restored: number, deleted: number): void {
+    const { stream, group } = this.consumer;
+    events.groupDamaged.publish(() => ({ stream, group, restored, deleted }));
+    const found = [
+      restored > 0 &&
+        `removed ${restored} message(s) from the pending list, as XGROUP DELCONSUMER does: they are delivered again`,
+      deleted > 0 && `deleted ${deleted} message(s) before they were handled, as XDEL and XTRIM do: they are lost`,
+    ];
+    this.logger.warn(`${stream}/${group}: Another client of Redis ${found.filter(Boolean).join(', and ')}.`);
   }
 
   private async measure(): Promise<void> {

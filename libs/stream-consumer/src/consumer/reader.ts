@@ -121,6 +121,12 @@ export class Wakeup {
   }
 }
 
+/** Messages that another client of Redis took from the group, as a repair has found. */
+interface Repaired {
+  readonly restored: number;
+  readonly deleted: number;
+}
+
 /** Reads one partition for one group: takes entries, renews the lease, and takes over entries of consumers whose lease has ended. */
 export class Reader {
   readonly keys: GroupKeys;
@@ -133,7 +139,7 @@ export class Reader {
   busy = false;
   /** True if the last take read no new entries, because of `maxKeys`. So the end of a key may allow to read more. */
   blocked = false;
-  private repairFrom = { pending: '0-0', waiting: '-', parked: '' };
+  private repairFrom = { pending: '0-0', waiting: '-', parked: '', unsettled: '0' };
   private tidyFrom = { triesAfter: '0', headsAfter: '0' };
   private purgeAfter = '-';
   /** Id of the entry after which the group begins, if `open` has to create it. */
@@ -159,7 +165,7 @@ export class Reader {
       source.isForeign ? pollMs : undefined,
       this.changed,
     );
-    this.settler = new Settler(registry, options, this, source);
+    this.settler = new Settler(registry, options, this, () => source.settlersOf(partition));
   }
 
   /**
@@ -169,8 +175,8 @@ export class Reader {
    * @throws the errors of ScriptRegistry.run()
    */
   async open(): Promise<boolean> {
-    const { stream, sessions, takes, due, tries, heads } = this.keys;
-    const keys = { stream, sessions, takes, due, tries, heads };
+    const { stream, sessions, takes, due, tries, heads, unsettled } = this.keys;
+    const keys = { stream, sessions, takes, due, tries, heads, unsettled };
     const args = { group: this.options.group, makes: this.source.isForeign ? 0 : 1, from: this.from };
     const answer = await this.registry.run(openGroup, { keys, args });
     this.from = answer.from;
@@ -230,26 +236,33 @@ export class Reader {
   /**
    * Compares the keys `due`, `tries` and `heads`, and what this session holds, with the group's own list of pending entries. Restores
    * what `due` and `heads` have lost, since an entry without it would never be taken. Puts back entries that Redis lists for this
-   * session although they were settled: a failover lost that. Deletes from `tries` and `heads` what belongs to no pending entry.
+   * session although they were settled: a failover lost that. Puts back what somebody took out of the list of pending entries. Deletes
+   * from `tries` and `heads` what belongs to settled entries.
    *
+   * @returns number of messages that were put back, and of those that somebody deleted from the stream
    * @throws the errors of ScriptRegistry.run()
    */
-  async repair(): Promise<void> {
-    const { stream, sessions, takes, due, tries, heads } = this.keys;
+  async repair(): Promise<Repaired> {
+    const { stream, sessions, takes, due, tries, heads, unsettled } = this.keys;
     const { group, leaseMs } = this.options;
-    for (let repaired = 1, calls = 0; repaired > 0 && calls < REPAIR_CALLS; calls++) {
+    let [restored, deleted] = [0, 0];
+    for (let goesOn = true, calls = 0; goesOn && calls < REPAIR_CALLS; calls++) {
       const answer = await this.registry.run(repairGroup, {
-        keys: { stream, sessions, due, heads, takes },
+        keys: { stream, sessions, due, heads, takes, unsettled },
         args: { group, leaseMs, count: CHECKED_A_CALL, ...this.repairFrom, ...this.ownEntries() },
       });
       this.repairFrom = answer.next;
-      ({ repaired } = answer);
-      if (repaired > 0) this.wakeup.ring();
+      restored += answer.restored;
+      deleted += answer.deleted;
+      goesOn = answer.repaired > 0 || answer.next.unsettled !== '0';
+      if (answer.repaired > 0) this.wakeup.ring();
     }
     this.tidyFrom = await this.registry.run(tidyNotes, {
-      keys: { stream, tries, heads },
+      keys: { stream, tries, heads, unsettled },
       args: { group, count: CHECKED_A_CALL, ...this.tidyFrom },
     });
+    // Another program may trim its own stream.
+    return { restored, deleted: this.source.isForeign ? 0 : deleted };
   }
 
   /** Deletes entries that every group has settled and that still exist. @throws the errors of ScriptRegistry.run() */
@@ -304,11 +317,11 @@ export class Reader {
 
   private async runTake(session: Session, token: string, count: number): Promise<TakeAnswer> {
     const { group, leaseMs, ordered, maxKeys } = this.options;
-    const { stream, sessions, takes, due, tries, woken, heads } = this.keys;
+    const { stream, sessions, takes, due, tries, woken, heads, unsettled } = this.keys;
     const sentAt = time.monotonicMs();
     const begins = session.begun ? 0 : 1;
     const args = { group, session: session.name, token, count, leaseMs, begins };
-    const keys = { stream, sessions, takes, due, tries, woken };
+    const keys = { stream, sessions, takes, due, tries, woken, unsettled };
     const { isForeign } = this.source;
     const answer = ordered
       ? await this.registry.run(isForeign ? takeForeignOrdered : takeOrdered, {
@@ -338,10 +351,10 @@ export class Reader {
   }
 
   private async sweep(): Promise<void> {
-    const { stream, sessions, takes, due, tries } = this.keys;
+    const { stream, sessions, takes, due, tries, unsettled } = this.keys;
     const answer = await this.calls.once('sweep', () =>
       this.registry.run(sweepSessions, {
-        keys: { stream, sessions, takes, due, tries },
+        keys: { stream, sessions, takes, due, tries, unsettled },
         args: { group: this.options.group, count: SWEPT_A_CALL, problem: DIED },
       }),
     );

@@ -6,7 +6,7 @@ import type { Calls } from '../../../worker/src';
 import { events, type StreamConsumerEvents } from '../stream-consumer.events';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import type { GroupKeys } from '../streams/partitions';
-import type { Stream } from '../streams/stream-catalog';
+import type { Settlers } from '../streams/stream-catalog';
 import { acknowledge, finish, retryEntry, type TakenEntry } from './consumer.scripts';
 
 const HOST = hostname().replaceAll(/\s/g, '-');
@@ -147,7 +147,7 @@ export class Settler {
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedConsumerOptions,
     private readonly reader: Taker,
-    private readonly source: Pick<Stream, 'needs'>,
+    private readonly settlers: () => Settlers,
   ) {}
 
   /** Lists a message as handled. A later `flush` acknowledges it, together with others. */
@@ -187,9 +187,9 @@ export class Settler {
    */
   async retry(message: Held, delayMs: number, counted: boolean, problem: string): Promise<void> {
     const { session, entry } = message;
-    const { stream, sessions, due, tries, woken } = this.reader.keys;
+    const { stream, sessions, due, tries, woken, unsettled } = this.reader.keys;
     const { id, attempt, firstSeenMs } = entry;
-    const keys = { stream, sessions, due, tries, woken };
+    const keys = { stream, sessions, due, tries, woken, unsettled };
     const given = { group: this.options.group, session: session.name, id, attempt, firstSeenMs };
     const args = { ...given, counted: counted ? 1 : 0, delayMs, problem };
     const alive = await this.settle(session, [message], () => this.registry.run(retryEntry, { keys, args }));
@@ -219,15 +219,16 @@ export class Settler {
 
   private async send(session: Session, batch: readonly Held[]): Promise<boolean> {
     if (this.options.ordered) return (await this.finish(session, batch, '')) !== undefined;
-    const { stream, sessions, tries } = this.reader.keys;
+    const { stream, sessions, tries, unsettled } = this.reader.keys;
     const { group } = this.options;
     const ids = batch.map(({ entry }) => entry.id);
-    return this.settle(session, batch, () =>
-      this.registry.run(acknowledge, {
-        keys: { stream, sessions, tries },
-        args: { group, session: session.name, needs: this.source.needs, ids },
-      }),
-    );
+    return this.settle(session, batch, () => {
+      const { needs, needed } = this.settlers();
+      return this.registry.run(acknowledge, {
+        keys: { stream, sessions, tries, unsettled, needed },
+        args: { group, session: session.name, needs, ids },
+      });
+    });
   }
 
   /**
@@ -237,7 +238,7 @@ export class Settler {
    * @returns the number of dead letters that the last call added; undefined as for `bury`
    */
   private async finish(session: Session, batch: readonly Held[], problem: string): Promise<number | undefined> {
-    const { stream, sessions, due, tries, dead, heads } = this.reader.keys;
+    const { stream, sessions, due, tries, dead, heads, unsettled } = this.reader.keys;
     const rows = batch.flatMap(({ entry: { id, key, attempt, firstSeenMs } }) => [
       id,
       key,
@@ -245,11 +246,12 @@ export class Settler {
       String(Math.min(attempt, this.options.attempts)),
       String(firstSeenMs),
     ]);
-    const keys = { stream, sessions, due, tries, dead, heads };
+    const keys = { stream, sessions, due, tries, dead, heads, unsettled };
     let [released, buried] = [0, 0];
     const alive = await this.settle(session, batch, async () => {
-      const args = { group: this.options.group, session: session.name, needs: this.source.needs, rows };
-      const answer = await this.registry.run(finish, { keys, args });
+      const { needs, needed } = this.settlers();
+      const args = { group: this.options.group, session: session.name, needs, rows };
+      const answer = await this.registry.run(finish, { keys: { ...keys, needed }, args });
       ({ released, buried } = answer);
       return answer.alive;
     });

@@ -4,6 +4,8 @@ ack: settle entries that were handled, and delete those that every group of the 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
 KEYS[3]  tries     hash    ...:tries:<group>
+KEYS[4]  unsettled set     ...:unsettled:<group>
+KEYS[5..]  needed  list(set)  ...:unsettled:<group> of each group in `needs`
 ARGV[1]  group     str
 ARGV[2]  session   str     session that took the entries
 ARGV[3]  needs     str     names of the stream's groups, separated by spaces. While one of these groups is missing on this
@@ -16,24 +18,20 @@ Returns {alive}
 O(ids * groups). TTL: none, the group owns its keys. Clock: not read. Replay: harmless, the entries are settled already.
 ]]
 -- @include errors
--- @include groups
+-- @include settlers
 local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
 if not till or till == '0' then return { 0 } end
 redis.call('HLEN', KEYS[3])
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if failed(groups) then return is_gone(groups) and { 1 } or groups end
-local others, ids, settled = find_settlers(groups, ARGV[1], ARGV[3]), {}, {}
+local others, ids, settled = find_settlers(groups, ARGV[1], ARGV[3], 5), {}, {}
 for i = 4, #ARGV do ids[#ids + 1] = ARGV[i] end
+redis.call('SREM', KEYS[4], unpack(ids))
 redis.call('XACK', KEYS[1], ARGV[1], unpack(ids))
 redis.call('HDEL', KEYS[3], unpack(ids))
 if not others then return { 1 } end
-for _, id in ipairs(others[1] and ids or {}) do
-  local needed = false
-  for _, other in ipairs(others) do
-    needed = needed or comes_after(id, other.read) or #redis.call('XPENDING', KEYS[1], other.name, id, id, 1) > 0
-  end
-  if not needed then settled[#settled + 1] = id end
+for _, id in ipairs(ids) do
+  if not is_needed(id, others) then settled[#settled + 1] = id end
 end
-if not others[1] then settled = ids end
 if settled[1] then redis.call('XDEL', KEYS[1], unpack(settled)) end
 return { 1 }

@@ -8,6 +8,8 @@ KEYS[3]  due       zset     ...:due:<group>
 KEYS[4]  tries     hash     ...:tries:<group>
 KEYS[5]  dead      stream   ...:dead:<group>
 KEYS[6]  heads     hash     ...:heads:<group>
+KEYS[7]  unsettled set      ...:unsettled:<group>
+KEYS[8..]  needed  list(set)  ...:unsettled:<group> of each group in `needs`
 ARGV[1]  group     str
 ARGV[2]  session   str      session that took the entries
 ARGV[3]  needs     str      groups without which no entry may be deleted, as in ack
@@ -23,7 +25,7 @@ already, and buried is 0.
 ]]
 -- @include clock
 -- @include errors
--- @include groups
+-- @include settlers
 -- @include consumers
 -- @include few-fields
 local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
@@ -32,15 +34,10 @@ redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[4])
 redis.call('XLEN', KEYS[5])
 redis.call('HLEN', KEYS[6])
+redis.call('SCARD', KEYS[7])
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if failed(groups) then return is_gone(groups) and { 1, 0, 0 } or groups end
-local others, released, buried = find_settlers(groups, ARGV[1], ARGV[3]), 0, 0
-local function is_needed(id)
-  for _, other in ipairs(others or {}) do
-    if comes_after(id, other.read) or #redis.call('XPENDING', KEYS[1], other.name, id, id, 1) > 0 then return true end
-  end
-  return not others
-end
+local others, released, buried = find_settlers(groups, ARGV[1], ARGV[3], 8), 0, 0
 -- Makes the first parked entry of a key the head of the key, so that it can be taken. Returns the id; nil if no entry is parked;
 -- false if all entries that were looked at are deleted from the stream.
 local function promote(key)
@@ -75,10 +72,11 @@ local function bury(id, problem, attempts, first)
   if ends > 0 then redis.call('PEXPIREAT', KEYS[5], ends) end
 end
 for i = 4, #ARGV, 5 do
-  if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) == 1 then
+  -- Somebody may have taken the entry out of the list of pending entries.
+  if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) + redis.call('SREM', KEYS[7], ARGV[i]) > 0 then
     if ARGV[i + 2] ~= '' then bury(ARGV[i], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]) end
     redis.call('HDEL', KEYS[4], ARGV[i])
-    if not is_needed(ARGV[i]) then redis.call('XDEL', KEYS[1], ARGV[i]) end
+    if others and not is_needed(ARGV[i], others) then redis.call('XDEL', KEYS[1], ARGV[i]) end
   end
   -- Also for an entry that is no longer pending because it was deleted: otherwise its key would wait for it.
   release(ARGV[i + 1], ARGV[i])

@@ -7,12 +7,13 @@ KEYS[3]  takes     hash    ...:takes:<group>
 KEYS[4]  due       zset    ...:due:<group>
 KEYS[5]  tries     hash    ...:tries:<group>
 KEYS[6]  heads     hash    ...:heads:<group>
+KEYS[7]  unsettled set     ...:unsettled:<group>
 ARGV[1]  group     str
 ARGV[2]  makes     int     1 if the stream may be created | 0
 ARGV[3]  from      str     id of the entry after which the group begins; '0' for the first entry, '$' for the next entry that is added
 
 Returns {made, from}
-  made  1 the group was created, and what an earlier group of this name left in KEYS[2] to KEYS[6] was deleted | 0 the group exists |
+  made  1 the group was created, and what an earlier group of this name left in KEYS[2] to KEYS[7] was deleted | 0 the group exists |
         2 the stream does not exist and may not be created
   from  str  as given; for '$' the last id of the stream. If the group must be created again, pass this value
 
@@ -32,5 +33,5 @@ if made.err then
   if string.find(made.err, 'BUSYGROUP') then return { 0, from } end
   return made
 end
-redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6])
+redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7])
 return { 1, from }

@@ -8,6 +8,7 @@ KEYS[4]  due       zset    ...:due:<group>
 KEYS[5]  tries     hash    ...:tries:<group>
 KEYS[6]  heads     hash    ...:heads:<group>
 KEYS[7]  dead      stream  ...:dead:<group>
+KEYS[8]  unsettled set     ...:unsettled:<group>
 ARGV[1]  group     str
 
 Returns {removed}
@@ -19,5 +20,5 @@ O(entries of the group). TTL: none. Clock: not read. Replay: returns 0, the grou
 local removed = redis.pcall('XGROUP', 'DESTROY', KEYS[1], ARGV[1])
 -- Without the stream there is no group. For any other error, such as a missing permission, the group's keys are kept.
 if failed(removed) and not string.find(removed.err, 'requires the key to exist', 1, true) then return removed end
-redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7])
+redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8])
 return { failed(removed) and 0 or removed }

@@ -1,12 +1,14 @@
 --[[
 repair: restore what is lost in `due` and `heads`, and take pending entries from consumers without a lease and from a session that
-does not hold them, so that each entry can be taken again. The group's own list of pending entries decides.
+does not hold them, so that each entry can be taken again. The group's own list of pending entries decides. What somebody has taken
+out of that list, for example by XGROUP DELCONSUMER, comes back into it: `unsettled` has all that must be in it.
 
 KEYS[1]  stream     stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions   zset    ...:sessions:<group>
 KEYS[3]  due        zset    ...:due:<group>
 KEYS[4]  heads      hash    ...:heads:<group>
 KEYS[5]  takes      hash    ...:takes:<group>
+KEYS[6]  unsettled  set     ...:unsettled:<group>
 ARGV[1]  group      str
 ARGV[2]  leaseMs    int  a consumer without a lease keeps its entries until it has sent no command for this time
 ARGV[3]  count      int 1..500  most entries and keys of each kind to look at
@@ -15,14 +17,18 @@ ARGV[5]  waiting    str  where to continue in the entries that wait for an attem
 ARGV[6]  parked     str  where to continue in the consumers of parked entries; '' to begin
 ARGV[7]  session    str  session of the caller; '' to leave it alone
 ARGV[8]  taken      int  tokens of the session that the caller has used; it does not know a take with a later token
-ARGV[9..] held      list(str)  ids of the entries that the caller handles or settles
+ARGV[9]  unsettled  str  where to continue in `unsettled`; '0' to begin
+ARGV[10..] held     list(str)  ids of the entries that the caller handles or settles
 
-Returns {repaired, pending, waiting, parked}
+Returns {repaired, pending, waiting, parked, unsettled, restored, deleted}
   repaired  int  entries that can be taken now, entries of the session that were put back, deleted entries that were dropped from
                  the list, and consumers whose entries will be taken over
   pending   str  `pending`, `waiting` and `parked` are arguments of the next call; each is the value to begin with when its list has ended
   waiting   str
   parked    str
+  unsettled  str  '0' also if nothing is missing in the list of pending entries
+  restored   int  entries that came back into the list of pending entries; they can be taken now, unless a live session holds them
+  deleted    int  unsettled entries that the stream no longer has
 
 O(count * log pending + consumers + held). TTL: the stream's. Clock: Redis. Replay: harmless, looks at the same
 entries again.
@@ -31,11 +37,15 @@ entries again.
 -- @include errors
 -- @include consumers
 local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
-if failed(consumers) then return is_gone(consumers) and { 0, '0-0', '-', '' } or consumers end
+if failed(consumers) then return is_gone(consumers) and { 0, '0-0', '-', '', '0', 0, 0 } or consumers end
 redis.call('ZCARD', KEYS[2])
 redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[4])
 redis.call('HLEN', KEYS[5])
+-- Unsettled entries that no consumer of ours has pending.
+local missing = redis.call('SCARD', KEYS[6])
+local held = {}
+for i = 10, #ARGV do held[ARGV[i]] = true end
 local function is_pending(id)
   return #redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1) > 0
 end
@@ -45,6 +55,7 @@ end
 local NEVER = '9007199254740991'
 local dropped = redis.call('XAUTOCLAIM', KEYS[1], ARGV[1], WAITING, NEVER, ARGV[4], 'COUNT', ARGV[3], 'JUSTID')
 local repaired = #dropped[3]
+missing = missing + repaired
 
 -- Makes the first parked entry of a key the head of the key, if there is no head. An entry that the stream no longer has is
 -- dropped from the list instead.
@@ -60,7 +71,11 @@ local function repair_key(key, pending)
   end
 end
 local function repair_consumer(name, pending, idle)
-  if name == WAITING or idle < tonumber(ARGV[2]) or redis.call('ZSCORE', KEYS[2], name) then return end
+  if name == WAITING or redis.call('ZSCORE', KEYS[2], name) then
+    missing = missing - pending
+    return
+  end
+  if idle < tonumber(ARGV[2]) then return end
   if pending == 0 then return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], name) end
   repaired = repaired + redis.call('ZADD', KEYS[2], 0, name)
 end
@@ -72,8 +87,6 @@ local function repair_session()
   -- The caller does not know the entries of a later take.
   local has_taken = (tonumber(string.match(last, '^%S*'), 36) or -1) >= tonumber(ARGV[8])
   if not till or till == '0' or has_taken then return end
-  local held = {}
-  for i = 9, #ARGV do held[ARGV[i]] = true end
   local pending = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', #ARGV + ARGV[3], ARGV[7])
   for _, row in ipairs(pending) do
     if not held[row[1]] then
@@ -83,30 +96,74 @@ local function repair_session()
     end
   end
 end
-if ARGV[7] ~= '' then repair_session() end
 
-local reached, looked, parked = ARGV[6] == '', 0, ''
-for _, row in ipairs(consumers) do
-  local key = parked_key(row[2])
-  if not key then
-    repair_consumer(row[2], row[4], row[6])
-  elseif reached and looked < tonumber(ARGV[3]) then
-    repair_key(key, row[4])
-    looked, parked = looked + 1, row[2]
+-- Returns where the next call continues in the parked entries.
+local function repair_consumers()
+  local reached, looked, parked = ARGV[6] == '', 0, ''
+  for _, row in ipairs(consumers) do
+    local key = parked_key(row[2])
+    if not key then
+      repair_consumer(row[2], row[4], row[6])
+    else
+      missing = missing - row[4]
+      if reached and looked < tonumber(ARGV[3]) then
+        repair_key(key, row[4])
+        looked, parked = looked + 1, row[2]
+      end
+    end
+    reached = reached or row[2] == ARGV[6]
   end
-  reached = reached or row[2] == ARGV[6]
+  return looked < tonumber(ARGV[3]) and '' or parked
 end
-if looked < tonumber(ARGV[3]) then parked = '' end
 
-local rows = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[5], '+', ARGV[3], WAITING)
-for _, row in ipairs(rows) do
-  if not redis.call('ZSCORE', KEYS[3], row[1]) then repaired = repaired + redis.call('ZADD', KEYS[3], now_ms, row[1]) end
+-- Returns the entries that wait for an attempt. Those that nothing would give are due now.
+local function repair_waiting()
+  local rows = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[5], '+', ARGV[3], WAITING)
+  for _, row in ipairs(rows) do
+    if not redis.call('ZSCORE', KEYS[3], row[1]) then repaired = repaired + redis.call('ZADD', KEYS[3], now_ms, row[1]) end
+  end
+  return rows
 end
+
+-- Returns the live session that last took an entry; nil if it may be taken now.
+local function find_holder(id)
+  if redis.call('ZSCORE', KEYS[3], id) then return nil end
+  local takes = redis.call('HGETALL', KEYS[5])
+  for i = 1, #takes, 2 do
+    local name = takes[i]
+    local has = name == ARGV[7] and held[id] or string.find(takes[i + 1] .. ' ', ' ' .. id .. ' ', 1, true)
+    if has and tonumber(redis.call('ZSCORE', KEYS[2], name) or '0') > now_ms then return name end
+  end
+end
+
+-- Puts unsettled entries back into the list of pending entries. Forgets those that the stream no longer has.
+local restored, deleted = 0, 0
+local function repair_unsettled(id)
+  if is_pending(id) then return end
+  local holder = find_holder(id)
+  if not redis.call('XCLAIM', KEYS[1], ARGV[1], holder or WAITING, 0, id, 'FORCE', 'JUSTID')[1] then
+    redis.call('ZREM', KEYS[3], id)
+    deleted = deleted + redis.call('SREM', KEYS[6], id)
+    return
+  end
+  restored = restored + 1
+  -- The older one first.
+  if not holder then redis.call('ZADD', KEYS[3], 'NX', math.min(now_ms, tonumber(string.match(id, '^%d+'))), id) end
+end
+
+if ARGV[7] ~= '' then repair_session() end
+local parked, rows = repair_consumers(), repair_waiting()
+local scan = { '0', {} }
+if missing > 0 then scan = redis.call('SSCAN', KEYS[6], ARGV[9], 'COUNT', ARGV[3]) end
+for _, id in ipairs(scan[2]) do repair_unsettled(id) end
+repaired = repaired + restored + deleted
 
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then
   redis.call('PEXPIREAT', KEYS[2], ends)
   redis.call('PEXPIREAT', KEYS[3], ends)
   redis.call('PEXPIREAT', KEYS[4], ends)
+  redis.call('PEXPIREAT', KEYS[6], ends)
 end
-return { repaired, dropped[1], #rows == tonumber(ARGV[3]) and '(' .. rows[#rows][1] or '-', parked }
+local waiting = #rows == tonumber(ARGV[3]) and '(' .. rows[#rows][1] or '-'
+return { repaired, dropped[1], waiting, parked, scan[1], restored, deleted }

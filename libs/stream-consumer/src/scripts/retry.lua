@@ -6,6 +6,7 @@ KEYS[2]  sessions     zset    ...:sessions:<group>
 KEYS[3]  due          zset    ...:due:<group>
 KEYS[4]  tries        hash    ...:tries:<group>
 KEYS[5]  woken        string  ...:woken; also the name of the sharded channel
+KEYS[6]  unsettled    set     ...:unsettled:<group>
 ARGV[1]  group        str
 ARGV[2]  session      str     session that took the entry
 ARGV[3]  id           str
@@ -36,7 +37,13 @@ if failed(held) then return is_gone(held) and { 1 } or held end
 if not held[1] or held[1][2] ~= ARGV[2] or attempts ~= ARGV[4] - 1 then return { 1 } end
 -- An attempt that does not count leaves the number of attempts unchanged. So the text shows whether this call ran before.
 if ARGV[5] == '0' and noted == ARGV[8] then return { 1 } end
-redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, ARGV[3], 'JUSTID')
+redis.call('SCARD', KEYS[6])
+if not redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, ARGV[3], 'JUSTID')[1] then
+  -- The entry was deleted from the stream, so XCLAIM has dropped it from the list of pending entries.
+  redis.call('HDEL', KEYS[4], ARGV[3])
+  redis.call('SREM', KEYS[6], ARGV[3])
+  return { 1 }
+end
 redis.call('HSET', KEYS[4], ARGV[3], format_tries(attempts + ARGV[5], ARGV[6], ARGV[8]))
 redis.call('ZADD', KEYS[3], now_ms + ARGV[7], ARGV[3])
 local ends = redis.call('PEXPIRETIME', KEYS[1])

@@ -5,6 +5,7 @@ KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:s
 KEYS[2]  sessions  zset    ...:sessions:<group>
 KEYS[3]  due       zset    ...:due:<group>
 KEYS[4]  dead      stream  ...:dead:<group>
+KEYS[5]  unsettled set     ...:unsettled:<group>
 ARGV[1]  group     str
 
 Returns {length, pending, lag, oldestMs, due, parked, dead, sessions}
@@ -21,10 +22,10 @@ O(log entries + groups + consumers). TTL: untouched. Clock: Redis. Replay: reads
 ]]
 -- @include clock
 -- @include errors
--- @include groups
+-- @include ids
 -- @include consumers
 local length, dead = redis.call('XLEN', KEYS[1]), redis.call('XLEN', KEYS[4])
-local due, parked = redis.call('ZCARD', KEYS[3]), 0
+local due, parked, unsettled = redis.call('ZCARD', KEYS[3]), 0, redis.call('SCARD', KEYS[5])
 local sessions = redis.call('ZCOUNT', KEYS[2], '(' .. string.format('%.0f', now_ms), '+inf')
 local read, lag = '0-0', length
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
@@ -54,4 +55,6 @@ elseif not lag then
   lag = counted < 100 and counted or math.max(counted, length - pending)
 end
 local age = oldest and math.max(0, now_ms - tonumber(string.match(oldest, '^%d+'))) or -1
+-- Entries that somebody has taken out of the list of pending entries are not settled.
+pending = math.max(pending, unsettled)
 return { length, pending, math.min(lag, length), age, due, parked, dead, sessions }

@@ -6,6 +6,7 @@ KEYS[2]  sessions  zset    ...:sessions:<group>
 KEYS[3]  takes     hash    ...:takes:<group>
 KEYS[4]  due       zset    ...:due:<group>
 KEYS[5]  tries     hash    ...:tries:<group>
+KEYS[6]  unsettled set     ...:unsettled:<group>
 ARGV[1]  group     str
 ARGV[2]  count     int 1..100  most entries to take over
 ARGV[3]  problem   str     error that is stored with these attempts, unless an earlier attempt has one
@@ -26,6 +27,7 @@ if not name then return { 0, 0, '' } end
 redis.call('HLEN', KEYS[3])
 redis.call('ZCARD', KEYS[4])
 redis.call('HLEN', KEYS[5])
+redis.call('SCARD', KEYS[6])
 local held = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', ARGV[2], name)
 if failed(held) then
   if not is_gone(held) then return held end
@@ -38,11 +40,14 @@ for _, row in ipairs(held) do
   redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, row[1], 'JUSTID')
   redis.call('HSET', KEYS[5], row[1], format_tries(attempts + 1, first or now_ms - row[3], problem))
   redis.call('ZADD', KEYS[4], now_ms, row[1])
+  -- Consumers of other programs do not note what they take.
+  redis.call('SADD', KEYS[6], row[1])
 end
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then
   redis.call('PEXPIREAT', KEYS[4], ends)
   redis.call('PEXPIREAT', KEYS[5], ends)
+  redis.call('PEXPIREAT', KEYS[6], ends)
 end
 if #held == tonumber(ARGV[2]) then return { #held, 1, name } end
 redis.call('ZREM', KEYS[2], name)

@@ -8,7 +8,8 @@ KEYS[3]  takes      hash    ...:takes:<group>
 KEYS[4]  due        zset    ...:due:<group>
 KEYS[5]  tries      hash    ...:tries:<group>
 KEYS[6]  woken      string  ...:woken, as in take
-KEYS[7]  heads      hash    ...:heads:<group>; for each key its head, the entry whose turn it is
+KEYS[7]  unsettled  set     ...:unsettled:<group>, as in take
+KEYS[8]  heads      hash    ...:heads:<group>; for each key its head, the entry whose turn it is
 ARGV[1]  group      str
 ARGV[2]  session    str     name without spaces; the name of a session that was lost is not used again
 ARGV[3]  token      str     token of this take, unique in the session; without spaces
@@ -31,16 +32,16 @@ a take with a higher token that had entries: state 1, no entries, and nothing ch
 ]]
 -- @include taking
 -- @include consumers
--- @include groups
+-- @include ids
 -- @include own-fields or foreign-fields
 -- Returns true if an entry is the head of its key, or becomes the head. If the key has no head but older parked entries, the
 -- entry must wait: the script repair makes the oldest one the head.
 local function may_run(key, id)
-  local head = redis.call('HGET', KEYS[7], key)
+  local head = redis.call('HGET', KEYS[8], key)
   if head == id or head and #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 then return head == id end
   local first = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, parking_name(key))[1]
   if first and comes_after(id, first[1]) then return false end
-  redis.call('HSET', KEYS[7], key, id)
+  redis.call('HSET', KEYS[8], key, id)
   return true
 end
 
@@ -48,6 +49,7 @@ local function give(entry, tried)
   local payload, key, operation, group = read_fields(entry[2])
   local is_ours = group == '' or group == ARGV[1]
   if key ~= '' and is_ours and not may_run(key, entry[1]) then
+    parked[#parked + 1] = entry[1]
     return redis.call('XCLAIM', KEYS[1], ARGV[1], parking_name(key), 0, entry[1], 'JUSTID')
   end
   add_entry(entry[1], tried, is_ours, payload, key, operation)
@@ -55,9 +57,10 @@ end
 
 if is_session_lost() then return reply_without_entries(0) end
 redis.call('HLEN', KEYS[5])
+redis.call('SCARD', KEYS[7])
 local last_token, last_ids = last_take()
 if is_late(last_token) then return reply_without_entries(1) end
-local more, is_blocked, busy = true, false, redis.call('HLEN', KEYS[7])
+local more, is_blocked, busy = true, false, redis.call('HLEN', KEYS[8])
 if last_token == ARGV[3] then
   repeat_take(last_ids, give)
 else
@@ -66,7 +69,7 @@ else
   local rounds = due and due < tonumber(ARGV[4]) and 4 or 0
   while rounds > 0 and more and #ids < tonumber(ARGV[4]) and busy < tonumber(ARGV[7]) do
     more, problem = give_new(ARGV[4] - #ids, give)
-    rounds, busy = rounds - 1, redis.call('HLEN', KEYS[7])
+    rounds, busy = rounds - 1, redis.call('HLEN', KEYS[8])
   end
   if problem then return is_gone(problem) and reply_without_entries(2) or problem end
   is_blocked = busy >= tonumber(ARGV[7]) and #ids == 0
@@ -80,5 +83,6 @@ if ends > 0 then
   redis.call('PEXPIREAT', KEYS[3], ends)
   redis.call('PEXPIREAT', KEYS[4], ends)
   redis.call('PEXPIREAT', KEYS[7], ends)
+  redis.call('PEXPIREAT', KEYS[8], ends)
 end
 return build_reply(more, is_blocked)

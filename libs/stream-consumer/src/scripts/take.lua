@@ -8,6 +8,7 @@ KEYS[3]  takes     hash    ...:takes:<group>; last take of each session
 KEYS[4]  due       zset    ...:due:<group>; time of the next attempt of an entry
 KEYS[5]  tries     hash    ...:tries:<group>; attempts and last error of an entry
 KEYS[6]  woken     string  ...:woken; exists if the readers that sleep were woken, and no take has found since that there is nothing more
+KEYS[7]  unsettled set     ...:unsettled:<group>; entries that the group has taken and not settled
 ARGV[1]  group     str
 ARGV[2]  session   str     name without spaces; the name of a session that was lost is not used again
 ARGV[3]  token     str     number of this take in base 36; each take of the session has a higher one
@@ -37,6 +38,7 @@ end
 
 if is_session_lost() then return reply_without_entries(0) end
 redis.call('HLEN', KEYS[5])
+redis.call('SCARD', KEYS[7])
 local last_token, last_ids = last_take()
 if is_late(last_token) then return reply_without_entries(1) end
 local more = true
@@ -53,5 +55,6 @@ local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then
   redis.call('PEXPIREAT', KEYS[2], ends)
   redis.call('PEXPIREAT', KEYS[3], ends)
+  redis.call('PEXPIREAT', KEYS[7], ends)
 end
 return build_reply(more)

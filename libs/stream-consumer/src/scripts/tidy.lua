@@ -1,9 +1,10 @@
 --[[
-tidy: delete from `tries` and `heads` what belongs to entries that are no longer pending, for example because they were deleted.
+tidy: delete from `tries` and `heads` what belongs to entries that are settled, for example because they were deleted.
 
 KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  tries   hash    ...:tries:<group>
 KEYS[3]  heads   hash    ...:heads:<group>
+KEYS[4]  unsettled  set  ...:unsettled:<group>
 ARGV[1]  group   str
 ARGV[2]  count   int 1..500  fields of each hash to look at, approximately
 ARGV[3]  triesAfter  str  where to continue in `tries`, as the last call returned; '0' to begin
@@ -18,11 +19,12 @@ O(count * log pending). TTL: untouched. Clock: not read. Replay: looks at the sa
 -- @include errors
 -- @include consumers
 local function is_pending(id)
-  return #redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1) > 0
+  return #redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1) > 0 or redis.call('SISMEMBER', KEYS[4], id) == 1
 end
 -- Without the group there is nothing to compare with. The script open deletes `tries` and `heads` when it creates the group.
 local group = redis.pcall('XPENDING', KEYS[1], ARGV[1])
 if failed(group) then return is_gone(group) and { '0', '0' } or group end
+redis.call('SCARD', KEYS[4])
 local tries, heads = redis.call('HSCAN', KEYS[2], ARGV[3], 'COUNT', ARGV[2]), redis.call('HSCAN', KEYS[3], ARGV[4], 'COUNT', ARGV[2])
 for i = 1, #tries[2], 2 do
   if not is_pending(tries[2][i]) then redis.call('HDEL', KEYS[2], tries[2][i]) end

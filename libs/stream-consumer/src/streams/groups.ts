@@ -21,8 +21,8 @@ export async function forgetGroup(registry: ScriptRegistry, source: Stream, grou
   const all = () => steps.read(source.all());
   for (let done = 0, partitions = await all(); done < partitions.length; partitions = await all()) {
     for (const partition of partitions.slice(done)) {
-      const { stream, sessions, takes, due, tries, heads, dead } = partition.of(group);
-      const keys = { stream, sessions, takes, due, tries, heads, dead };
+      const { stream, sessions, takes, due, tries, heads, dead, unsettled } = partition.of(group);
+      const keys = { stream, sessions, takes, due, tries, heads, dead, unsettled };
       if (await steps.one(registry.run(removeGroup, { keys, args: { group } }))) found = true;
       for (let after = '-', more = true; more;) {
         ({ after } = await steps.one(purge(registry, source, partition, after)));
@@ -44,11 +44,12 @@ export async function forgetGroup(registry: ScriptRegistry, source: Stream, grou
 export function purge(
   registry: ScriptRegistry,
   source: Stream,
-  { stream }: Pick<Partition, 'stream'>,
+  partition: Partition,
   after: string,
 ): Promise<{ readonly deleted: number; readonly after: string }> {
-  const args = { after, count: PURGED_A_CALL, needs: source.needs };
-  return registry.run(purgeStream, { keys: { stream }, args });
+  const { needs, needed } = source.settlersOf(partition);
+  const args = { after, count: PURGED_A_CALL, needs };
+  return registry.run(purgeStream, { keys: { stream: partition.stream, needed }, args });
 }
 
 /** Returns the numbers of a group, summed over all partitions. @throws the errors of ScriptRegistry.run() */
@@ -56,8 +57,8 @@ export async function statsOf(registry: ScriptRegistry, source: Stream, group: s
   const partitions = await source.all();
   const parts = await Promise.all(
     partitions.map((partition) => {
-      const { stream, sessions, due, dead } = partition.of(group);
-      return registry.run(readStats, { keys: { stream, sessions, due, dead }, args: { group } });
+      const { stream, sessions, due, dead, unsettled } = partition.of(group);
+      return registry.run(readStats, { keys: { stream, sessions, due, dead, unsettled }, args: { group } });
     }),
   );
   const sum = (field: 'length' | 'pending' | 'lag' | 'due' | 'parked' | 'dead' | 'sessions'): number =>

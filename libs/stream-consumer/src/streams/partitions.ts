@@ -45,6 +45,7 @@ export interface GroupKeys {
   readonly tries: string;
   readonly heads: string;
   readonly dead: string;
+  readonly unsettled: string;
 }
 
 /** A partition of a stream. All its keys are in one slot. */
@@ -82,6 +83,7 @@ export class Partition {
       tries: key('tries'),
       heads: key('heads'),
       dead: key('dead'),
+      unsettled: key('unsettled'),
     };
   }
 }

@@ -56,9 +56,19 @@ export class RegisteredGroups {
   }
 }
 
+/** The groups that must settle a message of a partition before it is deleted. */
+export interface Settlers {
+  /** Their names, separated by spaces; `*` if no message is ever deleted. */
+  readonly needs: string;
+  /** For each of them, the key of what it has not settled. */
+  readonly needed: readonly string[];
+}
+
 /** A stream: its options, its partitions, and the groups that this process knows. */
 export class Stream {
   private readonly partitions: Partition[] = [];
+  /** Last values of `settlersOf`, by the indexes of the partitions. */
+  private readonly settlers: Settlers[] = [];
   private readonly groups: RegisteredGroups;
   private announcing: Promise<void> | undefined;
   private announcedAt = -Infinity;
@@ -115,11 +125,16 @@ export class Stream {
     return partitions;
   }
 
-  /**
-   * Names of the groups that must settle a message before it is deleted, separated by spaces; `*` if no message is ever
-   * deleted.
-   */
-  get needs(): string {
+  /** Returns the groups that must settle a message of a partition before it is deleted. */
+  settlersOf(partition: Partition): Settlers {
+    const { needs } = this;
+    const known = this.settlers[partition.index];
+    if (known?.needs === needs) return known;
+    const names = needs === '*' ? [] : needs.split(' ').filter((name) => name !== '');
+    return (this.settlers[partition.index] = { needs, needed: names.map((name) => partition.of(name).unsettled) });
+  }
+
+  private get needs(): string {
     if (!this.isForeign) return this.groups.names;
     return this.options.deleteAfter.length > 0 ? this.options.deleteAfter.join(' ') : '*';
   }

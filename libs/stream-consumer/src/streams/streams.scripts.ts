@@ -55,7 +55,7 @@ export const listGroups = defineScript({
 export const readStats = defineScript({
   name: 'stream-consumer.stats',
   ...statsLua,
-  keys: ['stream', 'sessions', 'due', 'dead'],
+  keys: ['stream', 'sessions', 'due', 'dead', 'unsettled'],
   args: { group: str },
   flags: ['no-writes'],
   group: false,
@@ -109,7 +109,7 @@ export const dropDead = defineScript({
 export const purgeStream = defineScript({
   name: 'stream-consumer.purge',
   ...purgeLua,
-  keys: ['stream'],
+  keys: ['stream', 'needed[]'],
   args: { after: str, count: int, needs: str },
   flags: FREES_MEMORY,
   group: false,
@@ -119,7 +119,7 @@ export const purgeStream = defineScript({
 export const removeGroup = defineScript({
   name: 'stream-consumer.remove-group',
   ...removeGroupLua,
-  keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'heads', 'dead'],
+  keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'heads', 'dead', 'unsettled'],
   args: { group: str },
   flags: FREES_MEMORY,
   group: false,

@@ -1,10 +1,10 @@
 -- @include clock
 -- @include errors
 -- @include tries
--- Steps of the scripts take and take-ordered, which have the same first six keys and six arguments.
+-- Steps of the scripts take and take-ordered, which have the same first seven keys and six arguments.
 -- `ids`: all entries of the reply. `fresh`: rows of entries that were not delivered before and are for this group. `again`: rows
--- of all others.
-local again, fresh, ids = {}, {}, {}
+-- of all others. `parked`: entries that wait behind another one.
+local again, fresh, ids, parked = {}, {}, {}, {}
 
 -- When the lease of the session ends, as text; false if it has none.
 local lease
@@ -55,14 +55,14 @@ local function repeat_take(noted_ids, give)
   end
 end
 
--- Deletes from `tries` what belongs to due entries that the stream no longer has.
+-- Forgets due entries that the stream no longer has. If the stream has one that was not found, somebody has taken it out of the list
+-- of pending entries; the script repair puts it back.
 local function forget_missing(due, entries)
-  local found, missing = {}, {}
+  local found = {}
   for _, entry in ipairs(entries) do found[entry[1]] = true end
   for _, id in ipairs(due) do
-    if not found[id] then missing[#missing + 1] = id end
+    if not found[id] and not redis.call('XRANGE', KEYS[1], id, id)[1] then redis.call('HDEL', KEYS[5], id) end
   end
-  redis.call('HDEL', KEYS[5], unpack(missing))
 end
 
 -- Adds the entries whose retry is due to the reply. Returns the number of due entries, or nil and an error.
@@ -90,9 +90,13 @@ local function reply_without_entries(state)
   return { state, 0, -1, -1, now_ms, 0 }
 end
 
--- Stores the entries of the reply, for a replay with the same token.
+-- Stores the entries of the reply, for a replay with the same token, and which entries the group must settle.
 local function note_take()
-  if #ids > 0 then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' ')) end
+  if #ids > 0 then
+    redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' '))
+    redis.call('SADD', KEYS[7], unpack(ids))
+  end
+  if #parked > 0 then redis.call('SADD', KEYS[7], unpack(parked)) end
 end
 
 -- Returns the reply. If there are no more entries, the next publish wakes the readers.

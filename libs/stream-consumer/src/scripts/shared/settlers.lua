@@ -1,0 +1,34 @@
+-- @include ids
+-- Returns the groups that must settle an entry before it is deleted, without the group `own`: name, last read id and key of what is
+-- unsettled. `groups` is a reply of XINFO GROUPS. `needs` has the names of the stream's groups, separated by spaces; the keys of what
+-- they have not settled begin with KEYS[first], in the same order. Returns nil if no entry may be deleted, because one of these groups
+-- does not exist on this partition, or `needs` is '*'.
+local function find_settlers(groups, own, needs, first)
+  if needs == '*' then return nil end
+  local others, there, keys = {}, {}, {}
+  for name in string.gmatch(needs, '%S+') do
+    keys[name], first = KEYS[first], first + 1
+    if keys[name] then redis.call('SCARD', keys[name]) end
+  end
+  for _, row in ipairs(groups) do
+    local group = {}
+    for i = 1, #row, 2 do group[row[i]] = row[i + 1] end
+    there[group['name']] = true
+    local name = group['name']
+    if name ~= own then others[#others + 1] = { name = name, read = group['last-delivered-id'], unsettled = keys[name] } end
+  end
+  for name in string.gmatch(needs, '%S+') do
+    if not there[name] then return nil end
+  end
+  return others
+end
+
+-- Returns true if one of these groups has not settled an entry. An entry that somebody has taken out of a group's list of pending
+-- entries is still unsettled.
+local function is_needed(id, others)
+  for _, other in ipairs(others) do
+    if comes_after(id, other.read) or #redis.call('XPENDING', KEYS[1], other.name, id, id, 1) > 0 then return true end
+    if other.unsettled and redis.call('SISMEMBER', other.unsettled, id) == 1 then return true end
+  end
+  return false
+end
