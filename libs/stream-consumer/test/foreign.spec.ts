@@ -317,7 +317,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     expect(() => define(streams, { name, deleteAfter: ['g'] })).toThrow(/deleteAfter is set without keys/);
     for (const from of ['first', '1', '18446744073709551616-0', 5])
       await expect(streams.handle(group(name, 'g', { from: from as never }), () => undefined)).rejects.toThrow(
-        /^StreamConsumerService\.consume: from is/,
+        /^StreamConsumerService\.handle: from is/,
       );
     await expect(streams.handle(group('own', 'g', { from: 'end' }), () => undefined)).rejects.toThrow(
       /stream with the option `keys` may set it/,
