@@ -83,11 +83,11 @@ describe('while nothing happens', () => {
     const scene = await open(quiet(new Redis(server.port)));
     const running = new Set<Promise<unknown>>();
     const run = scene.registry.run.bind(scene.registry) as (...args: unknown[]) => Promise<unknown>;
-    jest.spyOn(scene.registry, 'run').mockImplementation(((...args: unknown[]) => {
+    jest.spyOn(scene.registry, 'run').mockImplementation((...args: unknown[]) => {
       const call = run(...args).finally(() => running.delete(call));
       running.add(call);
       return call;
-    }));
+    });
     const allReplied = async (): Promise<void> => {
       for (await turn(); running.size > 0; await turn()) await Promise.allSettled(running);
     };

@@ -96,13 +96,10 @@ describe.each(servers)('when others change a group, on %s', (_, client) => {
     const stream = fresh();
     const seen: unknown[] = [];
     const gate = new Gate();
-    const handle = await bench.streams.handle(
-      group(stream, 'g', { ordered: true, leaseMs: HOUR }),
-      async (message) => {
-        if (message.payload === 0) await gate.pass();
-        seen.push(message.payload);
-      },
-    );
+    const handle = await bench.streams.handle(group(stream, 'g', { ordered: true, leaseMs: HOUR }), async (message) => {
+      if (message.payload === 0) await gate.pass();
+      seen.push(message.payload);
+    });
     for (let i = 0; i < 20; i++) await bench.streams.publish(stream, i, { key: 'k' });
     await eventually(async () => expect(await handle.stats()).toMatchObject({ pending: 20, parked: 19 }));
     expect(await tidyUp(stream)).toBe(20);
@@ -118,13 +115,10 @@ describe.each(servers)('when others change a group, on %s', (_, client) => {
     const stream = fresh();
     const seen: unknown[] = [];
     const gate = new Gate();
-    const handle = await bench.streams.handle(
-      group(stream, 'g', { ordered: true, leaseMs: HOUR }),
-      async (message) => {
-        if (message.payload === 0) await gate.pass();
-        seen.push(message.payload);
-      },
-    );
+    const handle = await bench.streams.handle(group(stream, 'g', { ordered: true, leaseMs: HOUR }), async (message) => {
+      if (message.payload === 0) await gate.pass();
+      seen.push(message.payload);
+    });
     for (let i = 0; i < 20; i++) await bench.streams.publish(stream, i, { key: 'k' });
     await eventually(async () => expect(await handle.stats()).toMatchObject({ pending: 20, parked: 19 }));
     await tidyUp(stream);
