@@ -175,7 +175,7 @@ export interface TaskView<Payload = unknown> {
 
 /**
  * A dead letter: a task whose last attempt failed or lost its lease, that its handler gave up or ended with InvalidInputError, or
- * that workers without a handler handed back for `unknownTaskMs`. Fields that Redis has lost are '', null or 0.
+ * that workers without a handler handed back for a day. Fields that Redis has lost are '', null or 0.
  */
 export interface DeadLetter<Payload = unknown> extends DeadWork<Payload> {
   readonly name: string;
