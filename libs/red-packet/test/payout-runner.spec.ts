@@ -40,8 +40,8 @@ class Bench {
       wake: () => Promise.resolve(),
     };
     const streams = {
-      consume: async (options: StreamConsumerOptions, handle: (message: StreamMessage) => Promise<unknown>) => {
-        await call(undefined, 'consume');
+      handle: async (options: StreamConsumerOptions, handle: (message: StreamMessage) => Promise<unknown>) => {
+        await call(undefined, 'handle');
         [this.options, this.handle] = [options, handle];
         return { stop: () => call(undefined, 'stop') };
       },
