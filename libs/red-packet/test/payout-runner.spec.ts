@@ -162,15 +162,42 @@ it('an attempt that fails before the last one is left to stream-consumer', async
   expect(bench.calls).toEqual([]);
 });
 
-describe('what a handler returns after its signal was aborted does not count, so its row stays:', () => {
-  it.each<[string, Error, number]>([
-    ['after a lost lease', new LostError('lost'), 1],
-    ['after a lost lease at the last attempt', new LostError('lost'), 3],
-    ['after a timeout', new TimeoutError('late'), 1],
-  ])('%s', async (_, reason, attempt) => {
-    const bench: Bench = await opened(() => bench.abort(reason));
-    expect(await bench.pay(attempt)).toEqual(expect.objectContaining(AGAIN));
-    expect(bench.calls).toEqual([]);
+describe('how a handler ends after its signal was aborted does not count:', () => {
+  const endings: [string, PayoutHandler][] = [
+    ['returns', () => undefined],
+    ['throws', () => thrown(new Error('stopped'))],
+    ['throws an invalid outcome', () => retryLater({ delayMs: 'x' as never })],
+    ['asks for a retry', () => retryLater({ delayMs: 5 })],
+    ['returns deadLetter', () => deadLetter('stopped')],
+    ['throws deadLetter', () => thrown(deadLetter('stopped'))],
+  ];
+
+  /** Pays a payout whose handler ends so, after its signal was aborted. */
+  async function pay(reason: Error, handler: PayoutHandler, attempt: number): Promise<Bench & { paid: unknown }> {
+    const bench: Bench = await opened((payout) => {
+      bench.abort(reason);
+      return handler(payout);
+    });
+    const paid = await bench.pay(attempt).catch((error: unknown) => error);
+    return Object.assign(bench, { paid });
+  }
+
+  it.each(endings)('a payout that another process may own is left alone, if its handler %s', async (_, handler) => {
+    for (const attempt of [1, 3]) {
+      const { paid, calls, lines } = await pay(new LostError('lost'), handler, attempt);
+      expect([paid, calls, lines]).toEqual([expect.objectContaining(AGAIN), [], []]);
+    }
+  });
+
+  it.each(endings)('a handler that took too long and then %s has failed with the timeout', async (_, handler) => {
+    const late = new TimeoutError('late');
+    const first = await pay(late, handler, 1);
+    expect([first.paid, first.calls]).toEqual([late, []]);
+    const last = await pay(late, handler, 3);
+    expect([last.paid, last.calls]).toEqual([
+      expect.objectContaining({ kind: 'dead-letter' }),
+      [bury('TimeoutError: late', 3)],
+    ]);
   });
 
   it('but a timeout at the last attempt ends the payout, although the handler still runs', async () => {

@@ -172,11 +172,12 @@ export class PayoutRunner implements PayoutRun {
     }
     const ended = await this.call(payoutOf(row, message), message);
     const isLast = message.attempt >= this.options.attempts;
-    const aborted = message.signal.aborted;
+    const { aborted } = message.signal;
     const reason: unknown = message.signal.reason;
     // The handler may have given up because of the signal, so what it returned does not count.
-    if (aborted)
-      return isLast && reason instanceof TimeoutError ? this.bury(row, rowId, message, textOf(reason)) : ABORTED;
+    if (aborted && !(reason instanceof TimeoutError)) return ABORTED;
+    if (aborted && !isLast) throw reason;
+    if (aborted) return this.bury(row, rowId, message, textOf(reason));
     const outcome = unfinishedOutcome('error' in ended ? ended.error : ended.value);
     if (outcome?.kind === 'dead-letter') return this.bury(row, rowId, message, outcome.reason);
     if (outcome !== undefined) {
