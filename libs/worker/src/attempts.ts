@@ -294,8 +294,12 @@ export class Attempts<A extends Attempt> implements Timeouts {
       await endsWithin(LAST_ANSWERS_MS, handBack(left));
       for (const attempt of this.all.filter(({ orphaned }) => orphaned)) this.forget(attempt);
     }
-    // Outcomes may still wait for a call, such as acknowledgements that are sent together. So the calls in flight are not all.
-    await endsWithin(LAST_ANSWERS_MS, Promise.all([this.untilIdle(), calls.settled()]));
+    // A take that ends now hands its work back. Outcomes may still wait for a call, such as acknowledgements that are sent
+    // together. So the calls in flight are not all.
+    await endsWithin(
+      LAST_ANSWERS_MS,
+      taking.then(() => Promise.all([this.untilIdle(), calls.settled()])),
+    );
     time.clearTimer(this.overtimeTimer);
     // No lease is renewed after this.
     for (const attempt of [...this.all]) this.book.remove(attempt);

@@ -295,4 +295,18 @@ describe('a shutdown', () => {
       expect(await stateOf(drained)).toBeUndefined();
     }
   });
+
+  it('waits up to 2 s for what takes work, also after drainMs, and for the work that it hands back then', async () => {
+    const { attempts } = open(() => 1, { drainMs: 0, abortGraceMs: 0 });
+    const [open_, taking, handedBack] = [calls(), pending<void>(), pending<void>()];
+    const drained = attempts.drain(taking.promise, open_, () => Promise.resolve());
+    await time.pass(1_000);
+    expect(await stateOf(drained)).toBe('pending');
+    open_.track(handedBack.promise);
+    taking.resolve();
+    await time.pass(999);
+    expect(await stateOf(drained)).toBe('pending');
+    handedBack.resolve();
+    expect(await stateOf(drained)).toBeUndefined();
+  });
 });
