@@ -103,25 +103,3 @@ it.each([
   settled.stop();
   expect(apps.unhandled).toEqual([]);
 });
-
-it('a take that was in flight when the app closed hands its tasks back', async () => {
-  const prefix = uniquePrefix();
-  const began: string[] = [];
-  @Injectable()
-  class Handlers {
-    @DelayedTask('work')
-    work(_payload: unknown, { id }: TaskContext): void {
-      began.push(id);
-    }
-  }
-  const app = await start(Handlers, prefix, {});
-  const tasks = app.get(DelayedTaskService);
-  for (let i = 0; i < 20; i++) await tasks.schedule('work', null, { id: `w${i}`, delayMs: i });
-  await app.close();
-  const other = await start(Handlers, prefix, {});
-  await eventually(() => expect(new Set(began).size).toBe(20));
-  await eventually(async () => expect((await other.get(DelayedTaskService).stats()).waiting).toBe(0));
-  // Each once: what was taken had begun, or was handed back.
-  expect(began).toHaveLength(20);
-  await other.close();
-});
