@@ -55,4 +55,23 @@ describe('a consumer', () => {
     registry.last.reply.resolve(undefined);
     expect(await stateOf(stopped)).toBeUndefined();
   });
+
+  it('that stops puts back the messages of a take in flight, at once and uncounted, and no handler begins', async () => {
+    const handler = jest.fn();
+    const { registry, consumer } = await open(handler);
+    const stopped = consumer.stop();
+    registry.last.reply.resolve(taken);
+    await turn();
+    expect([registry.last.script, registry.last.args]).toEqual([
+      'stream-consumer.retry',
+      expect.objectContaining({ id: '1-0', attempt: 1, counted: 0, delayMs: 0 }),
+    ]);
+    expect(await stateOf(stopped)).toBe('pending');
+    registry.last.reply.resolve(true);
+    await turn();
+    expect(registry.last.script).toBe('stream-consumer.leave');
+    registry.last.reply.resolve(undefined);
+    expect(await stateOf(stopped)).toBeUndefined();
+    expect(handler).not.toHaveBeenCalled();
+  });
 });
