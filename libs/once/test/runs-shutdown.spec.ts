@@ -1,5 +1,6 @@
 import { ManualTime, turn } from '../../../test/support/manual-time';
-import { stateOf } from '../../../test/support/replies';
+import { pending, stateOf } from '../../../test/support/replies';
+import { draining } from '../../internal/src';
 import { mustStop } from '../src/runs/runs';
 import { Runs } from '../src/runs/runs';
 
@@ -64,6 +65,22 @@ describe('a shutdown', () => {
     expect([during.signal.aborted, (after.signal.reason as Error).message]).toEqual([true, lost('c', STOPS)]);
     expect((unprotected.signal.reason as Error).message).toBe(lost('', STOPS));
     expect(time.keepsProcess).toBe(false);
+  });
+
+  it('leaves runs alone, also after drainMs, while other modules drain: their handlers may need them', async () => {
+    const drain = pending<void>();
+    void draining(drain.promise);
+    const runs = new Runs({ drainMs: 100, abortGraceMs: 50 });
+    const run = runs.begin('a', held());
+    const closed = runs.close();
+    await time.pass(5_000);
+    expect([run.signal.aborted, runs.begin('b', held()).signal.aborted]).toEqual([false, false]);
+    expect(await stateOf(closed)).toBe('pending');
+    drain.resolve();
+    await turn();
+    expect((run.signal.reason as Error).message).toBe(lost('a', STOPS));
+    runs.end(run);
+    await closed;
   });
 
   it('does not wait for runs and calls that begin later', async () => {
