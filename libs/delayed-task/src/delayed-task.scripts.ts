@@ -89,7 +89,7 @@ export const scheduleTask = defineScript({
 export const cancelTask = defineScript({
   name: 'delayed-task.cancel',
   ...cancelLua,
-  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'operation'],
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'operation', 'waits'],
   args: { id: str, from: str, operationMs: int },
   flags: FREES_MEMORY,
   group: false,

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
-import { deadLetter, retryLater, type TaskHandler } from 'luanest/delayed-task';
+import { deadLetter, type DelayedTaskService, retryLater, type TaskHandler } from 'luanest/delayed-task';
 import { eventually, sleep } from '../../../test/support/wait';
 import { Gate, inventory, listen, openBench, redisNow, servers, type Bench } from './support';
 
@@ -285,9 +285,16 @@ describe('a handler', () => {
     });
   });
 
-  it('whose task is cancelled gets the signal at the next renewal', async () => {
+  it.each([
+    ['cancelled', (tasks: DelayedTaskService) => tasks.cancel('a', { evenRunning: true })],
+    [
+      'replaced',
+      (tasks: DelayedTaskService) => tasks.schedule('slow', 2, { id: 'a', delayMs: 600_000, onConflict: 'replace' }),
+    ],
+  ])('whose task is %s gets the signal at once, not when its lease is renewed', async (_, change) => {
+    const other = await openBench(standaloneClient(), { leaseMs: 600_000 }, { prefix: bench.prefix });
     const reasons: unknown[] = [];
-    bench.tasks.handle(
+    other.tasks.handle(
       'slow',
       (_payload, { signal }) =>
         new Promise<void>((resolve) => {
@@ -296,16 +303,17 @@ describe('a handler', () => {
             resolve();
           });
         }),
-      { timeoutMs: 60_000 },
+      { timeoutMs: 600_000 },
     );
     const settled = listen('attemptSettled');
-    bench.work();
-    await bench.tasks.schedule('slow', null, { id: 'a' });
+    other.work();
+    await other.tasks.schedule('slow', 1, { id: 'a' });
     await eventually(async () => expect((await bench.tasks.get('a'))?.state).toBe('running'));
-    expect(await bench.tasks.cancel('a', { evenRunning: true })).toBe('cancelled');
+    await change(bench.tasks);
     await eventually(() => expect(settled.events.map(({ status }) => status)).toEqual(['lost']));
     expect(reasons).toEqual(['LOST']);
     settled.stop();
+    await other.close();
   });
 
   it('that runs for longer than the lease keeps its task', async () => {

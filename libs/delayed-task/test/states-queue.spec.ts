@@ -60,6 +60,7 @@ describe('each script of a queue, in a state and at a time of which all is known
         dead: 'dead@1799999999930',
         due: 'waits@1800000000050',
         operation: '1 | 500',
+        published: 'cancelled runs',
         runs: 'dead=3 d t 1 2 3 e, waits=1 r t 4 5 6 e',
         tasks: 'dead=d, waits=w',
         waits: '1800000000100 | 6940',

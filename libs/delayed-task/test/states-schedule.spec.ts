@@ -147,7 +147,7 @@ describe('each script of a queue, in a state and at a time of which all is known
         operation: '1800000000000:22212 | 500',
         tasks: 'a=s\n1800000000005, dead=z\n1800000000003, runs=y\n1800000000002, waits=x\n1800000000001',
         waits: '1800000000001 | 60000',
-        published: 'due',
+        published: 'cancelled runs, due',
       },
     ]);
     states.clock.set(NOW + 1);

@@ -10,7 +10,7 @@ async function manyMicrotasks(): Promise<void> {
 
 /** The part of ScriptRegistry that a Bell needs. */
 interface Channels {
-  listen(key: string, listener: () => void): Promise<() => void>;
+  listen(key: string, listener: (message?: string) => void): Promise<() => void>;
 }
 
 /**
@@ -23,19 +23,20 @@ export class Bell {
   private retry: Timer | undefined;
   private closed = false;
 
-  private readonly heard = (): void => {
+  private readonly heard = (message?: string): void => {
     this.listening = false;
-    this.ring(false);
+    this.ring(false, message);
   };
 
   /**
-   * @param ring called at each message, and when messages may have been missed; with true if the reason is that a subscription begins
+   * @param ring called with the text of each message, and without one when messages may have been missed; its first argument is true if
+   * the reason is that a subscription begins
    * @param failed called with the error when the channel could not be listened to
    */
   constructor(
     private readonly channels: Channels,
     private readonly channel: string,
-    private readonly ring: (begins: boolean) => void,
+    private readonly ring: (begins: boolean, message?: string) => void,
     private readonly failed: (error: unknown) => void,
   ) {}
 
@@ -61,7 +62,7 @@ export class Bell {
         if (this.closed) return;
         this.failed(error);
         // The pause is random, so that not all ring at the same time.
-        this.retry = time.setTimer(this.heard, MUTE_RING_MS * (0.8 + Math.random() * 0.2));
+        this.retry = time.setTimer(() => this.heard(), MUTE_RING_MS * (0.8 + Math.random() * 0.2));
         this.retry.unref();
       },
     );

@@ -210,6 +210,20 @@ export class LeaseBook<L extends Lease> {
     if (dueAt < this.wakeAt) this.wakeBy(dueAt);
   }
 
+  /** Renews a lease now, or right after the renewal in flight. What is wrong with it is found out by the reply. */
+  renewNow(lease: L): void {
+    const now = time.monotonicMs();
+    lease.renewAt = Math.min(lease.renewAt, now);
+    // The reply to a renewal in flight sets the time of the next one.
+    void lease.renewal
+      ?.catch(() => undefined)
+      .then(() => {
+        lease.renewAt = Math.min(lease.renewAt, now);
+        this.watch(lease);
+      });
+    this.watch(lease);
+  }
+
   /** Notes that another call than a renewal has restarted a lease. @param sentAt `time.monotonicMs()` just before it was sent */
   restarted(lease: L, sentAt: number): void {
     lease.restarted(sentAt);

@@ -542,3 +542,34 @@ describe('a book', () => {
     expect(one.endsAt).toBe(1_860);
   });
 });
+
+describe('a renewal at once', () => {
+  it('does not wait for a third of the lease', async () => {
+    const { book, renewals, lease } = open();
+    const held = lease(3_000);
+    lease(3_000);
+    await time.pass(100);
+    book.renewNow(held);
+    await time.pass(1);
+    expect(renewals.map(({ leases, at }) => [leases, at])).toEqual([[[held], 101]]);
+    renewals[0]?.reply.resolve([held]);
+    await turn();
+    expect([held.over, held.causes]).toEqual([true, ['redis']]);
+  });
+
+  it.each([
+    ['succeeds', (reply: Pending<readonly TestLease[]>) => reply.resolve([])],
+    ['fails', (reply: Pending<readonly TestLease[]>) => reply.reject(new Error('down'))],
+  ])('follows the renewal in flight, which may be older than its cause, when that %s', async (_, end) => {
+    const { book, renewals, lease } = open();
+    const held = lease(3_000);
+    await time.pass(1_000);
+    book.renewNow(held);
+    await time.pass(10);
+    expect(renewals).toHaveLength(1);
+    end((renewals[0] as Renewal).reply);
+    await turn();
+    await time.pass(1);
+    expect(renewals).toHaveLength(2);
+  });
+});

@@ -9,9 +9,12 @@ const MOST_SILENT_CHECKS = 2;
 /** A node's clock that steps forward by more than this wakes the listeners, ms. */
 const CLOCK_STEP_MS = 250;
 
+/** Called with the text of each message; without one if messages may have been missed. */
+export type ChannelListener = (message?: string) => void;
+
 interface Channel {
   readonly slot: number;
-  readonly listeners: Set<() => void>;
+  readonly listeners: Set<ChannelListener>;
   readonly subscribed: Promise<void>;
 }
 
@@ -46,7 +49,7 @@ export class ChannelListeners {
    * @returns a function that stops calling the listener
    * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
    */
-  async listen(slot: number, channel: string, listener: () => void): Promise<() => void> {
+  async listen(slot: number, channel: string, listener: ChannelListener): Promise<() => void> {
     if (this.closed) throw new NotSentError('Not subscribed to the channel: ScriptRegistry is closed.');
     const node = this.connection.nodeFor(slot);
     if (!node?.ready) {
@@ -95,7 +98,7 @@ export class ChannelListeners {
     this.links.clear();
   }
 
-  private stop(link: Link, channel: string, listeners: Set<() => void>, listener: () => void): void {
+  private stop(link: Link, channel: string, listeners: Set<ChannelListener>, listener: ChannelListener): void {
     listeners.delete(listener);
     if (listeners.size > 0 || link.channels.get(channel)?.listeners !== listeners) return;
     link.channels.delete(channel);
@@ -104,8 +107,8 @@ export class ChannelListeners {
 
   private open(node: RedisNode): Link {
     const channels: Link['channels'] = new Map();
-    const notify = (channel: string): void => {
-      for (const listener of [...(channels.get(channel)?.listeners ?? [])]) listener();
+    const notify = (channel: string, text: string): void => {
+      for (const listener of [...(channels.get(channel)?.listeners ?? [])]) listener(text);
     };
     const lost = (channel: string): void => {
       const { listeners = [] } = channels.get(channel) ?? {};

@@ -177,13 +177,13 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    * Listens to the sharded channel that has the name of a key, on the master of the key's slot. Scripts publish to it with
    * `SPUBLISH`. All listeners of a node share one connection, which `close()` closes.
    *
-   * @param listener called at each message, and once if messages may be missed from now on, because the connection closed or did not
+   * @param listener called with the text of each message, and once without a text if messages may be missed from now on, because the connection closed or did not
    * reply to two checks 5 s apart, the client has reconnected, or the slot moved. After that it is not called until you call `listen`
    * again. It may also be called once if `listen` rejects, and when the node's clock was set forward
    * @returns a function that stops calling the listener
    * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
    */
-  listen(key: string, listener: () => void): Promise<() => void> {
+  listen(key: string, listener: (message?: string) => void): Promise<() => void> {
     return this.channels.listen(slotOf(key), key, listener);
   }
 

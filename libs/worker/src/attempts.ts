@@ -255,6 +255,11 @@ export class Attempts<A extends Attempt> implements Timeouts {
     }
   }
 
+  /** Renews leases now, because Redis may have ended them: the reply fires the signals then. */
+  renewNow(which: (attempt: A) => boolean): void {
+    for (const attempt of this.all) if (which(attempt)) this.book.renewNow(attempt);
+  }
+
   /** Notes that Redis has the outcome of an attempt, or never will. */
   forget(attempt: A): void {
     this.book.remove(attempt);

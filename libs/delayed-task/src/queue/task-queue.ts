@@ -192,8 +192,8 @@ export class TaskQueue {
   }
 
   async cancel(id: string, from: 'all' | 'running' | 'dead'): Promise<CancelResult> {
-    const { due, leased, tasks, runs, dead, operation } = this.partitions.of(checkId(id));
-    const keys = { due, leased, tasks, runs, dead, operation: operation(this.tokens.next()) };
+    const { due, leased, tasks, runs, dead, waits, operation } = this.partitions.of(checkId(id));
+    const keys = { due, leased, tasks, runs, dead, operation: operation(this.tokens.next()), waits };
     return this.registry.run(cancelTask, { keys, args: { id, from, operationMs: OPERATION_MS } });
   }
 

@@ -7,6 +7,7 @@ KEYS[3]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks
 KEYS[4]  runs       hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[5]  dead       zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[6]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
+KEYS[7]  waits      channel  <prefix>:delayed-task:{<partition>}:waits; the message 'cancelled <id>' fires the signal of a running task
 ARGV[1]  id           str
 ARGV[2]  from         str   'all': waiting, or the lease has ended | 'running': also leased | 'dead': dead letters only
 ARGV[3]  operationMs  int   how long the reply is kept for a replay, ms
@@ -35,4 +36,6 @@ redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZREM', KEYS[5], ARGV[1])
 redis.call('HDEL', KEYS[3], ARGV[1])
 redis.call('HDEL', KEYS[4], ARGV[1])
+-- Without permission, or on a server without SPUBLISH, the worker finds out when it renews the lease.
+if lease then redis.pcall('SPUBLISH', KEYS[7], 'cancelled ' .. ARGV[1]) end
 return 'cancelled'

@@ -88,7 +88,7 @@ if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 if earliest and must_wake(mark, earliest) and is_mute(KEYS[6]) then return redis.error_reply(MUTE) end
 for i, code in ipairs(codes) do
   if code == 2 then
-    redis.call('ZREM', KEYS[2], ids[i])
+    if redis.call('ZREM', KEYS[2], ids[i]) == 1 then redis.pcall('SPUBLISH', KEYS[6], 'cancelled ' .. ids[i]) end
     redis.call('ZREM', KEYS[5], ids[i])
     redis.call('HDEL', KEYS[4], ids[i])
   end

@@ -140,9 +140,14 @@ interface LoopContext {
   readonly settlements: Settlements;
   /** Begins an attempt, for which a slot is reserved. */
   readonly begin: (attempt: TaskAttempt) => void;
+  /** A task that is running was cancelled or replaced. @param id undefined: perhaps any task of the partition */
+  readonly cancelled: (partition: Partition, id?: string) => void;
   /** Partitions of which tasks were taken since they were swept last. */
   readonly busy: Set<Partition>;
 }
+
+/** Begins the message about a running task that was cancelled or replaced. Its id follows. Other messages are about tasks that are due. */
+const CANCELLED = 'cancelled ';
 
 /** Most tasks that one take requests. A take is a call that leases due tasks to this worker. */
 const MAX_TAKE = 64;
@@ -166,7 +171,7 @@ export class PartitionLoop {
   ) {
     const { registry, calls } = context;
     const failed = (error: unknown): void => calls.reportError('subscribe', error);
-    this.bell = new Bell(registry, partition.waits, () => this.alarm.ring(), failed);
+    this.bell = new Bell(registry, partition.waits, (_, message) => this.rung(message), failed);
     const { concurrency, partitions } = context.options;
     // While many tasks are due, two takes are in flight, so that Redis works on one while this process works on the other.
     // See DECISIONS.md: two-takes-at-a-time
@@ -192,6 +197,13 @@ export class PartitionLoop {
   }
 
   wake(): void {
+    this.alarm.ring();
+  }
+
+  private rung(message: string | undefined): void {
+    if (message?.startsWith(CANCELLED)) return this.context.cancelled(this.partition, message.slice(CANCELLED.length));
+    // Messages may have been missed.
+    if (message === undefined) this.context.cancelled(this.partition);
     this.alarm.ring();
   }
 

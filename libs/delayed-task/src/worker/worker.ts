@@ -3,7 +3,7 @@ import { Attempts, Calls } from '../../../worker/src';
 import { events } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { HandlerOptions, TaskDefinition, TaskHandler } from '../delayed-task.types';
-import type { TaskQueue } from '../queue/task-queue';
+import type { Partition, TaskQueue } from '../queue/task-queue';
 import { PartitionLoop, Taker } from './partition-loop';
 import { type Handler, Settlements, type Step, type TaskAttempt } from './settlements';
 import { Sweeper } from './sweeper';
@@ -84,7 +84,19 @@ export class Worker {
     const { capacity } = this.attempts;
     const taker = new Taker(registry, options, calls, this.log);
     const begin = (attempt: TaskAttempt): void => this.begin(attempt);
-    const context = { registry, options, calls, capacity, taker, settlements, begin, busy: this.sweeper.busy };
+    const cancelled = (partition: Partition, id?: string): void =>
+      this.attempts.renewNow((attempt) => attempt.partition === partition && (id === undefined || attempt.id === id));
+    const context = {
+      registry,
+      options,
+      calls,
+      capacity,
+      taker,
+      settlements,
+      begin,
+      cancelled,
+      busy: this.sweeper.busy,
+    };
     this.loops = this.queue.partitions.all.map((partition) => new PartitionLoop(partition, context));
     this.looping = Promise.all(this.loops.map((loop) => loop.run()));
     this.sweeper.start();

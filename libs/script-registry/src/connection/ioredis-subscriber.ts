@@ -51,7 +51,7 @@ export async function openSubscriber(
       lost(channel);
     }
   };
-  own.on('smessage', (channel: string) => message(channel));
+  own.on('smessage', (channel: string, text: string) => message(channel, text));
   // A Cluster ends the subscriptions of a slot that moves away. ioredis has no event with the channel: version 6 emits
   // `moved`, version 5 emits an error. Both remove the channel from their list first.
   own.on('moved', reportLost);

@@ -88,7 +88,7 @@ export interface DedicatedConnection {
 }
 
 export interface ChannelEvents {
-  readonly message: (channel: string) => void;
+  readonly message: (channel: string, text: string) => void;
   /** Called when the node has ended the subscription, such as when the channel's slot moved to another node. */
   readonly lost: (channel: string) => void;
   /** Called when the connection has ended; it does not reconnect. */
