@@ -15,3 +15,10 @@ export function isUnfinished(result: unknown): boolean {
  * the message is handled again.
  */
 export const MOVED: unique symbol = Symbol('luanest:moved');
+
+/**
+ * Property of the options of a consumer whose handlers delete the entries that they have handled, in scripts of their own. An
+ * acknowledgement then settles only entries that are gone. One that is still there was brought back by a failover, and is delivered
+ * again.
+ */
+export const DELETES: unique symbol = Symbol('luanest:deletes');

@@ -72,8 +72,9 @@ export class FailingMaster {
     return bench;
   }
 
-  /** Cuts the link: the replica gets nothing more. */
-  sever(): void {
+  /** Cuts the link when the replica has what the master has: the replica gets nothing more. */
+  async sever(): Promise<void> {
+    await this.replicated();
     this.link.severed = true;
   }
 

@@ -24,7 +24,7 @@ describe('with replicas', () => {
     await bench.packets.create({ ...figures('a', 20), split: 'equal' });
     const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
     const logged = jest.spyOn(Logger.prototype, 'log').mockImplementation();
-    redis.sever();
+    await redis.sever();
     for (let i = 0; i < 5; i++) {
       expect(await bench.packets.grab('a', `user-${i}`)).toMatchObject({ status: 'unconfirmed' });
     }
@@ -60,7 +60,7 @@ describe('with replicas', () => {
     await win(bench, 2);
     const run = bench.payouts.run(ledger.handlerFor(bench), QUICK);
     await eventually(() => expect(ledger.cents).toBe(200));
-    redis.sever();
+    await redis.sever();
     for (let i = 2; i < 7; i++) await bench.packets.grab('a', `user-${i}`);
     await sleep(500);
     await redis.failOver();
@@ -78,7 +78,7 @@ describe('with replicas', () => {
     const bench = await redis.connect({ transferWaitMs: 300 });
     await bench.packets.create({ ...figures('a', 8), split: 'equal', buckets: 2 });
     const [one, two] = [bench.bucketsOf('a', 2)[0], bench.bucketsOf('a', 2)[1]];
-    redis.sever();
+    await redis.sever();
     const { transfers, layouts } = bench.activities;
     const layout = layouts.build('a', 2);
     await expect(transfers.move(layout, { from: 0, to: 1 })).rejects.toMatchObject({ code: 'NOT_REPLICATED' });
@@ -95,7 +95,7 @@ describe('without replicas', () => {
 
   async function loseWins(bench: Bench): Promise<void> {
     await bench.packets.create({ ...figures('a', 20), split: 'equal' });
-    redis.sever();
+    await redis.sever();
     for (let i = 0; i < 5; i++) packetOf(await bench.packets.grab('a', `user-${i}`));
     const run = bench.payouts.run(ledger.handlerFor(bench), QUICK);
     await eventually(() => expect(ledger.cents).toBe(500));

@@ -23,7 +23,8 @@ describe('each script of payouts, in a state and at a time of which all is known
   const states = new ScriptStates(redPacketScripts);
   const put = (fields: Fields, name = 'meta') => states.put('HSET', name, ...Object.entries(fields).flat());
   const add = (name: string, id: string, ...fields: string[]) => states.put('XADD', name, id, ...fields);
-  const settle = (rowId = '1-1', owner = OWNER) => states.call(settlePayout, { rowId, owner });
+  const settle = (rowId = '1-1', owner = OWNER) =>
+    states.call(settlePayout, { rowId, owner, user: 'u', grant: '7:30:5' });
   const bury = (rowId = '1-1', owner = OWNER) => states.call(buryPayout, { rowId, owner, ...WHY });
   const replay = (...ids: string[]) => states.call(replayPayouts, { ids });
   const drop = (...ids: string[]) => states.call(dropPayouts, { ids });

@@ -1,4 +1,4 @@
-import { Checks, type KnownOptions } from '../../internal/src';
+import { Checks, DELETES, type KnownOptions } from '../../internal/src';
 import { type Backoff, type ResolvedBackoff, resolveBackoff, workOption } from '../../worker/src';
 import {
   checkKnown,
@@ -97,7 +97,11 @@ type ResolvedDefaults = Required<Omit<ConsumerDefaults, 'backoff'>> & { readonly
 
 /** Options of a consumer with every default filled in. */
 export type ResolvedConsumerOptions = ResolvedDefaults &
-  Required<Omit<AnyConsumerOptions, keyof ConsumerDefaults | 'stream'>> & { readonly stream: string };
+  Required<Omit<AnyConsumerOptions, keyof ConsumerDefaults | 'stream'>> & {
+    readonly stream: string;
+    /** See DELETES in libs/internal. */
+    readonly [DELETES]?: boolean;
+  };
 
 /** Options of the module with the defaults filled in; those of `streams` as given. */
 export type ResolvedStreamConsumerModuleOptions = ResolvedDefaults &
@@ -196,6 +200,7 @@ export function resolveConsumer(
     ordered: where.flag('ordered', ordered),
     from: checkFrom(where, from),
     pollMs: where.integer('pollMs', pollMs, 1),
+    [DELETES]: (options as { readonly [DELETES]?: boolean })[DELETES] === true,
   });
 }
 

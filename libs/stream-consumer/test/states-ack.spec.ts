@@ -106,6 +106,17 @@ describe('each script of a session, in a state and at a time of which all is kno
     );
   });
 
+  it('ack: settles only entries that are gone, if the handler deletes them', async () => {
+    setUp();
+    states.run('XDEL', '@stream', '1-1');
+    const [, keys] = await states.after(ack(['1-1', '3-1'], '-'));
+    expect(keys.stream).toEqual(
+      '2-1 payload=p2-1, 3-1 payload=p3-1, 18446744073709551615-9 payload=p18446744073709551615-9, [g after 18446744073709551615-9; s: 2-1 x1 3-1 x1 18446744073709551615-9 x1], [other after 2-1; o: 2-1 x1]',
+    );
+    const before = states.keys();
+    expect(await states.after(ack(['3-1'], '-'))).toEqual([true, before]);
+  });
+
   it('ack and finish: compares ids that numbers of Lua cannot hold', async () => {
     setUp();
     states.run('XGROUP', 'SETID', '@stream', 'other', '18446744073709551615-10');

@@ -2,7 +2,7 @@ import type { Logger } from '@nestjs/common';
 import { pause, thrownText, time } from '../../../internal/src';
 import type { Replicated } from '../replicated';
 import { confirmRow } from './payout.scripts';
-import type { PayoutRow } from './payout-row';
+import { fieldsOf, type PayoutRow } from './payout-row';
 
 /** Pause after too few replicas had the rows of an outbox, ms. WAIT blocks a connection that grabs need too. */
 const PAUSE_MS = 1_000;
@@ -42,7 +42,7 @@ export class DurableRows {
    */
   async check(
     { outbox, waited }: CheckedOutbox,
-    { owner, grant }: PayoutRow,
+    row: PayoutRow,
     rowId: string,
     signal: AbortSignal,
   ): Promise<'durable' | 'waiting' | 'gone'> {
@@ -50,8 +50,7 @@ export class DurableRows {
     const left = failedAt === undefined ? 0 : failedAt + PAUSE_MS - time.monotonicMs();
     if (left > 0) await pause(left, { signal, ref: false });
     if (signal.aborted) return 'waiting';
-    const text = `${grant.packetId}:${grant.amountCents}:${grant.grantedAtMs}`;
-    const args = { rowId, userId: grant.userId, grant: text, owner };
+    const args = { rowId, ...fieldsOf(row) };
     let problem = '';
     try {
       const { result, confirmed } = await this.replicated.run(confirmRow, { keys: { outbox, waited }, args });

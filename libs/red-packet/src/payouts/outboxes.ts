@@ -12,10 +12,11 @@ import {
   listDead,
   replayPayouts,
   ringOutbox,
+  settleDead,
   settlePayout,
   type DeadRow,
 } from './payout.scripts';
-import { grantOf, ownerOf, type PayoutRow } from './payout-row';
+import { fieldsOf, grantOf, ownerOf, type PayoutRow } from './payout-row';
 import type { PayoutDeadLetter } from './payouts.types';
 
 /** Largest page of dead-lettered payouts. */
@@ -67,10 +68,18 @@ export class Outboxes {
     );
   }
 
-  /** Removes the row of a payout that was paid. Does nothing if the row does not exist any more. */
-  async settle({ keys, owner }: PayoutRow, rowId: string): Promise<void> {
-    const { outbox, meta } = keys;
-    await this.registry.run(settlePayout, { keys: { outbox, meta }, args: { rowId, owner } });
+  /**
+   * Removes the row of a payout that was paid. If the row does not exist any more, a process that was late may have dead-lettered
+   * it meanwhile. Then removes the dead letter.
+   */
+  async settle(row: PayoutRow, rowId: string): Promise<void> {
+    const { outbox, meta, dead } = row.keys;
+    const fields = fieldsOf(row);
+    if (await this.registry.run(settlePayout, { keys: { outbox, meta }, args: { rowId, ...fields } })) return;
+    for (let after = '0-0'; after !== '';) {
+      const args = { ...fields, after, count: ROWS_A_CALL };
+      after = await this.registry.run(settleDead, { keys: { dead, meta }, args });
+    }
   }
 
   /**

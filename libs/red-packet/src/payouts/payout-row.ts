@@ -17,6 +17,12 @@ export interface PayoutRow {
   readonly keys: BucketKeys;
 }
 
+/** Returns the fields of a row, as scripts compare them. Ids of rows may come again after a failover. */
+export function fieldsOf({ owner, grant }: PayoutRow): { owner: string; user: string; grant: string } {
+  const { userId, packetId, amountCents, grantedAtMs } = grant;
+  return { owner, user: userId, grant: `${packetId}:${amountCents}:${grantedAtMs}` };
+}
+
 /** Reads the fields of a grant. Returns undefined for an entry that is not a payout row, as one of another program. */
 export function grantOf({ user, grant }: Readonly<Record<string, unknown>>): Grant | undefined {
   const parts = typeof grant === 'string' ? /^([1-9]\d{0,6}):([1-9]\d{0,15}):([1-9]\d{0,15})$/.exec(grant) : null;

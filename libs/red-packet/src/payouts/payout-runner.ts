@@ -13,6 +13,7 @@ import {
 import {
   Bell,
   ClosedError,
+  DELETES,
   InvalidInputError,
   idleChecksOf,
   messageOf,
@@ -47,6 +48,12 @@ const ABORTED = retryLater({ delayMs: 0, countsAsAttempt: false });
 /** Pause before a row is looked at again that too few replicas have, ms. */
 const UNREPLICATED_MS = 1_000;
 const UNREPLICATED = retryLater({ delayMs: UNREPLICATED_MS, countsAsAttempt: false });
+
+/** Log lines of steps that failed. */
+const FAILED = {
+  read: 'The payout run could not begin, and tries again. Until then, payouts may be late.',
+  settle: 'Payouts could not be settled or dead-lettered, and this is tried again.',
+};
 
 /** Options of a payout run. Options that are left out have the defaults of StreamConsumerModule. */
 export interface ResolvedPayoutOptions extends Omit<StreamConsumerOptions, 'stream' | 'group'> {
@@ -98,6 +105,7 @@ export class PayoutRunner implements PayoutRun {
       ...this.options,
       attempts: MOST_ATTEMPTS,
       pollMs: POLL_MS,
+      [DELETES]: true,
       stream: this.stream,
       group: PAYOUT_GROUP,
     };
@@ -106,7 +114,8 @@ export class PayoutRunner implements PayoutRun {
       () => this.stopping,
       () => this.streams.handle(options, (message) => this.pay(message)),
     );
-    this.bells = this.activities.layouts.outboxes.map((outbox, partition) => this.listen(outbox, partition));
+    const { outboxes } = this.activities.layouts;
+    this.bells = outboxes.map((outbox, partition) => this.listen(outbox, partition));
   }
 
   async stop(): Promise<void> {
@@ -142,7 +151,7 @@ export class PayoutRunner implements PayoutRun {
     };
   }
 
-  private failed(during: 'read' | 'settle', error: unknown): void {
+  private failed(during: keyof typeof FAILED, error: unknown): void {
     if (error instanceof ClosedError) {
       this.stopping = true;
       return;
@@ -150,11 +159,7 @@ export class PayoutRunner implements PayoutRun {
     const problem = `${during} ${thrownText(error)}`;
     if (problem === this.problem) return;
     this.problem = problem;
-    this.logger.warn(
-      during === 'read'
-        ? `The payout run could not begin, and tries again. Until then, payouts may be late. ${thrownText(error)}`
-        : `Payouts could not be settled or dead-lettered, and this is tried again. ${thrownText(error)}`,
-    );
+    this.logger.warn(`${FAILED[during]} ${thrownText(error)}`);
   }
 
   private async pay(message: StreamMessage): Promise<HandlerResult> {

@@ -8,6 +8,7 @@ import {
   listDeadLua,
   replayPayoutsLua,
   ringOutboxLua,
+  settleDeadLua,
   settlePayoutLua,
 } from '../scripts/generated';
 
@@ -15,16 +16,26 @@ export const settlePayout = defineScript({
   name: 'red-packet.settle-payout',
   ...settlePayoutLua,
   keys: ['outbox', 'meta'],
-  args: { rowId: str, owner: str },
+  args: { rowId: str, owner: str, user: str, grant: str },
   flags: FREES_MEMORY,
   reply: (settled: number) => settled === 1,
+});
+
+export const settleDead = defineScript({
+  name: 'red-packet.settle-dead',
+  ...settleDeadLua,
+  keys: ['dead', 'meta'],
+  args: { owner: str, user: str, grant: str, after: str, count: int },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: (last: string) => last,
 });
 
 export const confirmRow = defineScript({
   name: 'red-packet.confirm-row',
   ...confirmRowLua,
   keys: ['outbox', 'waited'],
-  args: { rowId: str, userId: str, grant: str, owner: str },
+  args: { rowId: str, owner: str, user: str, grant: str },
   reply: (found: number) => found === 1,
 });
 
@@ -110,6 +121,7 @@ export const listDead = defineScript({
 /** Scripts of payout rows and of dead-lettered payouts. */
 export const payoutScripts = [
   settlePayout,
+  settleDead,
   confirmRow,
   buryPayout,
   replayPayouts,

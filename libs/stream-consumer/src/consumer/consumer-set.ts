@@ -119,7 +119,7 @@ export class ConsumerSet {
   }
 
   private checkConsistent(where: Checks, options: ResolvedConsumerOptions): void {
-    const names = Object.keys(options) as (keyof ResolvedConsumerOptions)[];
+    const names = Object.keys(options) as Extract<keyof ResolvedConsumerOptions, string>[];
     for (const other of this.active()) {
       if (other.stream !== options.stream || other.group !== options.group) continue;
       const differs = names.find(

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { Lease, LostError, time } from '../../../internal/src';
+import { DELETES, Lease, LostError, time } from '../../../internal/src';
 import type { Calls } from '../../../worker/src';
 import { events, type StreamConsumerEvents } from '../stream-consumer.events';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
@@ -226,7 +226,7 @@ export class Settler {
       const { needs, needed } = this.settlers();
       return this.registry.run(acknowledge, {
         keys: { stream, sessions, tries, unsettled, needed },
-        args: { group, session: session.name, needs, ids },
+        args: { group, session: session.name, needs: this.options[DELETES] ? '-' : needs, ids },
       });
     });
   }

@@ -9,7 +9,8 @@ KEYS[5..]  needed  list(set)  ...:unsettled:<group> of each group in `needs`
 ARGV[1]  group     str
 ARGV[2]  session   str     session that took the entries
 ARGV[3]  needs     str     names of the stream's groups, separated by spaces. While one of these groups is missing on this
-                           partition, no entry is deleted. '*': no entry is ever deleted
+                           partition, no entry is deleted. '*': no entry is ever deleted. '-': the caller has deleted the entries, so
+                           those that still exist are not settled: a failover has brought them back
 ARGV[4..]  ids     list(str)  entries that were handled
 
 Returns {alive}
@@ -24,8 +25,12 @@ if not till or till == '0' then return { 0 } end
 redis.call('HLEN', KEYS[3])
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if failed(groups) then return is_gone(groups) and { 1 } or groups end
-local others, ids, settled = find_settlers(groups, ARGV[1], ARGV[3], 5), {}, {}
-for i = 4, #ARGV do ids[#ids + 1] = ARGV[i] end
+local deleted, ids, settled = ARGV[3] == '-', {}, {}
+local others = not deleted and find_settlers(groups, ARGV[1], ARGV[3], 5)
+for i = 4, #ARGV do
+  if not deleted or not redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i])[1] then ids[#ids + 1] = ARGV[i] end
+end
+if not ids[1] then return { 1 } end
 redis.call('SREM', KEYS[4], unpack(ids))
 redis.call('XACK', KEYS[1], ARGV[1], unpack(ids))
 redis.call('HDEL', KEYS[3], unpack(ids))
