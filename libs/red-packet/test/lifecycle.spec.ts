@@ -1,4 +1,5 @@
 import type { ActivityStatus, GrabResult } from 'luanest/red-packet';
+import { setPause } from '../src/activity/activity.scripts';
 import type { BucketKeys } from '../src/buckets/layout';
 import { eventually } from '../../../test/support/wait';
 import {
@@ -79,6 +80,24 @@ describe.each(servers)('the life of an activity on %s', (_name, connect) => {
       const status = await bench.packets.status(id);
       expect(status).toMatchObject({ state: 'preheated', expiresAtMs: startsAtMs + RETENTION_MS });
       expect(status?.endsAtMs).toBe(startsAtMs + RETENTION_MS / 2);
+    });
+
+    it('has one state after a pause and a resume at the same time: that of the later one', async () => {
+      const id = named('two-operators');
+      await bench.packets.create({ ...figures(id, 8), buckets });
+      const run = bench.registry.run.bind(bench.registry) as (...call: unknown[]) => Promise<unknown>;
+      let resumed: Promise<unknown> | undefined;
+      let calls = 0;
+      // The pause reaches the first bucket, then the other operator resumes all of them.
+      const slow = jest.spyOn(bench.registry, 'run').mockImplementation(async (...call: unknown[]) => {
+        if (call[0] === setPause && calls++ > 0) await (resumed ??= others.packets.resume(id));
+        return run(...call);
+      });
+      const answer = await bench.packets.pause(id);
+      slow.mockRestore();
+      const readings = await bench.activities.transfers.readAll(bench.activities.layouts.build(id, buckets));
+      expect(new Set(readings.map((reading) => reading.state)).size).toBe(1);
+      expect(answer).toBe(readings[0]?.state);
     });
 
     it('takes no grabs while it is paused, and goes on where it was', async () => {

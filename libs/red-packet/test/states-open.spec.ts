@@ -5,6 +5,7 @@ import {
   fillPool,
   noteReport,
   openActivity,
+  nextDecision,
   setPause,
 } from '../src/activity/activity.scripts';
 import { redPacketScripts } from '../src/red-packet.scripts';
@@ -34,7 +35,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
     });
   const fill = (chunk: readonly string[], offset = 0) => states.call(fillPool, { offset, chunk });
   const open = () => states.call(openActivity, { group: 'payouts' });
-  const pause = (state: string) => states.call(setPause, { state });
+  const pause = (state: string, decision = '') => states.call(setPause, { state, decision });
   const report = (packets: number) => states.call(noteReport, { packets });
   const put = (fields: Fields) => states.put('HSET', 'meta', ...Object.entries(fields).flat());
   const clear = () => {
@@ -140,6 +141,23 @@ describe('each script of the life of a bucket, in a state and at a time of which
 
   it('set-pause: changes nothing without a bucket', async () => {
     expect(await states.after(pause('open'))).toEqual([{ was: '', is: '' }, {}]);
+  });
+
+  it('set-pause: keeps the later decision; next-decision: numbers them', async () => {
+    put({ state: 'open' });
+    expect((await states.after(pause('paused', '9')))[0]).toEqual({ was: 'open', is: 'paused' });
+    expect(await states.after(pause('open', '8'))).toEqual([
+      { was: 'paused', is: 'paused' },
+      { meta: 'decision=9, state=paused' },
+    ]);
+    expect((await states.after(pause('open', '10')))[0]).toEqual({ was: 'paused', is: 'open' });
+    const decide = () => states.call(nextDecision, {});
+    expect(await states.after(decide())).toEqual([`${NOW}000`, { meta: `decision=${NOW}000, state=open` }]);
+    // The clock of the node may be behind.
+    put({ decision: `${NOW}009` });
+    expect(await decide()).toBe(`${NOW}010`);
+    clear();
+    expect(await states.after(decide())).toEqual(['', {}]);
   });
 
   it('note-report: notes a higher number only', async () => {

@@ -7,6 +7,7 @@ import {
   closeActivityLua,
   compareRefundsLua,
   fillPoolLua,
+  nextDecisionLua,
   noteReportLua,
   openActivityLua,
   setPauseLua,
@@ -69,11 +70,21 @@ export const openActivity = defineScript({
   reply: ([status]: string[]) => status as 'opened' | 'open' | 'incomplete' | 'missing',
 });
 
+export const nextDecision = defineScript({
+  name: 'red-packet.next-decision',
+  ...nextDecisionLua,
+  keys: ['meta'],
+  args: {},
+  flags: FREES_MEMORY,
+  group: false,
+  reply: ([decision = '']: string[]) => decision,
+});
+
 export const setPause = defineScript({
   name: 'red-packet.set-pause',
   ...setPauseLua,
   keys: ['meta'],
-  args: { state: str },
+  args: { state: str, decision: str },
   flags: FREES_MEMORY,
   group: false,
   reply: ([was, is]: string[]) => ({ was: was as StoredState | '', is: is as StoredState | '' }),
@@ -145,6 +156,7 @@ export const activityScripts = [
   beginActivity,
   fillPool,
   openActivity,
+  nextDecision,
   setPause,
   closeBucket,
   compareRefunds,

@@ -4,7 +4,7 @@ import { homeOf, keysOf, type BucketKeys, type Layout, type Layouts } from '../b
 import type { Transfers } from '../buckets/transfers';
 import { type BucketReading } from '../buckets/bucket.scripts';
 import type { ActivityState, ActivityStatus, CloseResult, Packet } from '../red-packet.types';
-import { closeBucket, noteReport, setPause, settleBucket, voidGrant } from './activity.scripts';
+import { closeBucket, nextDecision, noteReport, setPause, settleBucket, voidGrant } from './activity.scripts';
 import type { ActivityList } from './activity-list';
 import { isOwing, statusOf, unreportedOf } from './status';
 import type { Outboxes } from '../payouts/outboxes';
@@ -82,15 +82,20 @@ export class Lifecycle {
   }
 
   /**
-   * Pauses or resumes every bucket. A draft and a closed activity stay as they are.
+   * Pauses or resumes every bucket. A draft and a closed activity stay as they are. Of two calls at the same time, the later decision
+   * stays in all buckets.
    *
    * @returns the state afterwards, but `draft` if a bucket was a draft when it was to be paused, even if it is open by now; undefined
    *   if there is no such activity
    */
   async setPaused(activityId: string, paused: boolean): Promise<ActivityState | undefined> {
     const steps = new Steps(`RedPacketService.${paused ? 'pause' : 'resume'}`);
-    const args = { state: paused ? 'paused' : 'open' };
-    const done = await this.onBuckets(activityId, steps, async ({ meta }) => {
+    const root = keysOf(this.layouts.root(activityId), 0);
+    const state = paused ? 'paused' : 'open';
+    let numbered: Promise<string> | undefined;
+    const done = await this.onBuckets(activityId, steps, async ({ meta }, { buckets }) => {
+      if (buckets.length > 1) numbered ??= this.registry.run(nextDecision, { keys: { meta: root.meta }, args: {} });
+      const args = { state, decision: (await numbered) ?? '' };
       return (await this.registry.run(setPause, { keys: { meta }, args })).was;
     });
     // It may have been opened since. That state would hide that nothing was paused.
@@ -142,12 +147,12 @@ export class Lifecycle {
   private async onBuckets<State extends string>(
     activityId: string,
     steps: Steps,
-    run: (bucket: BucketKeys) => Promise<State>,
+    run: (bucket: BucketKeys, layout: Layout) => Promise<State>,
   ): Promise<{ readonly layout: Layout; readonly statuses: readonly State[] } | undefined> {
     for (;;) {
       const layout = (await steps.read(this.read(activityId)))?.layout;
       if (layout === undefined) return undefined;
-      const statuses = await steps.all(layout.buckets.map(run));
+      const statuses = await steps.all(layout.buckets.map((keys) => run(keys, layout)));
       // A draft of several buckets is read as its root alone. If it was opened since, the script has changed nothing yet.
       if (!statuses.some((status) => status.startsWith('spread:'))) return { layout, statuses };
     }
