@@ -72,9 +72,8 @@ export class FailingMaster {
     return bench;
   }
 
-  /** Cuts the link when the replica has what the master has: the replica gets nothing more. */
-  async sever(): Promise<void> {
-    await this.replicated();
+  /** Cuts the link: the replica gets nothing more. */
+  sever(): void {
     this.link.severed = true;
   }
 
@@ -87,7 +86,15 @@ export class FailingMaster {
 
   /** Kills the master, and promotes the replica. What the replica has not got is lost. */
   async failOver(): Promise<void> {
-    await this.master.kill();
+    await this.kill();
+    await this.promote();
+  }
+
+  kill(): Promise<void> {
+    return this.master.kill();
+  }
+
+  async promote(): Promise<void> {
     await this.replica.promote();
     this.front.target = this.replica;
     this.front.cut();
@@ -111,7 +118,8 @@ export class FailingMaster {
     await Promise.all([this.master.stop(), this.replica.stop(), this.front.stop()]);
   }
 
-  private async replicated(): Promise<void> {
+  /** Resolves when the replica has what the master has. */
+  async replicated(): Promise<void> {
     const raw = quiet(new Redis(this.master.port));
     try {
       await raw.set('failover:probe', '1');

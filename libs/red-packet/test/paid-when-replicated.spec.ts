@@ -24,7 +24,8 @@ describe('with replicas', () => {
     await bench.packets.create({ ...figures('a', 20), split: 'equal' });
     const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
     const logged = jest.spyOn(Logger.prototype, 'log').mockImplementation();
-    await redis.sever();
+    await redis.replicated();
+    redis.sever();
     for (let i = 0; i < 5; i++) {
       expect(await bench.packets.grab('a', `user-${i}`)).toMatchObject({ status: 'unconfirmed' });
     }
@@ -60,7 +61,8 @@ describe('with replicas', () => {
     await win(bench, 2);
     const run = bench.payouts.run(ledger.handlerFor(bench), QUICK);
     await eventually(() => expect(ledger.cents).toBe(200));
-    await redis.sever();
+    await redis.replicated();
+    redis.sever();
     for (let i = 2; i < 7; i++) await bench.packets.grab('a', `user-${i}`);
     await sleep(500);
     await redis.failOver();
@@ -78,7 +80,8 @@ describe('with replicas', () => {
     const bench = await redis.connect({ transferWaitMs: 300 });
     await bench.packets.create({ ...figures('a', 8), split: 'equal', buckets: 2 });
     const [one, two] = [bench.bucketsOf('a', 2)[0], bench.bucketsOf('a', 2)[1]];
-    await redis.sever();
+    await redis.replicated();
+    redis.sever();
     const { transfers, layouts } = bench.activities;
     const layout = layouts.build('a', 2);
     await expect(transfers.move(layout, { from: 0, to: 1 })).rejects.toMatchObject({ code: 'NOT_REPLICATED' });
@@ -95,7 +98,8 @@ describe('without replicas', () => {
 
   async function loseWins(bench: Bench): Promise<void> {
     await bench.packets.create({ ...figures('a', 20), split: 'equal' });
-    await redis.sever();
+    await redis.replicated();
+    redis.sever();
     for (let i = 0; i < 5; i++) packetOf(await bench.packets.grab('a', `user-${i}`));
     const run = bench.payouts.run(ledger.handlerFor(bench), QUICK);
     await eventually(() => expect(ledger.cents).toBe(500));
