@@ -17,6 +17,8 @@ const GROUPS = ['mail', 'audit', 'search'];
 /** The processes of one group, and what they handled. */
 class Group {
   readonly done = new Set<number>();
+  /** True once its process consumes. */
+  running = false;
   private child: ChildProcess | undefined;
 
   constructor(private readonly job: WorkerJob) {}
@@ -24,7 +26,10 @@ class Group {
   start(): void {
     this.child = forkWorker(join(__dirname, 'worker.ts'));
     this.child.on('message', (notes) => {
-      for (const { what, payload } of notes as WorkerNote[]) if (what === 'done') this.done.add(payload);
+      for (const { what, payload } of notes as WorkerNote[]) {
+        if (what === 'done') this.done.add(payload);
+        if (what === 'running') this.running = true;
+      }
     });
     // Each looks for partitions at times of its own.
     this.child.send({ ...this.job, watchEveryMs: 50 + Math.floor(Math.random() * 500) });
@@ -82,13 +87,10 @@ describe('groups in processes of their own, while partitions are added', () => {
         for (const group of all) group.start();
         // The one that knows of a single partition: looking at how a group stands announces those that one knows of.
         const bench = benches[0] as Bench;
-        await eventually(
-          async () => {
-            for (const group of GROUPS.slice(0, count))
-              expect((await bench.streams.stats(stream, group)).sessions).toBeGreaterThan(0);
-          },
-          { timeoutMs: 30_000 },
-        );
+        await eventually(() => expect(all.map(({ running }) => running)).toEqual(all.map(() => true)), {
+          timeoutMs: 60_000,
+        });
+        for (const group of GROUPS.slice(0, count)) await bench.streams.stats(stream, group);
         const publishing = publish(stream);
         await sleep(Math.random() * 500);
         const victim = all[run % count] as Group;

@@ -26,11 +26,11 @@ export interface WorkerJob {
 }
 
 /**
- * Message from a worker, in the order in which it happened: messages whose handlers began, ended, or were lost; and that it
- * stood still, for as many ms as its payload says.
+ * Message from a worker, in the order in which it happened: that it consumes; messages whose handlers began, ended, or were lost; and
+ * that it stood still, for as many ms as its payload says.
  */
 export interface WorkerNote {
-  readonly what: 'begun' | 'done' | 'lost' | 'stalled';
+  readonly what: 'running' | 'begun' | 'done' | 'lost' | 'stalled';
   readonly payload: number;
   /** As the message said; 0 without one. */
   readonly attempt: number;
@@ -76,6 +76,7 @@ async function main(job: WorkerJob): Promise<void> {
         await note('done', payload, attempt);
       });
       running = true;
+      await note('running', -1, 0);
     } catch {
       // Redis may be unavailable.
       await sleep(50);

@@ -35,6 +35,8 @@ class Worker {
   /** When it stood still, by its own account. */
   readonly stalls: Span[] = [];
   killedAt: number | undefined;
+  /** True once it consumes. */
+  running = false;
   readonly gone: Promise<unknown>;
 
   constructor(job: WorkerJob) {
@@ -43,7 +45,8 @@ class Worker {
     this.child.on('message', (notes) => {
       const at = performance.now();
       for (const note of notes as WorkerNote[]) {
-        if (note.what === 'stalled') this.stalls.push([at - note.payload, at]);
+        if (note.what === 'running') this.running = true;
+        else if (note.what === 'stalled') this.stalls.push([at - note.payload, at]);
         else this.told.push({ ...note, at });
       }
     });
@@ -100,8 +103,8 @@ describe('consumers in processes of their own', () => {
     const outages: Span[] = [];
     pulse = new Pulse(server.url);
     const live = Array.from({ length: WORKERS }, () => start(stream));
-    await eventually(async () => expect((await bench.streams.stats(stream, 'g')).sessions).toBe(WORKERS * PARTITIONS), {
-      timeoutMs: 30_000,
+    await eventually(() => expect(live.map(({ running }) => running)).toEqual(live.map(() => true)), {
+      timeoutMs: 60_000,
     });
     const publishing = publishAll(stream, Math.floor((SECONDS * 1_000 * CHUNK) / MESSAGES / 2));
     for (let second = 1; second <= SECONDS; second++) {
