@@ -49,6 +49,15 @@ describe('the deadlines of calls, while the test sets the clock,', () => {
     return { deadlines, watch };
   }
 
+  it('does not lengthen a call that begins after a stall, before the late timer fires', async () => {
+    const { deadlines, watch } = open();
+    watch(deadlines.dueAt(1_000, 50));
+    now = 1_500;
+    const [call] = watch(deadlines.dueAt(1_500, 50));
+    for (let at = 1_500; at <= 1_550; at += 10) await ringAt(at);
+    expect(done).toContain(call?.expiresAt);
+  });
+
   it('reads the clock every 10 ms, and at the next deadline', async () => {
     const { deadlines, watch } = open();
     watch(deadlines.dueAt(1_000, 25));

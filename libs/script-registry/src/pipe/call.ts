@@ -181,6 +181,11 @@ export class Deadlines {
 
   /** Returns when a call expires, by the clock of this class, ms. @param since start of the call, by `performance.now()`, ms */
   dueAt(since: number, limitMs: number): number {
+    // After a stall, sockets may come before the timer. The stall has ended, so it must not lengthen the deadline of a new call.
+    if (since - this.ringsAt > LATE_MS) {
+      this.noteStall(since, since - this.ringsAt);
+      this.ringBy(since);
+    }
     return since + limitMs - this.stalledMs + this.stalledSince(since);
   }
 
