@@ -1,4 +1,6 @@
 import { LeaseBook } from '../../internal/src';
+import { Calls } from '../../worker/src';
+import { Reader } from '../src/consumer/reader';
 import { ManualTime, turn } from '../../../test/support/manual-time';
 import { Session } from '../src/consumer/session';
 
@@ -50,5 +52,33 @@ describe('the lease of a session', () => {
     const before = sent.length;
     await time.pass(500);
     expect(sent.length).toBeGreaterThan(before);
+  });
+
+  it('that has ended when the reply to a take comes has fired the signals of the messages', async () => {
+    const entry = { id: '1-0', payload: '1', key: '', operation: '', attempt: 1, firstSeenMs: 5 };
+    const answer = {
+      state: 'taken',
+      more: false,
+      blocked: false,
+      dueInMs: Infinity,
+      endInMs: Infinity,
+      entries: [entry],
+    };
+    let reply = (_: unknown): void => undefined;
+    const registry = {
+      run: () => new Promise((resolve) => (reply = resolve)),
+      listen: () => new Promise(() => undefined),
+    };
+    const leases = new LeaseBook<Session>({ renew: () => Promise.resolve([]), renewalFailed: () => undefined });
+    const owner = { calls: new Calls(() => undefined), leases, changed: () => undefined, forget: () => undefined };
+    const partition = { index: 0, of: () => ({ woken: 'woken' }) };
+    const options = { stream: 's', group: 'g', leaseMs: 3_000, ordered: false, pollMs: 500, from: 'start' };
+    const reader = new Reader(registry as never, {} as never, partition as never, options as never, owner as never);
+    const taking = reader.take(1, () => false);
+    await turn();
+    await time.pass(3_001);
+    reply(answer);
+    const [message] = await taking;
+    expect(message?.signal.aborted).toBe(true);
   });
 });

@@ -347,6 +347,8 @@ export class Reader {
     if (endInMs <= 0) void this.sweep();
     const deliveries = entries.map((entry) => new Delivery(this, entry, session));
     for (const delivery of deliveries) session.messages.set(delivery.entry.id, delivery);
+    // If the reply came so late that the lease has ended, the signals have fired when the handlers begin.
+    session.check();
     return deliveries;
   }
 
