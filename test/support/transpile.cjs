@@ -10,15 +10,15 @@ const { version } = require('@swc/core/package.json');
 const folder = join(tmpdir(), `luanest-workers-${process.getuid?.() ?? ''}`);
 mkdirSync(folder, { recursive: true });
 
-function compile(module, filename, syntax) {
-  const source = readFileSync(filename, 'utf8');
+/** Returns a file as CommonJS. */
+function transpile(filename, syntax, lazy = true, source = readFileSync(filename, 'utf8')) {
   const options = {
     jsc: {
       target: 'es2023',
       parser: { syntax, decorators: true },
       transform: { legacyDecorator: true, decoratorMetadata: true },
     },
-    module: { type: 'commonjs', lazy: true },
+    module: { type: 'commonjs', lazy },
   };
   const hash = createHash('sha256')
     .update(JSON.stringify([version, options, source]))
@@ -33,10 +33,16 @@ function compile(module, filename, syntax) {
     writeFileSync(`${file}.${process.pid}`, code);
     renameSync(`${file}.${process.pid}`, file);
   }
-  module._compile(code, filename);
+  return code;
+}
+
+function compile(module, filename, syntax) {
+  module._compile(transpile(filename, syntax), filename);
 }
 
 const js = require.extensions['.js'];
 require.extensions['.ts'] = (module, filename) => compile(module, filename, 'typescript');
 require.extensions['.js'] = (module, filename) =>
   /[\\/]node_modules[\\/]@nestjs[\\/]/.test(filename) ? compile(module, filename, 'ecmascript') : js(module, filename);
+
+module.exports = { transpile };

@@ -1,0 +1,174 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { useDefect, type Defect } from './engine/loader';
+import { planOf, type Plan } from './engine/plan';
+import { World, type Lib, type Result } from './engine/world';
+import { libs } from './libs';
+import { shrunk } from './shrink';
+import { tableOf } from './table';
+
+/** Processes of the operating system that run the seeds, one for each core of CI. */
+const WORKERS = 2;
+/** A run that takes longer than this is undecided, s. It is long, because other programs may need the cores, too. */
+const LONGEST_RUN_S = 300;
+
+/** A run that ended in a violation. */
+interface Finding {
+  readonly seed: number;
+  readonly lib: string;
+  readonly violation: string;
+  readonly table: string;
+}
+
+interface Counts {
+  steps: number;
+  runs: number;
+  cpuSeconds: number;
+  readonly faults: Record<string, number>;
+}
+
+type Message = { readonly finding: Finding } | { readonly begins: number } | { readonly counts: Counts };
+
+/** Arguments of the command line. */
+function argumentsOf(argv: string[]) {
+  const { values } = parseArgs({
+    args: argv,
+    options: {
+      seconds: { type: 'string', default: '60' },
+      seed: { type: 'string' },
+      runs: { type: 'string' },
+      lib: { type: 'string', multiple: true, default: [] },
+      without: { type: 'string', multiple: true, default: [] },
+      json: { type: 'boolean', default: false },
+      trace: { type: 'boolean', default: false },
+      defect: { type: 'string' },
+      worker: { type: 'string' },
+    },
+  });
+  const unknown = values.lib.filter((name) => !libs.some((lib) => lib.name === name));
+  if (unknown.length > 0) {
+    throw new Error(`There is no lib "${unknown.join()}". Libs: ${libs.map(({ name }) => name).join(', ')}.`);
+  }
+  const chosen = libs.filter(({ name }) => values.lib.length === 0 || values.lib.includes(name));
+  const seed = values.seed === undefined ? undefined : Number(values.seed);
+  return { ...values, seconds: Number(values.seconds), seed, without: new Set(values.without), libs: chosen };
+}
+type Arguments = ReturnType<typeof argumentsOf>;
+
+export async function main(): Promise<void> {
+  const argv = process.argv.slice(3);
+  const given = argumentsOf(argv);
+  if (given.defect !== undefined) useDefect(JSON.parse(readFileSync(given.defect, 'utf8')) as Defect);
+  if (given.worker !== undefined) return work(given, Number(given.worker));
+  if (given.seed !== undefined && given.runs === undefined) return repeat(given, given.seed);
+  await campaign(given, argv);
+}
+
+/** Runs one seed of each chosen lib, and prints what happened. */
+function repeat(given: Arguments, seed: number): void {
+  for (const lib of given.libs) {
+    const plan = planOf(lib, seed, given.without);
+    const world = new World(lib, plan, given.trace);
+    const result = world.run();
+    if (given.trace) print(tableOf(world, true));
+    else if (result.violation !== undefined) print(tell(lib, plan, result.violation).table);
+    print(JSON.stringify({ lib: lib.name, seed, ...result }));
+    if (result.violation !== undefined) process.exitCode = 1;
+  }
+}
+
+/** Runs seeds in several processes until the time is over, or something does not hold. */
+async function campaign(given: Arguments, argv: string[]): Promise<void> {
+  const began = performance.now();
+  const first = given.seed ?? Date.now() % 1e9;
+  const findings: Finding[] = [];
+  const total: Counts = { steps: 0, runs: 0, cpuSeconds: 0, faults: {} };
+  let undecided = 0;
+  const entry = join(__dirname, '..', '..', 'test', 'support', 'worker-entry.cjs');
+  await Promise.all(
+    Array.from({ length: WORKERS }, async (_, index) => {
+      const own = [join(__dirname, 'main.ts'), ...argv, '--seed', String(first), '--worker', String(index)];
+      const child = fork(entry, own, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+      let counted = false;
+      let running = first;
+      let limit = setTimeout(() => child.kill('SIGKILL'), (given.seconds + LONGEST_RUN_S) * 1_000);
+      child.on('message', (message: Message) => {
+        if ('finding' in message) findings.push(message.finding);
+        else if ('begins' in message) {
+          running = message.begins;
+          clearTimeout(limit);
+          limit = setTimeout(() => child.kill('SIGKILL'), LONGEST_RUN_S * 1_000);
+        } else {
+          counted = true;
+          add(total, message.counts);
+        }
+      });
+      await once(child, 'exit');
+      clearTimeout(limit);
+      if (counted) return;
+      undecided++;
+      print(`The run of seed ${running} did not end.`);
+    }),
+  );
+  for (const { seed, lib, violation, table } of findings) {
+    print(`${table}\n\n${lib}, seed ${seed}: ${violation}\nAgain: npm run simulate -- --lib ${lib} --seed ${seed}\n`);
+  }
+  const seconds = (performance.now() - began) / 1_000;
+  const { steps, runs, faults, cpuSeconds } = total;
+  const violations = findings.length;
+  if (violations + undecided > 0) process.exitCode = 1;
+  if (given.json)
+    return print(JSON.stringify({ steps, runs, violations, undecided, faults, seed: first, seconds, cpuSeconds }));
+  const rate = Math.round(steps / cpuSeconds).toLocaleString('en');
+  print(
+    `${steps.toLocaleString('en')} steps in ${runs} runs, ${seconds.toFixed(0)} s, ${rate} steps per second of CPU, ` +
+      `${violations} violations, ${undecided} undecided, first seed ${first}`,
+  );
+}
+
+/** Runs every `WORKERS`th seed, and sends what it finds to the parent. */
+function work({ libs: chosen, seed: first = 1, seconds, without, runs: mostRuns }: Arguments, index: number): void {
+  const send = (message: Message): void => void process.send?.(message);
+  const counts: Counts = { steps: 0, runs: 0, cpuSeconds: 0, faults: {} };
+  const until = performance.now() + seconds * 1_000;
+  const most = Number(mostRuns ?? Infinity);
+  for (let run = index; run < most && performance.now() < until; run += WORKERS) {
+    const seed = first + run;
+    const lib = chosen[run % chosen.length] as Lib;
+    send({ begins: seed });
+    const plan = planOf(lib, seed, without);
+    const { steps, faults, violation } = new World(lib, plan).run();
+    add(counts, { steps, runs: 1, cpuSeconds: 0, faults });
+    if (violation === undefined) continue;
+    send({ finding: tell(lib, plan, violation, () => send({ begins: seed })) });
+    break;
+  }
+  const { user, system } = process.cpuUsage();
+  send({ counts: { ...counts, cpuSeconds: (user + system) / 1e6 } });
+  process.disconnect?.();
+}
+
+/** Returns the shortest run that has the same violation, as a table. */
+function tell(lib: Lib, plan: Plan, violation: string, begins: () => void = () => undefined): Finding {
+  const shortest = shrunk(plan, violation, (one) => {
+    begins();
+    return new World(lib, one).run().violation;
+  });
+  const world = new World(lib, shortest, true);
+  const result: Result = world.run();
+  return { seed: plan.seed, lib: lib.name, violation: result.violation ?? violation, table: tableOf(world, false) };
+}
+
+function add(total: Counts, counts: Counts): void {
+  total.steps += counts.steps;
+  total.runs += counts.runs;
+  total.cpuSeconds += counts.cpuSeconds;
+  for (const [kind, count] of Object.entries(counts.faults)) total.faults[kind] = (total.faults[kind] ?? 0) + count;
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

@@ -1,0 +1,191 @@
+import { EventEmitter } from 'node:events';
+import type { Session } from '../../../libs/memory-redis/src/session';
+import { encode, RequestReader } from '../../../libs/memory-redis/src/resp';
+import type { SimulatedTimer } from './globals';
+import type { Process } from './process';
+import type { Random } from './random';
+import type { RedisHost } from './redis-host';
+import type { Scheduler } from './scheduler';
+
+/** Effect of a fault on a request and its connection. */
+export type Cut =
+  /** The request is lost, and the client sees the connection close. */
+  | 'before'
+  /** Redis runs the request. Its reply is lost, and the client sees the connection close. */
+  | 'after'
+  /** The client sees the connection close. Redis gets the request later. */
+  | 'late';
+
+/** The delays of one process, which a fault changes. */
+export class Link {
+  /** Delays of requests and replies, us: at most this, each order of magnitude as likely. */
+  mostUs = 500;
+  /** Nothing arrives before this time. */
+  heldUntilUs = 0;
+  /** For the next request that runs a script. */
+  cut: { kind: Cut; lateUs: number } | undefined;
+  /** True: the connection closes at the next message of a channel, which is lost. */
+  cutAtPush = false;
+  readonly sockets = new Set<ClientSocket>();
+
+  constructor(readonly random: Random) {}
+
+  arrivalUs(fromUs: number, lastUs: number): number {
+    return Math.max(fromUs + this.random.magnitude(20, this.mostUs), this.heldUntilUs, lastUs + 1);
+  }
+}
+
+/** A socket of a process that is connected to a simulated Redis. ioredis uses it as a `net.Socket`. */
+export class ClientSocket extends EventEmitter {
+  connecting = true;
+  destroyed = false;
+  writable = true;
+  private readonly reader = new RequestReader();
+  private session: Session | undefined;
+  private timer: SimulatedTimer | undefined;
+  private lastRequestUs = 0;
+  private lastReplyUs = 0;
+  private isQuitting = false;
+
+  constructor(
+    readonly process: Process,
+    private readonly link: Link,
+    private readonly redis: RedisHost,
+    private readonly scheduler: Scheduler,
+  ) {
+    super();
+    link.sockets.add(this);
+    const at = link.arrivalUs(process.nowUs, 0);
+    scheduler.at(at, () => this.accept());
+  }
+
+  setNoDelay(): this {
+    return this;
+  }
+  setKeepAlive(): this {
+    return this;
+  }
+  resume(): this {
+    return this;
+  }
+  cork(): void {}
+  uncork(): void {}
+
+  setTimeout(ms: number, callback?: () => void): this {
+    this.timer?.close();
+    // Like a timer of Node's own sockets, it does not keep the process alive.
+    if (ms > 0 && callback) this.timer = this.process.addTimer(callback, ms, false).unref();
+    return this;
+  }
+
+  write(chunk: Buffer | string): boolean {
+    if (this.destroyed) return false;
+    const text = typeof chunk === 'string' ? Buffer.from(chunk).toString('latin1') : chunk.toString('latin1');
+    for (const words of this.reader.read(text)) this.send(words);
+    return true;
+  }
+
+  end(): this {
+    this.process.receive(this.process.nowUs, () => this.destroy());
+    return this;
+  }
+
+  /** Closes the client's side. What it has sent before may still arrive. */
+  destroy(error?: Error): this {
+    if (this.destroyed) return this;
+    this.destroyed = true;
+    this.writable = false;
+    this.connecting = false;
+    this.link.sockets.delete(this);
+    this.timer?.close();
+    if (this.session) {
+      const { session } = this;
+      this.scheduler.at(this.link.arrivalUs(this.process.nowUs, this.lastRequestUs), () => this.redis.close(session));
+    }
+    process.nextTick(() => {
+      if (error) this.emit('error', error);
+      this.emit('close', error !== undefined);
+    });
+    return this;
+  }
+
+  /** The process has died: its operating system closes the connection. */
+  abandon(): void {
+    this.destroyed = true;
+    this.link.sockets.delete(this);
+    const { session } = this;
+    if (session) this.scheduler.at(this.lastRequestUs + 1, () => this.redis.close(session));
+  }
+
+  /** The connection breaks now: the client gets an error, and no more replies. */
+  reset(): void {
+    if (this.session) this.redis.close(this.session);
+    this.session = undefined;
+    this.process.receive(this.scheduler.nowUs, () => this.destroy(connectionError('ECONNRESET', 'read')));
+  }
+
+  private accept(): void {
+    if (this.destroyed || this.process.isDead) return;
+    if (this.redis.isDown) {
+      this.process.receive(this.link.arrivalUs(this.scheduler.nowUs, 0), () =>
+        this.destroy(connectionError('ECONNREFUSED', 'connect')),
+      );
+      return;
+    }
+    this.session = this.redis.open(
+      (reply) => this.push(encode(reply, this.session?.protocol ?? 2)),
+      () => (this.isQuitting = true),
+      () => this.reset(),
+    );
+    this.receive(() => {
+      this.connecting = false;
+      this.emit('connect');
+    });
+  }
+
+  private send(words: string[]): void {
+    const runsScript = /^evalsha/i.test(words[0] ?? '');
+    const { process, link } = this;
+    let lateUs = 0;
+    if (runsScript && link.cut) {
+      const { cut } = link;
+      link.cut = undefined;
+      process.receive(process.nowUs, () => this.destroy(connectionError('ECONNRESET', 'read')));
+      if (cut.kind === 'before') return;
+      if (cut.kind === 'late') lateUs = cut.lateUs;
+    }
+    this.lastRequestUs = link.arrivalUs(process.nowUs + lateUs, this.lastRequestUs);
+    this.scheduler.at(this.lastRequestUs, () => {
+      const { session } = this;
+      if (!session) return;
+      const reply = this.redis.execute(session, words, process.name);
+      this.push(encode(reply, session.protocol));
+      if (this.isQuitting) this.receive(() => this.destroy());
+    });
+  }
+
+  private push(text: string): void {
+    if (text === '' || this.destroyed) return;
+    if (this.link.cutAtPush && isPush(text)) {
+      this.link.cutAtPush = false;
+      return this.reset();
+    }
+    const data = Buffer.from(text, 'latin1');
+    this.receive(() => this.emit('data', data));
+  }
+
+  private receive(run: () => void): void {
+    this.lastReplyUs = this.link.arrivalUs(this.scheduler.nowUs, this.lastReplyUs);
+    this.process.receive(this.lastReplyUs, () => {
+      if (!this.destroyed) run();
+    });
+  }
+}
+
+function isPush(text: string): boolean {
+  return text.startsWith('>') || /^\*3\r\n\$\d+\r\ns?message\r\n/.test(text);
+}
+
+function connectionError(code: string, syscall: string): Error {
+  return Object.assign(new Error(`${syscall} ${code} 127.0.0.1:6379`), { code, syscall });
+}

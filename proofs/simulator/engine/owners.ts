@@ -1,0 +1,92 @@
+import type { Member, World } from './world';
+
+/** Somebody who holds something, as they believe by their own clock. */
+export interface Owner {
+  readonly member: Member;
+  readonly key: string;
+  /** Their work, for the violation. */
+  readonly label?: string;
+  /** When the call began that made them the owner. A loss of keys after that excuses what follows from it. */
+  readonly beganUs: number;
+  /** Returns their belief now. Called only in a turn of their process. */
+  held(): boolean;
+  /** True if `held()` reads the clock. A signal, which a timer fires, is late after the process was stopped. */
+  readonly readsClock: boolean;
+}
+
+/** Checks that nothing has two owners at a time, each by their own clock. */
+export class Owners {
+  private readonly owners = new Map<Owner, unknown>();
+  /** Who became the owner of a key, and when. */
+  private readonly grants = new Map<string, { readonly owner: Owner; readonly atUs: number }[]>();
+  private excusedUs = -1;
+  private excuses = 0;
+
+  constructor(private readonly world: World) {}
+
+  /** Excuses all owners so far: keys were lost, or a clock that leases count by was set. */
+  excuse(): void {
+    this.excusedUs = this.world.nowUs;
+  }
+
+  /** Excuses everything until the returned function is called, and the owners of that time. */
+  excuseUntil(): () => void {
+    this.excuses++;
+    return () => {
+      this.excuses--;
+      this.excuse();
+    };
+  }
+
+  isExcused({ beganUs }: { readonly beganUs: number }): boolean {
+    return this.excuses > 0 || beganUs <= this.excusedUs;
+  }
+
+  /** Owners whose process still runs. */
+  get alive(): Owner[] {
+    return [...this.owners].flatMap(([owner, process]) => (owner.member.process === process ? [owner] : []));
+  }
+
+  /** Notes an owner, in a turn of its process. */
+  begin(owner: Owner): void {
+    this.owners.set(owner, owner.member.process);
+    if (!owner.held() || isLate(owner)) return;
+    const atUs = owner.member.nowUs;
+    const grants = this.grants.get(owner.key) ?? [];
+    this.grants.set(owner.key, [...grants.slice(-20), { owner, atUs }]);
+    for (const other of this.alive) {
+      if (other === owner || other.key !== owner.key) continue;
+      const both = (): void => {
+        if (other.member.nowUs !== atUs || !this.owners.has(other) || this.isExcused(other) || isLate(other)) return;
+        this.world.expect(!other.held(), () => `two owners of ${owner.key}: ${nameOf(other)} and ${nameOf(owner)}`);
+      };
+      // Only the process itself may read its clock, so it is asked in a turn of its own.
+      if (other.member === owner.member) both();
+      else if (!other.member.process.isStopped) other.member.process.receive(atUs, both);
+    }
+  }
+
+  /** Checks an owner that has just seen that it still holds the key: nobody else has got it since. */
+  stillHolds(owner: Owner): void {
+    if (this.isExcused(owner) || isLate(owner)) return;
+    const grants = this.grants.get(owner.key) ?? [];
+    const own = grants.findIndex((grant) => grant.owner === owner);
+    const later = own < 0 ? undefined : grants.slice(own + 1).find(({ atUs }) => atUs <= owner.member.nowUs);
+    this.world.expect(
+      later === undefined,
+      () => `${nameOf(owner)} holds ${owner.key}, which ${later ? nameOf(later.owner) : ''} has got since`,
+    );
+  }
+
+  end(owner: Owner): void {
+    this.owners.delete(owner);
+  }
+}
+
+function isLate({ member, readsClock }: Owner): boolean {
+  return !readsClock && !member.process.hasNoticed;
+}
+
+function nameOf({ member, label }: Owner): string {
+  return label === undefined ? member.name : `${member.name} (${label})`;
+}

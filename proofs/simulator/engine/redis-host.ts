@@ -1,0 +1,97 @@
+import { MemoryRedis, type Snapshot } from '../../../libs/memory-redis/src';
+import { RedisError, type Reply } from '../../../libs/memory-redis/src/reply';
+import type { Session } from '../../../libs/memory-redis/src/session';
+import type { Random } from './random';
+import type { Scheduler } from './scheduler';
+
+const EPOCH_US = 1_800_000_000_000_000;
+
+/** Errors with which servers refuse a script before it runs, in their words. */
+export const REFUSALS = {
+  OOM: "OOM command not allowed when used memory > 'maxmemory'.",
+  READONLY: "READONLY You can't write against a read only replica.",
+  BUSY: 'BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.',
+  LOADING: 'LOADING Redis is loading the dataset in memory',
+  NOPERM: "NOPERM this user has no permissions to run the 'evalsha' command",
+  NOREPLICAS: 'NOREPLICAS Not enough good replicas to write.',
+  MASTERDOWN: "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+} as const;
+export type Refusal = keyof typeof REFUSALS;
+
+/** A Redis server of the simulation: the in-memory Redis, with a clock and faults. */
+export class RedisHost {
+  readonly memory: MemoryRedis;
+  isDown = false;
+  /** How many further scripts the server refuses, and with which error. */
+  refusing: { error: Refusal; left: number } | undefined;
+  /** Called with each command. */
+  ran: (process: string, words: readonly string[], reply: Reply) => void = () => undefined;
+  private offsetUs = 0;
+  private readonly closers = new Map<Session, () => void>();
+
+  constructor(
+    private readonly scheduler: Scheduler,
+    private readonly random: Random,
+  ) {
+    this.memory = new MemoryRedis({ clock: { nowUs: () => EPOCH_US + this.offsetUs + scheduler.nowUs } });
+  }
+
+  /** Time of the server, ms since 1970. */
+  get nowMs(): number {
+    return (EPOCH_US + this.offsetUs + this.scheduler.nowUs) / 1_000;
+  }
+
+  moveClock(ms: number): void {
+    this.offsetUs += ms * 1_000;
+  }
+
+  /** @param reset breaks the connection */
+  open(send: (reply: Reply) => void, quit: () => void, reset: () => void): Session {
+    const session = this.memory.server.open(send, quit);
+    this.closers.set(session, reset);
+    return session;
+  }
+
+  close(session: Session): void {
+    if (this.closers.delete(session)) this.memory.server.forget(session);
+  }
+
+  get connections(): number {
+    return this.closers.size;
+  }
+
+  execute(session: Session, words: string[], process: string): Reply {
+    this.scheduler.steps++;
+    const reply = this.refusalOf(words) ?? this.memory.server.execute(session, words);
+    this.ran(process, words, reply);
+    return reply;
+  }
+
+  /** Breaks all connections. */
+  resetAll(): void {
+    for (const reset of [...this.closers.values()]) reset();
+  }
+
+  /** A replica with an earlier state becomes the master. */
+  failOver(to: Snapshot): void {
+    this.resetAll();
+    this.memory.restore(to);
+  }
+
+  /** Deletes a key by chance. @returns its name, or undefined if there is none */
+  evict(onlyWithTtl: boolean): string | undefined {
+    const keys = (this.memory.run('KEYS', ['*']) as string[]).sort();
+    const some = keys.filter((key) => !onlyWithTtl || Number(this.memory.run('PTTL', [key])) > 0);
+    if (some.length === 0) return undefined;
+    const key = this.random.pick(some);
+    this.memory.run('DEL', [key]);
+    return key;
+  }
+
+  private refusalOf(words: readonly string[]): RedisError | undefined {
+    if (!this.refusing || !/^evalsha/i.test(words[0] ?? '')) return undefined;
+    const { error } = this.refusing;
+    if (--this.refusing.left <= 0) this.refusing = undefined;
+    return new RedisError(REFUSALS[error]);
+  }
+}

@@ -1,0 +1,493 @@
+import type { ModuleMetadata } from '@nestjs/common';
+import type * as Tasks from '../../../libs/delayed-task/src';
+import { Owners, type Owner } from '../engine/owners';
+import type { Fault } from '../engine/plan';
+import type { Random } from '../engine/random';
+import type { Process } from '../engine/process';
+import type { Lib, Member, Model, World } from '../engine/world';
+import { codeOf } from './codes';
+
+interface Settings {
+  readonly leaseMs: number;
+  readonly partitions: number;
+  readonly concurrency: number;
+  readonly attempts: number;
+  readonly backoffMs: number;
+  readonly timeoutMs: number;
+  readonly drainMs: number;
+  readonly unknownTaskMs: number;
+  readonly ids: number;
+  /** True: the last process has no handler for tasks `b`. */
+  readonly hasStranger: boolean;
+  /** True: handlers are registered after the boot. */
+  readonly late: boolean;
+}
+
+/** Work of a task. */
+interface Payload {
+  /** Number of the task. An id may have several tasks, one after the other. */
+  readonly n: number;
+  readonly pieces: readonly number[];
+  /** Attempts that fail before one does not. */
+  readonly fails: number;
+  readonly ending: 'return' | 'later' | 'dead';
+  /** True: the handler ignores its signal. */
+  readonly deaf: boolean;
+}
+
+interface Operation {
+  readonly kind: 'schedule' | 'many' | 'cancel' | 'reschedule' | 'replay' | 'drop' | 'look';
+  readonly ids: readonly string[];
+  readonly name: 'a' | 'b';
+  readonly delayMs: number;
+  readonly replace: boolean;
+  readonly evenRunning: boolean;
+  readonly attempts?: number;
+  readonly task: Omit<Payload, 'n'>;
+}
+
+/** State of a task. */
+interface Task extends Payload {
+  readonly id: string;
+  /** True once a call returned that it is scheduled. */
+  promised: boolean;
+  /** True if another call may have ended it: cancelled, replaced or dropped. */
+  mayBeGone: boolean;
+  /** True if it was dropped, if it was a dead letter then. */
+  mayBeDropped: boolean;
+  /** True if keys were lost after it was scheduled. */
+  excused: boolean;
+  begun: number;
+  /** Attempts whose handler ended without an error. */
+  returned: number;
+  doneUs: number | undefined;
+  cancelledUs: number | undefined;
+  deaths: number;
+  replays: number;
+  lastFailureUs: number;
+}
+
+/** A handler that runs, or whose outcome is not known yet. */
+interface Running {
+  readonly task: Task;
+  readonly process: Process;
+  events: number;
+}
+
+/** Checks the promises of the README of delayed-task. */
+class TaskModel implements Model<Operation> {
+  private readonly owners: Owners;
+  private readonly tasks: Task[] = [];
+  /** By process, id and number of the attempt; several if the task was replaced meanwhile. */
+  private readonly running = new Map<string, Running[]>();
+  private readonly busy = new Map<Process, number>();
+  private readonly endlessIds = new Set<string>();
+  private clockWasSet = false;
+
+  constructor(
+    private readonly world: World,
+    private readonly options: Settings,
+  ) {
+    this.owners = new Owners(world);
+  }
+
+  app(member: Member): ModuleMetadata {
+    const { DelayedTaskModule, DELAYED_TASK_CHANNELS } = member.load<typeof Tasks>('luanest/delayed-task');
+    const { process } = member;
+    process.channel(DELAYED_TASK_CHANNELS.attemptSettled).subscribe((event) => {
+      this.settles(member, event as Tasks.DelayedTaskEvents['attemptSettled']);
+    });
+    process.channel(DELAYED_TASK_CHANNELS.tasksBuried).subscribe((event) => {
+      for (const { id } of (event as Tasks.DelayedTaskEvents['tasksBuried']).tasks) this.buried(id);
+    });
+    process.channel(DELAYED_TASK_CHANNELS.callFailed).subscribe((event) => {
+      this.world.expect(!this.world.isCalm, () => `nothing is wrong, but a call failed: ${JSON.stringify(event)}`);
+    });
+    const { leaseMs, partitions, concurrency, attempts, backoffMs, timeoutMs, drainMs, unknownTaskMs } = this.options;
+    const options = { leaseMs, partitions, concurrency, attempts, timeoutMs, drainMs, unknownTaskMs };
+    const module = DelayedTaskModule.forRoot({
+      ...options,
+      abortGraceMs: 100,
+      backoff: { delayMs: backoffMs, maxDelayMs: 4 * backoffMs },
+    });
+    return { imports: [module], providers: this.options.late ? [] : [this.handlers(member)] };
+  }
+
+  started(member: Member): void {
+    if (!this.options.late) return;
+    const { DelayedTaskService } = member.load<typeof Tasks>('luanest/delayed-task');
+    const tasks = member.app?.get(DelayedTaskService) as Tasks.DelayedTaskService;
+    for (const name of this.isStranger(member) ? ['a'] : ['a', 'b']) {
+      tasks.handle(name, (payload: Payload, task) => this.handle(member, payload, task));
+    }
+  }
+
+  disturbed(fault: Fault): void {
+    if (fault.kind === 'redis-clock') {
+      this.clockWasSet = true;
+      this.owners.excuse();
+    }
+    if (fault.kind !== 'evict' && fault.kind !== 'failover') return;
+    this.owners.excuse();
+    for (const task of this.tasks) task.excused = true;
+  }
+
+  async perform(member: Member, operation: Operation): Promise<void> {
+    const { DelayedTaskService } = member.load<typeof Tasks>('luanest/delayed-task');
+    const tasks = member.app?.get(DelayedTaskService) as Tasks.DelayedTaskService;
+    const { kind, ids, delayMs, evenRunning } = operation;
+    const id = ids[0] as string;
+    if (kind === 'schedule' || kind === 'many') return this.schedule(tasks, operation);
+    if (kind === 'cancel') return this.cancel(tasks, id, evenRunning);
+    if (kind === 'reschedule') return void (await tasks.reschedule(id, { delayMs }).catch(codeOf));
+    if (kind === 'drop') {
+      for (const task of ids.length > 1 ? this.tasks : this.of(ids)) task.mayBeDropped = true;
+      return void (await (ids.length > 1 ? tasks.dropAll() : tasks.drop(ids)).catch(codeOf));
+    }
+    if (kind === 'replay') {
+      for (const task of ids.length > 1 ? this.tasks : this.of(ids)) task.replays++;
+      return void (await (ids.length > 1 ? tasks.replayAll() : tasks.replay(ids)).catch(codeOf));
+    }
+    await tasks.get(id).catch(codeOf);
+    await tasks.deadLetters({ limit: 2 }).catch(codeOf);
+    await tasks.stats().catch(codeOf);
+  }
+
+  left(): number {
+    return this.unsettled().length;
+  }
+
+  settled(): void {
+    const { world } = this;
+    for (const { id, n, begun } of this.unsettled()) {
+      world.violate(`task ${n} (${id}) is lost: begun ${begun} times, never done, no dead letter`);
+    }
+    if (this.tasks.some(({ excused }) => excused)) return;
+    for (const [key, { running, waiting }] of this.counts()) {
+      world.expect(running + waiting === 0, () => `${key} still has ${waiting} waiting and ${running} running tasks`);
+    }
+  }
+
+  closed(): void {
+    for (const [key, { task, process, events }] of [...this.running].flatMap(([id, all]) =>
+      all.map((one) => [id, one] as const),
+    )) {
+      if (process !== this.world.members.find(({ name }) => name === process.name)?.process) continue;
+      this.world.expect(events > 0 || !this.isGentle, () => `the attempt ${key} of task ${task.n} has no outcome`);
+    }
+  }
+
+  lives(key: string): boolean {
+    return /:(due|leased|dead|tasks|runs)$/.test(key);
+  }
+
+  private handlers(member: Member) {
+    const { DelayedTask } = member.load<typeof Tasks>('luanest/delayed-task');
+    const handle = (payload: Payload, task: Tasks.TaskContext): Promise<unknown> => this.handle(member, payload, task);
+    class A {
+      @DelayedTask('a')
+      a(payload: Payload, task: Tasks.TaskContext): Promise<unknown> {
+        return handle(payload, task);
+      }
+    }
+    class Both extends A {
+      @DelayedTask('b')
+      b(payload: Payload, task: Tasks.TaskContext): Promise<unknown> {
+        return handle(payload, task);
+      }
+    }
+    return this.isStranger(member) ? A : Both;
+  }
+
+  private isStranger({ index }: Member): boolean {
+    return this.options.hasStranger && index > 0 && index === this.world.members.length - 1;
+  }
+
+  private async schedule(tasks: Tasks.DelayedTaskService, operation: Operation): Promise<void> {
+    const { ids, name, delayMs, replace, attempts } = operation;
+    const onConflict = replace ? 'replace' : 'keep';
+    const some = ids.map((id) => this.newTask(id, operation.task));
+    const replaces = (): void => {
+      if (replace) for (const task of this.of(ids)) if (!some.includes(task)) task.mayBeGone = true;
+    };
+    replaces();
+    const settings = { delayMs, ...(attempts !== undefined && { attempts }) };
+    const beganUs = this.world.nowUs;
+    const results = await tasks
+      .scheduleMany(
+        some.map(({ id, n, pieces, fails, ending, deaf }) => ({
+          id,
+          name,
+          payload: { n, pieces, fails, ending, deaf },
+          ...settings,
+        })),
+        { onConflict },
+      )
+      .catch(codeOf);
+    replaces();
+    // It may have run, or may run later.
+    if (results === 'UNKNOWN_OUTCOME' && replace) this.endless(ids);
+    if (typeof results === 'string') return;
+    for (const [index, { status, runAtMs }] of results.entries()) {
+      const task = some[index] as Task;
+      this.world.note('check', () => `task ${task.n} (${task.id}) is ${status}`);
+      if (status === 'kept') continue;
+      task.promised = true;
+      task.excused ||= this.owners.isExcused({ beganUs });
+      const early = this.world.redis.nowMs - runAtMs;
+      const isRight = early <= (this.world.nowUs - beganUs) / 1_000 + 2 - delayMs || this.clockWasSet;
+      this.world.expect(isRight, () => `task ${task.n} is due ${early} ms ago, ${delayMs} ms after its call`);
+    }
+  }
+
+  private async cancel(tasks: Tasks.DelayedTaskService, id: string, evenRunning: boolean): Promise<void> {
+    const before = this.of([id]);
+    const began = this.tasks.length;
+    const result = await tasks.cancel(id, { evenRunning }).catch(codeOf);
+    this.world.note('check', () => `cancel of ${id}: ${result}`);
+    if (result === 'running' || result === 'dead' || result === 'unknown' || result === 'NOT_SENT') return;
+    for (const task of this.of([id])) task.mayBeGone = true;
+    if (result === 'UNKNOWN_OUTCOME') this.endless([id]);
+    const last = before.at(-1);
+    // If the id had one task only, that one is cancelled.
+    if (result !== 'cancelled' || evenRunning || before.length !== 1 || this.tasks.length !== began) return;
+    if (last?.promised && !last.excused && !this.clockWasSet) last.cancelledUs = this.world.nowUs;
+  }
+
+  private async handle(member: Member, payload: Payload, context: Tasks.TaskContext): Promise<unknown> {
+    const { world } = this;
+    const { process } = member;
+    const { id, attempt, attempts, runAtMs, signal } = context;
+    const task = this.tasks[payload.n - 1] as Task;
+    const began = ++task.begun;
+    world.note(member.name, () => `attempt ${attempt} of task ${task.n} (${id}) begins`);
+    world.expect(attempt <= attempts, () => `task ${task.n} has attempt ${attempt} of ${attempts}`);
+    const earlyMs = runAtMs - world.redis.nowMs;
+    world.expect(earlyMs <= 0 || this.clockWasSet, () => `task ${task.n} runs ${earlyMs} ms early`);
+    const { doneUs, cancelledUs } = task;
+    const isExcused = task.excused || signal.aborted;
+    world.expect(doneUs === undefined || isExcused, () => `task ${task.n} (${id}) runs again although it is done`);
+    world.expect(cancelledUs === undefined || isExcused, () => `task ${task.n} (${id}) runs although it is cancelled`);
+    const isAgain = task.returned > 0 && this.isGentle && !this.clockWasSet && !isExcused;
+    world.expect(!isAgain, () => `task ${task.n} (${id}) runs again although its handler has returned`);
+    this.takesSlot(process);
+    const key = `${process.pid}:${id}:${attempt}`;
+    this.running.set(key, [...(this.running.get(key) ?? []), { task, process, events: 0 }]);
+    const owner: Owner = {
+      member,
+      key: `task ${task.n}`,
+      label: `attempt ${attempt}`,
+      beganUs: world.nowUs,
+      held: () => !signal.aborted,
+      readsClock: false,
+    };
+    // What a failover or an eviction made of older ones has no owner that is known here.
+    if (!task.excused) this.owners.begin(owner);
+    try {
+      for (const ms of payload.pieces) {
+        await member.sleep(ms);
+        if (!signal.aborted && !task.excused) this.owners.stillHolds(owner);
+        else if (signal.aborted && !payload.deaf) throw new Error('the signal has fired');
+      }
+    } finally {
+      this.owners.end(owner);
+      this.busy.set(process, (this.busy.get(process) as number) - 1);
+    }
+    const { deadLetter, retryLater } = member.load<typeof Tasks>('luanest/delayed-task');
+    if (began <= payload.fails) throw new Error('it fails');
+    if (payload.ending === 'dead') return deadLetter('it gives up');
+    if (payload.ending === 'later' && began <= payload.fails + 2) {
+      return retryLater({ delayMs: this.options.backoffMs, countsAsAttempt: began % 2 === 0 });
+    }
+    if (!signal.aborted) task.returned++;
+    return task.n;
+  }
+
+  /** "A process never runs more than `concurrency` handlers." */
+  private takesSlot(process: Process): void {
+    const busy = (this.busy.get(process) ?? 0) + 1;
+    this.busy.set(process, busy);
+    const most = this.options.concurrency;
+    this.world.expect(busy <= most, () => `${process.name} runs ${busy} handlers, at most ${most}`);
+  }
+
+  private settles(member: Member, event: Tasks.DelayedTaskEvents['attemptSettled']): void {
+    const { id, attempt, status: outcome } = event;
+    const { world } = this;
+    world.note(member.name, () => `attempt ${attempt} of ${id} is ${outcome}`);
+    if (outcome === 'unknown' || (outcome === 'dead' && isUnknownTask(event.error))) return this.unknown(id, outcome);
+    const key = `${member.process.pid}:${id}:${attempt}`;
+    const all = this.running.get(key) ?? [];
+    const open = all.filter(({ events }) => events === 0);
+    // The attempt of a task that was replaced has lost it; another outcome belongs to the task that replaced it.
+    const running = outcome === 'lost' ? open[0] : open.at(-1);
+    if (running === undefined) {
+      const hasNotBegun = all.length === 0 && (outcome === 'released' || outcome === 'lost');
+      return world.expect(hasNotBegun, () => `an outcome too many: attempt ${attempt} of ${id} is ${outcome}`);
+    }
+    const { task } = running;
+    running.events++;
+    if (outcome === 'retried') task.lastFailureUs = world.nowUs;
+    if (outcome === 'dead') this.dies(task);
+    if (outcome !== 'done') return;
+    world.expect(task.doneUs === undefined || task.excused, () => `task ${task.n} (${id}) is done twice`);
+    task.doneUs = world.nowUs;
+  }
+
+  private buried(id: string): void {
+    const tasks = this.of([id]);
+    if (tasks.length === 1) this.dies(tasks[0] as Task);
+  }
+
+  private dies(task: Task): void {
+    task.deaths++;
+    const isRight = task.deaths <= 1 + task.replays || task.excused;
+    this.world.expect(
+      isRight,
+      () => `task ${task.n} is dead-lettered ${task.deaths} times, with ${task.replays} replays`,
+    );
+  }
+
+  private unknown(id: string, outcome: string): void {
+    const tasks = this.of([id]);
+    const task = tasks[0] as Task;
+    if (outcome !== 'dead' || tasks.length !== 1) return;
+    this.dies(task);
+    const sinceMs = (this.world.nowUs - task.lastFailureUs) / 1_000;
+    const isRight = sinceMs >= this.options.unknownTaskMs - 5 || this.clockWasSet || task.excused;
+    this.world.expect(isRight, () => `task ${task.n} is dead as unknown ${sinceMs} ms after its last attempt failed`);
+  }
+
+  /** True if nothing has happened that may make a call fail for longer than a moment. */
+  private get isGentle(): boolean {
+    return this.options.leaseMs >= 500 && this.world.hadOnly('cut', 'close', 'flush', 'clock', 'deaf');
+  }
+
+  private newTask(id: string, payload: Omit<Payload, 'n'>): Task {
+    const n = this.tasks.length + 1;
+    const mayBeGone = this.endlessIds.has(id);
+    const state = {
+      promised: false,
+      mayBeGone,
+      mayBeDropped: false,
+      excused: false,
+      doneUs: undefined,
+      cancelledUs: undefined,
+    };
+    const counts = { begun: 0, returned: 0, deaths: 0, replays: 0, lastFailureUs: 0 };
+    const task: Task = { n, id, ...payload, ...state, ...counts };
+    this.tasks.push(task);
+    return task;
+  }
+
+  /** A call with an unknown outcome may end a task of these ids at any time. */
+  private endless(ids: readonly string[]): void {
+    for (const id of ids) this.endlessIds.add(id);
+    for (const task of this.of(ids)) task.mayBeGone = true;
+  }
+
+  private of(ids: readonly string[]): Task[] {
+    return this.tasks.filter(({ id }) => ids.includes(id));
+  }
+
+  /** Tasks that were scheduled, and that are neither done nor dead letters, nor removed by a caller. */
+  private unsettled(): Task[] {
+    const dead = this.deadIds();
+    return this.tasks.filter(
+      ({ id, promised, mayBeGone, mayBeDropped, deaths, excused, doneUs, returned }) =>
+        promised &&
+        !(mayBeGone || excused || (mayBeDropped && deaths > 0)) &&
+        !(doneUs !== undefined || returned > 0 || dead.has(id)),
+    );
+  }
+
+  private partitionKeys(room: string): string[] {
+    const all = this.world.redis.memory.run('KEYS', [`*:delayed-task:*:${room}`]) as string[];
+    return all.sort();
+  }
+
+  private deadIds(): Set<string> {
+    const { memory } = this.world.redis;
+    return new Set(this.partitionKeys('dead').flatMap((key) => memory.run('ZRANGE', [key, 0, -1]) as string[]));
+  }
+
+  private counts(): [string, { running: number; waiting: number }][] {
+    const { memory } = this.world.redis;
+    return this.partitionKeys('tasks').map((key) => {
+      const count = (room: string): number => memory.run('ZCARD', [key.replace(/tasks$/, room)]) as number;
+      return [key, { running: count('leased'), waiting: count('due') }];
+    });
+  }
+}
+
+function isUnknownTask(error: unknown): boolean {
+  return (error as { code?: string } | undefined)?.code === 'UNKNOWN_TASK';
+}
+
+export const delayedTask: Lib<Settings, Operation> = {
+  name: 'delayed-task',
+  faults: {
+    kill: 6,
+    close: 3,
+    stop: 8,
+    cut: 20,
+    deaf: 4,
+    slow: 8,
+    hold: 8,
+    refuse: 6,
+    flush: 4,
+    evict: 2,
+    'redis-clock': 3,
+    clock: 3,
+    failover: 2,
+    'redis-down': 3,
+  },
+  settings: (random: Random) => ({
+    leaseMs: random.magnitude(100, 3_000),
+    partitions: random.integer(1, 3),
+    concurrency: random.magnitude(1, 12),
+    attempts: random.integer(1, 4),
+    backoffMs: random.magnitude(5, 500),
+    timeoutMs: random.chance(0.3) ? random.magnitude(50, 1_000) : 20_000,
+    drainMs: random.magnitude(50, 3_000),
+    unknownTaskMs: random.magnitude(1_000, 5_000),
+    ids: random.magnitude(1, 40),
+    hasStranger: random.chance(0.2),
+    late: random.chance(0.3),
+  }),
+  operation: (random, { leaseMs, ids }) => {
+    const kinds = [
+      'schedule',
+      'schedule',
+      'schedule',
+      'schedule',
+      'many',
+      'cancel',
+      'reschedule',
+      'replay',
+      'drop',
+      'look',
+    ];
+    const kind = random.pick(kinds) as Operation['kind'];
+    const id = (): string => `t${random.integer(1, ids)}`;
+    const count = kind === 'many' || random.chance(0.2) ? random.integer(2, 6) : 1;
+    return {
+      kind,
+      ids: [...new Set(Array.from({ length: kind === 'schedule' || kind === 'cancel' ? 1 : count }, id))],
+      name: random.chance(0.8) ? 'a' : 'b',
+      delayMs: random.chance(0.4) ? 0 : random.magnitude(1, 3 * leaseMs),
+      replace: random.chance(0.25),
+      evenRunning: random.chance(0.3),
+      ...(random.chance(0.2) && { attempts: random.integer(1, 6) }),
+      task: {
+        pieces: Array.from({ length: random.integer(0, 4) }, () => random.magnitude(1, 1.5 * leaseMs)),
+        fails: random.chance(0.3) ? random.integer(1, 5) : 0,
+        ending: random.chance(0.85) ? 'return' : random.pick(['later', 'dead']),
+        deaf: random.chance(0.2),
+      },
+    };
+  },
+  scaleMs: ({ leaseMs }) => leaseMs,
+  settleMs: ({ leaseMs }) => 10 * leaseMs + 40_000,
+  start: (world, settings) => new TaskModel(world, settings),
+};

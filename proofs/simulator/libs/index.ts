@@ -1,0 +1,22 @@
+import type { Lib } from '../engine/world';
+import { delayedTask } from './delayed-task';
+import { lock } from './lock';
+import { once } from './once';
+import { rateLimit } from './rate-limit';
+import { readReward } from './read-reward';
+import { redPacket } from './red-packet';
+import { scheduledLock } from './scheduled-lock';
+import { scriptRegistry } from './script-registry';
+import { streamConsumer } from './stream-consumer';
+
+export const libs = [
+  lock,
+  once,
+  delayedTask,
+  streamConsumer,
+  scriptRegistry,
+  rateLimit,
+  readReward,
+  scheduledLock,
+  redPacket,
+] as unknown as readonly Lib[];

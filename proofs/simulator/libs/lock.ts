@@ -1,0 +1,336 @@
+import type * as LockLib from '../../../libs/lock/src';
+import { Owners, type Owner } from '../engine/owners';
+import type { Random } from '../engine/random';
+import type { Lib, Member, Model, World } from '../engine/world';
+import { codeOf } from './codes';
+
+interface Settings {
+  readonly leaseMs: number;
+  readonly waitMs: number;
+  readonly names: number;
+}
+
+interface Operation {
+  readonly kind: 'lock' | 'force' | 'status';
+  readonly names: readonly string[];
+  readonly leaseMs?: number;
+  readonly waitMs?: number;
+  readonly skip?: boolean;
+  readonly renew?: boolean;
+  /** How long the work takes, in pieces after which the holder looks at its lock. */
+  readonly pieces?: readonly number[];
+  readonly extendTo?: number;
+  /** False: the holder forgets to release, as a process that hangs. */
+  readonly abortAfterMs?: number;
+}
+
+/** Checks the promises of the README of lock. */
+class LockModel implements Model<Operation> {
+  private readonly owners: Owners;
+  /** Fences of each name that callers have got, and when. */
+  private readonly fences = new Map<string, { readonly fence: number; readonly atUs: number }[]>();
+  private readonly turns: Turns;
+  private keysWereLost = false;
+  private clockWentBack = false;
+
+  constructor(
+    private readonly world: World,
+    private readonly options: Settings,
+  ) {
+    this.owners = new Owners(world);
+    this.turns = new Turns(world);
+  }
+
+  app(member: Member) {
+    const { LockModule, LOCK_CHANNELS } = member.load<typeof LockLib>('luanest/lock');
+    const { leaseMs, waitMs } = this.options;
+    member.process.channel(LOCK_CHANNELS.callFailed).subscribe((event) => {
+      this.world.expect(!this.world.isCalm, () => `nothing is wrong, but a call failed: ${JSON.stringify(event)}`);
+    });
+    return { imports: [LockModule.forRoot({ leaseMs, waitMs, drainMs: 2_000, abortGraceMs: 200 })] };
+  }
+
+  disturbed(fault: { kind: string; byMs?: number; p?: number }): void {
+    if (fault.kind === 'kill') this.turns.killed(this.world.members[fault.p as number] as Member);
+    const isClock = fault.kind === 'redis-clock';
+    if (fault.kind === 'evict' || fault.kind === 'failover') this.keysWereLost = true;
+    if (isClock && (fault.byMs as number) < 0) this.clockWentBack = true;
+    if (this.keysWereLost || isClock) this.owners.excuse();
+  }
+
+  async perform(member: Member, operation: Operation): Promise<void> {
+    const { LockService } = member.load<typeof LockLib>('luanest/lock');
+    const locks = member.app?.get(LockService) as LockLib.LockService;
+    if (operation.kind === 'status') return this.status(locks, operation);
+    if (operation.kind === 'force') return this.force(locks, operation);
+    const lock = await this.acquire(member, locks, operation);
+    if (lock !== undefined) await this.hold(member, lock, operation);
+  }
+
+  settled(): void {
+    const left = this.owners.alive.map(({ key }) => key);
+    this.world.expect(left.length === 0, () => `these locks are still held: ${left.join()}`);
+  }
+
+  private async status(locks: LockLib.LockService, { names: [name = ''] }: Operation): Promise<void> {
+    const known = this.highest(name);
+    const status = await locks.status(name).catch(codeOf);
+    if (typeof status === 'string' || this.keysWereLost) return;
+    this.world.expect(status.fence >= known, () => `status of ${name} has fence ${status.fence} after ${known}`);
+  }
+
+  private async force(locks: LockLib.LockService, { names: [name = ''] }: Operation): Promise<void> {
+    // It may take effect at any time until its reply, and after an unknown outcome at any time.
+    const ended = this.owners.excuseUntil();
+    const outcome = await locks.forceUnlock(name).catch(codeOf);
+    if (outcome !== 'UNKNOWN_OUTCOME') ended();
+  }
+
+  private async acquire(member: Member, locks: LockLib.LockService, operation: Operation): Promise<Held | undefined> {
+    const { world } = this;
+    const { names, leaseMs, waitMs, renew, skip, abortAfterMs } = operation;
+    const { stoppedUs } = member.process;
+    const beganUs = world.nowUs;
+    const known = new Map(names.map((name) => [name, this.highest(name)]));
+    const wait = skip ? 0 : (waitMs ?? this.options.waitMs);
+    const lasts = leaseMs ?? this.options.leaseMs;
+    const turn = this.turns.begin({ member, names, beganUs, endsUs: beganUs + wait * 1_000, leaseMs: lasts });
+    const abort = abortAfterMs === undefined ? undefined : new AbortController();
+    if (abort) void member.sleep(abortAfterMs as number).then(() => abort.abort(new Error('aborted by the caller')));
+    const lock = await locks
+      .acquire(names.length === 1 ? (names[0] as string) : [...names], {
+        ...(leaseMs !== undefined && { leaseMs }),
+        ...(waitMs !== undefined && !skip && { waitMs }),
+        ...(renew !== undefined && { renew }),
+        ...(skip && { onBusy: 'skip' as const }),
+        ...(abort && { signal: abort.signal }),
+      })
+      .catch(codeOf);
+    const tookMs = (member.nowUs - beganUs - (member.process.stoppedUs - stoppedUs)) / 1_000;
+    const longest = wait + 1_000 * names.length + 100;
+    world.expect(tookMs <= longest, () => `acquire took ${tookMs} ms, at most ${longest} is allowed`);
+    world.note(
+      member.name,
+      () => `acquire of ${names.join()}: ${typeof lock === 'string' ? lock : `fence ${lock.fence}`}`,
+    );
+    this.turns.end(turn, typeof lock !== 'string');
+    if (typeof lock === 'string') return undefined;
+    const owners = lock.names.map((name): Owner => ({
+      member,
+      key: name,
+      beganUs,
+      held: () => lock.held,
+      readsClock: true,
+    }));
+    for (const name of lock.names) this.rises(name, lock.fenceOf(name), known.get(name) ?? 0);
+    for (const owner of owners) this.owners.begin(owner);
+    return { lock, owners, turn };
+  }
+
+  private async hold(member: Member, { lock, owners, turn }: Held, operation: Operation): Promise<void> {
+    const { world } = this;
+    const { pieces = [], extendTo, renew } = operation;
+    const look = (): void => {
+      if (lock.held) for (const owner of owners) this.owners.stillHolds(owner);
+    };
+    for (const ms of pieces) {
+      await member.sleep(ms);
+      look();
+      if (!lock.held) break;
+    }
+    if (extendTo !== undefined && lock.held) await lock.extend(extendTo).catch(codeOf);
+    look();
+    const wasHeld = lock.held;
+    for (const owner of owners) this.owners.end(owner);
+    const result = await lock.release().catch(codeOf);
+    this.turns.released(turn);
+    const again = await lock.release().catch(codeOf);
+    world.note(member.name, () => `release of ${lock.names.join()}: ${result}`);
+    world.expect(result === again, () => `release returned ${result}, then ${again}`);
+    const isFine = !world.isCalm || renew === false || owners.some((owner) => this.owners.isExcused(owner));
+    world.expect(
+      isFine || (result === 'released' && wasHeld),
+      () => `nothing is wrong, but release returned ${result}`,
+    );
+  }
+
+  /** @param known the highest fence that a caller had before this acquisition began */
+  private rises(name: string, fence: number, known: number): void {
+    const fences = this.fences.get(name) ?? [];
+    const isNew = fence > known && !fences.some((one) => one.fence === fence);
+    // "If Redis no longer has the key, the fence rises unless its clock is behind."
+    const isExcused = this.clockWentBack && this.keysWereLost;
+    this.world.expect(isNew || isExcused, () => `the fence of ${name} is ${fence} after ${known}`);
+    this.fences.set(name, [...fences, { fence, atUs: this.world.nowUs }]);
+  }
+
+  private highest(name: string): number {
+    return Math.max(0, ...(this.fences.get(name) ?? []).map(({ fence }) => fence));
+  }
+}
+
+/** A lock, and its owner of each name. */
+interface Held {
+  readonly lock: LockLib.Lock;
+  readonly owners: readonly Owner[];
+  readonly turn: Turn;
+}
+
+/** An acquisition, and the lock that it has got. */
+interface Turn {
+  readonly member: Member;
+  readonly names: readonly string[];
+  readonly beganUs: number;
+  /** When it stops waiting. */
+  readonly endsUs: number;
+  readonly leaseMs: number;
+}
+
+interface Span {
+  readonly turn: Turn;
+  readonly name: string;
+  readonly fromUs: number;
+  toUs: number;
+}
+
+/** Who waits for a lock, and since when; and when a lock was free although somebody waited. */
+class Turns {
+  private readonly waiting = new Map<Turn, unknown>();
+  private readonly spans: Span[] = [];
+  /** When a process got a lock last, by name. */
+  private readonly served = new Map<string, number>();
+  private kills = 0;
+
+  constructor(private readonly world: World) {}
+
+  begin(turn: Turn): Turn {
+    this.waiting.set(turn, turn.member.process);
+    return turn;
+  }
+
+  end(turn: Turn, isGranted: boolean): void {
+    const { names, beganUs, member } = turn;
+    const nowUs = this.world.nowUs;
+    if (isGranted && names.length === 1) this.expectTurn(turn, names[0] as string);
+    this.waiting.delete(turn);
+    if (names.length === 1) this.expectNotFree(turn, names[0] as string);
+    for (const name of names) {
+      // A list of names is taken one after the other.
+      if (names.length > 1) this.spans.push({ turn, name, fromUs: beganUs, toUs: nowUs });
+      if (isGranted) this.spans.push({ turn, name, fromUs: nowUs, toUs: Infinity });
+      if (isGranted) this.served.set(`${member.process.pid} ${name}`, nowUs);
+    }
+  }
+
+  released(turn: Turn): void {
+    for (const span of this.spans) if (span.turn === turn) span.toUs = Math.min(span.toUs, this.world.nowUs);
+  }
+
+  /** A dead process keeps its locks until their leases end, also those that it has just got. */
+  killed({ process }: Member): void {
+    this.kills++;
+    const nowUs = this.world.nowUs;
+    for (const [turn, own] of this.waiting) {
+      if (own !== process) continue;
+      this.waiting.delete(turn);
+      for (const name of turn.names) {
+        this.spans.push({ turn, name, fromUs: turn.beganUs, toUs: nowUs + turn.leaseMs * 1_000 });
+      }
+    }
+    for (const span of this.spans) {
+      if (span.turn.member.process === process) span.toUs = Math.min(span.toUs, nowUs + span.turn.leaseMs * 1_000);
+    }
+  }
+
+  /** "Processes get a lock in the order in which they began to wait." */
+  private expectTurn({ member }: Turn, name: string): void {
+    if (!this.world.isCalm) return;
+    const since = (of: Member): number => {
+      const own = [...this.waiting.keys()].filter(
+        (turn) =>
+          turn.member === of &&
+          turn.names.length === 1 &&
+          turn.names[0] === name &&
+          turn.endsUs > this.world.nowUs + 50_000,
+      );
+      const first = Math.min(...own.map(({ beganUs }) => beganUs));
+      return Math.max(first, this.served.get(`${of.process.pid} ${name}`) ?? 0);
+    };
+    const own = [...this.waiting.keys()].filter((turn) => turn.member === member && turn.names.includes(name));
+    const ownSince = Math.max(
+      Math.min(...own.map(({ beganUs }) => beganUs)),
+      this.served.get(`${member.process.pid} ${name}`) ?? 0,
+    );
+    const earlier = this.world.members.find((other) => other !== member && since(other) + 100_000 < ownSince);
+    this.world.expect(
+      earlier === undefined,
+      () => `${member.name} got ${name} before ${earlier?.name}, which had waited for longer`,
+    );
+  }
+
+  /** "A process that died while waiting delays the others once, by at most 0.5 s." */
+  private expectNotFree({ beganUs }: Turn, name: string): void {
+    const nowUs = this.world.nowUs;
+    if (!this.world.hadOnly('kill', 'flush', 'clock')) return;
+    let freeUs = 0;
+    let atUs = beganUs;
+    const spans = this.spans.filter((span) => span.name === name).sort((one, other) => one.fromUs - other.fromUs);
+    for (const { fromUs, toUs } of spans) {
+      if (fromUs > nowUs) break;
+      freeUs += Math.max(0, fromUs - atUs);
+      atUs = Math.max(atUs, toUs);
+    }
+    freeUs += Math.max(0, nowUs - atUs);
+    const mostMs = 600 + 700 * this.kills;
+    this.world.expect(
+      freeUs <= mostMs * 1_000,
+      () => `${name} was free for ${freeUs / 1_000} ms although somebody waited`,
+    );
+  }
+}
+
+export const lock: Lib<Settings, Operation> = {
+  name: 'lock',
+  faults: {
+    kill: 6,
+    close: 3,
+    stop: 10,
+    cut: 20,
+    deaf: 4,
+    slow: 8,
+    hold: 8,
+    refuse: 6,
+    flush: 4,
+    evict: 3,
+    'redis-clock': 3,
+    clock: 3,
+    failover: 2,
+    'redis-down': 3,
+  },
+  settings: (random: Random) => ({
+    leaseMs: random.magnitude(60, 5_000),
+    waitMs: random.magnitude(50, 5_000),
+    names: random.integer(1, 3),
+  }),
+  operation: (random, { leaseMs, waitMs, names }) => {
+    const all = Array.from({ length: names }, (_, index) => `n${index}`);
+    const some = random.chance(0.85) ? [random.pick(all)] : all.filter(() => random.chance(0.7));
+    const chosen = some.length === 0 ? [all[0] as string] : some;
+    const kind = random.chance(0.94) ? 'lock' : random.chance(0.5) ? 'status' : 'force';
+    if (kind !== 'lock') return { kind, names: chosen.slice(0, 1) };
+    return {
+      kind,
+      names: chosen,
+      ...(random.chance(0.3) && { leaseMs: random.magnitude(30, 2 * leaseMs) }),
+      ...(random.chance(0.3) && { waitMs: random.magnitude(1, 2 * waitMs) }),
+      ...(random.chance(0.15) && { skip: true }),
+      ...(random.chance(0.2) && { renew: random.chance(0.3) }),
+      pieces: Array.from({ length: random.integer(0, 6) }, () => random.magnitude(1, 1.2 * leaseMs)),
+      ...(random.chance(0.1) && { extendTo: random.magnitude(30, leaseMs) }),
+      ...(random.chance(0.1) && { abortAfterMs: random.magnitude(1, waitMs) }),
+    };
+  },
+  scaleMs: ({ leaseMs }) => leaseMs,
+  settleMs: ({ leaseMs, waitMs }) => 12 * leaseMs + 3 * waitMs + 20_000,
+  start: (world, settings) => new LockModel(world, settings),
+};

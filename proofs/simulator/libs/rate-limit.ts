@@ -1,0 +1,260 @@
+import type { ModuleMetadata } from '@nestjs/common';
+import type * as Limits from '../../../libs/rate-limit/src';
+import type { Fault } from '../engine/plan';
+import type { Random } from '../engine/random';
+import type { Lib, Member, Model, World } from '../engine/world';
+import { codeOf } from './codes';
+
+interface Settings {
+  readonly algorithm: 'fixed-window' | 'sliding-window' | 'sliding-log' | 'token-bucket';
+  readonly limit: number;
+  readonly windowMs: number;
+  readonly blockMs: number;
+  readonly subjects: number;
+  readonly onRedisError: 'allow' | 'deny' | 'local';
+  readonly deadlineMs: number;
+}
+
+interface Operation {
+  readonly kind: 'consume' | 'peek' | 'refund' | 'reset' | 'block';
+  readonly subject: string;
+  readonly cost: number;
+  /** Calls that are made in one tick. */
+  readonly calls: number;
+  /** Limit of this call. */
+  readonly limit?: number;
+}
+
+/** Hits that Redis has counted, as a call returned. */
+interface Hit {
+  readonly member: Member;
+  readonly subject: string;
+  readonly decision: Limits.RateLimitDecision;
+  readonly cost: number;
+  readonly beganUs: number;
+  readonly repliedUs: number;
+  /** Until this time of Redis at the latest do the hits count, ms. */
+  readonly endsMs: number;
+  refunds: number;
+  /** True if the counter was deleted, or may have been, after the hits were counted. */
+  wasReset: boolean;
+  excused: boolean;
+}
+
+/** Checks the promises of the README of rate-limit. */
+class LimitModel implements Model<Operation> {
+  private readonly hits: Hit[] = [];
+  /** Calls that may have counted hits, although none was returned. */
+  private readonly unknown: { readonly subject: string; readonly atUs: number }[] = [];
+  /** Calls of a subject that are in flight: they may have counted hits. */
+  private readonly inFlight = new Map<string, number>();
+  private clockWasSet = false;
+
+  constructor(
+    private readonly world: World,
+    private readonly options: Settings,
+  ) {}
+
+  app(member: Member): ModuleMetadata {
+    const { RateLimitModule } = this.lib(member);
+    const { onRedisError, deadlineMs } = this.options;
+    return { imports: [RateLimitModule.forRoot({ onRedisError, deadlineMs, rules: [this.rule] })] };
+  }
+
+  disturbed(fault: Fault): void {
+    if (fault.kind === 'redis-clock') this.clockWasSet = true;
+    if (!['redis-clock', 'evict', 'failover'].includes(fault.kind)) return;
+    for (const hit of this.hits) hit.excused = true;
+  }
+
+  async perform(member: Member, operation: Operation): Promise<void> {
+    const { RateLimitService } = this.lib(member);
+    const limits = member.app?.get(RateLimitService) as Limits.RateLimitService;
+    const { kind, subject, calls } = operation;
+    if (kind === 'consume') {
+      await Promise.all(Array.from({ length: calls }, () => this.consume(member, limits, operation)));
+    } else if (kind === 'peek') await limits.peek('r', subject);
+    else if (kind === 'refund') await this.refund(member, limits);
+    else await this.forget(limits, operation);
+  }
+
+  private get rule(): Limits.RateLimitRule & { name: string } {
+    const { algorithm, limit, windowMs, blockMs } = this.options;
+    return { name: 'r', algorithm, limit, windowMs, ...(blockMs > 0 && { blockMs }) };
+  }
+
+  private lib(member: Member): typeof Limits {
+    return member.load<typeof Limits>('luanest/rate-limit');
+  }
+
+  private async consume(
+    member: Member,
+    limits: Limits.RateLimitService,
+    { subject, cost, limit }: Operation,
+  ): Promise<void> {
+    const { world } = this;
+    const { stoppedUs } = member.process;
+    const beganUs = member.nowUs;
+    this.inFlight.set(subject, (this.inFlight.get(subject) ?? 0) + 1);
+    const decision = await limits.consume('r', subject, { cost, ...(limit !== undefined && { limit }) });
+    this.inFlight.set(subject, (this.inFlight.get(subject) as number) - 1);
+    const { source, allowed, rules, reason } = decision;
+    const repliedUs = member.nowUs;
+    world.note(
+      member.name,
+      () => `${subject}, ${cost} of ${limit ?? this.options.limit}: ${allowed ? 'allowed' : reason} (${source})`,
+    );
+    const tookMs = (repliedUs - beganUs - (member.process.stoppedUs - stoppedUs)) / 1_000;
+    const most = this.options.deadlineMs + 150;
+    world.expect(tookMs <= most, () => `a decision took ${tookMs} ms, at most ${most} is allowed`);
+    world.expect(
+      !world.isCalm || source === 'redis' || source === 'cache',
+      () => `nothing is wrong, but ${source} decided`,
+    );
+    if (source !== 'redis' && source !== 'cache') this.unknown.push({ subject, atUs: beganUs });
+    if (!allowed && reason === 'over-limit') this.expectFull(decision, subject, cost, limit, beganUs);
+    const [own] = rules;
+    if (!allowed || source !== 'redis' || own === undefined || cost === 0) return;
+    const endsMs = world.redis.nowMs + own.resetMs;
+    const hit = {
+      member,
+      subject,
+      decision,
+      cost,
+      beganUs,
+      repliedUs,
+      endsMs,
+      refunds: 0,
+      wasReset: false,
+      excused: false,
+    };
+    this.hits.push(hit);
+    if (limit === undefined) this.expectBound(hit);
+  }
+
+  /** "Each algorithm has an upper bound for the hits in any span of windowMs." */
+  private expectBound({ subject, repliedUs }: Hit): void {
+    const { algorithm, limit, windowMs } = this.options;
+    const fromUs = repliedUs - windowMs * 1_000;
+    const inSpan = this.hits.filter(
+      (hit) => hit.subject === subject && hit.beganUs > fromUs && hit.repliedUs <= repliedUs && isCounted(hit),
+    );
+    const sum = inSpan.reduce((total, { cost }) => total + cost, 0);
+    const most = algorithm === 'sliding-log' ? limit : 2 * limit;
+    // The limit of a call may be higher than that of the rule.
+    if (inSpan.some(({ decision }) => decision.rules[0]?.limit !== limit)) return;
+    this.world.expect(
+      sum <= most,
+      () => `${subject} has ${sum} hits in ${windowMs} ms, at most ${most} (${algorithm})`,
+    );
+  }
+
+  /** A request may be refused only if there were hits enough. */
+  private expectFull(
+    { rules, source }: Limits.RateLimitDecision,
+    subject: string,
+    cost: number,
+    limit: number | undefined,
+    nowUs: number,
+  ): void {
+    const { windowMs, algorithm } = this.options;
+    const capacity = limit ?? this.options.limit;
+    if (cost > capacity || rules[0]?.blocked || source === 'local' || this.clockWasSet) return;
+    const spanUs = (algorithm === 'sliding-log' ? 1 : 2) * windowMs * 1_000 + 5_000;
+    // A refusal that this process has cached was made before.
+    const fromUs = nowUs - spanUs - (source === 'cache' ? windowMs * 1_000 : 0);
+    if (this.unknown.some((call) => call.subject === subject) || this.world.had.size > 0) return;
+    const known = this.hits.filter((hit) => hit.subject === subject && hit.repliedUs >= fromUs);
+    const sum = known.reduce((total, hit) => total + hit.cost, 0);
+    const isFull = sum + cost > capacity || (this.inFlight.get(subject) as number) > 0;
+    this.world.expect(
+      isFull,
+      () => `${subject} is refused ${cost} of ${capacity} with ${sum} hits in twice the window (${source})`,
+    );
+  }
+
+  /** "As far as they still count. The number may be too small, never too large. Only the first call refunds anything." */
+  private async refund(member: Member, limits: Limits.RateLimitService): Promise<void> {
+    const own = this.hits.filter((hit) => hit.member === member && hit.member.process === member.process);
+    const hit = own.at(-1 - Math.floor(member.process.random.next() * Math.min(3, own.length)));
+    if (hit === undefined) return;
+    const { world } = this;
+    const { cost, subject, endsMs, wasReset } = hit;
+    const isOver = this.options.algorithm === 'fixed-window' && world.redis.nowMs > endsMs + 1;
+    const isFirst = hit.refunds++ === 0;
+    const refunded = await limits.refund(hit.decision).catch(codeOf);
+    world.note(member.name, () => `refund of ${cost} of ${subject}: ${refunded}`);
+    if (typeof refunded === 'string') return;
+    const most = !isFirst || hit.excused ? 0 : cost;
+    world.expect(refunded <= most || hit.excused, () => `${refunded} hits of ${subject} are refunded, at most ${most}`);
+    world.expect(refunded === 0 || !isOver || hit.excused, () => `hits of ${subject} are refunded after their window`);
+    // The counters of a sliding window do not know of a reset. So a refund may take hits that were counted after it.
+    const knowsResets = this.options.algorithm !== 'sliding-window';
+    world.expect(
+      refunded === 0 || !wasReset || !knowsResets || hit.excused,
+      () => `hits of ${subject} are refunded after a reset`,
+    );
+  }
+
+  private async forget(limits: Limits.RateLimitService, { kind, subject, cost }: Operation): Promise<void> {
+    const ended = kind === 'reset' ? limits.reset('r', subject) : limits.block('r', subject, 50 * (cost + 1));
+    const before = this.hits.filter((hit) => hit.subject === subject);
+    const outcome = await ended.then(() => 'OK', codeOf);
+    // A late reset deletes later hits, too: they are left out of the bounds from now on.
+    for (const hit of before) hit.wasReset ||= outcome === 'OK';
+    for (const hit of this.hits) if (hit.subject === subject && !hit.wasReset) hit.excused = true;
+  }
+}
+
+function isCounted({ refunds, wasReset, excused }: Hit): boolean {
+  return refunds === 0 && !wasReset && !excused;
+}
+
+export const rateLimit: Lib<Settings, Operation> = {
+  name: 'rate-limit',
+  faults: {
+    kill: 4,
+    close: 3,
+    stop: 8,
+    cut: 20,
+    slow: 8,
+    hold: 6,
+    refuse: 8,
+    flush: 4,
+    evict: 2,
+    'redis-clock': 3,
+    clock: 3,
+    failover: 1,
+    'redis-down': 3,
+  },
+  settings: (random: Random) => ({
+    algorithm: random.pick(['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket']),
+    limit: random.magnitude(1, 12),
+    windowMs: random.magnitude(20, 2_000),
+    blockMs: random.chance(0.2) ? random.magnitude(10, 1_000) : 0,
+    subjects: random.integer(1, 3),
+    onRedisError: random.pick(['allow', 'deny', 'local']),
+    deadlineMs: random.magnitude(20, 500),
+  }),
+  operation: (random, { subjects, limit }) => ({
+    kind: random.pick([
+      'consume',
+      'consume',
+      'consume',
+      'consume',
+      'consume',
+      'refund',
+      'refund',
+      'reset',
+      'block',
+      'peek',
+    ]),
+    subject: `u${random.integer(1, subjects)}`,
+    cost: random.chance(0.7) ? 1 : random.integer(0, limit + 1),
+    calls: random.magnitude(1, 8),
+    ...(random.chance(0.15) && { limit: random.magnitude(1, 30) }),
+  }),
+  scaleMs: ({ windowMs }) => windowMs,
+  settleMs: () => 8_000,
+  start: (world, settings) => new LimitModel(world, settings),
+};

@@ -1,0 +1,117 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { planOf, type Element, type Plan } from '../engine/plan';
+import { Random } from '../engine/random';
+import { Scheduler } from '../engine/scheduler';
+import { shrunk } from '../shrink';
+
+const ENTRY = join(__dirname, '..', '..', '..', 'test', 'support', 'worker-entry.cjs');
+const MAIN = join(__dirname, '..', 'main.ts');
+
+function simulate(...args: string[]): { status: number | null; lines: string[] } {
+  const { status, stdout, stderr } = spawnSync('node', [ENTRY, MAIN, ...args], {
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+  });
+  if (stderr !== '') throw new Error(stderr);
+  return { status, lines: stdout.trim().split('\n') };
+}
+
+describe('npm run simulate', () => {
+  let folder: string;
+  beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'luanest-simulator-'))));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('repeats a run to the byte in another process', () => {
+    const [one, other] = [simulate('--seed', '7', '--trace'), simulate('--seed', '7', '--trace')];
+    expect(one.lines.length).toBeGreaterThan(1_000);
+    expect(other).toEqual(one);
+  });
+
+  it('finds a defect, and prints the shortest run that shows it', () => {
+    const file = 'libs/lock/src/locks/held-lock.ts';
+    const defect = join(folder, 'defect.json');
+    writeFileSync(defect, JSON.stringify([[file, 'this.releasing ??= this.end();', 'this.releasing = this.end();']]));
+    const { status, lines } = simulate('--lib', 'lock', '--seed', '1', '--defect', defect);
+    expect(status).toBe(1);
+    expect(lines.filter((line) => line.includes('VIOLATION'))).toHaveLength(1);
+    // A holder, and a waiter who takes the lock between the two releases.
+    expect(lines.filter((line) => line.includes('| begins'))).toHaveLength(2);
+    expect(JSON.parse(lines.at(-1) as string)).toMatchObject({ violation: 'release returned released, then lost' });
+  });
+
+  it('refuses a defect whose text is not in the file', () => {
+    const defect = join(folder, 'missing.json');
+    writeFileSync(defect, JSON.stringify([['libs/lock/src/lock.module.ts', 'not there', '']]));
+    expect(() => simulate('--lib', 'lock', '--seed', '2', '--defect', defect)).toThrow('does not have this text once');
+  });
+
+  it('counts the steps of a campaign', () => {
+    const { status, lines } = simulate('--lib', 'lock', '--runs', '2', '--seed', '1', '--json');
+    expect(status).toBe(0);
+    expect(JSON.parse(lines.at(-1) as string)).toMatchObject({ runs: 2, violations: 0, undecided: 0 });
+  });
+});
+
+const planner = {
+  name: 'test',
+  faults: { kill: 5, cut: 5, flush: 5 },
+  settings: () => ({}),
+  operation: (random: Random) => random.integer(1, 9),
+  scaleMs: () => 100,
+};
+
+describe('planOf', () => {
+  it('draws the same plan from the same seed, and another one from another', () => {
+    expect(planOf(planner, 3)).toEqual(planOf(planner, 3));
+    expect(planOf(planner, 3)).not.toEqual(planOf(planner, 4));
+  });
+
+  it('leaves out faults, and nothing else', () => {
+    const seed = Array.from({ length: 100 }, (_, index) => index).find((one) => kinds(planOf(planner, one)).has('cut'));
+    const [all, without] = [planOf(planner, seed as number), planOf(planner, seed as number, new Set(['cut']))];
+    const isCut = (element: Element): boolean => 'fault' in element && element.fault.kind === 'cut';
+    expect(without.elements).toEqual(all.elements.filter((element) => !isCut(element)));
+  });
+});
+
+function kinds({ elements }: Plan): Set<string> {
+  return new Set(elements.flatMap((element) => ('fault' in element ? [element.fault.kind] : [])));
+}
+
+describe('shrunk', () => {
+  it('keeps only the elements without which the violation does not happen', () => {
+    const plan = planOf(planner, 5);
+    const [one, other] = [plan.elements[1], plan.elements.at(-2)] as [Element, Element];
+    const violationOf = ({ elements }: Plan): string | undefined => {
+      if (!elements.includes(one)) return undefined;
+      return elements.includes(other) ? `two owners of n${elements.length}` : 'another violation';
+    };
+    expect(shrunk(plan, 'two owners of n99', violationOf).elements).toEqual([one, other]);
+  });
+});
+
+describe('Scheduler', () => {
+  it('runs events by their time, and those of one time in an order of the seed', () => {
+    const orderOf = (seed: number): string => {
+      const scheduler = new Scheduler(new Random(seed));
+      let ran = '';
+      for (const [at, name] of [
+        [5, 'd'],
+        [1, 'a'],
+        [1, 'b'],
+        [1, 'c'],
+      ] as const) {
+        scheduler.at(at, () => (ran += name));
+      }
+      scheduler.run(10, 100);
+      return ran;
+    };
+    const orders = Array.from({ length: 40 }, (_, seed) => orderOf(seed));
+    expect(new Set(orders.map((order) => order.at(-1)))).toEqual(new Set(['d']));
+    expect(new Set(orders).size).toBe(6);
+    expect(orderOf(1)).toBe(orderOf(1));
+  });
+});
