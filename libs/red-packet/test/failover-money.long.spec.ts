@@ -19,7 +19,7 @@ function randomIntegers(seed: number): (least: number, most: number) => number {
   };
 }
 
-/** What users have seen: the packets of each, and how often a win was unconfirmed. */
+/** Packets that each user has seen, and how often a win was unconfirmed. */
 class Seen {
   readonly packets = new Map<string, Set<string>>();
   unconfirmed = 0;

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
 import { turn } from '../../../test/support/manual-time';
 import { Published } from '../../../test/support/published';
+import { eventually } from '../../../test/support/wait';
 import { FakeNode, FEW, openFake, outcomeOf, refused } from './fake-redis';
 
 /** Replies to all commands that have none yet; each call gets its text. */
@@ -284,8 +285,7 @@ describe('calls that end early', () => {
     expect(queueOf()).toEqual([5]);
     await Promise.all(expired.map(({ done }) => done));
     // The lane is released with its last call.
-    await sleep(20);
-    expect(busy.size).toBe(0);
+    await eventually(() => expect(busy.size).toBe(0));
     connection.nodeFor = () => a;
     calls('fg');
     expect(sent()).toEqual(['f', 'g']);
@@ -309,8 +309,7 @@ describe('calls that end early', () => {
     for (const key of ['a', 'b', 'c']) fake.call('x', { key });
     expect(fake.busy.size).toBe(3);
     answerer(fake)();
-    await sleep(40);
-    expect(fake.busy.size).toBe(0);
+    await eventually(() => expect(fake.busy.size).toBe(0));
   });
 });
 
