@@ -73,7 +73,7 @@ describe('the lease of a session', () => {
     const owner = { calls: new Calls(() => undefined), leases, changed: () => undefined, forget: () => undefined };
     const partition = { index: 0, of: () => ({ woken: 'woken' }) };
     const options = { stream: 's', group: 'g', leaseMs: 3_000, ordered: false, pollMs: 500, from: 'start' };
-    const reader = new Reader(registry as never, {} as never, partition as never, options as never, owner as never);
+    const reader = new Reader(registry as never, {} as never, partition as never, options as never, owner);
     const taking = reader.take(1, () => false);
     await turn();
     await time.pass(3_001);

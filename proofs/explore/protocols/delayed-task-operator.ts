@@ -29,8 +29,8 @@ export function operatorMoves(state: TaskState): Move<TaskState>[] {
       name: `the operator cancels ${id}`,
       run: (world, next) => {
         next.budgets.cancel = 0;
-        const { due, leased, tasks, runs, dead, operation } = partition;
-        const keys = { due, leased, tasks, runs, dead, operation: operation('c') };
+        const { due, leased, tasks, runs, dead, operation, waits } = partition;
+        const keys = { due, leased, tasks, runs, dead, operation: operation('c'), waits };
         const from = world.read('ZSCORE', dead, id) === null ? 'running' : 'dead';
         const input = { keys, args: { id, from, operationMs: OPERATION_MS } };
         if (world.call({ script: cancelTask, input }) === 'cancelled') next.known[id] = 'gone';

@@ -68,6 +68,7 @@ interface Row {
   readonly bucket: number;
   readonly owner: string;
   readonly user: string;
+  readonly grant: string;
   readonly packet: string;
   readonly cents: string;
 }
@@ -78,7 +79,7 @@ function rowsOf(world: World): Row[] {
     for (const [id, fields] of world.read('XRANGE', keysOf(layout, bucket).outbox, '-', '+') as [string, string[]][]) {
       const [, owner = '', , user = '', , grant = ''] = fields;
       const [packet = '', cents = ''] = grant.split(':');
-      rows.push({ id, bucket, owner, user, packet, cents });
+      rows.push({ id, bucket, owner, user, grant, packet, cents });
     }
   }
   return rows;
@@ -89,13 +90,13 @@ export function payerSteps(state: PacketState, world: World): Step<PacketState>[
   return Object.entries(state.payers).flatMap(([actor, { phase, row, paid }]): Step<PacketState>[] => {
     const me = (to: PacketState): Payer => to.payers[actor] as Payer;
     if (phase === 'idle' || row === undefined) {
-      return rowsOf(world).map(({ id, bucket, owner, user, packet }) => ({
+      return rowsOf(world).map(({ id, bucket, owner, user, grant, packet }) => ({
         actor,
         name: `take the payout of packet ${packet} to ${user}`,
-        done: (to) => void Object.assign(me(to), { phase: 'paying', row: { id, bucket, owner, user, packet } }),
+        done: (to) => void Object.assign(me(to), { phase: 'paying', row: { id, bucket, owner, user, grant, packet } }),
       }));
     }
-    const { id, bucket, owner, user, packet } = row;
+    const { id, bucket, owner, user, grant, packet } = row;
     if (phase === 'paying') {
       const book = (to: PacketState): void => {
         const before = Object.keys(to.ledger).find((other) => to.ledger[other] === user);
@@ -124,7 +125,7 @@ export function payerSteps(state: PacketState, world: World): Step<PacketState>[
     }
     const { outbox, meta } = keysOf(layout, bucket);
     const done = (to: PacketState): void => void Object.assign(me(to), { phase: 'idle', row: undefined, paid: '' });
-    const call = { script: settlePayout, input: { keys: { outbox, meta }, args: { rowId: id, owner } } };
+    const call = { script: settlePayout, input: { keys: { outbox, meta }, args: { rowId: id, owner, user, grant } } };
     return [{ actor, name: `settle the payout of packet ${packet}`, call, done, lost: () => undefined }];
   });
 }

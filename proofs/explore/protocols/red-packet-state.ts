@@ -26,7 +26,7 @@ export interface Mover {
 /** Pays the rows of the outbox into the ledger, and settles them. */
 export interface Payer {
   /** Row that it works on: its id, bucket, user and packet. */
-  row: { id: string; bucket: number; owner: string; user: string; packet: string } | undefined;
+  row: { id: string; bucket: number; owner: string; user: string; grant: string; packet: string } | undefined;
   phase: 'idle' | 'paying' | 'voiding' | 'settling';
   /** Packet that the ledger had paid to the user before, for a void. */
   paid: string;

@@ -19,7 +19,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'idempotency/stored-response.ts',
   ],
   'delayed-task': ['worker/settlements.ts', 'worker/partition-loop.ts', 'queue/task-codec.ts'],
-  'stream-consumer': ['consumer/handler-runner.ts', 'consumer/settler.ts'],
+  'stream-consumer': ['consumer/handler-runner.ts'],
   'scheduled-lock': ['runs'],
   'red-packet': [
     'buckets',

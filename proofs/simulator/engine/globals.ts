@@ -2,18 +2,28 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import * as crypto from 'node:crypto';
 import * as diagnostics from 'node:diagnostics_channel';
 import * as os from 'node:os';
-import type { Process } from './process';
+import type { Random } from './random';
+
+/** The part of a simulated process that Node.js' functions use. */
+export interface Host {
+  readonly pid: number;
+  readonly random: Random;
+  readonly timers: Set<SimulatedTimer>;
+  readonly storages: AsyncLocalStorage<never>[];
+  readMonotonicUs(): number;
+  readWallMs(): number;
+  channel(name: string): SimulatedChannel;
+  addTimer(run: () => void, ms: number, repeats: boolean): SimulatedTimer;
+  startTimer(timer: SimulatedTimer, ms: number): void;
+  addImmediate(run: () => void): object;
+  removeImmediate(immediate: { run: () => void } | undefined): void;
+}
 
 /**
  * Time, timers and randomness of Node.js, which belong to the process of the simulation whose code runs now. Loaded before anything
  * that keeps a reference to one of them. Outside a simulated process they are the real ones.
  */
-let current: Process | undefined;
-
-/** Returns the process whose code runs now. */
-export function runningProcess(): Process | undefined {
-  return current;
-}
+let current: Host | undefined;
 
 /** Runs all `process.nextTick` and microtasks. Node.js has it for its own loop, and its types leave it out. */
 // eslint-disable-next-line @typescript-eslint/unbound-method -- it does not use `this`
@@ -22,7 +32,7 @@ if (typeof drain !== 'function')
   throw new Error('This Node.js has no process._tickCallback, which the simulator needs.');
 
 /** Runs code as a process of the simulation, with everything that its promises do then. @returns what it threw */
-export function runAs(process: Process, code: () => void): unknown {
+export function runAs(process: Host, code: () => void): unknown {
   if (current !== undefined) throw new Error('A simulated process runs already.');
   current = process;
   try {
@@ -40,7 +50,7 @@ export function runAs(process: Process, code: () => void): unknown {
 export class SimulatedTimer {
   /** @param dueUs by the monotonic clock of the process @param everyMs undefined: it fires once */
   constructor(
-    private readonly owner: Process,
+    private readonly owner: Host,
     readonly run: () => void,
     private readonly ms: number,
     readonly everyMs: number | undefined,
@@ -101,7 +111,7 @@ export function installGlobals(): void {
   const start = (callback: Callback, ms: unknown, args: unknown[], repeats: boolean): SimulatedTimer => {
     // As in Node.js: integers of at least 1.
     const wait = Math.trunc(Math.min(2 ** 31 - 1, Math.max(1, Number(ms) || 1)));
-    return (current as Process).addTimer(bound(callback, args), wait, repeats);
+    return (current as Host).addTimer(bound(callback, args), wait, repeats);
   };
   const end = (realEnd: (timer: never) => void) => (timer: unknown) =>
     timer instanceof SimulatedTimer ? void timer.close() : realEnd(timer as never);
