@@ -16,6 +16,7 @@ const MAX_BUCKETS = 64;
 const MAX_SHARDED_CENTS = 2 ** 46;
 const METHODS: readonly SplitMethod[] = ['double-mean', 'line-cut', 'equal', 'given'];
 const MAX_ACTIVITY_ID = 128;
+const MAX_ACTIVITY_KEY = 1_200;
 const MAX_USER_ID = 256;
 /** Largest cursor of HSCAN, and largest part of the id of a stream entry. */
 const MAX_CURSOR = 2n ** 64n - 1n;
@@ -34,6 +35,11 @@ export function refuse(field: string, value: unknown, expected: string): never {
 /** Checks an activity's id. @throws InvalidInputError unless it has 1 to 128 well-formed characters */
 export function checkActivityId(value: unknown): string {
   return check.id('activityId', value, MAX_ACTIVITY_ID);
+}
+
+/** Checks the key of an activity. @throws InvalidInputError unless it has 1 to 1,200 well-formed characters */
+export function checkActivityKey(value: unknown): string {
+  return check.id('activityKey', value, MAX_ACTIVITY_KEY);
 }
 
 /** Checks a user's id. @throws InvalidInputError unless it has 1 to 256 well-formed characters */

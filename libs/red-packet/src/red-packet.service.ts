@@ -15,7 +15,14 @@ import type { Layouts } from './buckets/layout';
 import { Grabber } from './grabs/grabber';
 import { SoldOutUsers } from './grabs/sold-out-users';
 import { requirePermissions } from './permissions';
-import { checkActivity, checkActivityId, checkPacket, checkPacketId, checkUserId } from './red-packet.input';
+import {
+  checkActivity,
+  checkActivityId,
+  checkActivityKey,
+  checkPacket,
+  checkPacketId,
+  checkUserId,
+} from './red-packet.input';
 import type { RedPacketHelpers, RedPacketServiceOptions } from './red-packet.options';
 import type {
   ActivityState,
@@ -232,12 +239,15 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    * `paid`, the packet is refunded, and later grabs return the paid one. May be repeated.
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
-  async conflict(activityId: string, { userId, packetId, paid }: PayoutConflict): Promise<ConflictResult> {
+  async conflict(activityId: string, { activityKey, userId, packetId, paid }: PayoutConflict): Promise<ConflictResult> {
     const layout = (await this.lifecycle.layoutOf(checkActivityId(activityId))) ?? this.layouts.root(activityId);
     const grant = { userId: checkUserId(userId), packetId: checkPacketId(packetId) };
     const paidBefore = paid === undefined ? undefined : checkPacket(paid);
+    const key = activityKey === undefined ? undefined : checkActivityKey(activityKey);
     const steps = new Steps('RedPacketService.conflict');
-    const voided = await steps.one(this.lifecycle.voidGrant(layout, grant, paidBefore));
+    const found = await steps.one(this.lifecycle.voidGrant(layout, grant, paidBefore, key));
+    if (found === 'gone') return { voided: false, now: { status: 'not-open', reason: 'unknown' } };
+    const voided = found === 'void';
     if (voided && paidBefore !== undefined) await steps.read(this.closing.report(activityId));
     // `eligibility` is not asked again, because the user passed it before the grant.
     return { voided, now: await steps.read(this.grabber.grab(activityId, userId)) };

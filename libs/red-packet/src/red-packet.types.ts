@@ -191,6 +191,11 @@ export interface CloseResult {
 
 /** A payout that the ledger refused, because it had paid the packet or the user before. */
 export interface PayoutConflict {
+  /**
+   * `activityKey` of the payout. If Redis has forgotten that activity, nothing is voided, and the user grabs nothing. Default: the
+   * activity that has the id now; so give it if your app uses an id again.
+   */
+  readonly activityKey?: string;
   readonly userId: string;
   /** The packet that the ledger did not pay to this user. */
   readonly packetId: string;

@@ -6,7 +6,7 @@ import { note } from '../../../test/support/fault-notes';
 import { eventually, sleep } from '../../../test/support/wait';
 import type { Layout } from '../src/buckets/layout';
 import { Transfers } from '../src/buckets/transfers';
-import type { SentPackets } from '../src/buckets/bucket.scripts';
+import type { Sent } from '../src/buckets/bucket.scripts';
 import { figures, openBench, quiet, servers, settleRows, takeRows, type Bench } from './support';
 import { size } from '../../../test/support/size';
 
@@ -32,7 +32,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 class History {
   private readonly told = new Map<string, Packet>();
   private readonly voided = new Set<string>();
-  private readonly sent: [from: number, to: number, SentPackets][] = [];
+  private readonly sent: [from: number, to: number, Sent][] = [];
   private readonly layout: Layout;
   private readonly transfers: Transfers;
 

@@ -114,7 +114,7 @@ describe('a transfer', () => {
     return { registry, transfers: new Transfers(registry.asRegistry) };
   };
   const DIRECTION = { from: 1, to: 2 };
-  const SENT = { sequence: 4, packets: ['p1', 'p2'] };
+  const SENT = { sequence: 4, expiresAtMs: '5', packets: ['p1', 'p2'] };
 
   it('takes packets, adds them, and deletes the record', async () => {
     const { registry, transfers } = start();

@@ -68,6 +68,9 @@ describe('each script of the life of a bucket, in a state and at a time of which
       endsAtMs: 1800000000100,
     });
     expect(String(states.keys().meta)).not.toContain(' | ');
+    put({ forgetAtMs: NOW + 900 });
+    expect(await begin()).toMatchObject({ status: 'settled' });
+    expect(await begin({ fingerprint: 'other' })).toMatchObject({ status: 'conflict' });
   });
 
   it.each([
@@ -184,7 +187,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
     clear();
     put({ expiresAtMs: 5 });
     states.put('HSET', 'grants', '', '30:7', 'me', `7:30:${NOW - 5}`);
-    expect(await states.call(voidGrant, { userId: 'me', packetId: '7', paid: '' })).toBe('void');
+    expect(await states.call(voidGrant, { userId: 'me', packetId: '7', paid: '', owner: '' })).toBe('void');
   });
 
   it.each(['pool', 'grants'])('begin: stores nothing if there is the key %s', async (name) => {

@@ -27,7 +27,8 @@ describe('each script of the life of a bucket, in a state and at a time of which
   });
 
   const META = { state: 'closed', refundedCents: 60, refundedPackets: 3 };
-  const compare = (last: number, ...entries: string[]) => states.call(compareRefunds, { last, entries });
+  const compare = (last: number, ...entries: string[]) =>
+    states.call(compareRefunds, { last, expiresAtMs: 0, entries });
   const setUpRefunds = (fields: Fields = {}) => {
     put({ ...META, ...fields });
     states.put('HSET', 'grants', '', '40:7', 'u', '9:40:7');
@@ -49,13 +50,19 @@ describe('each script of the life of a bucket, in a state and at a time of which
     expect(await states.after(compare(1, '1:10:10'))).toEqual([0, noted]);
   });
 
+  it('compare-refunds: changes nothing of a later activity with the same id', async () => {
+    setUpRefunds({ expiresAtMs: 9 });
+    const before = states.keys();
+    expect(await states.after(compare(1, '2:20:30'))).toEqual([0, before]);
+  });
+
   it('compare-refunds: changes nothing of a bucket that is open, and nothing for entries that are damaged', async () => {
     setUpRefunds({ state: 'open' });
     const [, before] = await states.after(compare(1));
     expect(await states.after(compare(1, '2:20:30'))).toEqual([0, before]);
     clear();
     setUpRefunds();
-    await expect(compare(1, '2:20:30', '3:x:60')).rejects.toThrow('BADPACKET ARGV[3]');
+    await expect(compare(1, '2:20:30', '3:x:60')).rejects.toThrow('BADPACKET ARGV[4]');
     states.put('HDEL', 'grants', '');
     await expect(compare(1, '2:20:30')).rejects.toThrow('LOSTGRANTS');
     expect(await states.after(compare(1))).toEqual([
@@ -165,7 +172,8 @@ describe('each script of the life of a bucket, in a state and at a time of which
   });
 
   describe('void-grant', () => {
-    const run = (paid = '', userId = 'me', packetId = '7') => states.call(voidGrant, { userId, packetId, paid });
+    const run = (paid = '', userId = 'me', packetId = '7') =>
+      states.call(voidGrant, { userId, packetId, paid, owner: '' });
     const setUp = (meta: Fields = {}) => {
       clear();
       put({ expiresAtMs: NOW + 900, bestUser: 'me', ...meta });

@@ -36,7 +36,7 @@ describe('each script of the life of a bucket, in a state and at a time of which
   const fill = (chunk: readonly string[], offset = 0) => states.call(fillPool, { offset, chunk });
   const open = () => states.call(openActivity, { group: 'payouts' });
   const pause = (state: string, decision = '') => states.call(setPause, { state, decision });
-  const report = (packets: number) => states.call(noteReport, { packets });
+  const report = (packets: number, expiresAtMs = 0) => states.call(noteReport, { packets, expiresAtMs });
   const put = (fields: Fields) => states.put('HSET', 'meta', ...Object.entries(fields).flat());
   const clear = () => {
     for (const name of ['meta', 'pool', 'grants', 'outbox', 'refunds', 'voids']) states.put('DEL', name);
@@ -165,6 +165,8 @@ describe('each script of the life of a bucket, in a state and at a time of which
     put({ reportedPackets: 2 });
     expect(await report(2)).toBe(false);
     expect(await states.after(report(3))).toEqual([true, { meta: 'reportedPackets=3' }]);
+    put({ expiresAtMs: 7 });
+    expect([await report(4), await report(4, 6), await report(4, 7)]).toEqual([false, false, true]);
   });
 
   it('check-permissions: lists what the user may not run', async () => {

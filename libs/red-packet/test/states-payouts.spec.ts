@@ -147,7 +147,7 @@ describe('each script of payouts, in a state and at a time of which all is known
   });
 
   describe('settle-bucket', () => {
-    const run = (giveUp = 0) => states.call(settleBucket, { giveUp });
+    const run = (giveUp = 0, expiresAtMs = NOW + 300) => states.call(settleBucket, { giveUp, expiresAtMs });
     const paid = (meta: Fields = {}) => {
       setUp({ state: 'closed', endsAtMs: 1, expiresAtMs: NOW + 300, bucket: 0, keepMs: 500, settledRows: 2, ...meta });
       put({ '': '60:5', u: '7:30:5', v: '8:30:5' }, 'grants');
@@ -200,6 +200,12 @@ describe('each script of payouts, in a state and at a time of which all is known
       states.put('DEL', 'grants');
       // The rows are still in the outbox, which has no TTL.
       expect(await run()).toBe('settled');
+    });
+
+    it.each([0, 1])('leaves a later activity with the same id alone, with giveUp: %i', async (giveUp) => {
+      paid();
+      expect(await states.after(run(giveUp, NOW + 299))).toEqual(['owed', states.keys()]);
+      expect(await run(giveUp)).toBe('settled');
     });
 
     it('keeps a root a minute longer', async () => {

@@ -37,7 +37,7 @@ describe('each script of buckets, in a state and at a time of which all is known
       setUp();
       states.clock.set(NOW + 0.25);
       expect(await states.after(send())).toEqual([
-        { status: 'sent', sent: { sequence: '1800000000000250', packets: ['3:7', '4:8', '5:9'] } },
+        { status: 'sent', sent: { sequence: '1800000000000250', packets: ['3:7', '4:8', '5:9'], expiresAtMs: '' } },
         {
           meta: 'heldCents=16, sentCents=24, sentPackets=3, state=open',
           moves: 'out:3=1800000000000250|3:7,4:8,5:9, sequence=1800000000000250',
@@ -45,25 +45,25 @@ describe('each script of buckets, in a state and at a time of which all is known
         },
       ]);
       expect(await states.after(send())).toEqual([
-        { status: 'sent', sent: { sequence: '1800000000000250', packets: ['3:7', '4:8', '5:9'] } },
+        { status: 'sent', sent: { sequence: '1800000000000250', packets: ['3:7', '4:8', '5:9'], expiresAtMs: '' } },
         {
           meta: 'heldCents=16, sentCents=24, sentPackets=3, state=open',
           moves: 'out:3=1800000000000250|3:7,4:8,5:9, sequence=1800000000000250',
           pool: '1:5:5, 2:6:11',
         },
       ]);
-      setUp({ state: 'paused', heldCents: 17 }, { at: NOW - 500, sequence: NOW_US + 250 });
+      setUp({ state: 'paused', heldCents: 17, expiresAtMs: 77 }, { at: NOW - 500, sequence: NOW_US + 250 });
       expect(await states.after(send(2))).toEqual([
-        { status: 'sent', sent: { sequence: '1800000000000251', packets: ['4:8', '5:9'] } },
+        { status: 'sent', sent: { sequence: '1800000000000251', packets: ['4:8', '5:9'], expiresAtMs: '77' } },
         {
-          meta: 'heldCents=0, sentCents=17, sentPackets=2, state=paused',
+          meta: 'expiresAtMs=77, heldCents=0, sentCents=17, sentPackets=2, state=paused',
           moves: 'at=1799999999500, out:3=1800000000000251|4:8,5:9, sequence=1800000000000251',
           pool: '1:5:5, 2:6:11, 3:7:18',
         },
       ]);
       setUp({}, { at: NOW + 5, sequence: NOW_US - 1 }, ['1:5:5']);
       expect(await states.after(send())).toEqual([
-        { status: 'sent', sent: { sequence: '1800000000000250', packets: ['1:5'] } },
+        { status: 'sent', sent: { sequence: '1800000000000250', packets: ['1:5'], expiresAtMs: '' } },
         {
           meta: 'heldCents=35, sentCents=5, sentPackets=1, state=open',
           moves: 'at=1800000000005, out:3=1800000000000250|1:5, sequence=1800000000000250',
@@ -114,8 +114,8 @@ describe('each script of buckets, in a state and at a time of which all is known
   });
 
   describe('receive-packets', () => {
-    const receive = (packets: readonly string[] = ['6:10', '7:11'], sequence = '100') =>
-      states.call(receivePackets, { from: 4, sequence, packets });
+    const receive = (packets: readonly string[] = ['6:10', '7:11'], sequence = '100', expiresAtMs = '') =>
+      states.call(receivePackets, { from: 4, sequence, expiresAtMs, packets });
 
     it('appends packets to the pool, once', async () => {
       expect(await states.after(receive())).toEqual(['missing', {}]);
@@ -143,6 +143,13 @@ describe('each script of buckets, in a state and at a time of which all is known
       ]);
     });
 
+    it('receives no packets of an earlier activity with the same id', async () => {
+      put({ state: 'open', expiresAtMs: 5 });
+      const before = states.keys();
+      expect(await states.after(receive(['6:10'], '100', '4'))).toEqual(['missing', before]);
+      expect((await states.after(receive(['6:10'], '100', '5')))[0]).toEqual('received');
+    });
+
     it('appends packets to the refunds of a closed bucket', async () => {
       put({ state: 'closed', heldCents: 5 });
       expect(await states.after(receive())).toEqual([
@@ -166,7 +173,7 @@ describe('each script of buckets, in a state and at a time of which all is known
       for (const packets of [['6:0'], ['x'], ['6']]) {
         expect(await states.after(receive(packets))).toEqual(['error BADPACKET', before]);
       }
-      await expect(receive(['6:1', 'x'])).rejects.toThrow(/ARGV\[4\] is/);
+      await expect(receive(['6:1', 'x'])).rejects.toThrow(/ARGV\[5\] is/);
       expect(await states.after(receive(['6:3']))).toEqual(['error BADSUM', before]);
       expect((await states.after(receive(['6:2'])))[1]).toEqual({
         meta: 'heldCents=2, receivedCents=2, receivedPackets=1, state=open',

@@ -48,7 +48,9 @@ export function moverSteps(state: PacketState, world: World): Step<PacketState>[
     const to = 1 - mover.from;
     if (phase === 'sent') {
       const { meta, pool, moves, refunds } = keysOf(layout, to);
-      const input = { keys: { meta, pool, moves, refunds }, args: { from: mover.from, sequence, packets } };
+      const expiresAtMs = world.read('HGET', meta, 'expiresAtMs') as string;
+      const args = { from: mover.from, sequence, expiresAtMs, packets };
+      const input = { keys: { meta, pool, moves, refunds }, args };
       const done = (next: PacketState, status: string): void => {
         if (status === 'missing') idle(next);
         else me(next).phase = 'received';
@@ -111,7 +113,7 @@ export function payerSteps(state: PacketState, world: World): Step<PacketState>[
     }
     if (phase === 'voiding') {
       const { meta, grants, voids, refunds } = keysOf(layout, bucket);
-      const input = { keys: { meta, grants, voids, refunds }, args: { userId: user, packetId: packet, paid } };
+      const input = { keys: { meta, grants, voids, refunds }, args: { userId: user, packetId: packet, paid, owner } };
       const done = (to: PacketState): void => void (me(to).phase = 'settling');
       return [
         {

@@ -22,6 +22,7 @@ import {
 } from './red-packet-state';
 
 const MOST_TRIES = 3;
+const EXPIRES_MS = BEGIN_MS + 1_200_000;
 
 function centsOf(packet: string): number {
   return Number(packet.split(':')[1]);
@@ -45,7 +46,7 @@ function creating(settings: Settings, bucket: number, step: number): ScriptCall 
       maxTries: 0,
       soldOutMs: 1_000,
       retentionMs: 600_000,
-      expiresAtMs: BEGIN_MS + 1_200_000,
+      expiresAtMs: EXPIRES_MS,
       seed: '0'.repeat(32),
       reports: 0,
       encodedId: 'rain',
@@ -120,7 +121,7 @@ function closerSteps(state: PacketState): Step<PacketState>[] {
     steps.push({
       actor: 'closer',
       name: `settle bucket ${index}`,
-      call: { script: settleBucket, input: { keys, args: { giveUp: 0 } } },
+      call: { script: settleBucket, input: { keys, args: { giveUp: 0, expiresAtMs: EXPIRES_MS } } },
       done,
     });
   }

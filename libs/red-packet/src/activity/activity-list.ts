@@ -61,6 +61,11 @@ export class ActivityList {
     await this.registry.run(retireActivity, { keys: { activities, settled }, args });
   }
 
+  /** Keeps an activity in the list that owes something beyond its retention. */
+  async keep(activityId: string): Promise<void> {
+    await this.add(activityId, 1, 0);
+  }
+
   all(): Promise<string[]> {
     const { activities, settled } = this.keys;
     return this.registry.run(listActivities, { keys: { activities, settled }, args: {} });

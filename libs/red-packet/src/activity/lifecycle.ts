@@ -8,6 +8,7 @@ import { closeBucket, nextDecision, noteReport, setPause, settleBucket, voidGran
 import type { ActivityList } from './activity-list';
 import { isOwing, statusOf, unreportedOf } from './status';
 import type { Outboxes } from '../payouts/outboxes';
+import { ownerText } from '../payouts/payout-row';
 import type { Ledger } from '../audit/audit.types';
 import type { Replicated } from '../replicated';
 import { Refunds } from './refunds';
@@ -22,7 +23,13 @@ const MAX_ROUNDS = 20;
 export interface Read {
   readonly layout: Layout;
   readonly readings: readonly BucketReading[];
+  /** expiresAtMs of the activity, which a later one with the same id does not have. */
+  readonly expiresAtMs: number;
 }
+
+// See DECISIONS.md: late-calls-name-their-activity
+/** Keys of an activity, and what distinguishes it from others with the same id. */
+type Life = Pick<Read, 'layout' | 'expiresAtMs'>;
 
 /** A closed activity, and the readings from which its refund was counted. */
 export interface Closed extends Read {
@@ -33,7 +40,7 @@ export interface Closed extends Read {
 interface LifecycleParts {
   readonly layouts: Layouts;
   readonly transfers: Transfers;
-  readonly list: Pick<ActivityList, 'retire' | 'compareStored'>;
+  readonly list: Pick<ActivityList, 'retire' | 'keep' | 'compareStored'>;
   readonly outboxes: Pick<Outboxes, 'dropRows'>;
   readonly replicated: Replicated;
 }
@@ -131,16 +138,16 @@ export class Lifecycle {
       );
     });
     if (done === undefined) return undefined;
-    const { layout, statuses } = done;
+    const { layout, statuses, expiresAtMs } = done;
     if (statuses.includes('not-ended')) return 'not-ended';
     // A draft has not opened yet, so its packets cannot be refunded. The closing task tries again later.
     if (atEnd && statuses.includes('draft')) return 'draft';
     let readings = await steps.read(this.finishTransfers(layout));
     if ((await steps.read(this.refunds.compare(layout, readings))) > 0) readings = await this.transfers.readAll(layout);
-    if (!isOwing(readings)) await this.forget(layout, false, steps);
+    if (!isOwing(readings)) await this.forget({ layout, expiresAtMs }, false, steps);
     const { refundedPackets, refundedCents } = statusOf(activityId, readings);
     const closed = { activityId, closed: statuses.includes('closed'), refundedPackets, refundedCents };
-    return { layout, readings, closed };
+    return { layout, readings, expiresAtMs, closed };
   }
 
   /** Runs a script on each bucket, and returns the states that they report. Returns undefined if there is no such activity. */
@@ -148,13 +155,14 @@ export class Lifecycle {
     activityId: string,
     steps: Steps,
     run: (bucket: BucketKeys, layout: Layout) => Promise<State>,
-  ): Promise<{ readonly layout: Layout; readonly statuses: readonly State[] } | undefined> {
+  ): Promise<(Life & { readonly statuses: readonly State[] }) | undefined> {
     for (;;) {
-      const layout = (await steps.read(this.read(activityId)))?.layout;
-      if (layout === undefined) return undefined;
+      const found = await steps.read(this.read(activityId));
+      if (found === undefined) return undefined;
+      const { layout, expiresAtMs } = found;
       const statuses = await steps.all(layout.buckets.map((keys) => run(keys, layout)));
       // A draft of several buckets is read as its root alone. If it was opened since, the script has changed nothing yet.
-      if (!statuses.some((status) => status.startsWith('spread:'))) return { layout, statuses };
+      if (!statuses.some((status) => status.startsWith('spread:'))) return { layout, expiresAtMs, statuses };
     }
   }
 
@@ -170,10 +178,10 @@ export class Lifecycle {
    * Notes that `onClosed` has resolved for a refund. If the activity owes nothing else, sets the TTL of its keys. Does nothing if
    * the readings show no refund that is not reported.
    */
-  async noteReport({ layout, readings }: Closed): Promise<void> {
+  async noteReport({ layout, readings, expiresAtMs }: Closed): Promise<void> {
     if (unreportedOf(readings) === 0) return;
     const noted = layout.buckets.map(({ meta }, bucket) => {
-      const args = { packets: readings[bucket]?.refundedPackets ?? 0 };
+      const args = { packets: readings[bucket]?.refundedPackets ?? 0, expiresAtMs };
       return this.registry.run(noteReport, { keys: { meta }, args });
     });
     await Promise.all(noted);
@@ -189,38 +197,43 @@ export class Lifecycle {
    *   otherwise; `gone` if there is no such activity
    */
   async settle(activityId: string, giveUp = false): Promise<'settled' | 'owed' | 'gone'> {
-    const found = await this.find(activityId);
+    const found = await this.look(activityId);
     const steps = new Steps(`RedPacketService.${giveUp ? 'forget' : 'settle'}`);
-    if (found === undefined) {
+    if (found === undefined || isLost(found)) {
       await steps.read(this.list.compareStored());
-      // The root of several buckets may be left after its buckets have expired or were lost. It gets its TTL here.
-      await this.forget(this.layouts.root(activityId), false, steps);
-      await this.list.retire(activityId, false);
+      // The root of several buckets is left after its buckets have expired or were lost. It gets its TTL here.
+      const root = { layout: this.layouts.root(activityId), expiresAtMs: found?.expiresAtMs ?? 0 };
+      if (found === undefined) await steps.read(this.list.retire(activityId, false));
+      else await this.forget(root, false, steps);
       return 'gone';
     }
-    const { readings } = found;
+    const { readings, expiresAtMs } = found;
     const first = readings[0];
     if (first?.state === 'draft') {
       // Nobody has won a packet of a draft, and the retention is over, so all keys may expire. The root of several buckets, and
       // buckets that were opened before the root, have no TTL yet.
       if (!first.overdue) return 'owed';
-      if (first.buckets > 1) await this.forget(this.layouts.build(activityId, first.buckets), true, steps);
+      const layout = this.layouts.build(activityId, first.buckets);
+      if (first.buckets > 1) await this.forget({ layout, expiresAtMs }, true, steps);
       await steps.read(this.list.retire(activityId, true));
       return 'settled';
     }
-    if (isOwing(readings) && !(giveUp && readings.every(({ state }) => state === 'closed' || state === '')))
+    if (isOwing(readings) && !(giveUp && readings.every(({ state }) => state === 'closed' || state === ''))) {
+      // A call that was late may have noted that it leaves the list, when it belonged to an earlier activity with this id.
+      if (readings.some(({ overdue }) => overdue)) await steps.read(this.list.keep(activityId));
       return 'owed';
+    }
     // What is given up must not be paid when somebody reads its row later. A bucket that Redis has lost does not count its rows.
-    if (giveUp) await steps.one(this.outboxes.dropRows(found.layout, readings));
-    return (await this.forget(found.layout, giveUp, steps)) ? 'settled' : 'owed';
+    if (giveUp) await steps.one(this.outboxes.dropRows(found));
+    return (await this.forget(found, giveUp, steps)) ? 'settled' : 'owed';
   }
 
   /**
-   * Sets the TTL of the keys of each bucket, then of the root. Returns false if a bucket owes something; then neither the
-   * root nor that bucket gets a TTL.
+   * Sets the TTL of the keys of each bucket, then of the root. Returns false if a bucket owes something, or belongs to a later
+   * activity with this id; then neither the root nor that bucket gets a TTL.
    */
-  private async forget(layout: Layout, giveUp: boolean, steps: Steps): Promise<boolean> {
-    const args = { giveUp: giveUp ? 1 : 0 };
+  private async forget({ layout, expiresAtMs }: Life, giveUp: boolean, steps: Steps): Promise<boolean> {
+    const args = { giveUp: giveUp ? 1 : 0, expiresAtMs };
     const run = (keys: BucketKeys) => this.registry.run(settleBucket, { keys, args });
     const statuses = await steps.all(layout.buckets.map(run));
     if (statuses.includes('owed')) return false;
@@ -235,34 +248,55 @@ export class Lifecycle {
    * @param grant the packet, and the user who has it
    * @param paid the packet that the user has instead, because the ledger had paid it; undefined if the ledger had
    *   paid `packetId` to another user
-   * @returns true if the grant is void, by this call or an earlier one; false if the user has no such grant
+   * @param activityKey key of the activity of the grant; undefined for the one that has the id now
+   * @returns `void` if the grant is void, by this call or an earlier one; `none` if the user has no such grant; `gone` if Redis has
+   *   forgotten the activity of the key
    */
   async voidGrant(
     layout: Layout,
     { userId, packetId }: { readonly userId: string; readonly packetId: string },
     paid?: Packet,
-  ): Promise<boolean> {
-    const { meta, grants, voids, refunds } = keysOf(layout, homeOf(layout, userId));
+    activityKey?: string,
+  ): Promise<'void' | 'none' | 'gone'> {
+    const bucket = homeOf(layout, userId);
+    const { meta, grants, voids, refunds } = keysOf(layout, bucket);
+    const owner = activityKey === undefined ? '' : ownerText(activityKey, layout.buckets.length, bucket);
     const paidText = paid === undefined ? '' : `${paid.packetId}:${paid.amountCents}:${paid.grantedAtMs}`;
-    const args = { userId, packetId, paid: paidText };
-    return (await this.registry.run(voidGrant, { keys: { meta, grants, voids, refunds }, args })) !== 'none';
+    const args = { userId, packetId, paid: paidText, owner };
+    const status = await this.registry.run(voidGrant, { keys: { meta, grants, voids, refunds }, args });
+    return status === 'void-before' ? 'void' : status;
   }
 
   private async find(activityId: string): Promise<Read | undefined> {
+    const seen = await this.look(activityId);
+    return seen === undefined || isLost(seen) ? undefined : seen;
+  }
+
+  /** As `find`. Also returns an activity of which Redis has nothing but the root. */
+  private async look(activityId: string): Promise<Read | undefined> {
     const remembered = this.layouts.of(activityId);
     const readings = await this.transfers.readAll(remembered);
     if (readings.every(({ state }) => state !== '' && !state.startsWith('spread:'))) {
-      return { layout: remembered, readings };
+      return readOf(remembered, readings);
     }
     // The remembered number of buckets may be that of an earlier activity with this id, so the root is read.
     this.layouts.forget(activityId);
     const layout = this.layouts.root(activityId);
     const [root] = remembered === layout ? readings : await this.transfers.readAll(layout);
     if (root === undefined || root.state === '') return undefined;
-    if (!root.state.startsWith('spread:')) return { layout, readings: [root] };
+    if (!root.state.startsWith('spread:')) return readOf(layout, [root]);
     const spread = this.layouts.remember(activityId, root.buckets);
     const all = await this.transfers.readAll(spread);
     if (all.some(({ state }) => state === '')) await this.list.compareStored();
-    return all.some(({ state }) => state !== '') ? { layout: spread, readings: all } : undefined;
+    return { layout: spread, readings: all, expiresAtMs: root.expiresAtMs };
   }
+}
+
+function readOf(layout: Layout, readings: readonly BucketReading[]): Read {
+  return { layout, readings, expiresAtMs: Math.max(...readings.map((reading) => reading.expiresAtMs)) };
+}
+
+/** Returns true if Redis has lost all buckets. */
+function isLost({ readings }: Read): boolean {
+  return readings.every(({ state }) => state === '');
 }

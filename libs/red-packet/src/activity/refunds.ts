@@ -29,17 +29,17 @@ export class Refunds {
     const { ledger } = this;
     const isNew = ({ compared, state }: BucketReading): boolean => compared === 0 && state === 'closed';
     if (ledger === undefined || !readings.some(isNew)) return 0;
-    const { activityId, activityKey } = statusOf(layout.activityId, readings);
+    const { activityId, activityKey, expiresAtMs } = statusOf(layout.activityId, readings);
     const paid = new Uint8Array((readings[0]?.allPackets ?? 0) + 1);
     for await (const { packetId } of await ledger({ activityId, activityKey })) paid[Number(packetId)] = 1;
     let taken = 0;
     for (const [bucket, reading] of readings.entries()) {
-      if (isNew(reading)) taken += await this.takePaid(layout, bucket, paid);
+      if (isNew(reading)) taken += await this.takePaid(layout, bucket, expiresAtMs, paid);
     }
     return taken;
   }
 
-  private async takePaid(layout: Layout, bucket: number, paid: Uint8Array): Promise<number> {
+  private async takePaid(layout: Layout, bucket: number, expiresAtMs: number, paid: Uint8Array): Promise<number> {
     const { meta, grants, voids, refunds } = keysOf(layout, bucket);
     const found: string[] = [];
     for (let from = 0; ; from += PAGE) {
@@ -53,7 +53,7 @@ export class Refunds {
     let taken = 0;
     for (let at = 0; at === 0 || at < found.length; at += ENTRIES_A_CALL) {
       const last = at + ENTRIES_A_CALL >= found.length ? 1 : 0;
-      const args = { last, entries: found.slice(at, at + ENTRIES_A_CALL) };
+      const args = { last, expiresAtMs, entries: found.slice(at, at + ENTRIES_A_CALL) };
       taken += await this.registry.run(compareRefunds, { keys: { meta, grants, voids, refunds }, args });
     }
     return taken;

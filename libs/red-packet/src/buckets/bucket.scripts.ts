@@ -94,6 +94,12 @@ export interface SentPackets {
   readonly packets: readonly string[];
 }
 
+/** Packets that have left a bucket by this call or an earlier one. */
+export interface Sent extends SentPackets {
+  /** expiresAtMs of their activity, as text. A later activity with the same id must not receive them. */
+  readonly expiresAtMs: string;
+}
+
 /** Parses a record of a transfer as Redis stores it: `<sequence>|<packetId>:<cents>,...`. */
 export function readSent(record: string): SentPackets {
   const at = record.indexOf('|');
@@ -106,9 +112,9 @@ export const sendPackets = defineScript({
   keys: ['meta', 'pool', 'moves'],
   args: { to: int, most: int, restMs: int },
   group: false,
-  reply: ([status, record]: string[]) => ({
+  reply: ([status, record = '', expiresAtMs = '']: string[]) => ({
     status: status as 'sent' | 'resting' | 'nothing',
-    sent: status === 'sent' ? readSent(record ?? '') : undefined,
+    sent: status === 'sent' ? { ...readSent(record), expiresAtMs } : undefined,
   }),
 });
 
@@ -116,7 +122,7 @@ export const receivePackets = defineScript({
   name: 'red-packet.receive-packets',
   ...receivePacketsLua,
   keys: ['meta', 'pool', 'moves', 'refunds'],
-  args: { from: int, sequence: str, packets: list(str) },
+  args: { from: int, sequence: str, expiresAtMs: str, packets: list(str) },
   flags: FREES_MEMORY,
   group: false,
   reply: ([status]: string[]) => status as 'received' | 'received-before' | 'missing',

@@ -1,6 +1,6 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { confirmTransfer, readBucket, receivePackets, sendPackets } from './bucket.scripts';
-import type { BucketReading, SentPackets } from './bucket.scripts';
+import type { BucketReading, Sent, SentPackets } from './bucket.scripts';
 import { Replicated } from '../replicated';
 import { keysOf, type Layout } from './layout';
 
@@ -51,7 +51,7 @@ export class Transfers {
    *
    * @throws NotReplicatedError if a failover may undo the step, so that the packets must not be in the other bucket
    */
-  async send(layout: Layout, { from, to }: Direction, most = MOST_PACKETS): Promise<SentPackets | undefined> {
+  async send(layout: Layout, { from, to }: Direction, most = MOST_PACKETS): Promise<Sent | undefined> {
     const { meta, pool, moves } = keysOf(layout, from);
     const args = { to, most, restMs: REST_MS };
     const input = { keys: { meta, pool, moves }, args };
@@ -60,15 +60,15 @@ export class Transfers {
   }
 
   /**
-   * Second step: adds packets to the pool or the refunds of the destination, once. Returns false if Redis has no such bucket, or
-   * it is not open yet.
+   * Second step: adds packets to the pool or the refunds of the destination, once. Returns false if Redis has no such bucket of
+   * this activity, or it is not open yet.
    *
    * @throws NotReplicatedError if a failover may undo the step, so that the source must keep its record
    */
-  async receive(layout: Layout, { from, to }: Direction, { sequence, packets }: SentPackets): Promise<boolean> {
+  async receive(layout: Layout, { from, to }: Direction, { sequence, expiresAtMs, packets }: Sent): Promise<boolean> {
     const { meta, pool, moves, refunds } = keysOf(layout, to);
     const keys = { meta, pool, moves, refunds };
-    const input = { keys, args: { from, sequence, packets } };
+    const input = { keys, args: { from, sequence, expiresAtMs, packets } };
     const isDone = (status: string): boolean => status !== 'missing';
     return isDone(await this.replicated.step('Packets reached a bucket', receivePackets, input, isDone));
   }

@@ -96,9 +96,9 @@ export class Outboxes {
     return this.registry.run(buryPayout, { keys: { outbox, meta, dead }, args: { rowId, owner, ...why } });
   }
 
-  /** Deletes all rows of an activity, because what it owes is given up. @param readings a reading of each bucket */
-  async dropRows({ activityId, buckets }: Layout, readings: readonly BucketReading[]): Promise<void> {
-    const expiresAtMs = Math.max(...readings.map((reading) => reading.expiresAtMs));
+  /** Deletes all rows of an activity, because what it owes is given up. */
+  async dropRows({ layout, expiresAtMs }: { readonly layout: Layout; readonly expiresAtMs: number }): Promise<void> {
+    const { activityId, buckets } = layout;
     for (const [bucket, { outbox, meta }] of buckets.entries()) {
       const owner = ownerOf(activityId, expiresAtMs, buckets.length, bucket);
       for (let after = '0-0'; after !== '';) {

@@ -4,7 +4,12 @@ import type { Grant } from '../red-packet.types';
 
 /** Returns the field `activity` of the payout rows of a bucket. begin-activity.lua makes the same text. */
 export function ownerOf(activityId: string, expiresAtMs: number, buckets: number, bucket: number): string {
-  return `${activityKeyOf(activityId, expiresAtMs)}/${buckets}/${bucket}`;
+  return ownerText(activityKeyOf(activityId, expiresAtMs), buckets, bucket);
+}
+
+/** As `ownerOf`, of an activity whose key is known. */
+export function ownerText(activityKey: string, buckets: number, bucket: number): string {
+  return `${activityKey}/${buckets}/${bucket}`;
 }
 
 /** A payout row: a grant that must be paid, its activity, and the keys of its bucket. */

@@ -24,10 +24,10 @@ ARGV[14]  reports      int       1 if refunds must be reported to onClosed befor
 ARGV[15]  encodedId    str       id of the activity, percent-encoded
 
 Returns {status, state, seed, expires, ends}
-  status   'begun' | 'found' | 'conflict' | 'orphaned' | 'over'   begun: stored by this call; found: stored before, with the same
-           fingerprint; conflict: stored before, with another one; orphaned: not stored, but there is a pool, or there are grants;
-           over: not stored, because the end has passed or is not after startsAtMs. If ARGV[12] is given, the end may have
-           passed, but not the retention
+  status   'begun' | 'found' | 'settled' | 'conflict' | 'orphaned' | 'over'   begun: stored by this call; found: stored before,
+           with the same fingerprint; settled: as found, and its keys have a TTL, because it owes nothing; conflict: stored
+           before, with another one; orphaned: not stored, but there is a pool, or there are grants; over: not stored, because
+           the end has passed or is not after startsAtMs. If ARGV[12] is given, the end may have passed, but not the retention
   state    'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>'
   seed     str   the seed that is stored; '' if nothing is stored
   expires  str   end of the retention, ms since the epoch; '0' if nothing is stored
@@ -37,10 +37,11 @@ O(1). TTL: a draft expires at expiresAtMs; a root gets no TTL here, because its 
 returns what the first call stored.
 ]]
 -- @include now-text
-local known = redis.call('HMGET', KEYS[1], 'state', 'seed', 'fingerprint', 'expiresAtMs', 'endsAtMs')
+local known = redis.call('HMGET', KEYS[1], 'state', 'seed', 'fingerprint', 'expiresAtMs', 'endsAtMs', 'forgetAtMs')
 if known[1] then
   if known[1] == 'draft' and ARGV[6] ~= '-1' and redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIREAT', KEYS[1], known[4]) end
-  return { known[3] == ARGV[1] and 'found' or 'conflict', known[1], known[2], known[4], known[5] }
+  local found = known[6] and 'settled' or 'found'
+  return { known[3] == ARGV[1] and found or 'conflict', known[1], known[2], known[4], known[5] }
 end
 if redis.call('EXISTS', KEYS[2]) + redis.call('EXISTS', KEYS[3]) > 0 then
   return { 'orphaned', 'draft', '', '0', '0' }

@@ -2,19 +2,21 @@
 settle-bucket: set the TTL of all keys of a bucket, if the bucket owes nothing: no user can win there any more, all payouts are
 settled, no packets move to other buckets, and refunds are reported to onClosed. Until then the keys of an open bucket have no TTL.
 
-KEYS[1]  meta      hash      <prefix>:red-packet:{<partition>}:meta:<activity>
-KEYS[2]  pool      list(str) <prefix>:red-packet:{<partition>}:pool:<activity>
-KEYS[3]  grants    hash      <prefix>:red-packet:{<partition>}:grants:<activity>
-KEYS[4]  tries     hash      <prefix>:red-packet:{<partition>}:tries:<activity>
-KEYS[5]  moves     hash      <prefix>:red-packet:{<partition>}:moves:<activity>
-KEYS[6]  voids     hash      <prefix>:red-packet:{<partition>}:voids:<activity>
-KEYS[7]  refunds   list(str) <prefix>:red-packet:{<partition>}:refunds:<activity>
-KEYS[8]  dead      stream    <prefix>:red-packet:{<partition>}:dead:<activity>
-ARGV[1]  giveUp    int       1 to set the TTL also if the bucket owes something | 0
+KEYS[1]  meta         hash       <prefix>:red-packet:{<partition>}:meta:<activity>
+KEYS[2]  pool         list(str)  <prefix>:red-packet:{<partition>}:pool:<activity>
+KEYS[3]  grants       hash       <prefix>:red-packet:{<partition>}:grants:<activity>
+KEYS[4]  tries        hash       <prefix>:red-packet:{<partition>}:tries:<activity>
+KEYS[5]  moves        hash       <prefix>:red-packet:{<partition>}:moves:<activity>
+KEYS[6]  voids        hash       <prefix>:red-packet:{<partition>}:voids:<activity>
+KEYS[7]  refunds      list(str)  <prefix>:red-packet:{<partition>}:refunds:<activity>
+KEYS[8]  dead         stream     <prefix>:red-packet:{<partition>}:dead:<activity>
+ARGV[1]  giveUp       int        1 to set the TTL also if the bucket owes something | 0
+ARGV[2]  expiresAtMs  int        expiresAtMs of the activity that the caller has read
 
 Returns {status}
-  status  'settled' | 'settled-before' | 'owed' | 'missing'   settled: by this call; owed: no TTL was set; missing: there is no
-          such bucket, or it is a draft and giveUp is 0
+  status  'settled' | 'settled-before' | 'owed' | 'missing'   settled: by this call; owed: no TTL was set, because the bucket owes
+          something, or belongs to a later activity with the same id; missing: there is no such bucket, or it is a draft and giveUp
+          is 0
 
 O(moves). TTL: set here: until expiresAtMs, but at least for the retention or one day, whichever is shorter. A root is kept at
 least one minute longer than its buckets. Clock: Redis. Replay: returns settled-before and changes nothing.
@@ -22,7 +24,9 @@ least one minute longer than its buckets. Clock: Redis. Replay: returns settled-
 -- @include clock
 local meta = redis.call('HMGET', KEYS[1], 'state', 'endsAtMs', 'expiresAtMs', 'forgetAtMs', 'bucket', 'keepMs',
   'refundedPackets', 'reportedPackets', 'grantShift', 'rowShift', 'settledRows')
-if not meta[1] or meta[1] == 'draft' and ARGV[1] ~= '1' then return { 'missing' } end
+if not meta[1] then return { 'missing' } end
+if meta[3] ~= ARGV[2] then return { 'owed' } end
+if meta[1] == 'draft' and ARGV[1] ~= '1' then return { 'missing' } end
 if meta[4] then return { 'settled-before' } end
 local root = meta[5] == '-1'
 local over = root or meta[1] == 'closed' or now_ms >= tonumber(meta[2]) and redis.call('LLEN', KEYS[2]) == 0

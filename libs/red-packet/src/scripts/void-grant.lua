@@ -8,13 +8,16 @@ KEYS[4]  refunds   list(str) <prefix>:red-packet:{<partition>}:refunds:<activity
 ARGV[1]  userId    str       user whose grant is voided
 ARGV[2]  packetId  str       digits; packet of the grant
 ARGV[3]  paid      str       '<packet>:<cents>:<ms>' that the ledger had paid to this user; '' if it had paid packetId to another user
+ARGV[4]  owner     str       field `activity` of the payout row of the grant; '' if the caller does not know it
 
 Returns {status}
-  status  'void' | 'void-before' | 'none'   void: by this call; none: nothing was changed, because this user has no such grant
+  status  'void' | 'void-before' | 'none' | 'gone'   void: by this call; none: nothing was changed, because this user has no such
+          grant; gone: nothing was changed, because Redis has forgotten the activity of the row
 
 O(1). TTL: if the activity is settled, that of its other keys. Clock: none. Replay: changes nothing; returns void-before, or
 none if the packet was voided for another user since.
 ]]
+if ARGV[4] ~= '' and redis.call('HGET', KEYS[1], 'activity') ~= ARGV[4] then return { 'gone' } end
 local known = redis.call('HGET', KEYS[3], ARGV[2])
 if known and string.match(known, '^%d+:%d+:%a+:(.*)$') == ARGV[1] then return { 'void-before' } end
 local grant = redis.call('HGET', KEYS[2], ARGV[1])
