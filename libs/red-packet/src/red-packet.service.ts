@@ -10,7 +10,7 @@ import { Closing } from './activity/closing';
 import { ResultList } from './activity/result-list';
 import { Results } from './activity/results';
 import { Audit } from './audit/audit';
-import type { AuditOptions, AuditResult } from './audit/audit.types';
+import type { AuditOptions, AuditResult, RepairResult } from './audit/audit.types';
 import type { Layouts } from './buckets/layout';
 import { Grabber } from './grabs/grabber';
 import { SoldOutUsers } from './grabs/sold-out-users';
@@ -260,6 +260,21 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   async audit(activityId: string, options: AuditOptions = {}): Promise<AuditResult | undefined> {
     const read = await this.lifecycle.read(checkActivityId(activityId));
     return read && this.auditor.run(activityId, read, options);
+  }
+
+  /**
+   * Writes payout rows again that another program has deleted from an outbox or from the dead letters, so that their winners are paid.
+   * Rows of winners who are not in the ledger are written; lost rows of others count as settled. Counts all records first, so stop
+   * other operators, and pause the activity. Returns undefined if there is no such activity.
+   * @param options `ledger`: packets that the ledger has paid. Default: those of the option `ledger` of the module
+   * @throws InvalidInputError without a ledger; the errors of the ledger and of ScriptRegistry.run(); repeat the call
+   */
+  async repairPayouts(
+    activityId: string,
+    { ledger }: Pick<AuditOptions, 'ledger'> = {},
+  ): Promise<RepairResult | undefined> {
+    const read = await this.lifecycle.read(checkActivityId(activityId));
+    return read && this.auditor.repair(activityId, read, ledger);
   }
 
   private async grabIfEligible(activityId: string, userId: string): Promise<GrabResult> {

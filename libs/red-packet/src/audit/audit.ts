@@ -4,9 +4,10 @@ import { statusOf } from '../activity/status';
 import type { Transfers } from '../buckets/transfers';
 import type { BucketReading } from '../buckets/bucket.scripts';
 import type { Outboxes } from '../payouts/outboxes';
-import type { AuditOptions, AuditResult, BucketBooks, Ledger } from './audit.types';
+import type { AuditOptions, AuditResult, BucketBooks, Ledger, PaidPackets, RepairResult } from './audit.types';
 import type { ActivityStatus } from '../red-packet.types';
 import { DeepAudit } from './deep-audit';
+import { refuse } from '../red-packet.input';
 import { Problems } from './problem-list';
 
 /**
@@ -51,10 +52,18 @@ export class Audit {
     return { ...report, ok: list.length === 0, problems: list, ...(deep !== undefined && { deep }) };
   }
 
+  async repair(activityId: string, read: Read, ledger: PaidPackets | undefined): Promise<RepairResult> {
+    const status = statusOf(activityId, read.readings);
+    const paid = await this.paid(status, { ledger });
+    if (paid === undefined) return refuse('ledger', paid, 'the packets that were paid, here or by the option ledger');
+    if (status.state === 'draft') return { status: 'repaired', requeued: 0 };
+    return this.deep.repair(read, paid);
+  }
+
   /** Returns the packets that the ledger has paid: those given to the audit, else those of the option `ledger`. */
   private async paid(
     { activityId, activityKey }: ActivityStatus,
-    options: AuditOptions,
+    options: { readonly ledger?: PaidPackets | undefined },
   ): Promise<AuditOptions['ledger']> {
     return options.ledger ?? (await this.ledger?.({ activityId, activityKey }));
   }

@@ -79,6 +79,23 @@ export interface DeepBooks {
    * the ledger paid them.
    */
   readonly rewound: readonly PaidPacket[];
+  /**
+   * Winners whom nobody will pay, because their payout rows are lost, for example because another program has deleted them from the
+   * outbox; the first 100. Empty without `ledger`, and if `quiet` is false. `RedPacketService.repairPayouts` writes the rows again.
+   */
+  readonly unpaid: readonly PaidPacket[];
+}
+
+/** Result of `RedPacketService.repairPayouts`. */
+export interface RepairResult {
+  /**
+   * `busy`: nothing was changed, because grants or payouts changed during each of three counts; pause the activity. `unclear`: nothing
+   * was changed, because more winners are missing in the ledger than payout rows are lost. The others were dropped, or the ledger is
+   * incomplete: pass a `ledger` that also has what was paid by other means.
+   */
+  readonly status: 'repaired' | 'busy' | 'unclear';
+  /** Number of payouts that are open again. */
+  readonly requeued: number;
 }
 
 /** Result of an audit. */

@@ -6,20 +6,22 @@ import { MAX_DEAD_LETTERS, type Outboxes } from '../payouts/outboxes';
 import { checkDeadId } from '../red-packet.input';
 import { readGrant } from '../activity/results.scripts';
 import { type BucketReading } from '../buckets/bucket.scripts';
-import type { Amount, AuditOptions, DeepBooks, PaidPacket } from './audit.types';
+import type { Amount, AuditOptions, DeepBooks, PaidPacket, PaidPackets, RepairResult } from './audit.types';
 import { PacketBook } from './packet-book';
 import { Problems } from './problem-list';
-import { countRecords } from './record-count';
+import { countRecords, unpaidOf, type Unpaid } from './record-count';
 
 /** Most counts of all records. If something changed during a count, the records are counted again. */
 const MAX_COUNTS = 3;
-const MAX_REWOUND = 100;
+/** Most packets that are listed. */
+const MAX_LISTED = 100;
 
 /** Result of one count of all records. `quiet` is true if nothing changed meanwhile. */
 interface Count {
   readonly book: PacketBook;
   readonly problems: Problems;
-  readonly outboxRows: number;
+  /** Number of payout rows of each bucket. */
+  readonly outboxRows: readonly number[];
   readonly deadLetters: number;
   readonly quiet: boolean;
 }
@@ -37,18 +39,22 @@ export class DeepAudit {
    * during the count, also adds all differences between the records and the counters.
    */
   async run({ layout, readings }: Read, ledger: AuditOptions['ledger'], problems: Problems): Promise<DeepBooks> {
-    let [before, count] = [readings, await this.count(layout, readings)];
-    for (let turn = 1; turn < MAX_COUNTS && !count.quiet; turn++) {
-      before = await this.transfers.readAll(layout);
-      count = await this.count(layout, before);
-    }
-    const { book, outboxRows, deadLetters, quiet } = count;
+    const { before, count } = await this.countQuietly(layout, readings);
+    const { book, deadLetters, quiet } = count;
+    const outboxRows = count.outboxRows.reduce((sum, rows) => sum + rows, 0);
+    let unpaid: readonly Unpaid[] = [];
     const paid = await this.ledger(layout, ledger, book);
     if (quiet) {
       book.checkPresence();
       compareAll(book, before, outboxRows, count.problems);
-      if (ledger !== undefined) book.checkPayouts();
       problems.include(count.problems);
+      if (ledger !== undefined) unpaid = await unpaidOf(this.registry, layout, book);
+      for (const { packetId, userId, amountCents } of unpaid) {
+        problems.add(
+          `packet ${packetId} is granted to ${JSON.stringify(userId)} (${amountCents} cents), but no payout row and no dead letter of ` +
+            'it was found, and the ledger has not paid it: call repairPayouts()',
+        );
+      }
     }
     for (const { packetId, userId } of paid.rewound) {
       problems.add(
@@ -76,7 +82,44 @@ export class DeepAudit {
       outboxRows,
       deadLetters,
       ...paid,
+      unpaid: unpaid
+        .slice(0, MAX_LISTED)
+        .map(({ userId, packetId, amountCents }) => ({ userId, packetId, amountCents })),
     };
+  }
+
+  // See DECISIONS.md: lost-rows-are-restored
+  /** Writes the rows of unpaid packets again, and counts lost rows of paid ones as settled. For errors see `repairPayouts`. */
+  async repair({ layout, readings }: Read, ledger: PaidPackets): Promise<RepairResult> {
+    const repairs = await Promise.all(layout.buckets.map((keys) => this.outboxes.repairsOf(keys)));
+    const { before, count } = await this.countQuietly(layout, readings);
+    if (!count.quiet) return { status: 'busy', requeued: 0 };
+    await this.ledger(layout, ledger, count.book);
+    const unpaid = await unpaidOf(this.registry, layout, count.book);
+    const lost = before.map(({ openPayouts }, bucket) => {
+      const rows = unpaid.filter((row) => row.bucket === bucket);
+      return { bucket, rows, paid: openPayouts - (count.outboxRows[bucket] ?? 0) - rows.length };
+    });
+    // More winners are unpaid than rows are lost. The others may have been dropped by an operator who has paid them by other means.
+    if (lost.some(({ paid }) => paid < 0)) return { status: 'unclear', requeued: 0 };
+    let requeued = 0;
+    for (const { bucket, rows, paid } of lost) {
+      requeued += await this.outboxes.restore(keysOf(layout, bucket), repairs[bucket] ?? -1, paid, rows);
+    }
+    return { status: 'repaired', requeued };
+  }
+
+  /** Counts all records; if something changed during the count, again, up to three times in all. */
+  private async countQuietly(
+    layout: Layout,
+    readings: readonly BucketReading[],
+  ): Promise<{ readonly before: readonly BucketReading[]; readonly count: Count }> {
+    let [before, count] = [readings, await this.count(layout, readings)];
+    for (let turn = 1; turn < MAX_COUNTS && !count.quiet; turn++) {
+      before = await this.transfers.readAll(layout);
+      count = await this.count(layout, before);
+    }
+    return { before, count };
   }
 
   private async count(layout: Layout, before: readonly BucketReading[]): Promise<Count> {
@@ -97,7 +140,7 @@ export class DeepAudit {
       cents += row.amountCents;
       // The packet may have been granted after the count, so its grant is looked up.
       if (book.notePaid(row) || (await this.holds(layout, row))) continue;
-      if (rewound.length < MAX_REWOUND) rewound.push(row);
+      if (rewound.length < MAX_LISTED) rewound.push(row);
     }
     return { paid: { packets, cents }, rewound };
   }

@@ -112,16 +112,15 @@ export class PacketBook {
         this.problems.add(`packet ${id} has no record: it is not in a pool, granted, refunded, moving or void`);
   }
 
-  /** Adds a problem for each granted packet whose payout was found neither in an outbox, the ledger nor the dead letters read. */
-  checkPayouts(): void {
-    const granted = STATES.indexOf('granted') + 1;
-    for (let id = 1; id <= this.packets; id++) {
-      if (this.states[id] === granted && this.marks[id] === 0) {
-        this.problems.add(
-          `packet ${id} is granted, but no payout row and no dead letter of it was found, and the ledger has not paid it`,
-        );
-      }
-    }
+  /** Returns true for a granted packet whose payout was found neither in an outbox, the ledger nor the dead letters. */
+  isUnpaid(packetId: string): boolean {
+    const id = Number(packetId);
+    return this.states[id] === STATES.indexOf('granted') + 1 && this.marks[id] === 0;
+  }
+
+  /** Returns true if any packet is unpaid. */
+  hasUnpaid(): boolean {
+    return this.states.some((_, id) => this.isUnpaid(String(id)));
   }
 
   /** Returns the packet's number; 0 for an id that no packet has, which is added as a problem. */

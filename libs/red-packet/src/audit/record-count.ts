@@ -3,19 +3,20 @@ import type { BucketKeys, Layout } from '../buckets/layout';
 import { readSent, type BucketReading } from '../buckets/bucket.scripts';
 import { ownerOf } from '../payouts/payout-row';
 import { readHashPage, readListPage, readOutboxPage } from './audit.scripts';
+import type { PaidPacket } from './audit.types';
 import type { PacketBook, PacketState } from './packet-book';
 
 const PAGE = 1_000;
 
-/** Reads every record of an activity page by page, and notes it in the book. Returns the number of payout rows. */
+/** Reads every record of an activity page by page, and notes it in the book. Returns the number of payout rows of each bucket. */
 export async function countRecords(
   registry: ScriptRegistry,
   layout: Layout,
   readings: readonly BucketReading[],
   book: PacketBook,
-): Promise<number> {
+): Promise<number[]> {
   const pages = new Pages(registry);
-  let rows = 0;
+  const rows: number[] = [];
   const arrived = await Promise.all(layout.buckets.map(({ moves }) => pages.arrived(moves)));
   for (const [bucket, keys] of layout.buckets.entries()) {
     await pages.grants(keys, book);
@@ -26,9 +27,31 @@ export async function countRecords(
   }
   const expiresAtMs = Math.max(...readings.map((reading) => reading.expiresAtMs));
   for (const [bucket, { outbox }] of layout.buckets.entries()) {
-    rows += await pages.outbox(outbox, ownerOf(layout.activityId, expiresAtMs, layout.buckets.length, bucket), book);
+    const owner = ownerOf(layout.activityId, expiresAtMs, layout.buckets.length, bucket);
+    rows.push(await pages.outbox(outbox, owner, book));
   }
   return rows;
+}
+
+/** A winner who was not paid and will not be, because the payout row is lost. */
+export interface Unpaid extends PaidPacket {
+  readonly bucket: number;
+  /** The grant as Redis has it, `<packetId>:<cents>:<ms>`. */
+  readonly grant: string;
+}
+
+/** Reads the grants again for the users of unpaid packets, because the book has only hashes of their ids. */
+export async function unpaidOf(registry: ScriptRegistry, layout: Layout, book: PacketBook): Promise<Unpaid[]> {
+  const found = new Map<string, Unpaid>();
+  if (!book.hasUnpaid()) return [];
+  for (const [bucket, { grants }] of layout.buckets.entries()) {
+    for await (const [userId, grant] of new Pages(registry).hash(grants)) {
+      const [packetId = '', cents, , byLedger] = grant.split(':');
+      if (userId === '' || byLedger !== undefined || !book.isUnpaid(packetId)) continue;
+      found.set(packetId, { userId, packetId, amountCents: Number(cents), bucket, grant });
+    }
+  }
+  return [...found.values()];
 }
 
 /** For each source bucket, the number of the last transfer that has arrived in this bucket. */
@@ -100,7 +123,7 @@ class Pages {
   }
 
   /** Reads the fields of a hash. A field may come twice. */
-  private async *hash(key: string): AsyncGenerator<readonly [string, string]> {
+  async *hash(key: string): AsyncGenerator<readonly [string, string]> {
     for (let cursor = '0'; ;) {
       const page = await this.registry.run(readHashPage, { keys: { hash: key }, args: { cursor, count: PAGE } });
       yield* page.fields;

@@ -2,8 +2,7 @@ import type { Page } from 'luanest/stream-consumer';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { Logger } from '@nestjs/common';
 import { atLast, Steps, time } from '../../../internal/src';
-import type { BucketReading } from '../buckets/bucket.scripts';
-import { keysOf, type BucketKeys, type Layout } from '../buckets/layout';
+import { keysOf, PAYOUT_GROUP, type BucketKeys, type Layout } from '../buckets/layout';
 import { checkBucket, checkDeadId, refuse, type BucketPosition } from '../red-packet.input';
 import {
   buryPayout,
@@ -11,6 +10,7 @@ import {
   dropRows,
   listDead,
   replayPayouts,
+  restorePayouts,
   ringOutbox,
   settleDead,
   settlePayout,
@@ -25,6 +25,13 @@ const IDS_A_CALL = 100;
 const ROWS_A_CALL = 1_000;
 /** Shortest pause between two calls of this process that wake the runs of an outbox, ms. */
 const RING_MS = 100;
+
+/** A payout row that the outbox should have. */
+export interface LostRow {
+  readonly userId: string;
+  /** `<packetId>:<cents>:<ms>` */
+  readonly grant: string;
+}
 
 type Change = (keys: BucketKeys, ids: readonly string[]) => Promise<number>;
 
@@ -108,6 +115,33 @@ export class Outboxes {
         });
       }
     }
+  }
+
+  /** Returns how often the bucket was repaired; -1 if there is no such bucket. `restore` needs the number. */
+  repairsOf({ outbox, meta, grants }: BucketKeys): Promise<number> {
+    const args = { group: PAYOUT_GROUP, repairs: -1, settled: 0, rows: [] };
+    return this.registry.run(restorePayouts, { keys: { outbox, meta, grants }, args });
+  }
+
+  /**
+   * Writes payout rows of a bucket again that are lost.
+   *
+   * @param repairs what `repairsOf` returned before the rows were counted
+   * @param settled rows that are lost and were paid
+   * @returns how many rows were written; fewer if another process repairs the bucket at the same time
+   */
+  async restore({ outbox, meta, grants }: BucketKeys, repairs: number, settled: number, lost: readonly LostRow[]) {
+    let [known, counted] = [repairs, settled];
+    for (let at = 0; at === 0 || at < lost.length; at += IDS_A_CALL) {
+      const rows = lost.slice(at, at + IDS_A_CALL).flatMap(({ userId, grant }) => [userId, grant]);
+      if (known < 0 || (rows.length === 0 && counted === 0)) return at;
+      const args = { group: PAYOUT_GROUP, repairs: known, settled: counted, rows };
+      known = await this.registry.run(restorePayouts, { keys: { outbox, meta, grants }, args });
+      if (known < 0) return at;
+      counted = 0;
+    }
+    this.ring(outbox);
+    return lost.length;
   }
 
   /**

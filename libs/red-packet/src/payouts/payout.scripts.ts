@@ -7,6 +7,7 @@ import {
   dropRowsLua,
   listDeadLua,
   replayPayoutsLua,
+  restorePayoutsLua,
   ringOutboxLua,
   settleDeadLua,
   settlePayoutLua,
@@ -89,6 +90,15 @@ export const dropRows = defineScript({
   reply: (last: string) => last,
 });
 
+export const restorePayouts = defineScript({
+  name: 'red-packet.restore-payouts',
+  ...restorePayoutsLua,
+  keys: ['outbox', 'meta', 'grants'],
+  args: { group: str, repairs: int, settled: int, rows: list(str) },
+  group: false,
+  reply: (repairs: number) => repairs,
+});
+
 /** A dead letter as list-dead.lua returns it. */
 export interface DeadRow {
   readonly entryId: string;
@@ -125,6 +135,7 @@ export const payoutScripts = [
   confirmRow,
   buryPayout,
   replayPayouts,
+  restorePayouts,
   ringOutbox,
   dropPayouts,
   dropRows,
