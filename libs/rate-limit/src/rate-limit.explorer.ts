@@ -1,6 +1,13 @@
 import type { OnModuleInit, Type } from '@nestjs/common';
-import type { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import type {
+  AbstractHttpAdapter,
+  DiscoveryService,
+  HttpAdapterHost,
+  MetadataScanner,
+  ModulesContainer,
+} from '@nestjs/core';
 import { methodOf } from '../../internal/src';
+import { keepAddresses, type HttpServer } from './contexts/http';
 import { BootChecks } from './rules/boot-checks';
 import type { GuardedRoutes } from './rules/guarded-routes';
 import { metadata, type Handler } from './rules/route-names';
@@ -21,11 +28,19 @@ export class RateLimitExplorer implements OnModuleInit {
     private readonly plans: RoutePlans,
     private readonly guarded: () => GuardedRoutes,
     private readonly interceptor: boolean,
+    private readonly host: HttpAdapterHost,
   ) {}
 
-  /** Checks all controllers and providers. @throws InvalidOptionError that names the class or the method */
+  /**
+   * Checks all controllers and providers, and makes Node keep the addresses of connections.
+   *
+   * @throws InvalidOptionError that names the class or the method
+   */
   onModuleInit(): void {
     const { plans } = this;
+    // A microservice and an app without a server have no adapter.
+    const adapter = this.host.httpAdapter as AbstractHttpAdapter | undefined;
+    keepAddresses(adapter?.getHttpServer() as HttpServer | undefined);
     const controllers: Wrapper[] = this.discovery.getControllers();
     for (const { metatype, host } of controllers) {
       if (typeof metatype === 'function') plans.addModulePath(metatype as Type<unknown>, this.pathOf(host?.metatype));

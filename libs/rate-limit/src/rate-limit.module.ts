@@ -4,6 +4,7 @@ import {
   ApplicationConfig,
   DiscoveryModule,
   DiscoveryService,
+  HttpAdapterHost,
   MetadataScanner,
   ModulesContainer,
 } from '@nestjs/core';
@@ -61,6 +62,7 @@ function commonProviders(interceptor: boolean): Provider[] {
         RateLimitEnforcer,
         ApplicationConfig,
         RateLimitGuard,
+        HttpAdapterHost,
       ],
       useFactory: (
         discovery: DiscoveryService,
@@ -69,8 +71,11 @@ function commonProviders(interceptor: boolean): Provider[] {
         { plans }: RateLimitEnforcer,
         config: ApplicationConfig,
         guard: unknown,
-      ) =>
-        new RateLimitExplorer(discovery, scanner, modules, plans, () => new GuardedRoutes(config, guard), interceptor),
+        host: HttpAdapterHost,
+      ) => {
+        const guarded = () => new GuardedRoutes(config, guard);
+        return new RateLimitExplorer(discovery, scanner, modules, plans, guarded, interceptor, host);
+      },
     },
     RateLimitGuard,
     RateLimitInterceptor,

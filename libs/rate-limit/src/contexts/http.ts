@@ -1,4 +1,5 @@
 import { type ExecutionContext, Logger } from '@nestjs/common';
+import type { EventEmitter } from 'node:events';
 import { isIPv4, isIPv6 } from 'node:net';
 import { sendJsonAs } from '../../../internal/src';
 import { RateLimitException } from '../rate-limit.exception';
@@ -194,6 +195,20 @@ export function exchangeAdapter(
     refusal: (_context, { decision, status, body }) => new RateLimitException(decision, status, body),
     call: callOf,
   };
+}
+
+/** HTTP or HTTPS server of an app. An adapter of the app's own may have another object. */
+export type HttpServer = Partial<Pick<EventEmitter, 'on'>>;
+
+// See DECISIONS.md: addresses-are-read-early
+/**
+ * Reads the address of each connection when it begins. Node keeps an address that was read. So the requests of a client that hangs up
+ * before they reach the guard count under its address.
+ */
+export function keepAddresses(server: HttpServer | undefined): void {
+  const read = (socket: { readonly remoteAddress?: string }): void => void socket.remoteAddress;
+  server?.on?.('connection', read);
+  server?.on?.('secureConnection', read);
 }
 
 /** Adapter of HTTP routes on Express and Fastify. */
