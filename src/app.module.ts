@@ -142,6 +142,8 @@ function libModules(config: AppConfig, tokens: GuestTokens, adminToken: AdminTok
     RedPacketModule.forRoot({
       identity: (request) => tokens.userOf(request as object),
       adminGuard: AdminGuard,
+      // The first digits of a random id.
+      participantName: (userId) => userId.slice(0, 4),
       ...(config.retentionMs !== undefined && { retentionMs: config.retentionMs }),
     }),
   ];

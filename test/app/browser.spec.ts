@@ -94,6 +94,33 @@ it('works with the keyboard alone, and with motion reduced', async () => {
   expect((await statusOf(app.url, 'keys')).grantedPackets).toBe(2);
 });
 
+it('shows a winner who got how much, and who was the luckiest', async () => {
+  await createActivity(app.url, admin, 'shares', 2, '5.01');
+  const win = async (locale: string) => {
+    const page = await open('/?rain=shares', { locale });
+    await mood(page, 'open');
+    expect(await page.locator('#winners').isVisible()).toBe(false);
+    await page.keyboard.press('Space');
+    await page.locator('dialog[open]').waitFor();
+    await page.keyboard.press('Enter');
+    return page;
+  };
+  await win('en-GB');
+  const page = await win('en-GB');
+  await page.locator('#winners summary').click();
+  await page.locator('#shares li').nth(1).waitFor();
+  const rows = await page.locator('#shares li').allTextContents();
+  const cents = rows.map((row) => Math.round(Number(row.split('¥')[1]) * 100));
+  expect(cents.reduce((sum, each) => sum + each, 0)).toBe(501);
+  expect(cents[0]).toBeGreaterThan(cents[1] ?? 0);
+  expect(rows[0]).toContain('Luckiest');
+  expect(rows.map((row) => row.startsWith('You')).sort()).toEqual([false, true]);
+  expect(rows.join('\n')).toMatch(/^Guest [0-9a-f]{4}/m);
+  expect(await violationsIn(page)).toEqual([]);
+  await page.locator('#language').click();
+  await page.locator('#shares li', { hasText: '手气最佳' }).waitFor();
+});
+
 it('counts down to the start, and shows pauses and the end', async () => {
   const { body } = await api<{ redisNowMs: number }>(`${app.url}/rains`, 'GET', admin);
   const startsAtMs = body.redisNowMs + 6_000;

@@ -2,6 +2,7 @@ import { clock, count, money } from './figures.js';
 import { asGuest, isKnown, TooManyGuests } from './guest.js';
 import { rainInto } from './sky.js';
 import { choose, language, otherThan, speakPage } from './language.js';
+import { fillWinners } from './winners.js';
 import { wordsOf } from './words.js';
 
 const POLL_MS = 1_000;
@@ -26,7 +27,14 @@ const SILENT_MS = 3_000;
  * @returns {any}
  */
 const at = (id) => document.getElementById(id);
-const [message, left, countdown, ends, result] = ['message', 'left', 'countdown', 'ends', 'result'].map(at);
+const [message, left, countdown, ends, result, winners] = [
+  'message',
+  'left',
+  'countdown',
+  'ends',
+  'result',
+  'winners',
+].map(at);
 
 let lang = language();
 let words = wordsOf(lang);
@@ -61,6 +69,7 @@ function speak() {
   showRain();
   showPoints();
   showConnection();
+  void showWinners();
 }
 
 /**
@@ -79,6 +88,7 @@ function show(next) {
   // A state without a text, of a newer version of the app, is shown by its name.
   if (!grabbing) write(message, next === 'open' && !hasKeyboard ? words.openByTouch : (textFor(next) ?? next));
   document.body.dataset.mood = next;
+  winners.hidden = !['won', 'already-won'].includes(next);
   showBusy();
 }
 
@@ -99,6 +109,13 @@ function showRain() {
 
 function showPoints() {
   write(at('points'), points === undefined ? '' : words.points(points.points, points.remaining));
+}
+
+/** Loads who got how much, while that list is open. */
+async function showWinners() {
+  if (!winners.open || rain === undefined) return;
+  // The rows that are shown stay if the app does not respond.
+  await fillWinners(at('shares'), rain.activityId, words).catch(() => undefined);
 }
 
 function tick() {
@@ -141,6 +158,8 @@ async function lookForRain() {
   endsAt = seen.endsInMs === null ? undefined : now + seen.endsInMs;
   if (other) {
     mood = 'loading';
+    winners.open = false;
+    at('shares').replaceChildren();
     await lookForMine(seen.activityId);
   }
   if (!['won', 'already-won'].includes(mood)) show(seen.state);
@@ -236,6 +255,7 @@ function open(status, packet) {
   result.showModal();
 }
 
+winners.addEventListener('toggle', () => void showWinners());
 at('grab').addEventListener('click', () => void grab());
 document.addEventListener('keydown', (event) => {
   if (event.code !== 'Space' || event.repeat || result.open || event.target instanceof HTMLButtonElement) return;

@@ -35,6 +35,10 @@ const WORDS = {
       more === 0
         ? `${points} points today: that is all for today`
         : `${points} ${points === 1 ? 'point' : 'points'} today, one for each rain; ${more} more to win`,
+    winners: 'Who got how much',
+    you: 'You',
+    luckiest: 'Luckiest',
+    guest: (name) => `Guest ${name}`,
     close: 'Close',
   },
   zh: {
@@ -70,6 +74,10 @@ const WORDS = {
       more === 0
         ? `今天已得 ${points} 分，今天的积分已满`
         : `今天已得 ${points} 分，每参加一场得一分，还可得 ${more} 分`,
+    winners: '看看大家的手气',
+    you: '你',
+    luckiest: '手气最佳',
+    guest: (name) => `访客 ${name}`,
     close: '关闭',
   },
 };
