@@ -30,6 +30,9 @@ module.exports = {
   ],
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json'],
   moduleNameMapper: {
+    ...(process.env.LUANEST_TEST_CLIENT && {
+      '^\\.{1,2}/(src/)?connection/connect$': '<rootDir>/test/support/twin-connect.ts',
+    }),
     '^luanest/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
     '^luanest/([^/]+)/([^/]+)$': '<rootDir>/libs/$1/src/$2/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
@@ -56,7 +59,7 @@ module.exports = {
   // Generated files are Lua as text, and what only re-exports runs in every test.
   collectCoverageFrom: ['libs/*/src/**/*.ts', 'src/**/*.ts', '!**/scripts/generated.ts', '!**/index.ts'],
   coverageDirectory: '<rootDir>/coverage',
-  // Long versions run beside five other suites, and a test that runs into its limit goes on beside the next one.
+  // Long versions run next to five other suites, and a test that runs into its limit goes on next to the next one.
   testTimeout: process.env.LUANEST_LONG === '1' ? 900_000 : 90_000,
   // Many tests wait: for leases, processes and failovers. So more workers than the two cores that CI has.
   maxWorkers: 6,

@@ -1,3 +1,4 @@
 // Second entry point of this lib, for code that must not load Nest.
 export { Checks, type KnownOptions } from './checks';
 export { LuanestError } from './errors';
+export { slotOf } from './hash';

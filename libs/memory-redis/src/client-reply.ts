@@ -1,10 +1,11 @@
-import { ReplyError } from 'ioredis';
 import { scoreText } from './numbers';
 import { Double, NoReply, NullArray, RedisError, Status, type Reply } from './reply';
 import { flat } from './resp';
 
-// The type of ioredis is `any`.
-const ReplyErrorClass = ReplyError as new (message: string) => Error;
+/** An error reply. It has the name that errors of ioredis have. */
+class ReplyError extends Error {
+  override readonly name = 'ReplyError';
+}
 
 /** Returns what a client of ioredis with RESP2 returns for a reply. Errors are ReplyErrors. */
 export function clientReply(reply: Reply, textOf: (bytes: string) => unknown): unknown {
@@ -12,7 +13,7 @@ export function clientReply(reply: Reply, textOf: (bytes: string) => unknown): u
   if (typeof reply === 'number' || reply === null) return reply;
   if (typeof reply === 'bigint') return Number(reply);
   if (reply instanceof Status) return textOf(reply.text);
-  if (reply instanceof RedisError) return new ReplyErrorClass(fromBytes(reply.message));
+  if (reply instanceof RedisError) return new ReplyError(fromBytes(reply.message));
   if (reply instanceof Double) return textOf(scoreText(reply.value));
   if (reply instanceof NullArray || reply instanceof NoReply) return null;
   return flat(reply).map((item) => clientReply(item, textOf));

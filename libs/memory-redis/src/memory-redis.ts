@@ -1,8 +1,9 @@
-import { Redis, type RedisOptions } from 'ioredis';
+import type { Redis, RedisOptions } from 'ioredis';
 import { clientReply, fromBytes, toBuffer, toBytes } from './client-reply';
 import { processClock, type Clock } from './clock';
 import { moveClient } from './connection/client-mover';
 import { connectorTo } from './connection/connector';
+import { type DirectEvents, DirectLink } from './connection/direct-link';
 import { Listener } from './connection/listener';
 import { Server, type ServerState } from './server';
 import { Session } from './session';
@@ -52,7 +53,21 @@ export class MemoryRedis {
 
   /** Returns a client of ioredis that connects to this server. The caller ends it with `disconnect()`. */
   client(options: RedisOptions = {}): Redis {
-    return new Redis({ ...options, ...this.clientOptions });
+    // Loaded here, so that this lib works without ioredis for those who do not call it.
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- see above
+    const ioredis = require('ioredis') as typeof import('ioredis');
+    return new ioredis.Redis({ ...options, ...this.clientOptions });
+  }
+
+  /** Opens a connection without a client. @throws Error while the server is stopped */
+  link(on: DirectEvents): DirectLink {
+    if (this.stopped) throw new Error('The server is stopped.');
+    return new DirectLink(this.server, this.listener, on);
+  }
+
+  /** Calls `started` once, at the next `start()`. @returns a function that prevents it */
+  onStart(started: () => void): () => void {
+    return this.listener.onStart(started);
   }
 
   /**
@@ -83,8 +98,8 @@ export class MemoryRedis {
    * Runs a command at once, without a client: `run('EVALSHA', [sha, 1, 'key', 'arg'])`.
    *
    * @returns what a client of ioredis with RESP2 returns for the plain command: no command has a form of its own, so HGETALL
-   *   returns an array. An error in the array of EXEC is a ReplyError.
-   * @throws ReplyError of ioredis if Redis replies with an error
+   *   returns an array. An error in the array of EXEC is an Error with this name, too.
+   * @throws an Error with the name `ReplyError` if Redis replies with an error
    */
   run(command: string, args: readonly CommandArgument[] = []): unknown {
     return this.execute(command, args, fromBytes);

@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { ReplyError } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { ManualClock } from '../src/clock';
 import { MemoryRedis } from '../src/memory-redis';
@@ -98,8 +97,8 @@ describe('run', () => {
     }
     expect(memory.runBuffer('HMGET', ['h', 'f', 'g'])).toEqual([Buffer.from('v'), null]);
     const error: unknown = await client.call('INCR', 'h').catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(ReplyError);
-    expect(() => memory.run('INCR', ['h'])).toThrow(ReplyError as ErrorConstructor);
+    expect(error).toMatchObject({ name: 'ReplyError' });
+    expect(() => memory.run('INCR', ['h'])).toThrow(expect.objectContaining({ name: 'ReplyError' }) as Error);
     expect(() => memory.run('INCR', ['h'])).toThrow((error as Error).message);
     client.disconnect();
   });

@@ -1,6 +1,6 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { ScriptRegistry, type ScriptDefinition } from 'luanest/script-registry';
-import { connectIoredis } from '../../script-registry/src/connection/ioredis-connection';
+import { connectClient } from '../../script-registry/src/connection/connect';
 import { resolveOptions as resolveRegistryOptions } from '../../script-registry/src/script-registry.options';
 import { standaloneClient } from '../../script-registry/test/support';
 import { sharedClusterNodes, uniquePrefix } from '../../../test/support/shared-servers';
@@ -64,7 +64,7 @@ export async function openRegistry(
   prefix: string,
   scripts: readonly ScriptDefinition[],
 ): Promise<ScriptRegistry> {
-  const registry = new ScriptRegistry('default', connectIoredis(client), resolveRegistryOptions({ prefix }));
+  const registry = new ScriptRegistry('default', connectClient(client), resolveRegistryOptions({ prefix }));
   registry.register(scripts);
   await registry.onModuleInit();
   return registry;

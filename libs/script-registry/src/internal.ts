@@ -1,4 +1,14 @@
 // For luanest/testing. Users do not see it.
-export { connectIoredis } from './connection/ioredis-connection';
-export { CommandFailure, type RedisConnection, type RedisNode } from './connection/port';
+export { type AnyClient, connectClient } from './connection/connect';
+export { connectIoredis, type IoredisClient, isIoredis } from './connection/ioredis-connection';
+export {
+  type ChannelEvents,
+  type ChannelSubscriber,
+  type CommandArg,
+  CommandFailure,
+  type DedicatedConnection,
+  type Receiver,
+  type RedisConnection,
+  type RedisNode,
+} from './connection/port';
 export { REPLACE_REDIS, type ReplaceRedis, type ReplacedRedis } from './connection/redis-replacement';

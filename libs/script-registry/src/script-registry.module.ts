@@ -1,6 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import type { Cluster, Redis } from 'ioredis';
-import { connectIoredis } from './connection/ioredis-connection';
+import { type AnyClient, connectClient } from './connection/connect';
+import type { IoredisClient } from './connection/ioredis-connection';
 import { clientFrom, clientServiceTokens, type ClientService } from './connection/nestjs-redis';
 import { ownClient } from './connection/own-client';
 import { REPLACE_REDIS, type ReplaceRedis } from './connection/redis-replacement';
@@ -44,11 +44,11 @@ const ScriptRegistryModuleBase = defineLuanestModule<
           useFactory: async (
             resolved: ResolvedScriptRegistryOptions,
             replace?: ReplaceRedis,
-            redis?: ClientService<Redis>,
-            cluster?: ClientService<Cluster>,
+            redis?: ClientService<IoredisClient>,
+            cluster?: ClientService<IoredisClient>,
           ) => {
             const known = name ?? 'default';
-            const clientOfApp = (): Redis | Cluster => resolved.client ?? clientFrom(resolved.source, redis, cluster);
+            const clientOfApp = (): AnyClient => resolved.client ?? clientFrom(resolved.source, redis, cluster);
             if (replace) {
               const isOwn = resolved.url !== undefined || resolved.connection !== undefined;
               const isMissing = !resolved.client && !resolved.source && !redis && !cluster;
@@ -62,7 +62,7 @@ const ScriptRegistryModuleBase = defineLuanestModule<
               return new ScriptRegistry(known, replaced.connection, limited, replaced.end);
             }
             const own = ownClient(known, resolved);
-            return new ScriptRegistry(known, connectIoredis(own?.client ?? clientOfApp()), resolved, own?.end);
+            return new ScriptRegistry(known, connectClient(own?.client ?? clientOfApp()), resolved, own?.end);
           },
         },
         {

@@ -1,5 +1,8 @@
-import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+// eslint-disable-next-line @typescript-eslint/ban-ts-comment -- the comment is kept in the published types
+// @ts-ignore -- ioredis is optional. In an app without it, these types are any.
+import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { Checks, type KnownOptions, shown } from '../../internal/src';
+import type { AnyClient } from './connection/connect';
 
 /** Client of `@liaoliaots/nestjs-redis` to use. */
 export interface RedisSource {
@@ -20,15 +23,21 @@ export interface ClusterConnectionOptions extends ClusterOptions {
  * client of the imported RedisModule or ClusterModule of `@liaoliaots/nestjs-redis`.
  */
 export interface ScriptRegistryModuleOptions {
-  /** Address of a server, `redis://` or `rediss://`. ScriptRegistry makes the client, and quits it when the app closes. */
+  /**
+   * Address of a server, `redis://` or `rediss://`. ScriptRegistry makes the client, of ioredis if it is installed, else of node-redis, and
+   * closes it when the app closes.
+   */
   readonly url?: string;
   /**
    * ioredis' options of a server, a Sentinel group (`sentinels`, `name`) or a Cluster (`nodes`). ScriptRegistry makes the
    * client, and quits it when the app closes.
    */
   readonly connection?: RedisOptions | ClusterConnectionOptions;
-  /** A client that you made. ScriptRegistry never configures or quits it, so quit it yourself. */
-  readonly client?: Redis | Cluster;
+  /**
+   * A client that you made: a `Redis` or `Cluster` of ioredis or iovalkey, or what `createClient`, `createCluster` or `createSentinel` of
+   * node-redis returned. ScriptRegistry never configures or closes it, so close it yourself. It connects a client that was never open.
+   */
+  readonly client?: AnyClient;
   /** Client of `@liaoliaots/nestjs-redis` to use: `{ module?, namespace? }`. Needed if both of its modules are imported. */
   readonly source?: RedisSource;
   /** First part of every key that `keySpace()` builds; 1 to 1,024 characters of well-formed Unicode, without braces. Default `luanest`. */

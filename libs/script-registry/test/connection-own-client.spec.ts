@@ -2,13 +2,19 @@ import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
 import { disconnect } from '../src/connection/disconnect';
 import { clientFrom, clientServiceTokens, type ClientService } from '../src/connection/nestjs-redis';
-import { ownClient, type OwnClient } from '../src/connection/own-client';
+import { ownClient } from '../src/connection/own-client';
 import { FakeClient, turn } from './client-support';
 
-function made(options: Parameters<typeof ownClient>[1]): OwnClient {
+/** A client of ioredis, which is installed here. */
+interface Made {
+  readonly client: Redis | Cluster;
+  readonly end: () => Promise<void>;
+}
+
+function made(options: Parameters<typeof ownClient>[1]): Made {
   const own = ownClient('main', options);
   if (own === undefined) throw new Error('No client was made.');
-  return own;
+  return own as Made;
 }
 
 /** Sets what ioredis sets. */

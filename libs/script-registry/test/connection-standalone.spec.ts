@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { connectClient } from '../src/connection/connect';
 import { connectIoredis } from '../src/connection/ioredis-connection';
 import { freePort } from '../../../test/support/free-port';
 import { openDedicated } from '../src/connection/ioredis-node';
@@ -151,8 +152,8 @@ describe('a client', () => {
     ['a client of node-redis, which has no status', { sendCommand: () => undefined }],
     ['something with a status only', { status: 'ready' }],
   ])('of ioredis is expected: %s is refused', (_, client) => {
-    expect(() => connectIoredis(client as never)).toThrow(REFUSED);
-    expect(() => connectIoredis(client as never)).toThrow('Expected a Redis or a Cluster of ioredis.');
+    expect(() => connectClient(client as never)).toThrow(REFUSED);
+    expect(() => connectClient(client as never)).toThrow('Expected a Redis or a Cluster of ioredis or iovalkey');
   });
 
   it('with a prefix of its own for keys is refused', () => {

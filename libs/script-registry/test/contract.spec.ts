@@ -28,6 +28,7 @@ import {
   sumAll,
   tally,
 } from './support';
+import { itIoredis } from '../../../test/support/client-kind';
 
 const redis5 = (): Redis => quiet(new Redis5(sharedRedisUrl()) as unknown as Redis);
 const cluster5 = (): Cluster =>
@@ -373,28 +374,31 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
   const registryIsClustered = (): boolean => 'isCluster' in client && client.isCluster;
 });
 
-it('keeps calls for slots that a Cluster client does not know, until the client can follow redirections', async () => {
-  const client = clusterClient();
-  const check = new Gate();
-  const ask = client.cluster.bind(client) as (...args: unknown[]) => unknown;
-  // ioredis is ready after this command, and its nodes are earlier.
-  client.cluster = ((...args: unknown[]) => {
-    for (let slot = 0; slot < client.slots.length; slot += 2) Reflect.deleteProperty(client.slots, slot);
-    return check.pass().then(() => ask(...args));
-  }) as never;
-  const registry = await openRegistry(client, { prefix: uniquePrefix() });
-  const space = registry.keySpace('test');
-  const answers = Promise.allSettled(
-    Array.from({ length: 24 }, (_, i) => {
-      const keys = { log: space.tag(`early-${i}`).key('log') };
-      return registry.run(append, { keys, args: { entry: 'x' } });
-    }),
-  );
-  // Time for the redirections.
-  await sleep(200);
-  expect(client.status).toBe('connect');
-  check.open();
-  expect(await answers).toEqual(Array.from({ length: 24 }, () => ({ status: 'fulfilled', value: 1 })));
-  registry.close();
-  client.disconnect();
-});
+itIoredis(
+  'keeps calls for slots that a Cluster client does not know, until the client can follow redirections',
+  async () => {
+    const client = clusterClient();
+    const check = new Gate();
+    const ask = client.cluster.bind(client) as (...args: unknown[]) => unknown;
+    // ioredis is ready after this command, and its nodes are earlier.
+    client.cluster = ((...args: unknown[]) => {
+      for (let slot = 0; slot < client.slots.length; slot += 2) Reflect.deleteProperty(client.slots, slot);
+      return check.pass().then(() => ask(...args));
+    }) as never;
+    const registry = await openRegistry(client, { prefix: uniquePrefix() });
+    const space = registry.keySpace('test');
+    const answers = Promise.allSettled(
+      Array.from({ length: 24 }, (_, i) => {
+        const keys = { log: space.tag(`early-${i}`).key('log') };
+        return registry.run(append, { keys, args: { entry: 'x' } });
+      }),
+    );
+    // Time for the redirections.
+    await sleep(200);
+    expect(client.status).toBe('connect');
+    check.open();
+    expect(await answers).toEqual(Array.from({ length: 24 }, () => ({ status: 'fulfilled', value: 1 })));
+    registry.close();
+    client.disconnect();
+  },
+);

@@ -2,7 +2,7 @@ import calculateSlot from 'cluster-key-slot';
 import fc from 'fast-check';
 import { defineScript, int, InvalidOptionError, KeySpace, list, str } from 'luanest/script-registry';
 import { slotOf } from '../../internal/src';
-import { connectIoredis } from '../src/connection/ioredis-connection';
+import { connectClient } from '../src/connection/connect';
 import { fingerprint } from '../src/define-script';
 import { resolveOptions } from '../src/script-registry.options';
 import { standaloneClient } from './support';
@@ -181,11 +181,11 @@ describe('options', () => {
 
   it('refuses a client with a keyPrefix, and a value that is not a client', () => {
     const client = standaloneClient({ keyPrefix: 'mine:', lazyConnect: true });
-    expect(() => connectIoredis(client)).toThrow(/keyPrefix "mine:".*prefix/);
+    expect(() => connectClient(client)).toThrow(/keyPrefix "mine:".*prefix/);
     // As a client of node-redis, which has a method `sendCommand`, too.
     const nodeRedis = { isOpen: true, isReady: true, sendCommand: () => Promise.resolve('PONG') };
     for (const value of ['redis://localhost', nodeRedis]) {
-      expect(() => connectIoredis(value as never)).toThrow(/client is .* Expected a Redis or a Cluster of ioredis/);
+      expect(() => connectClient(value as never)).toThrow(/client is .* Expected a Redis or a Cluster of ioredis/);
     }
     client.disconnect();
   });

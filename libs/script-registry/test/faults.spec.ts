@@ -16,6 +16,7 @@ import { CommandWatcher } from '../../../test/support/command-watcher';
 import { processWarnings } from '../../../test/support/process-warnings';
 import { eventually } from '../../../test/support/wait';
 import { append, countOnce, limitCallsInFlight, openRegistry, quiet, shapes } from './support';
+import { itIoredis } from '../../../test/support/client-kind';
 
 const isEvalsha = (request: string): boolean => /evalsha/i.test(request);
 const keys = { counter: '{f}:counter', tokens: '{f}:tokens' };
@@ -61,17 +62,20 @@ describe('faults between a registry and one server', () => {
   ): Promise<{ count: number; replayed: boolean }> =>
     registry.run(countOnce, { keys, args: { token } }, { deadlineMs });
 
-  it('a lost reply: with resending on, the calls of the group get the replay of their first answers', async () => {
-    const [registry] = await open();
-    const cut = proxy.dropReply({ when: isEvalsha });
-    const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => count(registry, `t${i}`)));
-    await cut;
-    expect(answers.map(({ count: n }) => n)).toEqual(Array.from({ length: 50 }, (_, i) => i + 1));
-    expect(answers.some(({ replayed }) => replayed)).toBe(true);
-    expect(await admin.get(keys.counter)).toBe('50');
-  });
+  itIoredis(
+    'a lost reply: with resending on, the calls of the group get the replay of their first answers',
+    async () => {
+      const [registry] = await open();
+      const cut = proxy.dropReply({ when: isEvalsha });
+      const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => count(registry, `t${i}`)));
+      await cut;
+      expect(answers.map(({ count: n }) => n)).toEqual(Array.from({ length: 50 }, (_, i) => i + 1));
+      expect(answers.some(({ replayed }) => replayed)).toBe(true);
+      expect(await admin.get(keys.counter)).toBe('50');
+    },
+  );
 
-  it('a lost reply: `reply` gets to know that the call was sent again, alone and in a group', async () => {
+  itIoredis('a lost reply: `reply` gets to know that the call was sent again, alone and in a group', async () => {
     const [registry] = await open();
     const add = defineScript({
       name: 'test.add-once',
@@ -146,20 +150,23 @@ describe('faults between a registry and one server', () => {
       .catch(() => afterBusyMs(3_000));
   });
 
-  it('while Redis is unavailable, calls are held by the registry, not by the client, and sent when it is back', async () => {
-    const [registry, client] = await open();
-    proxy.refuse();
-    await eventually(() => expect(client.status).not.toBe('ready'));
-    const expired = count(registry, 'x', 100);
-    const held = count(registry, 'y', 10_000);
-    expect((client as unknown as { offlineQueue: { length: number } }).offlineQueue).toHaveLength(0);
-    await expect(expired).rejects.toThrow(NotSentError);
-    proxy.pass();
-    expect(await held).toEqual({ count: 1, replayed: false });
-    expect(await admin.hexists(keys.tokens, 'x')).toBe(0);
-  });
+  itIoredis(
+    'while Redis is unavailable, calls are held by the registry, not by the client, and sent when it is back',
+    async () => {
+      const [registry, client] = await open();
+      proxy.refuse();
+      await eventually(() => expect(client.status).not.toBe('ready'));
+      const expired = count(registry, 'x', 100);
+      const held = count(registry, 'y', 10_000);
+      expect((client as unknown as { offlineQueue: { length: number } }).offlineQueue).toHaveLength(0);
+      await expect(expired).rejects.toThrow(NotSentError);
+      proxy.pass();
+      expect(await held).toEqual({ count: 1, replayed: false });
+      expect(await admin.hexists(keys.tokens, 'x')).toBe(0);
+    },
+  );
 
-  it('resets under load lose nothing and double nothing', async () => {
+  itIoredis('resets under load lose nothing and double nothing', async () => {
     const [registry] = await open({ maxRetriesPerRequest: null });
     const counts: number[] = [];
     let resets = 0;
@@ -281,7 +288,7 @@ describe('faults between a registry and one server', () => {
     expect(await registry.run(only, { keys: { log: '{f}:log' }, args: { entry: 'x' } })).toBe(1);
   });
 
-  it('a subscription that Redis refuses, or that has no connection, is NOT_SENT', async () => {
+  itIoredis('a subscription that Redis refuses, or that has no connection, is NOT_SENT', async () => {
     await admin.acl('SETUSER', 'deaf', 'on', '>pw', '~*', '+@all', 'resetchannels');
     const client = quiet(new Redis(server.port, { username: 'deaf', password: 'pw' }));
     const registry = await openRegistry(client);
@@ -330,24 +337,27 @@ describe('faults between a registry and one server', () => {
     expect(await admin.info('errorstats')).not.toContain('errorstat_');
   });
 
-  it('what boot leaves on the wire is EVALSHA, TIME where a group was late, and one command for a lone call', async () => {
-    const [registry, client] = await open({}, server.port);
-    await count(registry, 'warm');
-    // Not those of a closed registry of an earlier test, which may come late.
-    const self = `127.0.0.1:${(client as unknown as { stream: { localPort: number } }).stream.localPort}`;
-    const watcher = await CommandWatcher.open(server.port);
-    const seen = (): string[] =>
-      watcher.commands.filter(({ from }) => from === self).map(({ args: [name] }) => String(name).toLowerCase());
-    for (let i = 0; i < 20; i++) await count(registry, `m${i}`);
-    await Promise.all(Array.from({ length: 300 }, (_, i) => count(registry, `g${i}`)));
-    await eventually(() => expect(seen().length).toBeGreaterThan(20));
-    // A machine under load may have answered a group late: then one is measured, between two TIMEs.
-    expect(seen().filter((name) => name === 'time').length).toBeLessThanOrEqual(4);
-    expect(new Set(seen().filter((name) => name !== 'time'))).toEqual(new Set(['evalsha']));
-    // On a busy machine a late group makes the next ones smaller.
-    expect(seen().length).toBeLessThan(20 + 300 / 3);
-    watcher.close();
-  });
+  itIoredis(
+    'what boot leaves on the wire is EVALSHA, TIME where a group was late, and one command for a lone call',
+    async () => {
+      const [registry, client] = await open({}, server.port);
+      await count(registry, 'warm');
+      // Not those of a closed registry of an earlier test, which may come late.
+      const self = `127.0.0.1:${(client as unknown as { stream: { localPort: number } }).stream.localPort}`;
+      const watcher = await CommandWatcher.open(server.port);
+      const seen = (): string[] =>
+        watcher.commands.filter(({ from }) => from === self).map(({ args: [name] }) => String(name).toLowerCase());
+      for (let i = 0; i < 20; i++) await count(registry, `m${i}`);
+      await Promise.all(Array.from({ length: 300 }, (_, i) => count(registry, `g${i}`)));
+      await eventually(() => expect(seen().length).toBeGreaterThan(20));
+      // A machine under load may have answered a group late: then one is measured, between two TIMEs.
+      expect(seen().filter((name) => name === 'time').length).toBeLessThanOrEqual(4);
+      expect(new Set(seen().filter((name) => name !== 'time'))).toEqual(new Set(['evalsha']));
+      // On a busy machine a late group makes the next ones smaller.
+      expect(seen().length).toBeLessThan(20 + 300 / 3);
+      watcher.close();
+    },
+  );
 
   it('publishes groups within their limits, heals and failures, without keys or arguments', async () => {
     const [registry] = await open({}, server.port);
@@ -410,30 +420,35 @@ describe('faults between a registry and one server', () => {
     unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
   });
 
-  it('a MULTI that other code has opened on the connection: the outcome is unknown, whatever ends it', async () => {
-    const [registry, client] = await open({}, server.port);
-    const calls = (name: string, n: number): Promise<unknown[]> =>
-      Promise.all(Array.from({ length: n }, (_, i) => count(registry, `${name}${i}`).catch((error: unknown) => error)));
-    for (const [n, end] of [
-      [1, 'exec'],
-      [3, 'exec'],
-      [1, 'discard'],
-      [3, 'discard'],
-    ] as const) {
-      await client.multi({ pipeline: false });
-      const outcomes = await calls(`${end}-${n}-`, n);
-      expect(await registry.health()).toMatchObject({ healthy: false, problems: [expect.stringContaining('MULTI')] });
-      await client[end]();
-      for (const outcome of outcomes) {
-        expect(outcome).toBeInstanceOf(UnknownOutcomeError);
-        expect((outcome as Error).message).toContain('a MULTI is open on this connection');
+  itIoredis(
+    'a MULTI that other code has opened on the connection: the outcome is unknown, whatever ends it',
+    async () => {
+      const [registry, client] = await open({}, server.port);
+      const calls = (name: string, n: number): Promise<unknown[]> =>
+        Promise.all(
+          Array.from({ length: n }, (_, i) => count(registry, `${name}${i}`).catch((error: unknown) => error)),
+        );
+      for (const [n, end] of [
+        [1, 'exec'],
+        [3, 'exec'],
+        [1, 'discard'],
+        [3, 'discard'],
+      ] as const) {
+        await client.multi({ pipeline: false });
+        const outcomes = await calls(`${end}-${n}-`, n);
+        expect(await registry.health()).toMatchObject({ healthy: false, problems: [expect.stringContaining('MULTI')] });
+        await client[end]();
+        for (const outcome of outcomes) {
+          expect(outcome).toBeInstanceOf(UnknownOutcomeError);
+          expect((outcome as Error).message).toContain('a MULTI is open on this connection');
+        }
+        expect(await admin.hexists(keys.tokens, `${end}-${n}-0`)).toBe(end === 'exec' ? 1 : 0);
+        expect(await registry.health()).toEqual({ healthy: true, problems: [] });
+        // A call after it is a call like any other.
+        expect(await count(registry, `after-${end}-${n}`)).toMatchObject({ replayed: false });
       }
-      expect(await admin.hexists(keys.tokens, `${end}-${n}-0`)).toBe(end === 'exec' ? 1 : 0);
-      expect(await registry.health()).toEqual({ healthy: true, problems: [] });
-      // A call after it is a call like any other.
-      expect(await count(registry, `after-${end}-${n}`)).toMatchObject({ replayed: false });
-    }
-  });
+    },
+  );
 
   it('closing settles what waits and what is out', async () => {
     const [registry] = await open();

@@ -24,6 +24,7 @@ import { commandFor, failureOf } from '../src/connection/ioredis-node';
 import { resolveOptions } from '../src/script-registry.options';
 import { eventually } from '../../../test/support/wait';
 import { append, countOnce, limiter, openRegistry, quiet } from './support';
+import { itIoredis } from '../../../test/support/client-kind';
 
 /** Counts its runs. Then it raises or returns an error, or keeps Redis busy, as its arguments say. */
 const told = defineScript({
@@ -226,7 +227,7 @@ describe('outcomes of calls on one server', () => {
     expect(inspect([outcomes, events], { depth: 20, showHidden: true })).not.toMatch(/SECRET|key-[abc]/);
   });
 
-  it('a listener of failures may call again: its call is settled, too', async () => {
+  itIoredis('a listener of failures may call again: its call is settled, too', async () => {
     const redis = client();
     const registry = await open(redis);
     redis.disconnect();
@@ -371,7 +372,7 @@ describe('outcomes of calls on a Cluster', () => {
     return runs;
   }
 
-  it('a call that runs while all connections close is not called unsent', async () => {
+  itIoredis('a call that runs while all connections close is not called unsent', async () => {
     const redis = client();
     const registry = await open(redis);
     const call = registry.run(
@@ -385,7 +386,7 @@ describe('outcomes of calls on a Cluster', () => {
     if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(UnknownOutcomeError);
   });
 
-  it('a command that timed out is still running, and is not sent again', async () => {
+  itIoredis('a command that timed out is still running, and is not sent again', async () => {
     const redis = client();
     const registry = await open(redis);
     // From now on: nodes under load may need longer for what comes at boot.
@@ -399,36 +400,40 @@ describe('outcomes of calls on a Cluster', () => {
     await eventually(async () => expect(await runsOf('slow')).toBe('1'));
   });
 
-  it('with resending off, a redirected call whose connection closes runs once and is UNKNOWN_OUTCOME', async () => {
-    const redis = client({ autoResendUnfulfilledCommands: false });
-    const registry = await open(redis);
-    const slot = calculateSlot('moved');
-    const from = await cluster.masterOf(slot);
-    const to = (await cluster.masters()).find((master) => master !== from) as RedisServer;
-    await cluster.migrateSlot(slot, from, to);
-    const node = redis.nodes().find(({ options }) => options.port === to.port) as Redis;
-    // Until the connection is closed nothing is answered there, so it is closed before the answer on any machine.
-    to.pause();
-    try {
-      const call = registry.run(
-        told,
-        { keys: { runs: 'moved' }, args: { error: '', spins: 0, how: '' } },
-        { deadlineMs: 20_000 },
-      );
-      const rejection = expect(call).rejects.toThrow(UnknownOutcomeError);
-      await eventually(
-        () => expect((node as unknown as { commandQueue: { length: number } }).commandQueue.length).toBeGreaterThan(0),
-        { everyMs: 1 },
-      );
-      node.stream.destroy();
-      await rejection;
-    } finally {
-      to.resume();
-    }
-    await eventually(async () => expect(await runsOf('moved')).toBe('1'));
-  });
+  itIoredis(
+    'with resending off, a redirected call whose connection closes runs once and is UNKNOWN_OUTCOME',
+    async () => {
+      const redis = client({ autoResendUnfulfilledCommands: false });
+      const registry = await open(redis);
+      const slot = calculateSlot('moved');
+      const from = await cluster.masterOf(slot);
+      const to = (await cluster.masters()).find((master) => master !== from) as RedisServer;
+      await cluster.migrateSlot(slot, from, to);
+      const node = redis.nodes().find(({ options }) => options.port === to.port) as Redis;
+      // Until the connection is closed nothing is answered there, so it is closed before the answer on any machine.
+      to.pause();
+      try {
+        const call = registry.run(
+          told,
+          { keys: { runs: 'moved' }, args: { error: '', spins: 0, how: '' } },
+          { deadlineMs: 20_000 },
+        );
+        const rejection = expect(call).rejects.toThrow(UnknownOutcomeError);
+        await eventually(
+          () =>
+            expect((node as unknown as { commandQueue: { length: number } }).commandQueue.length).toBeGreaterThan(0),
+          { everyMs: 1 },
+        );
+        node.stream.destroy();
+        await rejection;
+      } finally {
+        to.resume();
+      }
+      await eventually(async () => expect(await runsOf('moved')).toBe('1'));
+    },
+  );
 
-  it('a call that is sent again to a node without scripts runs there', async () => {
+  itIoredis('a call that is sent again to a node without scripts runs there', async () => {
     const redis = client();
     const registry = await open(redis);
     const slot = calculateSlot('resent');

@@ -11,6 +11,7 @@ import {
 } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
 import { openRegistry, quiet } from './support';
+import { itIoredis } from '../../../test/support/client-kind';
 
 /** Not harmless twice: each run is in the ledger. */
 const spend = defineScript({
@@ -93,7 +94,7 @@ describe('a call that ran and lost its reply is never called without effect, on 
     },
   );
 
-  it('the scripts are gone: they are loaded, and the answer is that of the second run', async () => {
+  itIoredis('the scripts are gone: they are loaded, and the answer is that of the second run', async () => {
     const registry = await open(new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => 20 }));
     void proxy.dropReply({ when: isEvalsha, until: eventually(ran(1)).then(() => admin.script('FLUSH')) });
     expect(await registry.run(spend, { keys: { ledger: 'ledger' }, args: { id: 'id-0' } })).toBe(1);

@@ -10,6 +10,7 @@ import { freePort } from '../../../test/support/free-port';
 import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, waitUntil } from '../../../test/support/wait';
 import { append } from './support';
+import { itIoredis } from '../../../test/support/client-kind';
 
 const apps: INestApplicationContext[] = [];
 afterEach(async () => {
@@ -118,7 +119,7 @@ describe('a client that the registry makes', () => {
     await server.stop();
   });
 
-  it('logs one line when Redis becomes unavailable and one when it is back', async () => {
+  itIoredis('logs one line when Redis becomes unavailable and one when it is back', async () => {
     const lines: string[] = [];
     for (const level of ['warn', 'log'] as const) {
       jest.spyOn(Logger.prototype, level).mockImplementation((...args: unknown[]) => void lines.push(String(args[0])));

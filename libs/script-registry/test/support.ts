@@ -9,7 +9,7 @@ import {
   type ScriptRegistryModuleOptions,
 } from 'luanest/script-registry';
 import { MemoryRedis } from '../../memory-redis/src/memory-redis';
-import { connectIoredis } from '../src/connection/ioredis-connection';
+import { connectClient } from '../src/connection/connect';
 import { resolveOptions } from '../src/script-registry.options';
 import { sharedClusterNodes, sharedRedisUrl } from '../../../test/support/shared-servers';
 
@@ -173,7 +173,7 @@ export async function openRegistry(
   options: ScriptRegistryModuleOptions = {},
   scripts: readonly ScriptDefinition[] = allScripts,
 ): Promise<ScriptRegistry> {
-  const registry = new ScriptRegistry('test', connectIoredis(client), resolveOptions(options));
+  const registry = new ScriptRegistry('test', connectClient(client), resolveOptions(options));
   registry.register(scripts);
   await registry.onModuleInit();
   return registry;

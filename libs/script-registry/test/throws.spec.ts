@@ -5,6 +5,7 @@ import { Call } from '../src/pipe/call';
 import { ScriptCodec } from '../src/pipe/script-codec';
 import { ScriptLoader } from '../src/script-loader';
 import { countOnce, limitCallsInFlight, openRegistry, quiet } from './support';
+import { itIoredis } from '../../../test/support/client-kind';
 
 // Nothing in the registry should throw while it sends a group. If something does, the callers must not wait for it until their
 // deadlines, and the lane must not count the group as in flight for ever.
@@ -63,7 +64,7 @@ describe('a throw inside the sending of a group', () => {
     await settles({ code: 'UNKNOWN_OUTCOME', message: expect.stringContaining('broken') as string });
   });
 
-  it('while missing scripts are loaded', async () => {
+  itIoredis('while missing scripts are loaded', async () => {
     jest.spyOn(ScriptLoader.prototype, 'load').mockRejectedValueOnce(new TypeError('broken'));
     const noScript = Object.assign(new Error('NOSCRIPT No matching script.'), { name: 'ReplyError' });
     const sent = jest.spyOn(client, 'sendCommand').mockImplementationOnce(() => Promise.reject(noScript));
@@ -73,7 +74,7 @@ describe('a throw inside the sending of a group', () => {
     expect([sent.mock.calls.length, unhandled]).toEqual([2, []]);
   });
 
-  it('while the client makes the command, which is then not sent', async () => {
+  itIoredis('while the client makes the command, which is then not sent', async () => {
     const made = jest.fn(broken);
     Object.defineProperty(client, 'constructor', { configurable: true, get: made });
     const call = async () => registry.run(countOnce, { keys: keysOf('one'), args: { token: 'a' } });

@@ -94,7 +94,7 @@ export async function boot(
   options: StreamConsumerModuleOptions = {},
   registryOptions: ScriptRegistryModuleOptions = {},
 ): Promise<TestingModule> {
-  const client = registryOptions.client ?? standaloneClient();
+  const client = (registryOptions.client as Redis | undefined) ?? standaloneClient();
   const imports = [
     ScriptRegistryModule.forRoot({ client, prefix: uniquePrefix(), ...registryOptions }),
     StreamConsumerModule.forRoot({ ...QUICK, ...options }),

@@ -1,9 +1,15 @@
 import type { Server } from '../server';
 import { MemorySocket, RefusedSocket } from './memory-socket';
 
+/** A connection that `stop()` ends. */
+interface Stoppable {
+  destroy(): void;
+}
+
 /** Accepts the connections to a server in this process. */
 export class Listener {
-  private readonly sockets = new Set<MemorySocket>();
+  private readonly open = new Set<Stoppable>();
+  private readonly waiting = new Set<() => void>();
   isStopped = false;
 
   constructor(private readonly server: Server) {}
@@ -11,18 +17,33 @@ export class Listener {
   connect(): MemorySocket | RefusedSocket {
     if (this.isStopped) return new RefusedSocket();
     const socket = new MemorySocket(this.server);
-    this.sockets.add(socket);
-    socket.once('close', () => this.sockets.delete(socket));
+    socket.once('close', this.add(socket));
     return socket;
+  }
+
+  /** Adds a connection that `stop()` ends. @returns a function that removes it */
+  add(connection: Stoppable): () => void {
+    this.open.add(connection);
+    return () => void this.open.delete(connection);
+  }
+
+  /** Calls `started` once, at the next `start()`. @returns a function that prevents it */
+  onStart(started: () => void): () => void {
+    this.waiting.add(started);
+    return () => void this.waiting.delete(started);
   }
 
   /** Closes all connections, and refuses new ones. */
   stop(): void {
     this.isStopped = true;
-    for (const socket of this.sockets) socket.destroy();
+    for (const connection of [...this.open]) connection.destroy();
   }
 
   start(): void {
     this.isStopped = false;
+    for (const started of [...this.waiting]) {
+      this.waiting.delete(started);
+      started();
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { Cluster, type Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 
 /** Parts of a client that the types of ioredis leave out. */
 interface Parts {
@@ -10,9 +10,13 @@ interface Parts {
  * such a socket time to close, too (2 s by default), and this timer would keep the process alive.
  */
 export function disconnect(client: Redis | Cluster): void {
-  for (const node of client instanceof Cluster ? client.nodes() : [client]) {
+  for (const node of isCluster(client) ? client.nodes() : [client]) {
     const { connector } = node as unknown as Parts;
     if (connector?.stream?.destroyed === true) connector.stream = undefined;
   }
   client.disconnect();
+}
+
+export function isCluster(client: Redis | Cluster): client is Cluster {
+  return 'isCluster' in client && client.isCluster;
 }

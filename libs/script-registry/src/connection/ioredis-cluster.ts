@@ -1,13 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
-import {
-  commandFor,
-  IoredisNode,
-  openDedicated,
-  passReply,
-  routedFailureOf,
-  wasResent,
-  watchRouting,
-} from './ioredis-node';
+import { DedicatedConnections } from './dedicated-connections';
+import { commandFor, IoredisNode, openDedicated, routedFailureOf, wasResent, watchRouting } from './ioredis-node';
 import { openSubscriber } from './ioredis-subscriber';
 import {
   type ChannelEvents,
@@ -19,6 +12,7 @@ import {
   type RedisConnection,
   type RedisNode,
 } from './port';
+import { passReply } from './replies';
 
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
 
@@ -66,7 +60,7 @@ export class IoredisCluster implements RedisConnection {
   private readonly resends: boolean;
   private readonly byClient = new Map<Redis, ClusterNode>();
   private byId: Map<string, ClusterNode> | undefined;
-  private readonly own = new Map<string, Promise<DedicatedConnection>>();
+  private readonly own = new DedicatedConnections();
   private readonly listeners = new Set<Listener>();
   private readonly stop: () => void;
 
@@ -133,15 +127,7 @@ export class IoredisCluster implements RedisConnection {
   }
 
   dedicated(node: RedisNode): Promise<DedicatedConnection> {
-    const known = this.own.get(node.id);
-    if (known) return known;
-    const forget = (): void => {
-      if (this.own.get(node.id) === opened) this.own.delete(node.id);
-    };
-    const opened = openDedicated((node as ClusterNode).client, forget);
-    opened.catch(forget);
-    this.own.set(node.id, opened);
-    return opened;
+    return this.own.get(node.id, (ended) => openDedicated((node as ClusterNode).client, ended));
   }
 
   subscriber(node: RedisNode, on: ChannelEvents): Promise<ChannelSubscriber> {
@@ -157,9 +143,7 @@ export class IoredisCluster implements RedisConnection {
   close(): void {
     this.stop();
     for (const node of this.byClient.values()) node.forget();
-    for (const connection of this.own.values()) {
-      connection.then((opened) => opened.close()).catch(() => undefined);
-    }
+    this.own.close();
   }
 
   private changed(event: 'topology' | 'down'): void {

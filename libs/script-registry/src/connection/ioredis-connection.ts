@@ -1,15 +1,17 @@
+// eslint-disable-next-line @typescript-eslint/ban-ts-comment -- the comment is kept in the published types
+// @ts-ignore -- ioredis is optional. In an app without it, these types are any.
 import type { Cluster, Redis } from 'ioredis';
 import { Checks, shown } from '../../../internal/src';
+import { isCluster } from './disconnect';
 import { IoredisCluster } from './ioredis-cluster';
 import { IoredisStandalone } from './ioredis-standalone';
 import type { RedisConnection } from './port';
 
-function isCluster(client: Redis | Cluster): client is Cluster {
-  return 'isCluster' in client && client.isCluster;
-}
+/** A client of ioredis, or of iovalkey, which is a copy of it. */
+export type IoredisClient = Redis | Cluster;
 
 /** A client of node-redis has a method `sendCommand`, too, but no `status`. */
-function isIoredis(client: unknown): boolean {
+export function isIoredis(client: unknown): client is IoredisClient {
   const { sendCommand, status } = (client ?? {}) as { sendCommand?: unknown; status?: unknown };
   return typeof sendCommand === 'function' && typeof status === 'string';
 }
@@ -19,10 +21,9 @@ const checks = new Checks('ScriptRegistryModule');
 /**
  * Makes the RedisConnection of an ioredis client.
  *
- * @throws InvalidOptionError if `client` is not a client of ioredis, or has `keyPrefix` or `stringNumbers`
+ * @throws InvalidOptionError if `client` has `keyPrefix` or `stringNumbers`
  */
-export function connectIoredis(client: Redis | Cluster): RedisConnection {
-  if (!isIoredis(client)) checks.refuse('client', client, 'a Redis or a Cluster of ioredis');
+export function connectIoredis(client: IoredisClient): RedisConnection {
   const options = isCluster(client) ? { ...client.options.redisOptions, ...client.options } : client.options;
   const { keyPrefix, stringNumbers } = options;
   if (keyPrefix) {

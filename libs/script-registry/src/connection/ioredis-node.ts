@@ -1,6 +1,7 @@
-import { Command, type Redis, ReplyError } from 'ioredis';
+import type { Command, Redis } from 'ioredis';
 import { messageOf } from '../../../internal/src';
 import { disconnect } from './disconnect';
+import { loadIoredis } from './installed-clients';
 import {
   type CommandArg,
   CommandFailure,
@@ -9,6 +10,7 @@ import {
   type RedisCommand,
   type RedisNode,
 } from './port';
+import { passReply, sendBetweenTimes } from './replies';
 import { isRefusal } from './server-errors';
 
 /** Beginnings of ioredis' messages for commands that it will not write any more. If `writes` is 0, it never wrote the command. */
@@ -60,7 +62,7 @@ function countingClass(base: CommandClass): CountingClass {
  * copy of ioredis works too.
  */
 export function commandFor(client: Redis, name: string, args: CommandArg[]): SentCommand {
-  const base = (client.constructor as { Command?: CommandClass }).Command ?? Command;
+  const base = (client.constructor as { Command?: CommandClass }).Command ?? loadIoredis().Command;
   const command = new (counting.get(base) ?? countingClass(base))(name, []);
   // The arguments are set after the constructor, which would flatten and convert them. The constructor would also set
   // `bufferMode` if an argument is a Buffer, so that is done here.
@@ -77,8 +79,9 @@ export function commandFor(client: Redis, name: string, args: CommandArg[]): Sen
  */
 function isReply(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
+  const { name } = error;
   return (
-    error.name === 'ReplyError' || error.name === 'ErrorReply' || error instanceof (ReplyError as ErrorConstructor)
+    name === 'ReplyError' || name === 'ErrorReply' || error instanceof (loadIoredis().ReplyError as ErrorConstructor)
   );
 }
 
@@ -133,19 +136,6 @@ export function routedFailureOf(command: SentCommand, error: unknown): CommandFa
   // Other errors leave it open: after `commandTimeout` the command may still be in a queue of ioredis and be written later.
   const neverWritten = !mayHaveRun && NOT_WRITTEN.some((start) => message.startsWith(start));
   return new CommandFailure(neverWritten ? 'not-sent' : 'lost', message);
-}
-
-const QUEUED = Buffer.from('QUEUED');
-
-/**
- * Passes a reply on unless it is QUEUED. Redis replies QUEUED if other code has opened a MULTI on the connection. Then it runs
- * the command at EXEC, or drops it at DISCARD. A script that returns this word alone looks the same.
- */
-export function passReply(reply: unknown, receiver: Receiver): void {
-  if (!Buffer.isBuffer(reply) || reply.length !== QUEUED.length || !reply.equals(QUEUED))
-    return receiver.replied(reply);
-  const why = 'Redis replied QUEUED, because a MULTI is open on this connection. Use another client for transactions';
-  receiver.failed(new CommandFailure('lost', why));
 }
 
 /**
@@ -228,14 +218,8 @@ export class IoredisNode implements RedisNode {
     const { stream } = this.client;
     // All three commands are in one write, so Redis mostly reads them together and serves no other client between them.
     stream.cork();
-    const [before, answer, after] = [this.send('TIME', []), this.send(name, args, resent), this.send('TIME', [])];
+    const answer = sendBetweenTimes(this, name, args, took, resent);
     stream.uncork();
-    void Promise.allSettled([before, after, answer]).then(([from, to, ran]) => {
-      if (ran.status === 'rejected') return;
-      if (from.status === 'fulfilled' && to.status === 'fulfilled') {
-        took(Math.max(0, msOf(to.value) - msOf(from.value)));
-      } else if (from.status === 'rejected' && (from.reason as CommandFailure).code === 'NOPERM') took(undefined);
-    });
     return answer;
   }
 
@@ -265,11 +249,6 @@ export class IoredisNode implements RedisNode {
       lose(new CommandFailure('lost', `The connection to ${this.id} closed before the reply`));
     }
   }
-}
-
-function msOf(time: unknown): number {
-  const [seconds, us] = time as [string, string];
-  return Number(seconds) * 1_000 + Number(us) / 1_000;
 }
 
 /** Connects a client, or disconnects it. @throws CommandFailure with the cause, which ioredis gives only to the event `error` */

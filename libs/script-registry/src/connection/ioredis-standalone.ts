@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { DedicatedConnections } from './dedicated-connections';
 import { IoredisNode, openDedicated } from './ioredis-node';
 import { openSubscriber } from './ioredis-subscriber';
 import type {
@@ -14,7 +15,7 @@ import type {
 export class IoredisStandalone implements RedisConnection {
   readonly clustered = false;
   private readonly node: IoredisNode;
-  private own: Promise<DedicatedConnection> | undefined;
+  private readonly own = new DedicatedConnections();
 
   constructor(private readonly client: Redis) {
     this.node = new IoredisNode(client, 'master');
@@ -40,15 +41,8 @@ export class IoredisStandalone implements RedisConnection {
     this.node.connect();
   }
 
-  dedicated(): Promise<DedicatedConnection> {
-    if (this.own) return this.own;
-    const forget = (): void => {
-      if (this.own === opened) this.own = undefined;
-    };
-    const opened = openDedicated(this.client, forget);
-    opened.catch(forget);
-    this.own = opened;
-    return opened;
+  dedicated(node: RedisNode): Promise<DedicatedConnection> {
+    return this.own.get(node.id, (ended) => openDedicated(this.client, ended));
   }
 
   subscriber(_: RedisNode, on: ChannelEvents): Promise<ChannelSubscriber> {
@@ -63,6 +57,6 @@ export class IoredisStandalone implements RedisConnection {
 
   close(): void {
     this.node.forget();
-    void this.own?.then((connection) => connection.close()).catch(() => undefined);
+    this.own.close();
   }
 }

@@ -1,7 +1,7 @@
 import type { InjectionToken } from '@nestjs/common';
-import type { Cluster, Redis } from 'ioredis';
 import { Checks } from '../../../internal/src';
 import type { RedisSource } from '../script-registry.options';
+import type { IoredisClient } from './ioredis-connection';
 
 /** The part that RedisService and ClusterService of `@liaoliaots/nestjs-redis` have in common. */
 export interface ClientService<Client> {
@@ -36,9 +36,9 @@ const checks = new Checks('ScriptRegistryModule');
  */
 export function clientFrom(
   source: RedisSource | undefined,
-  redis: ClientService<Redis> | undefined,
-  cluster: ClientService<Cluster> | undefined,
-): Redis | Cluster {
+  redis: ClientService<IoredisClient> | undefined,
+  cluster: ClientService<IoredisClient> | undefined,
+): IoredisClient {
   const module = source?.module ?? (redis && cluster ? undefined : cluster ? 'cluster' : 'redis');
   if (module === undefined) {
     throw checks.error(

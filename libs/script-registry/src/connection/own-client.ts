@@ -1,36 +1,61 @@
 import { Logger } from '@nestjs/common';
-import { Cluster, Redis } from 'ioredis';
-import { messageOf } from '../../../internal/src';
+import type { Cluster, Redis } from 'ioredis';
+import { Checks, messageOf } from '../../../internal/src';
 import type { ScriptRegistryModuleOptions } from '../script-registry.options';
+import type { AnyClient } from './connect';
 import { disconnect } from './disconnect';
+import { ioredisIfInstalled, nodeRedisIfInstalled } from './installed-clients';
+import { destroy, type NodeRedisClient } from './node-redis-node';
 
 /** Longest wait for the reply to QUIT, ms. */
 const QUIT_TIMEOUT_MS = 1_000;
 
+const checks = new Checks('ScriptRegistryModule');
+
 /** A client that ScriptRegistry made and must end. */
 export interface OwnClient {
-  readonly client: Redis | Cluster;
-  /** If the client is ready, sends QUIT and waits at most a second for its reply. Then disconnects. Never rejects. */
+  readonly client: AnyClient;
+  /** If the client is ready, ends it when its replies have come, at most a second later. Else at once. Never rejects. */
   readonly end: () => Promise<void>;
 }
 
 /**
- * Makes the client that the options describe. It is lazy and connects when ScriptRegistry starts, or at an earlier call. So an app
- * whose boot fails before has no open connection.
+ * Makes the client that the options describe: of ioredis if it is installed, else of node-redis. It connects when ScriptRegistry starts, or
+ * at an earlier call. So an app whose boot fails before has no open connection.
  *
  * @returns undefined if the options name no server
+ * @throws InvalidOptionError if no package is installed that can make it
  */
 export function ownClient(
   name: string,
   { url, connection }: Pick<ScriptRegistryModuleOptions, 'url' | 'connection'>,
 ): OwnClient | undefined {
   if (url === undefined && connection === undefined) return undefined;
-  const client = make(url, connection);
-  logOutages(client, new Logger(`ScriptRegistry ${name}`));
-  return { client, end: () => end(client) };
+  const logger = new Logger(`ScriptRegistry ${name}`);
+  const ioredis = ioredisIfInstalled();
+  if (ioredis) {
+    const client = makeIoredis(ioredis, url, connection);
+    logOutages(client, logger);
+    return { client, end: () => endIoredis(client) };
+  }
+  const nodeRedis = nodeRedisIfInstalled();
+  if (connection !== undefined) {
+    const remedy = nodeRedis
+      ? 'Make a client of redis yourself and set `client`, or install ioredis'
+      : 'Install ioredis';
+    throw checks.error(`connection has options of ioredis, which is not installed. ${remedy}.`);
+  }
+  if (!nodeRedis || url === undefined) throw checks.error('There is no client of Redis. Install ioredis or redis.');
+  const client = nodeRedis.createClient({ url });
+  logOutages(client, logger);
+  return { client, end: () => endNodeRedis(client) };
 }
 
-function make(url: string | undefined, connection: ScriptRegistryModuleOptions['connection'] = {}): Redis | Cluster {
+function makeIoredis(
+  { Cluster, Redis }: NonNullable<ReturnType<typeof ioredisIfInstalled>>,
+  url: string | undefined,
+  connection: ScriptRegistryModuleOptions['connection'] = {},
+): Redis | Cluster {
   if (url !== undefined) return new Redis(url, { lazyConnect: true });
   if (!('nodes' in connection)) return new Redis({ ...connection, lazyConnect: true });
   const { nodes, ...options } = connection;
@@ -39,11 +64,12 @@ function make(url: string | undefined, connection: ScriptRegistryModuleOptions['
 
 /**
  * Logs one line at the first error of an outage, and one when the client is ready again. Without an `error` listener, ioredis would
- * print a line for each failed attempt.
+ * print a line for each failed attempt, and node-redis would end the process.
  */
-function logOutages(client: Redis | Cluster, logger: Logger): void {
+function logOutages(client: Redis | Cluster | NodeRedisClient, logger: Logger): void {
   let available = true;
-  client.on('error', (error: Error) => {
+  const on = client.on.bind(client) as (event: string, listener: (error: Error) => void) => unknown;
+  on('error', (error) => {
     if (available) {
       logger.warn(
         `Redis is unavailable: ${messageOf(error)}. The client reconnects, unless its retry strategy gives up.`,
@@ -51,18 +77,25 @@ function logOutages(client: Redis | Cluster, logger: Logger): void {
     }
     available = false;
   });
-  client.on('ready', () => {
+  on('ready', () => {
     if (!available) logger.log('Redis is available again.');
     available = true;
   });
 }
 
-async function end(client: Redis | Cluster): Promise<void> {
-  if (client.status === 'ready') {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise((resolve) => (timer = setTimeout(resolve, QUIT_TIMEOUT_MS)));
-    await Promise.race([client.quit().catch(() => undefined), late]);
-    clearTimeout(timer);
-  }
+async function endIoredis(client: Redis | Cluster): Promise<void> {
+  if (client.status === 'ready') await atMost(QUIT_TIMEOUT_MS, client.quit());
   disconnect(client);
+}
+
+async function endNodeRedis(client: NodeRedisClient): Promise<void> {
+  if (client.isReady) await atMost(QUIT_TIMEOUT_MS, client.close());
+  destroy(client);
+}
+
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
+  await Promise.race([work.catch(() => undefined), late]);
+  clearTimeout(timer);
 }

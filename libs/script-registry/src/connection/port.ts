@@ -122,7 +122,7 @@ export interface RedisConnection {
    */
   nodeFor(slot: number): RedisNode | undefined;
   /**
-   * Sends through the client's own routing, which follows the redirections of a Cluster.
+   * Sends EVAL or EVALSHA to the master of its first key, and follows the redirections of a Cluster.
    *
    * @param resent as `resent` of Receiver
    * @throws CommandFailure

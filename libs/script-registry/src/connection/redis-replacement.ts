@@ -1,4 +1,4 @@
-import type { Cluster, Redis } from 'ioredis';
+import type { AnyClient } from './connect';
 import type { RedisConnection } from './port';
 
 /** Connection of a ScriptRegistry to another Redis than its options name. */
@@ -19,7 +19,7 @@ export interface ReplacedRedis {
  */
 export type ReplaceRedis = (
   registry: string,
-  clientOfApp: () => Redis | Cluster | undefined,
+  clientOfApp: () => AnyClient | undefined,
 ) => ReplacedRedis | Promise<ReplacedRedis>;
 
 /** Token of a ReplaceRedis for all ScriptRegistries of an app. Only the module of luanest/testing provides it. */

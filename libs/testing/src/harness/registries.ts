@@ -1,13 +1,18 @@
-import type { Cluster, Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { nextTurn } from '../../../internal/src';
-import { connectIoredis, type ReplaceRedis } from '../../../script-registry/src/internal';
+import {
+  type AnyClient,
+  connectIoredis,
+  isIoredis,
+  type RedisConnection,
+  type ReplaceRedis,
+} from '../../../script-registry/src/internal';
 import type { TestClock } from '../clock/test-clock';
 import type { ArmedFaults } from '../faults/faults';
 import { MemoryRedis } from '../../../memory-redis/src';
+import { MemoryConnection } from './memory-connection';
 
 const DEFAULT = 'default';
-/** Pause of own clients before they connect again, ms. */
-const RECONNECT_MS = 1;
 /** Longest deadline of calls while Redis is down, ms. They wait for Redis as in production, but not for seconds. */
 const DOWN_DEADLINE_MS = 20;
 
@@ -32,18 +37,18 @@ export class Registries {
     return server;
   }
 
-  /** Gives a ScriptRegistry an in-memory server. A client that the app made is moved to it; one of a Cluster is disconnected. */
+  /**
+   * Gives a ScriptRegistry an in-memory server. A client of ioredis that the app made is moved to it, so that the app's own commands go
+   * there, too. Any other client of the app is closed.
+   */
   readonly replace: ReplaceRedis = async (registry, clientOfApp) => {
     const server = this.serverOf(registry);
     const given = clientOfApp();
-    const isMovable = given !== undefined && !isCluster(given);
-    if (given && !isMovable) given.disconnect();
-    const client = isMovable ? await this.adopt(given, server) : ownClient(server);
-    const connection = connectIoredis(client);
-    this.clients.push(client);
+    const connection = isMovable(given) ? await this.adopt(given, server) : new MemoryConnection(server);
+    if (given && !isMovable(given)) closeClient(given);
     this.faults.inject(registry, connection);
     const deadlineMs = (own: number): number => (server.stopped ? Math.min(own, DOWN_DEADLINE_MS) : own);
-    return { connection, end: isMovable ? undefined : () => end(client), deadlineMs };
+    return { connection, deadlineMs };
   };
 
   stop(): void {
@@ -60,36 +65,29 @@ export class Registries {
     return this.shared ? [this.shared] : [...this.servers.values()];
   }
 
-  private async adopt(client: Redis, server: MemoryRedis): Promise<Redis> {
+  private async adopt(client: Redis, server: MemoryRedis): Promise<RedisConnection> {
     // A client that was just made has no socket yet that could be closed.
     await new Promise<void>((resolve) => void nextTurn(resolve));
     server.adopt(client);
-    return client;
+    this.clients.push(client);
+    return connectIoredis(client);
   }
 }
 
-function isCluster(client: Redis | Cluster): client is Cluster {
-  return client.isCluster;
+function isMovable(client: AnyClient | undefined): client is Redis {
+  return isIoredis(client) && !client.isCluster;
 }
 
-function ownClient(server: MemoryRedis): Redis {
-  // Replies that are lost are reported at once, and not after their deadline.
-  const client = server.client({
-    lazyConnect: true,
-    autoResendUnfulfilledCommands: false,
-    retryStrategy: () => RECONNECT_MS,
-  });
-  // The errors while the server is stopped.
-  client.on('error', () => undefined);
-  return client;
+function closeClient(client: AnyClient): void {
+  try {
+    if (isIoredis(client)) client.disconnect();
+    else (client as { destroy?: () => void }).destroy?.();
+  } catch {
+    // It is closed.
+  }
 }
 
 function connected(client: Redis): Promise<unknown> {
   if (['ready', 'wait', 'end'].includes(client.status)) return Promise.resolve();
   return new Promise((resolve) => client.once('ready', resolve));
-}
-
-async function end(client: Redis): Promise<void> {
-  if (client.status === 'ready') await client.quit().catch(() => undefined);
-  client.disconnect();
 }

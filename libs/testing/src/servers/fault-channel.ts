@@ -1,5 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
-import type { Redis } from 'ioredis';
+import type { Admin } from './admin';
 
 /** Channel of counts such as `{ what: 'replies lost', count: 1 }`. */
 const faults = channel('luanest:testing:fault.made');
@@ -14,7 +14,7 @@ export function reportFault(what: string, count = 1): void {
 }
 
 /** Reports how many EVAL and EVALSHA, also those that failed, a server has run since its start or CONFIG RESETSTAT. */
-export async function reportScripts(admin: Redis): Promise<void> {
+export async function reportScripts(admin: Admin): Promise<void> {
   const stats = await admin.info('commandstats');
   for (const [, calls] of stats.matchAll(/cmdstat_(?:evalsha|eval|evalsha_ro|eval_ro):calls=(\d+)/g)) {
     reportFault('scripts run by Redis', Number(calls));

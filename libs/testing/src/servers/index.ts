@@ -1,3 +1,10 @@
+export {
+  type ConnectionAdapter,
+  type ConnectionCheck,
+  type ConnectionSettings,
+  type ConnectionUnderTest,
+  connectionContract,
+} from './connection-contract';
 export { TestServerError } from './errors';
 export type { FaultProxy } from './fault-proxy';
 export type { RedisCluster } from './redis-cluster';

@@ -134,7 +134,7 @@ export class RedisServer implements AsyncDisposable {
 
   /** Makes a replica a master (REPLICAOF NO ONE). */
   async promote(): Promise<void> {
-    await withAdmin(this, (admin) => admin.replicaof('NO', 'ONE'));
+    await withAdmin(this, (admin) => admin.call('REPLICAOF', 'NO', 'ONE'));
     this.#replicaOf = undefined;
     reportFault('failovers');
   }
@@ -144,7 +144,7 @@ export class RedisServer implements AsyncDisposable {
    * the server wants a password.
    */
   async follow(master: Address): Promise<void> {
-    await withAdmin(this, (admin) => admin.replicaof(master.host, master.port));
+    await withAdmin(this, (admin) => admin.call('REPLICAOF', master.host, master.port));
     this.#replicaOf = { host: master.host, port: master.port };
     await this.#untilReady();
   }

@@ -1,7 +1,7 @@
 import { Cluster } from 'ioredis';
 import calculateSlot from 'cluster-key-slot';
 import { startCluster, type RedisCluster } from 'luanest/testing/servers';
-import { withAdmin } from '../../src/servers/admin';
+import { withAdmin } from '../../../../test/support/admin';
 
 const TAG = '{tag}';
 const SLOT = calculateSlot(TAG);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
-import { withAdmin } from '../../src/servers/admin';
+import { withAdmin } from '../../../../test/support/admin';
 import { usableBinary } from '../../src/servers/redis-binary';
 import { RedisServer as Started } from '../../src/servers/redis-server';
 import { GUARD_SCRIPT } from '../../src/servers/process-guard';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { InvalidOptionError, LuanestError } from 'luanest/script-registry';
 import { startCluster, startFaultProxy, startRedis, startSentinel, TestServerError } from 'luanest/testing/servers';
-import { withAdmin } from '../../src/servers/admin';
+import { withAdmin } from '../../../../test/support/admin';
 import { eventually } from '../../../../test/support/wait';
 
 const ROOT = join(__dirname, '../../../..');

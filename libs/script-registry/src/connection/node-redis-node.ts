@@ -1,0 +1,237 @@
+import { messageOf } from '../../../internal/src';
+import {
+  type ChannelEvents,
+  type ChannelSubscriber,
+  type CommandArg,
+  CommandFailure,
+  type DedicatedConnection,
+  type Receiver,
+  type RedisCommand,
+  type RedisNode,
+} from './port';
+import { passReply, sendBetweenTimes } from './replies';
+
+/** The part of a client of node-redis that luanest uses. The types of node-redis are not imported, because the package is optional. */
+export interface NodeRedisClient {
+  readonly isOpen: boolean;
+  readonly isReady: boolean;
+  readonly options?: NodeRedisOptions | undefined;
+  connect(): Promise<unknown>;
+  sendCommand(args: readonly CommandArg[], options?: object): Promise<unknown>;
+  sSubscribe(channel: string, listener: (text: string, channel: string) => void): Promise<unknown>;
+  sUnsubscribe(channel: string): Promise<unknown>;
+  duplicate(overrides: object): NodeRedisClient;
+  close(): Promise<unknown>;
+  destroy(): void;
+  on(event: string, listener: (...args: never[]) => void): unknown;
+  off(event: string, listener: (...args: never[]) => void): unknown;
+}
+
+interface NodeRedisOptions {
+  readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string };
+  readonly database?: number;
+  readonly keyPrefix?: string;
+}
+
+/** How node-redis decodes replies: as ioredis does. The keys are the first characters of RESP types. */
+const TYPES = {
+  [code('$')]: Buffer,
+  [code('+')]: Buffer,
+  [code('=')]: Buffer,
+  [code(',')]: String,
+  [code('(')]: String,
+  [code('%')]: Array,
+};
+/** Without `timeout: undefined`, node-redis 6 would make an AbortSignal and a timer for each command. The registry has deadlines itself. */
+const COMMAND_OPTIONS = { typeMapping: TYPES, timeout: undefined, abortSignal: undefined, asap: undefined };
+
+function code(character: string): number {
+  return character.charCodeAt(0);
+}
+
+/** Errors of commands that node-redis has not written, and will not write. After its other errors that is unknown. */
+const NOT_WRITTEN = new Set([
+  'The client is closed',
+  'The client is offline',
+  'The command was aborted',
+  'The queue is full',
+]);
+
+/**
+ * Returns true for an error reply of Redis. The classes of node-redis have no `name`, and the client may be of another copy of it. So
+ * the names of the classes decide. A bundler may have shortened these: then the text must begin like an error of Redis.
+ */
+function isReply(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  for (let proto: unknown = error.constructor; proto !== Error && typeof proto === 'function';) {
+    if (proto.name === 'ErrorReply') return true;
+    proto = Object.getPrototypeOf(proto);
+  }
+  return error.constructor !== Error && !('code' in error) && /^[A-Z]{3,} /.test(error.message);
+}
+
+export function failureOf(error: unknown): CommandFailure {
+  if (error instanceof CommandFailure) return error;
+  const message = messageOf(error);
+  if (isReply(error)) return new CommandFailure('reply', message);
+  return new CommandFailure(NOT_WRITTEN.has(message) ? 'not-sent' : 'lost', message);
+}
+
+/**
+ * RedisNode on one connection of a node-redis client, which never sends a command again. A command waits in the client until the end of
+ * the turn, and longer if the socket is full. If the connection is lost then, the client writes it to the next one.
+ */
+export class NodeRedisNode implements RedisNode {
+  private readonly handlers: [event: string, handler: () => void][] = [];
+  private mayConnect: boolean;
+
+  constructor(
+    readonly client: NodeRedisClient,
+    readonly role: 'master' | 'replica',
+  ) {
+    this.mayConnect = !client.isOpen;
+  }
+
+  /** @param listener `down` may be called several times for one outage */
+  onStatus(listener: (event: 'ready' | 'down') => void): void {
+    this.on('ready', () => listener('ready'));
+    for (const event of ['reconnecting', 'error', 'end']) this.on(event, () => listener('down'));
+  }
+
+  get id(): string {
+    const { path, host = 'localhost', port = 6379 } = this.client.options?.socket ?? {};
+    return path ?? `${host}:${port}`;
+  }
+
+  get ready(): boolean {
+    return this.client.isReady;
+  }
+
+  connect(): void {
+    // A client that the app has closed stays closed.
+    if (this.mayConnect && !this.client.isOpen) this.client.connect().catch(() => undefined);
+    this.mayConnect = false;
+  }
+
+  send(name: string, args: CommandArg[]): Promise<unknown> {
+    return new Promise((replied, failed) => this.run(name, args, { replied, failed }));
+  }
+
+  run(name: string, args: CommandArg[], receiver: Receiver): void {
+    if (!this.ready) {
+      const failure = new CommandFailure('not-sent', `${this.id} is not connected, or not ready yet`);
+      return queueMicrotask(() => receiver.failed(failure));
+    }
+    this.client.sendCommand([name, ...args], COMMAND_OPTIONS).then(
+      (reply) => passReply(reply, receiver),
+      (error: unknown) => receiver.failed(failureOf(error)),
+    );
+  }
+
+  /** Sends ASKING and the command, which node-redis writes one after the other. */
+  sendAsking(name: string, args: CommandArg[]): Promise<unknown> {
+    this.send('ASKING', []).catch(() => undefined);
+    return this.send(name, args);
+  }
+
+  sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown> {
+    // node-redis writes what was sent in one turn at once.
+    return this.ready ? sendBetweenTimes(this, name, args, took) : this.send(name, args);
+  }
+
+  /** Removes the listeners of this object from the client. */
+  forget(): void {
+    for (const [event, handler] of this.handlers.splice(0)) this.client.off(event, handler);
+  }
+
+  private on(event: string, handler: () => void): void {
+    this.client.on(event, handler);
+    this.handlers.push([event, handler]);
+  }
+}
+
+/**
+ * Opens a copy of a client that does not reconnect.
+ *
+ * @param ended called once when the connection has ended
+ * @throws CommandFailure if it cannot connect
+ */
+async function openCopy(client: NodeRedisClient, overrides: object, ended: () => void): Promise<NodeRedisClient> {
+  const socket = { ...client.options?.socket, reconnectStrategy: false };
+  const own = client.duplicate({ ...overrides, socket, disableOfflineQueue: true });
+  let cause: unknown;
+  const note = (error: unknown): void => void (cause ??= error);
+  own.on('error', note);
+  try {
+    await own.connect();
+  } catch (error) {
+    destroy(own);
+    throw new CommandFailure('not-sent', `No connection could be opened: ${messageOf(cause ?? error)}`);
+  }
+  let open = true;
+  const end = (): void => {
+    if (!open) return;
+    open = false;
+    destroy(own);
+    ended();
+  };
+  own.on('error', end);
+  own.on('end', end);
+  if (!own.isReady) end();
+  return own;
+}
+
+/** Closes a client at once. node-redis 5 throws if it is closed already. */
+export function destroy(client: { destroy(): void }): void {
+  try {
+    client.destroy();
+  } catch {
+    // It is closed.
+  }
+}
+
+/** Returns the number of the database that the client uses now: it may have SELECTed another one than that of its options. */
+async function databaseOf(client: NodeRedisClient): Promise<number> {
+  const known = client.options?.database ?? 0;
+  try {
+    const info = String(await client.sendCommand(['CLIENT', 'INFO'], COMMAND_OPTIONS));
+    return Number(/(?:^| )db=(\d+)/.exec(info)?.[1] ?? known);
+  } catch {
+    return known;
+  }
+}
+
+/** Opens a connection to the server of `client`. @param closed called when the connection has ended @throws CommandFailure */
+export async function openDedicated(client: NodeRedisClient, closed: () => void): Promise<DedicatedConnection> {
+  const own = await openCopy(client, { database: await databaseOf(client) }, closed);
+  const node = new NodeRedisNode(own, 'master');
+  return {
+    sendAll: async (commands: readonly RedisCommand[]) => {
+      const outcomes = await Promise.allSettled(commands.map(([name, args]) => node.send(name, args)));
+      return outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as unknown)));
+    },
+    close: () => destroy(own),
+  };
+}
+
+/** Opens a connection for sharded channels to the server of `client`. @throws CommandFailure */
+export async function openSubscriber(
+  client: NodeRedisClient,
+  { message, lost, ended }: ChannelEvents,
+): Promise<ChannelSubscriber> {
+  const own = await openCopy(client, {}, ended);
+  own.on('sharded-channel-moved', (channel: string) => lost(channel));
+  const listener = (text: string, channel: string): void => message(channel, text);
+  return {
+    async subscribe(channel) {
+      try {
+        await own.sSubscribe(channel, listener);
+      } catch (error) {
+        throw failureOf(error);
+      }
+    },
+    unsubscribe: async (channel) => void (await own.sUnsubscribe(channel)),
+    ping: () => own.sendCommand(['PING'], COMMAND_OPTIONS),
+    close: () => destroy(own),
+  };
+}

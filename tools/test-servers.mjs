@@ -1,0 +1,118 @@
+// npm run test:servers [-- --folder DIR] [--client NAME]... [--server NAME]... [--paths PATH...]
+// Runs the suites on each server and with each client that is found, and writes what passed, docs/servers.md.
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { format } from 'prettier';
+import { debianServers } from './debian-servers.mjs';
+
+const root = resolve(import.meta.dirname, '..');
+const SUITES = [
+  'libs',
+  'test/acl.spec.ts',
+  'test/sentinel.spec.ts',
+  'test/shutdown.spec.ts',
+  'test/modules.spec.ts',
+  'test/hostile-keys.spec.ts',
+];
+/** The suites that say for each lib what its scripts promise, and what the registry relies on of a client. */
+const CONTRACTS = ['contract\\.spec\\.ts$', 'script-registry/test/(faults|lost-replies|honesty)\\.spec\\.ts$'];
+const CLIENTS = [
+  { name: 'ioredis 6', variable: undefined, suites: SUITES },
+  { name: 'node-redis 6', variable: 'redis', suites: SUITES },
+  { name: 'ioredis 5', variable: 'ioredis5', suites: CONTRACTS },
+  { name: 'node-redis 5', variable: 'redis5', suites: CONTRACTS },
+  { name: 'iovalkey', variable: 'iovalkey', suites: CONTRACTS },
+];
+
+/** Returns the servers as names such as `Redis 8.0.2`, each with its program. */
+function findServers(folder) {
+  const named = process.env.LUANEST_SERVERS?.split(':').filter(Boolean);
+  const programs = named ?? [
+    process.env.REDIS_SERVER_BIN ?? 'redis-server',
+    ...debianServers(folder, (line) => process.stderr.write(`${line}\n`)),
+  ];
+  return programs.map((program) => {
+    const { stdout = '' } = spawnSync(program, ['--version'], { encoding: 'utf8' });
+    const [, kind, version] = /^(\w+) server v=(\S+)/.exec(stdout) ?? [];
+    if (kind === undefined) throw new Error(`${program} is not a redis-server or valkey-server.`);
+    return { name: `${kind} ${version}`, program };
+  });
+}
+
+async function run({ program }, { variable }, suites) {
+  const folder = mkdtempSync(join(tmpdir(), 'luanest-servers-'));
+  const output = join(folder, 'jest.json');
+  const env = { ...process.env, REDIS_SERVER_BIN: program, ...(variable && { LUANEST_TEST_CLIENT: variable }) };
+  const jest = spawn(
+    process.execPath,
+    [join(root, 'node_modules/jest/bin/jest.js'), ...suites, '--json', '--outputFile', output],
+    {
+      cwd: root,
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env,
+    },
+  );
+  await new Promise((done) => jest.once('close', done));
+  const result = existsSync(output) ? JSON.parse(readFileSync(output, 'utf8')) : undefined;
+  rmSync(folder, { recursive: true, force: true });
+  if (!result) throw new Error('Jest wrote no result.');
+  const failures = result.testResults.flatMap(({ name, assertionResults, status, message }) => {
+    const failed = assertionResults.filter((test) => test.status === 'failed').map(({ fullName }) => fullName);
+    if (failed.length === 0 && status === 'failed') failed.push(message.split('\n')[0]);
+    return failed.map((title) => ({ file: relative(root, name), title }));
+  });
+  return { passed: result.numPassedTests, suites: result.numTotalTestSuites, failures };
+}
+
+async function page(rows) {
+  const number = (value) => value.toLocaleString('en');
+  const failures = rows.flatMap(({ server, client, failures: own }) =>
+    own.map((failure) => ({ server, client, ...failure })),
+  );
+  const text = `# Servers and clients
+
+\`npm run test:servers\` writes this page. It runs the suites on each server and with each client. The servers are Debian's packages.
+The contract suites check what the scripts of each module promise, what ScriptRegistry relies on of a client, and what a call reports
+when its reply is lost.
+
+Run on ${new Date().toISOString().slice(0, 10)} with Node ${process.versions.node}.
+
+| server | client | suites | tests passed | failed |
+| --- | --- | --- | --- | --- |
+${rows.map((row) => `| ${row.server} | ${row.client} | ${number(row.suites)}${CLIENTS.find(({ name }) => name === row.client)?.suites === CONTRACTS ? ' contract suites' : ''} | ${number(row.passed)} | ${number(row.failures.length)} |`).join('\n')}
+${failures.length === 0 ? '' : `\n## Failures\n\n${failures.map(({ server, client, file, title }) => `- ${server}, ${client}: \`${file}\`: ${title}`).join('\n')}\n`}
+[Managed Redis](managed-redis.md) lists the permissions that the modules need, and what services forbid.
+`;
+  return format(text, { parser: 'markdown', printWidth: 140, proseWrap: 'preserve' });
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    folder: { type: 'string', default: join(tmpdir(), 'luanest-debian-servers') },
+    client: { type: 'string', multiple: true },
+    server: { type: 'string', multiple: true },
+    dry: { type: 'boolean', default: false },
+  },
+});
+const chosen = (names, name) => !names || names.some((part) => name.toLowerCase().includes(part.toLowerCase()));
+const servers = findServers(values.folder).filter(({ name }) => chosen(values.server, name));
+const clients = CLIENTS.filter(({ name }) => chosen(values.client, name));
+const rows = [];
+for (const server of servers) {
+  for (const client of clients) {
+    const { passed, suites, failures } = await run(
+      server,
+      client,
+      positionals.length > 0 ? positionals : client.suites,
+    );
+    process.stderr.write(`${server.name}, ${client.name}: ${passed} passed, ${failures.length} failed\n`);
+    for (const { file, title } of failures) process.stderr.write(`  ${file}: ${title}\n`);
+    rows.push({ server: server.name, client: client.name, suites, passed, failures });
+  }
+}
+if (!values.dry) writeFileSync(join(root, 'docs/servers.md'), await page(rows));
+if (rows.some(({ failures }) => failures.length > 0)) process.exitCode = 1;
