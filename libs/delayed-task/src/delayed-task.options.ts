@@ -1,8 +1,8 @@
-import { Checks, type KnownOptions } from '../../internal/src';
+import { Checks, KNOWN_SHUTDOWN, resolveShutdown, type KnownOptions, type ShutdownOptions } from '../../internal/src';
 import { type Backoff, type ResolvedBackoff, resolveBackoff, workOption } from '../../worker/src';
 
 /** Options of DelayedTaskModule. */
-export interface DelayedTaskModuleOptions {
+export interface DelayedTaskModuleOptions extends ShutdownOptions {
   /** Name of the queue; 1 to 100 letters, digits, `.`, `_` or `-`. Default `default`. */
   readonly namespace?: string;
   /**
@@ -33,16 +33,6 @@ export interface DelayedTaskModuleOptions {
   readonly maxPayloadBytes?: number;
   /** Age at which a sweep deletes a dead letter, ms; integer from 1 s to 100 years. Default 30 days. */
   readonly deadRetentionMs?: number;
-  /**
-   * How long shutdown waits at most for running handlers before it fires their signals, ms; integer from 0 to 2^31 - 1. Default
-   * 10,000.
-   */
-  readonly drainMs?: number;
-  /**
-   * How long a handler may run on after its signal fired at shutdown or after `timeoutMs`, ms; integer from 0 to 2^31 - 1.
-   * Default 500.
-   */
-  readonly abortGraceMs?: number;
 }
 
 /** Options with the defaults filled in; `work` as given. */
@@ -67,8 +57,7 @@ const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
   keepResultMs: true,
   maxPayloadBytes: true,
   deadRetentionMs: true,
-  drainMs: true,
-  abortGraceMs: true,
+  ...KNOWN_SHUTDOWN,
 };
 
 const checks = new Checks('DelayedTaskModule');
@@ -92,7 +81,6 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
     keepResultMs: checkKeep(options.keepResultMs ?? 0, checks),
     maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1, 16 * 1_024 * 1_024),
     deadRetentionMs: checks.integer('deadRetentionMs', options.deadRetentionMs ?? 30 * DAY_MS, 1_000, MAX_DURATION_MS),
-    drainMs: workOption(checks, 'drainMs', options.drainMs),
-    abortGraceMs: workOption(checks, 'abortGraceMs', options.abortGraceMs),
+    ...resolveShutdown(options, checks),
   });
 }

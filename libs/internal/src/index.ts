@@ -41,7 +41,16 @@ export { KNOWN_REPLICAS, resolveReplicas, type ReplicaOptions, type ResolvedRepl
 export { Retries } from './retries';
 export { rpcException } from './rpc-exception';
 export { FREES_MEMORY, SMALL_GROUP } from './script-defaults';
-export { atLast, drained, draining, endLast } from './shutdown';
+export {
+  atLast,
+  drained,
+  draining,
+  endLast,
+  KNOWN_SHUTDOWN,
+  resolveShutdown,
+  type ResolvedShutdown,
+  type ShutdownOptions,
+} from './shutdown';
 export { afterEffect, Steps } from './steps';
 export { measuredMs, nextTurn, replaceTime, time, type Timer, type TimeSource } from './time';
 export { UniqueIds } from './unique-ids';

@@ -1,8 +1,33 @@
+import type { Checks, KnownOptions } from './checks';
+
 // Nest ends modules one after the other, in an order that their imports decide. So the order of a shutdown is kept here:
 // 1. `onModuleDestroy`, which Nest calls in all modules first: workers take no more work, and begin to drain side by side.
 // 2. `beforeApplicationShutdown`: all drains end. Locks and claims can still be taken, by the handlers that run.
 // 3. Nest closes the HTTP server, and waits for its requests. They can take locks, too.
 // 4. `onApplicationShutdown`: the registry ends what is left of the locks, and then itself.
+
+/** Options of a module that runs users' code until the shutdown. */
+export interface ShutdownOptions {
+  /** Longest time that shutdown waits for running work; then its signals fire, ms; integer from 0 to 2^31 - 1. Default 10,000. */
+  readonly drainMs?: number;
+  /**
+   * Longest time that shutdown waits after the signals until it ends the work's leases itself, ms; integer from 0 to 2^31 - 1. Tasks
+   * and messages have as much time after `timeoutMs`. Default 500.
+   */
+  readonly abortGraceMs?: number;
+}
+
+export type ResolvedShutdown = Readonly<Required<ShutdownOptions>>;
+
+export const KNOWN_SHUTDOWN: KnownOptions<ShutdownOptions> = { drainMs: true, abortGraceMs: true };
+
+/** Checks the options and fills in the defaults. @throws the error that `checks` makes */
+export function resolveShutdown({ drainMs, abortGraceMs }: ShutdownOptions, checks: Checks): ResolvedShutdown {
+  return {
+    drainMs: checks.integer('drainMs', drainMs ?? 10_000, 0),
+    abortGraceMs: checks.integer('abortGraceMs', abortGraceMs ?? 500, 0),
+  };
+}
 
 /** Drains that have not ended, of all apps of the process: work of one ScriptRegistry may need locks of another one. */
 const drains = new Set<Promise<unknown>>();

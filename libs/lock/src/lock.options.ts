@@ -1,5 +1,14 @@
 import { hostname } from 'node:os';
-import { Checks, KNOWN_REPLICAS, resolveReplicas, type KnownOptions, type ReplicaOptions } from '../../internal/src';
+import {
+  Checks,
+  KNOWN_REPLICAS,
+  KNOWN_SHUTDOWN,
+  resolveReplicas,
+  resolveShutdown,
+  type KnownOptions,
+  type ReplicaOptions,
+  type ShutdownOptions,
+} from '../../internal/src';
 
 /** Options of one acquisition. */
 export interface LockOptions {
@@ -29,23 +38,13 @@ export interface LockOptions {
  * Options of LockModule. `replicas`: number of replicas that must have a lock. With fewer, the lock is released and
  * NotReplicatedError is thrown.
  */
-export interface LockModuleOptions extends ReplicaOptions {
+export interface LockModuleOptions extends ReplicaOptions, ShutdownOptions {
   /** `leaseMs` of acquisitions without one, ms; integer of 10 to 2^31 - 1. Default 30,000. */
   readonly leaseMs?: number;
   /** `waitMs` of acquisitions without one, ms; integer of 0 to 2^31 - 1. Default 10,000. */
   readonly waitMs?: number;
   /** Name of this process, which `status` returns as `node`; text of 1 to 200 characters without `#`. Default `<host>:<pid>`. */
   readonly node?: string;
-  /**
-   * Longest time that shutdown waits for the release of held locks, ms; then their signals fire. Integer of 0 to 2^31 - 1.
-   * Default 10,000.
-   */
-  readonly drainMs?: number;
-  /**
-   * Longest time that shutdown waits after the signals until it releases the locks itself, ms; integer of 0 to 2^31 - 1.
-   * Default 500.
-   */
-  readonly abortGraceMs?: number;
 }
 
 export interface ResolvedLockModuleOptions extends Required<LockModuleOptions> {
@@ -66,8 +65,7 @@ const KNOWN: KnownOptions<LockModuleOptions> = {
   waitMs: true,
   ...KNOWN_REPLICAS,
   node: true,
-  drainMs: true,
-  abortGraceMs: true,
+  ...KNOWN_SHUTDOWN,
 };
 const KNOWN_PER_CALL: KnownOptions<LockOptions> = {
   leaseMs: true,
@@ -93,8 +91,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockModuleOp
       /^[^#\p{Cs}]{1,200}$/u,
       'well-formed text of 1 to 200 characters without "#"',
     ),
-    drainMs: moduleChecks.integer('drainMs', options.drainMs ?? 10_000, 0),
-    abortGraceMs: moduleChecks.integer('abortGraceMs', options.abortGraceMs ?? 500, 0),
+    ...resolveShutdown(options, moduleChecks),
     pollMs: 1_000,
     deadlineMs: 500,
     fenceRetentionMs: 3_600_000,

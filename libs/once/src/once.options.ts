@@ -1,4 +1,14 @@
-import { Checks, KNOWN_REPLICAS, resolveReplicas, type KnownOptions, type ReplicaOptions } from '../../internal/src';
+import {
+  Checks,
+  KNOWN_REPLICAS,
+  KNOWN_SHUTDOWN,
+  resolveReplicas,
+  resolveShutdown,
+  type KnownOptions,
+  type ReplicaOptions,
+  type ResolvedShutdown,
+  type ShutdownOptions,
+} from '../../internal/src';
 import {
   resolveIdempotency,
   type IdempotencyOptions,
@@ -19,7 +29,8 @@ export const ONCE_OPTIONS = Symbol('luanest:once-options');
  * With fewer, the call rejects with NotReplicatedError. A response that is stored waits for the replicas, too, and is then sent in any
  * case.
  */
-export interface OnceModuleOptions extends Pick<ClaimTerms, 'leaseMs' | 'retentionMs'>, ReplicaOptions {
+export interface OnceModuleOptions
+  extends Pick<ClaimTerms, 'leaseMs' | 'retentionMs'>, ReplicaOptions, ShutdownOptions {
   /**
    * Time from the claim for which a run renews its lease, ms; integer from 1 to 10 years. After this time the signal of the run
    * fires, and the lease ends as if the process had died. So work that never ends does not keep its id forever. If `leaseMs` is
@@ -31,18 +42,12 @@ export interface OnceModuleOptions extends Pick<ClaimTerms, 'leaseMs' | 'retenti
    * 67,108,864 (64 MiB). Default 65,536.
    */
   readonly maxResultBytes?: number;
-  /** Time for which a shutdown waits for runs before it fires their signals, ms; integer from 0 to 2^31 - 1. Default 10,000. */
-  readonly drainMs?: number;
-  /** Time for which a shutdown waits after it fired the signals, ms; integer from 0 to 2^31 - 1. Default 500. */
-  readonly abortGraceMs?: number;
   /** Options of idempotent HTTP routes. Without them, an app with `@Idempotent()` does not boot. */
   readonly idempotency?: IdempotencyOptions;
 }
 
-export interface ResolvedOnceModuleOptions extends ResolvedTerms {
+export interface ResolvedOnceModuleOptions extends ResolvedTerms, ResolvedShutdown {
   readonly maxResultBytes: number;
-  readonly drainMs: number;
-  readonly abortGraceMs: number;
   readonly idempotency: ResolvedIdempotencyOptions | undefined;
 }
 
@@ -54,8 +59,7 @@ const KNOWN: KnownOptions<OnceModuleOptions> = {
   retentionMs: true,
   ...KNOWN_REPLICAS,
   maxResultBytes: true,
-  drainMs: true,
-  abortGraceMs: true,
+  ...KNOWN_SHUTDOWN,
   idempotency: true,
 };
 
@@ -71,8 +75,7 @@ export function resolveOptions(options: OnceModuleOptions): ResolvedOnceModuleOp
   return Object.freeze({
     ...terms,
     maxResultBytes,
-    drainMs: checks.integer('drainMs', options.drainMs ?? 10_000, 0),
-    abortGraceMs: checks.integer('abortGraceMs', options.abortGraceMs ?? 500, 0),
+    ...resolveShutdown(options, checks),
     idempotency: resolveIdempotency(options.idempotency, terms, maxResultBytes, checks),
   });
 }

@@ -1,12 +1,21 @@
 import { hostname } from 'node:os';
-import { Checks, KNOWN_REPLICAS, resolveReplicas, type KnownOptions, type ReplicaOptions } from '../../internal/src';
+import {
+  Checks,
+  KNOWN_REPLICAS,
+  KNOWN_SHUTDOWN,
+  resolveReplicas,
+  resolveShutdown,
+  type KnownOptions,
+  type ReplicaOptions,
+  type ShutdownOptions,
+} from '../../internal/src';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
 
 /**
  * Options of ScheduledLockModule. `replicas`: number of replicas that must have a claim; with fewer, the claim has failed, and
  * `onRedisError` decides.
  */
-export interface ScheduledLockModuleOptions extends ReplicaOptions {
+export interface ScheduledLockModuleOptions extends ReplicaOptions, ShutdownOptions {
   /**
    * Name of the app, the same on all its nodes. If two apps use the same Redis, namespace and job name, each tick runs in only one
    * of the two apps. Text of 1 to 100 letters, digits, `.`, `_`, `-`. Required.
@@ -23,10 +32,6 @@ export interface ScheduledLockModuleOptions extends ReplicaOptions {
    * It is also the difference that the clocks of the nodes may have. Default 5,000.
    */
   readonly staleAfterMs?: number;
-  /** Longest time that shutdown waits for running jobs, ms; then the signals of the runs fire. Integer from 0 to 2^31 - 1. Default 10,000. */
-  readonly drainMs?: number;
-  /** Longest time that shutdown waits after the signals until it releases the locks itself, ms; integer from 0 to 2^31 - 1. Default 500. */
-  readonly abortGraceMs?: number;
 }
 
 export interface ResolvedScheduledLockModuleOptions extends Required<ScheduledLockModuleOptions> {
@@ -48,8 +53,7 @@ const KNOWN: KnownOptions<ScheduledLockModuleOptions> = {
   onRedisError: true,
   staleAfterMs: true,
   ...KNOWN_REPLICAS,
-  drainMs: true,
-  abortGraceMs: true,
+  ...KNOWN_SHUTDOWN,
 };
 const KNOWN_PER_JOB: KnownOptions<ScheduledLockOptions> = {
   name: true,
@@ -87,8 +91,7 @@ export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedSch
     // Redis must remember a tick that ran until no node can fire it any more. Otherwise it could run twice.
     staleAfterMs: checks.integer('staleAfterMs', options.staleAfterMs ?? 5_000, 1, RETENTION_MS / 2),
     ...resolveReplicas(options, checks),
-    drainMs: checks.integer('drainMs', options.drainMs ?? 10_000, 0),
-    abortGraceMs: checks.integer('abortGraceMs', options.abortGraceMs ?? 500, 0),
+    ...resolveShutdown(options, checks),
     ...FIXED,
   });
 }

@@ -1,4 +1,11 @@
-import { Checks, DELETES, type KnownOptions } from '../../internal/src';
+import {
+  Checks,
+  DELETES,
+  KNOWN_SHUTDOWN,
+  resolveShutdown,
+  type KnownOptions,
+  type ShutdownOptions,
+} from '../../internal/src';
 import { type Backoff, type ResolvedBackoff, resolveBackoff, workOption } from '../../worker/src';
 import {
   checkKnown,
@@ -74,21 +81,13 @@ export interface StreamConsumerOptions<Message = unknown> extends AnyConsumerOpt
 }
 
 /** Options of StreamConsumerModule. */
-export interface StreamConsumerModuleOptions extends ConsumerDefaults {
+export interface StreamConsumerModuleOptions extends ConsumerDefaults, ShutdownOptions {
   /** Options of streams, by their names. A stream that neither this option nor `defineStream` gives options has the defaults. */
   readonly streams?: Readonly<Record<string, StreamOptions>>;
   /** Partitions of a stream that does not set its own, integer from 1 to 1,024. Default 1. */
   readonly partitions?: number;
   /** `maxPayloadBytes` of a stream that does not set its own. Default 65,536. */
   readonly maxPayloadBytes?: number;
-  /**
-   * How long a consumer that stops waits at most for its handlers before it fires their signals, ms; integer >= 0. Default 10,000.
-   */
-  readonly drainMs?: number;
-  /**
-   * How long a handler may run on after its signal fired at a stop or after `timeoutMs`, ms; integer >= 0. Default 500.
-   */
-  readonly abortGraceMs?: number;
   /** A group counts as stalled when its oldest unsettled message is this old, ms; integer >= 1. Default 60,000. */
   readonly stalledAfterMs?: number;
 }
@@ -131,8 +130,7 @@ const KNOWN: KnownOptions<StreamConsumerModuleOptions> = {
   streams: true,
   partitions: true,
   maxPayloadBytes: true,
-  drainMs: true,
-  abortGraceMs: true,
+  ...KNOWN_SHUTDOWN,
   stalledAfterMs: true,
 };
 
@@ -158,8 +156,7 @@ export function resolveOptions(options: StreamConsumerModuleOptions): ResolvedSt
     streams: checks.object('streams', options.streams ?? {}),
     partitions: checks.integer('partitions', options.partitions ?? 1, 1, 1_024),
     maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1),
-    drainMs: workOption(checks, 'drainMs', options.drainMs),
-    abortGraceMs: workOption(checks, 'abortGraceMs', options.abortGraceMs),
+    ...resolveShutdown(options, checks),
     stalledAfterMs: checks.integer('stalledAfterMs', options.stalledAfterMs ?? 60_000, 1),
   };
   for (const name of Object.keys(resolved.streams)) resolveNamedStream(name, resolved);

@@ -8,6 +8,7 @@ import {
   Retries,
   type LeaseOwner,
   type LostError,
+  type ResolvedShutdown,
   time,
   TimeoutError,
   type Timer,
@@ -194,10 +195,8 @@ export interface Work<A extends Attempt> {
 const NO_LEASES: LeaseOwner<never> = { renew: () => Promise.resolve([]), renewalFailed: () => undefined };
 
 /** Settings of `Attempts`. */
-interface Limits {
+interface Limits extends ResolvedShutdown {
   readonly concurrency: number;
-  readonly drainMs: number;
-  readonly abortGraceMs: number;
 }
 
 /**

@@ -8,8 +8,6 @@ const WORK_OPTIONS = {
   leaseMs: [30_000, 100, DAY_MS],
   attempts: [5, 1, 10_000],
   timeoutMs: [300_000, 1],
-  drainMs: [10_000, 0],
-  abortGraceMs: [500, 0],
 } as const satisfies Record<string, readonly [byDefault: number, least: number, most?: number]>;
 
 /** Checks an option that tasks and consumers have in common. @param byDefault default: that of the libs @throws the error of `where` */

@@ -10,6 +10,7 @@ import {
   time,
   unlimitedListeners,
   type LossCause,
+  type ResolvedShutdown,
 } from '../../../internal/src';
 import type { Claims } from '../once.claims';
 import { events } from '../once.events';
@@ -111,11 +112,6 @@ export class UnprotectedRun implements OnceRun {
 
 const SHUTDOWN = 'the app is shutting down';
 
-export interface RunsOptions {
-  readonly drainMs: number;
-  readonly abortGraceMs: number;
-}
-
 /** All runs of an OnceModule. Returns the current run, renews the leases, and waits for the runs when the app shuts down. */
 export class Runs {
   private readonly context = new AsyncLocalStorage<OnceRun>();
@@ -134,7 +130,7 @@ export class Runs {
 
   private closingSince: number | undefined;
 
-  constructor(private readonly options: RunsOptions) {}
+  constructor(private readonly options: ResolvedShutdown) {}
 
   current(): OnceRun | undefined {
     return this.context.getStore();

@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
-import { classOf, InvalidInputError, LostError, MOVED, time } from '../../../internal/src';
+import { classOf, InvalidInputError, LostError, MOVED, type ResolvedShutdown, time } from '../../../internal/src';
 import { Attempt, Attempts, type Failure, type ResolvedBackoff, type Work, type WorkLog } from '../../../worker/src';
 import { events } from '../stream-consumer.events';
-import type { ResolvedConsumerOptions, ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
+import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import type { StreamMessage } from '../stream-consumer.types';
 import { objectOf, unpackFields } from '../streams/fields';
 import type { TakenEntry } from './consumer.scripts';
@@ -162,7 +162,7 @@ export class HandlerRunner implements Work<Delivery> {
   /** @param freed called when a handler has ended, so that another message may be taken */
   constructor(
     private readonly options: ResolvedConsumerOptions,
-    limits: Pick<ResolvedStreamConsumerModuleOptions, 'drainMs' | 'abortGraceMs'>,
+    limits: ResolvedShutdown,
     private readonly invoke: Invoke,
     private readonly log: WorkLog,
     freed: () => void,
