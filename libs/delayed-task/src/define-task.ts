@@ -1,5 +1,5 @@
 import { Checks, type KnownOptions } from '../../internal/src';
-import { resolveBackoff, workOption } from '../../worker/src';
+import { checkAttempts, checkTimeout, resolveBackoff } from '../../worker/src';
 import { checkKeep } from './delayed-task.options';
 import type { TaskDefinition, TaskDefinitionOptions } from './delayed-task.types';
 import { checkName } from './queue/task-codec';
@@ -29,9 +29,9 @@ export function defineTask<Payload>(options: TaskDefinitionOptions): TaskDefinit
   const { attempts, backoff, keepResultMs, timeoutMs } = checks.options('', options, KNOWN);
   return Object.freeze({
     name,
-    ...(attempts !== undefined && { attempts: workOption(checks, 'attempts', attempts) }),
+    ...(attempts !== undefined && { attempts: checkAttempts(checks, attempts) }),
     ...(backoff !== undefined && { backoff: resolveBackoff(backoff, checks) }),
     ...(keepResultMs !== undefined && { keepResultMs: checkKeep(keepResultMs, checks) }),
-    ...(timeoutMs !== undefined && { timeoutMs: workOption(checks, 'timeoutMs', timeoutMs) }),
+    ...(timeoutMs !== undefined && { timeoutMs: checkTimeout(checks, timeoutMs) }),
   });
 }

@@ -6,7 +6,7 @@ import {
   type KnownOptions,
   type ShutdownOptions,
 } from '../../internal/src';
-import { type Backoff, type ResolvedBackoff, resolveBackoff, workOption } from '../../worker/src';
+import { KNOWN_WORK, type ResolvedWork, resolveWork, type WorkOptions } from '../../worker/src';
 import {
   checkKnown,
   checkStreamName,
@@ -20,36 +20,8 @@ import {
   type StreamOptions,
 } from './streams/stream-options';
 
-/** Options of consumers. What the module sets is the default of each consumer. */
-export interface ConsumerDefaults {
-  /**
-   * Most handlers of the consumer that run at the same time, integer from 1 to 10,000. A handler that runs on
-   * after `timeoutMs` counts until it ends. Default 50.
-   */
-  readonly concurrency?: number;
-  /**
-   * Others may take over the messages of a process that has not renewed its lease for this time, ms; integer from 100 to 1
-   * day. Default 30,000.
-   */
-  readonly leaseMs?: number;
-  /** Most attempts that count. When the last one fails, the message becomes a dead letter. Integer from 1 to 10,000. Default 5. */
-  readonly attempts?: number;
-  /** Pauses between attempts; a number is `{ delayMs }`. Default: 1 s, doubled each time, at most 1 hour. */
-  readonly backoff?: number | Backoff;
-  /**
-   * How long a handler may run, ms; integer >= 1. After that the signal fires, and the handler has `abortGraceMs` to end. If it
-   * throws an error, or has not ended by then, the attempt has failed. Default 300,000.
-   */
-  readonly timeoutMs?: number;
-  /**
-   * With `ordered`: when this many keys of a partition have messages that were read and are not settled, the group reads no
-   * further messages of the partition; integer from 1 to 100,000. Default 10,000.
-   */
-  readonly maxKeys?: number;
-}
-
 /** Options of one consumer, for messages of any type. */
-export interface AnyConsumerOptions extends ConsumerDefaults {
+export interface AnyConsumerOptions extends WorkOptions {
   /** Stream: its name of 1 to 100 letters, digits, `.`, `_`, `:` or `-`, or the value that `defineStream` returned. */
   readonly stream: string | AnyStream;
   /**
@@ -80,8 +52,8 @@ export interface StreamConsumerOptions<Message = unknown> extends AnyConsumerOpt
   readonly stream: string | StreamDefinition<Message>;
 }
 
-/** Options of StreamConsumerModule. */
-export interface StreamConsumerModuleOptions extends ConsumerDefaults, ShutdownOptions {
+/** Options of StreamConsumerModule. Those of a worker, such as `concurrency`, are defaults of each consumer. */
+export interface StreamConsumerModuleOptions extends WorkOptions, ShutdownOptions {
   /** Options of streams, by their names. A stream that neither this option nor `defineStream` gives options has the defaults. */
   readonly streams?: Readonly<Record<string, StreamOptions>>;
   /** Partitions of a stream that does not set its own, integer from 1 to 1,024. Default 1. */
@@ -92,30 +64,19 @@ export interface StreamConsumerModuleOptions extends ConsumerDefaults, ShutdownO
   readonly stalledAfterMs?: number;
 }
 
-type ResolvedDefaults = Required<Omit<ConsumerDefaults, 'backoff'>> & { readonly backoff: ResolvedBackoff };
-
 /** Options of a consumer with every default filled in. */
-export type ResolvedConsumerOptions = ResolvedDefaults &
-  Required<Omit<AnyConsumerOptions, keyof ConsumerDefaults | 'stream'>> & {
+export type ResolvedConsumerOptions = ResolvedWork &
+  Required<Omit<AnyConsumerOptions, keyof WorkOptions | 'stream'>> & {
     readonly stream: string;
     /** See DELETES in libs/internal. */
     readonly [DELETES]?: boolean;
   };
 
 /** Options of the module with the defaults filled in; those of `streams` as given. */
-export type ResolvedStreamConsumerModuleOptions = ResolvedDefaults &
-  Required<Omit<StreamConsumerModuleOptions, keyof ConsumerDefaults>>;
+export type ResolvedStreamConsumerModuleOptions = ResolvedWork &
+  Required<Omit<StreamConsumerModuleOptions, keyof WorkOptions>>;
 
 const checks = new Checks('StreamConsumerModule');
-
-const KNOWN_OF_DEFAULTS: KnownOptions<ConsumerDefaults> = {
-  concurrency: true,
-  leaseMs: true,
-  attempts: true,
-  backoff: true,
-  timeoutMs: true,
-  maxKeys: true,
-};
 
 const KNOWN_OF_CONSUMER: KnownOptions<AnyConsumerOptions> = {
   stream: true,
@@ -123,10 +84,10 @@ const KNOWN_OF_CONSUMER: KnownOptions<AnyConsumerOptions> = {
   ordered: true,
   from: true,
   pollMs: true,
-  ...KNOWN_OF_DEFAULTS,
+  ...KNOWN_WORK,
 };
 const KNOWN: KnownOptions<StreamConsumerModuleOptions> = {
-  ...KNOWN_OF_DEFAULTS,
+  ...KNOWN_WORK,
   streams: true,
   partitions: true,
   maxPayloadBytes: true,
@@ -134,25 +95,11 @@ const KNOWN: KnownOptions<StreamConsumerModuleOptions> = {
   stalledAfterMs: true,
 };
 
-function consumerDefaults(given: ConsumerDefaults, where: Checks, defaults?: ResolvedDefaults): ResolvedDefaults {
-  const common = (name: 'concurrency' | 'leaseMs' | 'attempts' | 'timeoutMs'): number =>
-    workOption(where, name, given[name], defaults?.[name]);
-  const { backoff } = given;
-  return {
-    concurrency: common('concurrency'),
-    leaseMs: common('leaseMs'),
-    attempts: common('attempts'),
-    backoff: backoff === undefined && defaults ? defaults.backoff : resolveBackoff(backoff ?? {}, where),
-    timeoutMs: common('timeoutMs'),
-    maxKeys: where.integer('maxKeys', given.maxKeys ?? defaults?.maxKeys ?? 10_000, 1, 100_000),
-  };
-}
-
 /** Checks the options of the module and fills in the defaults. @throws InvalidOptionError for an invalid option */
 export function resolveOptions(options: StreamConsumerModuleOptions): ResolvedStreamConsumerModuleOptions {
   checks.options('', options, KNOWN);
   const resolved = {
-    ...consumerDefaults(options, checks),
+    ...resolveWork(options, checks),
     streams: checks.object('streams', options.streams ?? {}),
     partitions: checks.integer('partitions', options.partitions ?? 1, 1, 1_024),
     maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1),
@@ -191,7 +138,7 @@ export function resolveConsumer(
   where.options('', options, KNOWN_OF_CONSUMER);
   const { ordered = false, from = 'start', pollMs = 500 } = options;
   return Object.freeze({
-    ...consumerDefaults(options, where, module),
+    ...resolveWork(options, where, module),
     stream: checkStreamName(where, 'stream', nameOf(options.stream) ?? options.stream),
     group: where.text('group', options.group, NAME, NAME_TEXT),
     ordered: where.flag('ordered', ordered),

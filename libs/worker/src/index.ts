@@ -4,4 +4,11 @@ export { type EnhancedHandler, enhanceHandler } from './enhanced-handler';
 export { type DeadRange, type DeadWork, KNOWN_DEAD_RANGE, type Page } from './dead-letters';
 export { errorText, type Failure, failureOf, storable } from './failure';
 export { WorkLog } from './work-log';
-export { workOption } from './work-options';
+export {
+  checkAttempts,
+  checkTimeout,
+  KNOWN_WORK,
+  type ResolvedWork,
+  resolveWork,
+  type WorkOptions,
+} from './work-options';

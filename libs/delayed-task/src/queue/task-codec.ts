@@ -1,5 +1,5 @@
 import { Checks, classOf, isIntegerOf, type KnownOptions, shown, time, InvalidInputError } from '../../../internal/src';
-import { resolveBackoff, type ResolvedBackoff, workOption } from '../../../worker/src';
+import { checkAttempts, resolveBackoff, type ResolvedBackoff } from '../../../worker/src';
 import { checkKeep, MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { DueTime, ScheduleOptions, TaskDefinition } from '../delayed-task.types';
 
@@ -152,7 +152,7 @@ export class RecordWriter {
     const start = plain
       ? this.plainHead
       : head(
-          workOption(taskInput, 'attempts', attempts ?? defaults.attempts),
+          checkAttempts(taskInput, attempts ?? defaults.attempts),
           checkKeep(keepResultMs ?? defaults.keepResultMs, taskInput),
           backoff === undefined ? defaults.backoff : resolveBackoff(backoff, taskInput),
         );

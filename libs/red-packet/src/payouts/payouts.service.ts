@@ -1,7 +1,8 @@
 import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { defineStream, type StreamConsumerService, type StreamStats, type Page } from 'luanest/stream-consumer';
-import { Checks, draining, INSPECT, type KnownOptions } from '../../../internal/src';
+import { Checks, draining, INSPECT } from '../../../internal/src';
+import { KNOWN_WORK } from '../../../worker/src';
 import type { Activities } from '../activity/activities';
 import { PAYOUT_GROUP, type Layout } from '../buckets/layout';
 import { checkActivityId, checkDeadId, checkLimit } from '../red-packet.input';
@@ -9,13 +10,6 @@ import { MAX_DEAD_LETTERS, Outboxes } from './outboxes';
 import { messages, MOST_ATTEMPTS, PayoutRunner } from './payout-runner';
 import type { Payout, PayoutDeadLetter, PayoutHandler, PayoutOptions, PayoutRun, PayoutStats } from './payouts.types';
 
-const KNOWN: KnownOptions<PayoutOptions> = {
-  concurrency: true,
-  leaseMs: true,
-  attempts: true,
-  backoff: true,
-  timeoutMs: true,
-};
 /** Default that differs from that of StreamConsumerModule. */
 const ATTEMPTS = 20;
 const checks = new Checks('RedPacketPayouts');
@@ -67,7 +61,7 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
   run(handler: PayoutHandler, options: PayoutOptions = {}): PayoutRun {
     const streams = this.needed();
     checks.fn('handler', handler, 'of a payout');
-    const { attempts = ATTEMPTS, ...given } = checks.options('', options, KNOWN);
+    const { attempts = ATTEMPTS, ...given } = checks.options('', options, KNOWN_WORK);
     checks.integer('attempts', attempts, 1, MOST_ATTEMPTS - 1);
     streams.checkOptions({ ...given, attempts, stream: 'red-packet.payouts', group: PAYOUT_GROUP });
     for (const run of this.runs) {

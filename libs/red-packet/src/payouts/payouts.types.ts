@@ -1,4 +1,5 @@
-import type { Backoff, DeadLetter, HandlerResult } from 'luanest/stream-consumer';
+import type { DeadLetter, HandlerResult } from 'luanest/stream-consumer';
+import type { WorkOptions } from '../../../worker/src';
 import type { Grant } from '../red-packet.types';
 
 /**
@@ -35,19 +36,8 @@ export interface Payout extends Grant {
  */
 export type PayoutHandler = (payout: Payout) => HandlerResult | Promise<HandlerResult>;
 
-/** Options of a payout run. Options without a default here have the default that is set in StreamConsumerModule. */
-export interface PayoutOptions {
-  /** Most handlers that run at the same time in this process; integer from 1 to 10,000. */
-  readonly concurrency?: number;
-  /** Others may take over the payouts of a process that has not renewed its lease for this time, ms; integer >= 100. */
-  readonly leaseMs?: number;
-  /** Most attempts that count; after the last one, a payout is dead-lettered. Integer from 1 to 9,999. Default 20. */
-  readonly attempts?: number;
-  /** Pauses between the attempts of a payout. */
-  readonly backoff?: Backoff;
-  /** How long a handler may run before the attempt fails, ms; integer >= 1. */
-  readonly timeoutMs?: number;
-}
+/** Options of a payout run. Default of `attempts`: 20, at most 9,999. The others have the defaults that are set in StreamConsumerModule. */
+export type PayoutOptions = WorkOptions;
 
 /** A payout run: it calls a handler for payouts in this process. */
 export interface PayoutRun {
