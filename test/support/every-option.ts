@@ -253,7 +253,6 @@ export const libs: readonly Lib[] = [
       maxPayloadBytes: 10,
       drainMs: 0,
       abortGraceMs: 0,
-      stalledAfterMs: 10,
     } satisfies Required<StreamConsumerModuleOptions>,
     nested: [
       [{ streams: { a: { partitons: 2 } } }, /^There is no option "partitons" in streams\["a"\]\. Known: keys, /],

@@ -60,8 +60,6 @@ export interface StreamConsumerModuleOptions extends WorkOptions, ShutdownOption
   readonly partitions?: number;
   /** `maxPayloadBytes` of a stream that does not set its own. Default 65,536. */
   readonly maxPayloadBytes?: number;
-  /** A group counts as stalled when its oldest unsettled message is this old, ms; integer >= 1. Default 60,000. */
-  readonly stalledAfterMs?: number;
 }
 
 /** Options of a consumer with every default filled in. */
@@ -74,7 +72,10 @@ export type ResolvedConsumerOptions = ResolvedWork &
 
 /** Options of the module with the defaults filled in; those of `streams` as given. */
 export type ResolvedStreamConsumerModuleOptions = ResolvedWork &
-  Required<Omit<StreamConsumerModuleOptions, keyof WorkOptions>>;
+  Required<Omit<StreamConsumerModuleOptions, keyof WorkOptions>> & {
+    /** A group counts as stalled when its oldest unsettled message is this old, ms. Not an option: a minute is long for each group. */
+    readonly stalledAfterMs: number;
+  };
 
 const checks = new Checks('StreamConsumerModule');
 
@@ -92,7 +93,6 @@ const KNOWN: KnownOptions<StreamConsumerModuleOptions> = {
   partitions: true,
   maxPayloadBytes: true,
   ...KNOWN_SHUTDOWN,
-  stalledAfterMs: true,
 };
 
 /** Checks the options of the module and fills in the defaults. @throws InvalidOptionError for an invalid option */
@@ -104,7 +104,7 @@ export function resolveOptions(options: StreamConsumerModuleOptions): ResolvedSt
     partitions: checks.integer('partitions', options.partitions ?? 1, 1, 1_024),
     maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1),
     ...resolveShutdown(options, checks),
-    stalledAfterMs: checks.integer('stalledAfterMs', options.stalledAfterMs ?? 60_000, 1),
+    stalledAfterMs: 60_000,
   };
   for (const name of Object.keys(resolved.streams)) resolveNamedStream(name, resolved);
   return Object.freeze(resolved);

@@ -176,7 +176,7 @@ describe('boot', () => {
     ['attempts', { attempts: 0 }, /^StreamConsumerModule: attempts is 0/],
     ['a stream', { streams: { 'a b': {} } }, /^StreamConsumerModule: stream is "a b"/],
     ['a bound', { streams: { a: { maxLength: 0 } } }, /^StreamConsumerModule: streams\["a"\]\.maxLength is 0/],
-    ['a period', { stalledAfterMs: Number.NaN }, /^StreamConsumerModule: stalledAfterMs is NaN/],
+    ['a period', { drainMs: Number.NaN }, /^StreamConsumerModule: drainMs is NaN/],
   ])('refuses an invalid option: %s', async (_, options, message) => {
     await refused({ providers: [Fine] }, message, InvalidOptionError, options);
   });

@@ -41,10 +41,17 @@ export interface Bench {
   close(): Promise<void>;
 }
 
-/** Makes the service on a client, outside Nest. With `watchEveryMs`, all groups are checked that often. */
+/** Settings of `openBench` that are not options of the module. */
+interface Hidden {
+  /** All groups are checked that often, ms. */
+  readonly watchEveryMs?: number;
+  readonly stalledAfterMs?: number;
+}
+
+/** Makes the service on a client, outside Nest. */
 export async function openBench(
   client: Redis | Cluster,
-  { watchEveryMs, ...options }: StreamConsumerModuleOptions & { readonly watchEveryMs?: number } = {},
+  { watchEveryMs, stalledAfterMs = 60_000, ...options }: StreamConsumerModuleOptions & Hidden = {},
   registryOptions: ScriptRegistryModuleOptions = {},
 ): Promise<Bench> {
   if (client.status !== 'ready') await once(client, 'ready');
@@ -54,7 +61,10 @@ export async function openBench(
     { preload: 'required', ...registryOptions, prefix },
     streamConsumerScripts,
   );
-  const streams = new StreamConsumerService(registry, resolveOptions({ ...QUICK, ...options }));
+  const streams = new StreamConsumerService(registry, {
+    ...resolveOptions({ ...QUICK, ...options }),
+    stalledAfterMs,
+  });
   const stopWatching = watchEveryMs === undefined ? undefined : watch(registry, watchEveryMs);
   return {
     prefix,
