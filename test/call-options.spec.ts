@@ -16,7 +16,7 @@ import {
   StreamConsumerService,
 } from 'luanest/stream-consumer';
 import { LuanestTestingModule } from 'luanest/testing';
-import { boot, closeAll, everyOfConsumer, everyOfPayouts, resolver, route } from './support/every-option';
+import { boot, closeAll, everyOfWork, resolver, route } from './support/every-option';
 
 afterEach(closeAll);
 
@@ -122,7 +122,7 @@ describe('options of decorators', () => {
         group: 'g',
         ordered: true,
         from: 'start',
-        ...everyOfConsumer,
+        ...everyOfWork,
       } satisfies Omit<Required<StreamConsumerOptions>, 'pollMs'>)
       consume(): void {
         // Never called.
@@ -238,7 +238,7 @@ describe('options of calls', () => {
     const run = (options: unknown) => payouts.run(() => 'paid' as never, options as PayoutOptions);
     expect(() => run({ discover: 1 })).toThrow(/^RedPacketPayouts: There is no option "discover"\. Known: /);
     expect(() => run(null)).toThrow(InvalidOptionError);
-    await run({ ...everyOfPayouts } satisfies Required<PayoutOptions>).stop();
+    await run({ ...everyOfWork } satisfies Required<PayoutOptions>).stop();
   });
 
   it('of metrics that are started without Nest, and of a module for tests', () => {

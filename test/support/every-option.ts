@@ -96,20 +96,12 @@ const limiter = {
   deadlineMs: 100,
 } satisfies Partial<RateLimitModuleOptions>;
 const adapter = { address: () => undefined, refusal: () => new Error('no'), call: () => undefined };
-export const everyOfPayouts = {
+export const everyOfWork = {
   concurrency: 2,
   leaseMs: 1_000,
   attempts: 2,
   backoff: { delayMs: 10, factor: 2, maxDelayMs: 20 },
   timeoutMs: 1_000,
-};
-export const everyOfConsumer = {
-  concurrency: 2,
-  leaseMs: 1_000,
-  attempts: 2,
-  backoff: { delayMs: 10, factor: 2, maxDelayMs: 20 },
-  timeoutMs: 1_000,
-  maxKeys: 10,
 };
 
 /** All libs, each with every option of its module. An option that is missing here does not compile. */
@@ -244,7 +236,7 @@ export const libs: readonly Lib[] = [
     module: StreamConsumerModule,
     extras: { registry: 'other' },
     every: {
-      ...everyOfConsumer,
+      ...everyOfWork,
       streams: {
         own: { partitions: 2, maxLength: 5, maxPayloadBytes: 5, operationRetentionMs: 1_000 },
         foreign: { keys: ['theirs'], deleteAfter: ['all'] },

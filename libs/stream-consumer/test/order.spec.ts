@@ -121,28 +121,4 @@ describe.each(servers)('messages of one key on %s', (_, client) => {
     await settled('lost');
     expect([...seen].sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (__, i) => i));
   });
-
-  it('are not read without bound while many keys wait', async () => {
-    const terms = group('single', 'bounded', {
-      ordered: true,
-      maxKeys: 10,
-      concurrency: 4,
-      backoff: { delayMs: 60_000, maxDelayMs: 60_000 },
-    });
-    const seen: number[] = [];
-    const handle = await one.streams.handle<number>(terms, ({ payload }) => {
-      seen.push(payload);
-      throw new Error('later');
-    });
-    await one.streams.publishMany(
-      'single',
-      Array.from({ length: 60 }, (__, payload) => ({ payload, key: `k${payload}` })),
-    );
-    await eventually(() => expect(seen.length).toBeGreaterThanOrEqual(10));
-    await sleep(200);
-    const { pending, lag } = await handle.stats();
-    expect(pending).toBeLessThan(10 + 4);
-    expect(lag).toBe(60 - pending);
-    await handle.stop();
-  });
 });
