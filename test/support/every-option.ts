@@ -121,12 +121,9 @@ export const libs: readonly Lib[] = [
         preloadTimeoutMs: 5_000,
         deadlineMs: 1_000,
         grouping: false,
-      } satisfies Required<Omit<ScriptRegistryModuleOptions, 'source' | 'url' | 'connection'>>;
+      } satisfies Required<Omit<ScriptRegistryModuleOptions, 'url' | 'connection'>>;
     },
-    nested: [
-      [{ source: { modul: 'redis' } }, 'There is no option "modul" in source. Known: module, namespace.'],
-      [{ source: 'redis' }, 'source is "redis". Expected an object. Known options: module, namespace.'],
-    ],
+    nested: [[{ prefix: 'a{' }, 'prefix is "a{". Expected text without braces.']],
   },
   {
     name: 'lock',

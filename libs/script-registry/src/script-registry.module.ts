@@ -48,10 +48,10 @@ const ScriptRegistryModuleBase = defineLuanestModule<
             cluster?: ClientService<IoredisClient>,
           ) => {
             const known = name ?? 'default';
-            const clientOfApp = (): AnyClient => resolved.client ?? clientFrom(resolved.source, redis, cluster);
+            const clientOfApp = (): AnyClient => resolved.client ?? clientFrom(redis, cluster);
             if (replace) {
               const isOwn = resolved.url !== undefined || resolved.connection !== undefined;
-              const isMissing = !resolved.client && !resolved.source && !redis && !cluster;
+              const isMissing = !resolved.client && !redis && !cluster;
               const replaced = await replace(known, () => (isOwn || isMissing ? undefined : clientOfApp()));
               const limited: ResolvedScriptRegistryOptions = {
                 ...resolved,

@@ -4,14 +4,6 @@ import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { Checks, type KnownOptions, shown } from '../../internal/src';
 import type { AnyClient } from './connection/connect';
 
-/** Client of `@liaoliaots/nestjs-redis` to use. */
-export interface RedisSource {
-  /** `redis` for RedisModule, `cluster` for ClusterModule of `@liaoliaots/nestjs-redis`. Default: the module that is imported. */
-  readonly module?: 'redis' | 'cluster';
-  /** Namespace of the client in that module. Default: the default namespace. */
-  readonly namespace?: string | symbol;
-}
-
 /** A Redis Cluster to connect to: the nodes to ask first, and the options of an ioredis Cluster. */
 export interface ClusterConnectionOptions extends ClusterOptions {
   /** Addresses of some nodes, such as `{ host, port }` or `redis://host:port`; at least one. */
@@ -19,7 +11,7 @@ export interface ClusterConnectionOptions extends ClusterOptions {
 }
 
 /**
- * Options of a ScriptRegistry. At most one of `url`, `connection`, `client` and `source` names the Redis to use. Default: the
+ * Options of a ScriptRegistry. At most one of `url`, `connection` and `client` names the Redis to use. Default: the
  * client of the imported RedisModule or ClusterModule of `@liaoliaots/nestjs-redis`.
  */
 export interface ScriptRegistryModuleOptions {
@@ -38,8 +30,6 @@ export interface ScriptRegistryModuleOptions {
    * node-redis returned. ScriptRegistry never configures or closes it, so close it yourself. It connects a client that was never open.
    */
   readonly client?: AnyClient;
-  /** Client of `@liaoliaots/nestjs-redis` to use: `{ module?, namespace? }`. Needed if both of its modules are imported. */
-  readonly source?: RedisSource;
   /** First part of every key that `keySpace()` builds; 1 to 1,024 characters of well-formed Unicode, without braces. Default `luanest`. */
   readonly prefix?: string;
   /**
@@ -67,21 +57,19 @@ export interface ScriptRegistryModuleOptions {
 export interface ResolvedScriptRegistryOptions
   extends Required<Omit<ScriptRegistryModuleOptions, RedisOption>>, Pick<ScriptRegistryModuleOptions, RedisOption> {}
 
-const REDIS_OPTIONS = ['url', 'connection', 'client', 'source'] as const;
+const REDIS_OPTIONS = ['url', 'connection', 'client'] as const;
 type RedisOption = (typeof REDIS_OPTIONS)[number];
 
 const KNOWN: KnownOptions<ScriptRegistryModuleOptions> = {
   url: true,
   connection: true,
   client: true,
-  source: true,
   prefix: true,
   preload: true,
   preloadTimeoutMs: true,
   deadlineMs: true,
   grouping: true,
 };
-const KNOWN_OF_SOURCE: KnownOptions<RedisSource> = { module: true, namespace: true };
 
 const checks = new Checks('ScriptRegistryModule');
 
@@ -111,20 +99,17 @@ function checkConnection(connection: unknown): void {
  */
 export function resolveOptions(options: ScriptRegistryModuleOptions): ResolvedScriptRegistryOptions {
   checks.options('', options, KNOWN);
-  const { url, connection, client, source } = options;
+  const { url, connection, client } = options;
   const set = REDIS_OPTIONS.filter((name) => options[name] !== undefined);
   if (set.length > 1) {
     throw checks.error(`${set.join(' and ')} are set. Set only one of them: the one that names the Redis to use.`);
   }
   checkUrl(url);
   checkConnection(connection);
-  if (source !== undefined) checks.options('source', source, KNOWN_OF_SOURCE);
-  if (source?.module !== undefined) checks.choice('source.module', source.module, ['redis', 'cluster']);
   return Object.freeze({
     url,
     connection,
     client,
-    source,
     prefix: checks.text(
       'prefix',
       checks.id('prefix', options.prefix ?? 'luanest', 1_024),

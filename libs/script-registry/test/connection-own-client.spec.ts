@@ -138,49 +138,22 @@ describe('a client that is disconnected', () => {
 });
 
 describe('the client of @liaoliaots/nestjs-redis', () => {
-  const redis = { default: new Redis({ lazyConnect: true }), other: new Redis({ lazyConnect: true }) };
+  const redis = new Redis({ lazyConnect: true });
   const cluster = new Redis({ lazyConnect: true });
-  const service: ClientService<Redis> = {
-    getOrNil: (...namespace) =>
-      (redis as Record<string, Redis>)[namespace.length === 0 ? 'default' : String(namespace[0])] ?? null,
-  };
+  const service: ClientService<Redis> = { getOrNil: () => redis };
   const clusters = { getOrNil: () => cluster } as never;
 
-  it('is that of the only module', () => {
-    expect(clientFrom(undefined, service, undefined)).toBe(redis.default);
-    expect(clientFrom(undefined, undefined, clusters)).toBe(cluster);
-  });
-
-  it('is that of the module and the namespace that source names', () => {
-    expect(clientFrom({ module: 'redis' }, service, clusters)).toBe(redis.default);
-    expect(clientFrom({ module: 'cluster' }, service, clusters)).toBe(cluster);
-    expect(clientFrom({ module: 'redis', namespace: 'other' }, service, clusters)).toBe(redis.other);
-    expect(clientFrom({ namespace: 'other' }, service, undefined)).toBe(redis.other);
-  });
-
-  it('is refused if both modules are imported and source names neither', () => {
-    expect(() => clientFrom(undefined, service, clusters)).toThrow(
-      "ScriptRegistryModule: RedisModule and ClusterModule are both imported. Set source: { module: 'redis' } or 'cluster'.",
-    );
+  it('is the default client of the only module', () => {
+    expect(clientFrom(service, undefined)).toBe(redis);
+    expect(clientFrom(undefined, clusters)).toBe(cluster);
   });
 
   it.each([
-    ['RedisModule', undefined],
-    ['RedisModule', { module: 'redis' }],
-    ['ClusterModule', { module: 'cluster' }],
-  ] as const)('is refused if %s is not imported', (name, source) => {
-    expect(() => clientFrom(source, undefined, undefined)).toThrow(
-      `ScriptRegistryModule: There is no client of ${name}. Import ${name}.forRoot(...) of @liaoliaots/nestjs-redis as a global ` +
-        'module, or set `client`, `url` or `connection`, and no `source`.',
-    );
-  });
-
-  it('is refused if the namespace has none', () => {
-    const none = { getOrNil: () => null };
-    expect(() => clientFrom({ module: 'redis', namespace: 'absent' }, service, undefined)).toThrow(
-      'ScriptRegistryModule: RedisModule has no client in namespace absent. Set source.namespace to the namespace of one of its clients.',
-    );
-    expect(() => clientFrom(undefined, none, undefined)).toThrow('RedisModule has no client in namespace default.');
+    ['both modules are imported', service, clusters, /^ScriptRegistryModule: RedisModule and ClusterModule are both imported\. /],
+    ['no module is imported', undefined, undefined, /^ScriptRegistryModule: There is no client\. Set `url`, `connection` or `client`, /],
+    ['there is no default client', { getOrNil: () => null }, undefined, /^ScriptRegistryModule: RedisModule has no default client\. /],
+  ])('is refused if %s', (_, ofRedis, ofCluster, message) => {
+    expect(() => clientFrom(ofRedis, ofCluster)).toThrow(message);
   });
 
   it('is found by the classes of the services', () => {

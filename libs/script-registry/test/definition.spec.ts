@@ -172,8 +172,7 @@ describe('options', () => {
     [{ prefix: '\ud800' }, /prefix.*well-formed/],
     [{ grouping: 'yes' }, /grouping/],
     [{ dead: 1 }, /^ScriptRegistryModule: There is no option "dead"\. Known: url, /],
-    [{ source: { module: 'sentinel' } }, /source\.module/],
-    [{ client: {}, source: {} }, /client and source/],
+    [{ client: {}, connection: {} }, /connection and client/],
   ])('refuses %p', (options, message) => {
     expect(() => resolveOptions(options as never)).toThrow(InvalidOptionError);
     expect(() => resolveOptions(options as never)).toThrow(message);

@@ -1,7 +1,7 @@
 import { Injectable, Module, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { TerminusModule, HealthCheckService } from '@nestjs/terminus';
-import { ClusterModule, RedisModule } from '@liaoliaots/nestjs-redis';
+import { ClusterModule, ClusterService, RedisModule, RedisService } from '@liaoliaots/nestjs-redis';
 import { type Cluster, Redis } from 'ioredis';
 import {
   getScriptRegistryHealthToken,
@@ -74,11 +74,15 @@ describe('ScriptRegistryModule', () => {
     const app = await boot(
       RedisModule.forRoot({ config: [{ namespace: 'other', url: redisUrl(), db: 3 }] }),
       ClusterModule.forRoot({ config: { nodes: sharedClusterNodes(), onClientCreated } }),
-      ScriptRegistryModule.forRoot({ prefix, source: { module: 'redis', namespace: 'other' }, preload: 'required' }),
+      ScriptRegistryModule.forRootAsync({
+        inject: [RedisService],
+        useFactory: (redis: RedisService) => ({ prefix, client: redis.getOrThrow('other'), preload: 'required' }),
+      }),
       ScriptRegistryModule.forRootAsync({
         name: 'points',
-        useFactory: () =>
-          Promise.resolve({ prefix, source: { module: 'cluster' as const }, preload: 'required' as const }),
+        inject: [ClusterService],
+        useFactory: (clusters: ClusterService) =>
+          Promise.resolve({ prefix, client: clusters.getOrThrow(), preload: 'required' as const }),
       }),
       ScriptRegistryModule.forFeature([append]),
       PointsModule,
@@ -122,19 +126,18 @@ describe('ScriptRegistryModule', () => {
   });
 
   it('refuses to guess a client', async () => {
-    await expect(boot(ScriptRegistryModule.forRoot({}))).rejects.toThrow(/no client.*RedisModule\.forRoot/);
+    await expect(boot(ScriptRegistryModule.forRoot({}))).rejects.toThrow(/no client.*RedisModule or ClusterModule/);
     const both = boot(
       RedisModule.forRoot({ config: { url: redisUrl(), onClientCreated } }),
       ClusterModule.forRoot({ config: { nodes: sharedClusterNodes(), onClientCreated } }),
       ScriptRegistryModule.forRoot({}),
     );
     await expect(both).rejects.toThrow(/both imported/);
-    await expect(
-      boot(
-        RedisModule.forRoot({ config: { url: redisUrl(), onClientCreated } }),
-        ScriptRegistryModule.forRoot({ source: { namespace: 'nope' } }),
-      ),
-    ).rejects.toThrow(InvalidOptionError);
+    const named = boot(
+      RedisModule.forRoot({ config: { namespace: 'other', url: redisUrl(), onClientCreated } }),
+      ScriptRegistryModule.forRoot({}),
+    );
+    await expect(named).rejects.toThrow(InvalidOptionError);
   });
 
   it('refuses two default registries, and a factory that gives no options', async () => {

@@ -1,6 +1,5 @@
 import type { InjectionToken } from '@nestjs/common';
 import { Checks } from '../../../internal/src';
-import type { RedisSource } from '../script-registry.options';
 import type { IoredisClient } from './ioredis-connection';
 
 /** The part that RedisService and ClusterService of `@liaoliaots/nestjs-redis` have in common. */
@@ -30,35 +29,25 @@ export function clientServiceTokens(): readonly InjectionToken[] {
 const checks = new Checks('ScriptRegistryModule');
 
 /**
- * Returns the client that `source` names.
+ * Returns the default client of the module that is imported.
  *
- * @throws InvalidOptionError if there is no such client, or if both modules are imported and `source` names neither
+ * @throws InvalidOptionError if neither module or both are imported, or if it has no default client
  */
 export function clientFrom(
-  source: RedisSource | undefined,
   redis: ClientService<IoredisClient> | undefined,
   cluster: ClientService<IoredisClient> | undefined,
 ): IoredisClient {
-  const module = source?.module ?? (redis && cluster ? undefined : cluster ? 'cluster' : 'redis');
-  if (module === undefined) {
-    throw checks.error(
-      "RedisModule and ClusterModule are both imported. Set source: { module: 'redis' } or 'cluster'.",
-    );
-  }
-  const service = module === 'redis' ? redis : cluster;
-  const moduleName = module === 'redis' ? 'RedisModule' : 'ClusterModule';
+  const another =
+    'Set `client` to one of their clients: `forRootAsync({ inject: [RedisService], useFactory: (redis) => ({ client: redis.getOrThrow(name) }) })`.';
+  if (redis && cluster) throw checks.error(`RedisModule and ClusterModule are both imported. ${another}`);
+  const service = redis ?? cluster;
   if (!service) {
     throw checks.error(
-      `There is no client of ${moduleName}. Import ${moduleName}.forRoot(...) of @liaoliaots/nestjs-redis as a global module, ` +
-        'or set `client`, `url` or `connection`, and no `source`.',
+      'There is no client. Set `url`, `connection` or `client`, or import RedisModule or ClusterModule of ' +
+        '@liaoliaots/nestjs-redis as a global module.',
     );
   }
-  const client = source?.namespace === undefined ? service.getOrNil() : service.getOrNil(source.namespace);
-  if (!client) {
-    throw checks.error(
-      `${moduleName} has no client in namespace ${String(source?.namespace ?? 'default')}. ` +
-        'Set source.namespace to the namespace of one of its clients.',
-    );
-  }
-  return client;
+  const client = service.getOrNil();
+  if (client) return client;
+  throw checks.error(`${redis ? 'RedisModule' : 'ClusterModule'} has no default client. ${another}`);
 }
