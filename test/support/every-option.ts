@@ -118,7 +118,6 @@ export const libs: readonly Lib[] = [
         client,
         prefix: uniquePrefix(),
         preload: 'required',
-        preloadTimeoutMs: 5_000,
         deadlineMs: 1_000,
         grouping: false,
       } satisfies Required<Omit<ScriptRegistryModuleOptions, 'url' | 'connection'>>;

@@ -38,11 +38,6 @@ export interface ScriptRegistryModuleOptions {
    */
   readonly preload?: 'required' | 'best-effort';
   /**
-   * Longest time that boot waits until the nodes have the scripts, ms; integer >= 1. Default 10,000. With `best-effort`, boot
-   * also stops waiting for masters when a connection fails.
-   */
-  readonly preloadTimeoutMs?: number;
-  /**
    * Longest time from `run` to the reply, ms; integer >= 1. Default 5,000. A call may set its own `deadlineMs`. Time in which
    * this process is too busy to send calls or to read replies is not counted, but for about 10 ms of each such stall.
    */
@@ -55,7 +50,10 @@ export interface ScriptRegistryModuleOptions {
 }
 
 export interface ResolvedScriptRegistryOptions
-  extends Required<Omit<ScriptRegistryModuleOptions, RedisOption>>, Pick<ScriptRegistryModuleOptions, RedisOption> {}
+  extends Required<Omit<ScriptRegistryModuleOptions, RedisOption>>, Pick<ScriptRegistryModuleOptions, RedisOption> {
+  /** How long boot waits at most, ms. With `best-effort`, it also stops waiting for masters when a connection fails. */
+  readonly preloadTimeoutMs: number;
+}
 
 const REDIS_OPTIONS = ['url', 'connection', 'client'] as const;
 type RedisOption = (typeof REDIS_OPTIONS)[number];
@@ -66,10 +64,12 @@ const KNOWN: KnownOptions<ScriptRegistryModuleOptions> = {
   client: true,
   prefix: true,
   preload: true,
-  preloadTimeoutMs: true,
   deadlineMs: true,
   grouping: true,
 };
+
+/** Values that are not options. Only tests change them. */
+export const FIXED = { preloadTimeoutMs: 10_000 };
 
 const checks = new Checks('ScriptRegistryModule');
 
@@ -117,7 +117,7 @@ export function resolveOptions(options: ScriptRegistryModuleOptions): ResolvedSc
       'text without braces',
     ),
     preload: checks.choice('preload', options.preload ?? 'best-effort', ['required', 'best-effort']),
-    preloadTimeoutMs: checks.integer('preloadTimeoutMs', options.preloadTimeoutMs ?? 10_000, 1),
+    ...FIXED,
     deadlineMs: checks.integer('deadlineMs', options.deadlineMs ?? 5_000, 1),
     grouping: checks.flag('grouping', options.grouping ?? true),
   });

@@ -164,7 +164,6 @@ describe('options', () => {
   it.each([
     [{ deadlineMs: 0 }, /deadlineMs.*0/],
     [{ deadlineMs: 2 ** 31 }, /deadlineMs/],
-    [{ preloadTimeoutMs: 1.5 }, /preloadTimeoutMs.*1\.5/],
     [{ preload: 'lazy' }, /preload.*'required' or 'best-effort'/],
     [{ prefix: '' }, /prefix/],
     [{ prefix: 'a{' }, /prefix.*braces/],

@@ -5,6 +5,7 @@ import { defineScript, int, KeySpace, LuanestError, ReplyDecodeError, str } from
 import { oneLine, shown } from '../../internal/src';
 import { hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
+import { FIXED } from '../src/script-registry.options';
 import { limitCallsInFlight, limiter, openRegistry, quiet, standaloneClient } from './support';
 
 class AnyError extends LuanestError {
@@ -128,8 +129,9 @@ it('a password that Redis refuses is in no error and no log', async () => {
   url.password = 'hunter2hunter2';
   const client = quiet(new Redis(url.href, { maxRetriesPerRequest: 0 }));
   const failures: unknown[] = [];
+  const timeout = jest.replaceProperty(FIXED, 'preloadTimeoutMs', 500);
   try {
-    const options = { prefix: uniquePrefix(), preloadTimeoutMs: 500 };
+    const options = { prefix: uniquePrefix() };
     await openRegistry(client, { ...options, preload: 'required' }, [limiter]).catch((error: unknown) =>
       failures.push(error),
     );
@@ -139,6 +141,7 @@ it('a password that Redis refuses is in no error and no log', async () => {
     failures.push(await registry.health(200));
     registry.close();
   } finally {
+    timeout.restore();
     client.disconnect();
     Logger.overrideLogger(true);
   }

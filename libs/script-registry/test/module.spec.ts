@@ -18,6 +18,7 @@ import { startCluster, startRedis } from 'luanest/testing/servers';
 import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { freePort } from '../../../test/support/free-port';
+import { FIXED } from '../src/script-registry.options';
 import { append, limiter, quiet } from './support';
 
 const apps: INestApplicationContext[] = [];
@@ -198,7 +199,8 @@ describe('boot without Redis', () => {
 
   it('required fails with a clear error, on a single server and on a Cluster of which one master is gone', async () => {
     const port = await freePort();
-    const options = { preload: 'required' as const, preloadTimeoutMs: 300 };
+    const options = { preload: 'required' as const };
+    const timeout = jest.replaceProperty(FIXED, 'preloadTimeoutMs', 300);
     const single = boot(
       RedisModule.forRoot({ ...silent, config: { port, host: '127.0.0.1', onClientCreated } }),
       ScriptRegistryModule.forRoot(options),
@@ -217,6 +219,7 @@ describe('boot without Redis', () => {
       );
       await expect(some).rejects.toThrow(PreloadFailedError);
     } finally {
+      timeout.restore();
       await closeApps();
       await cluster.stop();
     }

@@ -4,7 +4,7 @@ import { ScriptRegistry, ScriptRegistryModule, type ScriptRegistryModuleOptions 
 
 async function main(options: ScriptRegistryModuleOptions): Promise<void> {
   const app = await NestFactory.createApplicationContext(
-    { module: class App {}, imports: [ScriptRegistryModule.forRoot({ ...options, preloadTimeoutMs: 2_000 })] },
+    { module: class App {}, imports: [ScriptRegistryModule.forRoot(options)] },
     { logger: false },
   );
   const { healthy } = await app.get(ScriptRegistry).health();

@@ -80,7 +80,7 @@ describe('boot', () => {
     const server = await startRedis();
     const client = quiet(new Redis(server.port, { retryStrategy: () => 50 }));
     await server.kill();
-    const app = await boot({ providers: [Fine] }, { drainMs: 0 }, { client, deadlineMs: 300, preloadTimeoutMs: 300 });
+    const app = await boot({ providers: [Fine] }, { drainMs: 0 }, { client, deadlineMs: 300 });
     expect(app.get(Fine).seen).toEqual([]);
     await server.restart();
     const streams = app.get(StreamConsumerService);
