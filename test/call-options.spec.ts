@@ -44,7 +44,6 @@ describe('options of decorators', () => {
     ['@ScheduledLock on Cats.find', ScheduledLock],
     ['@StreamConsumer on Cats.find', (options) => StreamConsumer(options) as MethodDecorator],
     ['@Once on Cats.find', Once as never],
-    ['@DelayedTask on Cats.find', (options) => DelayedTask('t', options)],
     ['@Idempotent on Cats.find', Idempotent],
     ['@RateLimit on Cats.find', RateLimit],
   ])('%s: a value that is not an object is refused', (where, decorator) => {
@@ -63,9 +62,6 @@ describe('options of decorators', () => {
     );
     expect(loading(() => Idempotent({ lease: 1 } as never))).toMatchObject(
       refused(/^@Idempotent on Cats\.find: There is no option "lease"\. Known: required, /),
-    );
-    expect(loading(() => DelayedTask('t', { timeout: 5 } as never))).toMatchObject(
-      refused(/^@DelayedTask on Cats\.find: There is no option "timeout"\. Known: timeoutMs, enhancers\.$/),
     );
     expect(loading(() => RateLimit({ limit: 1, ttl: 1 } as never))).toMatchObject(
       refused(/^@RateLimit on Cats\.find: There is no option "ttl"\. Known: name, /),
@@ -127,7 +123,7 @@ describe('options of decorators', () => {
       consume(): void {
         // Never called.
       }
-      @DelayedTask('t', { timeoutMs: 1_000, enhancers: false })
+      @DelayedTask('t')
       work(): void {
         // Never called.
       }

@@ -2,14 +2,12 @@ import { Checks, type KnownOptions } from '../../internal/src';
 import { checkAttempts, checkTimeout, resolveBackoff } from '../../worker/src';
 import { checkKeep } from './delayed-task.options';
 import type { TaskDefinition, TaskDefinitionOptions } from './delayed-task.types';
-import { checkName } from './queue/task-codec';
+import { checkName, KNOWN_SETTINGS } from './queue/task-codec';
 
 const KNOWN: KnownOptions<TaskDefinitionOptions> = {
   name: true,
-  attempts: true,
-  backoff: true,
-  keepResultMs: true,
   timeoutMs: true,
+  ...KNOWN_SETTINGS,
 };
 
 /**
@@ -19,7 +17,7 @@ const KNOWN: KnownOptions<TaskDefinitionOptions> = {
  * `Payload` must be a type of JSON data, because the payload is stored as JSON: a handler gets a Date as text, the payload
  * undefined as null, and no properties that are undefined.
  *
- * @param options settings of the tasks. They override those of the module; options of a single call or decorator override both
+ * @param options settings of the tasks. They override those of the module; options of a single call override both
  * @throws InvalidOptionError for invalid settings, InvalidInputError for an invalid name
  */
 export function defineTask<Payload>(options: TaskDefinitionOptions): TaskDefinition<Payload> {

@@ -2,8 +2,8 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
 import { exploreMethods, NOT_A_SINGLETON, singletonOf, type ExploredMethod, SetupError } from '../../internal/src';
 import { definitionOf } from './queue/task-codec';
-import { delayedTasksOf, type DelayedTaskMetadata } from './delayed-task.decorator';
-import type { TaskHandler } from './delayed-task.types';
+import { delayedTasksOf } from './delayed-task.decorator';
+import type { TaskDefinition } from './delayed-task.types';
 import { enhance } from './handlers/nest-handler';
 import { Handlers } from './worker/worker';
 
@@ -20,17 +20,15 @@ export class DelayedTaskExplorer implements OnModuleInit {
   /** @throws SetupError with class and method, for a handler that cannot be registered */
   onModuleInit(): void {
     for (const found of exploreMethods(this.discovery, this.scanner)) {
-      for (const metadata of delayedTasksOf(found.method)) this.add(found, metadata);
+      for (const task of delayedTasksOf(found.method)) this.add(found, task);
     }
   }
 
-  private add({ wrapper, where, name: key, method }: ExploredMethod, { task, options }: DelayedTaskMetadata): void {
+  private add({ wrapper, where, name, method }: ExploredMethod, task: string | TaskDefinition): void {
     const instance = singletonOf(wrapper);
     if (!instance) throw new SetupError(`${where}: ${NOT_A_SINGLETON}.`);
-    const { enhancers = true, ...rest } = options;
-    const run = enhancers ? enhance(this.contexts, instance, method, key) : (method.bind(instance) as TaskHandler);
     try {
-      this.handlers.add(definitionOf(task), run, rest);
+      this.handlers.add(definitionOf(task), enhance(this.contexts, instance, method, name));
     } catch (cause) {
       throw new SetupError(`${where}: ${(cause as Error).message}`, { cause });
     }

@@ -14,7 +14,6 @@ import type {
   DeadFilter,
   DeadLetter,
   DueTime,
-  HandlerOptions,
   NewTask,
   QueueStats,
   RescheduleResult,
@@ -192,12 +191,12 @@ export class DelayedTaskService
    * See DECISIONS.md: a-handler-stays-until-shutdown
    *
    * @throws SetupError if the name has a handler, or `handler` is not a function; InvalidInputError for an invalid
-   *   name; InvalidOptionError
+   *   name; InvalidOptionError for an invalid `timeoutMs` of a definition that `defineTask` did not make
    */
-  handle<Payload>(task: TaskDefinition<Payload>, handler: TaskHandler<Payload>, options?: HandlerOptions): void;
-  handle(name: string, handler: TaskHandler, options?: HandlerOptions): void;
-  handle(task: string | TaskDefinition, handler: TaskHandler, options: HandlerOptions = {}): void {
-    this.handlers.add(definitionOf(task), handler, options);
+  handle<Payload>(task: TaskDefinition<Payload>, handler: TaskHandler<Payload>): void;
+  handle(name: string, handler: TaskHandler): void;
+  handle(task: string | TaskDefinition, handler: TaskHandler): void {
+    this.handlers.add(definitionOf(task), handler);
     if (this.booted) this.start();
   }
 

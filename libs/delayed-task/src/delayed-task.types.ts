@@ -121,18 +121,11 @@ export interface TaskContext {
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type TaskHandler<Payload = any> = (payload: Payload, task: TaskContext) => unknown;
 
-export interface HandlerOptions {
-  /**
-   * How long one attempt may take, ms; integer from 1 to 2^31 - 1. After that the signal fires, and the handler has `abortGraceMs`
-   * to end. If the handler throws an error, or has not ended by then, the attempt has failed. Default: that of the definition, or
-   * else the module's.
-   */
-  readonly timeoutMs?: number;
-}
-
-export interface TaskDefinitionOptions extends TaskSettings, HandlerOptions {
+export interface TaskDefinitionOptions extends TaskSettings {
   /** Name of the tasks, which selects the handler; 1 to 128 characters. */
   readonly name: string;
+  /** How long one attempt may take, ms; integer from 1 to 2^31 - 1. Default: the module's. */
+  readonly timeoutMs?: number;
 }
 
 /** Name and settings of tasks, and the type of their payload. Made by `defineTask`. */

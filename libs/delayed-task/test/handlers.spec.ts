@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
-import { deadLetter, type DelayedTaskService, retryLater, type TaskHandler } from 'luanest/delayed-task';
+import { deadLetter, type DelayedTaskService, defineTask, retryLater, type TaskHandler } from 'luanest/delayed-task';
 import { eventually, sleep } from '../../../test/support/wait';
 import { Gate, inventory, listen, openBench, redisNow, servers, type Bench } from './support';
 
@@ -184,8 +184,8 @@ describe('a handler', () => {
     const workers = [await open(), await open()] as const;
     for (const { tasks } of workers) {
       tasks.handle(
-        'tidy',
-        async (ends: string, { signal, attempt }) => {
+        defineTask<string>({ name: 'tidy', timeoutMs: 80 }),
+        async (ends, { signal, attempt }) => {
           log.push(`begins ${attempt}`);
           if (attempt > 1) return;
           await new Promise((resolve) => signal.addEventListener('abort', resolve));
@@ -193,7 +193,6 @@ describe('a handler', () => {
           log.push(`ends ${attempt}`);
           if (ends === 'badly') throw new Error('aborted');
         },
-        { timeoutMs: 80 },
       );
     }
     const settled = listen('attemptSettled');
@@ -295,7 +294,7 @@ describe('a handler', () => {
     const other = await openBench(standaloneClient(), { leaseMs: 600_000 }, { prefix: bench.prefix });
     const reasons: unknown[] = [];
     other.tasks.handle(
-      'slow',
+      defineTask({ name: 'slow', timeoutMs: 600_000 }),
       (_payload, { signal }) =>
         new Promise<void>((resolve) => {
           signal.addEventListener('abort', () => {
@@ -303,7 +302,6 @@ describe('a handler', () => {
             resolve();
           });
         }),
-      { timeoutMs: 600_000 },
     );
     const settled = listen('attemptSettled');
     other.work();
@@ -321,13 +319,12 @@ describe('a handler', () => {
     const signals: boolean[] = [];
     const gate = new Gate();
     bench.tasks.handle(
-      'long',
+      defineTask({ name: 'long', timeoutMs: 60_000 }),
       async (_payload, { signal }) => {
         runs += 1;
         await gate.pass();
         signals.push(signal.aborted);
       },
-      { timeoutMs: 60_000 },
     );
     const other = await openBench(standaloneClient(), { leaseMs: LEASE_MS }, { prefix: bench.prefix });
     other.tasks.handle('long', () => void (runs += 1));

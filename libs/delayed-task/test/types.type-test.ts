@@ -12,7 +12,7 @@ export class Handlers {
     return `${orderId} ${attempt}`;
   }
 
-  @DelayedTask(expire, { timeoutMs: 5 })
+  @DelayedTask(expire)
   ignore(): void {}
 
   @DelayedTask(expire.name)

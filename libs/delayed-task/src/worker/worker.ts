@@ -1,15 +1,14 @@
-import { Checks, type KnownOptions, SetupError, shown } from '../../../internal/src';
-import { Attempts, Calls } from '../../../worker/src';
+import { Checks, SetupError, shown } from '../../../internal/src';
+import { Attempts, Calls, checkTimeout } from '../../../worker/src';
 import { events } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
-import type { HandlerOptions, TaskDefinition, TaskHandler } from '../delayed-task.types';
+import type { TaskDefinition, TaskHandler } from '../delayed-task.types';
 import type { Partition, TaskQueue } from '../queue/task-queue';
 import { PartitionLoop, Taker } from './partition-loop';
 import { type Handler, Settlements, type Step, type TaskAttempt } from './settlements';
 import { Sweeper } from './sweeper';
 import { TaskLog } from './task-log';
 
-const KNOWN: KnownOptions<HandlerOptions> = { timeoutMs: true };
 const checks = new Checks('DelayedTaskService.handle');
 
 /** The handlers of this process, by the names of their tasks. */
@@ -23,7 +22,7 @@ export class Handlers {
   }
 
   /** Adds a handler. @throws SetupError if it is not a function, or the name has a handler; InvalidOptionError */
-  add({ name, timeoutMs: definedMs }: TaskDefinition, run: TaskHandler, options: HandlerOptions): void {
+  add({ name, timeoutMs = this.options.timeoutMs }: TaskDefinition, run: TaskHandler): void {
     if (typeof run !== 'function') {
       throw new SetupError(`The handler of task ${shown(name)} is ${shown(run)}. Expected a function.`);
     }
@@ -33,9 +32,7 @@ export class Handlers {
           `Expected one. Remove a handler, rename one of the tasks, or provide the class of the handler once.`,
       );
     }
-    checks.options('', options, KNOWN);
-    const timeoutMs = checks.integer('timeoutMs', options.timeoutMs ?? definedMs ?? this.options.timeoutMs, 1);
-    this.byName.set(name, { run, timeoutMs });
+    this.byName.set(name, { run, timeoutMs: checkTimeout(checks, timeoutMs) });
   }
 
   of(name: string): Handler | undefined {

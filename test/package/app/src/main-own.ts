@@ -8,7 +8,6 @@ import {
   DelayedTaskService,
   type DeadLetter,
   type Page,
-  type DelayedTaskOptions,
   type ScheduleOptions,
   type TaskContext,
 } from 'luanest/delayed-task';
@@ -17,7 +16,6 @@ import { ScriptRegistryModule } from 'luanest/script-registry';
 import { Signal } from './signal.js';
 
 const { REDIS_URL: url = 'redis://127.0.0.1:6379' } = process.env;
-const HANDLER: DelayedTaskOptions = { timeoutMs: 10_000, enhancers: false };
 const TASK: ScheduleOptions = {
   id: 'mail-1',
   delayMs: 0,
@@ -31,7 +29,7 @@ class Mails {
   readonly sent = new Signal<string>();
   isDown = true;
 
-  @DelayedTask('mail.send', HANDLER)
+  @DelayedTask('mail.send')
   send({ to }: { to: string }, { attempt }: TaskContext): void {
     if (this.isDown) throw new Error('the mail server is down');
     this.sent.tell(`${to} at attempt ${attempt}`);

@@ -6,7 +6,7 @@ import { Signal } from '../signal.js';
 class Expiry {
   readonly ran = new Signal<string>();
 
-  @DelayedTask('order.expire', { timeoutMs: 10_000 })
+  @DelayedTask('order.expire')
   expire({ orderId }: { orderId: string }, { attempt }: TaskContext): void {
     this.ran.tell(`${orderId} expired at attempt ${attempt}`);
   }
