@@ -1,6 +1,6 @@
 import { Checks, type KnownOptions } from '../../../internal/src/without-nest';
 import { RedisCluster } from './redis-cluster';
-import { serverSettings, type CommonServerOptions } from './start-redis';
+import { KNOWN_OF_SERVERS, serverSettings, type CommonServerOptions } from './start-redis';
 
 /** Options of {@link startCluster}. */
 export interface RedisClusterOptions extends CommonServerOptions {
@@ -19,8 +19,7 @@ const KNOWN: KnownOptions<RedisClusterOptions> = {
   masters: true,
   replicas: true,
   nodeTimeoutMs: true,
-  binary: true,
-  args: true,
+  ...KNOWN_OF_SERVERS,
 };
 
 /**

@@ -22,6 +22,8 @@ export interface RedisServerOptions extends CommonServerOptions {
   readonly replicaOf?: Address;
 }
 
+export const KNOWN_OF_SERVERS: KnownOptions<CommonServerOptions> = { binary: true, args: true };
+
 /** How long the start of one server may take, ms. */
 const START_TIMEOUT_MS = 30_000;
 
@@ -37,8 +39,7 @@ export async function serverSettings(
 }
 
 const KNOWN: KnownOptions<RedisServerOptions> = {
-  binary: true,
-  args: true,
+  ...KNOWN_OF_SERVERS,
   port: true,
   replicaOf: true,
 };

@@ -1,6 +1,6 @@
 import { Checks, type KnownOptions } from '../../../internal/src/without-nest';
 import { RedisSentinel } from './redis-sentinel';
-import { serverSettings, type CommonServerOptions } from './start-redis';
+import { KNOWN_OF_SERVERS, serverSettings, type CommonServerOptions } from './start-redis';
 
 /** Options of {@link startSentinel}. */
 export interface RedisSentinelOptions extends CommonServerOptions {
@@ -13,8 +13,7 @@ export interface RedisSentinelOptions extends CommonServerOptions {
 const KNOWN: KnownOptions<RedisSentinelOptions> = {
   replicas: true,
   sentinels: true,
-  binary: true,
-  args: true,
+  ...KNOWN_OF_SERVERS,
 };
 
 /**
