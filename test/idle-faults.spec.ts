@@ -107,7 +107,8 @@ describe.each(SLEEPERS)('an idle %s', (_, open) => {
   it('takes over soon after the lease ended of a process that died, whose lease began after its own last take', async () => {
     const leaseMs = 1_500;
     // It is woken later than the other one, which so gets the message.
-    const slow = await startFaultProxy(server, { latencyMs: 50 });
+    const slow = await startFaultProxy(server);
+    slow.delay(50);
     const sleeper = await opens(connect(slow.port), { leaseMs });
     await sleeper.asleep(admin);
     const held: number[] = [];

@@ -91,7 +91,8 @@ describe('how long a group holds Redis', () => {
   });
 
   it('a slow link does not make the groups of a quick script small', async () => {
-    const proxy = await startFaultProxy(server, { latencyMs: 15 });
+    const proxy = await startFaultProxy(server);
+    proxy.delay(15);
     closing.push(() => void proxy.stop());
     const registry = await open(proxy.port);
     let groups: number[] = [];
@@ -120,7 +121,8 @@ describe('how long a group holds Redis', () => {
 
   it('without the permission for TIME groups are as large as the script allows', async () => {
     await admin.acl('SETUSER', 'timeless', 'on', '>pw', '~*', '&*', '+@all', '-time');
-    const proxy = await startFaultProxy(server, { latencyMs: 15 });
+    const proxy = await startFaultProxy(server);
+    proxy.delay(15);
     closing.push(() => void proxy.stop());
     const client = quiet(new Redis(proxy.port, { username: 'timeless', password: 'pw' }));
     const registry = await openRegistry(client, { preload: 'required' }, scripts);
@@ -167,7 +169,8 @@ describe('calls that come one after another, each in a turn of its own', () => {
   }
 
   it('do not wait for a reply on a slow link', async () => {
-    const proxy = await startFaultProxy(server, { latencyMs: 100 });
+    const proxy = await startFaultProxy(server);
+    proxy.delay(100);
     closing.push(() => void proxy.stop());
     expect(await arrive(proxy.port, 10, [1])).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   });

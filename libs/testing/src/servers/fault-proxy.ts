@@ -53,20 +53,16 @@ export class FaultProxy implements AsyncDisposable {
   readonly #drops: Drop[] = [];
   #mode: Mode = 'pass';
   #port = 0;
-  #latencyMs: number;
+  #latencyMs = 0;
 
-  private constructor(
-    target: Address,
-    private readonly normalMs: number,
-  ) {
+  private constructor(target: Address) {
     this.target = target;
-    this.#latencyMs = normalMs;
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.#accept(client));
   }
 
-  /** For {@link startFaultProxy}, which checks the options. */
-  static async start(target: Address, latencyMs: number): Promise<FaultProxy> {
-    const proxy = new FaultProxy(target, latencyMs);
+  /** For {@link startFaultProxy}, which checks the target. */
+  static async start(target: Address): Promise<FaultProxy> {
+    const proxy = new FaultProxy(target);
     proxy.#server.listen(0, proxy.host);
     await once(proxy.#server, 'listening');
     proxy.#port = (proxy.#server.address() as AddressInfo).port;
@@ -90,17 +86,17 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   /**
-   * Ends all faults, and restores the latency of the start. A `dropReply` or `dropRequest` whose request has come is not called
+   * Ends all faults and the latency. A `dropReply` or `dropRequest` whose request has come is not called
    * off. Connections that lost bytes in a blackhole are reset, since their replies would be taken for replies to other requests.
    */
   pass(): void {
     this.#mode = 'pass';
-    this.#latencyMs = this.normalMs;
+    this.#latencyMs = 0;
     this.#callOff();
     for (const link of this.#links) if (link.lostBytes) link.reset();
   }
 
-  /** Delays all bytes by `ms` in each direction, instead of by the latency of the start, in order. @param ms 0 to 60,000 */
+  /** Delays all bytes by `ms` in each direction, in order, until `pass()`. @param ms 0 to 60,000 */
   delay(ms: number): void {
     this.#latencyMs = ms;
   }

@@ -1,16 +1,9 @@
-import { Checks, type KnownOptions } from '../../../internal/src/without-nest';
+import { Checks } from '../../../internal/src/without-nest';
 import type { Address } from './admin';
 import { FaultProxy } from './fault-proxy';
 import { checkAddress } from './start-redis';
 
-/** Options of {@link startFaultProxy}. */
-export interface FaultProxyOptions {
-  /** Latency of each direction until `delay()` changes it, ms, 0 to 60,000. `pass()` restores it. Default 0. */
-  readonly latencyMs?: number;
-}
-
 const DEFAULT_PORT = 6_379;
-const KNOWN: KnownOptions<FaultProxyOptions> = { latencyMs: true };
 
 /**
  * Starts a proxy on 127.0.0.1 in front of a Redis server. Connect to its `url`, or to its `host` and `port`, instead of the server.
@@ -18,13 +11,10 @@ const KNOWN: KnownOptions<FaultProxyOptions> = { latencyMs: true };
  *
  * @param target the server, or its URL: `redis://host:port`, default port 6379. User, password and database of the URL are not
  * used. Not a TLS connection: the proxy reads the requests
- * @throws InvalidOptionError for an invalid target or option
+ * @throws InvalidOptionError for an invalid target
  */
-export async function startFaultProxy(target: Address | string, options: FaultProxyOptions = {}): Promise<FaultProxy> {
-  const checks = new Checks('startFaultProxy');
-  const { latencyMs = 0 } = checks.options('', options, KNOWN);
-  checks.integer('latencyMs', latencyMs, 0, 60_000);
-  return FaultProxy.start(addressOf(checks, target), latencyMs);
+export async function startFaultProxy(target: Address | string): Promise<FaultProxy> {
+  return FaultProxy.start(addressOf(new Checks('startFaultProxy'), target));
 }
 
 function addressOf(checks: Checks, target: Address | string): Address {

@@ -78,18 +78,6 @@ describe('FaultProxy', () => {
     await expect(client.incr('n')).resolves.toBe(501);
   });
 
-  it('comes back to the latency it was started with', async () => {
-    const slow = await startFaultProxy(server, { latencyMs: 20 });
-    const client = await connect({ port: slow.port });
-    slow.delay(0);
-    slow.pass();
-    const before = performance.now();
-    await client.ping();
-    expect(performance.now() - before).toBeGreaterThanOrEqual(40);
-    client.disconnect();
-    await slow.stop();
-  });
-
   it('leads new connections to another target, for a failover behind one address', async () => {
     const other = await startRedis();
     const client = await connect();

@@ -114,11 +114,6 @@ describe('options of the servers', () => {
       () => startSentinel({ sentinels: 0 }),
       'startSentinel: sentinels is 0. Expected an integer from 1 to 5.',
     ],
-    [
-      'a latency',
-      () => startFaultProxy({ host: 'a', port: 1 }, { latencyMs: -1 }),
-      'startFaultProxy: latencyMs is -1.',
-    ],
     ['TLS', () => startFaultProxy('rediss://:secret@host'), 'startFaultProxy: target is "rediss://". Expected a URL'],
     ['no URL', () => startFaultProxy('127.0.0.1:6379'), 'startFaultProxy: target is "127.0.0.1:6379". Expected a URL'],
     ['no address', () => startFaultProxy({} as never), 'startFaultProxy: target is an object. Expected an object with'],
