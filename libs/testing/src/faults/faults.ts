@@ -13,21 +13,15 @@ export interface FaultOptions {
   readonly registry?: string;
   /** For `unknown`: true if the script runs before its reply is lost. Default true. */
   readonly runs?: boolean;
-  /** For `refused`: why Redis refuses the call. Default `OOM`. */
-  readonly code?: 'OOM' | 'READONLY' | 'LOADING';
 }
 
 interface Armed extends FaultOptions {
   readonly fault: Fault;
 }
 
-/** Replies of Redis 7 to EVALSHA. */
-const REFUSALS = {
-  OOM: "OOM command not allowed when used memory > 'maxmemory'.",
-  READONLY: "READONLY You can't write against a read only replica.",
-  LOADING: 'LOADING Redis is loading the dataset in memory',
-};
-const KNOWN: KnownOptions<FaultOptions> = { script: true, registry: true, runs: true, code: true };
+/** Reply of Redis 7 to EVALSHA while its memory is full. */
+const REFUSAL = "OOM command not allowed when used memory > 'maxmemory'.";
+const KNOWN: KnownOptions<FaultOptions> = { script: true, registry: true, runs: true };
 const checks = new Checks('LuanestTesting.faults.nextCall');
 
 /** Faults that wait for their calls. */
@@ -42,8 +36,7 @@ export class ArmedFaults {
 
   add(fault: Fault, options: FaultOptions): void {
     checks.choice('fault', fault, ['not-sent', 'unknown', 'refused']);
-    const { script, registry, code } = checks.options('', options, KNOWN);
-    if (code !== undefined) checks.choice('code', code, ['OOM', 'READONLY', 'LOADING']);
+    const { script, registry } = checks.options('', options, KNOWN);
     if (registry !== undefined) checks.choice('registry', registry, this.scripts.registries);
     const names = script === undefined ? [] : this.scripts.names(registry);
     if (script !== undefined && !names.includes(script)) {
@@ -106,8 +99,8 @@ function runsFirst({ fault, runs = true }: Armed): boolean {
   return fault === 'unknown' && runs;
 }
 
-function failureOf({ fault, code = 'OOM' }: Armed, node: string): CommandFailure {
+function failureOf({ fault }: Armed, node: string): CommandFailure {
   if (fault === 'not-sent') return new CommandFailure('not-sent', `${node} is not connected, or not ready yet`);
-  if (fault === 'refused') return new CommandFailure('reply', REFUSALS[code]);
+  if (fault === 'refused') return new CommandFailure('reply', REFUSAL);
   return new CommandFailure('lost', `The connection to ${node} closed before the reply`);
 }

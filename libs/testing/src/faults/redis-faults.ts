@@ -21,8 +21,8 @@ export class Faults {
    * together fail together, as in production.
    *
    * @param fault `not-sent`: NotSentError, and the script does not run. `unknown`: UnknownOutcomeError; the script runs, unless
-   *   `runs` is false, and if it replies with an error, the app gets that error instead. `refused`: ScriptRefusedError, because of
-   *   `code`
+   *   `runs` is false, and if it replies with an error, the app gets that error instead. `refused`: ScriptRefusedError, as while
+   *   Redis' memory is full
    * @throws InvalidOptionError, also for a script that the app has not registered, and for an unknown ScriptRegistry
    */
   nextCall(fault: Fault, options: FaultOptions = {}): void {
