@@ -13,7 +13,7 @@ const { OnceModule, OnceService } = lib('once');
 const { ReadRewardModule, ReadRewardService } = lib('read-reward');
 const { LockModule, LockService } = lib('lock');
 const { DelayedTaskModule, DelayedTaskService } = lib('delayed-task');
-const { StreamConsumerModule, StreamConsumerService } = lib('stream-consumer');
+const { defineStream, StreamConsumerModule, StreamConsumerService } = lib('stream-consumer');
 const { RedPacketModule, RedPacketService } = lib('red-packet');
 
 const SUBJECTS = 20_000;
@@ -22,6 +22,7 @@ const PATIENT = 60_000;
 const user = (i) => `u${String(10_000_000_000 + i)}`;
 const PAYLOAD = { orderId: 'o1234567890', note: 'x'.repeat(64) };
 const HOUR_MS = 3_600_000;
+const ORDERS = defineStream({ name: 'orders', operationRetentionMs: 1_000 });
 
 async function openApp(client) {
   class App {}
@@ -33,7 +34,7 @@ async function openApp(client) {
       ReadRewardModule.forRoot({ rules: { article: { limit: 5, dedupe: 'period' } } }),
       LockModule.forRoot({}),
       DelayedTaskModule.forRoot({ work: false }),
-      StreamConsumerModule.forRoot({ streams: { orders: { operationRetentionMs: 1_000 } } }),
+      StreamConsumerModule.forRoot({}),
       RedPacketModule.forRoot({ identity: () => undefined }),
     ],
   })(App);
@@ -73,7 +74,7 @@ function cases(app) {
       make: (i) => tasks.schedule('order.expire', PAYLOAD, { id: user(i), delayMs: HOUR_MS }),
     },
     'stream-consumer, a message of 99 bytes, its operation forgotten': {
-      make: (i) => streams.publish('orders', PAYLOAD, { operationId: user(i) }),
+      make: (i) => streams.publish(ORDERS, PAYLOAD, { operationId: user(i) }),
       afterwards: () => new Promise((resolve) => setTimeout(resolve, 2_500)),
     },
     'red-packet, a packet in the pool': { make: (i) => (i === 0 ? packets.create(activity) : undefined) },

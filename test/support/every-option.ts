@@ -233,19 +233,10 @@ export const libs: readonly Lib[] = [
     extras: { registry: 'other' },
     every: {
       ...everyOfWork,
-      streams: {
-        own: { partitions: 2, maxLength: 5, maxPayloadBytes: 5, operationRetentionMs: 1_000 },
-        foreign: { keys: ['theirs'], deleteAfter: ['all'] },
-      },
-      partitions: 1,
-      maxPayloadBytes: 10,
       drainMs: 0,
       abortGraceMs: 0,
     } satisfies Required<StreamConsumerModuleOptions>,
     nested: [
-      [{ streams: { a: { partitons: 2 } } }, /^There is no option "partitons" in streams\["a"\]\. Known: keys, /],
-      [{ streams: { a: null } }, /^streams\["a"\] is null\. Expected an object\. Known options: keys, /],
-      [{ streams: ['a'] }, 'streams is an array of 1. Expected an object.'],
       [{ backoff: { delay: 1 } }, 'There is no option "delay" in backoff. Known: delayMs, factor, maxDelayMs.'],
       [{ backoff: { factor: 0.5 } }, 'backoff.factor is 0.5. Expected a number from 1 to 1000.'],
     ],

@@ -33,7 +33,7 @@ const StreamConsumerModuleBase = defineLuanestModule<
     return {
       imports: [DiscoveryModule, ScriptRegistryModule.forFeature(streamConsumerScripts, registry)],
       providers: [
-        constructed(StreamCatalog, scripts, options),
+        constructed(StreamCatalog, scripts),
         constructed(ConsumerSet, scripts, StreamCatalog, options),
         constructed(StreamConsumerService, scripts, options, StreamCatalog, ConsumerSet),
         constructed(StreamConsumerExplorer, ...EXPLORER_PARTS, ConsumerSet, options),

@@ -3,22 +3,12 @@ import {
   DELETES,
   KNOWN_SHUTDOWN,
   resolveShutdown,
+  type ResolvedShutdown,
   type KnownOptions,
   type ShutdownOptions,
 } from '../../internal/src';
 import { KNOWN_WORK, type ResolvedWork, resolveWork, type WorkOptions } from '../../worker/src';
-import {
-  checkKnown,
-  checkStreamName,
-  NAME,
-  NAME_TEXT,
-  nameOf,
-  resolveStream,
-  type AnyStream,
-  type ResolvedStreamOptions,
-  type StreamDefinition,
-  type StreamOptions,
-} from './streams/stream-options';
+import { checkStreamName, NAME, NAME_TEXT, nameOf, type AnyStream, type StreamDefinition } from './streams/stream-options';
 
 /** Options of one consumer, for messages of any type. */
 export interface AnyConsumerOptions extends WorkOptions {
@@ -54,12 +44,6 @@ export interface StreamConsumerOptions<Message = unknown> extends AnyConsumerOpt
 
 /** Options of StreamConsumerModule. Those of a worker, such as `concurrency`, are defaults of each consumer. */
 export interface StreamConsumerModuleOptions extends WorkOptions, ShutdownOptions {
-  /** Options of streams, by their names. A stream that neither this option nor `defineStream` gives options has the defaults. */
-  readonly streams?: Readonly<Record<string, StreamOptions>>;
-  /** Partitions of a stream that does not set its own, integer from 1 to 1,024. Default 1. */
-  readonly partitions?: number;
-  /** `maxPayloadBytes` of a stream that does not set its own. Default 65,536. */
-  readonly maxPayloadBytes?: number;
 }
 
 /** Options of a consumer with every default filled in. */
@@ -70,12 +54,11 @@ export type ResolvedConsumerOptions = ResolvedWork &
     readonly [DELETES]?: boolean;
   };
 
-/** Options of the module with the defaults filled in; those of `streams` as given. */
-export type ResolvedStreamConsumerModuleOptions = ResolvedWork &
-  Required<Omit<StreamConsumerModuleOptions, keyof WorkOptions>> & {
-    /** A group counts as stalled when its oldest unsettled message is this old, ms. Not an option: a minute is long for each group. */
-    readonly stalledAfterMs: number;
-  };
+/** Options of the module with the defaults filled in. */
+export interface ResolvedStreamConsumerModuleOptions extends ResolvedWork, ResolvedShutdown {
+  /** A group counts as stalled when its oldest unsettled message is this old, ms. Not an option: a minute is long for each group. */
+  readonly stalledAfterMs: number;
+}
 
 const checks = new Checks('StreamConsumerModule');
 
@@ -89,38 +72,17 @@ const KNOWN_OF_CONSUMER: KnownOptions<AnyConsumerOptions> = {
 };
 const KNOWN: KnownOptions<StreamConsumerModuleOptions> = {
   ...KNOWN_WORK,
-  streams: true,
-  partitions: true,
-  maxPayloadBytes: true,
   ...KNOWN_SHUTDOWN,
 };
 
 /** Checks the options of the module and fills in the defaults. @throws InvalidOptionError for an invalid option */
 export function resolveOptions(options: StreamConsumerModuleOptions): ResolvedStreamConsumerModuleOptions {
   checks.options('', options, KNOWN);
-  const resolved = {
+  return Object.freeze({
     ...resolveWork(options, checks),
-    streams: checks.object('streams', options.streams ?? {}),
-    partitions: checks.integer('partitions', options.partitions ?? 1, 1, 1_024),
-    maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1),
     ...resolveShutdown(options, checks),
     stalledAfterMs: 60_000,
-  };
-  for (const name of Object.keys(resolved.streams)) resolveNamedStream(name, resolved);
-  return Object.freeze(resolved);
-}
-
-/**
- * Returns the options that the module gives to a stream of this name.
- *
- * @throws InvalidOptionError for an invalid name or option
- */
-export function resolveNamedStream(name: string, module: ResolvedStreamConsumerModuleOptions): ResolvedStreamOptions {
-  checkStreamName(checks, 'stream', name);
-  const given = Object.hasOwn(module.streams, name) ? module.streams[name] : undefined;
-  const option = `streams["${name}"]`;
-  if (given !== undefined) checkKnown(checks, option, given);
-  return resolveStream(checks.in(option), given, module);
+  });
 }
 
 /**

@@ -49,7 +49,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedStreamConsumerModuleOptions = resolveOptions({}),
-    private readonly catalog = new StreamCatalog(registry, options),
+    private readonly catalog = new StreamCatalog(registry),
     private readonly consumers = new ConsumerSet(registry, catalog, options),
   ) {
     this.publisher = new Publisher(registry);

@@ -170,12 +170,9 @@ describe('boot', () => {
   });
 
   it.each<[string, StreamConsumerModuleOptions, RegExp]>([
-    ['partitions', { partitions: 0 }, /^StreamConsumerModule: partitions is 0/],
     ['a lease', { leaseMs: 5 }, /^StreamConsumerModule: leaseMs is 5/],
     ['concurrency', { concurrency: 1.5 }, /^StreamConsumerModule: concurrency is 1\.5/],
     ['attempts', { attempts: 0 }, /^StreamConsumerModule: attempts is 0/],
-    ['a stream', { streams: { 'a b': {} } }, /^StreamConsumerModule: stream is "a b"/],
-    ['a bound', { streams: { a: { maxLength: 0 } } }, /^StreamConsumerModule: streams\["a"\]\.maxLength is 0/],
     ['a period', { drainMs: Number.NaN }, /^StreamConsumerModule: drainMs is NaN/],
   ])('refuses an invalid option: %s', async (_, options, message) => {
     await refused({ providers: [Fine] }, message, InvalidOptionError, options);

@@ -2,15 +2,14 @@ import { InvalidOptionError, InvalidInputError } from 'luanest/script-registry';
 import { deadLetter, retryLater, type StreamMessage } from 'luanest/stream-consumer';
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
-import { group, openBench, servers, type Bench } from './support';
+import { define, group, openBench, servers, type Bench } from './support';
 
 describe.each(servers)('streams on %s', (_, client) => {
   let bench: Bench;
   beforeAll(async () => {
-    bench = await openBench(client(), {
-      partitions: 3,
-      streams: { one: { partitions: 1 }, bounded: { partitions: 1, maxLength: 3 } },
-    });
+    bench = await openBench(client(), { partitions: 3 });
+    define(bench.streams, { name: 'one', partitions: 1 });
+    define(bench.streams, { name: 'bounded', partitions: 1, maxLength: 3 });
   });
   afterAll(() => bench.close());
 

@@ -136,7 +136,6 @@ it('logs hold no payload, and nobody’s words on a line of their own', async ()
 it('options of any kind are taken or refused by name, and change no other object', () => {
   for (const option of Object.keys(resolveOptions({}))) {
     for (const value of hostileValues()) {
-      if (option === 'streams') continue;
       try {
         resolveOptions({ [option]: value });
       } catch (error) {
@@ -144,8 +143,5 @@ it('options of any kind are taken or refused by name, and change no other object
       }
     }
   }
-  expect(() => resolveOptions({ streams: JSON.parse('{"__proto__":{"partitions":0}}') as never })).toThrow(
-    /partitions/,
-  );
   expect(isPolluted()).toBe(false);
 });

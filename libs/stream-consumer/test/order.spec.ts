@@ -1,15 +1,16 @@
 import { deadLetter, type StreamMessage } from 'luanest/stream-consumer';
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
-import { group, openBench, servers, type Bench } from './support';
+import { define, group, openBench, servers, type Bench } from './support';
 
 describe.each(servers)('messages of one key on %s', (_, client) => {
-  const options = { partitions: 3, drainMs: 0, abortGraceMs: 0, streams: { single: { partitions: 1 } } };
+  const options = { partitions: 3, drainMs: 0, abortGraceMs: 0 };
   let one: Bench;
   let two: Bench;
   beforeAll(async () => {
     one = await openBench(client(), { ...options, watchEveryMs: 100 });
     two = await openBench(client(), options, { prefix: one.prefix });
+    for (const { streams } of [one, two]) define(streams, { name: 'single', partitions: 1 });
   });
   afterAll(() => Promise.all([one.close(), two.close()]));
 

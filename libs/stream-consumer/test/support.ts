@@ -16,6 +16,7 @@ import { clusterClient, openRegistry, standaloneClient } from '../../script-regi
 import { resolveOptions, type AnyConsumerOptions } from '../src/stream-consumer.options';
 import { streamConsumerScripts } from '../src/stream-consumer.scripts';
 import { Partition, type GroupKeys } from '../src/streams/partitions';
+import { StreamCatalog } from '../src/streams/stream-catalog';
 
 export { quiet } from '../../script-registry/test/support';
 
@@ -46,12 +47,14 @@ interface Hidden {
   /** All groups are checked that often, ms. */
   readonly watchEveryMs?: number;
   readonly stalledAfterMs?: number;
+  /** Partitions of a stream that does not set its own. */
+  readonly partitions?: number;
 }
 
 /** Makes the service on a client, outside Nest. */
 export async function openBench(
   client: Redis | Cluster,
-  { watchEveryMs, stalledAfterMs = 60_000, ...options }: StreamConsumerModuleOptions & Hidden = {},
+  { watchEveryMs, stalledAfterMs = 60_000, partitions, ...options }: StreamConsumerModuleOptions & Hidden = {},
   registryOptions: ScriptRegistryModuleOptions = {},
 ): Promise<Bench> {
   if (client.status !== 'ready') await once(client, 'ready');
@@ -61,10 +64,11 @@ export async function openBench(
     { preload: 'required', ...registryOptions, prefix },
     streamConsumerScripts,
   );
-  const streams = new StreamConsumerService(registry, {
-    ...resolveOptions({ ...QUICK, ...options }),
-    stalledAfterMs,
-  });
+  const streams = new StreamConsumerService(
+    registry,
+    { ...resolveOptions({ ...QUICK, ...options }), stalledAfterMs },
+    new StreamCatalog(registry, partitions),
+  );
   const stopWatching = watchEveryMs === undefined ? undefined : watch(registry, watchEveryMs);
   return {
     prefix,

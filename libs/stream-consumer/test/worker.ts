@@ -7,6 +7,7 @@ import { watch } from '../../../test/support/idle-checks';
 import { ownStalls } from '../../../test/support/pulse';
 import { openRegistry, quiet } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/stream-consumer.options';
+import { StreamCatalog } from '../src/streams/stream-catalog';
 import { streamConsumerScripts } from '../src/stream-consumer.scripts';
 
 /** Message from the parent to a worker. */
@@ -61,8 +62,8 @@ async function main(job: WorkerJob): Promise<void> {
   const client = quiet(new Redis(job.url, { retryStrategy: () => 50 }));
   const { prefix, stream, leaseMs, concurrency, group = 'g', watchEveryMs } = job;
   const registry = await openRegistry(client, { prefix, preload: 'best-effort' }, streamConsumerScripts);
-  const options = { partitions: job.partitions, leaseMs, attempts: 1_000 };
-  const streams = new StreamConsumerService(registry, resolveOptions(options));
+  const options = resolveOptions({ leaseMs, attempts: 1_000 });
+  const streams = new StreamConsumerService(registry, options, new StreamCatalog(registry, job.partitions));
   if (watchEveryMs !== undefined) watch(registry, watchEveryMs);
   subscribe(STREAM_CONSUMER_CHANNELS.messagesLost, (event) => {
     for (let i = 0; i < (event as StreamConsumerEvents['messagesLost']).ids.length; i++) void note('lost', -1, 0);

@@ -98,7 +98,6 @@ class StreamModel implements Model<Operation> {
       ...{ leaseMs, concurrency, attempts, timeoutMs, drainMs },
       abortGraceMs: 100,
       backoff: { delayMs: backoffMs, maxDelayMs: 4 * backoffMs },
-      streams: { s: { partitions: this.partitionsOf(member) } },
     });
     return { imports: [module], providers: this.options.late ? [] : this.handlers(member) };
   }
@@ -108,7 +107,7 @@ class StreamModel implements Model<Operation> {
     const streams = this.serviceOf(member);
     const { ordered } = this.options;
     for (const group of this.options.groups) {
-      const options = { stream: 's', group, ordered };
+      const options = { stream: this.streamOf(member), group, ordered };
       const start = async (): Promise<void> => {
         const code = await streams
           .handle<Payload>(options, (message) => this.handle(member, message))
@@ -134,14 +133,15 @@ class StreamModel implements Model<Operation> {
   async perform(member: Member, operation: Operation): Promise<void> {
     const { kind, group } = operation;
     const streams = this.serviceOf(member);
+    const stream = this.streamOf(member);
     if (kind === 'publish' || kind === 'many') return this.publish(member, streams, operation);
     if (kind === 'replay') {
       for (const message of this.messages) this.of(message, group).replays++;
-      return void (await streams.replayAll('s', group).catch(codeOf));
+      return void (await streams.replayAll(stream, group).catch(codeOf));
     }
-    if (kind === 'drop') return void (await streams.dropAll('s', group).catch(codeOf));
-    await streams.stats('s', group).catch(codeOf);
-    await streams.deadLetters('s', group, { limit: 2 }).catch(codeOf);
+    if (kind === 'drop') return void (await streams.dropAll(stream, group).catch(codeOf));
+    await streams.stats(stream, group).catch(codeOf);
+    await streams.deadLetters(stream, group, { limit: 2 }).catch(codeOf);
   }
 
   left(): number {
@@ -178,12 +178,17 @@ class StreamModel implements Model<Operation> {
     return this.options.partitions + (this.options.grows ? Math.min(2, life - 1) : 0);
   }
 
+  private streamOf(member: Member): Streams.StreamDefinition<Payload> {
+    return this.lib(member).defineStream({ name: 's', partitions: this.partitionsOf(member) });
+  }
+
   private handlers(member: Member) {
     const { StreamConsumer } = this.lib(member);
     const handle = (message: Streams.StreamMessage<Payload>) => this.handle(member, message);
+    const stream = this.streamOf(member);
     return this.options.groups.map((group) => {
       class Consumer {
-        @StreamConsumer({ stream: 's', group, ordered: this.options.ordered })
+        @StreamConsumer({ stream, group, ordered: this.options.ordered })
         handle(message: Streams.StreamMessage<Payload>) {
           return handle(message);
         }
@@ -206,7 +211,7 @@ class StreamModel implements Model<Operation> {
       ...(operation !== undefined && { operationId: operation }),
     }));
     const beganUs = this.world.nowUs;
-    const results = await streams.publishMany('s', rows).catch(codeOf);
+    const results = await streams.publishMany(this.streamOf(member), rows).catch(codeOf);
     if (typeof results === 'string') return;
     for (const [index, result] of results.entries()) {
       const one = some[index] as Message;

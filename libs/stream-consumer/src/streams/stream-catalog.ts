@@ -1,6 +1,5 @@
 import { type KeySpace, type ScriptRegistry } from 'luanest/script-registry';
 import { Checks, InvalidOptionError, time } from '../../../internal/src';
-import { resolveNamedStream, type ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
 import { Partition } from './partitions';
 import {
   checkKnown,
@@ -206,9 +205,10 @@ export class StreamCatalog {
   private defined = new WeakMap<AnyStream, Stream>();
   private readonly space: KeySpace;
 
+  /** @param partitions of a stream that does not set its own; only tests change it */
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly options: ResolvedStreamConsumerModuleOptions,
+    private readonly partitions?: number,
   ) {
     this.space = registry.keySpace('stream-consumer');
   }
@@ -233,7 +233,9 @@ export class StreamCatalog {
   private named(name: string): Stream {
     let stream = this.streams.get(name);
     if (!stream) {
-      stream = new Stream(this.registry, this.space, name, resolveNamedStream(name, this.options));
+      const where = new Checks('StreamConsumerService');
+      checkStreamName(where, 'stream', name);
+      stream = new Stream(this.registry, this.space, name, resolveStream(where, undefined, this.partitions));
       this.streams.set(name, stream);
     }
     return stream;
@@ -249,14 +251,13 @@ export class StreamCatalog {
   }
 
   private withOptions(where: Checks, name: string, given: Omit<AnyStream, 'name'>): Stream {
-    checkKnown(where, '', given);
-    const options = resolveStream(where, given, this.options);
-    const known = this.streams.get(name) ?? (Object.hasOwn(this.options.streams, name) ? this.named(name) : undefined);
+    checkKnown(where, given);
+    const options = resolveStream(where, given, this.partitions);
+    const known = this.streams.get(name);
     if (known && JSON.stringify(known.options) !== JSON.stringify(options)) {
       throw new InvalidOptionError(
         `defineStream: Stream ${name} has other options in this process already. Define it in one place: call ` +
-          `defineStream once and pass its value to every call. Do not use its name alone before, nor name it in streams of ` +
-          `StreamConsumerModule.`,
+          `defineStream once and pass its value to every call. Do not use its name alone before.`,
       );
     }
     if (known) return known;

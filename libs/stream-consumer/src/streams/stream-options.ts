@@ -14,12 +14,12 @@ export interface StreamOptions {
    */
   readonly deleteAfter?: readonly string[];
   /**
-   * Partitions, distributed over the slots; integer from 1 to 1,024. The number may be raised at any time. Default: the module's.
+   * Partitions, distributed over the slots; integer from 1 to 1,024. The number may be raised at any time. Default 1.
    */
   readonly partitions?: number;
   /** Number of messages of a partition from which `publish` returns `full`; integer >= 1. Default: no limit. */
   readonly maxLength?: number;
-  /** Largest payload as JSON, bytes; integer >= 1. Default: the module's. */
+  /** Largest payload as JSON, bytes; integer >= 1. Default 65,536. */
   readonly maxPayloadBytes?: number;
   /** How long the operation id that a caller gave is remembered, ms; integer >= 1,000. Default 600,000. */
   readonly operationRetentionMs?: number;
@@ -42,15 +42,10 @@ export interface StreamDefinition<Message = unknown> extends AnyStream {
 /** Options of a stream with every default filled in. `maxLength` 0: no limit. `keys` empty: luanest makes the keys. */
 export type ResolvedStreamOptions = Required<StreamOptions>;
 
-/** Stream options that have a default in the module. */
-export type StreamDefaults = Pick<ResolvedStreamOptions, 'partitions' | 'maxPayloadBytes'>;
-
 /** Pattern of names of streams and groups. */
 export const NAME = /^[\w.:-]{1,100}$/;
 /** Description of `NAME` for errors. */
 export const NAME_TEXT = '1 to 100 letters, digits, ".", "_", ":" or "-"';
-
-const DEFAULTS: StreamDefaults = { partitions: 1, maxPayloadBytes: 65_536 };
 
 const KNOWN: KnownOptions<StreamOptions> = {
   keys: true,
@@ -65,8 +60,7 @@ const KNOWN: KnownOptions<StreamOptions> = {
  * Makes a value of a stream: its name, its options and the type of its messages. Pass the value to `publish`, `handle`,
  * `@StreamConsumer` and every other call that takes the name of a stream.
  *
- * A value with only a name has the options with which the process already uses the stream, those of the module's `streams`, or
- * the defaults. With options, pass the value, or one with the same options, in every process and to every call.
+ * A value with only a name has the options with which the process already uses the stream, or the defaults. With options, pass the value, or one with the same options, in every process and to every call.
  *
  * @param options `name`, and the options of the stream
  * @throws InvalidOptionError for invalid options
@@ -75,7 +69,7 @@ export function defineStream<Message = unknown>(options: AnyStream): StreamDefin
   const where = new Checks('defineStream');
   where.options('', options, { name: true, ...KNOWN });
   checkStreamName(where, 'name', options.name);
-  resolveStream(where, options, DEFAULTS);
+  resolveStream(where, options);
   return Object.freeze({ ...options });
 }
 
@@ -96,29 +90,30 @@ export function optionsOf({ name: _, ...options }: AnyStream): StreamOptions | u
 }
 
 /** Checks the names of stream options. @throws InvalidOptionError for an unknown name */
-export function checkKnown(where: Checks, name: string, options: StreamOptions): void {
-  where.options(name, options, KNOWN);
+export function checkKnown(where: Checks, options: StreamOptions): void {
+  where.options('', options, KNOWN);
 }
 
-/** Checks the options of a stream and fills in the defaults. @throws InvalidOptionError for an invalid option */
-export function resolveStream(
-  where: Checks,
-  given: StreamOptions | undefined,
-  defaults: StreamDefaults,
-): ResolvedStreamOptions {
-  const { maxLength } = given ?? {};
+/**
+ * Checks the options of a stream and fills in the defaults.
+ *
+ * @param partitions default of `partitions`; only tests change it
+ * @throws InvalidOptionError for an invalid option
+ */
+export function resolveStream(where: Checks, given: StreamOptions = {}, partitions = 1): ResolvedStreamOptions {
+  const { maxLength } = given;
   const keys = checkKeys(where, given);
   return Object.freeze({
     keys,
     deleteAfter: checkGroups(where, given),
-    partitions: keys.length || where.integer('partitions', given?.partitions ?? defaults.partitions, 1, 1_024),
+    partitions: keys.length || where.integer('partitions', given.partitions ?? partitions, 1, 1_024),
     maxLength: maxLength === undefined ? 0 : where.integer('maxLength', maxLength, 1),
-    maxPayloadBytes: where.integer('maxPayloadBytes', given?.maxPayloadBytes ?? defaults.maxPayloadBytes, 1),
-    operationRetentionMs: where.integer('operationRetentionMs', given?.operationRetentionMs ?? 600_000, 1_000),
+    maxPayloadBytes: where.integer('maxPayloadBytes', given.maxPayloadBytes ?? 65_536, 1),
+    operationRetentionMs: where.integer('operationRetentionMs', given.operationRetentionMs ?? 600_000, 1_000),
   });
 }
 
-function checkKeys(where: Checks, { keys, partitions }: StreamOptions = {}): readonly string[] {
+function checkKeys(where: Checks, { keys, partitions }: StreamOptions): readonly string[] {
   if (keys === undefined) return [];
   const isList = Array.isArray(keys) && keys.length >= 1 && keys.length <= 1_024 && new Set(keys).size === keys.length;
   if (!isList || keys.some((key) => typeof key !== 'string' || key === '')) {
@@ -130,7 +125,7 @@ function checkKeys(where: Checks, { keys, partitions }: StreamOptions = {}): rea
   return Object.freeze([...(keys as readonly string[])]);
 }
 
-function checkGroups(where: Checks, { keys, deleteAfter = [] }: StreamOptions = {}): readonly string[] {
+function checkGroups(where: Checks, { keys, deleteAfter = [] }: StreamOptions): readonly string[] {
   if (!Array.isArray(deleteAfter) || new Set(deleteAfter).size !== deleteAfter.length) {
     where.refuse('deleteAfter', deleteAfter, 'a list of names of groups, none of them twice');
   }
