@@ -103,7 +103,6 @@ describe('options of decorators', () => {
         renew: false,
         onRedisError: 'skip',
         catchUpWithinMs: 0,
-        enhancers: true,
       } satisfies Required<Omit<ScheduledLockOptions, 'key'>>)
       run(): void {
         // Never called.

@@ -30,7 +30,7 @@ describe('a job with @ScheduledLock', () => {
     run.mockResolvedValueOnce({ ran: false, status: 'skipped-held' });
     expect(await jobs.build()).toBeUndefined();
     expect(jobs.built).toBe(1);
-    expect(run).toHaveBeenCalledWith('Jobs.build', expect.any(Function), { tick: true, args: [] });
+    expect(run).toHaveBeenCalledWith('Jobs.build', expect.any(Function), { tick: true });
   });
 });
 

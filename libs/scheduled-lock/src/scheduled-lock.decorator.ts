@@ -56,7 +56,7 @@ function lockedForm(
     if (isHandler(method)) return original.apply(this, args);
     const name = jobNameOf(lockedMethod(method)?.options ?? options, this.constructor.name, key);
     return service
-      .run(name, () => original.apply(this, args), { tick: true, args })
+      .run(name, () => original.apply(this, args), { tick: true })
       .then((result) => (result.ran ? result.value : undefined));
   };
   // Reflect looks metadata up along prototypes, so the wrapper has the metadata of the decorators below this one as well.

@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { exploreMethods, withEnhancers, type Method, type Wrapper, SetupError } from '../../internal/src';
+import { exploreMethods, type Wrapper, SetupError } from '../../internal/src';
 import { candidateOf, type Candidate } from './nest-schedule/candidate';
 import { refuseDeadOptions } from './boot/unused-options';
 import { kindOf } from './nest-schedule/job-kind';
@@ -22,7 +22,6 @@ export class ScheduledLockExplorer implements OnModuleInit {
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
-    private readonly contexts: ExternalContextCreator,
     private readonly modules: ModulesContainer,
     private readonly registry: ScriptRegistry,
     private readonly jobs: JobRegistry,
@@ -64,40 +63,10 @@ export class ScheduledLockExplorer implements OnModuleInit {
       state: kind.type === 'timeout' ? tag.key('state', options.key as string) : tag.key('state'),
       history: tag.key('history'),
       retentionMs: retentionOf(kind, options, this.options.retentionMs),
-      enhanced: options.enhancers ? this.enhance(instance, original, method, name) : undefined,
     };
     // Nest does not inject properties into instances that a factory made, so they get the service here.
     lockService.give(instance, this.service);
     this.jobs.add({ instance, method: name, job, original });
-  }
-
-  /**
-   * Returns the job with the guards, interceptors and filters of its method, its class and the app. What the interceptors return is
-   * the job's result, and so is what a filter returns: an error that one of them handles is not a failure of the job. A filter that is
-   * not async and returns nothing does not handle the error.
-   *
-   * @param method also has the metadata of decorators above `@ScheduledLock`
-   */
-  private enhance(
-    instance: object,
-    original: Method,
-    method: Method,
-    name: string,
-  ): (...args: unknown[]) => Promise<unknown> {
-    const { run, filter } = withEnhancers(this.contexts, {
-      instance,
-      name,
-      method,
-      contextType: 'cron',
-      invoke: (args) => original.apply(instance, args),
-    });
-    return async (...args) => {
-      try {
-        return (await run(...args)).result;
-      } catch (error) {
-        return filter(error, ...args);
-      }
-    };
   }
 
   private providersThat(are: (token: unknown) => boolean): Wrapper[] {

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
-import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
+import { DiscoveryModule, DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
-import { constructed, defineLuanestModule, EXPLORER_PARTS, type ModuleExtras } from '../../internal/src';
+import { constructed, defineLuanestModule, type ModuleExtras } from '../../internal/src';
 import { JobRegistry } from './jobs/job-registry';
 import { ScheduledLockExplorer } from './scheduled-lock.explorer';
 import {
@@ -28,7 +28,8 @@ const ScheduledLockModuleBase = defineLuanestModule<
         constructed(ScheduledLockService, scripts, options, JobRegistry),
         constructed(
           ScheduledLockExplorer,
-          ...EXPLORER_PARTS,
+          DiscoveryService,
+          MetadataScanner,
           ModulesContainer,
           scripts,
           JobRegistry,

@@ -63,7 +63,6 @@ const KNOWN_PER_JOB: KnownOptions<ScheduledLockOptions> = {
   onRedisError: true,
   catchUpWithinMs: true,
   key: true,
-  enhancers: true,
 };
 
 type MsOption = 'leaseMs' | 'lockAtLeastForMs' | 'catchUpWithinMs';
@@ -111,13 +110,12 @@ export function resolveJobOptions(
   job.options('', options, KNOWN_PER_JOB);
   const given = { ...module, lockAtLeastForMs: 0, catchUpWithinMs: 0, ...withoutUndefined(options) };
   const ms = (option: MsOption, min: number): number => job.integer(option, given[option], min);
-  const { name = where, key, renew = true, enhancers = false } = options;
+  const { name = where, key, renew = true } = options;
   for (const [option, text] of Object.entries({ name, key: key ?? 'none' })) job.id(option, text, 256);
   return Object.freeze({
     name,
     key,
     renew: job.flag('renew', renew),
-    enhancers: job.flag('enhancers', enhancers),
     leaseMs: ms('leaseMs', 10),
     lockAtLeastForMs: ms('lockAtLeastForMs', 0),
     onRedisError: job.choice('onRedisError', given.onRedisError, ['skip', 'run']),

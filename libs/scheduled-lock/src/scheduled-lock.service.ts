@@ -88,23 +88,16 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
    * run.
    *
    * @param name as for `runNow`; it may also be the name of a handler
-   * @param work is called if the job may run now. If the job has `enhancers`, the job's method runs through them instead, except
-   *   inside a run of the same job
-   * @param options `tick`: true if the call counts for the scheduled instant of now, as that of the scheduler does; default false.
-   *   `args`: arguments of the call, which the enhancers see; default none
+   * @param work is called if the job may run now
+   * @param options `tick`: true if the call counts for the scheduled instant of now, as that of the scheduler does; default false
    * @throws the error of `work`; SetupError for a job that this app does not have, and with `tick` for a cron job while
    *   the SchedulerRegistry has no cron job
    */
-  async run(
-    name: string,
-    work: () => unknown,
-    { tick = false, args = [] }: ScheduledCallOptions = {},
-  ): Promise<RunNowResult> {
+  async run(name: string, work: () => unknown, { tick = false }: ScheduledCallOptions = {}): Promise<RunNowResult> {
     const { job } = this.jobs.named(name);
     if (this.ticks.inside(job)) return { ran: true, status: 'ran', value: await work() };
     const byHand = tick && job.kind.type === 'cron' && job.kind.live.firedByHand();
-    const { enhanced } = job;
-    const result = await this.ticks.run(job, tick ? 'tick' : 'free', enhanced ? () => enhanced(...args) : work);
+    const result = await this.ticks.run(job, tick ? 'tick' : 'free', work);
     if (byHand) this.warnUnlessRan(job, result, FIRED);
     return result as RunNowResult;
   }
@@ -157,7 +150,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
     const scheduled = Reflect.get(instance, method) as (...args: unknown[]) => unknown;
     const direct = async (...args: unknown[]): Promise<unknown> => {
       if (this.ticks.inside(job)) return scheduled.apply(instance, args);
-      const result = await this.ticks.run(job, 'free', workOf({ instance, job, original }, args));
+      const result = await this.ticks.run(job, 'free', workOf({ instance, original }, args));
       this.warnUnlessRan(job, result, CALLED);
       return result.ran ? result.value : undefined;
     };
@@ -177,6 +170,6 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
   }
 }
 
-function workOf({ instance, job, original }: Omit<JobMethod, 'method'>, args: readonly unknown[] = []): Work {
-  return () => (job.enhanced ? job.enhanced(...args) : original.apply(instance, [...args]));
+function workOf({ instance, original }: Omit<JobMethod, 'method' | 'job'>, args: readonly unknown[] = []): Work {
+  return () => original.apply(instance, [...args]);
 }

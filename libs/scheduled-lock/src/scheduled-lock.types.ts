@@ -24,8 +24,6 @@ export interface JobRecord {
 export interface ScheduledCallOptions {
   /** True if the call counts for the scheduled instant of now, as a call of the scheduler does. Default false. */
   readonly tick?: boolean;
-  /** Arguments of the call, which guards and interceptors see if the job has `enhancers`. Default none. */
-  readonly args?: readonly unknown[];
 }
 
 /** Result of `ScheduledLockService.runNow()` and `run()`. */
@@ -91,6 +89,4 @@ export interface ScheduledLockOptions {
    * for each key; Redis remembers a key for a year.
    */
   readonly key?: string;
-  /** For scheduled jobs. True: the job runs through its Nest interceptors, guards and filters, with context type `cron`. Default false. */
-  readonly enhancers?: boolean;
 }

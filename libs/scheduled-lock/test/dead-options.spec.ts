@@ -92,7 +92,6 @@ it.each(DEAD)(
 it.each([
   ['catchUpWithinMs', { catchUpWithinMs: 60_000 }],
   ['key', { key: 'v' }],
-  ['enhancers', { enhancers: true }],
 ] as [string, ScheduledLockOptions][])('boot refuses %s on a handler', async (option, options) => {
   @Controller()
   class Routes {
@@ -112,7 +111,7 @@ it('boot takes options that are at their bounds', async () => {
   for (const [scheduler, options] of [
     [cron, { catchUpWithinMs: 2_001, leaseMs: 2_000 }],
     [cron, { lockAtLeastForMs: 2_000, leaseMs: 2_000 }],
-    [hourly, { enhancers: true, catchUpWithinMs: 31_000 }],
+    [hourly, { catchUpWithinMs: 31_000 }],
     [once, { key: 'v1' }],
   ] as [MethodDecorator, ScheduledLockOptions][]) {
     expect(await refusal(jobOf(scheduler, options), {})).toBe('it booted');

@@ -81,7 +81,7 @@ it('super calls the base method under the lock that the override has', async () 
     }
   }
   class Made extends Base {
-    @ScheduledLock({ name: 'made', enhancers: true })
+    @ScheduledLock({ name: 'made' })
     @Daily
     override async job(): Promise<string> {
       return `made over ${await super.job('?')}`;

@@ -10,7 +10,6 @@ it('a job gets the options of the module for those that it does not set', () => 
     name: 'Class.method',
     key: undefined,
     renew: true,
-    enhancers: false,
     leaseMs: 1_234,
     lockAtLeastForMs: 0,
     onRedisError: 'run',

@@ -31,6 +31,5 @@ export function jobOf(kind: JobKind = CRON, options: Partial<Job['options']> = {
     state: 'state',
     history: 'history',
     retentionMs: 9_000,
-    enhanced: undefined,
   };
 }

@@ -7,7 +7,6 @@ import type { ScheduledLockOptions } from '../scheduled-lock.types';
 const ONLY_FOR: readonly (readonly [option: keyof ScheduledLockOptions, kinds: readonly string[], why: string])[] = [
   ['key', ['timeout'], 'Only a job of @Timeout has a key.'],
   ['catchUpWithinMs', ['cron', 'interval'], 'A job of @Timeout and a handler have no slots to catch up.'],
-  ['enhancers', ['cron', 'interval', 'timeout'], 'Nest runs the enhancers of a handler without this option.'],
 ];
 
 /**
@@ -28,7 +27,7 @@ export function refuseDeadOptions(
     throw new InvalidOptionError(`${where}: ${message}`);
   };
   for (const [option, kinds, why] of ONLY_FOR) {
-    const unused = given[option] === undefined || given[option] === 0 || given[option] === false;
+    const unused = given[option] === undefined || given[option] === 0;
     if (!unused && !kinds.includes(kind.type))
       refuse(`${option} is ${shown(given[option])}. ${why} Leave the option out.`);
   }

@@ -21,8 +21,6 @@ export interface Job {
   readonly history: string;
   /** How long Redis keeps the last slot, the fence and the history after the last tick, ms. */
   readonly retentionMs: number;
-  /** The method with its enhancers; undefined unless the option `enhancers` is true. */
-  readonly enhanced: ((...args: unknown[]) => Promise<unknown>) | undefined;
 }
 
 export interface JobMethod {
