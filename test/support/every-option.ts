@@ -149,7 +149,6 @@ export const libs: readonly Lib[] = [
       node: 'me',
       leaseMs: 1_000,
       onRedisError: 'run',
-      staleAfterMs: 10,
       replicas: 0,
       replicasTimeoutMs: 10,
       drainMs: 0,

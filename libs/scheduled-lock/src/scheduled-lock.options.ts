@@ -27,16 +27,16 @@ export interface ScheduledLockModuleOptions extends ReplicaOptions, ShutdownOpti
   readonly leaseMs?: number;
   /** `onRedisError` of jobs without one. Default `skip`. */
   readonly onRedisError?: 'skip' | 'run';
-  /**
-   * How far the slot of a `@Cron` job may be from Redis' time before its tick is `stale`, ms; integer from 1 to 302,400,000 (3.5 days).
-   * It is also the difference that the clocks of the nodes may have. Default 5,000.
-   */
-  readonly staleAfterMs?: number;
 }
 
 export interface ResolvedScheduledLockModuleOptions extends Required<ScheduledLockModuleOptions> {
   /** Longest wait for the reply to a claim, ms. With `replicas`, `replicasTimeoutMs` is added. */
   readonly deadlineMs: number;
+  /**
+   * How far the slot of a `@Cron` job may be from Redis' time before its tick is `stale`, ms; at most half of `retentionMs`. It is also
+   * the difference that the clocks of the nodes may have.
+   */
+  readonly staleAfterMs: number;
   /** Number of outcomes that each job's history keeps. */
   readonly historySize: number;
   /** Shortest time for which Redis keeps the last slot, the fence and the history of a job after its last tick, ms. */
@@ -51,7 +51,6 @@ const KNOWN: KnownOptions<ScheduledLockModuleOptions> = {
   node: true,
   leaseMs: true,
   onRedisError: true,
-  staleAfterMs: true,
   ...KNOWN_REPLICAS,
   ...KNOWN_SHUTDOWN,
 };
@@ -67,10 +66,8 @@ const KNOWN_PER_JOB: KnownOptions<ScheduledLockOptions> = {
 
 type MsOption = 'leaseMs' | 'lockAtLeastForMs' | 'catchUpWithinMs';
 
-const RETENTION_MS = 7 * 86_400_000;
-
 /** Values that are not options. Only tests change them. */
-export const FIXED = { deadlineMs: 2_000, historySize: 50, retentionMs: RETENTION_MS };
+export const FIXED = { staleAfterMs: 5_000, deadlineMs: 2_000, historySize: 50, retentionMs: 7 * 86_400_000 };
 
 const checks = new Checks('ScheduledLockModule');
 
@@ -87,8 +84,6 @@ export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedSch
     node: checks.text('node', node, /^[^\s\p{Cs}]{1,200}$/u, 'well-formed text of 1 to 200 characters without spaces'),
     leaseMs: checks.integer('leaseMs', options.leaseMs ?? 30_000, 10),
     onRedisError: checks.choice('onRedisError', options.onRedisError ?? 'skip', ['skip', 'run']),
-    // Redis must remember a tick that ran until no node can fire it any more. Otherwise it could run twice.
-    staleAfterMs: checks.integer('staleAfterMs', options.staleAfterMs ?? 5_000, 1, RETENTION_MS / 2),
     ...resolveReplicas(options, checks),
     ...resolveShutdown(options, checks),
     ...FIXED,

@@ -1,7 +1,7 @@
 /**
  * Outcome of a tick. `ran`: the job returned. `failed`: the job threw. `lost`: before the job began or ended, its lease ended, or
  * shutdown fired its signal. `skipped-held`: the lock was held. `skipped-slot`: this slot or a newer one was claimed before.
- * `stale`: the slot is further from Redis' time than `staleAfterMs`. `redis-error`: the claim failed.
+ * `stale`: the slot is more than 5 s from Redis' time. `redis-error`: the claim failed.
  */
 export type JobStatus = 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'lost' | 'failed' | 'redis-error';
 

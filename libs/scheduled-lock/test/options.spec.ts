@@ -23,8 +23,6 @@ const invalidOfModule: [string, Partial<ScheduledLockModuleOptions>][] = [
   ['node', { node: '' }],
   ['node', { node: 'a\ud800' }],
   ['leaseMs', { leaseMs: 9 }],
-  ['staleAfterMs', { staleAfterMs: 0 }],
-  ['staleAfterMs', { staleAfterMs: 302_400_001 }],
   ['replicas', { replicas: -1 }],
   ['replicasTimeoutMs', { replicasTimeoutMs: 0 }],
   ['drainMs', { drainMs: -1 }],

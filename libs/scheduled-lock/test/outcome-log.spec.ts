@@ -95,7 +95,7 @@ describe('the outcomes of ticks', () => {
     const slot = time.now + awayMs;
     for (let i = 0; i < 2; i++) record(jobOf(), 'stale', { slot });
     expect(take()).toEqual([
-      `warn Job report: its tick of ${new Date(slot).toISOString()} is more than staleAfterMs (60000 ms) ${stale} ${cause}. ${further}`,
+      `warn Job report: its tick of ${new Date(slot).toISOString()} is more than 60000 ms ${stale} ${cause}. ${further}`,
     ]);
   });
 

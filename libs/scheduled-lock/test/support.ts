@@ -91,20 +91,23 @@ export class Lines implements LoggerService {
 export interface LockParts extends Partial<ScheduledLockModuleOptions> {
   readonly deadlineMs?: number;
   readonly historySize?: number;
+  /** Default: `LATER` is not stale. */
+  readonly staleAfterMs?: number;
 }
 
 /** Resolves options of the module with other fixed values. */
 export async function withFixed<T>(
-  { deadlineMs, historySize, ...options }: LockParts,
+  { deadlineMs, historySize, staleAfterMs = STALE_NEVER, ...options }: LockParts,
   use: (options: Partial<ScheduledLockModuleOptions>) => Promise<T>,
 ): Promise<T> {
   const before = { ...FIXED };
   Object.assign(FIXED, {
+    staleAfterMs,
     deadlineMs: deadlineMs ?? before.deadlineMs,
     historySize: historySize ?? before.historySize,
   });
   try {
-    return await use({ staleAfterMs: STALE_NEVER, ...options });
+    return await use(options);
   } finally {
     Object.assign(FIXED, before);
   }

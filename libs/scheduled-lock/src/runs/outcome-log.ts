@@ -78,7 +78,7 @@ export class OutcomeLog {
           ? `The tick came ${Math.abs(lateMs)} ms ${lateMs > 0 ? 'late' : 'early'} by the clock of this machine`
           : `By the clock of this machine it is only ${Math.abs(lateMs)} ms away, so compare the two clocks`;
       this.logger.warn(
-        `Job ${name}: its tick of ${at(slot)} is more than staleAfterMs (${staleAfterMs} ms) away from Redis' time, so the tick is stale ` +
+        `Job ${name}: its tick of ${at(slot)} is more than ${staleAfterMs} ms away from Redis' time, so the tick is stale ` +
           `and does not run. ${cause}. Further stale ticks are not logged until a tick is on time.`,
       );
       return;
