@@ -35,6 +35,7 @@ export { idleChecksOf, type IdleCheck } from './idle-checks';
 export { sendJsonAs } from './json-type';
 export { Lease, LeaseBook, type LeaseOwner, type LossCause } from './lease-book';
 export { isUndecorated, MethodService, undecorated } from './method-service';
+export { KNOWN_NODE, resolveNode, type NodeOptions } from './node-name';
 export { DELETES, isUnfinished, MOVED, UNFINISHED } from './outcome-marker';
 export { classNameOf, messageOf, oneLine, shown, thrownKind, thrownText } from './printable';
 export { KNOWN_REPLICAS, resolveReplicas, type ReplicaOptions, type ResolvedReplicas } from './replicas';

@@ -1,24 +1,30 @@
-import { hostname } from 'node:os';
 import {
   Checks,
+  KNOWN_NODE,
   KNOWN_REPLICAS,
   KNOWN_SHUTDOWN,
+  resolveNode,
   resolveReplicas,
   resolveShutdown,
   type KnownOptions,
+  type NodeOptions,
   type ReplicaOptions,
   type ShutdownOptions,
 } from '../../internal/src';
 
-/** Options of one acquisition. */
-export interface LockOptions {
-  /** Lease: how long a process that died keeps the lock at most, ms; integer of 10 to 2^31 - 1. Default: the module's. */
+/** Options that the module has for all acquisitions, and an acquisition for itself. */
+interface LockTerms {
+  /** Lease: how long a process that died keeps the lock at most, ms; integer of 10 to 2^31 - 1. Default 30,000, or the module's. */
   readonly leaseMs?: number;
   /**
-   * Longest wait for a lock that others hold or wait for, ms; integer of 0 to 2^31 - 1. Default: the module's; 0 with
+   * Longest wait for a lock that others hold or wait for, ms; integer of 0 to 2^31 - 1. Default 10,000, or the module's; 0 with
    * `onBusy: 'skip'`, which accepts no other value.
    */
   readonly waitMs?: number;
+}
+
+/** Options of one acquisition. */
+export interface LockOptions extends LockTerms {
   /**
    * Behaviour if others hold the lock or wait for it. `wait`: wait up to `waitMs`, then throw LockBusyError. `skip`: do not wait;
    * `withLock` returns undefined without running the work, `acquire` throws LockBusyError. Default `wait`.
@@ -38,14 +44,7 @@ export interface LockOptions {
  * Options of LockModule. `replicas`: number of replicas that must have a lock. With fewer, the lock is released and
  * NotReplicatedError is thrown.
  */
-export interface LockModuleOptions extends ReplicaOptions, ShutdownOptions {
-  /** `leaseMs` of acquisitions without one, ms; integer of 10 to 2^31 - 1. Default 30,000. */
-  readonly leaseMs?: number;
-  /** `waitMs` of acquisitions without one, ms; integer of 0 to 2^31 - 1. Default 10,000. */
-  readonly waitMs?: number;
-  /** Name of this process, which `status` returns as `node`; text of 1 to 200 characters without `#`. Default `<host>:<pid>`. */
-  readonly node?: string;
-}
+export interface LockModuleOptions extends LockTerms, NodeOptions, ReplicaOptions, ShutdownOptions {}
 
 export interface ResolvedLockModuleOptions extends Required<LockModuleOptions> {
   /** Longest pause between two tries of a waiting process, ms. A release shortens it, if the process could subscribe to releases. */
@@ -60,37 +59,25 @@ export interface ResolvedLockModuleOptions extends Required<LockModuleOptions> {
   readonly fenceRetentionMs: number;
 }
 
+const KNOWN_TERMS: KnownOptions<LockTerms> = { leaseMs: true, waitMs: true };
 const KNOWN: KnownOptions<LockModuleOptions> = {
-  leaseMs: true,
-  waitMs: true,
+  ...KNOWN_TERMS,
   ...KNOWN_REPLICAS,
-  node: true,
+  ...KNOWN_NODE,
   ...KNOWN_SHUTDOWN,
 };
-const KNOWN_PER_CALL: KnownOptions<LockOptions> = {
-  leaseMs: true,
-  waitMs: true,
-  onBusy: true,
-  renew: true,
-  signal: true,
-};
+const KNOWN_PER_CALL: KnownOptions<LockOptions> = { ...KNOWN_TERMS, onBusy: true, renew: true, signal: true };
 
 const moduleChecks = new Checks('LockModule');
 const callChecks = new Checks('LockService');
 
 export function resolveOptions(options: LockModuleOptions): ResolvedLockModuleOptions {
   moduleChecks.options('', options, KNOWN);
-  const node = options.node ?? `${hostname().replaceAll('#', '-')}:${process.pid}`;
   return Object.freeze({
     leaseMs: moduleChecks.integer('leaseMs', options.leaseMs ?? 30_000, 10),
     waitMs: moduleChecks.integer('waitMs', options.waitMs ?? 10_000, 0),
     ...resolveReplicas(options, moduleChecks),
-    node: moduleChecks.text(
-      'node',
-      node,
-      /^[^#\p{Cs}]{1,200}$/u,
-      'well-formed text of 1 to 200 characters without "#"',
-    ),
+    node: resolveNode(options, moduleChecks),
     ...resolveShutdown(options, moduleChecks),
     pollMs: 1_000,
     deadlineMs: 500,

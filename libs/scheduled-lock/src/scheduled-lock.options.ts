@@ -1,32 +1,28 @@
-import { hostname } from 'node:os';
 import {
   Checks,
+  KNOWN_NODE,
   KNOWN_REPLICAS,
   KNOWN_SHUTDOWN,
+  resolveNode,
   resolveReplicas,
   resolveShutdown,
   type KnownOptions,
+  type NodeOptions,
   type ReplicaOptions,
   type ShutdownOptions,
 } from '../../internal/src';
-import type { ScheduledLockOptions } from './scheduled-lock.types';
+import type { JobTerms, ScheduledLockOptions } from './scheduled-lock.types';
 
 /**
  * Options of ScheduledLockModule. `replicas`: number of replicas that must have a claim; with fewer, the claim has failed, and
  * `onRedisError` decides.
  */
-export interface ScheduledLockModuleOptions extends ReplicaOptions, ShutdownOptions {
+export interface ScheduledLockModuleOptions extends JobTerms, NodeOptions, ReplicaOptions, ShutdownOptions {
   /**
    * Name of the app, the same on all its nodes. If two apps use the same Redis, namespace and job name, each tick runs in only one
    * of the two apps. Text of 1 to 100 letters, digits, `.`, `_`, `-`. Required.
    */
   readonly namespace: string;
-  /** Name of this node in histories; text of 1 to 200 characters without spaces. Default `<host>:<pid>`. */
-  readonly node?: string;
-  /** `leaseMs` of jobs without one, ms; integer from 10 to 2^31 - 1. Default 30,000. */
-  readonly leaseMs?: number;
-  /** `onRedisError` of jobs without one. Default `skip`. */
-  readonly onRedisError?: 'skip' | 'run';
 }
 
 export interface ResolvedScheduledLockModuleOptions extends Required<ScheduledLockModuleOptions> {
@@ -46,20 +42,19 @@ export interface ResolvedScheduledLockModuleOptions extends Required<ScheduledLo
 /** Options of a job with every default filled in; `key` has no default. */
 export type ResolvedJobOptions = Required<Omit<ScheduledLockOptions, 'key'>> & Pick<ScheduledLockOptions, 'key'>;
 
+const KNOWN_TERMS: KnownOptions<JobTerms> = { leaseMs: true, onRedisError: true };
 const KNOWN: KnownOptions<ScheduledLockModuleOptions> = {
   namespace: true,
-  node: true,
-  leaseMs: true,
-  onRedisError: true,
+  ...KNOWN_NODE,
+  ...KNOWN_TERMS,
   ...KNOWN_REPLICAS,
   ...KNOWN_SHUTDOWN,
 };
 const KNOWN_PER_JOB: KnownOptions<ScheduledLockOptions> = {
   name: true,
-  leaseMs: true,
+  ...KNOWN_TERMS,
   lockAtLeastForMs: true,
   renew: true,
-  onRedisError: true,
   catchUpWithinMs: true,
   key: true,
 };
@@ -73,7 +68,7 @@ const checks = new Checks('ScheduledLockModule');
 
 export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedScheduledLockModuleOptions {
   checks.options('', options, KNOWN);
-  const { namespace, node = `${hostname()}:${process.pid}` } = options;
+  const { namespace } = options;
   return Object.freeze({
     namespace: checks.text(
       'namespace',
@@ -81,7 +76,7 @@ export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedSch
       /^[\w.-]{1,100}$/,
       '1 to 100 letters, digits, ".", "_" or "-": a name of this app that no other app on its Redis has',
     ),
-    node: checks.text('node', node, /^[^\s\p{Cs}]{1,200}$/u, 'well-formed text of 1 to 200 characters without spaces'),
+    node: resolveNode(options, checks),
     leaseMs: checks.integer('leaseMs', options.leaseMs ?? 30_000, 10),
     onRedisError: checks.choice('onRedisError', options.onRedisError ?? 'skip', ['skip', 'run']),
     ...resolveReplicas(options, checks),

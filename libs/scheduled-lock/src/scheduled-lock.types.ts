@@ -63,21 +63,25 @@ export interface ScheduledRun {
   assertHeld(): void;
 }
 
+/** Options that the module has for all jobs, and a job for itself. */
+export interface JobTerms {
+  /** Lease: how long a node that died keeps the lock, ms; integer from 10 to 2^31 - 1. Default 30,000, or the module's. */
+  readonly leaseMs?: number;
+  /** Behaviour if the claim fails: `skip` the run, or `run` the job without a lock. Default `skip`, or the module's. */
+  readonly onRedisError?: 'skip' | 'run';
+}
+
 /** Options of one job. */
-export interface ScheduledLockOptions {
+export interface ScheduledLockOptions extends JobTerms {
   /**
    * Name of the job, unique within the namespace; 1 to 256 characters. Default `Class.method`. Set a name if a minifier renames
    * classes.
    */
   readonly name?: string;
-  /** Lease: how long a node that died keeps the lock, ms; integer from 10 to 2^31 - 1. Default: the module's. */
-  readonly leaseMs?: number;
   /** Shortest time for which the lock is kept if the job ends sooner, unless the run is lost, ms; integer of 0 to `leaseMs`. Default 0. */
   readonly lockAtLeastForMs?: number;
   /** True to renew the lease while the job runs. Default true. */
   readonly renew?: boolean;
-  /** Behaviour if the claim fails: `skip` the run, or `run` the job without a lock. Default: the module's. */
-  readonly onRedisError?: 'skip' | 'run';
   /**
    * For `@Cron` and `@Interval`: any node may repeat a run that died or lost its lease, up to this many ms after its slot. An integer
    * above `leaseMs`; 0 for never. Set at least twice `leaseMs`, because nodes look for such runs about twice
