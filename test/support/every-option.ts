@@ -78,7 +78,6 @@ export const route = {
   delivery: 'at-least-once',
   storeErrors: true,
   fingerprint: (): string => 'same',
-  waitMs: 1_000,
 } satisfies Required<IdempotencyRouteOptions>;
 const rewardRule = {
   limit: 1,

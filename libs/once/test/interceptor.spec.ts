@@ -15,7 +15,7 @@ import { start } from './protected-support';
 const time = new ManualTime();
 
 class Orders {
-  @Idempotent({ leaseMs: 3_000, waitMs: 60_000 })
+  @Idempotent({ leaseMs: 3_000 })
   create(): void {}
 }
 
@@ -46,18 +46,5 @@ describe('the lease of a request', () => {
     expect([registry.last.script, run().signal.aborted]).toEqual(['once.renew', false]);
     await time.pass(1);
     expect([run().over, run().signal.aborted]).toEqual([true, true]);
-  });
-
-  it('counts from when its last claim was sent, if its key was in progress before', async () => {
-    const { registry, run } = request();
-    registry.last.reply.resolve({ status: 'in-progress', text: '500' });
-    await time.pass(20);
-    expect(registry.scripts).toEqual(['once.claim', 'once.claim']);
-    await time.pass(1_000);
-    registry.last.reply.resolve(claimed);
-    await time.pass(1_999);
-    expect(run().signal.aborted).toBe(false);
-    await time.pass(1);
-    expect(run().signal.aborted).toBe(true);
   });
 });

@@ -1,7 +1,5 @@
 import { Subscriber, type Observer } from 'rxjs';
-import { ManualTime } from '../../../test/support/manual-time';
-import { stateOf } from '../../../test/support/replies';
-import { answerRepeat, RetryPauses, type RepeatResult } from '../src/idempotency/repeat';
+import { answerRepeat, type RepeatResult } from '../src/idempotency/repeat';
 import { NO_VALUE } from '../src/idempotency/replay-placeholder';
 import type { HttpResponse } from '../src/idempotency/response-recorder';
 
@@ -90,27 +88,5 @@ describe('a repeat of a request', () => {
     const to = response(true);
     expect(() => answer({ status: 'in-progress', retryAfterMs: 5 }, to)).toThrow('in progress');
     expect(to.headers).toEqual({});
-  });
-});
-
-describe('the pauses of a repeat', () => {
-  const time = new ManualTime();
-
-  it('double from 20 to 500 ms, and end with the time for all pauses', async () => {
-    const pauses = new RetryPauses(time.now + 1_700);
-    const lengths: number[] = [];
-    for (;;) {
-      const from = time.now;
-      const paused = pauses.pause();
-      if ((await stateOf(paused)) === false) break;
-      while ((await stateOf(paused)) === 'pending') await time.pass(1);
-      lengths.push(time.now - from);
-    }
-    expect(lengths).toEqual([20, 40, 80, 160, 320, 500, 500, 80]);
-  });
-
-  it('end at once if the time is over', async () => {
-    expect(await new RetryPauses(time.now).pause()).toBe(false);
-    expect(time.running).toEqual([]);
   });
 });

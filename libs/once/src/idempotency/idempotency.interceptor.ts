@@ -11,12 +11,11 @@ import type { Runs } from '../runs/runs';
 import { IdempotencyParts } from './idempotency.parts';
 import { keepRun } from './current-once-run.decorator';
 import { ProtectedRequest } from './protected-request';
-import { hasLeft } from './http2-head';
 import { IdempotencyException } from './idempotency.exception';
 import { IDEMPOTENT, notHttp } from './idempotency.metadata';
 import type { HttpRequest } from './request-body';
 import { fingerprintOf, readKey, subjectOf } from './request-identity';
-import { answerRepeat, RetryPauses, type RepeatResult } from './repeat';
+import { answerRepeat } from './repeat';
 import { sendAsProblem } from './problem';
 import type { RouteSettings } from './route-settings';
 import { rawOf, type HttpResponse } from './response-recorder';
@@ -160,14 +159,13 @@ export class IdempotencyInterceptor implements NestInterceptor {
     this.claim(keyed, { subject, key: keyed.key, fingerprint });
   }
 
-  /** Claims the key of a request. @param pauses pauses of a request whose key was in progress before */
-  private claim(keyed: KeyedRequest, target: RequestTarget, pauses?: RetryPauses): void {
+  private claim(keyed: KeyedRequest, target: RequestTarget): void {
     const claimedAt = time.monotonicMs();
     Promise.resolve(this.once.claim(target, keyed.route.terms))
       .then(
         (answer) => {
           if (answer.status === 'claimed') this.claimed(keyed, answer, claimedAt);
-          else this.repeat(keyed, target, answer, pauses ?? new RetryPauses(claimedAt + keyed.route.waitMs));
+          else answerRepeat(answer, this.settings.header, keyed.response, keyed.subscriber);
         },
         (error: unknown) => this.withoutClaim(error, keyed),
       )
@@ -185,18 +183,6 @@ export class IdempotencyInterceptor implements NestInterceptor {
     request[SEEN] = protectedRequest;
     keepRun(request, protectedRequest.claim);
     protectedRequest.run(next, subscriber);
-  }
-
-  /** Replies to a repeat. While the first request is in progress, claims the key again after each pause. */
-  private repeat(keyed: KeyedRequest, target: RequestTarget, answer: RepeatResult, pauses: RetryPauses): void {
-    const { response, subscriber } = keyed;
-    const reply = (): void => answerRepeat(answer, this.settings.header, response, subscriber);
-    const isConnected = !subscriber.closed && !hasLeft(rawOf(response));
-    if (answer.status !== 'in-progress' || !isConnected) return reply();
-    pauses
-      .pause()
-      .then((paused) => (paused ? this.claim(keyed, target, pauses) : reply()))
-      .catch(keyed.refuse);
   }
 
   /** Applies `onRedisError` to a request whose claim failed: refuses the request, or runs the handler without a claim. */

@@ -26,11 +26,6 @@ export interface IdempotencyRouteOptions extends ClaimTerms {
    * whose content cannot be compared, such as a body that was not parsed or a file that is not in memory, gets 415.
    */
   readonly fingerprint?: (request: unknown) => string | Promise<string>;
-  /**
-   * Time for which a repeat waits for the response of the first request while that is in progress, ms; integer from 0 to
-   * 2^31 - 1. After this time, with 0 at once, the repeat gets 409. Default 0.
-   */
-  readonly waitMs?: number;
 }
 
 /** Settings that a route takes from the module. */
@@ -41,7 +36,7 @@ type ModuleSettings = ResolvedTerms & {
 };
 
 export type ResolvedRouteOptions = ModuleSettings &
-  Readonly<Required<Pick<IdempotencyRouteOptions, 'waitMs' | 'storeErrors'>>> &
+  Readonly<Required<Pick<IdempotencyRouteOptions, 'storeErrors'>>> &
   Pick<IdempotencyRouteOptions, 'fingerprint'> & {
     /** The terms of a claim. They are frozen, so that OnceService checks them once. */
     readonly terms: Readonly<Required<ClaimTerms>>;
@@ -72,7 +67,6 @@ const KNOWN_OF_ROUTE: KnownOptions<IdempotencyRouteOptions> = {
   ...KNOWN_TERMS,
   storeErrors: true,
   fingerprint: true,
-  waitMs: true,
 };
 const KNOWN_OF_IDEMPOTENCY: KnownOptions<IdempotencyOptions> = {
   subject: true,
@@ -97,7 +91,6 @@ export function resolveRoute(
     ...all,
     terms: Object.freeze({ leaseMs, retentionMs, delivery }),
     fingerprint: checks.optionalFn('fingerprint', options.fingerprint, 'from the request to a string'),
-    waitMs: checks.integer('waitMs', options.waitMs ?? 0, 0),
     required: checks.flag('required', options.required ?? module.required),
     storeErrors: checks.flag('storeErrors', options.storeErrors ?? false),
     maxStoredBytes: module.maxStoredBytes,

@@ -1,4 +1,3 @@
-import { pause, time } from '../../../internal/src';
 import type { Subscriber } from 'rxjs';
 import type { ClaimResult, Mismatch, StoredResponse } from '../once.types';
 import { IdempotencyException } from './idempotency.exception';
@@ -7,26 +6,6 @@ import { rawOf, replayResponse, setHeader, type HttpResponse } from './response-
 
 /** Name of the header of a replayed response. Its value is `true`. */
 export const REPLAYED_HEADER = 'Idempotency-Replayed';
-
-const FIRST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 500;
-
-/** Pauses of a repeat between its claims, while the first request is in progress. */
-export class RetryPauses {
-  private pauseMs = FIRST_PAUSE_MS;
-
-  /** @param until end of the last pause, as `time.monotonicMs()` returns it */
-  constructor(private readonly until: number) {}
-
-  /** Waits until the next claim is due, and returns true. Returns false at once if the time for all pauses is over. */
-  async pause(): Promise<boolean> {
-    const leftMs = this.until - time.monotonicMs();
-    if (leftMs <= 0) return false;
-    await pause(Math.min(this.pauseMs, leftMs));
-    this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
-    return true;
-  }
-}
 
 /** Reply to the claim of a request that was claimed before. */
 export type RepeatResult = Exclude<ClaimResult, { readonly status: 'claimed' }> | Mismatch;
