@@ -15,8 +15,8 @@ import {
   type ResolvedIdempotencyOptions,
 } from './idempotency/idempotency.options';
 import { MAX_DURATION_MS } from './once.input';
-import { DEFAULT_TERMS, resolveTerms, type ResolvedTerms } from './once.terms';
-import type { ClaimTerms } from './once.types';
+import { DEFAULT_TERMS, KNOWN_TIMES, resolveTerms, type ResolvedTerms } from './once.terms';
+import type { ClaimTimes } from './once.types';
 
 const checks = new Checks('OnceModule');
 
@@ -30,7 +30,7 @@ export const ONCE_OPTIONS = Symbol('luanest:once-options');
  * case.
  */
 export interface OnceModuleOptions
-  extends Pick<ClaimTerms, 'leaseMs' | 'retentionMs'>, ReplicaOptions, ShutdownOptions {
+  extends ClaimTimes, ReplicaOptions, ShutdownOptions {
   /**
    * Time from the claim for which a run renews its lease, ms; integer from 1 to 10 years. After this time the signal of the run
    * fires, and the lease ends as if the process had died. So work that never ends does not keep its id forever. If `leaseMs` is
@@ -54,9 +54,8 @@ export interface ResolvedOnceModuleOptions extends ResolvedTerms, ResolvedShutdo
 const MAX_RESULT_BYTES = 64 * 1_024 * 1_024;
 
 const KNOWN: KnownOptions<OnceModuleOptions> = {
-  leaseMs: true,
+  ...KNOWN_TIMES,
   maxLeaseMs: true,
-  retentionMs: true,
   ...KNOWN_REPLICAS,
   maxResultBytes: true,
   ...KNOWN_SHUTDOWN,

@@ -1,13 +1,14 @@
 import type { Checks, KnownOptions, ResolvedReplicas } from '../../internal/src';
 import { MAX_DURATION_MS } from './once.input';
-import type { ClaimTerms, Delivery } from './once.types';
+import type { ClaimTerms, ClaimTimes, Delivery } from './once.types';
 
 /** Terms of a claim with those that only the module has. */
 export interface ResolvedTerms extends Readonly<Required<ClaimTerms>>, ResolvedReplicas {
   readonly maxLeaseMs: number;
 }
 
-export const KNOWN_TERMS: KnownOptions<ClaimTerms> = { leaseMs: true, retentionMs: true, delivery: true };
+export const KNOWN_TIMES: KnownOptions<ClaimTimes> = { leaseMs: true, retentionMs: true };
+export const KNOWN_TERMS: KnownOptions<ClaimTerms> = { ...KNOWN_TIMES, delivery: true };
 
 export const DEFAULT_TERMS: ResolvedTerms = Object.freeze({
   leaseMs: 30_000,

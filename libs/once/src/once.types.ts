@@ -1,18 +1,22 @@
 /** Effect of a crash of the owner, see `delivery` of ClaimTerms. */
 export type Delivery = 'at-least-once' | 'at-most-once';
 
-/** Terms of one claim. Those that are missing are the ones of OnceModule. */
-export interface ClaimTerms {
+/** Terms that the module has for all claims, and a claim for itself. */
+export interface ClaimTimes {
   /**
-   * Length of the lease: time in which the owner must renew the lease, ms; integer from 1 to 10 years. Default: `leaseMs` of the
-   * module, 30,000.
+   * Length of the lease: time in which the owner must renew the lease, ms; integer from 1 to 10 years. Default 30,000, or the
+   * module's.
    */
   readonly leaseMs?: number;
   /**
    * Time for which the id is remembered, counted from the claim and again from the confirmation, ms; integer from 1 to 10
-   * years. Make it longer than the longest delay of a redelivery. Default: `retentionMs` of the module, 86,400,000 (1 day).
+   * years. Make it longer than the longest delay of a redelivery. Default 86,400,000 (1 day), or the module's.
    */
   readonly retentionMs?: number;
+}
+
+/** Terms of one claim. */
+export interface ClaimTerms extends ClaimTimes {
   /**
    * Effect of a crash between claim and confirmation. `at-least-once`: when the lease has ended, the id can be claimed again, so the
    * work may run twice. `at-most-once`: the id cannot be claimed again within `retentionMs`, so the work may never be completed.

@@ -2,6 +2,12 @@ import { type Checks, type KnownOptions } from '../../../internal/src';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms, type ResolvedTerms } from '../once.terms';
 import type { ClaimTerms } from '../once.types';
 
+/** Options that the module has for all routes, and a route for itself. */
+interface KeyOptions {
+  /** True: a request without a key is refused with 400. False: the handler runs for it without protection. Default true, or the module's. */
+  readonly required?: boolean;
+}
+
 /** Id of the user who sent a request; undefined, null or '' if the user is unknown. */
 export type Subject = string | number | bigint | null | undefined;
 
@@ -9,12 +15,7 @@ export type Subject = string | number | bigint | null | undefined;
  * Options of a route with `@Idempotent()`. With `delivery: 'at-most-once'`, repeats get 409 after a crash between claim and response,
  * and after an error of the handler that was not stored.
  */
-export interface IdempotencyRouteOptions extends ClaimTerms {
-  /**
-   * True: a request without a key is refused with 400. False: the handler runs for it without protection. Default: `required` in
-   * `idempotency` of OnceModule.
-   */
-  readonly required?: boolean;
+export interface IdempotencyRouteOptions extends KeyOptions, ClaimTerms {
   /**
    * True: the responses of thrown errors, and statuses of 500 and above, are stored and replayed, too. False: such a response
    * frees the key, so that a repeat runs the handler again; with `at-most-once` a repeat gets 409. Default false.
@@ -43,7 +44,7 @@ export type ResolvedRouteOptions = ModuleSettings &
   };
 
 /** Option `idempotency` of OnceModule: the user of a request, and what applies to all routes. */
-export interface IdempotencyOptions {
+export interface IdempotencyOptions extends KeyOptions {
   /**
    * Returns the id of the user who sent a request, from a session or a verified token. Each user has their own keys. If it
    * returns undefined, null or '', the user is unknown and the route replies 401. Required.
@@ -56,14 +57,13 @@ export interface IdempotencyOptions {
    * `run` runs the handler without protection. Default `refuse`.
    */
   readonly onRedisError?: 'refuse' | 'run';
-  /** True: a request without a key is refused with 400. False: the handler runs for it without protection. Default true. */
-  readonly required?: boolean;
 }
 
 export type ResolvedIdempotencyOptions = ResolvedRouteOptions & Readonly<Required<IdempotencyOptions>>;
 
+const KNOWN_KEY: KnownOptions<KeyOptions> = { required: true };
 const KNOWN_OF_ROUTE: KnownOptions<IdempotencyRouteOptions> = {
-  required: true,
+  ...KNOWN_KEY,
   ...KNOWN_TERMS,
   storeErrors: true,
   fingerprint: true,
@@ -72,7 +72,7 @@ const KNOWN_OF_IDEMPOTENCY: KnownOptions<IdempotencyOptions> = {
   subject: true,
   header: true,
   onRedisError: true,
-  required: true,
+  ...KNOWN_KEY,
 };
 
 /**
