@@ -5,25 +5,24 @@ import {
   type RateLimitResponseOptions,
   type ResolvedResponseOptions,
 } from './responses/responses.options';
-import { named, ON_REDIS_ERROR, resolveRule } from './rules/resolve-rule';
-import type { NamedRule, RateLimitRule, RedisErrorPolicy } from './rules/rule';
+import { KNOWN_POLICY, named, ON_REDIS_ERROR, resolveRule } from './rules/resolve-rule';
+import type { NamedRule, PolicyOptions, RateLimitRule, RedisErrorPolicy } from './rules/rule';
 
 export const RATE_LIMIT_OPTIONS = Symbol('luanest:rate-limit-options');
 
+/** How the module calls Redis. */
+export interface RedisCallOptions extends PolicyOptions {
+  /** Longest wait for Redis in one request, ms; integer from 1 to 60,000. Default 50. */
+  readonly deadlineMs?: number;
+}
+
 /** Options of RateLimitModule. */
-export interface RateLimitModuleOptions {
+export interface RateLimitModuleOptions extends RedisCallOptions {
   /**
    * Rules of all routes with RateLimitGuard, unless a route replaces or skips a rule; each rule needs a name. They do not apply to
    * stream messages, delayed tasks and cron jobs, unless `contexts` has an adapter for them. Default: no rules.
    */
   readonly rules?: readonly RateLimitRule[];
-  /**
-   * Policy for requests that Redis does not decide in time. `allow` allows the request, `deny` refuses it (over HTTP with 503),
-   * and `local` counts in this process with the same limits. Default `local`.
-   */
-  readonly onRedisError?: RedisErrorPolicy;
-  /** Longest wait for Redis in one request, unless its rules have their own, ms; integer from 1 to 60,000. Default 50. */
-  readonly deadlineMs?: number;
   /**
    * Handling of requests without a subject (the counted client or user), for example because the client has hung up. `count`
    * counts all such requests in one counter per rule. `deny` refuses such requests, except under shadow rules; over HTTP, Nest
@@ -51,10 +50,10 @@ export interface ResolvedRateLimitOptions {
   readonly contexts: Readonly<Record<string, RateLimitContextAdapter>>;
 }
 
+export const KNOWN_REDIS_CALL: KnownOptions<RedisCallOptions> = { ...KNOWN_POLICY, deadlineMs: true };
 const KNOWN: KnownOptions<RateLimitModuleOptions> = {
   rules: true,
-  onRedisError: true,
-  deadlineMs: true,
+  ...KNOWN_REDIS_CALL,
   onUnknownSubject: true,
   ipv6Prefix: true,
   responses: true,

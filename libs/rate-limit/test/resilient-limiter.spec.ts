@@ -57,15 +57,13 @@ describe('a decision', () => {
     expect([state.calls, published.take()]).toEqual([[], []]);
   });
 
-  it('is that of Redis, with the shortest deadline of the rules', async () => {
+  it('is that of Redis, with the deadline of the module', async () => {
     const { state, limiter } = open();
-    const checks = [check(), check({ name: 'b', deadlineMs: 20 }), check({ name: 'c', deadlineMs: 70 })];
+    const checks = [check(), check({ name: 'b' })];
     expect(await limiter.decide(checks, true)).toMatchObject({ allowed: true, source: 'redis' });
     expect(state.calls).toEqual([
-      ['consume', checks, true, { calledAtMs: 1_000, startedAtMs: expect.any(Number) as unknown, deadlineMs: 20 }],
+      ['consume', checks, true, { calledAtMs: 1_000, startedAtMs: expect.any(Number) as unknown, deadlineMs: 50 }],
     ]);
-    await limiter.decide([check(), check({ name: 'c', deadlineMs: 70 })], true);
-    expect(state.calls[1]?.[3]).toMatchObject({ deadlineMs: 50 });
   });
 
   it('is published with its rules, but not that of a look', async () => {

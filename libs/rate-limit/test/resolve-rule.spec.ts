@@ -33,7 +33,6 @@ describe('a rule', () => {
         maxBlockMs: 9,
         shadow: true,
         onRedisError: 'deny',
-        deadlineMs: 4,
       },
     };
     expect(resolve(rule)).toEqual(rule);
@@ -70,8 +69,6 @@ describe('a rule', () => {
     ['the outcomes that are successes', { count: 'successes' }],
     ['the policy to allow', { onRedisError: 'allow' }],
     ['the policy to count locally', { onRedisError: 'local' }],
-    ['the shortest deadline', { deadlineMs: 1 }],
-    ['the longest deadline', { deadlineMs: 60_000 }],
     ['the sliding window', { algorithm: 'sliding-window' }],
   ])('may have %s', (_what, rule) => {
     expect(resolve(rule)).toMatchObject(rule);
@@ -107,11 +104,10 @@ describe('a rule', () => {
     ['blockMs', { blockMs: MAX_DURATION_MS + 1 }, 'blockMs is 34560000001. Expected an integer from 0 to 34560000000.'],
     ['shadow', { shadow: 1 }, 'shadow is 1. Expected true or false.'],
     ['onRedisError', { onRedisError: '' }, `onRedisError is "". Expected one of 'allow', 'deny', 'local'.`],
-    ['deadlineMs', { deadlineMs: 60_001 }, 'deadlineMs is 60001. Expected an integer from 1 to 60000.'],
     [
       ...['an option', { ttl: 1 }],
       'There is no option "ttl". Known: name, limit, windowMs, algorithm, burst, subject, cost, skip, count, blockMs, ' +
-        'maxBlockMs, shadow, onRedisError, deadlineMs.',
+        'maxBlockMs, shadow, onRedisError.',
     ] as [string, object, string],
   ])('is refused with its %s: %j', (_option, rule, message) => {
     expect(() => resolve(rule)).toThrow(message);

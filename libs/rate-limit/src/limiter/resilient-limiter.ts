@@ -217,8 +217,7 @@ export class ResilientLimiter {
     const cached = this.cache.isEmpty ? undefined : this.cachedRefusal(checks);
     if (cached !== undefined) return Promise.resolve(this.published(cached, checks, charge));
     if (!this.breaker.enter()) return Promise.resolve(this.withoutRedis(checks, charge, BREAKER_OPEN));
-    let deadlineMs = Infinity;
-    for (const { rule } of checks) deadlineMs = Math.min(deadlineMs, rule.deadlineMs ?? this.options.deadlineMs);
+    const { deadlineMs } = this.options;
     const calledAtMs = this.clocks.monotonicMs();
     const budget = { calledAtMs, startedAtMs: time.measuredAt(calledAtMs), deadlineMs };
     return this.limiter.consume(checks, charge, budget).then(

@@ -1,5 +1,12 @@
 import { Checks, shown, type KnownOptions } from '../../../internal/src';
-import type { NamedRule, RateLimitAlgorithm, RateLimitRule, RedisErrorPolicy, ResolvedRule } from './rule';
+import type {
+  NamedRule,
+  PolicyOptions,
+  RateLimitAlgorithm,
+  RateLimitRule,
+  RedisErrorPolicy,
+  ResolvedRule,
+} from './rule';
 
 const DAY_MS = 86_400_000;
 /** Maximum of `windowMs`, `blockMs` and `maxBlockMs`, ms. */
@@ -17,6 +24,7 @@ export const ALGORITHMS: readonly RateLimitAlgorithm[] = [
 ];
 export const ON_REDIS_ERROR: readonly RedisErrorPolicy[] = ['allow', 'deny', 'local'];
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
+export const KNOWN_POLICY: KnownOptions<PolicyOptions> = { onRedisError: true };
 const KNOWN: KnownOptions<RateLimitRule> = {
   name: true,
   limit: true,
@@ -30,8 +38,7 @@ const KNOWN: KnownOptions<RateLimitRule> = {
   blockMs: true,
   maxBlockMs: true,
   shadow: true,
-  onRedisError: true,
-  deadlineMs: true,
+  ...KNOWN_POLICY,
 };
 
 export function mostHits(algorithm: string): number {
@@ -47,7 +54,7 @@ export function mostHits(algorithm: string): number {
 export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitService')): ResolvedRule {
   checks.options('', rule, KNOWN);
   const { name, limit, windowMs, algorithm = 'fixed-window', burst, subject, cost = 1, skip } = rule;
-  const { count = 'all', blockMs = 0, maxBlockMs = blockMs, shadow = false, onRedisError, deadlineMs } = rule;
+  const { count = 'all', blockMs = 0, maxBlockMs = blockMs, shadow = false, onRedisError } = rule;
   if (name !== undefined) checks.text('name', name, NAME, '1 to 64 letters, digits, ".", "_" or "-"');
   checks.choice('algorithm', algorithm, ALGORITHMS);
   if (typeof limit !== 'function') checks.integer('limit', limit, 0, mostHits(algorithm));
@@ -72,10 +79,9 @@ export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitS
   checks.integer('maxBlockMs', maxBlockMs, blockMs, MAX_DURATION_MS);
   checks.flag('shadow', shadow);
   if (onRedisError !== undefined) checks.choice('onRedisError', onRedisError, ON_REDIS_ERROR);
-  if (deadlineMs !== undefined) checks.integer('deadlineMs', deadlineMs, 1, 60_000);
   return Object.freeze({
     ...{ name, limit, windowMs, algorithm, burst, subject, cost, skip, count },
-    ...{ blockMs, maxBlockMs, shadow, onRedisError, deadlineMs },
+    ...{ blockMs, maxBlockMs, shadow, onRedisError },
   });
 }
 

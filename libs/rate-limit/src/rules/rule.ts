@@ -26,8 +26,18 @@ export type RedisErrorPolicy =
 /** A value, or a function that returns it for a request; the function may be async. */
 export type PerRequest<T> = T | ((context: ExecutionContext) => T | Promise<T>);
 
+/** Option that the module has for all rules, and a rule for itself. */
+export interface PolicyOptions {
+  /**
+   * Policy for requests that Redis does not decide in time. `allow` allows the request, `deny` refuses it (over HTTP with 503), and
+   * `local` counts in this process with the same limits. Of the rules of a request, the strictest policy applies: `deny`, except of a
+   * shadow rule, then `local`, then `allow`. Default `local`, or the module's.
+   */
+  readonly onRedisError?: RedisErrorPolicy;
+}
+
 /** A rule: how many hits of one subject are allowed in a time window. The subject is the client or user that is counted. */
-export interface RateLimitRule {
+export interface RateLimitRule extends PolicyOptions {
   /**
    * Name of the rule in Redis' keys and in responses; 1 to 64 letters, digits, `.`, `_` or `-`. Rules with the same name, algorithm
    * and `windowMs` share their counters. Default in `@RateLimit()`: a name made from the route.
@@ -70,19 +80,9 @@ export interface RateLimitRule {
   readonly maxBlockMs?: number;
   /**
    * True: the rule counts and publishes events as other rules do, but does not refuse. Requests that another rule refuses are
-   * not counted. The rule's `deadlineMs` applies to the request as that of any rule. Default false.
+   * not counted. Default false.
    */
   readonly shadow?: boolean;
-  /**
-   * Policy for requests that Redis does not decide in time: `allow`, `deny` or `local`. Of the rules of a request, the strictest
-   * policy applies: `deny`, except of a shadow rule, then `local`, then `allow`. Default: the module's `onRedisError`.
-   */
-  readonly onRedisError?: RedisErrorPolicy;
-  /**
-   * Longest wait for Redis, ms; integer from 1 to 60,000. Of the rules of a request, the shortest applies. Default: the module's
-   * `deadlineMs`.
-   */
-  readonly deadlineMs?: number;
 }
 
 /** Checked rule. Defaults are filled in, except where a field says what undefined means. If `name` is undefined, the rule gets the name of its route later, or is refused. */
@@ -103,8 +103,6 @@ export interface ResolvedRule {
   readonly shadow: boolean;
   /** Undefined: the module's `onRedisError` applies. */
   readonly onRedisError: RedisErrorPolicy | undefined;
-  /** Undefined: the module's `deadlineMs` applies. */
-  readonly deadlineMs: number | undefined;
 }
 
 export interface NamedRule extends ResolvedRule {

@@ -1,13 +1,15 @@
 import { Checks, type KnownOptions } from '../../../internal/src';
-import { resolveOptions, type RateLimitModuleOptions, type ResolvedRateLimitOptions } from '../rate-limit.options';
+import {
+  KNOWN_REDIS_CALL,
+  resolveOptions,
+  type RedisCallOptions,
+  type ResolvedRateLimitOptions,
+} from '../rate-limit.options';
 import { ALGORITHMS } from '../rules/resolve-rule';
 import type { RateLimitAlgorithm } from '../rules/rule';
 
 /** Options of RateLimitThrottlerStorageModule. All except `algorithm` mean the same as in RateLimitModule. */
-export interface RateLimitThrottlerStorageModuleOptions extends Pick<
-  RateLimitModuleOptions,
-  'onRedisError' | 'deadlineMs'
-> {
+export interface RateLimitThrottlerStorageModuleOptions extends RedisCallOptions {
   /**
    * Algorithm of all throttlers. Default `fixed-window`. With another one, set `blockDuration: 0` in the throttlers: by default
    * ThrottlerGuard of @nestjs/throttler blocks for a whole ttl after a refusal, also if the algorithm would allow hits earlier.
@@ -22,8 +24,7 @@ export interface ResolvedThrottlerStorageOptions {
 
 const KNOWN: KnownOptions<RateLimitThrottlerStorageModuleOptions> = {
   algorithm: true,
-  onRedisError: true,
-  deadlineMs: true,
+  ...KNOWN_REDIS_CALL,
 };
 
 /**
