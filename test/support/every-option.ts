@@ -188,14 +188,12 @@ export const libs: readonly Lib[] = [
     every: {
       rules: { read: rewardRule },
       operationRetentionMs: 1_000,
-      ledger: { retentionMs: 60_000 },
+      ledgerRetentionMs: 60_000,
       partitions: 1,
     } satisfies Required<ReadRewardModuleOptions>,
     nested: [
       [{ rules: { read: { limit: 1, cap: 2 } } }, /^There is no option "cap" in rules\.read\. Known: limit, /],
       [{ rules: { read: 5 } }, /^rules\.read is 5\. Expected an object\. Known options: limit, /],
-      [{ ledger: { retention: 1 } }, 'There is no option "retention" in ledger. Known: retentionMs.'],
-      [{ ledger: null }, 'ledger is null. Expected an object. Known options: retentionMs.'],
     ],
   },
   {

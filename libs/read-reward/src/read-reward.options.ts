@@ -38,11 +38,11 @@ export interface ReadRewardModuleOptions {
    * Default 86,400,000 (1 day).
    */
   readonly operationRetentionMs?: number;
-  /** Ledger: the scripts also write each grant and refund to a stream. Default: no ledger. */
-  readonly ledger?: {
-    /** How long Redis keeps a stream after its last entry, ms; integer of 60,000 to 10 years. Default 30 days. */
-    readonly retentionMs?: number;
-  };
+  /**
+   * Set it for a ledger: the scripts also write each grant and refund to a stream. How long Redis keeps a stream after its last entry,
+   * ms; integer of 60,000 to 10 years. Default: no ledger.
+   */
+  readonly ledgerRetentionMs?: number;
   /**
    * Number of hash tags over which users are sharded; integer of 1 to 1,024. Do not change it while periods run: most users would
    * move to other keys, and begin without items there. Default 16.
@@ -85,10 +85,9 @@ const KNOWN_OF_RULE: KnownOptions<RewardRule> = {
 const KNOWN: KnownOptions<ReadRewardModuleOptions> = {
   rules: true,
   operationRetentionMs: true,
-  ledger: true,
+  ledgerRetentionMs: true,
   partitions: true,
 };
-const KNOWN_OF_LEDGER: KnownOptions<NonNullable<ReadRewardModuleOptions['ledger']>> = { retentionMs: true };
 
 const checks = new Checks('ReadRewardModule');
 
@@ -129,18 +128,15 @@ function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
 
 export function resolveOptions(options: ReadRewardModuleOptions): ResolvedReadRewardModuleOptions {
   checks.options('', options, KNOWN);
-  const { rules, ledger } = options;
+  const { rules, ledgerRetentionMs } = options;
   if (typeof rules !== 'object' || rules === null || Object.keys(rules).length === 0) {
     checks.refuse('rules', rules, 'an object with at least one rule by name');
   }
-  if (ledger !== undefined) checks.options('ledger', ledger, KNOWN_OF_LEDGER);
   return Object.freeze({
     rules: new Map(Object.entries(rules).map(([name, rule]) => [name, resolveRule(name, rule)])),
     operationRetentionMs: checks.integer('operationRetentionMs', options.operationRetentionMs ?? DAY_MS, 1_000, MAX_MS),
     ledgerMs:
-      ledger === undefined
-        ? 0
-        : checks.integer('ledger.retentionMs', ledger.retentionMs ?? 30 * DAY_MS, 60_000, MAX_MS),
+      ledgerRetentionMs === undefined ? 0 : checks.integer('ledgerRetentionMs', ledgerRetentionMs, 60_000, MAX_MS),
     partitions: checks.integer('partitions', options.partitions ?? 16, 1, 1_024),
   });
 }

@@ -96,7 +96,7 @@ export class ReadRewardService {
 
   /**
    * Returns the keys of the ledger's streams, one for each partition. Read each stream with a consumer group of your own. Without the
-   * option `ledger`, nothing is written to them.
+   * option `ledgerRetentionMs`, nothing is written to them.
    */
   ledgerKeys(): readonly string[] {
     return [...this.keys.ledgers];

@@ -24,7 +24,7 @@ describe('rewards when Redis fails', () => {
   beforeEach(async () => {
     await admin.flushall();
     bench = await openBench(quiet(new Redis(server.port)), { prefix: 'faults' });
-    rewards = bench.service(rules, { ledger: {}, partitions: 1 });
+    rewards = bench.service(rules, { ledgerRetentionMs: 86_400_000, partitions: 1 });
   });
   afterEach(() => bench.close());
   afterAll(async () => {

@@ -27,7 +27,7 @@ describe('a reply that is lost, with the defaults of ioredis', () => {
   }
 
   const rules = { read: { limit: 5, pointsPerItem: 2 }, ever: { limit: 5, dedupe: 'ever' as const } };
-  const open = () => bench.service(rules, { ledger: {}, partitions: 1 });
+  const open = () => bench.service(rules, { ledgerRetentionMs: 86_400_000, partitions: 1 });
   const rows = async () => bench.raw.xlen(open().ledgerKeys()[0] as string);
 
   it.each([

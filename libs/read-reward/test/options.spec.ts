@@ -6,7 +6,7 @@ describe('options', () => {
   it.each([20.5, 0, -1, NaN, 2 ** 53])('refuse %p as a duration, and show it', (ms) => {
     const refused = new RegExp(`is ${String(ms).replace('.', '\\.')}\\.`);
     expect(() => resolveOptions({ rules, operationRetentionMs: ms })).toThrow(refused);
-    expect(() => resolveOptions({ rules, ledger: { retentionMs: ms } })).toThrow(refused);
+    expect(() => resolveOptions({ rules, ledgerRetentionMs: ms })).toThrow(refused);
     expect(() => resolveOptions({ rules: { r: { limit: 1, retentionMs: ms } } })).toThrow(refused);
   });
 

@@ -89,7 +89,7 @@ describe("Redis' clock", () => {
 
   it('gives a grant of total a new id when the user was forgotten in between', async () => {
     const rule: RewardRule = { limit: 2, period: 'total', retentionMs: 60_000 };
-    const rewards = bench.service({ r: rule }, { partitions: 1, ledger: {} });
+    const rewards = bench.service({ r: rule }, { partitions: 1, ledgerRetentionMs: 86_400_000 });
     const plain = bench.service({ r: rule }, { partitions: 1 });
     for (const [userId, service] of [
       ['t1', rewards],
@@ -199,7 +199,7 @@ async function play(userId: string, cap: number, steps: readonly Step[]): Promis
   let [limit, now] = [2, NOON];
   const rule = () => ({ limit, pointsPerItem: 2, capPoints: cap === 0 ? undefined : cap });
   // With a ledger the other script records; both work on the same keys, in turn.
-  const both = () => [open(rule(), 'model'), bench.service({ model: rule() }, { partitions: 1, ledger: {} })] as const;
+  const both = () => [open(rule(), 'model'), bench.service({ model: rule() }, { partitions: 1, ledgerRetentionMs: 86_400_000 })] as const;
   let [rewards, ledgered] = both();
   await bench.setClock('model', userId, now);
   for (const one of steps) {
