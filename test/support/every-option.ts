@@ -297,7 +297,6 @@ export const libs: readonly Lib[] = [
       tracerProvider: trace.getTracerProvider(),
       calls: true,
       spans: true,
-      streams: true,
       tasks: DelayedTaskService,
     } satisfies Required<MetricsModuleOptions>,
     nested: [

@@ -24,8 +24,8 @@ const MetricsModuleBase = defineLuanestModule<MetricsModuleOptions, object>({
   isGlobal: false,
   onceRemedy: () => 'Import it once, in the root module',
   resolve: (options) => {
-    const { meterProvider, tracerProvider, calls, spans, streams } = checks.options('', options, KNOWN);
-    resolveOptions({ meterProvider, tracerProvider, calls, spans, streams }, checks);
+    const { meterProvider, tracerProvider, calls, spans } = checks.options('', options, KNOWN);
+    resolveOptions({ meterProvider, tracerProvider, calls, spans }, checks);
     return options;
   },
   parts: () => ({ providers: [], exports: [] }),
@@ -42,8 +42,8 @@ export class MetricsModule extends MetricsModuleBase implements OnModuleInit, On
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {
     super();
-    const { meterProvider, tracerProvider, calls, spans, streams, tasks } = options;
-    const others = { meterProvider, tracerProvider, calls, spans, streams };
+    const { meterProvider, tracerProvider, calls, spans, tasks } = options;
+    const others = { meterProvider, tracerProvider, calls, spans };
     this.running = startMetrics({ ...others, ...(tasks && { tasks: { stats: () => this.queue(tasks).stats() } }) });
   }
 

@@ -11,8 +11,6 @@ export interface MetricsOptions {
   readonly calls?: boolean;
   /** True: every call of a script gets a span. Default false. */
   readonly spans?: boolean;
-  /** True: gauges show the consumer groups of this process. Default false. */
-  readonly streams?: boolean;
   /**
    * Queue of tasks that gauges show, such as `DelayedTaskService`. Each collection of metrics calls `stats()` once: the number of
    * tasks by state, and how long the first overdue task has been due, ms. Default: no gauges.
@@ -33,14 +31,13 @@ export const KNOWN: KnownOptions<MetricsOptions> = {
   tracerProvider: true,
   calls: true,
   spans: true,
-  streams: true,
   tasks: true,
 };
 
 /** Checks the options. @throws InvalidOptionError with the option, its value and what is allowed */
 export function resolveOptions(options: MetricsOptions, checks = new Checks('startMetrics')): MetricsOptions {
   checks.options('', options, KNOWN);
-  for (const name of ['calls', 'spans', 'streams'] as const) checks.flag(name, options[name] ?? false);
+  for (const name of ['calls', 'spans'] as const) checks.flag(name, options[name] ?? false);
   const wanted = [
     ['meterProvider', 'getMeter'],
     ['tracerProvider', 'getTracer'],

@@ -19,6 +19,7 @@ const SOURCES = [
   countJobs,
   countTasks,
   countStreams,
+  watchStreams,
 ];
 
 /** Metrics that were started. */
@@ -34,13 +35,12 @@ export interface RunningMetrics {
  * @throws InvalidOptionError with the option, its value and what is allowed
  */
 export function startMetrics(options: MetricsOptions = {}): RunningMetrics {
-  const { meterProvider, tracerProvider, calls, spans, streams, tasks } = resolveOptions(options);
+  const { meterProvider, tracerProvider, calls, spans, tasks } = resolveOptions(options);
   const on = new Subscriptions();
   const recorder = new Recorder((meterProvider ?? metrics.getMeterProvider()).getMeter(SCOPE));
   for (const count of SOURCES) count(on, recorder);
   if (calls === true) timeCalls(on, recorder);
   if (spans === true) drawSpans(on, (tracerProvider ?? trace.getTracerProvider()).getTracer(SCOPE));
-  if (streams === true) watchStreams(on, recorder);
   if (tasks) watchTasks(tasks, recorder);
   return {
     stop: () => {

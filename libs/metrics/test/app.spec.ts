@@ -45,7 +45,6 @@ beforeAll(async () => {
         tracerProvider,
         calls: true,
         spans: true,
-        streams: true,
         tasks: DelayedTaskService,
       }),
       ScriptRegistryModule.forRoot({ client, prefix, preload: 'required' }),

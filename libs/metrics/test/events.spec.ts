@@ -95,7 +95,7 @@ const tasks = {
 
 beforeEach(() => {
   meters = new Meters();
-  running = startMetrics({ meterProvider: meters.provider, calls: true, streams: true, tasks });
+  running = startMetrics({ meterProvider: meters.provider, calls: true, tasks });
 });
 afterEach(() => running.stop());
 
@@ -168,13 +168,14 @@ it('gauges show the current state, and each collection calls stats() of the task
   expect(await meters.values('luanest.stream.oldest')).toMatchObject([{ value: 0 }]);
 });
 
-it('times single calls and shows gauges only if the options ask for it', async () => {
+it('times single calls and shows gauges of tasks only if the options ask for it', async () => {
   running.stop();
   running = startMetrics({ meterProvider: (meters = new Meters()).provider });
   publishAll();
   const names = [...(await meters.collect()).keys()];
   expect(names).not.toContain('luanest.script.call.duration');
-  expect(names.filter((name) => METRICS[name as keyof typeof METRICS].kind === 'gauge')).toEqual([]);
+  const gauges = names.filter((name) => METRICS[name as keyof typeof METRICS].kind === 'gauge');
+  expect(gauges).toEqual(['luanest.stream.messages', 'luanest.stream.oldest']);
   expect(newlySubscribed()).not.toContain('luanest:script-registry:call.ended');
 });
 

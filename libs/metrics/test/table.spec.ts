@@ -48,7 +48,7 @@ describe('the table of metrics', () => {
   it('covers every channel of the libs, except two that add nothing', () => {
     const listened = new Set<string>();
     const on = jest.spyOn(Subscriptions.prototype, 'on').mockImplementation((channel) => void listened.add(channel));
-    startMetrics({ meterProvider: new Meters().provider, calls: true, spans: true, streams: true }).stop();
+    startMetrics({ meterProvider: new Meters().provider, calls: true, spans: true }).stop();
     on.mockRestore();
     const all = [
       SCRIPT_REGISTRY_CHANNELS,
