@@ -201,16 +201,13 @@ describe('faults', () => {
     ]);
   });
 
-  it('are refused for a script or a ScriptRegistry that does not exist', async () => {
+  it('are refused for a script that does not exist', async () => {
     const [, { faults }] = await openMemory();
     const named = (options: FaultOptions) => () => faults.nextCall('unknown', options);
     expect(named({ script: 'lock.aquire' })).toThrow(
       /^LuanestTesting.faults.nextCall: script is "lock.aquire". Expected a script that the app has registered: .*lock.acquire, /,
     );
-    expect(named({ registry: 'defualt' })).toThrow(
-      `LuanestTesting.faults.nextCall: registry is "defualt". Expected 'default'.`,
-    );
-    expect(named({ registry: 'default', script: 'once.claim ' })).toThrow('script is "once.claim ".');
+    expect(named({ script: 'once.claim ' })).toThrow('script is "once.claim ".');
     expect(faults.pending).toBe(0);
   });
 

@@ -5,16 +5,9 @@ import type { AppServices } from '../harness/app-services';
 export class AppScripts {
   constructor(private readonly services: AppServices) {}
 
-  /** Names of the ScriptRegistries of the app. */
-  get registries(): string[] {
-    return this.services.registries.map(({ name }) => name);
-  }
-
-  /** Returns the names of the scripts that are registered, sorted. @param registry default: of all ScriptRegistries */
-  names(registry?: string): string[] {
-    const names = this.services.registries.flatMap((one) =>
-      registry === undefined || one.name === registry ? one[INSPECT]().map(({ name }) => name) : [],
-    );
+  /** Returns the names of the scripts that are registered, sorted. */
+  names(): string[] {
+    const names = this.services.registries.flatMap((one) => one[INSPECT]().map(({ name }) => name));
     return [...new Set(names)].sort();
   }
 

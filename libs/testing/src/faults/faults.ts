@@ -9,8 +9,6 @@ export type Fault = 'not-sent' | 'unknown' | 'refused';
 export interface FaultOptions {
   /** Name of the script whose next call fails, such as `lock.acquire`. Default: the next call of any script. */
   readonly script?: string;
-  /** Name of the ScriptRegistry whose next call fails. Default: any. */
-  readonly registry?: string;
   /** For `unknown`: true if the script runs before its reply is lost. Default true. */
   readonly runs?: boolean;
 }
@@ -21,7 +19,7 @@ interface Armed extends FaultOptions {
 
 /** Reply of Redis 7 to EVALSHA while its memory is full. */
 const REFUSAL = "OOM command not allowed when used memory > 'maxmemory'.";
-const KNOWN: KnownOptions<FaultOptions> = { script: true, registry: true, runs: true };
+const KNOWN: KnownOptions<FaultOptions> = { script: true, runs: true };
 const checks = new Checks('LuanestTesting.faults.nextCall');
 
 /** Faults that wait for their calls. */
@@ -36,9 +34,8 @@ export class ArmedFaults {
 
   add(fault: Fault, options: FaultOptions): void {
     checks.choice('fault', fault, ['not-sent', 'unknown', 'refused']);
-    const { script, registry } = checks.options('', options, KNOWN);
-    if (registry !== undefined) checks.choice('registry', registry, this.scripts.registries);
-    const names = script === undefined ? [] : this.scripts.names(registry);
+    const { script } = checks.options('', options, KNOWN);
+    const names = script === undefined ? [] : this.scripts.names();
     if (script !== undefined && !names.includes(script)) {
       checks.refuse('script', script, `a script that the app has registered: ${names.join(', ') || 'none'}`);
     }
@@ -87,8 +84,8 @@ export class ArmedFaults {
 
   private take(registry: string, name: string, [head]: readonly unknown[]): Armed | undefined {
     if (this.armed.length === 0 || (name !== 'EVALSHA' && name !== 'EVAL')) return undefined;
-    const fits = ({ script, registry: only = registry }: Armed): boolean =>
-      only === registry && (script === undefined || this.scripts.isCallOf(registry, script, head));
+    const fits = ({ script }: Armed): boolean =>
+      script === undefined || this.scripts.isCallOf(registry, script, head);
     const index = this.armed.findIndex(fits);
     return index < 0 ? undefined : this.armed.splice(index, 1)[0];
   }
