@@ -43,9 +43,9 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
 
   constructor(
     private readonly services: AppServices,
-    { clock, redis }: LuanestTestingModuleOptions,
+    { redis }: LuanestTestingModuleOptions,
   ) {
-    this.use = new ClockUse(clock);
+    this.use = new ClockUse(redis?.server.clock as TestClock | undefined);
     this.armed = new ArmedFaults(new AppScripts(services));
     this.registries = new Registries(this.use.clock, this.armed, redis);
     this.faults = new Faults(this.armed, this.registries, services);

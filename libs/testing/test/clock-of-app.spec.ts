@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Test, type TestingModule, type TestingModuleBuilder } from '@nestjs/testing';
-import { LuanestTesting, LuanestTestingModule, TestClock } from 'luanest/testing';
+import { LuanestTesting, LuanestTestingModule, MemoryRedis, TestClock } from 'luanest/testing';
 import { time } from '../../internal/src';
 
 const fired: string[] = [];
@@ -13,8 +13,10 @@ class Broken implements OnModuleInit {
   }
 }
 
-const build = (clock?: TestClock, providers: (typeof Broken)[] = []): TestingModuleBuilder =>
-  Test.createTestingModule({ imports: [LuanestTestingModule.forRoot({ clock })], providers });
+const build = (clock?: TestClock, providers: (typeof Broken)[] = []): TestingModuleBuilder => {
+  const redis = clock && new MemoryRedis({ clock });
+  return Test.createTestingModule({ imports: [LuanestTestingModule.forRoot({ redis })], providers });
+};
 
 async function failToBoot(): Promise<TestingModule> {
   const app = await build(undefined, [Broken]).compile();
