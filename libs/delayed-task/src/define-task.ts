@@ -1,8 +1,8 @@
 import { Checks, type KnownOptions } from '../../internal/src';
 import { checkAttempts, checkTimeout, resolveBackoff } from '../../worker/src';
-import { checkKeep } from './delayed-task.options';
+import { checkKeep, KNOWN_SETTINGS } from './delayed-task.options';
 import type { TaskDefinition, TaskDefinitionOptions } from './delayed-task.types';
-import { checkName, KNOWN_SETTINGS } from './queue/task-codec';
+import { checkName } from './queue/task-codec';
 
 const KNOWN: KnownOptions<TaskDefinitionOptions> = {
   name: true,

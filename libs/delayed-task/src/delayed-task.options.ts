@@ -1,8 +1,9 @@
 import { Checks, KNOWN_SHUTDOWN, resolveShutdown, type KnownOptions, type ShutdownOptions } from '../../internal/src';
-import { KNOWN_WORK, type ResolvedWork, resolveWork, type WorkOptions } from '../../worker/src';
+import { KNOWN_ATTEMPTS, KNOWN_WORK, type ResolvedWork, resolveWork, type WorkOptions } from '../../worker/src';
+import type { TaskSettings } from './delayed-task.types';
 
 /** Options of DelayedTaskModule. */
-export interface DelayedTaskModuleOptions extends WorkOptions, ShutdownOptions {
+export interface DelayedTaskModuleOptions extends WorkOptions, TaskSettings, ShutdownOptions {
   /** Name of the queue; 1 to 100 letters, digits, `.`, `_` or `-`. Default `default`. */
   readonly namespace?: string;
   /**
@@ -11,8 +12,6 @@ export interface DelayedTaskModuleOptions extends WorkOptions, ShutdownOptions {
   readonly partitions?: number;
   /** True if this process runs tasks. Default: true if it has a handler. */
   readonly work?: boolean;
-  /** How long a result is kept if the task does not set `keepResultMs`, ms; integer from 0 to 100 years. Default 0: not kept. */
-  readonly keepResultMs?: number;
   /** Most bytes of a payload, and of a result, as JSON; integer from 1 to 16 MiB. Default 65,536. */
   readonly maxPayloadBytes?: number;
   /** Age at which a sweep deletes a dead letter, ms; integer from 1 s to 100 years. Default 30 days. */
@@ -29,12 +28,13 @@ export interface ResolvedDelayedTaskOptions
 export const MAX_DURATION_MS = 36_500 * 86_400_000;
 const DAY_MS = 86_400_000;
 
+export const KNOWN_SETTINGS: KnownOptions<TaskSettings> = { ...KNOWN_ATTEMPTS, keepResultMs: true };
 const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
   namespace: true,
   partitions: true,
   work: true,
   ...KNOWN_WORK,
-  keepResultMs: true,
+  ...KNOWN_SETTINGS,
   maxPayloadBytes: true,
   deadRetentionMs: true,
   ...KNOWN_SHUTDOWN,

@@ -1,4 +1,4 @@
-import type { Backoff, DeadRange, DeadWork } from '../../worker/src';
+import type { AttemptOptions, DeadRange, DeadWork } from '../../worker/src';
 
 declare const PAYLOAD: unique symbol;
 
@@ -11,12 +11,8 @@ export interface DueTime {
 }
 
 /** Settings of a task. The value that the task itself has is used first, then that of `defineTask`, then that of the module. */
-export interface TaskSettings {
-  /** Most attempts; integer from 1 to 10,000. When the last one fails, the task is dead-lettered. Default: the module's. */
-  readonly attempts?: number;
-  /** Pauses between attempts; a number is `{ delayMs }`. Default: the module's. */
-  readonly backoff?: number | Backoff;
-  /** How long the result of the handler is kept, ms; integer from 0 to 100 years; 0: not kept. Default: the module's. */
+export interface TaskSettings extends AttemptOptions {
+  /** How long the result of the handler is kept, ms; integer from 0 to 100 years; 0: not kept. Default 0. */
   readonly keepResultMs?: number;
 }
 

@@ -5,8 +5,10 @@ export { type DeadRange, type DeadWork, KNOWN_DEAD_RANGE, type Page } from './de
 export { errorText, type Failure, failureOf, storable } from './failure';
 export { WorkLog } from './work-log';
 export {
+  type AttemptOptions,
   checkAttempts,
   checkTimeout,
+  KNOWN_ATTEMPTS,
   KNOWN_WORK,
   type ResolvedWork,
   resolveWork,

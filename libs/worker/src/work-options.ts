@@ -3,8 +3,16 @@ import { type Backoff, type ResolvedBackoff, resolveBackoff } from './backoff';
 
 const DAY_MS = 86_400_000;
 
+/** How often work is attempted. */
+export interface AttemptOptions {
+  /** Most attempts that count. When the last one fails, the work is dead-lettered. Integer from 1 to 10,000. Default 5. */
+  readonly attempts?: number;
+  /** Pauses between attempts; a number is `{ delayMs }`. Default: 1 s, doubled each time, at most 1 hour. */
+  readonly backoff?: number | Backoff;
+}
+
 /** Options of a worker: the same for tasks, messages and payouts. */
-export interface WorkOptions {
+export interface WorkOptions extends AttemptOptions {
   /**
    * Most handlers that run at the same time in this process; integer from 1 to 10,000. A handler that runs on after `timeoutMs`
    * counts until it ends. Default 50.
@@ -15,10 +23,6 @@ export interface WorkOptions {
    * are renewed while handlers run. Default 30,000.
    */
   readonly leaseMs?: number;
-  /** Most attempts that count. When the last one fails, the work is dead-lettered. Integer from 1 to 10,000. Default 5. */
-  readonly attempts?: number;
-  /** Pauses between attempts; a number is `{ delayMs }`. Default: 1 s, doubled each time, at most 1 hour. */
-  readonly backoff?: number | Backoff;
   /**
    * How long a handler may run, ms; integer from 1 to 2^31 - 1. After that the signal fires, and the handler has `abortGraceMs` to
    * end. If it throws an error, or has not ended by then, the attempt has failed. Default 5 minutes.
@@ -28,11 +32,11 @@ export interface WorkOptions {
 
 export type ResolvedWork = Readonly<Required<Omit<WorkOptions, 'backoff'>>> & { readonly backoff: ResolvedBackoff };
 
+export const KNOWN_ATTEMPTS: KnownOptions<AttemptOptions> = { attempts: true, backoff: true };
 export const KNOWN_WORK: KnownOptions<WorkOptions> = {
   concurrency: true,
   leaseMs: true,
-  attempts: true,
-  backoff: true,
+  ...KNOWN_ATTEMPTS,
   timeoutMs: true,
 };
 

@@ -1,7 +1,7 @@
 import { Checks, classOf, isIntegerOf, type KnownOptions, shown, time, InvalidInputError } from '../../../internal/src';
 import { checkAttempts, resolveBackoff, type ResolvedBackoff } from '../../../worker/src';
-import { checkKeep, MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
-import type { DueTime, ScheduleOptions, TaskDefinition, TaskSettings } from '../delayed-task.types';
+import { checkKeep, KNOWN_SETTINGS, MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
+import type { DueTime, ScheduleOptions, TaskDefinition } from '../delayed-task.types';
 
 /** Checks of arguments. Their errors begin with `DelayedTaskService`. */
 export const taskInput = new Checks('DelayedTaskService', (message) => new InvalidInputError(message));
@@ -39,7 +39,6 @@ export function definitionOf(task: string | TaskDefinition): TaskDefinition {
   return task;
 }
 
-export const KNOWN_SETTINGS: KnownOptions<TaskSettings> = { attempts: true, backoff: true, keepResultMs: true };
 const KNOWN: KnownOptions<ScheduleOptions> = {
   delayMs: true,
   runAtMs: true,
