@@ -4,7 +4,7 @@ import { graphqlAdapter } from './contexts/graphql';
 import { clientOf, httpAdapter, type ProxiedRequest, ProxyWarnings } from './contexts/http';
 import { rpcAdapter, wsAdapter } from './contexts/messages';
 import { otherAdapter, WORK_KINDS } from './contexts/other';
-import { GuardCheck } from './limiter/decision';
+import { Check } from './limiter/decision';
 import { events } from './rate-limit.events';
 import type { ResolvedRateLimitOptions } from './rate-limit.options';
 import type { RateLimitService } from './rate-limit.service';
@@ -71,7 +71,7 @@ export class RateLimitEnforcer {
         plan,
         context,
         adapter,
-        plan.rules.map((rule) => new GuardCheck(rule, client, rule.limit as number, rule.cost as number)),
+        plan.rules.map((rule) => new Check(rule, client, rule.limit as number, rule.cost as number)),
       );
     }
     const rules = this.rulesFor(plan, kind);
@@ -85,7 +85,7 @@ export class RateLimitEnforcer {
     plan: RoutePlan,
     context: ExecutionContext,
     adapter: RateLimitContextAdapter,
-    checks: readonly GuardCheck[],
+    checks: readonly Check[],
   ): Promise<boolean> {
     return this.service.consume(checks as RateLimitCheck[]).then((decision) => {
       adapter.setHeaders?.(context, this.responses.headers(decision));
@@ -138,7 +138,7 @@ export class RateLimitEnforcer {
     context: ExecutionContext,
     client: string | undefined,
     kind: string,
-  ): Promise<GuardCheck[] | undefined> {
+  ): Promise<Check[] | undefined> {
     const evaluated = await Promise.all(rules.map((rule) => evaluateRule(rule, context, client)));
     const checks = evaluated.filter((check) => check !== undefined);
     // `filter`, because `deniesUnknown` must report each rule without a subject; `some` would stop at the first one.

@@ -1,5 +1,5 @@
 import { Checks, shown, InvalidInputError } from '../../internal/src';
-import { GuardCheck, type Check } from './limiter/decision';
+import { Check } from './limiter/decision';
 import type { ResilientLimiter } from './limiter/resilient-limiter';
 import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
 import { MAX_DURATION_MS, MAX_HITS, mostHits, named, resolveRule } from './rules/resolve-rule';
@@ -105,7 +105,7 @@ export class RateLimitService {
         return this.limiter.decide([this.checkOf(first as RateLimitRule | string, subject, options)], charge);
       }
       const checks = first as readonly RateLimitCheck[];
-      return this.limiter.decide(isOfGuard(checks) ? checks : this.checksOf(checks), charge);
+      return this.limiter.decide(isChecked(checks) ? checks : this.checksOf(checks), charge);
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
@@ -124,12 +124,12 @@ export class RateLimitService {
 
   private checkOf(given: RateLimitRule | string, subject: string | undefined, { cost, limit }: CallOptions): Check {
     const rule = (typeof given === 'string' ? undefined : this.resolved.get(given)) ?? this.ruleOf(given);
-    return {
+    return new Check(
       rule,
-      subject: typeof subject === 'string' && subject !== '' ? subject : checkSubject(subject),
-      limit: limit === undefined && typeof rule.limit === 'number' ? rule.limit : numberOf(rule, 'limit', limit),
-      cost: cost === undefined && typeof rule.cost === 'number' ? rule.cost : numberOf(rule, 'cost', cost),
-    };
+      typeof subject === 'string' && subject !== '' ? subject : checkSubject(subject),
+      limit === undefined && typeof rule.limit === 'number' ? rule.limit : numberOf(rule, 'limit', limit),
+      cost === undefined && typeof rule.cost === 'number' ? rule.cost : numberOf(rule, 'cost', cost),
+    );
   }
 
   private ruleOf(rule: RateLimitRule | string): NamedRule {
@@ -152,8 +152,9 @@ export class RateLimitService {
 
 const input = new Checks('RateLimitService', (message) => new InvalidInputError(message));
 
-function isOfGuard(checks: readonly unknown[]): checks is readonly GuardCheck[] {
-  return checks[0] instanceof GuardCheck;
+/** Returns true for checks of RateLimitGuard, which has made them from its rules. */
+function isChecked(checks: readonly unknown[]): checks is readonly Check[] {
+  return checks[0] instanceof Check;
 }
 
 function checkSubject(subject: string | undefined): string {

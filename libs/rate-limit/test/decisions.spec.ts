@@ -8,52 +8,41 @@ function checkOf(limit: number, cost = 1, options: Partial<Parameters<typeof rul
   return { rule: ruleOf({ name: 'r', limit, windowMs: 1_000, ...options }), subject: 's', limit, cost };
 }
 
-function verdictOf(verdict: number, used: number, retryMs = 0, nextMs = 300): Verdict {
-  return { verdict, used, resetMs: 700, retryMs, nextMs, at: 5_000_000 };
+function verdictOf(check: Check, verdict: number, used: number, retryMs = 0): Verdict {
+  return { check, verdict, used, resetMs: 700, retryMs, nextMs: 300, at: 5_000_000 };
 }
 
 describe('verdicts of a reply of Redis', () => {
   it('of several rules have four numbers each', () => {
     const numbers = [...[0, 3, 900, 400], ...[1, 5, 800, 300], ...[2, 5, 700, 200]];
-    expect(verdictsOf([1, 17, ...numbers])).toEqual({
-      allowed: true,
-      rules: [
-        { verdict: 0, used: 3, resetMs: 900, retryMs: 0, nextMs: 400, at: 17 },
-        { verdict: 1, used: 5, resetMs: 800, retryMs: 300, nextMs: 300, at: 17 },
-        { verdict: 2, used: 5, resetMs: 700, retryMs: 200, nextMs: 200, at: 17 },
-      ],
-    });
-    expect(verdictsOf([0, 17])).toEqual({ allowed: false, rules: [] });
+    const [one, two, three] = [checkOf(5), checkOf(6), checkOf(7)] as const;
+    expect(verdictsOf([one, two, three], [1, 17, ...numbers])).toEqual([
+      { check: one, verdict: 0, used: 3, resetMs: 900, retryMs: 0, nextMs: 400, at: 17 },
+      { check: two, verdict: 1, used: 5, resetMs: 800, retryMs: 300, nextMs: 300, at: 17 },
+      { check: three, verdict: 2, used: 5, resetMs: 700, retryMs: 200, nextMs: 200, at: 17 },
+    ]);
   });
 
   it('of one fixed window are one number if it allows, else two', () => {
     const check = checkOf(5);
     expect(verdictOfWindow(check, 3 * 1_001 + 1_000, at)).toEqual({
-      allowed: true,
-      rules: [{ verdict: 0, used: 3, resetMs: 1_000, retryMs: 0, nextMs: 1_000, at }],
+      ...{ check, verdict: 0, used: 3, resetMs: 1_000, retryMs: 0, nextMs: 1_000, at },
     });
     expect(verdictOfWindow(check, [5, 40], at)).toEqual({
-      allowed: false,
-      rules: [{ verdict: 1, used: 5, resetMs: 40, retryMs: 40, nextMs: 40, at }],
+      ...{ check, verdict: 1, used: 5, resetMs: 40, retryMs: 40, nextMs: 40, at },
     });
   });
 
   it('of several fixed windows are charged together or not at all', () => {
     const checks = [checkOf(5, 2), checkOf(3, 1)];
-    expect(verdictsOfWindows(checks, [5, 900, 3, 800], at)).toEqual({
-      allowed: true,
-      rules: [
-        { verdict: 0, used: 5, resetMs: 900, retryMs: 0, nextMs: 900, at },
-        { verdict: 0, used: 3, resetMs: 800, retryMs: 0, nextMs: 800, at },
-      ],
-    });
-    expect(verdictsOfWindows(checks, [2, 1_000, 4, 800], at)).toEqual({
-      allowed: false,
-      rules: [
-        { verdict: 0, used: 0, resetMs: 0, retryMs: 0, nextMs: 0, at },
-        { verdict: 1, used: 3, resetMs: 800, retryMs: 800, nextMs: 800, at },
-      ],
-    });
+    expect(verdictsOfWindows(checks, [5, 900, 3, 800], at)).toEqual([
+      { check: checks[0], verdict: 0, used: 5, resetMs: 900, retryMs: 0, nextMs: 900, at },
+      { check: checks[1], verdict: 0, used: 3, resetMs: 800, retryMs: 0, nextMs: 800, at },
+    ]);
+    expect(verdictsOfWindows(checks, [2, 1_000, 4, 800], at)).toEqual([
+      { check: checks[0], verdict: 0, used: 0, resetMs: 0, retryMs: 0, nextMs: 0, at },
+      { check: checks[1], verdict: 1, used: 3, resetMs: 800, retryMs: 800, nextMs: 800, at },
+    ]);
   });
 });
 
@@ -63,8 +52,8 @@ describe('a decision', () => {
   const bucket = checkOf(10, 3, { name: 'b', algorithm: 'token-bucket', burst: 4 });
 
   it('shows each rule and its numbers', () => {
-    const rules = [verdictOf(0, 2), verdictOf(1, 1, 400), verdictOf(0, 3)];
-    const decision = new Decision('redis', [limited, shadow, bucket], { allowed: true, rules }, true);
+    const verdicts = [verdictOf(limited, 0, 2), verdictOf(shadow, 1, 1, 400), verdictOf(bucket, 0, 3)];
+    const decision = new Decision('redis', verdicts, true);
     expect([decision.allowed, decision.reason, decision.retryAfterMs, decision.source]).toEqual([
       ...[true, undefined, 0, 'redis'],
     ]);
@@ -88,34 +77,21 @@ describe('a decision', () => {
   });
 
   it('has the longest wait of the rules that refuse, but for shadow rules', () => {
-    const refused = (checks: Check[], rules: Verdict[]): unknown[] => {
-      const { allowed, reason, retryAfterMs } = new Decision('redis', checks, { allowed: false, rules }, true);
+    type Numbers = [verdict: number, used: number, retryMs?: number];
+    const decided = (checks: Check[], numbers: Numbers[]): Decision =>
+      new Decision('redis', numbers.map((of, i) => verdictOf(checks[i] as Check, ...of)), true); // prettier-ignore
+    const refused = (checks: Check[], numbers: Numbers[]): unknown[] => {
+      const { allowed, reason, retryAfterMs } = decided(checks, numbers);
       return [allowed, reason, retryAfterMs];
     };
     const two = [limited, checkOf(3), shadow];
-    expect(refused(two, [verdictOf(1, 5, 400), verdictOf(1, 3, 900), verdictOf(1, 1, 5_000)])).toEqual([
-      ...[false, 'over-limit', 900],
-    ]);
-    expect(refused(two, [verdictOf(1, 5, 400), verdictOf(0, 3, 900), verdictOf(2, 1, 5_000)])).toEqual([
-      ...[false, 'over-limit', 400],
-    ]);
-    expect(refused(two, [verdictOf(1, 5, 400), verdictOf(2, 3, 300), verdictOf(0, 1)])).toEqual([
-      false,
-      'blocked',
-      400,
-    ]);
+    expect(refused(two, [[1, 5, 400], [1, 3, 900], [1, 1, 5_000]])).toEqual([false, 'over-limit', 900]); // prettier-ignore
+    expect(refused(two, [[1, 5, 400], [0, 3, 900], [2, 1, 5_000]])).toEqual([false, 'over-limit', 400]); // prettier-ignore
+    expect(refused(two, [[1, 5, 400], [2, 3, 300], [0, 1]])).toEqual([false, 'blocked', 400]); // prettier-ignore
+    expect(refused(two, [[0, 5], [0, 3], [1, 1, 5_000]])).toEqual([true, undefined, 0]); // prettier-ignore
     const never = [limited, checkOf(3, 4)];
-    expect(refused(never, [verdictOf(1, 5, 400), verdictOf(1, 3, 1_000)])).toEqual([
-      false,
-      'cost-over-limit',
-      Infinity,
-    ]);
-    const decision = new Decision(
-      'redis',
-      never,
-      { allowed: false, rules: [verdictOf(2, 5, 9), verdictOf(1, 3, 9)] },
-      true,
-    );
+    expect(refused(never, [[1, 5, 400], [1, 3, 1_000]])).toEqual([false, 'cost-over-limit', Infinity]); // prettier-ignore
+    const decision = decided(never, [[2, 5, 9], [1, 3, 9]]); // prettier-ignore
     expect(
       decision.rules.map(({ nextMs, retryAfterMs, blocked, remaining }) => [nextMs, retryAfterMs, blocked, remaining]),
     ).toEqual([
@@ -126,15 +102,15 @@ describe('a decision', () => {
 
   it('returns what it charged once, if it charged', () => {
     const free = checkOf(5, 0);
-    const checks = [limited, shadow, free, bucket];
-    const rules = [verdictOf(0, 1), verdictOf(1, 1), verdictOf(0, 1), verdictOf(0, 3)];
+    const verdicts = [
+      ...[verdictOf(limited, 0, 1), verdictOf(shadow, 1, 1)],
+      ...[verdictOf(free, 0, 1), verdictOf(bucket, 0, 3)],
+    ];
+    const refusal = verdictOf(limited, 1, 5, 400);
     const make = (allowed: boolean, charged: boolean, denied = false): Decision =>
-      new Decision('redis', checks, { allowed, rules }, charged, denied);
+      new Decision('redis', allowed ? verdicts : [...verdicts, refusal], charged, denied);
     const decision = make(true, true);
-    expect(Decision.takeCharged(decision)).toEqual([
-      { check: limited, verdict: rules[0] },
-      { check: bucket, verdict: rules[3] },
-    ]);
+    expect(Decision.takeCharged(decision)).toEqual([verdicts[0], verdicts[3]]);
     expect(Decision.takeCharged(decision)).toEqual([]);
     expect(Decision.takeCharged(make(true, true), (check) => check === bucket)).toHaveLength(1);
     for (const none of [make(true, false), make(false, true), make(true, true, true)])
@@ -155,8 +131,7 @@ describe('a decision', () => {
   });
 
   it('has the policies of all checks of the request, also of those that were not evaluated', () => {
-    const verdicts = { allowed: true, rules: [] };
-    const decision = new Decision('redis', [], verdicts, false, false, [limited, shadow, bucket]);
+    const decision = new Decision('redis', [], false, false, [limited, shadow, bucket]);
     expect(decision.policies).toEqual([
       { name: 'r', limit: 5, windowMs: 1_000, capacity: 5 },
       { name: 'b', limit: 10, windowMs: 1_000, capacity: 4 },
@@ -166,17 +141,17 @@ describe('a decision', () => {
 
 describe('a charge', () => {
   it('is known by the end of its fixed window, or by its time', () => {
-    const hits = { check: checkOf(5), verdict: { ...verdictOf(0, 1), at: 5_000_999 } };
+    const hits = { ...verdictOf(checkOf(5), 0, 1), at: 5_000_999 };
     expect(chargeOf(hits)).toBe(5_700);
     expect(chargeOf({ ...hits, check: checkOf(5, 1, { algorithm: 'sliding-log' }) })).toBe(5_000_999);
-    expect(chargeOf({ ...hits, verdict: { ...hits.verdict, at } })).toBeUndefined();
+    expect(chargeOf({ ...hits, at })).toBeUndefined();
   });
 
   it('without a clock has its window, if the times fit', () => {
-    const hits = { check: checkOf(5), verdict: { ...verdictOf(0, 1), resetMs: 700, at } };
+    const hits = { ...verdictOf(checkOf(5), 0, 1), at };
     const endsAtMs = -99_000;
     const present = (leftMs: number) => ({
-      ...verdictOf(0, 1),
+      ...hits,
       resetMs: leftMs,
       at: (99_000 - Math.floor(leftMs)) * 1_000,
     });

@@ -2,7 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import { RpcException } from '@nestjs/microservices';
 import { WsException } from '@nestjs/websockets';
 import { RateLimit, SkipRateLimit } from '../src/rate-limit.decorator';
-import { GuardCheck } from '../src/limiter/decision';
+import { Check } from '../src/limiter/decision';
 import { RateLimitException } from '../src/rate-limit.exception';
 import type { RateLimitModuleOptions } from '../src/rate-limit.options';
 import { getRateLimitResult } from '../src/rules/results';
@@ -41,9 +41,9 @@ describe('a request', () => {
     const admitted = enforcer.admit(contextOf());
     const [ofA, ofB] = enforcer.plans.rules as [never, never];
     expect(service.consume.mock.calls).toEqual([
-      [[new GuardCheck(ofA, ADDRESS, 5, 1), new GuardCheck(ofB, ADDRESS, 7, 2)]],
+      [[new Check(ofA, ADDRESS, 5, 1), new Check(ofB, ADDRESS, 7, 2)]],
     ]);
-    expect(service.consume.mock.calls[0]?.[0][0]).toBeInstanceOf(GuardCheck);
+    expect(service.consume.mock.calls[0]?.[0][0]).toBeInstanceOf(Check);
     expect(await admitted).toBe(true);
   });
 
@@ -55,7 +55,7 @@ describe('a request', () => {
     expect(await enforcer.admit(contextOf())).toBe(true);
     const [ofA, ofB] = enforcer.plans.rules as [never, never];
     expect(service.consume.mock.calls).toEqual([
-      [[new GuardCheck(ofA, ADDRESS, 9, 3), new GuardCheck(ofB, 'user of http', 7, 2)]],
+      [[new Check(ofA, ADDRESS, 9, 3), new Check(ofB, 'user of http', 7, 2)]],
     ]);
     expect(warnings).toEqual([]);
   });

@@ -1,7 +1,7 @@
 import { InvalidInputError } from 'luanest/script-registry';
 import type { ExecutionContext } from '@nestjs/common';
 import { Checks } from '../../internal/src';
-import { GuardCheck } from '../src/limiter/decision';
+import { Check } from '../src/limiter/decision';
 import type { RateLimitDecision } from '../src/rate-limit.types';
 import { evaluateRule } from '../src/rules/evaluate-rule';
 import { named, resolveRule } from '../src/rules/resolve-rule';
@@ -18,7 +18,7 @@ const evaluate = (options: Partial<RateLimitRule>, client: string | undefined = 
 describe('a rule, evaluated for a request', () => {
   it('counts the address of the client, with its limit and cost', async () => {
     const own = rule({ cost: 2 });
-    expect(await evaluateRule(own, CONTEXT, '1.2.3.4')).toEqual(new GuardCheck(own, '1.2.3.4', 5, 2));
+    expect(await evaluateRule(own, CONTEXT, '1.2.3.4')).toEqual(new Check(own, '1.2.3.4', 5, 2));
   });
 
   it('calls its functions with the context, which may return later', async () => {

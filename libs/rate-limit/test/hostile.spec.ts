@@ -175,19 +175,20 @@ describe('hostile subjects', () => {
 
   it('have cache entries of bounded size that differ from those of other rules', () => {
     const cache = new BlockCache(10, 1_000, () => 0);
-    const verdict = { verdict: 1, used: 1, resetMs: 500, retryMs: 500, nextMs: 500, at: 0 };
     const check = (name: string, subject: string) => ({
       rule: named(resolveRule({ limit: 1, windowMs: 1 }), name),
       subject,
       limit: 1,
       cost: 1,
     });
-    cache.add(check('GET /a', 'undelete:x'), verdict, 0);
-    expect(cache.find(check('GET /a', 'undelete:x'))).toEqual(verdict);
+    const verdict = { verdict: 1, used: 1, resetMs: 500, retryMs: 500, nextMs: 500, at: 0 };
+    const refusal = { check: check('GET /a', 'undelete:x'), ...verdict };
+    cache.add(refusal, 0);
+    expect(cache.find(refusal.check)).toEqual(refusal);
     // The subject of the first is the rest of the second's name.
     expect(cache.find(check('GET /a:undelete', 'x'))).toBeUndefined();
     const memory = new MemoryLimiter(() => 0, 10);
-    const passes = (name: string, subject: string) => memory.decide([check(name, subject)], true).allowed;
+    const passes = (name: string, subject: string) => memory.decide([check(name, subject)], true)[0]?.verdict === 0;
     expect([passes('GET /a', 'undelete:x'), passes('GET /a:undelete', 'x'), passes('GET /a', 'undelete:x')]).toEqual([
       true,
       true,

@@ -1,6 +1,6 @@
 import { KeySpace } from 'luanest/script-registry';
 import { Checks } from '../../internal/src';
-import { type Check, memoryId } from '../src/limiter/decision';
+import { type Check, memoryId, type Verdict } from '../src/limiter/decision';
 import { LimiterKeys } from '../src/limiter/redis-limiter';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
 import { named, resolveRule } from '../src/rules/resolve-rule';
@@ -28,49 +28,47 @@ const HASH = 'sha256-';
 function hit(limiter: MemoryLimiter, times: number, one = check()) {
   let decided = limiter.decide([one], true);
   for (let i = 1; i < times; i++) decided = limiter.decide([one], true);
-  return decided.rules[0];
+  return decided[0];
 }
 
 describe('a decision in memory', () => {
   it('allows up to the limit, and says when the window ends', async () => {
     const limiter = open();
-    expect(await limiter.consume([check()], true)).toEqual({
-      allowed: true,
-      rules: [{ verdict: 0, used: 1, resetMs: 1_000, retryMs: 0, nextMs: 1_000, at: 10_000_000 }],
-    });
+    expect(await limiter.consume([check()], true)).toEqual([
+      { check: check(), verdict: 0, used: 1, resetMs: 1_000, retryMs: 0, nextMs: 1_000, at: 10_000_000 },
+    ]);
     nowMs += 400;
     expect(hit(limiter, 1)).toMatchObject({ verdict: 0, used: 2, resetMs: 600 });
-    expect(limiter.decide([check()], true)).toEqual({
-      allowed: false,
-      rules: [{ verdict: 1, used: 2, resetMs: 600, retryMs: 600, nextMs: 600, at: 10_400_000 }],
-    });
+    expect(limiter.decide([check()], true)).toEqual([
+      { check: check(), verdict: 1, used: 2, resetMs: 600, retryMs: 600, nextMs: 600, at: 10_400_000 },
+    ]);
     nowMs += 600;
     expect(hit(limiter, 1)).toMatchObject({ verdict: 0, used: 1 });
   });
 
   it('charges nothing if it only looks, if the cost is 0, or if another rule refuses', () => {
     const limiter = open();
-    expect(limiter.decide([check()], false).rules[0]).toMatchObject({ used: 0, resetMs: 0, nextMs: 0 });
-    expect(limiter.decide([check(ruleOf(), { cost: 0 })], true).rules[0]).toMatchObject({ used: 0 });
+    expect(limiter.decide([check()], false)[0]).toMatchObject({ used: 0, resetMs: 0, nextMs: 0 });
+    expect(limiter.decide([check(ruleOf(), { cost: 0 })], true)[0]).toMatchObject({ used: 0 });
     const full = check(ruleOf({ name: 'full' }), { limit: 0 });
-    const { allowed, rules } = limiter.decide([check(), full], true);
-    expect([allowed, rules.map(({ verdict, used }) => [verdict, used])]).toEqual([false, [[0, 0], [1, 0]]]); // prettier-ignore
-    expect(limiter.decide([check()], false).rules[0]?.used).toBe(0);
+    const verdicts = limiter.decide([check(), full], true);
+    expect(verdicts.map(({ verdict, used }) => [verdict, used])).toEqual([[0, 0], [1, 0]]); // prettier-ignore
+    expect(limiter.decide([check()], false)[0]?.used).toBe(0);
   });
 
   it('is not refused by a shadow rule, which is not charged beyond its limit', () => {
     const limiter = open();
     const shadow = check(ruleOf({ name: 'shadow', shadow: true, blockMs: 50 }), { limit: 1 });
     limiter.decide([shadow, check()], true);
-    const { allowed, rules } = limiter.decide([shadow, check()], true);
-    expect([allowed, rules.map(({ verdict, used }) => [verdict, used])]).toEqual([true, [[1, 1], [0, 2]]]); // prettier-ignore
+    const verdicts = limiter.decide([shadow, check()], true);
+    expect(verdicts.map(({ verdict, used }) => [verdict, used])).toEqual([[1, 1], [0, 2]]); // prettier-ignore
   });
 
   it('that can never be allowed may be tried again after a window', () => {
     const limiter = open();
     hit(limiter, 1);
     nowMs += 300;
-    expect(limiter.decide([check(ruleOf(), { cost: 3 })], true).rules[0]).toMatchObject({ verdict: 1, retryMs: 1_000 });
+    expect(limiter.decide([check(ruleOf(), { cost: 3 })], true)[0]).toMatchObject({ verdict: 1, retryMs: 1_000 });
   });
 
   it('counts each subject and each rule alone, but rules with the same name and window together', () => {
@@ -88,8 +86,8 @@ describe('a decision in memory', () => {
     const of = (subject: string) => check(ruleOf(), { subject });
     for (const subject of ['a', 'b', 'a', 'c']) hit(limiter, 1, of(subject));
     expect(limiter.size).toBe(2);
-    expect(limiter.decide([of('a')], false).rules[0]?.used).toBe(2);
-    expect(limiter.decide([of('b')], false).rules[0]?.used).toBe(0);
+    expect(limiter.decide([of('a')], false)[0]?.used).toBe(2);
+    expect(limiter.decide([of('b')], false)[0]?.used).toBe(0);
   });
 });
 
@@ -116,7 +114,7 @@ describe('a block in memory', () => {
   it('does not begin with a look, and a later refusal does not make it longer', () => {
     const limiter = open();
     hit(limiter, 2, blocking());
-    expect(limiter.decide([blocking()], false).rules[0]).toMatchObject({ verdict: 1, retryMs: 1_000 });
+    expect(limiter.decide([blocking()], false)[0]).toMatchObject({ verdict: 1, retryMs: 1_000 });
     hit(limiter, 1, blocking());
     nowMs += 100;
     expect(hit(limiter, 1, blocking())).toMatchObject({ retryMs: 4_900 });
@@ -160,7 +158,7 @@ describe('a block in memory', () => {
     const limiter = open();
     hit(limiter, 2);
     await limiter.block(check().rule, 'u', 70);
-    expect(limiter.decide([check()], false).rules[0]).toMatchObject({ verdict: 2, used: 0, retryMs: 70, resetMs: 70 });
+    expect(limiter.decide([check()], false)[0]).toMatchObject({ verdict: 2, used: 0, retryMs: 70, resetMs: 70 });
     nowMs += 70;
     expect(hit(limiter, 1)).toMatchObject({ verdict: 0, used: 1 });
   });
@@ -169,20 +167,18 @@ describe('a block in memory', () => {
 describe('a refund and a reset in memory', () => {
   it('give back what was charged, once', async () => {
     const limiter = open();
-    const verdict = hit(limiter, 2);
-    const charged = [{ check: check(), verdict: verdict as never }];
+    const charged = [hit(limiter, 2) as Verdict];
     expect(await limiter.refund(charged)).toEqual([1]);
-    expect(limiter.decide([check()], false).rules[0]?.used).toBe(1);
+    expect(limiter.decide([check()], false)[0]?.used).toBe(1);
     nowMs += 1_000;
     expect(await limiter.refund(charged)).toEqual([0]);
   });
 
   it('give back nothing of a subject that is unknown, or of a charge without a time', async () => {
     const limiter = open();
-    const verdict = hit(limiter, 1) as never;
-    expect(await limiter.refund([{ check: check(ruleOf(), { subject: 'v' }), verdict }])).toEqual([0]);
-    const without = { ...(verdict as object), at: { fromMs: 1, toMs: 2 } } as never;
-    expect(await limiter.refund([{ check: check(), verdict: without }])).toEqual([0]);
+    const charged = hit(limiter, 1) as Verdict;
+    expect(await limiter.refund([{ ...charged, check: check(ruleOf(), { subject: 'v' }) }])).toEqual([0]);
+    expect(await limiter.refund([{ ...charged, at: { fromMs: 1, toMs: 2 } }])).toEqual([0]);
   });
 
   it('know whether there was something to delete', async () => {

@@ -25,6 +25,6 @@ export function open(tags?: number) {
 export const OTHER = ['v', 'w', 'x', 'y', 'z'].find((subject) => spread(subject) % 2 !== spread('u') % 2) as string;
 
 export const verdict = (parts: Partial<Verdict> = {}): Verdict => ({
-  ...{ verdict: 0, used: 1, resetMs: 900, retryMs: 0, nextMs: 900, at: 5_000_000 },
+  ...{ check: check(), verdict: 0, used: 1, resetMs: 900, retryMs: 0, nextMs: 900, at: 5_000_000 },
   ...parts,
 });

@@ -32,15 +32,14 @@ describe('the script that decides', () => {
       BUDGET,
     ]);
     registry.last.reply.resolve(2 * 1_001 + 700);
-    expect(await decided).toEqual({
-      allowed: true,
-      rules: [verdict({ used: 2, resetMs: 700, nextMs: 700, at: { fromMs: 100, toMs: 101 } })],
-    });
+    const at = { fromMs: 100, toMs: 101 };
+    expect(await decided).toEqual([verdict({ check: check({}, { cost: 2 }), used: 2, resetMs: 700, nextMs: 700, at })]);
   });
 
   it('gets the parameters of several fixed windows', async () => {
     const { registry, limiter } = open();
-    const decided = limiter.consume([check(), check({ name: 'b', windowMs: 50 }, { limit: 9, cost: 3 })], true, BUDGET);
+    const second = check({ name: 'b', windowMs: 50 }, { limit: 9, cost: 3 });
+    const decided = limiter.consume([check(), second], true, BUDGET);
     expect([Object.keys(registry.last.keys), registry.last.args, registry.last.options]).toEqual([
       ['counters'],
       { rules: [5, 1_000, 1, 9, 50, 3] },
@@ -48,10 +47,10 @@ describe('the script that decides', () => {
     ]);
     registry.last.reply.resolve([1, 900, 3, 40]);
     const at = { fromMs: 100, toMs: 101 };
-    expect(await decided).toEqual({
-      allowed: true,
-      rules: [verdict({ at }), verdict({ used: 3, resetMs: 40, nextMs: 40, at })],
-    });
+    expect(await decided).toEqual([
+      verdict({ at }),
+      verdict({ check: second, used: 3, resetMs: 40, nextMs: 40, at }),
+    ]);
   });
 
   it('gets the parameters of other rules as text', async () => {
@@ -76,10 +75,10 @@ describe('the script that decides', () => {
       ],
     });
     expect((registry.last.keys as unknown as { keys: string[] }).keys).toHaveLength(8);
-    registry.last.reply.resolve([0, 7, 1, 5, 900, 800]);
-    expect(await decided).toEqual({
-      allowed: false,
-      rules: [{ verdict: 1, used: 5, resetMs: 900, retryMs: 800, nextMs: 800, at: 7 }],
+    const nothing = [0, 0, 0, 0];
+    registry.last.reply.resolve([0, 7, 1, 5, 900, 800, ...nothing, ...nothing, ...nothing]);
+    expect((await decided)[0]).toEqual({
+      ...{ check: checks[0], verdict: 1, used: 5, resetMs: 900, retryMs: 800, nextMs: 800, at: 7 },
     });
     void limiter.consume([check()], false, BUDGET);
     expect(registry.last.args).toMatchObject({ charge: 0 });
@@ -93,8 +92,8 @@ describe('the script that decides', () => {
       await turn();
       expect(scripts()[1]).toBe('consume');
       expect([registry.last.args.charge, registry.last.options]).toEqual([1, BUDGET]);
-      registry.last.reply.resolve([0, 7, 2, 0, 400, 400]);
-      expect((await decided).allowed).toBe(false);
+      registry.last.reply.resolve([0, 7, 2, 0, 400, 400, 0, 0, 0, 0]);
+      expect((await decided)[0]).toMatchObject({ verdict: 2, retryMs: 400 });
     }
   });
 
@@ -120,8 +119,7 @@ describe('subjects with different hash tags', () => {
     const [first, second] = registry.calls;
     first?.reply.resolve([1, 5, 0, 1, 900, 900, 0, 4, 30, 30]);
     second?.reply.resolve([1, 6, 0, 2, 800, 800]);
-    const { allowed, rules } = await decided;
-    expect([allowed, rules.map(({ used, at }) => [used, at])]).toEqual([true, [[1, 5], [2, 6], [4, 5]]]); // prettier-ignore
+    expect((await decided).map(({ used, at }) => [used, at])).toEqual([[1, 5], [2, 6], [4, 5]]); // prettier-ignore
     expect(scripts()).toHaveLength(2);
   });
 
@@ -136,8 +134,7 @@ describe('subjects with different hash tags', () => {
     const decided = limiter.consume(both, true, BUDGET);
     registry.calls[0]?.reply.resolve([1, 5_000_000, 0, 1, 900, 900]);
     registry.calls[1]?.reply.resolve([0, 6, 1, 5, 800, 700]);
-    const { allowed, rules } = await decided;
-    expect(allowed).toBe(false);
+    const rules = await decided;
     expect(rules[0]).toMatchObject({ verdict: 0, used: 0, resetMs: 0, nextMs: 0 });
     expect(rules[1]).toMatchObject({ verdict: 1, used: 5, resetMs: 800, retryMs: 700 });
     await turn();
@@ -154,7 +151,7 @@ describe('subjects with different hash tags', () => {
     const decided = limiter.consume(both, true, BUDGET);
     registry.calls[0]?.reply.resolve([1, 5_000_000, 0, 3, 900, 850]);
     registry.calls[1]?.reply.resolve([0, 6, 1, 5, 800, 700]);
-    expect((await decided).rules[0]).toMatchObject({ used: 2, resetMs: 900, nextMs: 850 });
+    expect((await decided)[0]).toMatchObject({ used: 2, resetMs: 900, nextMs: 850 });
   });
 
   it('are refunded if another script failed, and its error is that of the decision', async () => {
@@ -178,7 +175,7 @@ describe('subjects with different hash tags', () => {
     const decided = limiter.consume([first, both[1] as Check], charge, BUDGET);
     registry.calls[0]?.reply.resolve([decisions[0], 5_000_000, ...decisions.slice(1)]);
     registry.calls[1]?.reply.resolve([0, 6, 1, 5, 800, 700]);
-    expect((await decided).rules[0]).toMatchObject({ used: decisions[2], resetMs: 900 });
+    expect((await decided)[0]).toMatchObject({ used: decisions[2], resetMs: 900 });
     await turn();
     expect(scripts()).toHaveLength(2);
   });

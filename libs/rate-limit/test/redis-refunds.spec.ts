@@ -1,12 +1,12 @@
 import { NotSentError } from 'luanest/script-registry';
 import { FakeRegistry } from '../../../test/support/fake-registry';
 import { turn } from '../../../test/support/manual-time';
-import type { ChargedHits, Check, Verdict } from '../src/limiter/decision';
+import type { Check, Verdict } from '../src/limiter/decision';
 import { RedisLimiter } from '../src/limiter/redis-limiter';
 import { check, open, OTHER, verdict } from './redis-limiter-support';
 
 describe('a refund', () => {
-  const hits = (of: Check, parts: Partial<Verdict> = {}): ChargedHits => ({ check: of, verdict: verdict(parts) });
+  const hits = (of: Check, parts: Partial<Verdict> = {}): Verdict => verdict({ check: of, ...parts });
 
   it('has the time of each charge, and returns the hits in their order', async () => {
     const { registry, limiter } = open();

@@ -63,14 +63,14 @@ async function play(
     const charge = live[pick % Math.max(1, live.length)];
     if (refund && charge) {
       charge.kept = false;
-      await limiterOf.refund([{ check: check(charge.cost), verdict: charge.verdict }], 10_000);
+      await limiterOf.refund([charge.verdict], 10_000);
     } else {
-      const { rules } = await limiterOf.consume([check(cost)], true, budget());
-      charges.push({ atUs: nowUs, cost, verdict: rules[0] as Verdict, kept: true });
+      const [verdict] = await limiterOf.consume([check(cost)], true, budget());
+      charges.push({ atUs: nowUs, cost, verdict: verdict as Verdict, kept: true });
     }
   }
-  const { rules } = await limiterOf.consume([check(0)], false, budget());
-  return [rules[0]?.resetMs ?? -1, Math.ceil((levelWith(charges, nowUs) * 1_000) / LIMIT)];
+  const [present] = await limiterOf.consume([check(0)], false, budget());
+  return [present?.resetMs ?? -1, Math.ceil((levelWith(charges, nowUs) * 1_000) / LIMIT)];
 }
 
 const step = fc.record({

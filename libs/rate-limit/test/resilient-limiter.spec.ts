@@ -2,7 +2,7 @@ import { RATE_LIMIT_CHANNELS } from 'luanest/rate-limit';
 import { InvalidInputError, NotSentError } from 'luanest/script-registry';
 import { Published } from '../../../test/support/published';
 import { Checks } from '../../internal/src';
-import type { Check, Verdict, Verdicts } from '../src/limiter/decision';
+import type { Check, Verdict } from '../src/limiter/decision';
 import { ResilientLimiter } from '../src/limiter/resilient-limiter';
 import { named, resolveRule } from '../src/rules/resolve-rule';
 import type { RateLimitRule } from '../src/rules/rule';
@@ -16,18 +16,21 @@ function check(options: Partial<RateLimitRule> = {}, parts: Partial<Check> = {})
 }
 
 const verdict = (parts: Partial<Verdict> = {}): Verdict => ({
-  ...{ verdict: 0, used: 1, resetMs: 900, retryMs: 0, nextMs: 900, at: 5_000_000 },
+  ...{ check: check(), verdict: 0, used: 1, resetMs: 900, retryMs: 0, nextMs: 900, at: 5_000_000 },
   ...parts,
 });
-const ALLOWED: Verdicts = { allowed: true, rules: [verdict()] };
-const REFUSED: Verdicts = { allowed: false, rules: [verdict({ verdict: 1, used: 2, retryMs: 900 })] };
+const ALLOWED: readonly Verdict[] = [verdict()];
+const REFUSED: readonly Verdict[] = [verdict({ verdict: 1, used: 2, retryMs: 900 })];
+
+/** A refusal of another rule. */
+const REFUSED_B = [verdict({ check: check({ name: 'b' }), verdict: 1, retryMs: 900 })];
 
 /** A limiter over a Redis that answers with `reply`, or fails with it. */
 function open(
   options: Partial<{ onRedisError: string; deadlineMs: number; cachedRefusals: number; failures: number }> = {},
 ) {
   const { onRedisError = 'allow', deadlineMs = 50, cachedRefusals = 10_000, failures = 2 } = options;
-  const state = { now: 1_000, reply: ALLOWED as Verdicts | Error, calls: [] as unknown[][] };
+  const state = { now: 1_000, reply: ALLOWED as readonly Verdict[] | Error, calls: [] as unknown[][] };
   const answer = async <T>(name: string, args: unknown[], value: T): Promise<T> => {
     state.calls.push([name, ...args]);
     await Promise.resolve();
@@ -35,7 +38,7 @@ function open(
     return value;
   };
   const redis = {
-    consume: (...args: unknown[]) => answer('consume', args, state.reply as Verdicts),
+    consume: (...args: unknown[]) => answer('consume', args, state.reply as readonly Verdict[]),
     refund: (...args: unknown[]) => answer('refund', args, [1, 1]),
     reset: (...args: unknown[]) => answer('reset', args, true),
     block: (...args: unknown[]) => answer('block', args, undefined),
@@ -103,11 +106,15 @@ describe('a refusal of Redis', () => {
     expect(await limiter.decide([check()], true)).toMatchObject({ allowed: true, source: 'redis' });
   });
 
-  it.each<[string, Parameters<typeof open>[0], Check, Verdicts]>([
+  it.each<[string, Parameters<typeof open>[0], Check, readonly Verdict[]]>([
     ['no refusal is cached', { cachedRefusals: 0 }, check(), REFUSED],
-    ['it was that of a shadow rule', {}, check({ shadow: true }), REFUSED],
-    ['the rule did not refuse', {}, check(), { allowed: false, rules: [verdict()] }],
-    ['the request was allowed', {}, check(), { allowed: true, rules: REFUSED.rules }],
+    [
+      'it was that of a shadow rule',
+      {},
+      check(),
+      [verdict({ check: check({ shadow: true }), verdict: 1, retryMs: 900 }), ...REFUSED_B],
+    ],
+    ['the rule did not refuse', {}, check(), [verdict(), ...REFUSED_B]],
   ])('is not used again if %s', async (_, options, of, reply) => {
     const { limiter, count } = await refused(options, of, reply);
     await limiter.decide([check()], true);
@@ -122,7 +129,7 @@ describe('a refusal of Redis', () => {
   });
 
   it('is used for at most five seconds', async () => {
-    const long = { allowed: false, rules: [verdict({ verdict: 2, retryMs: 60_000 })] };
+    const long = [verdict({ verdict: 2, retryMs: 60_000 })];
     const { state, limiter, count } = await refused({}, check(), long);
     state.now += 4_999;
     expect(await limiter.decide([check()], true)).toMatchObject({ source: 'cache' });
@@ -234,7 +241,7 @@ describe('refunds, resets and blocks', () => {
     // prettier-ignore
     const { state, limiter } = open({ deadlineMs });
     const both = [check(), check({ name: 'b' })];
-    state.reply = { allowed: true, rules: [verdict(), verdict()] };
+    state.reply = [verdict(), verdict()];
     const decision = await limiter.decide(both, true);
     expect([await limiter.refund(decision), await limiter.refund(decision)]).toEqual([2, 0]);
     expect(await limiter.reset(check().rule, 'u')).toBe(true);

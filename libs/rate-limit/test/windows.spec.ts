@@ -3,7 +3,7 @@ import type { RateLimitDecision } from 'luanest/rate-limit';
 import { startFaultProxy, type FaultProxy } from 'luanest/testing/servers';
 import { sharedRedisUrl } from '../../../test/support/shared-servers';
 import { sleep } from '../../../test/support/wait';
-import { endOfCharged } from '../src/limiter/decision';
+import { endOfCharged, type Verdict } from '../src/limiter/decision';
 import { openBench, quiet, ruleOf, standalone, TestClock, type Bench } from './support';
 
 const isEvalsha = (request: string): boolean => /evalsha/i.test(request);
@@ -25,11 +25,10 @@ describe('a fixed window by the clock of a test', () => {
 
   const consume = async (checks = [check]) => {
     const { clock, limiter } = opened;
-    const { rules } = await limiter.consume(checks, true, budgetAt(clock.nowMs));
-    return rules as [(typeof rules)[number]];
+    return (await limiter.consume(checks, true, budgetAt(clock.nowMs))) as [Verdict];
   };
-  const refund = async (verdict: Awaited<ReturnType<typeof consume>>[0], of = check): Promise<number> =>
-    (await opened.limiter.refund([{ check: of, verdict }], 10_000))[0] as number;
+  const refund = async (verdict: Verdict): Promise<number> =>
+    (await opened.limiter.refund([verdict], 10_000))[0] as number;
   const wait = (ms: number): Promise<void> => opened.clock.set(opened.clock.nowUs + ms * 1_000);
 
   it('ends after its last ms: then the next hit begins a new window', async () => {
@@ -94,7 +93,7 @@ describe('a fixed window by the clock of a test', () => {
     await opened.limiter.reset(rule, 's', 10_000);
     expect(await refund(old)).toBe(0);
     const peek = budgetAt(opened.clock.nowMs);
-    expect(await opened.limiter.consume([check], false, peek)).toMatchObject({ rules: [{ used: 0, resetMs: 0 }] });
+    expect(await opened.limiter.consume([check], false, peek)).toMatchObject([{ used: 0, resetMs: 0 }]);
     await wait(1);
     const [fresh] = await consume();
     expect(fresh).toMatchObject({ used: 1, resetMs: 1_000 });
@@ -114,15 +113,15 @@ describe('a fixed window by the clock of a test', () => {
     const [verdict] = await consume([most]);
     expect(verdict).toMatchObject({ verdict: 0, used: 1_000_000_000, resetMs: 34_560_000_000 });
     expect(await consume([most])).toMatchObject([{ verdict: 1, used: 1_000_000_000 }]);
-    expect(await refund(verdict, most)).toBe(1_000_000_000);
+    expect(await refund(verdict)).toBe(1_000_000_000);
   });
 });
 
 it('a charged window is recognised unless the round trips take as long as the window', () => {
   const check = { rule: ruleOf({ name: 'w', limit: 5, windowMs: 1_000 }), subject: 's', limit: 5, cost: 1 };
-  const verdict = { verdict: 0, used: 1, retryMs: 0, nextMs: 700, resetMs: 700, at: { fromMs: 0, toMs: 100 } };
+  const verdict = { check, verdict: 0, used: 1, retryMs: 0, nextMs: 700, resetMs: 700, at: { fromMs: 0, toMs: 100 } };
   const end = (leftMs: number, fromMs: number, toMs: number): number | undefined =>
-    endOfCharged({ check, verdict }, { ...verdict, resetMs: leftMs, at: (5_000 - leftMs) * 1_000 }, { fromMs, toMs });
+    endOfCharged(verdict, { ...verdict, resetMs: leftMs, at: (5_000 - leftMs) * 1_000 }, { fromMs, toMs });
   // Between the charge and the reading were 300 to 500 ms.
   expect([195, 199, 300, 400, 404].map((leftMs) => end(leftMs, 400, 500))).toEqual([
     undefined,

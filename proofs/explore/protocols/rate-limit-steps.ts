@@ -22,7 +22,8 @@ export interface Request {
   /** When it sent its last call by its own clock, ms. */
   fromMs: number;
   reply?: number | readonly [number, number];
-  verdict?: Verdict;
+  /** Without its check, which does not change. */
+  verdict?: Omit<Verdict, 'check'>;
   window?: Consumed;
   /** Identifies its charge in a refund. */
   charge?: number;
@@ -61,7 +62,6 @@ function ruleOf({ algorithm, limit }: Settings): Check['rule'] {
     maxBlockMs: 0,
     shadow: false,
     onRedisError: undefined,
-    deadlineMs: undefined,
   };
 }
 
@@ -97,14 +97,11 @@ export function callsOf(settings: Settings, cost: number) {
 }
 
 /** The request is allowed: its hits count from now on. */
-export function charged(state: LimitState, request: Request, verdict: Verdict, cost: number, nowMs: number): void {
+export function charged(state: LimitState, request: Request, decided: Verdict, cost: number, nowMs: number): void {
+  const { check: _, ...verdict } = decided;
   if (verdict.verdict !== 0) return void (request.phase = 'over');
   Object.assign(request, { phase: 'allowed', verdict, index: state.charges.length });
   state.charges.push({ atMs: nowMs, cost, endsAtMs: nowMs + verdict.resetMs, gone: false });
-}
-
-function windowVerdict(check: Check, reply: number | readonly [number, number], at: Span): Verdict {
-  return verdictOfWindow(check, reply, at).rules[0] as Verdict;
 }
 
 export function stepsOf(state: LimitState, calls: Readonly<Record<string, Calls>>): Step<LimitState>[] {
@@ -118,7 +115,7 @@ export function stepsOf(state: LimitState, calls: Readonly<Record<string, Calls>
     const isPlain = charging.script !== consume;
     /** `consume` reads the clock, so its reply needs no span of time. */
     const decided = (next: LimitState, reply: Consumed, world: World): void =>
-      charged(next, me(next), verdictsOf(reply).rules[0] as Verdict, check.cost, world.nowMs);
+      charged(next, me(next), verdictsOf([check], reply)[0] as Verdict, check.cost, world.nowMs);
     switch (request.phase) {
       case 'new':
         return [{ actor, name: 'begin', done: fromNow('asking') }];
@@ -127,7 +124,7 @@ export function stepsOf(state: LimitState, calls: Readonly<Record<string, Calls>
           if (reply === 0) return to(next, 'again');
           me(next).reply = reply;
           to(next, 'answered');
-          const verdict = windowVerdict(check, reply, { fromMs: 0, toMs: 0 });
+          const verdict = verdictOfWindow(check, reply, { fromMs: 0, toMs: 0 });
           if (verdict.verdict !== 0) return;
           me(next).index = next.charges.length;
           const endsAtMs = world.nowMs + verdict.resetMs;
@@ -141,18 +138,18 @@ export function stepsOf(state: LimitState, calls: Readonly<Record<string, Calls>
       case 'answered': {
         const done = (next: LimitState, _reply: never, world: World): void => {
           const span: Span = { fromMs: request.fromMs, toMs: world.nowMs };
-          const verdict = windowVerdict(check, request.reply as number, span);
+          const { check: _, ...verdict } = verdictOfWindow(check, request.reply as number, span);
           delete me(next).reply;
           Object.assign(me(next), verdict.verdict === 0 ? { phase: 'allowed', verdict } : { phase: 'over' });
         };
         return [{ actor, name: 'get the reply', done }];
       }
       case 'allowed': {
-        const { at } = request.verdict as Verdict;
+        const { at, resetMs } = request.verdict as Verdict;
         const keep: Step<LimitState> = { actor, name: 'keep the hits', done: over };
         if (typeof at !== 'number') return [keep, { actor, name: 'begin a refund', done: fromNow('reading') }];
         const isFixed = check.rule.algorithm === 'fixed-window';
-        const charge = isFixed ? Math.floor(at / 1_000) + (request.verdict as Verdict).resetMs : at;
+        const charge = isFixed ? Math.floor(at / 1_000) + resetMs : at;
         return [keep, refundStep(actor, refunding(charge), request, check.cost)];
       }
       case 'reading':
@@ -167,9 +164,9 @@ export function stepsOf(state: LimitState, calls: Readonly<Record<string, Calls>
         ];
       case 'read': {
         const done = (next: LimitState, _reply: never, world: World): void => {
-          const present = verdictsOf(request.window as Consumed).rules[0] as Verdict;
-          const verdict = request.verdict as Verdict;
-          const charge = endOfCharged({ check, verdict }, present, { fromMs: request.fromMs, toMs: world.nowMs });
+          const present = verdictsOf([check], request.window as Consumed)[0] as Verdict;
+          const verdict = { ...(request.verdict as Verdict), check };
+          const charge = endOfCharged(verdict, present, { fromMs: request.fromMs, toMs: world.nowMs });
           delete me(next).window;
           Object.assign(me(next), charge === undefined ? { phase: 'over' } : { phase: 'refunding', charge });
         };

@@ -2,15 +2,22 @@ import { createHash } from 'node:crypto';
 import type { RateLimitDecision, RateLimitPolicy, RateLimitRuleDecision } from '../rate-limit.types';
 import type { NamedRule } from '../rules/rule';
 
-/** One rule of one request, after the rule's functions were called, so that `limit` and `cost` are numbers. */
-export interface Check {
-  readonly rule: NamedRule;
-  /** The client, user or other party that is counted; any text. */
-  readonly subject: string;
-  /** Hits that are allowed in a window, at least 0. */
-  readonly limit: number;
-  /** Hits of this request, at least 0. */
-  readonly cost: number;
+/**
+ * One rule of one request, after the rule's functions were called, so that `limit` and `cost` are numbers. RateLimitService passes
+ * checks of this class on without looking at their parts again.
+ */
+export class Check {
+  /**
+   * @param subject the client, user or other party that is counted; any text
+   * @param limit hits that are allowed in a window, at least 0
+   * @param cost hits of this request, at least 0
+   */
+  constructor(
+    readonly rule: NamedRule,
+    readonly subject: string,
+    readonly limit: number,
+    readonly cost: number,
+  ) {}
 }
 
 const MAX_PLAIN_SUBJECT = 128;
@@ -36,16 +43,6 @@ export function memoryId({ algorithm, name, windowMs }: NamedRule, subject: stri
   return `${algorithm}:${windowMs}:${name.length}:${name}:${subjectPart(subject)}`;
 }
 
-/** A check that RateLimitGuard made. RateLimitService passes it on without looking at its parts again. */
-export class GuardCheck implements Check {
-  constructor(
-    readonly rule: NamedRule,
-    readonly subject: string,
-    readonly limit: number,
-    readonly cost: number,
-  ) {}
-}
-
 /** Two readings of this process's monotonic clock, ms: a decision or a reading was made between them. */
 export interface Span {
   readonly fromMs: number;
@@ -54,6 +51,7 @@ export interface Span {
 
 /** Outcome of one check. */
 export interface Verdict {
+  readonly check: Check;
   /** 0 allowed, 1 over the limit, 2 blocked. */
   readonly verdict: number;
   /** Hits that count now, including the hits of this request if they were charged. */
@@ -69,21 +67,6 @@ export interface Verdict {
   readonly nextMs: number;
   /** Time of the decision by the clock of the limiter (Redis or this process), us since 1970. A Span if no clock was read. */
   readonly at: number | Span;
-}
-
-/** Outcome of all checks of one request. */
-export interface Verdicts {
-  /** True if no rule refuses, other than shadow rules. */
-  readonly allowed: boolean;
-  /** In the order of the checks. */
-  readonly rules: readonly Verdict[];
-}
-
-/** Hits of one check that were charged and may be refunded. */
-export interface ChargedHits {
-  readonly check: Check;
-  /** Verdict that charged the hits. */
-  readonly verdict: Verdict;
 }
 
 /** Time limit of one decision, for all of its calls to Redis together. */
@@ -102,11 +85,11 @@ export interface Limiter {
   readonly registry?: object;
   /**
    * Decides all checks. Charges those that allow the request. If one refuses and its rule is not a shadow rule, charges none, or
-   * tries to refund what it has charged. If `charge` is false, only decides.
+   * tries to refund what it has charged. If `charge` is false, only decides. Returns the verdicts in the order of the checks.
    */
-  consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts>;
-  /** Refunds hits, as far as they still count. Returns the refunded hits, in the order of `charged`. */
-  refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]>;
+  consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<readonly Verdict[]>;
+  /** Refunds the hits of verdicts that charged some, as far as they still count. Returns the refunded hits, in the order of `charged`. */
+  refund(charged: readonly Verdict[], deadlineMs: number): Promise<number[]>;
   /** Deletes the counter of a subject, its block and the memory of earlier blocks. Returns true if one of them existed. */
   reset(rule: NamedRule, subject: string, deadlineMs: number): Promise<boolean>;
   /** Blocks a subject for `blockMs` from now, and deletes its counter. */
@@ -135,6 +118,11 @@ export function enforced(check: Check): boolean {
   return !check.rule.shadow;
 }
 
+/** Returns true if a verdict refuses the request. */
+export function refuses({ check, verdict }: Verdict): boolean {
+  return verdict > 0 && enforced(check);
+}
+
 /** Most that the clocks of two machines are assumed to drift apart, ms per ms. */
 const DRIFT = 0.001;
 /** Most that two times of Redis in whole ms differ from the time between them, ms. */
@@ -145,7 +133,7 @@ const ROUNDING_MS = 2;
  * subject end at different times; for other algorithms the time of the charge, us since 1970. Undefined if the limiter read no
  * clock; then `endOfCharged` finds the end of the window.
  */
-export function chargeOf({ check, verdict: { at, resetMs } }: ChargedHits): number | undefined {
+export function chargeOf({ check, at, resetMs }: Verdict): number | undefined {
   if (typeof at !== 'number') return undefined;
   return check.rule.algorithm === 'fixed-window' ? Math.floor(at / 1_000) + resetMs : at;
 }
@@ -162,13 +150,12 @@ export function chargeOf({ check, verdict: { at, resetMs } }: ChargedHits): numb
  * @param present what a peek found in the counter
  * @param reading when `present` was read
  */
-export function endOfCharged(hits: ChargedHits, present: Verdict, reading: Span): number | undefined {
-  const { check, verdict } = hits;
-  const charging = verdict.at as Span;
+export function endOfCharged(charged: Verdict, present: Verdict, reading: Span): number | undefined {
+  const charging = charged.at as Span;
   const [least, most] = [reading.fromMs - charging.toMs, reading.toMs - charging.fromMs];
   const slackMs = ROUNDING_MS + most * DRIFT;
-  const [fewestMs, mostMs] = [verdict.resetMs - most - slackMs, verdict.resetMs - least + slackMs];
-  if (mostMs - fewestMs >= check.rule.windowMs) return undefined;
+  const [fewestMs, mostMs] = [charged.resetMs - most - slackMs, charged.resetMs - least + slackMs];
+  if (mostMs - fewestMs >= charged.check.rule.windowMs) return undefined;
   const leftMs = present.verdict === 2 || present.used === 0 ? -1 : present.resetMs;
   if (leftMs < Math.max(0, fewestMs) || leftMs > mostMs) return undefined;
   return -(Math.floor((present.at as number) / 1_000) + leftMs);
@@ -179,40 +166,37 @@ export class Decision implements RateLimitDecision {
   readonly allowed: boolean;
   readonly reason: RateLimitDecision['reason'];
   readonly retryAfterMs: number;
-  readonly #checks: readonly Check[];
   readonly #verdicts: readonly Verdict[];
   #charged: boolean;
   #rules: readonly RateLimitRuleDecision[] | undefined;
 
   /**
-   * @param checks evaluated checks, in the order of the verdicts
    * @param charged true if the hits were charged, unless the request is refused; false for a peek
    * @param denied true if the policy `deny` refuses the request, whatever the verdicts are
-   * @param requested all checks of the request. Default: the evaluated checks
+   * @param requested all checks of the request. Default: those of the verdicts
    */
   constructor(
     readonly source: RateLimitDecision['source'],
-    checks: readonly Check[],
-    { allowed, rules }: Verdicts,
+    verdicts: readonly Verdict[],
     charged: boolean,
     denied = false,
-    private readonly requested: readonly Check[] = checks,
+    private readonly requested?: readonly Check[],
   ) {
-    this.#checks = checks;
-    this.#verdicts = rules;
+    const allowed = !verdicts.some(refuses);
+    this.#verdicts = verdicts;
     this.allowed = allowed && !denied;
     this.#charged = charged && this.allowed;
-    this.retryAfterMs = allowed ? 0 : longestRetry(checks, rules);
-    this.reason = denied ? 'redis-error' : allowed ? undefined : reasonOf(checks, rules);
+    this.retryAfterMs = allowed ? 0 : longestRetry(verdicts);
+    this.reason = denied ? 'redis-error' : allowed ? undefined : reasonOf(verdicts);
   }
 
   /** One decision per verdict. They are made at the first access, because many callers read only `allowed`. */
   get rules(): readonly RateLimitRuleDecision[] {
-    return (this.#rules ??= this.#verdicts.map((verdict, i) => ruleDecision(this.#checks[i] as Check, verdict)));
+    return (this.#rules ??= this.#verdicts.map(ruleDecision));
   }
 
   get policies(): readonly RateLimitPolicy[] {
-    if (this.requested === this.#checks) return this.rules.filter(({ shadow }) => !shadow);
+    if (this.requested === undefined) return this.rules.filter(({ shadow }) => !shadow);
     return this.requested.filter(enforced).map((check) => {
       const { rule, limit } = check;
       return { name: rule.name, limit, windowMs: rule.windowMs, capacity: capacityOf(check) };
@@ -227,45 +211,35 @@ export class Decision implements RateLimitDecision {
 
   /** Makes a decision without verdicts, for a request without rules or for the policy `allow` or `deny`. */
   static without(source: 'policy' | 'none', allowed: boolean): Decision {
-    return new Decision(source, [], { allowed: true, rules: [] }, false, !allowed);
+    return new Decision(source, [], false, !allowed);
   }
 
   /**
-   * Returns the hits that a decision charged. A second call returns an empty array.
+   * Returns the verdicts of a decision that charged hits. A second call returns an empty array.
    *
    * @param wanted selects checks. Default: all
    */
-  static takeCharged(decision: RateLimitDecision, wanted: (check: Check) => boolean = () => true): ChargedHits[] {
+  static takeCharged(decision: RateLimitDecision, wanted: (check: Check) => boolean = () => true): readonly Verdict[] {
     if (!(decision instanceof Decision) || !decision.#charged) return [];
     decision.#charged = false;
-    return decision.#checks.flatMap((check, i) => {
-      const verdict = decision.#verdicts[i];
-      const charged = verdict?.verdict === 0 && check.cost > 0 && wanted(check);
-      return charged ? [{ check, verdict }] : [];
-    });
+    return decision.#verdicts.filter(({ check, verdict }) => verdict === 0 && check.cost > 0 && wanted(check));
   }
 }
 
-function refuses(check: Check | undefined, { verdict }: Verdict): boolean {
-  return verdict > 0 && check !== undefined && enforced(check);
-}
-
-function longestRetry(checks: readonly Check[], verdicts: readonly Verdict[]): number {
+function longestRetry(verdicts: readonly Verdict[]): number {
   let most = 0;
-  for (const [i, verdict] of verdicts.entries()) {
-    const check = checks[i];
-    if (check && refuses(check, verdict)) most = Math.max(most, neverPasses(check) ? Infinity : verdict.retryMs);
+  for (const verdict of verdicts) {
+    if (refuses(verdict)) most = Math.max(most, neverPasses(verdict.check) ? Infinity : verdict.retryMs);
   }
   return most;
 }
 
-function reasonOf(checks: readonly Check[], verdicts: readonly Verdict[]): RateLimitDecision['reason'] {
-  if (longestRetry(checks, verdicts) === Infinity) return 'cost-over-limit';
-  const blocked = verdicts.some((each, i) => each.verdict === 2 && refuses(checks[i], each));
-  return blocked ? 'blocked' : 'over-limit';
+function reasonOf(verdicts: readonly Verdict[]): RateLimitDecision['reason'] {
+  if (longestRetry(verdicts) === Infinity) return 'cost-over-limit';
+  return verdicts.some((each) => each.verdict === 2 && refuses(each)) ? 'blocked' : 'over-limit';
 }
 
-function ruleDecision(check: Check, { verdict, used, resetMs, retryMs, nextMs }: Verdict): RateLimitRuleDecision {
+function ruleDecision({ check, verdict, used, resetMs, retryMs, nextMs }: Verdict): RateLimitRuleDecision {
   const { rule, limit, cost } = check;
   const never = verdict > 0 && neverPasses(check);
   return {

@@ -2,14 +2,12 @@ import type { NamedRule } from '../rules/rule';
 import {
   blockMemoryMs,
   capacityOf,
-  type ChargedHits,
   chargeOf,
   type Check,
-  enforced,
   type Limiter,
   memoryId,
+  refuses,
   type Verdict,
-  type Verdicts,
 } from './decision';
 import { ALGORITHMS, type AlgorithmInput, type Look, type State } from './algorithms';
 
@@ -22,7 +20,6 @@ interface Entry {
 }
 
 interface Judged {
-  readonly check: Check;
   readonly entry: Entry;
   readonly look: Look;
   readonly verdict: Verdict;
@@ -48,25 +45,25 @@ export class MemoryLimiter implements Limiter {
     return this.entries.size;
   }
 
-  consume(checks: readonly Check[], charge: boolean): Promise<Verdicts> {
+  consume(checks: readonly Check[], charge: boolean): Promise<readonly Verdict[]> {
     return Promise.resolve(this.decide(checks, charge));
   }
 
   /** Does the same as `consume`, but synchronously. */
-  decide(checks: readonly Check[], charge: boolean): Verdicts {
+  decide(checks: readonly Check[], charge: boolean): readonly Verdict[] {
     const atUs = this.nowUs();
     const judged = checks.map((check) => this.judge(check, charge, atUs));
-    const allowed = judged.every(({ check, verdict }) => verdict.verdict === 0 || !enforced(check));
-    const rules = judged.map(({ check, entry, look, verdict }) => {
-      if (!charge || !allowed || verdict.verdict !== 0 || check.cost === 0) return verdict;
+    const refused = judged.some(({ verdict }) => refuses(verdict));
+    return judged.map(({ entry, look, verdict }) => {
+      const { cost } = verdict.check;
+      if (!charge || refused || verdict.verdict !== 0 || cost === 0) return verdict;
       const { state, ...times } = look.charge();
       entry.state = state;
-      return { ...verdict, used: rounded(look.used + check.cost), ...times };
+      return { ...verdict, used: rounded(look.used + cost), ...times };
     });
-    return { allowed, rules };
   }
 
-  refund(charged: readonly ChargedHits[]): Promise<number[]> {
+  refund(charged: readonly Verdict[]): Promise<number[]> {
     const nowUs = this.nowUs();
     const given = charged.map((hits) => {
       const { check } = hits;
@@ -109,6 +106,7 @@ export class MemoryLimiter implements Limiter {
     const fresh = blockedMs > 0 && rule.freshAfterBlock === true;
     retryMs = Math.max(fresh ? 0 : retryMs, blockedMs);
     const verdict = {
+      check,
       verdict: blockedMs > 0 ? 2 : over ? 1 : 0,
       used: rounded(look.used),
       resetMs: Math.max(fresh ? 0 : look.resetMs, blockedMs),
@@ -116,7 +114,7 @@ export class MemoryLimiter implements Limiter {
       nextMs: retryMs > 0 ? retryMs : look.nextMs,
       at: atUs,
     };
-    return { check, entry, look, verdict };
+    return { entry, look, verdict };
   }
 
   /** Returns the entry of a rule and a subject, made if it is missing, and marks it as the most recently used. */

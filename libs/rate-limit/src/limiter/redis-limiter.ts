@@ -14,15 +14,14 @@ import {
   blockMemoryMs,
   type Budget,
   capacityOf,
-  type ChargedHits,
   chargeOf,
   type Check,
   endOfCharged,
   type Limiter,
+  refuses,
   type Span,
   subjectPart,
   type Verdict,
-  type Verdicts,
 } from './decision';
 
 /**
@@ -150,7 +149,7 @@ export class RedisLimiter implements Limiter {
     this.keys = new LimiterKeys(registry.keySpace('rate-limit'), tags);
   }
 
-  consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> {
+  consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<readonly Verdict[]> {
     const check = checks[0] as Check;
     if (checks.length > 1) return this.consumeSeveral(checks, charge, budget);
     const { rule, subject, limit, cost } = check;
@@ -162,11 +161,11 @@ export class RedisLimiter implements Limiter {
       .then((reply) =>
         reply === 0
           ? this.run(checks, true, budget)
-          : verdictOfWindow(check, reply, { fromMs: budget.calledAtMs, toMs: this.now() }),
+          : [verdictOfWindow(check, reply, { fromMs: budget.calledAtMs, toMs: this.now() })],
       );
   }
 
-  async refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]> {
+  async refund(charged: readonly Verdict[], deadlineMs: number): Promise<number[]> {
     const given = new Array<number>(charged.length).fill(0);
     const groups = groupBy(charged, ({ check }) => String(this.keys.tagOf(check.subject)));
     const refunds = groups.map((group) => this.refundGroup(group, deadlineMs, given));
@@ -175,7 +174,7 @@ export class RedisLimiter implements Limiter {
   }
 
   /** Refunds hits of subjects with one hash tag. Stores in `given` how many. */
-  private async refundGroup(group: readonly Item<ChargedHits>[], deadlineMs: number, given: number[]): Promise<void> {
+  private async refundGroup(group: readonly Item<Verdict>[], deadlineMs: number, given: number[]): Promise<void> {
     const charges = await this.chargesOf(group, deadlineMs);
     const found = group.filter((_, n) => charges[n] !== undefined);
     if (found.length === 0) return;
@@ -207,7 +206,7 @@ export class RedisLimiter implements Limiter {
    * costs less. For their hits, which are seldom refunded, the present windows are read first.
    * See DECISIONS.md: refunds-read-the-window-first
    */
-  private async chargesOf(group: readonly Item<ChargedHits>[], deadlineMs: number): Promise<(number | undefined)[]> {
+  private async chargesOf(group: readonly Item<Verdict>[], deadlineMs: number): Promise<(number | undefined)[]> {
     const charges = group.map(({ item }) => chargeOf(item));
     const unknown = group.flatMap(({ item }, at) => (charges[at] === undefined ? [{ item, at }] : []));
     if (unknown.length === 0) return charges;
@@ -219,12 +218,12 @@ export class RedisLimiter implements Limiter {
     );
     const reading = { fromMs, toMs: this.now() };
     for (const [n, { item, at }] of unknown.entries()) {
-      charges[at] = endOfCharged(item, peeked.rules[n] as Verdict, reading);
+      charges[at] = endOfCharged(item, peeked[n] as Verdict, reading);
     }
     return charges;
   }
 
-  private consumeSeveral(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> {
+  private consumeSeveral(checks: readonly Check[], charge: boolean, budget: Budget): Promise<readonly Verdict[]> {
     const tag = this.keys.tagOf((checks[0] as Check).subject);
     if (checks.some(({ subject }) => this.keys.tagOf(subject) !== tag)) {
       return this.consumeAcrossTags(checks, charge, budget);
@@ -243,7 +242,11 @@ export class RedisLimiter implements Limiter {
       );
   }
 
-  private run(checks: readonly Check[], charge: boolean, budget: Pick<Budget, 'deadlineMs'>): Promise<Verdicts> {
+  private run(
+    checks: readonly Check[],
+    charge: boolean,
+    budget: Pick<Budget, 'deadlineMs'>,
+  ): Promise<readonly Verdict[]> {
     const keys: string[] = [];
     const rules: string[] = [];
     for (const check of checks) {
@@ -252,14 +255,14 @@ export class RedisLimiter implements Limiter {
       rules.push(known.parameters(check.limit), String(check.cost));
     }
     const args = { charge: charge ? 1 : 0, rules };
-    return this.registry.run(consume, { keys: { keys }, args }, budget).then(verdictsOf);
+    return this.registry.run(consume, { keys: { keys }, args }, budget).then((reply) => verdictsOf(checks, reply));
   }
 
   /**
    * Decides checks whose subjects have different hash tags, with one command per hash tag. If a command refuses or fails,
    * tries to refund what the other commands have charged.
    */
-  private async consumeAcrossTags(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> {
+  private async consumeAcrossTags(checks: readonly Check[], charge: boolean, budget: Budget): Promise<readonly Verdict[]> {
     const groups = groupBy(checks, ({ subject }) => String(this.keys.tagOf(subject)));
     const outcomes = await Promise.allSettled(
       groups.map((group) =>
@@ -271,70 +274,72 @@ export class RedisLimiter implements Limiter {
       ),
     );
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-    const replies = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : undefined));
-    const allowed = failed === undefined && replies.every((reply) => reply?.allowed);
-    const rules: Verdict[] = [];
-    const charged: ChargedHits[] = [];
+    const replies = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
+    const refused = replies.map((reply) => reply.some(refuses));
+    const isRefused = failed !== undefined || refused.includes(true);
+    const verdicts: Verdict[] = [];
+    const charged: Verdict[] = [];
     for (const [n, group] of groups.entries()) {
-      const reply = replies[n];
-      for (const [i, { item: check, at }] of group.entries()) {
-        const verdict = reply?.rules[i];
-        if (verdict === undefined) continue;
-        const reserved = charge && reply?.allowed === true && verdict.verdict === 0 && check.cost > 0;
-        if (reserved && !allowed) charged.push({ check, verdict });
-        rules[at] = reserved && !allowed ? withoutCharge(verdict, check.cost) : verdict;
+      for (const [i, verdict] of (replies[n] as readonly Verdict[]).entries()) {
+        const isCharged = charge && refused[n] === false && verdict.verdict === 0 && verdict.check.cost > 0;
+        if (isCharged && isRefused) charged.push(verdict);
+        verdicts[(group[i] as Item<Check>).at] = isCharged && isRefused ? withoutCharge(verdict) : verdict;
       }
     }
     // The refund is not awaited, and its error is ignored: hits that are not refunded stop counting with time.
     if (charged.length > 0) this.refund(charged, budget.deadlineMs).catch(() => undefined);
     if (failed) throw failed.reason;
-    return { allowed, rules };
+    return verdicts;
   }
 }
 
 /** Subtracts refunded hits from a verdict. Its times still include these hits, unless no other hits count. */
-function withoutCharge(verdict: Verdict, cost: number): Verdict {
-  const used = verdict.used - cost;
+function withoutCharge(verdict: Verdict): Verdict {
+  const used = verdict.used - verdict.check.cost;
   return used > 0 ? { ...verdict, used } : { ...verdict, used, resetMs: 0, nextMs: 0 };
 }
 
 /** Returns the verdicts of a reply of `consume`. */
-export function verdictsOf(decisions: Consumed): Verdicts {
+export function verdictsOf(checks: readonly Check[], decisions: Consumed): readonly Verdict[] {
   const at = decisions[1] as number;
-  const rules: Verdict[] = [];
-  for (let i = 2; i < decisions.length; i += 4) {
-    const [verdict, used, resetMs, nextMs] = decisions.slice(i, i + 4) as [number, number, number, number];
-    rules.push({ verdict, used, resetMs, retryMs: verdict === 0 ? 0 : nextMs, nextMs, at });
-  }
-  return { allowed: decisions[0] === 1, rules };
+  return checks.map((check, n) => {
+    const [verdict, used, resetMs, nextMs] = decisions.slice(4 * n + 2, 4 * n + 6) as [number, number, number, number];
+    return { check, verdict, used, resetMs, retryMs: verdict === 0 ? 0 : nextMs, nextMs, at };
+  });
 }
 
 /** Returns the verdict of a reply of `consumeFixedWindow`. */
 export function verdictOfWindow(
-  { rule: { windowMs } }: Check,
+  check: Check,
   reply: number | readonly [used: number, resetMs: number],
   at: Span,
-): Verdicts {
+): Verdict {
   if (typeof reply === 'number') {
+    const { windowMs } = check.rule;
     const resetMs = reply % (windowMs + 1);
     const used = (reply - resetMs) / (windowMs + 1);
-    return { allowed: true, rules: [{ verdict: 0, used, resetMs, retryMs: 0, nextMs: resetMs, at }] };
+    return { check, verdict: 0, used, resetMs, retryMs: 0, nextMs: resetMs, at };
   }
   const [used, resetMs] = reply;
-  return { allowed: false, rules: [{ verdict: 1, used, resetMs, retryMs: resetMs, nextMs: resetMs, at }] };
+  return { check, verdict: 1, used, resetMs, retryMs: resetMs, nextMs: resetMs, at };
 }
 
 /** Returns the verdicts of a reply of `consumeFixedWindows`, which charged all checks or none of them. */
-export function verdictsOfWindows(checks: readonly Check[], windows: readonly number[], at: Span): Verdicts {
+export function verdictsOfWindows(
+  checks: readonly Check[],
+  windows: readonly number[],
+  at: Span,
+): readonly Verdict[] {
   const allowed = checks.every(({ limit }, i) => (windows[2 * i] as number) <= limit);
-  const rules = checks.map(({ limit, cost }, i): Verdict => {
+  return checks.map((check, i): Verdict => {
+    const { limit, cost } = check;
     const [withOwn, leftMs] = [windows[2 * i] as number, windows[2 * i + 1] as number];
     const over = withOwn > limit;
     const used = allowed ? withOwn : withOwn - cost;
     const resetMs = used > 0 ? leftMs : 0;
-    return { verdict: over ? 1 : 0, used, resetMs, retryMs: over ? leftMs : 0, nextMs: over ? leftMs : resetMs, at };
+    const times = { resetMs, retryMs: over ? leftMs : 0, nextMs: over ? leftMs : resetMs };
+    return { check, verdict: over ? 1 : 0, used, ...times, at };
   });
-  return { allowed, rules };
 }
 
 /** An item of an array, and its index there. */

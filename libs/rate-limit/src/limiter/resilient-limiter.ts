@@ -4,7 +4,7 @@ import { events, type RateLimitEvents } from '../rate-limit.events';
 import type { ResolvedRateLimitOptions } from '../rate-limit.options';
 import type { RateLimitDecision } from '../rate-limit.types';
 import type { NamedRule, RedisErrorPolicy } from '../rules/rule';
-import { type Check, Decision, enforced, type Limiter, memoryId, type Verdict, type Verdicts } from './decision';
+import { type Check, Decision, enforced, type Limiter, memoryId, refuses, type Verdict } from './decision';
 import { MemoryLimiter } from './memory-limiter';
 
 /** Circuit breaker: stops the calls to Redis after consecutive failures, and lets single calls through as a test. */
@@ -67,10 +67,10 @@ export class Breaker {
   }
 }
 
-interface Refusal {
+/** A refusal of Redis. It does not keep the check, whose subject is the largest part of it. */
+interface Refusal extends Omit<Verdict, 'check' | 'nextMs' | 'at'> {
   readonly limit: number;
   readonly cost: number;
-  readonly verdict: Verdict;
   /** Monotonic time at which the refused call began, ms. */
   readonly calledAtMs: number;
   /** Monotonic time from which the refusal is no longer used, ms. */
@@ -118,19 +118,22 @@ export class BlockCache {
     // The refused request had a higher cost or a lower limit. Redis may allow this one, so Redis must decide.
     if (check.cost < refusal.cost || check.limit > refusal.limit) return undefined;
     const passedMs = Math.floor(now - refusal.calledAtMs);
-    const { verdict } = refusal;
-    const retryMs = Math.max(1, verdict.retryMs - passedMs);
-    return { ...verdict, resetMs: Math.max(0, verdict.resetMs - passedMs), retryMs, nextMs: retryMs };
+    const { verdict, used } = refusal;
+    const retryMs = Math.max(1, refusal.retryMs - passedMs);
+    const resetMs = Math.max(0, refusal.resetMs - passedMs);
+    // A refusal has charged nothing, so nobody reads when it was decided.
+    return { check, verdict, used, resetMs, retryMs, nextMs: retryMs, at: 0 };
   }
 
   /** @param calledAtMs time of `now` at which the refused call began */
-  add(check: Check, verdict: Verdict, calledAtMs: number): void {
-    const expiresAtMs = calledAtMs + Math.min(verdict.retryMs, this.maxMs);
+  add({ check, verdict, used, resetMs, retryMs }: Verdict, calledAtMs: number): void {
+    const expiresAtMs = calledAtMs + Math.min(retryMs, this.maxMs);
     if (expiresAtMs <= this.now()) return;
-    const id = memoryId(check.rule, check.subject);
+    const { rule, subject, limit, cost } = check;
+    const id = memoryId(rule, subject);
     this.refusals.delete(id);
     this.isEmpty = false;
-    this.refusals.set(id, { limit: check.limit, cost: check.cost, verdict, calledAtMs, expiresAtMs });
+    this.refusals.set(id, { limit, cost, verdict, used, resetMs, retryMs, calledAtMs, expiresAtMs });
     if (this.refusals.size <= this.maxRefusals) return;
     for (const oldest of this.refusals.keys()) {
       this.refusals.delete(oldest);
@@ -223,8 +226,11 @@ export class ResilientLimiter {
     return this.limiter.consume(checks, charge, budget).then(
       (verdicts) => {
         this.breaker.succeeded();
-        if (!verdicts.allowed) this.keepRefusals(checks, verdicts, calledAtMs);
-        return this.published(new Decision('redis', checks, verdicts, charge), checks, charge);
+        const decision = new Decision('redis', verdicts, charge);
+        if (!decision.allowed) {
+          for (const verdict of verdicts) if (refuses(verdict)) this.cache.add(verdict, calledAtMs);
+        }
+        return this.published(decision, checks, charge);
       },
       (error: unknown) => this.failed(checks, charge, error),
     );
@@ -278,16 +284,9 @@ export class ResilientLimiter {
   private cachedRefusal(checks: readonly Check[]): Decision | undefined {
     for (const check of checks) {
       const verdict = enforced(check) ? this.cache.find(check) : undefined;
-      if (verdict) return new Decision('cache', [check], { allowed: false, rules: [verdict] }, false, false, checks);
+      if (verdict) return new Decision('cache', [verdict], false, false, checks);
     }
     return undefined;
-  }
-
-  private keepRefusals(checks: readonly Check[], { rules }: Verdicts, calledAtMs: number): void {
-    for (const [i, verdict] of rules.entries()) {
-      const check = checks[i] as Check;
-      if (verdict.verdict > 0 && enforced(check)) this.cache.add(check, verdict, calledAtMs);
-    }
   }
 
   private failed(checks: readonly Check[], charge: boolean, error: unknown): Decision {
@@ -308,7 +307,7 @@ export class ResilientLimiter {
     const policy = denied ? 'deny' : locals.length > 0 ? 'local' : 'allow';
     events.redisFailed.publish(() => ({ rules: checks.map(({ rule }) => rule.name), policy, error }));
     if (policy !== 'local') return this.published(Decision.without('policy', !denied), checks, charge);
-    return this.published(new Decision('local', locals, this.local.decide(locals, charge), charge), checks, charge);
+    return this.published(new Decision('local', this.local.decide(locals, charge), charge), checks, charge);
   }
 
   /** Publishes the event of a decision, unless the call is a peek (`charge` is false). Returns the decision. */

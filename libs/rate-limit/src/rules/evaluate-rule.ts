@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { isIntegerOf, shown, InvalidInputError } from '../../../internal/src';
-import { GuardCheck } from '../limiter/decision';
+import { Check } from '../limiter/decision';
 import { MAX_HITS, mostHits } from './resolve-rule';
 import type { NamedRule, PerRequest } from './rule';
 
@@ -39,7 +39,7 @@ export async function evaluateRule(
   rule: NamedRule,
   context: ExecutionContext,
   client: string | undefined,
-): Promise<GuardCheck | undefined> {
+): Promise<Check | undefined> {
   if (rule.skip !== undefined && (await rule.skip(context))) return undefined;
   const [subject, limit, cost] = await Promise.all([
     rule.subject === undefined ? client : rule.subject(context),
@@ -47,11 +47,11 @@ export async function evaluateRule(
     valueOf(rule, 'cost', rule.cost, MAX_HITS, context),
   ]);
   if (limit === Infinity) return undefined;
-  if (subject === undefined) return new GuardCheck(rule, UNKNOWN_SUBJECT, limit, cost);
+  if (subject === undefined) return new Check(rule, UNKNOWN_SUBJECT, limit, cost);
   if (typeof subject !== 'string') {
     throw new InvalidInputError(
       `The subject of rule ${shown(rule.name)} is ${shown(subject)}. Expected text, or undefined if the request has no subject.`,
     );
   }
-  return new GuardCheck(rule, subject, limit, cost);
+  return new Check(rule, subject, limit, cost);
 }

@@ -1,6 +1,7 @@
 import { isIntegerOf, shown, InvalidInputError } from '../../../internal/src';
 import { ServiceUnavailableException } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
+import { Check } from '../limiter/decision';
 import type { ResilientLimiter } from '../limiter/resilient-limiter';
 import type { RateLimitDecision, RateLimitRuleDecision } from '../rate-limit.types';
 import { MAX_DURATION_MS, mostHits, named, resolveRule } from '../rules/resolve-rule';
@@ -65,7 +66,7 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
     const rule = this.ruleOf(throttlerName, ttl, blockDuration);
     if (limit === Infinity) return UNLIMITED;
     const hits = checked(throttlerName, 'limit', limit, 0, mostHits(this.algorithm), 'Infinity means no limit.');
-    return recordOf(await this.limiter.decide([{ rule, subject: key, limit: hits, cost: 1 }], true), hits);
+    return recordOf(await this.limiter.decide([new Check(rule, key, hits, 1)], true), hits);
   }
 
   private ruleOf(throttler: string, ttl: number, blockDuration: number): NamedRule {
