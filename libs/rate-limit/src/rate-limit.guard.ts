@@ -1,9 +1,8 @@
 import { type CanActivate, type ExecutionContext, Injectable, Logger } from '@nestjs/common';
-import type { RateLimitContextAdapter } from './contexts/context-adapter';
+import { otherAdapter, type RateLimitContextAdapter, WORK_KINDS } from './contexts/context-adapter';
 import { graphqlAdapter } from './contexts/graphql';
 import { clientOf, httpAdapter, type ProxiedRequest, ProxyWarnings } from './contexts/http';
 import { rpcAdapter, wsAdapter } from './contexts/messages';
-import { otherAdapter, WORK_KINDS } from './contexts/other';
 import { Check } from './limiter/decision';
 import { events } from './rate-limit.events';
 import type { ResolvedRateLimitOptions } from './rate-limit.options';
@@ -11,8 +10,7 @@ import type { RateLimitService } from './rate-limit.service';
 import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
 import { HttpResponses } from './responses/http-responses';
 import { evaluateRule, UNKNOWN_SUBJECT } from './rules/evaluate-rule';
-import { PendingDecisions } from './rules/pending-decisions';
-import { keepResult } from './rules/results';
+import { keepResult, PendingDecisions } from './rules/results';
 import { type RoutePlan, RoutePlans } from './rules/route-rules';
 import type { NamedRule } from './rules/rule';
 

@@ -1,5 +1,5 @@
 import { Decision } from '../src/limiter/decision';
-import { PendingDecisions } from '../src/rules/pending-decisions';
+import { PendingDecisions } from '../src/rules/results';
 
 describe('decisions that wait for their handler', () => {
   const find = (): undefined => undefined;

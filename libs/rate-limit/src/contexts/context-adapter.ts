@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
+import { RateLimitException } from '../rate-limit.exception';
 import type { RateLimitDecision } from '../rate-limit.types';
 
 /** Input for the error that an adapter makes for a refused request. */
@@ -30,3 +31,13 @@ export interface RateLimitContextAdapter {
    */
   onSent?(context: ExecutionContext, sent: (failed: boolean) => void): void;
 }
+
+/** Kinds of context that come from no client: stream messages, delayed tasks and cron jobs. */
+export const WORK_KINDS: ReadonlySet<string> = new Set(['stream', 'delayed-task', 'cron']);
+
+/** Adapter of all kinds of context that have no adapter of their own. The client's address is unknown there. */
+export const otherAdapter: RateLimitContextAdapter = {
+  address: () => undefined,
+  refusal: (_context, { decision, status, body }) => new RateLimitException(decision, status, body),
+  call: () => undefined,
+};
