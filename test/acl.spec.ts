@@ -70,7 +70,10 @@ const libs: Readonly<Record<string, Use>> = {
   },
   'read-reward': {
     modules: [
-      ReadRewardModule.forRoot({ rules: { article: { limit: 1, dedupe: 'ever' }, video: { limit: 1 } }, ledgerRetentionMs: 86_400_000 }),
+      ReadRewardModule.forRoot({
+        rules: { article: { limit: 1, dedupe: 'ever' }, video: { limit: 1 } },
+        ledgerRetentionMs: 86_400_000,
+      }),
     ],
     async use(app) {
       const rewards = app.get(ReadRewardService);

@@ -183,17 +183,14 @@ describe('a handler', () => {
     const open = (): Promise<Bench> => openBench(standaloneClient(), options, { prefix: bench.prefix });
     const workers = [await open(), await open()] as const;
     for (const { tasks } of workers) {
-      tasks.handle(
-        defineTask<string>({ name: 'tidy', timeoutMs: 80 }),
-        async (ends, { signal, attempt }) => {
-          log.push(`begins ${attempt}`);
-          if (attempt > 1) return;
-          await new Promise((resolve) => signal.addEventListener('abort', resolve));
-          await new Promise((resolve) => setTimeout(resolve, 150));
-          log.push(`ends ${attempt}`);
-          if (ends === 'badly') throw new Error('aborted');
-        },
-      );
+      tasks.handle(defineTask<string>({ name: 'tidy', timeoutMs: 80 }), async (ends, { signal, attempt }) => {
+        log.push(`begins ${attempt}`);
+        if (attempt > 1) return;
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        await new Promise((resolve) => setTimeout(resolve, 150));
+        log.push(`ends ${attempt}`);
+        if (ends === 'badly') throw new Error('aborted');
+      });
     }
     const settled = listen('attemptSettled');
     for (const worker of workers) worker.work();
@@ -318,14 +315,11 @@ describe('a handler', () => {
     let runs = 0;
     const signals: boolean[] = [];
     const gate = new Gate();
-    bench.tasks.handle(
-      defineTask({ name: 'long', timeoutMs: 60_000 }),
-      async (_payload, { signal }) => {
-        runs += 1;
-        await gate.pass();
-        signals.push(signal.aborted);
-      },
-    );
+    bench.tasks.handle(defineTask({ name: 'long', timeoutMs: 60_000 }), async (_payload, { signal }) => {
+      runs += 1;
+      await gate.pass();
+      signals.push(signal.aborted);
+    });
     const other = await openBench(standaloneClient(), { leaseMs: LEASE_MS }, { prefix: bench.prefix });
     other.tasks.handle('long', () => void (runs += 1));
     bench.work();

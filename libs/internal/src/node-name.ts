@@ -10,6 +10,14 @@ export interface NodeOptions {
 export const KNOWN_NODE: KnownOptions<NodeOptions> = { node: true };
 
 /** Checks the option and fills in the default. @throws the error that `checks` makes */
-export function resolveNode({ node = `${hostname().replaceAll('#', '-')}:${process.pid}` }: NodeOptions, checks: Checks): string {
-  return checks.text('node', node, /^[^\s#\p{Cs}]{1,200}$/u, 'well-formed text of 1 to 200 characters without spaces and "#"');
+export function resolveNode(
+  { node = `${hostname().replaceAll('#', '-')}:${process.pid}` }: NodeOptions,
+  checks: Checks,
+): string {
+  return checks.text(
+    'node',
+    node,
+    /^[^\s#\p{Cs}]{1,200}$/u,
+    'well-formed text of 1 to 200 characters without spaces and "#"',
+  );
 }

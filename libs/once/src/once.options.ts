@@ -29,8 +29,7 @@ export const ONCE_OPTIONS = Symbol('luanest:once-options');
  * With fewer, the call rejects with NotReplicatedError. A response that is stored waits for the replicas, too, and is then sent in any
  * case.
  */
-export interface OnceModuleOptions
-  extends ClaimTimes, ReplicaOptions, ShutdownOptions {
+export interface OnceModuleOptions extends ClaimTimes, ReplicaOptions, ShutdownOptions {
   /**
    * Time from the claim for which a run renews its lease, ms; integer from 1 to 10 years. After this time the signal of the run
    * fires, and the lease ends as if the process had died. So work that never ends does not keep its id forever. If `leaseMs` is

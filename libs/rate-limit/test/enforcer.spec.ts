@@ -40,9 +40,7 @@ describe('a request', () => {
     const { enforcer, service } = open({ rules: [a, b] });
     const admitted = enforcer.admit(contextOf());
     const [ofA, ofB] = enforcer.plans.rules as [never, never];
-    expect(service.consume.mock.calls).toEqual([
-      [[new Check(ofA, ADDRESS, 5, 1), new Check(ofB, ADDRESS, 7, 2)]],
-    ]);
+    expect(service.consume.mock.calls).toEqual([[[new Check(ofA, ADDRESS, 5, 1), new Check(ofB, ADDRESS, 7, 2)]]]);
     expect(service.consume.mock.calls[0]?.[0][0]).toBeInstanceOf(Check);
     expect(await admitted).toBe(true);
   });

@@ -47,10 +47,7 @@ describe('the script that decides', () => {
     ]);
     registry.last.reply.resolve([1, 900, 3, 40]);
     const at = { fromMs: 100, toMs: 101 };
-    expect(await decided).toEqual([
-      verdict({ at }),
-      verdict({ check: second, used: 3, resetMs: 40, nextMs: 40, at }),
-    ]);
+    expect(await decided).toEqual([verdict({ at }), verdict({ check: second, used: 3, resetMs: 40, nextMs: 40, at })]);
   });
 
   it('gets the parameters of other rules as text', async () => {

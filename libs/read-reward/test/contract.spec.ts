@@ -141,7 +141,10 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
   });
 
   it('writes each grant and refund to the ledger, and nothing for other results', async () => {
-    const rewards = bench.service({ read: { limit: 1, pointsPerItem: 3 } }, { ledgerRetentionMs: 86_400_000, partitions: 1 });
+    const rewards = bench.service(
+      { read: { limit: 1, pointsPerItem: 3 } },
+      { ledgerRetentionMs: 86_400_000, partitions: 1 },
+    );
     const { grantId } = await rewards.record(read('l', 'a'));
     await rewards.record(read('l', 'a'));
     await rewards.record(read('l', 'b'));

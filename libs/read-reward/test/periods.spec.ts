@@ -199,7 +199,11 @@ async function play(userId: string, cap: number, steps: readonly Step[]): Promis
   let [limit, now] = [2, NOON];
   const rule = () => ({ limit, pointsPerItem: 2, capPoints: cap === 0 ? undefined : cap });
   // With a ledger the other script records; both work on the same keys, in turn.
-  const both = () => [open(rule(), 'model'), bench.service({ model: rule() }, { partitions: 1, ledgerRetentionMs: 86_400_000 })] as const;
+  const both = () =>
+    [
+      open(rule(), 'model'),
+      bench.service({ model: rule() }, { partitions: 1, ledgerRetentionMs: 86_400_000 }),
+    ] as const;
   let [rewards, ledgered] = both();
   await bench.setClock('model', userId, now);
   for (const one of steps) {

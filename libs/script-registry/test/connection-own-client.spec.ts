@@ -149,9 +149,24 @@ describe('the client of @liaoliaots/nestjs-redis', () => {
   });
 
   it.each([
-    ['both modules are imported', service, clusters, /^ScriptRegistryModule: RedisModule and ClusterModule are both imported\. /],
-    ['no module is imported', undefined, undefined, /^ScriptRegistryModule: There is no client\. Set `url`, `connection` or `client`, /],
-    ['there is no default client', { getOrNil: () => null }, undefined, /^ScriptRegistryModule: RedisModule has no default client\. /],
+    [
+      'both modules are imported',
+      service,
+      clusters,
+      /^ScriptRegistryModule: RedisModule and ClusterModule are both imported\. /,
+    ],
+    [
+      'no module is imported',
+      undefined,
+      undefined,
+      /^ScriptRegistryModule: There is no client\. Set `url`, `connection` or `client`, /,
+    ],
+    [
+      'there is no default client',
+      { getOrNil: () => null },
+      undefined,
+      /^ScriptRegistryModule: RedisModule has no default client\. /,
+    ],
   ])('is refused if %s', (_, ofRedis, ofCluster, message) => {
     expect(() => clientFrom(ofRedis, ofCluster)).toThrow(message);
   });

@@ -8,7 +8,14 @@ import {
   type ShutdownOptions,
 } from '../../internal/src';
 import { KNOWN_WORK, type ResolvedWork, resolveWork, type WorkOptions } from '../../worker/src';
-import { checkStreamName, NAME, NAME_TEXT, nameOf, type AnyStream, type StreamDefinition } from './streams/stream-options';
+import {
+  checkStreamName,
+  NAME,
+  NAME_TEXT,
+  nameOf,
+  type AnyStream,
+  type StreamDefinition,
+} from './streams/stream-options';
 
 /** Options of one consumer, for messages of any type. */
 export interface AnyConsumerOptions extends WorkOptions {
@@ -43,8 +50,7 @@ export interface StreamConsumerOptions<Message = unknown> extends AnyConsumerOpt
 }
 
 /** Options of StreamConsumerModule. Those of a worker, such as `concurrency`, are defaults of each consumer. */
-export interface StreamConsumerModuleOptions extends WorkOptions, ShutdownOptions {
-}
+export interface StreamConsumerModuleOptions extends WorkOptions, ShutdownOptions {}
 
 /** Options of a consumer with every default filled in. */
 export type ResolvedConsumerOptions = ResolvedWork &

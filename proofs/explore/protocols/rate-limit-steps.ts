@@ -96,9 +96,13 @@ export function callsOf(settings: Settings, cost: number) {
   };
 }
 
+function withoutCheck({ verdict, used, resetMs, retryMs, nextMs, at }: Verdict): Omit<Verdict, 'check'> {
+  return { verdict, used, resetMs, retryMs, nextMs, at };
+}
+
 /** The request is allowed: its hits count from now on. */
 export function charged(state: LimitState, request: Request, decided: Verdict, cost: number, nowMs: number): void {
-  const { check: _, ...verdict } = decided;
+  const verdict = withoutCheck(decided);
   if (verdict.verdict !== 0) return void (request.phase = 'over');
   Object.assign(request, { phase: 'allowed', verdict, index: state.charges.length });
   state.charges.push({ atMs: nowMs, cost, endsAtMs: nowMs + verdict.resetMs, gone: false });
@@ -138,7 +142,7 @@ export function stepsOf(state: LimitState, calls: Readonly<Record<string, Calls>
       case 'answered': {
         const done = (next: LimitState, _reply: never, world: World): void => {
           const span: Span = { fromMs: request.fromMs, toMs: world.nowMs };
-          const { check: _, ...verdict } = verdictOfWindow(check, request.reply as number, span);
+          const verdict = withoutCheck(verdictOfWindow(check, request.reply as number, span));
           delete me(next).reply;
           Object.assign(me(next), verdict.verdict === 0 ? { phase: 'allowed', verdict } : { phase: 'over' });
         };

@@ -50,7 +50,9 @@ class RewardModel implements Model<Operation> {
     const { limit, pointsPerItem, capPoints, period, dedupe, dayStartsAt } = this.options;
     const times = period === 'day' ? { dayStartsAt } : {};
     const rule = { limit, pointsPerItem, period, dedupe, ...times, ...(capPoints !== undefined && { capPoints }) };
-    return { imports: [ReadRewardModule.forRoot({ rules: { read: rule }, ledgerRetentionMs: 86_400_000, partitions: 2 })] };
+    return {
+      imports: [ReadRewardModule.forRoot({ rules: { read: rule }, ledgerRetentionMs: 86_400_000, partitions: 2 })],
+    };
   }
 
   disturbed(fault: { kind: string; byMs?: number }): void {

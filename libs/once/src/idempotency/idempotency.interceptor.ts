@@ -18,7 +18,7 @@ import { fingerprintOf, readKey, subjectOf } from './request-identity';
 import { answerRepeat } from './repeat';
 import { sendAsProblem } from './problem';
 import type { RouteSettings } from './route-settings';
-import { rawOf, type HttpResponse } from './response-recorder';
+import type { HttpResponse } from './response-recorder';
 
 /**
  * Key of a property that marks requests which this interceptor has handled. If the interceptor is bound to a route twice, the

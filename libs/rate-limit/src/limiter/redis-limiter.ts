@@ -262,7 +262,11 @@ export class RedisLimiter implements Limiter {
    * Decides checks whose subjects have different hash tags, with one command per hash tag. If a command refuses or fails,
    * tries to refund what the other commands have charged.
    */
-  private async consumeAcrossTags(checks: readonly Check[], charge: boolean, budget: Budget): Promise<readonly Verdict[]> {
+  private async consumeAcrossTags(
+    checks: readonly Check[],
+    charge: boolean,
+    budget: Budget,
+  ): Promise<readonly Verdict[]> {
     const groups = groupBy(checks, ({ subject }) => String(this.keys.tagOf(subject)));
     const outcomes = await Promise.allSettled(
       groups.map((group) =>
@@ -325,11 +329,7 @@ export function verdictOfWindow(
 }
 
 /** Returns the verdicts of a reply of `consumeFixedWindows`, which charged all checks or none of them. */
-export function verdictsOfWindows(
-  checks: readonly Check[],
-  windows: readonly number[],
-  at: Span,
-): readonly Verdict[] {
+export function verdictsOfWindows(checks: readonly Check[], windows: readonly number[], at: Span): readonly Verdict[] {
   const allowed = checks.every(({ limit }, i) => (windows[2 * i] as number) <= limit);
   return checks.map((check, i): Verdict => {
     const { limit, cost } = check;

@@ -84,8 +84,7 @@ export class ArmedFaults {
 
   private take(registry: string, name: string, [head]: readonly unknown[]): Armed | undefined {
     if (this.armed.length === 0 || (name !== 'EVALSHA' && name !== 'EVAL')) return undefined;
-    const fits = ({ script }: Armed): boolean =>
-      script === undefined || this.scripts.isCallOf(registry, script, head);
+    const fits = ({ script }: Armed): boolean => script === undefined || this.scripts.isCallOf(registry, script, head);
     const index = this.armed.findIndex(fits);
     return index < 0 ? undefined : this.armed.splice(index, 1)[0];
   }

@@ -12,7 +12,7 @@ class OrdersController {
   private made = 0;
 
   @Post()
-  @Idempotent({ waitMs: 5_000 })
+  @Idempotent()
   create(@CurrentOnceRun() run: OnceRun): { orderId: number } {
     runs.push(run);
     return { orderId: (this.made += 1) };
