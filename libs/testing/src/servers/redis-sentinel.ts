@@ -108,13 +108,14 @@ export class RedisSentinel implements AsyncDisposable {
     }, PATIENCE);
   }
 
-  /** Waits until each Sentinel knows all replicas and all other Sentinels. */
+  /** Waits until each Sentinel knows all replicas and all other Sentinels. It promotes only a replica whose INFO it has read. */
   async #untilWatched(): Promise<void> {
     const check = (watcher: RedisServer): Promise<void> =>
       withAdmin(watcher, async (admin) => {
-        const replicas = (await admin.call('SENTINEL', 'REPLICAS', this.name)) as unknown[];
+        const replicas = (await admin.call('SENTINEL', 'REPLICAS', this.name)) as string[][];
+        const usable = replicas.filter((fields) => fields[fields.indexOf('master-link-status') + 1] === 'ok');
         const others = (await admin.call('SENTINEL', 'SENTINELS', this.name)) as unknown[];
-        const complete = replicas.length === this.nodes.length - 1 && others.length === this.watchers.length - 1;
+        const complete = usable.length === this.nodes.length - 1 && others.length === this.watchers.length - 1;
         if (!complete) throw new TestServerError(`The Sentinel on port ${watcher.port} does not know all servers yet.`);
       });
     await eventually(() => Promise.all(this.watchers.map(check)), PATIENCE);
