@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { doorsOf } from './support/doors';
 import { FreshApp } from './support/fresh-app';
+import { writeQuickStarts } from './support/quick-starts';
 import { itInFull } from './support/full';
 import { compile, problemsOf, writeEveryExport } from './support/types';
 import { expectAllUsed, expectBareUsed } from './support/uses';
@@ -70,23 +71,31 @@ describe('The oldest peers that are allowed', () => {
   });
 });
 
-describe('Nest 11 and the required peers alone', () => {
+/** A client of the app's own, for an app that has no ioredis. */
+const NODE_REDIS_CLIENT = `
+import { createClient } from 'redis';
+export const client = createClient({ url: process.env.REDIS_URL });
+client.on('error', (error: Error) => console.error(error.message));
+export const close = (): Promise<unknown> => client.close();
+`;
+
+describe('Nest 11, node-redis and no other optional peer', () => {
   let app: FreshApp;
 
   it('are installed, and nothing optional comes along', async () => {
-    app = await FreshApp.install('bare', {
+    app = await FreshApp.install('node-redis', {
       type: 'commonjs',
       dependencies: {
         '@nestjs/common': '^11.0.0',
         '@nestjs/core': '^11.0.0',
         '@types/node': '^20.0.0',
-        ioredis: '^5.3.0',
+        redis: '^6.0.0',
         'reflect-metadata': '^0.2.0',
         rxjs: '^7.8.0',
         typescript: '^5.0.0',
       },
     });
-    expect(optional.filter((name) => app.version(name) !== undefined)).toEqual([]);
+    expect(optional.filter((name) => app.version(name) !== undefined)).toEqual(['redis']);
   });
 
   it('load every door', async () => {
@@ -97,15 +106,51 @@ describe('Nest 11 and the required peers alone', () => {
   it('compile an app', async () => {
     const uses = ['script-registry', 'lock', 'read-reward', 'delayed-task', 'stream-consumer'];
     app.copy('src/main-bare.ts', 'src/signal.ts', ...uses.map((name) => `src/uses/${name}.ts`));
+    app.write('src/client.ts', NODE_REDIS_CLIENT);
     await compile(app, { ...COMMONJS, noCheck: true });
   });
 
   itInFull('type-check every export of every door but those for @nestjs/throttler and @opentelemetry/api', async () => {
     writeEveryExport(app, (door) => door !== 'rate-limit/throttler-storage' && door !== 'metrics');
-    expect(await problemsOf(app, 'typescript', COMMONJS)).toEqual([]);
+    expect(await problemsOf(app, 'typescript', { ...COMMONJS, skipLibCheck: false })).toEqual([]);
   });
 
   it('run every lib, on a client that the app made', async () => {
     expectBareUsed(await app.withRedis(['dist/main-bare.js']));
+  });
+});
+
+describe.each([
+  ['11', '^6.0.0', 'commonjs', { module: 'commonjs', moduleResolution: 'node10' }],
+  ['12', '^12.0.0', 'module', { module: 'nodenext', moduleResolution: 'nodenext' }],
+] as const)('the quick starts on Nest %s with node-redis', (nest, schedule, type, resolution) => {
+  itInFull('boot and close, with clients of redis that the registry makes', async () => {
+    const app = await FreshApp.install(`node-redis-nest${nest}`, {
+      type,
+      dependencies: {
+        '@nestjs/common': `^${nest}.0.0`,
+        '@nestjs/config': nest === '11' ? '^4.0.0' : '^12.0.0',
+        '@nestjs/core': `^${nest}.0.0`,
+        '@nestjs/platform-express': `^${nest}.0.0`,
+        '@nestjs/schedule': schedule,
+        '@opentelemetry/api': '^1.9.0',
+        '@opentelemetry/sdk-metrics': '^2.0.0',
+        '@types/node': '^20.0.0',
+        redis: '^6.0.0',
+        'reflect-metadata': '^0.2.0',
+        rxjs: '^7.8.0',
+        typescript: nest === '11' ? '^5.0.0' : '^6.0.0',
+      },
+    });
+    expect(app.version('ioredis')).toBeUndefined();
+    app.copy('load');
+    writeQuickStarts(app);
+    await compile(app, { ...resolution, noCheck: true });
+    const { code, stdout, stderr } = await app.withRedis(['load/quick-starts.mjs']);
+    const lines = stdout.trim().split('\n');
+    expect({ stderr, code, last: lines.at(-1) }).toEqual({ stderr: '', code: 0, last: 'closed' });
+    const libs = lines.slice(0, -1);
+    expect(libs.length).toBeGreaterThanOrEqual(8);
+    expect(libs.filter((line) => !line.endsWith(': healthy'))).toEqual([]);
   });
 });

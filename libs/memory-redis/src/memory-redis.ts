@@ -1,3 +1,5 @@
+/* eslint-disable-next-line @typescript-eslint/ban-ts-comment -- the comment is kept in the published types */
+/** @ts-ignore -- ioredis is optional. In an app without it, these types are any. */
 import type { Redis, RedisOptions } from 'ioredis';
 import { clientReply, fromBytes, toBuffer, toBytes } from './client-reply';
 import { processClock, type Clock } from './clock';

@@ -1,5 +1,5 @@
-// eslint-disable-next-line @typescript-eslint/ban-ts-comment -- the comment is kept in the published types
-// @ts-ignore -- ioredis is optional. In an app without it, these types are any.
+/* eslint-disable-next-line @typescript-eslint/ban-ts-comment -- the comment is kept in the published types */
+/** @ts-ignore -- ioredis is optional. In an app without it, these types are any. */
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { Checks, type KnownOptions, shown } from '../../internal/src';
 import type { AnyClient } from './connection/connect';

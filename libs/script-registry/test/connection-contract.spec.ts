@@ -76,7 +76,7 @@ describe.each([
     const client = createClient({ url: server.url });
     client.on('error', () => undefined);
     await client.connect();
-    const connection = connectClient(client as unknown as AnyClient);
+    const connection = connectClient(client);
     await client.select(3);
     await client.set('k', 'in 3');
     const own = await connection.dedicated(connection.nodeFor(0) as RedisNode);
@@ -89,7 +89,7 @@ describe.each([
     const client = createClient({ url: server.url });
     client.on('error', () => undefined);
     await client.connect();
-    const connection = connectClient(client as unknown as AnyClient);
+    const connection = connectClient(client);
     connection.listen(() => undefined);
     client.destroy();
     connection.refresh();

@@ -25,7 +25,7 @@ export function writeQuickStarts(app: FreshApp): string[] {
   }
   for (const lib of exportedLibs()) {
     const [[, code] = []] = [...snippetsOf(`libs/${lib}/README.md`)];
-    if (code !== undefined) write(lib, 'app.module.ts', code);
+    if (code !== undefined) write(lib, 'app.module.ts', code.replace(URL, `process.env.REDIS_URL ?? ${URL}`));
   }
   return written;
 }

@@ -1,15 +1,18 @@
 import { Checks, shown } from '../../../internal/src';
-import { connectIoredis, type IoredisClient, isIoredis } from './ioredis-connection';
+import { connectIoredis, isIoredis } from './ioredis-connection';
 import { type NodeRedisCluster, NodeRedisClusterConnection } from './node-redis-cluster';
 import type { NodeRedisClient } from './node-redis-node';
 import { type NodeRedisSentinel, NodeRedisSentinelConnection, NodeRedisStandalone } from './node-redis-standalone';
 import type { RedisConnection } from './port';
 
-/** A client of node-redis 5 or 6: of `createClient`, `createCluster` or `createSentinel`. */
-export type AnyNodeRedisClient = NodeRedisClient | NodeRedisCluster | NodeRedisSentinel;
-
-/** A client of ioredis, iovalkey or node-redis. */
-export type AnyClient = IoredisClient | AnyNodeRedisClient;
+/**
+ * A client of ioredis, iovalkey or node-redis. Its type is as wide as this, because each package and version has types of its own, and the
+ * app need not have installed them all. What it is, is checked when the module makes its connection.
+ */
+export interface AnyClient {
+  readonly sendCommand: unknown;
+  connect(): Promise<unknown>;
+}
 
 const EXPECTED =
   'a Redis or a Cluster of ioredis or iovalkey, or the result of createClient, createCluster or createSentinel of redis (node-redis)';
@@ -27,11 +30,11 @@ export function connectClient(client: AnyClient): RedisConnection {
   if (typeof found.isOpen === 'boolean') {
     refuseKeyPrefix(found);
     if (typeof found._slots?.rediscover === 'function')
-      return new NodeRedisClusterConnection(client as NodeRedisCluster);
+      return new NodeRedisClusterConnection(found as NodeRedisCluster);
     if (typeof found._execute === 'function' && typeof found.getMasterNode === 'function')
-      return new NodeRedisSentinelConnection(client as NodeRedisSentinel);
+      return new NodeRedisSentinelConnection(found as NodeRedisSentinel);
     if (typeof found.sendCommand === 'function' && typeof found.duplicate === 'function' && 'isReady' in found)
-      return new NodeRedisStandalone(client as NodeRedisClient);
+      return new NodeRedisStandalone(found as NodeRedisClient);
   }
   return checks.refuse('client', client, EXPECTED);
 }

@@ -1,5 +1,5 @@
-// eslint-disable-next-line @typescript-eslint/ban-ts-comment -- the comment is kept in the published types
-// @ts-ignore -- ioredis is optional. In an app without it, these types are any.
+/* eslint-disable-next-line @typescript-eslint/ban-ts-comment -- the comment is kept in the published types */
+/** @ts-ignore -- ioredis is optional. In an app without it, these types are any. */
 import type { Cluster, Redis } from 'ioredis';
 import { Checks, shown } from '../../../internal/src';
 import { isCluster } from './disconnect';

@@ -1,23 +1,17 @@
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Cluster, Redis } from 'ioredis';
 import { OnceModule, OnceService } from 'luanest/once';
 import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
 import { RedPacketModule, RedPacketService } from 'luanest/red-packet';
 import { ScheduledLockModule, ScheduledLockService } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule } from 'luanest/script-registry';
+import { client, close } from './client.js';
 import { DelayedTaskUse, useDelayedTask } from './uses/delayed-task.js';
 import { LockUse, useLock } from './uses/lock.js';
 import { ReadRewardUse, useReadReward } from './uses/read-reward.js';
 import { ScriptRegistryUse, useScriptRegistry } from './uses/script-registry.js';
 import { StreamConsumerUse, useStreamConsumer } from './uses/stream-consumer.js';
-
-const { CLUSTER_PORT, REDIS_URL = 'redis://127.0.0.1:6379' } = process.env;
-// On a busy machine the default of one second is too short for the first answer of a node, and ioredis prints an error.
-const client = CLUSTER_PORT
-  ? new Cluster([{ host: '127.0.0.1', port: Number(CLUSTER_PORT) }], { slotsRefreshTimeout: 5_000 })
-  : new Redis(REDIS_URL);
 
 /** All libs, with no package that is an optional peer: a client of the app's own, and no HTTP. */
 @Module({
@@ -54,7 +48,7 @@ async function main(): Promise<void> {
   };
   for (const [door, answer] of Object.entries(answers)) process.stdout.write(`${door}: ${answer}\n`);
   await app.close();
-  await client.quit();
+  await close();
   process.stdout.write('closed\n');
 }
 
