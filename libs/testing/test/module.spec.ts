@@ -67,7 +67,7 @@ describe('forRoot', () => {
       'LuanestTestingModule: registries is "". Expected names that are not empty.',
     );
     expect(() => LuanestTestingModule.forRoot({ port: 1 } as object)).toThrow(
-      'LuanestTestingModule: There is no option "port". Known: clock, redis, registries.',
+      'LuanestTestingModule: There is no option "port". Known: redis, registries.',
     );
   });
 });
