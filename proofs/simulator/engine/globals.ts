@@ -31,13 +31,17 @@ const drain = (process as unknown as { _tickCallback(): void })._tickCallback;
 if (typeof drain !== 'function')
   throw new Error('This Node.js has no process._tickCallback, which the simulator needs.');
 
-/** Runs code as a process of the simulation, with everything that its promises do then. @returns what it threw */
+/** Errors of promises that nobody has caught. */
+const rejections: unknown[] = [];
+
+/** Runs code as a process of the simulation, with everything that its promises do then. @returns what nobody has caught */
 export function runAs(process: Host, code: () => void): unknown {
   if (current !== undefined) throw new Error('A simulated process runs already.');
   current = process;
   try {
     code();
     drain();
+    if (rejections.length > 0) return rejections.splice(0)[0];
   } catch (error) {
     return error;
   } finally {
@@ -101,6 +105,10 @@ type Callback = (...args: unknown[]) => void;
 
 /** Makes Node.js use the time, timers and randomness of the running process. Once in a process of the operating system. */
 export function installGlobals(): void {
+  process.on('unhandledRejection', (error) => {
+    if (current === undefined) throw error;
+    rejections.push(error);
+  });
   const timers = process.getBuiltinModule('timers');
   const timerPromises = process.getBuiltinModule('timers/promises');
   const real = { ...timers };
@@ -211,10 +219,13 @@ export function installGlobals(): void {
   Object.assign(process.getBuiltinModule('os'), { hostname: () => (current ? 'host' : hostname()) });
 }
 
-/** Returns a callback that keeps the context of the code that set the timer. */
+/** Returns a callback that keeps the context of the code that set the timer. `AsyncLocalStorage.snapshot` would do the same, slowly. */
 function bound(callback: Callback, args: unknown[]): () => void {
-  const inContext = AsyncLocalStorage.snapshot();
-  return () => inContext(callback, ...args);
+  const own = current?.storages.map((storage) => [storage, storage.getStore()] as const) ?? [];
+  return own.reduce<() => void>(
+    (run, [storage, store]) => (store === undefined ? run : () => storage.run(store, run)),
+    args.length === 0 ? callback : () => callback(...args),
+  );
 }
 
 function missing(name: string): () => never {

@@ -16,22 +16,52 @@ export type Cut =
   /** The client sees the connection close. Redis gets the request later. */
   | 'late';
 
+/** From a process to Redis, or back. */
+type Way = 'request' | 'reply';
+
 /** The delays of one process, which a fault changes. */
 export class Link {
   /** Delays of requests and replies, us: at most this, each order of magnitude as likely. */
   mostUs = 500;
-  /** Nothing arrives before this time. */
-  heldUntilUs = 0;
-  /** For the next request that runs a script. */
-  cut: { kind: Cut; lateUs: number } | undefined;
+  /** Times in which requests or replies do not arrive. They arrive at their ends. */
+  holds: { readonly way: Way; readonly fromUs: number; readonly toUs: number }[] = [];
+  /** For requests that run a script: `skip` more of them pass before. */
+  cuts: { skip: number; readonly kind: Cut; readonly lateUs: number }[] = [];
+  /** Begins at the next request that runs a script. */
+  nextHold: { readonly repliesMs: number; readonly forMs: number } | undefined;
   /** True: the connection closes at the next message of a channel, which is lost. */
   cutAtPush = false;
   readonly sockets = new Set<ClientSocket>();
 
   constructor(readonly random: Random) {}
 
-  arrivalUs(fromUs: number, lastUs: number): number {
-    return Math.max(fromUs + this.random.magnitude(20, this.mostUs), this.heldUntilUs, lastUs + 1);
+  /** First, replies do not arrive; they do at the end of that time, and then nothing arrives for a time. */
+  beginHold(nowUs: number): void {
+    if (this.nextHold === undefined) return;
+    const { repliesMs, forMs } = this.nextHold;
+    this.nextHold = undefined;
+    const thenUs = nowUs + repliesMs * 1_000;
+    const toUs = thenUs + forMs * 1_000;
+    this.holds = this.holds.filter((hold) => hold.toUs > nowUs);
+    this.holds.push(
+      { way: 'reply', fromUs: nowUs, toUs: thenUs },
+      { way: 'request', fromUs: thenUs, toUs },
+      { way: 'reply', fromUs: thenUs + 1_000, toUs },
+    );
+  }
+
+  /** Returns the cut of a request that is sent now. */
+  nextCut(): { readonly kind: Cut; readonly lateUs: number } | undefined {
+    const due = this.cuts.find(({ skip }) => skip === 0);
+    this.cuts = this.cuts.filter((cut) => cut !== due);
+    for (const cut of this.cuts) if (cut.skip > 0) cut.skip--;
+    return due;
+  }
+
+  arrivalUs(way: Way, fromUs: number, lastUs: number): number {
+    const us = Math.max(fromUs + this.random.magnitude(20, this.mostUs), lastUs + 1);
+    const held = this.holds.filter((hold) => hold.way === way && us >= hold.fromUs && us < hold.toUs);
+    return Math.max(us, ...held.map(({ toUs }) => toUs));
   }
 }
 
@@ -55,7 +85,7 @@ export class ClientSocket extends EventEmitter {
   ) {
     super();
     link.sockets.add(this);
-    const at = link.arrivalUs(process.nowUs, 0);
+    const at = link.arrivalUs('request', process.nowUs, 0);
     scheduler.at(at, () => this.accept());
   }
 
@@ -100,7 +130,9 @@ export class ClientSocket extends EventEmitter {
     this.timer?.close();
     if (this.session) {
       const { session } = this;
-      this.scheduler.at(this.link.arrivalUs(this.process.nowUs, this.lastRequestUs), () => this.redis.close(session));
+      this.scheduler.at(this.link.arrivalUs('request', this.process.nowUs, this.lastRequestUs), () =>
+        this.redis.close(session),
+      );
     }
     process.nextTick(() => {
       if (error) this.emit('error', error);
@@ -127,7 +159,7 @@ export class ClientSocket extends EventEmitter {
   private accept(): void {
     if (this.destroyed || this.process.isDead) return;
     if (this.redis.isDown) {
-      this.process.receive(this.link.arrivalUs(this.scheduler.nowUs, 0), () =>
+      this.process.receive(this.link.arrivalUs('reply', this.scheduler.nowUs, 0), () =>
         this.destroy(connectionError('ECONNREFUSED', 'connect')),
       );
       return;
@@ -144,17 +176,17 @@ export class ClientSocket extends EventEmitter {
   }
 
   private send(words: string[]): void {
-    const runsScript = /^evalsha/i.test(words[0] ?? '');
     const { process, link } = this;
+    const runsScript = /^evalsha/i.test(words[0] ?? '');
+    if (runsScript) link.beginHold(process.nowUs);
+    const cut = runsScript ? link.nextCut() : undefined;
     let lateUs = 0;
-    if (runsScript && link.cut) {
-      const { cut } = link;
-      link.cut = undefined;
+    if (cut) {
       process.receive(process.nowUs, () => this.destroy(connectionError('ECONNRESET', 'read')));
       if (cut.kind === 'before') return;
       if (cut.kind === 'late') lateUs = cut.lateUs;
     }
-    this.lastRequestUs = link.arrivalUs(process.nowUs + lateUs, this.lastRequestUs);
+    this.lastRequestUs = link.arrivalUs('request', process.nowUs + lateUs, this.lastRequestUs);
     this.scheduler.at(this.lastRequestUs, () => {
       const { session } = this;
       if (!session) return;
@@ -175,7 +207,7 @@ export class ClientSocket extends EventEmitter {
   }
 
   private receive(run: () => void): void {
-    this.lastReplyUs = this.link.arrivalUs(this.scheduler.nowUs, this.lastReplyUs);
+    this.lastReplyUs = this.link.arrivalUs('reply', this.scheduler.nowUs, this.lastReplyUs);
     this.process.receive(this.lastReplyUs, () => {
       if (!this.destroyed) run();
     });

@@ -1,4 +1,5 @@
-import type { Member, World } from './world';
+import type { Member } from './member';
+import type { World } from './world';
 
 /** Somebody who holds something, as they believe by their own clock. */
 export interface Owner {

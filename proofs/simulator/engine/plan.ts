@@ -7,10 +7,10 @@ export type Fault =
   | { readonly kind: 'kill'; readonly p: number; readonly downMs: number }
   | { readonly kind: 'close'; readonly p: number; readonly downMs: number }
   | { readonly kind: 'stop'; readonly p: number; readonly forMs: number; readonly readings: number }
-  | { readonly kind: 'cut'; readonly p: number; readonly how: Cut; readonly lateMs: number }
+  | { readonly kind: 'cut'; readonly p: number; readonly how: Cut; readonly lateMs: number; readonly skip: number }
   | { readonly kind: 'deaf'; readonly p: number }
   | { readonly kind: 'slow'; readonly p: number; readonly forMs: number; readonly delayMs: number }
-  | { readonly kind: 'hold'; readonly p: number; readonly forMs: number }
+  | { readonly kind: 'hold'; readonly p: number; readonly repliesMs: number; readonly forMs: number }
   | { readonly kind: 'refuse'; readonly error: Refusal; readonly count: number }
   | { readonly kind: 'flush' }
   | { readonly kind: 'evict'; readonly onlyWithTtl: boolean }
@@ -19,6 +19,15 @@ export type Fault =
   | { readonly kind: 'failover'; readonly lostMs: number; readonly downMs: number }
   | { readonly kind: 'redis-down'; readonly downMs: number };
 export type FaultKind = Fault['kind'];
+
+/** Kinds of faults that a lease survives if they are short. */
+const MILD: ReadonlySet<FaultKind> = new Set(['stop', 'cut', 'slow', 'hold', 'refuse', 'flush', 'redis-down', 'deaf']);
+const ALL_CUTS: readonly Cut[] = ['before', 'after', 'late'];
+const CUTS: readonly (readonly Cut[])[] = [ALL_CUTS, ['before', 'after'], ['after'], ['after'], ['late']];
+/** How many requests of scripts pass before one is cut. */
+const SKIPS = [0, 0, 0, 0, 1, 1, 2, 3, 4, 6];
+/** Shortest lease for which a connection that breaks is a short fault, ms. */
+const MILD_FROM_MS = 1_500;
 
 /** Something that happens to a run from outside: a fault, or an operation of a user in a process. */
 export type Element<Operation = unknown> =
@@ -42,6 +51,8 @@ export interface Plan {
   readonly settings: unknown;
   /** Faults and operations end at this time. */
   readonly endMs: number;
+  /** True: each fault is short compared with a lease, and rare. Then no lease is lost. */
+  readonly mild: boolean;
   readonly elements: readonly Element[];
 }
 
@@ -50,59 +61,121 @@ export interface Planner {
   readonly name: string;
   /** Faults that its README speaks of, and how many of each a run has at most. */
   readonly faults: Readonly<Partial<Record<FaultKind, number>>>;
+  /** Kinds that meet in its promises. Two of five runs have the kinds of one of these rows, and no others. */
+  readonly together: readonly (readonly FaultKind[])[];
   /** Draws the options of the lib, and how its users behave. */
   settings(random: Random): unknown;
   operation(random: Random, settings: never): unknown;
   /** Time that decides most here, such as the length of a lease, ms. Faults take about as long. */
   scaleMs(settings: never): number;
+  /** Length of a part of a run, which has 2 to 20 of them, ms. Default: `scaleMs`. */
+  roundMs?(settings: never): number;
 }
 
-/** Draws a run. Which faults are on, and how many of each, is drawn too: a run with few kinds goes deeper than one with all. */
+/**
+ * Draws a run. It has few kinds of faults, mostly, because such a run goes deeper than one with all. Operations come in bursts, so that
+ * processes meet, and most faults come with an operation or soon after it, because decisions fall there.
+ */
 export function planOf(planner: Planner, seed: number, without: ReadonlySet<string> = new Set()): Plan {
   const random = new Random(seed, planner.name);
   const processes = random.pick([1, 2, 2, 3, 3, 4]);
   const settings = planner.settings(random);
   const scaleMs = planner.scaleMs(settings as never);
-  const endMs = Math.max(500, scaleMs * random.magnitude(3, 30));
+  const roundMs = planner.roundMs?.(settings as never) ?? scaleMs;
+  const endMs = Math.max(500, roundMs * random.magnitude(2, 20));
   const client: ClientSettings = {
-    resends: random.chance(0.7),
+    resends: random.chance(0.5),
     protocol: random.chance(0.5) ? 3 : 2,
     grouping: random.chance(0.8),
-    deadlineMs: random.magnitude(300, 5_000),
+    deadlineMs: random.magnitude(150, 5_000),
   };
-  const elements: Element[] = [];
-  const operations = random.magnitude(5, 150);
-  // Operations come in bursts, so that processes meet.
-  for (let left = operations; left > 0;) {
+  const operations: Act[] = [];
+  for (let left = random.magnitude(5, 100); left > 0;) {
     const burst = Math.min(left, random.magnitude(1, 12));
     const atMs = random.integer(0, endMs);
     const spreadMs = random.magnitude(1, scaleMs);
     for (let index = 0; index < burst; index++, left--) {
       const p = random.integer(0, processes - 1);
-      elements.push({
-        atMs: atMs + random.integer(0, spreadMs),
-        p,
-        operation: planner.operation(random, settings as never),
-      });
+      const operation = planner.operation(random, settings as never);
+      operations.push({ atMs: atMs + random.integer(0, spreadMs), p, operation });
     }
   }
-  const calm = random.chance(0.1);
-  for (const [kind, most] of Object.entries(planner.faults) as [FaultKind, number][]) {
-    const isOn = random.chance(0.4) && !calm;
-    const count = random.magnitude(1, most);
-    const own = random.named(kind);
-    for (let index = 0; isOn && !without.has(kind) && index < count; index++) {
-      elements.push({ atMs: own.integer(0, endMs), fault: faultOf(own, kind, processes, scaleMs) });
-    }
-  }
-  elements.sort((a, b) => a.atMs - b.atMs);
-  return { seed, lib: planner.name, processes, client, settings, endMs, elements };
+  const mild = scaleMs >= MILD_FROM_MS && random.chance(0.4);
+  const scene = { processes, scaleMs, endMs, operations, mild };
+  const faults = kindsOf(random, planner, mild).flatMap((kind) => {
+    const some = faultsOf(random.named(kind), kind, planner.faults[kind] as number, scene);
+    return without.has(kind) ? [] : some;
+  });
+  const elements = [...operations, ...faults].sort((a, b) => a.atMs - b.atMs);
+  return { seed, lib: planner.name, processes, client, settings, endMs, mild, elements };
 }
 
-function faultOf(random: Random, kind: FaultKind, processes: number, scaleMs: number): Fault {
-  const p = random.integer(0, processes - 1);
-  const time = (): number =>
-    random.chance(0.7) ? random.magnitude(Math.max(1, scaleMs / 10), 3 * scaleMs) : random.magnitude(1, 5_000);
+/** An operation of a user, and when and where it happens. */
+type Act = Extract<Element, { operation: unknown }>;
+
+/** Scene that faults meet. */
+interface Scene extends Pick<Plan, 'processes' | 'endMs' | 'mild'> {
+  readonly scaleMs: number;
+  readonly operations: readonly Act[];
+}
+
+/** Draws the kinds of faults of a run. Those that a run may have often are a little more likely. */
+function kindsOf(random: Random, { faults, together }: Planner, mild: boolean): FaultKind[] {
+  if (!mild && random.chance(0.4)) return [...random.pick(together)];
+  const kinds = (Object.entries(faults) as [FaultKind, number][]).filter(([kind]) => !mild || MILD.has(kind));
+  const count = random.pick(mild ? [1, 1, 2, 2, 3] : [0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4, kinds.length]);
+  const chosen: FaultKind[] = [];
+  while (chosen.length < count && kinds.length > 0) {
+    let at = random.next() * kinds.reduce((sum, [, most]) => sum + Math.sqrt(most), 0);
+    const index = kinds.findIndex(([, most]) => (at -= Math.sqrt(most)) < 0);
+    chosen.push(...kinds.splice(index, 1).map(([kind]) => kind));
+  }
+  return chosen;
+}
+
+/** Draws the faults of a kind: several that follow each other, then a pause, and so on. */
+function faultsOf(random: Random, kind: FaultKind, most: number, scene: Scene): Element[] {
+  const { processes, scaleMs, endMs, operations, mild } = scene;
+  const faults: Element[] = [];
+  if (mild) {
+    // Between two of them, everything recovers.
+    for (let from = 0; from < endMs; from += 3 * scaleMs) {
+      const near = operations.find(({ atMs }) => atMs >= from && atMs < from + scaleMs);
+      const p = near !== undefined && random.chance(0.7) ? near.p : random.integer(0, processes - 1);
+      const atMs = (near?.atMs ?? from) + (random.chance(0.3) ? 0 : random.magnitude(1, scaleMs));
+      faults.push({ atMs, fault: faultOf(random, kind, p, scene) });
+    }
+    return faults;
+  }
+  // Some runs have all of them in one process, or of one sort.
+  const victim = random.chance(0.4) ? random.integer(0, processes - 1) : undefined;
+  const sort = random.pick(CUTS);
+  for (let left = random.magnitude(1, most); left > 0;) {
+    const near = random.chance(0.7) ? random.pick(operations) : undefined;
+    const p = near !== undefined && random.chance(0.7) ? near.p : random.integer(0, processes - 1);
+    let atMs = near?.atMs ?? (random.chance(0.3) ? random.integer(0, 100) : random.integer(0, endMs));
+    if (random.chance(0.6)) atMs += random.magnitude(1, 3 * scaleMs);
+    for (let row = Math.min(left, random.pick([1, 1, 2, 3, 4])); row > 0; row--, left--) {
+      const own = victim ?? (random.chance(0.6) ? p : random.integer(0, processes - 1));
+      if (atMs <= endMs) faults.push({ atMs, fault: faultOf(random, kind, own, scene, sort) });
+      atMs += random.magnitude(Math.max(1, scaleMs / 20), 1.5 * scaleMs);
+    }
+  }
+  return faults;
+}
+
+function faultOf(
+  random: Random,
+  kind: FaultKind,
+  p: number,
+  { scaleMs, mild }: Scene,
+  sort: readonly Cut[] = ALL_CUTS,
+): Fault {
+  const time = (): number => {
+    if (mild) return random.magnitude(1, scaleMs / 8);
+    if (random.chance(0.7)) return random.magnitude(Math.max(1, scaleMs / 10), 3 * scaleMs);
+    return random.magnitude(1, 5_000);
+  };
   switch (kind) {
     case 'kill':
     case 'close':
@@ -110,15 +183,36 @@ function faultOf(random: Random, kind: FaultKind, processes: number, scaleMs: nu
     case 'stop':
       return { kind, p, forMs: time(), readings: random.chance(0.5) ? random.integer(1, 12) : 0 };
     case 'cut':
-      return { kind, p, how: random.pick(['before', 'after', 'late']), lateMs: time() };
+      return { kind, p, how: random.pick(sort), lateMs: time(), skip: random.pick(SKIPS) };
     case 'deaf':
       return { kind, p };
     case 'slow':
-      return { kind, p, forMs: 2 * time(), delayMs: time() };
+      return {
+        kind,
+        p,
+        forMs: 2 * time(),
+        delayMs: mild ? time() / 8 : random.chance(0.5) ? time() : random.magnitude(5, 200),
+      };
     case 'hold':
-      return { kind, p, forMs: time() };
+      // A renewal whose reply comes late, and none after it for about a lease.
+      if (mild) return { kind, p, repliesMs: 0, forMs: time() };
+      return {
+        kind,
+        p,
+        repliesMs: random.pick([
+          0,
+          random.magnitude(Math.max(1, scaleMs / 20), scaleMs / 3),
+          random.magnitude(Math.max(1, scaleMs / 20), scaleMs / 3),
+          random.magnitude(Math.max(1, scaleMs / 20), scaleMs),
+        ]),
+        forMs: random.chance(0.5) ? time() : random.integer(scaleMs / 2, 2 * scaleMs),
+      };
     case 'refuse':
-      return { kind, error: random.pick(Object.keys(REFUSALS) as Refusal[]), count: random.magnitude(1, 20) };
+      return {
+        kind,
+        error: random.pick(Object.keys(REFUSALS) as Refusal[]),
+        count: random.magnitude(1, mild ? 3 : 20),
+      };
     case 'flush':
       return { kind };
     case 'evict':

@@ -44,6 +44,13 @@ export class Random {
     return Math.round(Math.exp(Math.log(from) + this.next() * (Math.log(to) - Math.log(from))));
   }
 
+  /** Returns how long some work takes, ms: mostly about as long as a lease, sometimes much shorter. */
+  work(leaseMs: number): number {
+    return this.chance(0.4)
+      ? this.magnitude(1, leaseMs)
+      : this.integer(Math.ceil(leaseMs / 5), Math.ceil(1.2 * leaseMs));
+  }
+
   bytes(length: number): Buffer {
     const bytes = Buffer.alloc(length);
     for (let at = 0; at < length; at++) bytes[at] = this.next() * 256;

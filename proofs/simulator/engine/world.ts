@@ -1,7 +1,6 @@
 import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import type * as Registry from '../../../libs/script-registry/src';
-import { ClientSocket, Link } from './network';
+import { Faults } from './faults';
+import { bootOf, Member } from './member';
 import type { Fault, Plan, Planner } from './plan';
 import { Process } from './process';
 import { Random } from './random';
@@ -27,7 +26,9 @@ export interface Model<Operation = unknown> {
   perform(member: Member, operation: Operation): Promise<void>;
   /** Called before a fault that takes effect. */
   disturbed?(fault: Fault): void;
-  /** Returns how much has not settled yet. While it gets less, the run goes on. */
+  /** Called within the process when its app has closed. */
+  hasClosed?(member: Member): void;
+  /** Returns how much has not settled yet. While it gets less, the run goes on. 0 ends it, if nothing can begin again. */
   left?(): number;
   /** Does what ends the work of the lib, within a process that is up, when everything has settled. */
   finish?(member: Member): Promise<void>;
@@ -37,40 +38,6 @@ export interface Model<Operation = unknown> {
   closed?(): void;
   /** True for a key that needs no TTL. Default: each key needs one. */
   lives?(key: string): boolean;
-}
-
-/** A node of the app: a process, and those that replaced it. */
-export class Member {
-  process!: Process;
-  app: INestApplicationContext | undefined;
-  /** How often it was started. */
-  life = 0;
-  readonly link: Link;
-
-  constructor(
-    readonly world: World,
-    readonly index: number,
-  ) {
-    this.link = new Link(world.random.named(`link ${index}`));
-  }
-
-  get name(): string {
-    return `p${this.index + 1}`;
-  }
-
-  /** Loads a lib in the process: `load<typeof import('luanest/lock')>('luanest/lock')`. */
-  load<Exports>(request: string): Exports {
-    return this.process.modules.load(request) as Exports;
-  }
-
-  /** Pauses code of the process. */
-  sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => void (this.process.addTimer(resolve, Math.max(1, ms), false).isUsers = true));
-  }
-
-  get nowUs(): number {
-    return this.process.nowUs;
-  }
 }
 
 /** More steps than this mean that something runs in a circle. */
@@ -101,7 +68,8 @@ export class World {
   private hash = 0x811c9dc5;
   private violation: string | undefined;
   private readonly faults: Record<string, number> = {};
-  private model!: Model;
+  private readonly injector = new Faults(this);
+  model!: Model;
   /** Processes whose app has closed, but which have not ended. */
   private readonly closedProcesses = new Set<Process>();
   private readonly pending = new Map<object, { process: Process; what: string }>();
@@ -163,6 +131,11 @@ export class World {
     return this.had.size === 0;
   }
 
+  /** True if the run had no fault so far, or only short ones with long pauses between them. */
+  get isMild(): boolean {
+    return this.plan.mild || this.isCalm;
+  }
+
   /** True if the run has had no other faults than these so far. */
   hadOnly(...kinds: Fault['kind'][]): boolean {
     return [...this.had].every((kind) => kinds.includes(kind));
@@ -184,6 +157,11 @@ export class World {
     this.mix(this.scheduler.steps);
     if (this.lines === undefined) return;
     this.lines.push({ us: this.scheduler.nowUs, actor, text: text() });
+  }
+
+  /** Runs code in a process now, between two of its turns, unless it has died. */
+  within(member: Member, code: () => void): void {
+    member.process.receive(this.nowUs, code);
   }
 
   /** Watches a promise of a process that must settle, unless the process dies. */
@@ -208,8 +186,12 @@ export class World {
     }
   }
 
+  /** Starts a node again, unless another process has replaced the one that ended. */
+  restart(member: Member, ended: Process): void {
+    if (member.process === ended) this.start(member);
+  }
+
   private start(member: Member): void {
-    const { link } = member;
     member.life++;
     const random = this.random.named(`${member.name} ${member.life}`);
     const process = new Process(this.scheduler, member.name, 1_000 + member.index * 100 + member.life, random);
@@ -217,37 +199,9 @@ export class World {
     member.app = undefined;
     const life = member.life;
     process.crashed = (error) => this.violate(`${member.name} ended by an error that nobody caught: ${stackOf(error)}`);
-    const connect = (): ClientSocket => new ClientSocket(process, link, this.redis, this.scheduler);
-    const connector = class {
-      private socket: ClientSocket | undefined;
-      check(): boolean {
-        return true;
-      }
-      connect(): Promise<ClientSocket> {
-        this.socket = connect();
-        return Promise.resolve(this.socket);
-      }
-      disconnect(): void {
-        this.socket?.destroy();
-      }
-    };
     this.note(member.name, () => `starts (${life})`);
     process.run(() => {
-      const { ScriptRegistryModule } = member.load<typeof Registry>('luanest/script-registry');
-      const { resends, protocol, grouping, deadlineMs } = this.plan.client;
-      const registry = ScriptRegistryModule.forRoot({
-        connection: {
-          Connector: connector as never,
-          autoResendUnfulfilledCommands: resends,
-          protocol,
-          disableClientInfo: true,
-        },
-        grouping,
-        deadlineMs,
-      });
-      const { imports = [], ...rest } = this.model.app(member);
-      const root = { module: class App {}, ...rest, imports: [registry, ...imports] };
-      const booted = NestFactory.createApplicationContext(root, { logger: false, abortOnError: false }).then((app) => {
+      const booted = bootOf(member, this.model.app(member)).then((app) => {
         member.app = app;
         this.note(member.name, () => 'is up');
         this.model.started?.(member);
@@ -255,11 +209,12 @@ export class World {
       this.watch(process, booted, 'boot');
       // An app whose boot fails ends, and is started again.
       booted.catch((error: unknown) => {
+        this.expect(!this.isCalm, () => `nothing is wrong, but ${member.name} does not boot: ${stackOf(error)}`);
         this.note(member.name, () => `does not boot: ${stackOf(error)}`);
         this.scheduler.at(this.nowUs + 500_000, () => {
           if (member.process !== process || process.isDead) return;
           this.kill(member);
-          this.start(member);
+          this.restart(member, process);
         });
       });
     });
@@ -277,95 +232,35 @@ export class World {
   }
 
   private inject(fault: Fault): void {
-    if (!this.take(fault)) return;
+    if (!this.injector.apply(fault)) return;
     this.had.add(fault.kind);
     this.faults[fault.kind] = (this.faults[fault.kind] ?? 0) + 1;
     this.note('fault', () => JSON.stringify(fault));
   }
 
-  /** @returns false if the fault has nothing to act on now */
-  private take(fault: Fault): boolean {
-    const { redis, scheduler } = this;
-    const member = this.members['p' in fault ? fault.p : 0];
-    if (member === undefined) return false;
-    const { link, process } = member;
-    const later = (ms: number, run: () => void): void => scheduler.at(scheduler.nowUs + ms * 1_000, run);
-    if ('p' in fault && (process.isDead || this.closedProcesses.has(process))) return false;
-    this.model.disturbed?.(fault);
-    switch (fault.kind) {
-      case 'kill':
-        this.kill(member);
-        later(fault.downMs, () => this.start(member));
-        return true;
-      case 'close':
-        if (member.app === undefined) return false;
-        this.closeMember(member, () => later(fault.downMs, () => member.process === process && this.start(member)));
-        return true;
-      case 'stop':
-        if (fault.readings > 0) process.stopAtReading(fault.readings, fault.forMs * 1_000);
-        else process.stop(fault.forMs * 1_000);
-        return true;
-      case 'cut':
-        link.cut = { kind: fault.how, lateUs: fault.lateMs * 1_000 };
-        return true;
-      case 'deaf':
-        link.cutAtPush = true;
-        return true;
-      case 'slow':
-        link.mostUs = Math.max(link.mostUs, fault.delayMs * 1_000);
-        later(fault.forMs, () => (link.mostUs = 500));
-        return true;
-      case 'hold':
-        link.heldUntilUs = Math.max(link.heldUntilUs, scheduler.nowUs + fault.forMs * 1_000);
-        return true;
-      case 'refuse':
-        redis.refusing = { error: fault.error, left: fault.count };
-        return true;
-      case 'flush':
-        redis.memory.run('SCRIPT', ['FLUSH']);
-        return true;
-      case 'evict':
-        return redis.evict(fault.onlyWithTtl) !== undefined;
-      case 'redis-clock':
-        redis.moveClock(fault.byMs);
-        return true;
-      case 'clock':
-        process.moveWallClock(fault.byMs);
-        return true;
-      case 'failover': {
-        const kept = redis.memory.snapshot();
-        later(fault.lostMs, () => {
-          this.model.disturbed?.(fault);
-          redis.failOver(kept);
-          this.takeDown(fault.downMs);
-        });
-        return true;
-      }
-      case 'redis-down':
-        redis.resetAll();
-        this.takeDown(fault.downMs);
-        return true;
-    }
+  /** True if the app of a process has closed, but the process has not ended. */
+  hasClosed(process: Process): boolean {
+    return this.closedProcesses.has(process);
   }
 
-  private takeDown(ms: number): void {
-    this.redis.isDown = true;
-    this.scheduler.at(this.nowUs + ms * 1_000, () => (this.redis.isDown = false));
-  }
-
-  private kill(member: Member): void {
+  kill(member: Member): void {
     member.process.kill();
     member.app = undefined;
     for (const socket of member.link.sockets) socket.abandon();
   }
 
   private settle(): void {
+    const { settings } = this.plan;
+    const leftNow = (): number => this.unended().length + (this.model.left?.() ?? 0);
+    // Late requests, and leases that nobody renews, end in this time.
+    this.advance(3_000 + 2 * this.lib.scaleMs(settings as never));
     let before: number;
     let left = Infinity;
     do {
-      this.advance(this.lib.settleMs(this.plan.settings));
+      const untilUs = this.nowUs + this.lib.settleMs(settings) * 1_000;
+      while (this.nowUs < untilUs && leftNow() > 0) this.advance(500);
       before = left;
-      left = this.model.left?.() ?? 0;
+      left = leftNow();
     } while (left > 0 && left < before);
   }
 
@@ -383,24 +278,34 @@ export class World {
     this.redis.isDown = false;
     this.redis.refusing = undefined;
     for (const { link } of this.members) {
-      Object.assign(link, { mostUs: 500, heldUntilUs: 0, cut: undefined, cutAtPush: false });
+      Object.assign(link, { mostUs: 500, holds: [], nextHold: undefined, cuts: [], cutAtPush: false });
     }
     this.note('fault', () => 'no more faults');
+    for (const member of this.members) {
+      const { process } = member;
+      if (process.isDead || this.closedProcesses.has(process)) this.restart(member, process);
+    }
+  }
+
+  /** Calls and boots of live processes that have not ended. */
+  private unended(): string[] {
+    return [...this.pending.values()].filter(({ process }) => !process.isDead).map(({ what }) => what);
   }
 
   private expectSettled(): void {
-    const left = [...this.pending.values()].filter(({ process }) => !process.isDead).map(({ what }) => what);
+    const left = this.unended();
     if (left.length > 0) this.violate(`never settles: ${left.join(', ')}`);
     if (this.violation !== undefined) throw new Violation(this.violation);
   }
 
-  private closeMember(member: Member, closed: () => void): void {
+  closeMember(member: Member, closed: () => void): void {
     const { process, app } = member;
     member.app = undefined;
     this.note(member.name, () => 'closes');
     process.receive(this.nowUs, () => {
       const closing = (app as INestApplicationContext).close().then(() => {
         this.note(member.name, () => 'has closed');
+        this.model.hasClosed?.(member);
         // What a socket still has to do takes a moment.
         this.closedProcesses.add(process);
         this.scheduler.at(this.nowUs + 100_000, () => this.expectNothingLeft(process, false));

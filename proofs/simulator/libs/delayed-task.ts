@@ -2,70 +2,14 @@ import type { ModuleMetadata } from '@nestjs/common';
 import type * as Tasks from '../../../libs/delayed-task/src';
 import { Owners, type Owner } from '../engine/owners';
 import type { Fault } from '../engine/plan';
-import type { Random } from '../engine/random';
 import type { Process } from '../engine/process';
-import type { Lib, Member, Model, World } from '../engine/world';
+import type { Member } from '../engine/member';
+import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
+import { work, type Operation, type Payload, type Settings, type Task } from './delayed-task-work';
 
-interface Settings {
-  readonly leaseMs: number;
-  readonly partitions: number;
-  readonly concurrency: number;
-  readonly attempts: number;
-  readonly backoffMs: number;
-  readonly timeoutMs: number;
-  readonly drainMs: number;
-  readonly unknownTaskMs: number;
-  readonly ids: number;
-  /** True: the last process has no handler for tasks `b`. */
-  readonly hasStranger: boolean;
-  /** True: handlers are registered after the boot. */
-  readonly late: boolean;
-}
-
-/** Work of a task. */
-interface Payload {
-  /** Number of the task. An id may have several tasks, one after the other. */
-  readonly n: number;
-  readonly pieces: readonly number[];
-  /** Attempts that fail before one does not. */
-  readonly fails: number;
-  readonly ending: 'return' | 'later' | 'dead';
-  /** True: the handler ignores its signal. */
-  readonly deaf: boolean;
-}
-
-interface Operation {
-  readonly kind: 'schedule' | 'many' | 'cancel' | 'reschedule' | 'replay' | 'drop' | 'look';
-  readonly ids: readonly string[];
-  readonly name: 'a' | 'b';
-  readonly delayMs: number;
-  readonly replace: boolean;
-  readonly evenRunning: boolean;
-  readonly attempts?: number;
-  readonly task: Omit<Payload, 'n'>;
-}
-
-/** State of a task. */
-interface Task extends Payload {
-  readonly id: string;
-  /** True once a call returned that it is scheduled. */
-  promised: boolean;
-  /** True if another call may have ended it: cancelled, replaced or dropped. */
-  mayBeGone: boolean;
-  /** True if it was dropped, if it was a dead letter then. */
-  mayBeDropped: boolean;
-  /** True if keys were lost after it was scheduled. */
-  excused: boolean;
-  begun: number;
-  /** Attempts whose handler ended without an error. */
-  returned: number;
-  doneUs: number | undefined;
-  cancelledUs: number | undefined;
-  deaths: number;
-  replays: number;
-  lastFailureUs: number;
-}
+/** Time after which a task is dead-lettered that no worker knows, ms. See `engine/loader`. */
+const UNKNOWN_MS = 3_000;
 
 /** A handler that runs, or whose outcome is not known yet. */
 interface Running {
@@ -82,6 +26,8 @@ class TaskModel implements Model<Operation> {
   private readonly running = new Map<string, Running[]>();
   private readonly busy = new Map<Process, number>();
   private readonly endlessIds = new Set<string>();
+  /** How many calls replay all dead letters now. */
+  private replaying = 0;
   private clockWasSet = false;
 
   constructor(
@@ -103,8 +49,8 @@ class TaskModel implements Model<Operation> {
     process.channel(DELAYED_TASK_CHANNELS.callFailed).subscribe((event) => {
       this.world.expect(!this.world.isCalm, () => `nothing is wrong, but a call failed: ${JSON.stringify(event)}`);
     });
-    const { leaseMs, partitions, concurrency, attempts, backoffMs, timeoutMs, drainMs, unknownTaskMs } = this.options;
-    const options = { leaseMs, partitions, concurrency, attempts, timeoutMs, drainMs, unknownTaskMs };
+    const { leaseMs, partitions, concurrency, attempts, backoffMs, timeoutMs, drainMs } = this.options;
+    const options = { leaseMs, partitions, concurrency, attempts, timeoutMs, drainMs };
     const module = DelayedTaskModule.forRoot({
       ...options,
       abortGraceMs: 100,
@@ -146,7 +92,11 @@ class TaskModel implements Model<Operation> {
     }
     if (kind === 'replay') {
       for (const task of ids.length > 1 ? this.tasks : this.of(ids)) task.replays++;
-      return void (await (ids.length > 1 ? tasks.replayAll() : tasks.replay(ids)).catch(codeOf));
+      const isAll = ids.length > 1;
+      if (isAll) this.replaying++;
+      await (isAll ? tasks.replayAll() : tasks.replay(ids)).catch(codeOf);
+      if (isAll) this.replaying--;
+      return;
     }
     await tasks.get(id).catch(codeOf);
     await tasks.deadLetters({ limit: 2 }).catch(codeOf);
@@ -154,7 +104,9 @@ class TaskModel implements Model<Operation> {
   }
 
   left(): number {
-    return this.unsettled().length;
+    return (
+      this.unsettled().length + this.counts().reduce((sum, [, { running, waiting }]) => sum + running + waiting, 0)
+    );
   }
 
   settled(): void {
@@ -243,6 +195,7 @@ class TaskModel implements Model<Operation> {
   private async cancel(tasks: Tasks.DelayedTaskService, id: string, evenRunning: boolean): Promise<void> {
     const before = this.of([id]);
     const began = this.tasks.length;
+    if (evenRunning) for (const task of before) task.mayBeGone = true;
     const result = await tasks.cancel(id, { evenRunning }).catch(codeOf);
     this.world.note('check', () => `cancel of ${id}: ${result}`);
     if (result === 'running' || result === 'dead' || result === 'unknown' || result === 'NOT_SENT') return;
@@ -257,7 +210,9 @@ class TaskModel implements Model<Operation> {
   private async handle(member: Member, payload: Payload, context: Tasks.TaskContext): Promise<unknown> {
     const { world } = this;
     const { process } = member;
-    const { id, attempt, attempts, runAtMs, signal } = context;
+    const { id, attempt, attempts, runAtMs } = context;
+    // The property looks at the clock.
+    const isAborted = (): boolean => context.signal.aborted;
     const task = this.tasks[payload.n - 1] as Task;
     const began = ++task.begun;
     world.note(member.name, () => `attempt ${attempt} of task ${task.n} (${id}) begins`);
@@ -265,7 +220,13 @@ class TaskModel implements Model<Operation> {
     const earlyMs = runAtMs - world.redis.nowMs;
     world.expect(earlyMs <= 0 || this.clockWasSet, () => `task ${task.n} runs ${earlyMs} ms early`);
     const { doneUs, cancelledUs } = task;
-    const isExcused = task.excused || signal.aborted;
+    const isExcused = task.excused || isAborted();
+    // "If a reply is lost, the call is repeated, and Redis returns the same tasks."
+    const isNumbered = attempt <= began || !world.isMild || task.replays > 0;
+    world.expect(
+      isNumbered,
+      () => `nothing took long, but attempt ${attempt} of task ${task.n} is the ${began}. that begins`,
+    );
     world.expect(doneUs === undefined || isExcused, () => `task ${task.n} (${id}) runs again although it is done`);
     world.expect(cancelledUs === undefined || isExcused, () => `task ${task.n} (${id}) runs although it is cancelled`);
     const isAgain = task.returned > 0 && this.isGentle && !this.clockWasSet && !isExcused;
@@ -278,18 +239,22 @@ class TaskModel implements Model<Operation> {
       key: `task ${task.n}`,
       label: `attempt ${attempt}`,
       beganUs: world.nowUs,
-      held: () => !signal.aborted,
-      readsClock: false,
+      held: () => !isAborted(),
+      readsClock: true,
     };
     // What a failover or an eviction made of older ones has no owner that is known here.
     if (!task.excused) this.owners.begin(owner);
+    const beganUs = member.nowUs;
     try {
       for (const ms of payload.pieces) {
         await member.sleep(ms);
-        if (!signal.aborted && !task.excused) this.owners.stillHolds(owner);
-        else if (signal.aborted && !payload.deaf) throw new Error('the signal has fired');
+        if (!isAborted() && !task.excused) this.owners.stillHolds(owner);
+        else if (isAborted() && !payload.deaf) throw new Error('the signal has fired');
       }
     } finally {
+      const isShort = member.nowUs - beganUs < (this.options.timeoutMs - 50) * 1_000;
+      const isLost = world.isMild && isAborted() && isShort && !task.mayBeGone;
+      world.expect(!isLost, () => `nothing took long, but attempt ${attempt} of task ${task.n} lost its lease`);
       this.owners.end(owner);
       this.busy.set(process, (this.busy.get(process) as number) - 1);
     }
@@ -299,7 +264,7 @@ class TaskModel implements Model<Operation> {
     if (payload.ending === 'later' && began <= payload.fails + 2) {
       return retryLater({ delayMs: this.options.backoffMs, countsAsAttempt: began % 2 === 0 });
     }
-    if (!signal.aborted) task.returned++;
+    if (!isAborted()) task.returned++;
     return task.n;
   }
 
@@ -322,7 +287,9 @@ class TaskModel implements Model<Operation> {
     // The attempt of a task that was replaced has lost it; another outcome belongs to the task that replaced it.
     const running = outcome === 'lost' ? open[0] : open.at(-1);
     if (running === undefined) {
-      const hasNotBegun = all.length === 0 && (outcome === 'released' || outcome === 'lost');
+      // A process without a handler for a task may find that it has lost it.
+      const hasNone = all.length === 0 || this.isStranger(member);
+      const hasNotBegun = hasNone && (outcome === 'released' || outcome === 'lost');
       return world.expect(hasNotBegun, () => `an outcome too many: attempt ${attempt} of ${id} is ${outcome}`);
     }
     const { task } = running;
@@ -335,8 +302,9 @@ class TaskModel implements Model<Operation> {
   }
 
   private buried(id: string): void {
-    const tasks = this.of([id]);
-    if (tasks.length === 1) this.dies(tasks[0] as Task);
+    const tasks = this.of([id]).filter(({ promised, doneUs }) => promised && doneUs === undefined);
+    if (tasks.length === 1) return this.dies(tasks[0] as Task);
+    for (const task of this.of([id])) task.mayBeGone = true;
   }
 
   private dies(task: Task): void {
@@ -354,7 +322,7 @@ class TaskModel implements Model<Operation> {
     if (outcome !== 'dead' || tasks.length !== 1) return;
     this.dies(task);
     const sinceMs = (this.world.nowUs - task.lastFailureUs) / 1_000;
-    const isRight = sinceMs >= this.options.unknownTaskMs - 5 || this.clockWasSet || task.excused;
+    const isRight = sinceMs >= UNKNOWN_MS - 5 || this.clockWasSet || task.excused;
     this.world.expect(isRight, () => `task ${task.n} is dead as unknown ${sinceMs} ms after its last attempt failed`);
   }
 
@@ -374,7 +342,7 @@ class TaskModel implements Model<Operation> {
       doneUs: undefined,
       cancelledUs: undefined,
     };
-    const counts = { begun: 0, returned: 0, deaths: 0, replays: 0, lastFailureUs: 0 };
+    const counts = { begun: 0, returned: 0, deaths: 0, replays: this.replaying, lastFailureUs: 0 };
     const task: Task = { n, id, ...payload, ...state, ...counts };
     this.tasks.push(task);
     return task;
@@ -425,69 +393,6 @@ function isUnknownTask(error: unknown): boolean {
 }
 
 export const delayedTask: Lib<Settings, Operation> = {
-  name: 'delayed-task',
-  faults: {
-    kill: 6,
-    close: 3,
-    stop: 8,
-    cut: 20,
-    deaf: 4,
-    slow: 8,
-    hold: 8,
-    refuse: 6,
-    flush: 4,
-    evict: 2,
-    'redis-clock': 3,
-    clock: 3,
-    failover: 2,
-    'redis-down': 3,
-  },
-  settings: (random: Random) => ({
-    leaseMs: random.magnitude(100, 3_000),
-    partitions: random.integer(1, 3),
-    concurrency: random.magnitude(1, 12),
-    attempts: random.integer(1, 4),
-    backoffMs: random.magnitude(5, 500),
-    timeoutMs: random.chance(0.3) ? random.magnitude(50, 1_000) : 20_000,
-    drainMs: random.magnitude(50, 3_000),
-    unknownTaskMs: random.magnitude(1_000, 5_000),
-    ids: random.magnitude(1, 40),
-    hasStranger: random.chance(0.2),
-    late: random.chance(0.3),
-  }),
-  operation: (random, { leaseMs, ids }) => {
-    const kinds = [
-      'schedule',
-      'schedule',
-      'schedule',
-      'schedule',
-      'many',
-      'cancel',
-      'reschedule',
-      'replay',
-      'drop',
-      'look',
-    ];
-    const kind = random.pick(kinds) as Operation['kind'];
-    const id = (): string => `t${random.integer(1, ids)}`;
-    const count = kind === 'many' || random.chance(0.2) ? random.integer(2, 6) : 1;
-    return {
-      kind,
-      ids: [...new Set(Array.from({ length: kind === 'schedule' || kind === 'cancel' ? 1 : count }, id))],
-      name: random.chance(0.8) ? 'a' : 'b',
-      delayMs: random.chance(0.4) ? 0 : random.magnitude(1, 3 * leaseMs),
-      replace: random.chance(0.25),
-      evenRunning: random.chance(0.3),
-      ...(random.chance(0.2) && { attempts: random.integer(1, 6) }),
-      task: {
-        pieces: Array.from({ length: random.integer(0, 4) }, () => random.magnitude(1, 1.5 * leaseMs)),
-        fails: random.chance(0.3) ? random.integer(1, 5) : 0,
-        ending: random.chance(0.85) ? 'return' : random.pick(['later', 'dead']),
-        deaf: random.chance(0.2),
-      },
-    };
-  },
-  scaleMs: ({ leaseMs }) => leaseMs,
-  settleMs: ({ leaseMs }) => 10 * leaseMs + 40_000,
+  ...work,
   start: (world, settings) => new TaskModel(world, settings),
 };

@@ -1,7 +1,8 @@
 import type * as OnceLib from '../../../libs/once/src';
 import { Owners, type Owner } from '../engine/owners';
 import type { Random } from '../engine/random';
-import type { Lib, Member, Model, World } from '../engine/world';
+import type { Member } from '../engine/member';
+import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
 
 interface Settings {
@@ -35,6 +36,8 @@ interface Known {
   fence: number;
   /** Calls that use the id now. */
   users: number;
+  /** Calls that used it so far. */
+  uses: number;
 }
 
 /** Checks the promises of the README of once. */
@@ -68,10 +71,10 @@ class OnceModel implements Model<Operation> {
   }
 
   async perform(member: Member, operation: Operation): Promise<void> {
-    const { OnceService } = member.load<typeof OnceLib>('luanest/once');
-    const once = member.app?.get(OnceService) as OnceLib.OnceService;
+    const once = this.serviceOf(member);
     const known = this.of(operation.id);
     known.users++;
+    known.uses++;
     if (operation.kind === 'run') await this.run(member, once, operation, known);
     else if (operation.kind === 'claim') await this.claim(member, once, operation, known);
     else if (operation.kind === 'first') await this.first(once, operation, known);
@@ -83,7 +86,19 @@ class OnceModel implements Model<Operation> {
     for (const { key } of this.owners.alive) this.world.violate(`the run of ${key} has not ended`);
   }
 
-  private async run(member: Member, once: OnceLib.OnceService, operation: Operation, known: Known): Promise<void> {
+  private serviceOf(member: Member): OnceLib.OnceService {
+    const { OnceService } = member.load<typeof OnceLib>('luanest/once');
+    return member.app?.get(OnceService) as OnceLib.OnceService;
+  }
+
+  /** @param tries how often the caller tries again while the id is in progress */
+  private async run(
+    member: Member,
+    once: OnceLib.OnceService,
+    operation: Operation,
+    known: Known,
+    tries = 4,
+  ): Promise<void> {
     const { world } = this;
     const { id, leaseMs, ending } = operation;
     const beganUs = world.nowUs;
@@ -102,23 +117,37 @@ class OnceModel implements Model<Operation> {
       .catch(codeOf);
     world.note(member.name, () => `run of ${id}: ${JSON.stringify(answer)}`);
     if (typeof answer === 'string') {
-      if (answer === 'ABORTED') await this.again(member, once, operation, known);
+      if (answer === 'ABORTED') void this.again(operation, known);
       return;
     }
-    if (answer.status === 'in-progress') return this.waits(answer.retryAfterMs, id);
+    if (answer.status === 'in-progress') {
+      this.waits(answer.retryAfterMs, id);
+      if (tries === 0 || this.world.isHealed) return;
+      await member.sleep(answer.retryAfterMs);
+      return member.app && this.run(member, once, operation, known, tries - 1);
+    }
     if (answer.status === 'duplicate') return this.duplicate(known, id, answer.result, answer.confirmed, beganUs);
     world.expect(answer.result === value, () => `the run of ${id} returned ${answer.result}, not ${value}`);
     if (answer.confirmed) this.confirms(known, id, value, endedUs, beganUs);
-    else world.expect(!world.isCalm || this.mayEnd(operation), () => `nothing is wrong, but ${id} was not confirmed`);
+    else {
+      const isSteady = world.isCalm || (leaseMs ?? Infinity) >= this.options.leaseMs;
+      const isLost = world.isMild && isSteady && !this.mayEnd(operation);
+      world.expect(!isLost, () => `nothing took long, but the lease of ${id} was lost`);
+    }
   }
 
-  /** "If the work throws, the id is released": when `run` has thrown, another call gets it. */
-  private async again(member: Member, once: OnceLib.OnceService, { id }: Operation, known: Known): Promise<void> {
-    if (!this.world.isCalm || known.users > 1 || this.options.delivery === 'at-most-once') return;
-    const claim = await once.claim(id).catch(codeOf);
+  /** "If the work throws, the id is released": when `run` has thrown, a call of another process gets it. */
+  private async again({ id }: Operation, known: Known): Promise<void> {
+    const { world } = this;
+    if (!world.isCalm || known.users > 1 || this.options.delivery === 'at-most-once') return;
+    const other = world.members.find(({ app }) => app !== undefined && world.random.chance(0.6));
+    if (other === undefined) return;
+    const { uses } = known;
+    await new Promise<void>((resolve) => world.within(other, resolve));
+    const claim = await this.serviceOf(other).claim(id).catch(codeOf);
     if (typeof claim === 'string') return;
-    const isFree = claim.status === 'claimed' || known.users > 1 || !this.world.isCalm;
-    this.world.expect(isFree, () => `the work of ${id} threw, but the id is ${claim.status} when run() has ended`);
+    const isFree = claim.status === 'claimed' || known.uses > uses || !world.isCalm;
+    world.expect(isFree, () => `the work of ${id} threw, but the id is ${claim.status} when run() has ended`);
     if (claim.status === 'claimed') await claim.release().catch(codeOf);
   }
 
@@ -189,6 +218,9 @@ class OnceModel implements Model<Operation> {
     const { retentionMs, delivery } = this.options;
     const nowUs = member.nowUs;
     world.note(member.name, () => `work of ${owner.key} begins, fence ${fence}`);
+    known.values.add(value);
+    // The reply took longer than the lease: the signal has fired before the work begins.
+    if (!owner.held()) return;
     const isDone = known.confirmed !== undefined && nowUs < known.confirmed.atUs + retentionMs * 1_000;
     world.expect(!isDone || this.owners.isExcused(owner), () => `${owner.key} runs again although it is done`);
     if (delivery === 'at-most-once' && known.beganAtUs !== undefined && !this.owners.isExcused(owner)) {
@@ -198,7 +230,6 @@ class OnceModel implements Model<Operation> {
     const isExcused = this.clockWentBack;
     world.expect(fence > known.fence || isExcused, () => `the fence of ${owner.key} is ${fence} after ${known.fence}`);
     known.fence = fence;
-    known.values.add(value);
     if (!this.owners.isExcused(owner)) known.beganAtUs = owner.beganUs;
     this.owners.begin(owner);
   }
@@ -255,6 +286,7 @@ class OnceModel implements Model<Operation> {
         firstAtUs: undefined,
         fence: 0,
         users: 0,
+        uses: 0,
       };
       this.known.set(id, known);
     }
@@ -285,15 +317,16 @@ export const once: Lib<Settings, Operation> = {
     stop: 10,
     cut: 20,
     slow: 8,
-    hold: 8,
+    hold: 16,
     refuse: 6,
     flush: 4,
     evict: 3,
-    'redis-clock': 3,
+    'redis-clock': 6,
     clock: 3,
     failover: 2,
     'redis-down': 3,
   },
+  together: [['hold'], ['cut'], ['kill'], ['redis-clock']],
   settings: (random: Random) => ({
     leaseMs: random.magnitude(60, 4_000),
     maxLeaseMs: random.chance(0.3) ? random.magnitude(100, 5_000) : 60_000,
@@ -305,7 +338,7 @@ export const once: Lib<Settings, Operation> = {
     kind: random.pick(['run', 'run', 'run', 'run', 'claim', 'claim', 'first', 'peek']),
     id: `i${random.integer(1, ids)}`,
     ...(random.chance(0.3) && { leaseMs: random.magnitude(30, 2 * leaseMs) }),
-    pieces: Array.from({ length: random.integer(0, 5) }, () => random.magnitude(1, 1.2 * leaseMs)),
+    pieces: Array.from({ length: random.integer(0, 5) }, () => random.work(leaseMs)),
     ending: random.pick(['return', 'return', 'throw', 'forget']),
     renewals: random.chance(0.5),
   }),

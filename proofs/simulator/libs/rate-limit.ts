@@ -1,8 +1,10 @@
 import type { ModuleMetadata } from '@nestjs/common';
 import type * as Limits from '../../../libs/rate-limit/src';
 import type { Fault } from '../engine/plan';
+import type { Process } from '../engine/process';
 import type { Random } from '../engine/random';
-import type { Lib, Member, Model, World } from '../engine/world';
+import type { Member } from '../engine/member';
+import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
 
 interface Settings {
@@ -16,7 +18,8 @@ interface Settings {
 }
 
 interface Operation {
-  readonly kind: 'consume' | 'peek' | 'refund' | 'reset' | 'block';
+  /** hurry: calls of another rule, which do not wait long for Redis. */
+  readonly kind: 'consume' | 'hurry' | 'peek' | 'refund' | 'reset' | 'block';
   readonly subject: string;
   readonly cost: number;
   /** Calls that are made in one tick. */
@@ -41,6 +44,17 @@ interface Hit {
   excused: boolean;
 }
 
+/** A refusal of Redis that a process keeps, so that it need not ask again. */
+interface Refusal {
+  readonly subject: string;
+  readonly cost: number;
+  readonly limit: number;
+  readonly untilUs: number;
+}
+
+/** How many refusals a process keeps. See `engine/loader`. */
+const KEPT = 2;
+
 /** Checks the promises of the README of rate-limit. */
 class LimitModel implements Model<Operation> {
   private readonly hits: Hit[] = [];
@@ -49,6 +63,8 @@ class LimitModel implements Model<Operation> {
   /** Calls of a subject that are in flight: they may have counted hits. */
   private readonly inFlight = new Map<string, number>();
   private clockWasSet = false;
+  /** The last refusals of each process, of different subjects. */
+  private readonly refusals = new Map<Process, Refusal[]>();
 
   constructor(
     private readonly world: World,
@@ -56,9 +72,17 @@ class LimitModel implements Model<Operation> {
   ) {}
 
   app(member: Member): ModuleMetadata {
-    const { RateLimitModule } = this.lib(member);
+    const { RateLimitModule, RATE_LIMIT_CHANNELS } = this.lib(member);
     const { onRedisError, deadlineMs } = this.options;
-    return { imports: [RateLimitModule.forRoot({ onRedisError, deadlineMs, rules: [this.rule] })] };
+    const hurried = { name: 'q', algorithm: 'fixed-window' as const, limit: 10_000, windowMs: 1_000, deadlineMs: 20 };
+    let openedUs = 0;
+    member.process.channel(RATE_LIMIT_CHANNELS.breakerChanged).subscribe((event) => {
+      const openMs = (member.nowUs - openedUs) / 1_000;
+      const isRight = (event as Limits.RateLimitEvents['breakerChanged']).state === 'opened' || openMs >= 999;
+      this.world.expect(isRight, () => `the breaker was open for only ${openMs} ms`);
+      openedUs = member.nowUs;
+    });
+    return { imports: [RateLimitModule.forRoot({ onRedisError, deadlineMs, rules: [this.rule, hurried] })] };
   }
 
   disturbed(fault: Fault): void {
@@ -71,11 +95,20 @@ class LimitModel implements Model<Operation> {
     const { RateLimitService } = this.lib(member);
     const limits = member.app?.get(RateLimitService) as Limits.RateLimitService;
     const { kind, subject, calls } = operation;
-    if (kind === 'consume') {
+    if (kind === 'hurry') {
+      await Promise.all(Array.from({ length: 2 * calls }, () => limits.consume('q', subject)));
+    } else if (kind === 'consume') {
       await Promise.all(Array.from({ length: calls }, () => this.consume(member, limits, operation)));
-    } else if (kind === 'peek') await limits.peek('r', subject);
+    } else if (kind === 'peek') await this.peek(member, limits, subject);
     else if (kind === 'refund') await this.refund(member, limits);
-    else await this.forget(limits, operation);
+    else await this.forget(member, limits, operation);
+  }
+
+  private async peek(member: Member, limits: Limits.RateLimitService, subject: string): Promise<void> {
+    const beganUs = member.nowUs;
+    const decision = await limits.peek('r', subject);
+    if (decision.allowed || decision.source !== 'redis') return;
+    this.keep(member, decision, subject, 1, this.options.limit, beganUs);
   }
 
   private get rule(): Limits.RateLimitRule & { name: string } {
@@ -96,6 +129,9 @@ class LimitModel implements Model<Operation> {
     const { stoppedUs } = member.process;
     const beganUs = member.nowUs;
     this.inFlight.set(subject, (this.inFlight.get(subject) ?? 0) + 1);
+    const own = this.refusals.get(member.process)?.find((refusal) => refusal.subject === subject);
+    const most = limit ?? this.options.limit;
+    const isKept = own !== undefined && beganUs < own.untilUs && cost >= own.cost && most <= own.limit;
     const decision = await limits.consume('r', subject, { cost, ...(limit !== undefined && { limit }) });
     this.inFlight.set(subject, (this.inFlight.get(subject) as number) - 1);
     const { source, allowed, rules, reason } = decision;
@@ -105,17 +141,19 @@ class LimitModel implements Model<Operation> {
       () => `${subject}, ${cost} of ${limit ?? this.options.limit}: ${allowed ? 'allowed' : reason} (${source})`,
     );
     const tookMs = (repliedUs - beganUs - (member.process.stoppedUs - stoppedUs)) / 1_000;
-    const most = this.options.deadlineMs + 150;
-    world.expect(tookMs <= most, () => `a decision took ${tookMs} ms, at most ${most} is allowed`);
+    const longest = this.options.deadlineMs + 150;
+    world.expect(tookMs <= longest, () => `a decision took ${tookMs} ms, at most ${longest} is allowed`);
+    world.expect(!isKept || source === 'cache', () => `${source} was asked about ${subject}, which was just refused`);
+    if (!allowed && source === 'redis') this.keep(member, decision, subject, cost, most, beganUs);
     world.expect(
       !world.isCalm || source === 'redis' || source === 'cache',
       () => `nothing is wrong, but ${source} decided`,
     );
     if (source !== 'redis' && source !== 'cache') this.unknown.push({ subject, atUs: beganUs });
     if (!allowed && reason === 'over-limit') this.expectFull(decision, subject, cost, limit, beganUs);
-    const [own] = rules;
-    if (!allowed || source !== 'redis' || own === undefined || cost === 0) return;
-    const endsMs = world.redis.nowMs + own.resetMs;
+    const [rule] = rules;
+    if (!allowed || source !== 'redis' || rule === undefined || cost === 0) return;
+    const endsMs = world.redis.nowMs + rule.resetMs;
     const hit = {
       member,
       subject,
@@ -130,6 +168,29 @@ class LimitModel implements Model<Operation> {
     };
     this.hits.push(hit);
     if (limit === undefined) this.expectBound(hit);
+  }
+
+  /** "Refusals are cached", those that were refused last. */
+  private keep(
+    { process }: Member,
+    { rules }: Limits.RateLimitDecision,
+    subject: string,
+    cost: number,
+    limit: number,
+    beganUs: number,
+  ): void {
+    const others = (this.refusals.get(process) ?? []).filter((refusal) => refusal.subject !== subject);
+    const lastsMs = Math.min(rules[0]?.retryAfterMs ?? 0, this.options.windowMs, 5_000) - 2;
+    const untilUs = beganUs + lastsMs * 1_000;
+    this.refusals.set(process, [...others, { subject, cost, limit, untilUs }].slice(-KEPT));
+  }
+
+  private dropRefusal({ process }: Member, subject: string): void {
+    const all = this.refusals.get(process) ?? [];
+    this.refusals.set(
+      process,
+      all.filter((refusal) => refusal.subject !== subject),
+    );
   }
 
   /** "Each algorithm has an upper bound for the hits in any span of windowMs." */
@@ -182,7 +243,9 @@ class LimitModel implements Model<Operation> {
     const { cost, subject, endsMs, wasReset } = hit;
     const isOver = this.options.algorithm === 'fixed-window' && world.redis.nowMs > endsMs + 1;
     const isFirst = hit.refunds++ === 0;
+    this.dropRefusal(member, subject);
     const refunded = await limits.refund(hit.decision).catch(codeOf);
+    this.dropRefusal(member, subject);
     world.note(member.name, () => `refund of ${cost} of ${subject}: ${refunded}`);
     if (typeof refunded === 'string') return;
     const most = !isFirst || hit.excused ? 0 : cost;
@@ -196,10 +259,16 @@ class LimitModel implements Model<Operation> {
     );
   }
 
-  private async forget(limits: Limits.RateLimitService, { kind, subject, cost }: Operation): Promise<void> {
+  private async forget(
+    member: Member,
+    limits: Limits.RateLimitService,
+    { kind, subject, cost }: Operation,
+  ): Promise<void> {
     const ended = kind === 'reset' ? limits.reset('r', subject) : limits.block('r', subject, 50 * (cost + 1));
     const before = this.hits.filter((hit) => hit.subject === subject);
+    this.dropRefusal(member, subject);
     const outcome = await ended.then(() => 'OK', codeOf);
+    this.dropRefusal(member, subject);
     // A late reset deletes later hits, too: they are left out of the bounds from now on.
     for (const hit of before) hit.wasReset ||= outcome === 'OK';
     for (const hit of this.hits) if (hit.subject === subject && !hit.wasReset) hit.excused = true;
@@ -227,12 +296,13 @@ export const rateLimit: Lib<Settings, Operation> = {
     failover: 1,
     'redis-down': 3,
   },
+  together: [['slow'], ['cut'], ['flush', 'refuse'], ['redis-clock']],
   settings: (random: Random) => ({
     algorithm: random.pick(['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket']),
     limit: random.magnitude(1, 12),
     windowMs: random.magnitude(20, 2_000),
     blockMs: random.chance(0.2) ? random.magnitude(10, 1_000) : 0,
-    subjects: random.integer(1, 3),
+    subjects: random.integer(1, 5),
     onRedisError: random.pick(['allow', 'deny', 'local']),
     deadlineMs: random.magnitude(20, 500),
   }),
@@ -243,6 +313,7 @@ export const rateLimit: Lib<Settings, Operation> = {
       'consume',
       'consume',
       'consume',
+      'hurry',
       'refund',
       'refund',
       'reset',

@@ -1,7 +1,8 @@
 import type { ModuleMetadata } from '@nestjs/common';
 import type * as Rewards from '../../../libs/read-reward/src';
 import type { Random } from '../engine/random';
-import type { Lib, Member, Model, World } from '../engine/world';
+import type { Member } from '../engine/member';
+import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
 
 interface Settings {
@@ -201,6 +202,7 @@ export const readReward: Lib<Settings, Operation> = {
     clock: 4,
     'redis-down': 3,
   },
+  together: [['cut'], ['redis-clock'], ['kill', 'cut']],
   settings: (random: Random) => ({
     limit: random.integer(1, 6),
     pointsPerItem: random.integer(1, 3),

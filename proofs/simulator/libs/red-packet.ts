@@ -3,7 +3,8 @@ import type * as Tasks from '../../../libs/delayed-task/src';
 import type * as Packets from '../../../libs/red-packet/src';
 import type * as Streams from '../../../libs/stream-consumer/src';
 import type { Random } from '../engine/random';
-import type { Lib, Member, Model, World } from '../engine/world';
+import type { Member } from '../engine/member';
+import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
 
 interface Settings {
@@ -237,6 +238,7 @@ export const redPacket: Lib<Settings, Operation> = {
     clock: 3,
     'redis-down': 3,
   },
+  together: [['cut', 'kill'], ['cut'], ['slow', 'kill']],
   settings: (random: Random) => {
     const packets = random.magnitude(1, 30);
     return {

@@ -2,8 +2,11 @@ import type { ModuleMetadata } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import type * as Scheduled from '../../../libs/scheduled-lock/src';
 import { Owners, type Owner } from '../engine/owners';
+import type { Fault } from '../engine/plan';
+import type { Process } from '../engine/process';
 import type { Random } from '../engine/random';
-import type { Lib, Member, Model, World } from '../engine/world';
+import type { Member } from '../engine/member';
+import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
 
 interface Settings {
@@ -14,6 +17,8 @@ interface Settings {
   readonly lockAtLeastForMs: number;
   readonly onRedisError: 'skip' | 'run';
   readonly drainMs: number;
+  /** True: users call it between its ticks. */
+  readonly isCalled: boolean;
   /** How long the n-th run of the job takes, ms. */
   readonly lengths: readonly number[];
 }
@@ -28,6 +33,9 @@ interface Run {
   readonly beganUs: number;
   /** True once the handler has returned and its lock was held. */
   ended: boolean;
+  readonly process: Process;
+  /** When its process died in it. */
+  diedUs: number;
 }
 
 /** Checks the promises of the README of scheduled-lock. */
@@ -38,6 +46,10 @@ class ScheduledModel implements Model<Operation> {
   private clockWasSet = false;
   private clockWentBack = false;
   private wasCalled = false;
+  private hadLateCall = false;
+  private readonly disturbedNodes = new Set<number>();
+  /** When each node was started and killed. */
+  private readonly uptimes: { readonly member: Member; readonly upUs: number; downUs: number }[] = [];
 
   constructor(
     private readonly world: World,
@@ -53,11 +65,14 @@ class ScheduledModel implements Model<Operation> {
     return { imports: [locks, ScheduleModule.forRoot()], providers: [this.jobs(member)] };
   }
 
-  disturbed(fault: { kind: string; byMs?: number }): void {
+  disturbed(fault: Fault): void {
+    if ('p' in fault) this.disturbedNodes.add(fault.p);
+    if (fault.kind === 'cut' && fault.how === 'late') this.hadLateCall = true;
+    if (fault.kind === 'kill') this.kill(this.world.members[fault.p] as Member);
     const isClock = fault.kind === 'redis-clock';
     if (fault.kind === 'evict' || fault.kind === 'failover') this.keysWereLost = true;
     if (isClock) this.clockWasSet = true;
-    if (isClock && (fault.byMs as number) < 0) this.clockWentBack = true;
+    if (isClock && fault.byMs < 0) this.clockWentBack = true;
     if (this.keysWereLost || isClock) this.owners.excuse();
   }
 
@@ -69,20 +84,54 @@ class ScheduledModel implements Model<Operation> {
     await locks.runNow('job').catch(codeOf);
   }
 
+  started(member: Member): void {
+    this.uptimes.push({ member, upUs: this.world.nowUs, downUs: Infinity });
+  }
+
   settled(): void {
+    if (this.wasCalled) return;
+    this.expectAllSlots();
+    if (this.world.hadOnly('kill', 'flush', 'deaf')) for (const run of this.runs) this.expectCaughtUp(run);
+  }
+
+  /**
+   * Each slot has a run if one node worked without a fault, and no run took longer than until the next slot. "The node gives slot and
+   * lock back as soon as Redis answers. Then a later tick of another node can claim the slot." A tick of an interval waits for that.
+   */
+  private expectAllSlots(): void {
     const { world } = this;
-    const { kind, everyMs, lengths } = this.options;
-    // Each second has a run if nothing was wrong and no run took longer than until the next one.
-    const isExact = kind === 'cron' && world.hadOnly('flush', 'deaf') && Math.max(...lengths) < everyMs - 100;
-    if (!isExact || this.wasCalled) return;
+    const { kind, everyMs, lengths, lockAtLeastForMs } = this.options;
+    const isShort = Math.max(...lengths, lockAtLeastForMs) < everyMs - 200;
+    const isExact = kind === 'cron' ? world.hadOnly('flush', 'deaf') : world.hadOnly('flush', 'deaf', 'cut');
+    const hasHealthy = world.members.some(({ index }) => !this.disturbedNodes.has(index));
+    if (!isShort || !isExact || !hasHealthy || this.hadLateCall) return;
     const slots = this.runs.map(({ slot }) => slot);
-    for (let slot = slots[0] as number; slot <= (slots.at(-1) as number); slot += everyMs) {
+    // The timers of an interval begin with their processes.
+    const first = Math.max(slots[0] as number, 1_800_000_000_000 + 2 * everyMs);
+    for (let slot = first; slot <= (slots.at(-1) as number); slot += everyMs) {
       world.expect(slots.includes(slot), () => `no node ran the slot ${slot}`);
     }
   }
 
-  lives(): boolean {
-    return false;
+  /** "catchUpWithinMs: how long after its slot a node may repeat a run that died", also if that was such a repetition. */
+  private expectCaughtUp({ slot, diedUs, beganUs }: Run): void {
+    const { leaseMs, catchUpWithinMs } = this.options;
+    if (diedUs === Infinity || slot === 0) return;
+    const untilUs = diedUs + 1_000 * (leaseMs + 1.25 * Math.max(100, leaseMs / 2) + 100);
+    const isOver = untilUs / 1_000 > slot - 1_800_000_000_000 + catchUpWithinMs || untilUs > this.world.nowUs;
+    const isUp = this.uptimes.some(({ upUs, downUs }) => upUs < diedUs && downUs > untilUs);
+    const isMeanwhile = (us: number): boolean => us > diedUs && us <= untilUs;
+    // A process that dies may have claimed a slot that it did not begin.
+    const later =
+      this.runs.some((run) => run.beganUs > beganUs && run.beganUs <= untilUs) ||
+      this.uptimes.some(({ downUs }) => isMeanwhile(downUs));
+    this.world.expect(isOver || !isUp || later, () => `the run of the slot ${slot} died, and no node repeated it`);
+  }
+
+  private kill(member: Member): void {
+    const { nowUs } = this.world;
+    for (const life of this.uptimes) if (life.member === member) life.downUs = Math.min(life.downUs, nowUs);
+    for (const run of this.runs) if (run.process === member.process && !run.ended) run.diedUs = nowUs;
   }
 
   private lib(member: Member): typeof Scheduled {
@@ -118,7 +167,8 @@ class ScheduledModel implements Model<Operation> {
     if (fence === 0) return member.sleep(length);
     const held = (): boolean => !run.signal.aborted && doesNotThrow(() => run.assertHeld());
     const owner: Owner = { member, key: 'job', label: `slot ${slot}`, beganUs: world.nowUs, held, readsClock: true };
-    const one: Run = { slot, fence, beganUs: world.nowUs, ended: false };
+    const { process } = member;
+    const one: Run = { slot, fence, beganUs: world.nowUs, ended: false, process, diedUs: Infinity };
     if (held()) this.expectNew(one);
     this.runs.push(one);
     this.owners.begin(owner);
@@ -129,6 +179,8 @@ class ScheduledModel implements Model<Operation> {
     }
     this.owners.end(owner);
     one.ended = held();
+    const mayEnd = !world.isMild || member.app === undefined;
+    world.expect(one.ended || mayEnd, () => `nothing took long, but the run of the slot ${slot} was lost`);
   }
 
   /** "A slot that is not newer than the last one is refused", unless a run of it died. Fences rise. */
@@ -175,26 +227,30 @@ export const scheduledLock: Lib<Settings, Operation> = {
     refuse: 6,
     flush: 4,
     evict: 2,
-    'redis-clock': 2,
+    'redis-clock': 6,
     clock: 2,
     failover: 2,
     'redis-down': 3,
   },
+  together: [['cut'], ['kill']],
   settings: (random: Random) => {
     const leaseMs = random.magnitude(100, 3_000);
+    const most = random.pick([300, 700, leaseMs, 3 * leaseMs]);
     return {
-      kind: random.chance(0.6) ? 'cron' : 'interval',
-      everyMs: random.pick([1_000, 2_000]),
+      kind: random.chance(0.4) ? 'cron' : 'interval',
+      everyMs: random.pick([1_000, 1_000, 1_000, 2_000]),
       leaseMs,
       catchUpWithinMs: random.chance(0.5) ? 2 * leaseMs + random.magnitude(100, 10_000) : 0,
       lockAtLeastForMs: random.chance(0.2) ? random.integer(1, leaseMs) : 0,
       onRedisError: random.chance(0.8) ? 'skip' : 'run',
       drainMs: random.magnitude(50, 2_000),
-      lengths: Array.from({ length: 7 }, () => random.magnitude(1, random.chance(0.7) ? 800 : 3 * leaseMs)),
+      isCalled: random.chance(0.2),
+      lengths: Array.from({ length: 7 }, () => random.work(most)),
     };
   },
-  operation: (random) => ({ kind: random.chance(0.7) ? 'run-now' : 'history' }),
+  operation: (random, { isCalled }) => ({ kind: isCalled && random.chance(0.7) ? 'run-now' : 'history' }),
   scaleMs: ({ leaseMs }) => leaseMs,
+  roundMs: ({ everyMs }) => everyMs,
   settleMs: ({ leaseMs }) => 5 * leaseMs + 10_000,
   start: (world, settings) => new ScheduledModel(world, settings),
 };

@@ -2,7 +2,8 @@ import type { ModuleMetadata } from '@nestjs/common';
 import type * as Registry from '../../../libs/script-registry/src';
 import type { Fault } from '../engine/plan';
 import type { Random } from '../engine/random';
-import type { Lib, Member, Model, World } from '../engine/world';
+import type { Member } from '../engine/member';
+import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
 
 interface Settings {
@@ -139,6 +140,7 @@ export const scriptRegistry: Lib<Settings, Operation> = {
     failover: 2,
     'redis-down': 4,
   },
+  together: [['cut', 'refuse'], ['cut', 'flush'], ['cut'], ['slow']],
   settings: (random: Random) => ({ counters: random.integer(1, 3), largest: random.magnitude(2, 128) }),
   operation: (random, { counters }) => ({
     counter: `n${random.integer(1, counters)}`,

@@ -2,46 +2,10 @@ import type { ModuleMetadata } from '@nestjs/common';
 import type * as Streams from '../../../libs/stream-consumer/src';
 import { Owners, type Owner } from '../engine/owners';
 import type { Fault } from '../engine/plan';
-import type { Random } from '../engine/random';
-import type { Lib, Member, Model, World } from '../engine/world';
+import type { Member } from '../engine/member';
+import type { Lib, Model, World } from '../engine/world';
 import { codeOf } from './codes';
-
-interface Settings {
-  readonly leaseMs: number;
-  readonly partitions: number;
-  /** True: each later life of a process has one partition more. */
-  readonly grows: boolean;
-  readonly ordered: boolean;
-  readonly concurrency: number;
-  readonly attempts: number;
-  readonly backoffMs: number;
-  readonly timeoutMs: number;
-  readonly drainMs: number;
-  readonly keys: number;
-  readonly groups: readonly string[];
-  /** True: consumers are started after the boot. */
-  readonly late: boolean;
-}
-
-interface Payload {
-  /** Number of the message. */
-  readonly n: number;
-  readonly pieces: readonly number[];
-  /** Attempts that fail before one does not. */
-  readonly fails: number;
-  readonly ending: 'return' | 'later' | 'dead';
-  /** True: the handler ignores its signal. */
-  readonly deaf: boolean;
-}
-
-interface Operation {
-  readonly kind: 'publish' | 'many' | 'replay' | 'drop' | 'look';
-  readonly group: string;
-  readonly key?: string;
-  readonly operation?: string;
-  readonly count: number;
-  readonly message: Omit<Payload, 'n'>;
-}
+import { work, type Operation, type Payload, type Settings } from './stream-consumer-work';
 
 /** State of a message in a group. */
 interface Delivery {
@@ -52,6 +16,8 @@ interface Delivery {
   dead: number;
   replays: number;
   readonly doneIds: Set<string>;
+  /** When its next attempt is due at the latest. */
+  dueUs: number;
 }
 
 interface Message extends Payload {
@@ -72,6 +38,12 @@ class StreamModel implements Model<Operation> {
   private readonly owners: Owners;
   private readonly messages: Message[] = [];
   private readonly busy = new Map<string, number>();
+  /** How many calls replay the dead letters of a group now. */
+  private readonly replaying = new Map<string, number>();
+  /** When a process had no free handler of a group last. */
+  private readonly fullUs = new Map<string, number>();
+  /** When a group was started first. It need not get what was published before. */
+  private readonly joinedUs = new Map<string, number>();
   private clockWasSet = false;
 
   constructor(
@@ -90,6 +62,9 @@ class StreamModel implements Model<Operation> {
     ): void => process.channel(STREAM_CONSUMER_CHANNELS[name]).subscribe((event) => handle(event as never));
     on('messagesHandled', ({ group, ids }) => ids.forEach((id) => this.handled(group, id)));
     on('messageDeadLettered', ({ group, id, attemptsMade }) => this.dies(group, id, attemptsMade));
+    on('messagesLost', ({ ids, reason }) => {
+      this.world.expect(!this.world.isMild, () => `nothing took long, but messages ${ids.join()} were lost: ${reason}`);
+    });
     on('callFailed', (event) => {
       this.world.expect(!this.world.isCalm, () => `nothing is wrong, but a call failed: ${JSON.stringify(event)}`);
     });
@@ -106,12 +81,15 @@ class StreamModel implements Model<Operation> {
     if (!this.options.late) return;
     const streams = this.serviceOf(member);
     const { ordered } = this.options;
-    for (const group of this.options.groups) {
+    for (const [index, group] of this.options.groups.entries()) {
       const options = { stream: this.streamOf(member), group, ordered };
       const start = async (): Promise<void> => {
+        await member.sleep(1 + index * this.options.groupsApartMs);
         const code = await streams
           .handle<Payload>(options, (message) => this.handle(member, message))
           .then(() => undefined, codeOf);
+        if (code === undefined)
+          this.joinedUs.set(group, Math.min(this.world.nowUs, this.joinedUs.get(group) ?? Infinity));
         if (code === undefined || code === 'CLOSED') return;
         await member.sleep(100);
         return start();
@@ -136,8 +114,14 @@ class StreamModel implements Model<Operation> {
     const stream = this.streamOf(member);
     if (kind === 'publish' || kind === 'many') return this.publish(member, streams, operation);
     if (kind === 'replay') {
-      for (const message of this.messages) this.of(message, group).replays++;
-      return void (await streams.replayAll(stream, group).catch(codeOf));
+      for (const message of this.messages) {
+        const delivery = this.of(message, group);
+        delivery.replays++;
+        delivery.dueUs = Infinity;
+      }
+      this.replaying.set(group, (this.replaying.get(group) ?? 0) + 1);
+      await streams.replayAll(stream, group).catch(codeOf);
+      return void this.replaying.set(group, (this.replaying.get(group) as number) - 1);
     }
     if (kind === 'drop') return void (await streams.dropAll(stream, group).catch(codeOf));
     await streams.stats(stream, group).catch(codeOf);
@@ -145,7 +129,7 @@ class StreamModel implements Model<Operation> {
   }
 
   left(): number {
-    return this.unsettled().length;
+    return this.unsettled().length + this.lengths().reduce((sum, { length }) => sum + length, 0);
   }
 
   settled(): void {
@@ -155,9 +139,7 @@ class StreamModel implements Model<Operation> {
       world.violate(`message ${message.n} is lost in ${group}: begun ${begun} times, never handled`);
     }
     if (this.messages.some(({ excused }) => excused)) return;
-    for (const key of (world.redis.memory.run('KEYS', ['*']) as string[]).sort()) {
-      if (world.redis.memory.run('TYPE', [key]) !== 'stream' || /dead/.test(key)) continue;
-      const length = world.redis.memory.run('XLEN', [key]) as number;
+    for (const { key, length } of this.lengths()) {
       world.expect(length === 0, () => `${key} still has ${length} messages, which all groups have settled`);
     }
   }
@@ -247,6 +229,7 @@ class StreamModel implements Model<Operation> {
     const isAgain = delivery.returned > delivery.replays && this.isGentle && !isExcused;
     world.expect(!isAgain, () => `message ${n} runs again in ${group} although its handler has returned`);
     if (this.options.ordered && !isExcused) this.expectInOrder(message, group);
+    this.expectInTime(message, group);
     const place = `${process.pid} ${group}`;
     const busy = (this.busy.get(place) ?? 0) + 1;
     this.busy.set(place, busy);
@@ -272,7 +255,10 @@ class StreamModel implements Model<Operation> {
       }
     } finally {
       this.owners.end(owner);
-      this.busy.set(place, (this.busy.get(place) as number) - 1);
+      const stillBusy = this.busy.get(place) as number;
+      if (stillBusy === concurrency) this.fullUs.set(group, member.nowUs);
+      this.busy.set(place, stillBusy - 1);
+      delivery.dueUs = member.nowUs + 4_000 * this.options.backoffMs;
     }
     const { deadLetter, retryLater } = this.lib(member);
     if (began <= payload.fails) throw new Error('it fails');
@@ -282,6 +268,17 @@ class StreamModel implements Model<Operation> {
     }
     if (!signal.aborted) delivery.returned++;
     return undefined;
+  }
+
+  /** "Readers that sleep look when a retry is due." */
+  private expectInTime(message: Message, group: string): void {
+    const { world } = this;
+    const delivery = this.of(message, group);
+    const dueUs = Math.max(delivery.dueUs, this.fullUs.get(group) ?? 0);
+    delivery.dueUs = Infinity;
+    if (!world.isCalm || (this.options.ordered && message.key !== undefined)) return;
+    const lateMs = (world.nowUs - dueUs) / 1_000;
+    world.expect(lateMs <= 3_000, () => `an attempt of message ${message.n} begins ${lateMs} ms late in ${group}`);
   }
 
   /** "ordered: true handles the messages of one key one after the other, in the order in which they were published." */
@@ -300,6 +297,13 @@ class StreamModel implements Model<Operation> {
     }
   }
 
+  /** How many messages each partition has, also those that somebody has settled. */
+  private lengths(): { key: string; length: number }[] {
+    const { memory } = this.world.redis;
+    const keys = (memory.run('KEYS', ['*:stream']) as string[]).sort();
+    return keys.map((key) => ({ key, length: memory.run('XLEN', [key]) as number }));
+  }
+
   /** Messages that were published, and that a group has neither handled nor given up. */
   private unsettled(): { message: Message; group: string }[] {
     // Of the messages of one operation id, the stream has one.
@@ -308,8 +312,10 @@ class StreamModel implements Model<Operation> {
     );
     const pairs = known.flatMap((message) => this.options.groups.map((group) => ({ message, group })));
     return pairs.filter(({ message, group }) => {
-      const { returned = 0, dead = 0 } = message.deliveries.get(group) ?? {};
-      return returned + dead === 0;
+      if (this.options.late && message.beganUs <= (this.joinedUs.get(group) ?? Infinity)) return false;
+      // A handler that returns soon after its timeout has handled the message.
+      const { returned = 0, dead = 0, doneIds } = message.deliveries.get(group) ?? {};
+      return returned + dead + (doneIds?.size ?? 0) === 0;
     });
   }
 
@@ -358,13 +364,22 @@ class StreamModel implements Model<Operation> {
       deliveries: new Map(),
     };
     this.messages.push(message);
+    for (const group of this.options.groups) this.of(message, group);
     return message;
   }
 
   private of({ deliveries }: Message, group: string): Delivery {
     let delivery = deliveries.get(group);
     if (delivery === undefined) {
-      delivery = { ids: new Set(), begun: 0, returned: 0, dead: 0, replays: 0, doneIds: new Set() };
+      delivery = {
+        ids: new Set(),
+        begun: 0,
+        returned: 0,
+        dead: 0,
+        replays: this.replaying.get(group) ?? 0,
+        doneIds: new Set(),
+        dueUs: Infinity,
+      };
       deliveries.set(group, delivery);
     }
     return delivery;
@@ -372,62 +387,6 @@ class StreamModel implements Model<Operation> {
 }
 
 export const streamConsumer: Lib<Settings, Operation> = {
-  name: 'stream-consumer',
-  faults: {
-    kill: 6,
-    close: 3,
-    stop: 8,
-    cut: 20,
-    deaf: 4,
-    slow: 8,
-    hold: 8,
-    refuse: 6,
-    flush: 4,
-    evict: 2,
-    'redis-clock': 3,
-    clock: 3,
-    failover: 2,
-    'redis-down': 3,
-  },
-  settings: (random: Random) => ({
-    leaseMs: random.magnitude(100, 3_000),
-    partitions: random.integer(1, 3),
-    grows: random.chance(0.2),
-    ordered: random.chance(0.5),
-    concurrency: random.magnitude(1, 12),
-    attempts: random.integer(1, 4),
-    backoffMs: random.magnitude(5, 500),
-    timeoutMs: random.chance(0.3) ? random.magnitude(50, 1_000) : 20_000,
-    drainMs: random.magnitude(50, 3_000),
-    keys: random.magnitude(1, 8),
-    groups: random.chance(0.6) ? ['g1'] : ['g1', 'g2'],
-    late: random.chance(0.3),
-  }),
-  operation: (random, { leaseMs, keys, groups }) => ({
-    kind: random.pick([
-      'publish',
-      'publish',
-      'publish',
-      'publish',
-      'publish',
-      'many',
-      'many',
-      'replay',
-      'drop',
-      'look',
-    ]),
-    group: random.pick(groups),
-    ...(random.chance(0.7) && { key: `k${random.integer(1, keys)}` }),
-    ...(random.chance(0.2) && { operation: `o${random.integer(1, 10)}` }),
-    count: random.integer(2, 4),
-    message: {
-      pieces: Array.from({ length: random.integer(0, 4) }, () => random.magnitude(1, 1.5 * leaseMs)),
-      fails: random.chance(0.3) ? random.integer(1, 5) : 0,
-      ending: random.chance(0.85) ? 'return' : random.pick(['later', 'dead']),
-      deaf: random.chance(0.2),
-    },
-  }),
-  scaleMs: ({ leaseMs }) => leaseMs,
-  settleMs: ({ leaseMs }) => 10 * leaseMs + 40_000,
+  ...work,
   start: (world, settings) => new StreamModel(world, settings),
 };

@@ -58,6 +58,7 @@ describe('npm run simulate', () => {
 const planner = {
   name: 'test',
   faults: { kill: 5, cut: 5, flush: 5 },
+  together: [['cut', 'kill'] as const],
   settings: () => ({}),
   operation: (random: Random) => random.integer(1, 9),
   scaleMs: () => 100,

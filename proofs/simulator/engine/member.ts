@@ -1,0 +1,74 @@
+import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type * as Registry from '../../../libs/script-registry/src';
+import { ClientSocket, Link } from './network';
+import type { Process } from './process';
+import type { World } from './world';
+
+/** A node of the app: a process, and those that replaced it. */
+export class Member {
+  process!: Process;
+  app: INestApplicationContext | undefined;
+  /** How often it was started. */
+  life = 0;
+  readonly link: Link;
+
+  constructor(
+    readonly world: World,
+    readonly index: number,
+  ) {
+    this.link = new Link(world.random.named(`link ${index}`));
+  }
+
+  get name(): string {
+    return `p${this.index + 1}`;
+  }
+
+  /** Loads a lib in the process: `load<typeof import('luanest/lock')>('luanest/lock')`. */
+  load<Exports>(request: string): Exports {
+    return this.process.modules.load(request) as Exports;
+  }
+
+  /** Pauses code of the process. */
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => void (this.process.addTimer(resolve, Math.max(1, ms), false).isUsers = true));
+  }
+
+  get nowUs(): number {
+    return this.process.nowUs;
+  }
+}
+
+/** Starts an app, within the process of its node. @param modules of the lib that the run is about */
+export function bootOf(member: Member, modules: ModuleMetadata): Promise<INestApplicationContext> {
+  const { world, process, link } = member;
+  const connect = (): ClientSocket => new ClientSocket(process, link, world.redis, world.scheduler);
+  const Connector = class {
+    private socket: ClientSocket | undefined;
+    check(): boolean {
+      return true;
+    }
+    connect(): Promise<ClientSocket> {
+      this.socket = connect();
+      return Promise.resolve(this.socket);
+    }
+    disconnect(): void {
+      this.socket?.destroy();
+    }
+  };
+  const { ScriptRegistryModule } = member.load<typeof Registry>('luanest/script-registry');
+  const { resends, protocol, grouping, deadlineMs } = world.plan.client;
+  const registry = ScriptRegistryModule.forRoot({
+    connection: {
+      Connector: Connector as never,
+      autoResendUnfulfilledCommands: resends,
+      protocol,
+      disableClientInfo: true,
+    },
+    grouping,
+    deadlineMs,
+  });
+  const { imports = [], ...rest } = modules;
+  const root = { module: class App {}, ...rest, imports: [registry, ...imports] };
+  return NestFactory.createApplicationContext(root, { logger: false, abortOnError: false });
+}

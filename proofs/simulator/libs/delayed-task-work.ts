@@ -1,0 +1,139 @@
+import type { Random } from '../engine/random';
+import type { Lib } from '../engine/world';
+
+export interface Settings {
+  readonly leaseMs: number;
+  readonly partitions: number;
+  readonly concurrency: number;
+  readonly attempts: number;
+  readonly backoffMs: number;
+  readonly timeoutMs: number;
+  readonly drainMs: number;
+  readonly ids: number;
+  /** True: the last process has no handler for tasks `b`. */
+  readonly hasStranger: boolean;
+  /** True: handlers are registered after the boot. */
+  readonly late: boolean;
+}
+
+/** Work of a task. */
+export interface Payload {
+  /** Number of the task. An id may have several tasks, one after the other. */
+  readonly n: number;
+  readonly pieces: readonly number[];
+  /** Attempts that fail before one does not. */
+  readonly fails: number;
+  readonly ending: 'return' | 'later' | 'dead';
+  /** True: the handler ignores its signal. */
+  readonly deaf: boolean;
+}
+
+/** State of a task. */
+export interface Task extends Payload {
+  readonly id: string;
+  /** True once a call returned that it is scheduled. */
+  promised: boolean;
+  /** True if another call may have ended it: cancelled, replaced or dropped. */
+  mayBeGone: boolean;
+  /** True if it was dropped, if it was a dead letter then. */
+  mayBeDropped: boolean;
+  /** True if keys were lost after it was scheduled. */
+  excused: boolean;
+  begun: number;
+  /** Attempts whose handler ended without an error. */
+  returned: number;
+  doneUs: number | undefined;
+  cancelledUs: number | undefined;
+  deaths: number;
+  replays: number;
+  lastFailureUs: number;
+}
+
+export interface Operation {
+  readonly kind: 'schedule' | 'many' | 'cancel' | 'reschedule' | 'replay' | 'drop' | 'look';
+  readonly ids: readonly string[];
+  readonly name: 'a' | 'b';
+  readonly delayMs: number;
+  readonly replace: boolean;
+  readonly evenRunning: boolean;
+  readonly attempts?: number;
+  readonly task: Omit<Payload, 'n'>;
+}
+
+/** Work of users of delayed-task, and faults that they meet. */
+export const work: Omit<Lib<Settings, Operation>, 'start'> = {
+  name: 'delayed-task',
+  faults: {
+    kill: 6,
+    close: 6,
+    stop: 8,
+    cut: 20,
+    deaf: 4,
+    slow: 8,
+    hold: 16,
+    refuse: 6,
+    flush: 4,
+    evict: 2,
+    'redis-clock': 3,
+    clock: 3,
+    failover: 2,
+    'redis-down': 3,
+  },
+  together: [
+    ['hold'],
+    ['hold'],
+    ['cut', 'close'],
+    ['hold', 'close'],
+    ['cut', 'refuse'],
+    ['cut', 'redis-down'],
+    ['cut'],
+  ],
+  settings: (random: Random) => ({
+    leaseMs: random.magnitude(100, 3_000),
+    partitions: random.integer(1, 3),
+    concurrency: random.magnitude(1, 12),
+    attempts: random.integer(1, 4),
+    backoffMs: random.magnitude(5, 500),
+    timeoutMs: random.chance(0.3) ? random.magnitude(50, 1_000) : 20_000,
+    drainMs: random.magnitude(10, 3_000),
+    ids: random.magnitude(1, 20),
+    hasStranger: random.chance(0.3),
+    late: random.chance(0.3),
+  }),
+  operation: (random, { leaseMs, ids }) => {
+    const kinds = [
+      'schedule',
+      'schedule',
+      'schedule',
+      'schedule',
+      'many',
+      'cancel',
+      'reschedule',
+      'replay',
+      'drop',
+      'look',
+    ];
+    const kind = random.pick(kinds) as Operation['kind'];
+    const id = (): string => `t${random.integer(1, ids)}`;
+    const count = kind === 'many' || random.chance(0.2) ? random.integer(2, 6) : 1;
+    return {
+      kind,
+      ids: [...new Set(Array.from({ length: kind === 'schedule' || kind === 'cancel' ? 1 : count }, id))],
+      name: random.chance(0.8) ? 'a' : 'b',
+      delayMs: random.chance(0.4) ? 0 : random.magnitude(1, 3 * leaseMs),
+      replace: random.chance(0.25),
+      evenRunning: random.chance(0.5),
+      ...(random.chance(0.2) && { attempts: random.integer(1, 6) }),
+      task: {
+        pieces: Array.from({ length: random.chance(0.5) ? random.integer(0, 2) : random.integer(2, 6) }, () =>
+          random.work(leaseMs),
+        ),
+        fails: random.chance(0.3) ? random.integer(1, 5) : 0,
+        ending: random.chance(0.85) ? 'return' : random.pick(['later', 'dead']),
+        deaf: random.chance(0.3),
+      },
+    };
+  },
+  scaleMs: ({ leaseMs }) => leaseMs,
+  settleMs: ({ leaseMs }) => 10 * leaseMs + 40_000,
+};

@@ -1,0 +1,106 @@
+import type { Random } from '../engine/random';
+import type { Lib } from '../engine/world';
+
+export interface Settings {
+  readonly leaseMs: number;
+  readonly partitions: number;
+  /** True: each later life of a process has one partition more. */
+  readonly grows: boolean;
+  readonly ordered: boolean;
+  readonly concurrency: number;
+  readonly attempts: number;
+  readonly backoffMs: number;
+  readonly timeoutMs: number;
+  readonly drainMs: number;
+  readonly keys: number;
+  readonly groups: readonly string[];
+  /** True: consumers are started after the boot, one group after the other. */
+  readonly late: boolean;
+  readonly groupsApartMs: number;
+}
+
+export interface Payload {
+  /** Number of the message. */
+  readonly n: number;
+  readonly pieces: readonly number[];
+  /** Attempts that fail before one does not. */
+  readonly fails: number;
+  readonly ending: 'return' | 'later' | 'dead';
+  /** True: the handler ignores its signal. */
+  readonly deaf: boolean;
+}
+
+export interface Operation {
+  readonly kind: 'publish' | 'many' | 'replay' | 'drop' | 'look';
+  readonly group: string;
+  readonly key?: string;
+  readonly operation?: string;
+  readonly count: number;
+  readonly message: Omit<Payload, 'n'>;
+}
+
+/** Work of users of stream-consumer, and faults that they meet. */
+export const work: Omit<Lib<Settings, Operation>, 'start'> = {
+  name: 'stream-consumer',
+  faults: {
+    kill: 6,
+    close: 6,
+    stop: 8,
+    cut: 20,
+    deaf: 4,
+    slow: 8,
+    hold: 16,
+    refuse: 6,
+    flush: 4,
+    evict: 2,
+    'redis-clock': 3,
+    clock: 3,
+    failover: 2,
+    'redis-down': 3,
+  },
+  together: [['hold'], ['hold'], ['cut', 'close'], ['hold', 'close'], ['cut'], ['kill', 'deaf'], ['failover']],
+  settings: (random: Random) => ({
+    leaseMs: random.magnitude(100, 3_000),
+    partitions: random.integer(1, 3),
+    grows: random.chance(0.2),
+    ordered: random.chance(0.5),
+    concurrency: random.magnitude(1, 12),
+    attempts: random.integer(1, 4),
+    backoffMs: random.magnitude(5, 500),
+    timeoutMs: random.chance(0.3) ? random.magnitude(50, 1_000) : 20_000,
+    drainMs: random.magnitude(10, 3_000),
+    keys: random.magnitude(1, 8),
+    groups: random.chance(0.6) ? ['g1'] : ['g1', 'g2'],
+    late: random.chance(0.4),
+    groupsApartMs: random.magnitude(1, 2_000),
+  }),
+  operation: (random, { leaseMs, keys, groups }) => ({
+    kind: random.pick([
+      'publish',
+      'publish',
+      'publish',
+      'publish',
+      'publish',
+      'many',
+      'many',
+      'replay',
+      'replay',
+      'drop',
+      'look',
+    ]),
+    group: random.pick(groups),
+    ...(random.chance(0.7) && { key: `k${random.integer(1, keys)}` }),
+    ...(random.chance(0.2) && { operation: `o${random.integer(1, 10)}` }),
+    count: random.integer(2, 4),
+    message: {
+      pieces: Array.from({ length: random.chance(0.5) ? random.integer(0, 2) : random.integer(2, 6) }, () =>
+        random.work(leaseMs),
+      ),
+      fails: random.chance(0.3) ? random.integer(1, 5) : 0,
+      ending: random.chance(0.75) ? 'return' : random.pick(['later', 'later', 'dead']),
+      deaf: random.chance(0.2),
+    },
+  }),
+  scaleMs: ({ leaseMs }) => leaseMs,
+  settleMs: ({ leaseMs }) => 10 * leaseMs + 40_000,
+};
