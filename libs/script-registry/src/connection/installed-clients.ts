@@ -25,10 +25,18 @@ export function nodeRedisIfInstalled(): NodeRedis | undefined {
   return installed('redis') as NodeRedis | undefined;
 }
 
-/** Loads ioredis for a client of ioredis that the app has made, perhaps with another copy. @throws Error if it is not installed */
+let loaded: typeof Ioredis | undefined;
+
+/**
+ * Loads ioredis for a client of ioredis that the app has made, perhaps with another copy. Each command asks for it, and `require` takes longer
+ * than the rest of a call, so it is called once.
+ *
+ * @throws Error if it is not installed
+ */
 export function loadIoredis(): typeof Ioredis {
+  if (loaded) return loaded;
   const ioredis = ioredisIfInstalled();
   if (!ioredis)
     throw new Error('The client is of ioredis, and luanest does not find the package ioredis. Install ioredis.');
-  return ioredis;
+  return (loaded = ioredis);
 }
