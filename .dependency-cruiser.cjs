@@ -95,7 +95,8 @@ module.exports = {
       name: 'servers-need-no-nest',
       severity: 'error',
       from: { path: servers },
-      to: { path: '^libs/|^node_modules/@nestjs/', pathNot: [servers, withoutNest] },
+      // Types are not loaded.
+      to: { path: '^libs/|^node_modules/@nestjs/', pathNot: [servers, withoutNest], dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'only-workers-import-the-engine',

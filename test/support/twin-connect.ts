@@ -3,7 +3,7 @@
 // connection/connect.
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import type { AnyClient } from '../../libs/script-registry/src/connection/connect';
-import type { RedisConnection } from '../../libs/script-registry/src/internal';
+import type { RedisConnection } from '../../libs/script-registry/src/connection/port';
 
 // With its ending, so that this is the file itself.
 const actual =

@@ -1,9 +1,25 @@
 import type { Fault } from './plan';
-import type { World } from './world';
+import type { Member } from './member';
+import type { Process } from './process';
+import type { RedisHost } from './redis-host';
+import type { Scheduler } from './scheduler';
+
+/** The part of the world that faults act on. */
+export interface Targets {
+  readonly redis: RedisHost;
+  readonly scheduler: Scheduler;
+  readonly members: readonly Member[];
+  readonly model: { disturbed?(fault: Fault): void };
+  readonly isHealed: boolean;
+  hasClosed(process: Process): boolean;
+  kill(member: Member): void;
+  restart(member: Member, ended: Process): void;
+  closeMember(member: Member, closed: () => void): void;
+}
 
 /** Makes faults happen in a run. */
 export class Faults {
-  constructor(private readonly world: World) {}
+  constructor(private readonly world: Targets) {}
 
   /** @returns false if the fault has nothing to act on now */
   apply(fault: Fault): boolean {

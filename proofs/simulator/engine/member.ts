@@ -2,8 +2,19 @@ import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type * as Registry from '../../../libs/script-registry/src';
 import { ClientSocket, Link } from './network';
+import type { Plan } from './plan';
 import type { Process } from './process';
-import type { World } from './world';
+import type { Random } from './random';
+import type { RedisHost } from './redis-host';
+import type { Scheduler } from './scheduler';
+
+/** The part of the world that a member lives in. */
+export interface Surroundings {
+  readonly plan: Plan;
+  readonly random: Random;
+  readonly redis: RedisHost;
+  readonly scheduler: Scheduler;
+}
 
 /** A node of the app: a process, and those that replaced it. */
 export class Member {
@@ -14,7 +25,7 @@ export class Member {
   readonly link: Link;
 
   constructor(
-    readonly world: World,
+    readonly world: Surroundings,
     readonly index: number,
   ) {
     this.link = new Link(world.random.named(`link ${index}`));

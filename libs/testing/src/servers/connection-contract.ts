@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { slotOf } from '../../../internal/src/without-nest';
-import type {
-  ChannelEvents,
-  CommandFailure,
-  RedisConnection,
-  RedisNode,
-} from '../../../script-registry/src/connection/port';
+import type { ChannelEvents, CommandFailure, RedisConnection, RedisNode } from '../../../script-registry/src/internal';
 import type { Address } from './admin';
 import { startCluster } from './start-cluster';
 import { startFaultProxy } from './start-fault-proxy';

@@ -1,0 +1,526 @@
+import type { Defect } from './engine/loader';
+
+/** A defect that is put into the libs, to see whether the simulator finds it. */
+export interface SeededDefect {
+  readonly id: string;
+  readonly lib: string;
+  readonly what: string;
+  readonly defect: Defect;
+}
+
+const lua = (lib: string, file: string): string => `libs/${lib}/src/scripts/${file}.lua`;
+
+/** Defects in the scripts (L) and in the TypeScript (T). Each text must be in its file once, which a test checks. */
+export const seededDefects: readonly SeededDefect[] = [
+  {
+    id: 'L01',
+    lib: 'lock',
+    what: 'fence from the clock alone',
+    defect: [
+      [lua('lock', 'acquire'), 'if fence < now_us then', 'if true then'],
+      [lua('lock', 'wait'), 'local fence = math.max(lock.fence + 1, now_us)', 'local fence = now_us'],
+    ],
+  },
+  {
+    id: 'L03',
+    lib: 'lock',
+    what: 'renewal in the ms in which the lease ended is granted',
+    defect: [
+      [
+        lua('lock', 'renew'),
+        'if lock.owner ~= ARGV[1] or lock.till <= now_ms then return 0 end',
+        'if lock.owner ~= ARGV[1] or lock.till < now_ms then return 0 end',
+      ],
+    ],
+  },
+  {
+    id: 'L05',
+    lib: 'lock',
+    what: 'TTL of the queue ends before the ticket of a longer poll',
+    defect: [[lua('lock', 'wait'), 'math.max(queue.till, now_ms + counts_ms))', 'now_ms + counts_ms)']],
+  },
+  {
+    id: 'L07',
+    lib: 'lock',
+    what: 'dead first waiter keeps its whole ticket',
+    defect: [
+      [
+        lua('lock', 'wait'),
+        'left_ms = math.min(first.till - now_ms, tonumber(ARGV[6]))',
+        'left_ms = first.till - now_ms',
+      ],
+    ],
+  },
+  {
+    id: 'L09',
+    lib: 'once',
+    what: 'confirmation after the end of the lease counts',
+    defect: [
+      [
+        lua('once', 'confirm'),
+        "if state ~= 'c' or left <= 0 then return 'lost' end\nredis.call('SET', KEYS[1], 'd'",
+        "if state ~= 'c' then return 'lost' end\nredis.call('SET', KEYS[1], 'd'",
+      ],
+    ],
+  },
+  {
+    id: 'L11',
+    lib: 'once',
+    what: 'renewal past the retention',
+    defect: [
+      [
+        lua('once', 'renew'),
+        "if redis.call('PTTL', KEYS[1]) < lease then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end\n",
+        '',
+      ],
+    ],
+  },
+  {
+    id: 'L13',
+    lib: 'scheduled-lock',
+    what: 'catch-up that dies is never caught up',
+    defect: [
+      [
+        lua('scheduled-lock', 'claim'),
+        "'slot', string.format('%.0f', slot), 'open', 1)",
+        "'slot', string.format('%.0f', slot), 'open', mode == 'tick' and 1 or 0)",
+      ],
+    ],
+  },
+  {
+    id: 'L15',
+    lib: 'scheduled-lock',
+    what: 'claim given back burns its slot',
+    defect: [
+      [
+        lua('scheduled-lock', 'complete'),
+        "  if unused and mode == 'tick' then redis.call('HINCRBY', KEYS[1], 'slot', -1) end\n",
+        '',
+      ],
+    ],
+  },
+  {
+    id: 'L17',
+    lib: 'delayed-task',
+    what: 'repeated take returns tasks handed back or waiting',
+    defect: [
+      [
+        lua('delayed-task', 'take'),
+        "elseif run.state == 'l' and run.token == ARGV[1] then",
+        'elseif run.token == ARGV[1] then',
+      ],
+    ],
+  },
+  {
+    id: 'L19',
+    lib: 'delayed-task',
+    what: 'cancel of a running task keeps its run',
+    defect: [[lua('delayed-task', 'cancel'), "redis.call('HDEL', KEYS[4], ARGV[1])\n", '']],
+  },
+  {
+    id: 'L21',
+    lib: 'delayed-task',
+    what: 'failure does not forget since when no worker knew the task',
+    defect: [[lua('delayed-task', 'fail'), 'run.failed, 0, run.problem)', 'run.failed, run.unknown, run.problem)']],
+  },
+  {
+    id: 'L23',
+    lib: 'delayed-task',
+    what: 'reschedule sent twice has its effect twice',
+    defect: [[lua('delayed-task', 'reschedule'), "if first then return { tonumber(first), 'moved' } end\n", '']],
+  },
+  {
+    id: 'L25',
+    lib: 'stream-consumer',
+    what: 'late retry takes an entry from the consumer that has it now',
+    defect: [
+      [
+        lua('stream-consumer', 'retry'),
+        'if not held[1] or held[1][2] ~= ARGV[2] or attempts ~= ARGV[4] - 1 then',
+        'if not held[1] or attempts ~= ARGV[4] - 1 then',
+      ],
+    ],
+  },
+  {
+    id: 'L27',
+    lib: 'stream-consumer',
+    what: 'partition growth not fenced',
+    defect: [
+      [
+        lua('stream-consumer', 'shared/settlers'),
+        "  for name in string.gmatch(needs, '%S+') do\n    if not there[name] then return nil end\n  end\n",
+        '',
+      ],
+    ],
+  },
+  {
+    id: 'L29',
+    lib: 'stream-consumer',
+    what: 'no replay token without an operation id',
+    defect: [
+      [
+        lua('stream-consumer', 'publish'),
+        'if first then return { 2, first } end',
+        "if first and ARGV[3] ~= '' then return { 2, first } end",
+      ],
+    ],
+  },
+  {
+    id: 'L31',
+    lib: 'stream-consumer',
+    what: 'replayed dead letter goes to all groups',
+    defect: [[lua('stream-consumer', 'replay-dead'), 'local row = { FOR_GROUP, ARGV[1] }', 'local row = {}']],
+  },
+  {
+    id: 'L33',
+    lib: 'red-packet',
+    what: 'late confirmation deletes the next record',
+    defect: [
+      [
+        lua('red-packet', 'confirm-transfer'),
+        "if not record or string.match(record, '^(%d+)|') ~= ARGV[2] then return 0 end",
+        'if not record then return 0 end',
+      ],
+    ],
+  },
+  {
+    id: 'L35',
+    lib: 'red-packet',
+    what: 'transfer numbers from a counter that a failover loses',
+    defect: [
+      [
+        lua('red-packet', 'send-packets'),
+        'local sequence = math.max(now_us, (marks[2] or 0) + 1)',
+        'local sequence = (marks[2] or 0) + 1',
+      ],
+    ],
+  },
+  {
+    id: 'L37',
+    lib: 'rate-limit',
+    what: 'refund after the window turned',
+    defect: [
+      [
+        lua('rate-limit', 'shared/fixed-window'),
+        'if count == 0 or ends_ms ~= math.abs(charged_until_ms) then return 0 end',
+        'if count == 0 then return 0 end',
+      ],
+    ],
+  },
+  {
+    id: 'L39',
+    lib: 'rate-limit',
+    what: 'refund of hits before a reset takes hits after it',
+    defect: [
+      [lua('rate-limit', 'shared/fixed-window'), '    if charged_until_ms < 0 and mark > 0 then return 0 end\n', ''],
+    ],
+  },
+  {
+    id: 'L41',
+    lib: 'read-reward',
+    what: 'grant numbers used again after a refund',
+    defect: [
+      [
+        lua('read-reward', 'refund'),
+        'sum - granted, tonumber(seq), refunds + 1))',
+        'sum - granted, tonumber(seq) - 1, refunds + 0))',
+      ],
+    ],
+  },
+  {
+    id: 'T01',
+    lib: 'script-registry',
+    what: 'a timeout counts as no effect',
+    defect: [
+      ['libs/script-registry/src/pipe/settle.ts', 'return call.mayHaveRun\n', 'return call.mayHaveRun && closed\n'],
+    ],
+  },
+  {
+    id: 'T03',
+    lib: 'script-registry',
+    what: 'first sending forgotten when the second fails',
+    defect: [
+      [
+        'libs/script-registry/src/pipe/recovery.ts',
+        'call.lost ||= failure.mayHaveRun;',
+        'call.lost = failure.mayHaveRun;',
+      ],
+    ],
+  },
+  {
+    id: 'T04',
+    lib: 'script-registry',
+    what: 'runAndWait sends calls whose deadline passed',
+    defect: [
+      [
+        'libs/script-registry/src/pipe/recovery.ts',
+        'const live = calls.filter(({ settled }) => !settled);\n    if (live.length === 0) return;',
+        'const live = [...calls];',
+      ],
+    ],
+  },
+  {
+    id: 'T05',
+    lib: 'lock',
+    what: 'renewed lease counted from the reply',
+    defect: [
+      ['libs/internal/src/lease-book.ts', 'else lease.restarted(sentAt);', 'else lease.restarted(time.monotonicMs());'],
+    ],
+  },
+  {
+    id: 'T07',
+    lib: 'lock',
+    what: 'lock acquired during the shutdown not released',
+    defect: [['libs/lock/src/locks/acquirer.ts', '    if (this.closed) this.runInBackground(calls.release());\n', '']],
+  },
+  {
+    id: 'T09',
+    lib: 'lock',
+    what: 'release before a late subscription is missed',
+    defect: [['libs/lock/src/locks/wait-queue.ts', '      if (late && subscribed) this.onRelease();\n', '']],
+  },
+  {
+    id: 'T10',
+    lib: 'lock',
+    what: 'release does not wait for the renewal in flight',
+    defect: [
+      [
+        'libs/lock/src/locks/held-lock.ts',
+        'return renewal === undefined ? this.giveUp() : renewal.catch(() => undefined).then(() => this.giveUp());',
+        'void renewal?.catch(() => undefined);\n    return this.giveUp();',
+      ],
+    ],
+  },
+  {
+    id: 'T11',
+    lib: 'lock',
+    what: 'release settles twice',
+    defect: [['libs/lock/src/locks/held-lock.ts', 'this.releasing ??= this.end();', 'this.releasing = this.end();']],
+  },
+  {
+    id: 'T13',
+    lib: 'delayed-task',
+    what: 'lease of a repeated take counted from the last sending',
+    defect: [['libs/delayed-task/src/worker/partition-loop.ts', 'sentAt: firstSentAt,', 'sentAt,']],
+  },
+  {
+    id: 'T14',
+    lib: 'delayed-task',
+    what: 'a take that may have run is abandoned',
+    defect: [['libs/delayed-task/src/worker/partition-loop.ts', 'mayHaveRun ||= error', 'mayHaveRun = error']],
+  },
+  {
+    id: 'T15',
+    lib: 'delayed-task',
+    what: 'shutdown does not await the last outcomes',
+    defect: [
+      [
+        'libs/worker/src/attempts.ts',
+        '    await endsWithin(\n      LAST_ANSWERS_MS,\n      taking.then(() => Promise.all([this.untilIdle(), calls.settled()])),\n    );\n',
+        '    void taking, void calls;\n',
+      ],
+    ],
+  },
+  {
+    id: 'T16',
+    lib: 'delayed-task',
+    what: 'handler that ends after its task was handed back settles it',
+    defect: [['libs/worker/src/attempts.ts', '      for (const attempt of left) attempt.decided = true;\n', '']],
+  },
+  {
+    id: 'T17',
+    lib: 'delayed-task',
+    what: 'renewals begin when 10 % of the lease is left',
+    defect: [
+      [
+        'libs/internal/src/lease-book.ts',
+        'this.renewAt = renews ? sentAt + leaseMs / 3 : Infinity;',
+        'this.renewAt = renews ? sentAt + leaseMs * 0.9 : Infinity;',
+      ],
+      [
+        'libs/internal/src/lease-book.ts',
+        'if (this.renews) this.renewAt = Math.min(this.renewAt, sentAt + this.leaseMs / 3);',
+        '',
+      ],
+      [
+        'libs/internal/src/lease-book.ts',
+        'this.renewAt = this.renews ? sentAt + this.leaseMs / 3 : Infinity;',
+        'this.renewAt = this.renews ? sentAt + this.leaseMs * 0.9 : Infinity;',
+      ],
+    ],
+  },
+  {
+    id: 'T18',
+    lib: 'delayed-task',
+    what: 'double start',
+    defect: [
+      [
+        'libs/delayed-task/src/worker/worker.ts',
+        'if (this.loops.length > 0 || this.calls.closing) return;',
+        'if (this.calls.closing) return;',
+      ],
+    ],
+  },
+  {
+    id: 'T19',
+    lib: 'delayed-task',
+    what: 'renewed lease counted from the reply',
+    defect: [
+      ['libs/internal/src/lease-book.ts', 'else lease.restarted(sentAt);', 'else lease.restarted(time.monotonicMs());'],
+    ],
+  },
+  {
+    id: 'T21',
+    lib: 'stream-consumer',
+    what: 'second uncounted retry taken for a replay of the first',
+    defect: [
+      [
+        'libs/stream-consumer/src/consumer/handler-runner.ts',
+        'return `${why} ${session.name} ${session.nextToken()}`;',
+        'return `${why} ${session.name}`;',
+      ],
+    ],
+  },
+  {
+    id: 'T22',
+    lib: 'stream-consumer',
+    what: 'handler begins for a lost session',
+    defect: [
+      [
+        'libs/stream-consumer/src/consumer/handler-runner.ts',
+        '    if (session.over) return attempts.capacity.release(1);\n',
+        '    void session;\n',
+      ],
+    ],
+  },
+  {
+    id: 'T23',
+    lib: 'stream-consumer',
+    what: 'lease of a session counted from the reply',
+    defect: [
+      [
+        'libs/stream-consumer/src/consumer/reader.ts',
+        'leases.restarted(session, sentAt);',
+        'leases.restarted(session, time.monotonicMs());\n      void sentAt;',
+      ],
+    ],
+  },
+  {
+    id: 'T24',
+    lib: 'stream-consumer',
+    what: 'a failed renewal is not repeated until the next third',
+    defect: [
+      [
+        'libs/internal/src/lease-book.ts',
+        '        if (again) for (const lease of batch) lease.renewAt = now + (lease.leaseMs / 20) * (0.5 + Math.random());\n',
+        '        void now;\n',
+      ],
+    ],
+  },
+  {
+    id: 'T25',
+    lib: 'stream-consumer',
+    what: 'stop leaves before the last outcomes are in Redis',
+    defect: [
+      [
+        'libs/worker/src/attempts.ts',
+        '    await endsWithin(\n      LAST_ANSWERS_MS,\n      taking.then(() => Promise.all([this.untilIdle(), calls.settled()])),\n    );\n',
+        '    void taking, void calls;\n',
+      ],
+    ],
+  },
+  {
+    id: 'T27',
+    lib: 'stream-consumer',
+    what: 'group lost in a failover is forgotten at once',
+    defect: [
+      ['libs/stream-consumer/src/streams/stream-catalog.ts', 'if (now - since > this.keptMs)', 'if (now - since >= 0)'],
+    ],
+  },
+  {
+    id: 'T29',
+    lib: 'once',
+    what: 'index of the moved lease not updated',
+    defect: [['libs/internal/src/lease-book.ts', '    last.index = index;\n', '']],
+  },
+  {
+    id: 'T30',
+    lib: 'once',
+    what: 'renewed lease counted from the reply',
+    defect: [
+      ['libs/internal/src/lease-book.ts', 'else lease.restarted(sentAt);', 'else lease.restarted(time.monotonicMs());'],
+    ],
+  },
+  {
+    id: 'T31',
+    lib: 'once',
+    what: 'missing await of the release after a failure',
+    defect: [
+      [
+        'libs/once/src/runs/runs.ts',
+        '        await this.settleUnfinished(claim, full.delivery);\n        throw error;',
+        '        void this.settleUnfinished(claim, full.delivery);\n        throw error;',
+      ],
+    ],
+  },
+  {
+    id: 'T33',
+    lib: 'scheduled-lock',
+    what: 'claim with unknown outcome not given back',
+    defect: [
+      [
+        'libs/scheduled-lock/src/runs/claims.ts',
+        'if (maybeClaimed) void this.giveBack(job, owner, slot).catch(() => undefined);',
+        'void maybeClaimed;',
+      ],
+    ],
+  },
+  {
+    id: 'T35',
+    lib: 'rate-limit',
+    what: 'a decision can be refunded twice',
+    defect: [['libs/rate-limit/src/limiter/decision.ts', '    decision.#charged = false;\n', '']],
+  },
+  {
+    id: 'T36',
+    lib: 'rate-limit',
+    what: 'LRU evicts the refusal just renewed',
+    defect: [
+      [
+        'libs/rate-limit/src/limiter/resilient-limiter.ts',
+        '    this.refusals.delete(id);\n    this.isEmpty = false;',
+        '    this.isEmpty = false;',
+      ],
+    ],
+  },
+  {
+    id: 'T37',
+    lib: 'rate-limit',
+    what: 'a late success closes the open breaker',
+    defect: [['libs/rate-limit/src/limiter/resilient-limiter.ts', '    if (this.open && !this.probing) return;\n', '']],
+  },
+  {
+    id: 'T38',
+    lib: 'rate-limit',
+    what: 'cached refusal of a lower limit refuses a higher one',
+    defect: [
+      [
+        'libs/rate-limit/src/limiter/resilient-limiter.ts',
+        'if (check.cost < refusal.cost || check.limit > refusal.limit) return undefined;',
+        'if (check.cost < refusal.cost) return undefined;',
+      ],
+    ],
+  },
+  {
+    id: 'T39',
+    lib: 'red-packet',
+    what: 'winner who won while the winners were read gets sold out',
+    defect: [
+      [
+        'libs/red-packet/src/grabs/sold-out-users.ts',
+        'if (!isRefusing(again) || versionOf(again) !== version) return;',
+        'if (!isRefusing(again)) return;',
+      ],
+    ],
+  },
+];
