@@ -13,7 +13,7 @@ import { REFUSALS, ZH } from '../../src/visitors/pages/public/operator-zh.js';
 import { api, createActivity, grab, guestToken, statusOf } from './support/api';
 import { mood, PHONE, textOf, type TestBrowser, violationsIn } from './support/browser';
 import { BrowserBench } from './support/browser-bench';
-import { waitUntil } from '../support/wait';
+import { eventually, sleep, waitUntil } from '../support/wait';
 import { PostgresServer } from './support/postgres-server';
 import type { AppProcess } from './support/processes';
 
@@ -219,6 +219,46 @@ it('names the process that counts, and says since when', async () => {
   } finally {
     await other.close();
   }
+});
+
+it('shows a rain whose first view comes later than the page waits at first', async () => {
+  await createActivity(app.url, admin, 'slow', 20, '20.00');
+  // The page watches the newest one at first.
+  await createActivity(app.url, admin, 'newer', 20, '30.00');
+  const page = await desk();
+  await page.route('**/rains/slow/live', async (route) => {
+    await sleep(4_500);
+    // The page may have given up this connection.
+    await route.continue().catch(() => undefined);
+  });
+  await page.selectOption('#rains', 'slow');
+  await eventually(async () => expect(await textOf(page, 'f-allotted')).toMatch(/20\.00/), { timeoutMs: 40_000 });
+});
+
+it('keeps what the app said to an order while the live view breaks off', async () => {
+  await createActivity(app.url, admin, 'kept', 20, '20.00');
+  const page = await desk();
+  await page.selectOption('#rains', 'kept');
+  await eventually(async () => expect(await textOf(page, 'f-rain')).toBe('kept'), { timeoutMs: 60_000 });
+  await page.fill('#activity', 'kept');
+  await page.fill('#total', '77.00');
+  await page.click('#create button');
+  await says(page, 'problem', /kept/);
+  const refusal = await textOf(page, 'problem');
+  let broken = 0;
+  await page.route('**/rains/kept/live', (route) => {
+    broken += 1;
+    return route.abort();
+  });
+  process.kill(app.program.pid, 'SIGSTOP');
+  try {
+    await eventually(() => expect(broken).toBeGreaterThan(1), { timeoutMs: 60_000 });
+  } finally {
+    process.kill(app.program.pid, 'SIGCONT');
+  }
+  expect(await textOf(page, 'problem')).toBe(refusal);
+  // The browser itself reports the requests that were broken off.
+  browser.problems.splice(0);
 });
 
 it('says when there is no news, in grey, and goes on by itself when there is', async () => {

@@ -7,6 +7,8 @@ const AGAIN_MS = 500;
 /** Time without a view after which the page says so, and connects again, ms. A view is sent every 0.5 s. */
 export const SILENT_MS = 3_000;
 const CHECK_MS = 250;
+/** Longest wait for the first view of a connection, ms. It doubles from SILENT_MS on, so that an app that is slow is not asked for ever. */
+const LONGEST_WAIT_MS = 12_000;
 
 /**
  * Reads the live view (server-sent events) until it ends. Uses fetch, because an EventSource cannot send the token. Returns
@@ -45,18 +47,24 @@ async function follow(activityId, signal, show) {
  */
 export async function watchRain(activityId, signal, { show, silent, complain, refused }) {
   let lastView = performance.now();
+  let waitMs = SILENT_MS;
   /** @param {View} view */
   const seen = (view) => {
     lastView = performance.now();
+    waitMs = SILENT_MS;
     show(view);
   };
   while (!signal.aborted) {
     const connection = new AbortController();
     const connectedAt = performance.now();
     const check = setInterval(() => {
+      if (connection.signal.aborted) return;
       const now = performance.now();
       if (now - lastView >= SILENT_MS && !signal.aborted) silent(now - lastView);
-      if (now - Math.max(lastView, connectedAt) >= SILENT_MS) connection.abort();
+      const silentMs = now - Math.max(lastView, connectedAt);
+      if (silentMs < (lastView > connectedAt ? SILENT_MS : waitMs)) return;
+      if (lastView <= connectedAt) waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS);
+      connection.abort();
     }, CHECK_MS);
     try {
       const ended = await follow(activityId, AbortSignal.any([signal, connection.signal]), seen);

@@ -53,6 +53,8 @@ let silentMs;
  * @param {'live' | undefined} source
  */
 function complain(say = () => '', source = undefined) {
+  // What the app said to the operator's last order stays. The live view shows its silence in another place, too.
+  if (source === 'live' && problemOf === undefined && problem(w) !== '') return;
   problem = say;
   problemOf = source;
   write(at('problem'), say(w));
