@@ -6,23 +6,33 @@ interface NodeRedis {
   createClient(options: { readonly url: string }): NodeRedisClient;
 }
 
-/** Loads a client. It is an optional peer, so it must not be imported. @returns undefined if the app has not installed it */
-function installed(name: string): unknown {
+/*
+ * Both clients are optional peers, so neither may be imported. The name stands in the call itself, and the call in a `try` block: so bundlers
+ * put the package that is there into the bundle, and leave out the one that is not.
+ */
+/* eslint-disable @typescript-eslint/no-require-imports -- an import would make the peer mandatory */
+
+/** @returns undefined if the app has not installed it */
+export function ioredisIfInstalled(): typeof Ioredis | undefined {
   try {
-    // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would make the peer mandatory
-    return require(name);
+    return require('ioredis') as typeof Ioredis;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return undefined;
-    throw error;
+    return unlessMissing(error);
   }
 }
 
-export function ioredisIfInstalled(): typeof Ioredis | undefined {
-  return installed('ioredis') as typeof Ioredis | undefined;
-}
-
+/** @returns undefined if the app has not installed it */
 export function nodeRedisIfInstalled(): NodeRedis | undefined {
-  return installed('redis') as NodeRedis | undefined;
+  try {
+    return require('redis') as NodeRedis;
+  } catch (error) {
+    return unlessMissing(error);
+  }
+}
+/* eslint-enable @typescript-eslint/no-require-imports */
+
+function unlessMissing(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error;
 }
 
 let loaded: typeof Ioredis | undefined;
