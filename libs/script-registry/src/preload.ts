@@ -139,7 +139,9 @@ export class Preload {
         const nodes = this.connection.nodes();
         const masters = nodes.filter(({ role }) => role === 'master');
         const complete = masters.length > 0 && this.connection.lostMasters().length === 0;
-        if (complete && masters.every((node) => this.loader.loaded.has(node))) {
+        // A load also ends when its connection closes. The next connection may hold: a Cluster client closes all of them while a master
+        // is down.
+        if (complete && masters.every((node) => node.ready && this.loader.loaded.has(node))) {
           if (masters.some((node) => this.loader.problem(node)) || nodes.every((node) => this.loader.loaded.has(node)))
             return finish(this.problem());
           grace ??= setTimeout(() => finish(this.problem()), REPLICA_GRACE_MS);

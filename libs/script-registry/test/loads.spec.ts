@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Logger } from '@nestjs/common';
 import { defineScript } from 'luanest/script-registry';
 import { MemoryRedis } from '../../memory-redis/src/memory-redis';
-import type { RedisConnection, RedisNode } from '../src/connection/port';
+import { CommandFailure, type RedisConnection, type RedisNode } from '../src/connection/port';
 import { Preload } from '../src/preload';
 import { ScriptLoader } from '../src/script-loader';
 import { openRegistry, quiet } from './support';
@@ -67,7 +67,9 @@ describe('preload: required', () => {
         },
       }) as RedisNode;
     const nodes = [
-      of('master:1', 'master', () => Promise.resolve(SCRIPT.sha)),
+      of('master:1', 'master', () =>
+        ready ? Promise.resolve(SCRIPT.sha) : Promise.reject(new CommandFailure('not-sent', 'not connected')),
+      ),
       of('replica:1', 'replica', () => new Promise(() => undefined)),
     ];
     const [master] = nodes;
@@ -84,7 +86,12 @@ describe('preload: required', () => {
       ready = isReady;
       notify(isReady ? 'ready' : 'down', master);
     };
-    return { done, lose: () => set(false), find: () => set(true) };
+    /** A connection that closes before the event of its beginning arrives. */
+    const flap = (): void => {
+      ready = false;
+      notify('ready', master);
+    };
+    return { done, lose: () => set(false), find: () => set(true), flap };
   }
 
   beforeEach(() => jest.useFakeTimers());
@@ -107,6 +114,18 @@ describe('preload: required', () => {
     await jest.advanceTimersByTimeAsync(500);
     lose();
     await jest.advanceTimersByTimeAsync(2_000);
+    find();
+    await jest.advanceTimersByTimeAsync(1_000);
+    await done;
+  });
+
+  it('boots if a connection to the master closed at once, and the next one holds', async () => {
+    const { done, lose, find, flap } = start(5_000);
+    lose();
+    await jest.advanceTimersByTimeAsync(500);
+    flap();
+    await jest.advanceTimersByTimeAsync(500);
+    lose();
     find();
     await jest.advanceTimersByTimeAsync(1_000);
     await done;
