@@ -314,11 +314,7 @@ export const seededDefects: readonly SeededDefect[] = [
     lib: 'delayed-task',
     what: 'shutdown does not await the last outcomes',
     defect: [
-      [
-        'libs/worker/src/attempts.ts',
-        '    await endsWithin(\n      LAST_ANSWERS_MS,\n      taking.then(() => Promise.all([this.untilIdle(), calls.settled()])),\n    );\n',
-        '    void taking, void calls;\n',
-      ],
+      ['libs/worker/src/attempts.ts', '    await endsWithin(LAST_ANSWERS_MS, answered);\n', '    void answered;\n'],
     ],
   },
   {
@@ -422,11 +418,7 @@ export const seededDefects: readonly SeededDefect[] = [
     lib: 'stream-consumer',
     what: 'stop leaves before the last outcomes are in Redis',
     defect: [
-      [
-        'libs/worker/src/attempts.ts',
-        '    await endsWithin(\n      LAST_ANSWERS_MS,\n      taking.then(() => Promise.all([this.untilIdle(), calls.settled()])),\n    );\n',
-        '    void taking, void calls;\n',
-      ],
+      ['libs/worker/src/attempts.ts', '    await endsWithin(LAST_ANSWERS_MS, answered);\n', '    void answered;\n'],
     ],
   },
   {

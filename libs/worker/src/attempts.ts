@@ -284,12 +284,8 @@ export class Attempts<A extends Attempt> implements Timeouts {
     handBack: (left: readonly A[]) => Promise<unknown>,
   ): Promise<void> {
     const { drainMs, abortGraceMs } = this.limits;
-    if (
-      !(await endsWithin(
-        drainMs,
-        taking.then(() => this.untilIdle()),
-      ))
-    ) {
+    const ended = taking.then(() => this.untilIdle());
+    if (!(await endsWithin(drainMs, ended))) {
       const undecided = (): A[] => this.all.filter(({ decided }) => !decided);
       for (const attempt of undecided()) attempt.abort(new ClosedError('The worker is shutting down.'));
       await endsWithin(abortGraceMs, this.untilIdle());
@@ -300,10 +296,8 @@ export class Attempts<A extends Attempt> implements Timeouts {
     }
     // A take that ends now hands its work back. Outcomes may still wait for a call, such as acknowledgements that are sent
     // together. So the calls in flight are not all.
-    await endsWithin(
-      LAST_ANSWERS_MS,
-      taking.then(() => Promise.all([this.untilIdle(), calls.settled()])),
-    );
+    const answered = taking.then(() => Promise.all([this.untilIdle(), calls.settled()]));
+    await endsWithin(LAST_ANSWERS_MS, answered);
     time.clearTimer(this.overtimeTimer);
     // No lease is renewed after this.
     for (const attempt of [...this.all]) this.book.remove(attempt);
@@ -378,19 +372,17 @@ export class Attempts<A extends Attempt> implements Timeouts {
 
   private runsOver(attempt: A): void {
     this.overtime.add(attempt);
-    const report = (): void => {
-      if (this.overtime.size > 0) {
-        const labels = [...this.overtime].map(({ label }) => label);
-        this.log.overtime(labels, this.limits.concurrency);
-        return;
-      }
-      time.clearTimer(this.overtimeTimer);
-      this.overtimeTimer = undefined;
-    };
     if (this.overtimeTimer !== undefined) return;
-    report();
-    this.overtimeTimer = time.setRepeatingTimer(report, OVERTIME_AGAIN_MS);
+    this.reportOvertime();
+    this.overtimeTimer = time.setRepeatingTimer(() => this.reportOvertime(), OVERTIME_AGAIN_MS);
     this.overtimeTimer.unref();
+  }
+
+  private reportOvertime(): void {
+    const labels = [...this.overtime].map(({ label }) => label);
+    if (labels.length > 0) return this.log.overtime(labels, this.limits.concurrency);
+    time.clearTimer(this.overtimeTimer);
+    this.overtimeTimer = undefined;
   }
 }
 
