@@ -31,16 +31,16 @@ describe.each(servers)('locks on a %s', (_, client) => {
   });
 
   it('wake a waiting caller at the release, long before it would poll', async () => {
-    const lock = await bench.locks.acquire('wake', { leaseMs: 30_000 });
-    const slow = await openBench(client(), { pollMs: 20_000 }, { prefix: prefixOf(bench) });
-    const waiting = slow.locks.acquire('wake', { waitMs: 20_000 });
+    const lock = await bench.locks.acquire('wake', { leaseMs: 120_000 });
+    const slow = await openBench(client(), { pollMs: 60_000 }, { prefix: prefixOf(bench) });
+    const waiting = slow.locks.acquire('wake', { waitMs: 60_000 });
     await eventually(async () => expect((await bench.raw.get(bench.keyOf('wake')))?.[13]).toBe('1'));
     await sleep(300);
     const started = performance.now();
     await lock.release();
     const mine = await waiting;
-    // Its next look would be 10 s after its last one, or later.
-    expect(performance.now() - started).toBeLessThan(5_000);
+    // Its next look would be 30 s after its last one, or later.
+    expect(performance.now() - started).toBeLessThan(25_000);
     await mine.release();
     slow.close();
   });
@@ -138,7 +138,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
   });
 
   it('of many names can be acquired at the same time, and each release ends only its own lock', async () => {
-    const names = Array.from({ length: 1_500 }, (_unused, i) => `many-${i}`);
+    const names = Array.from({ length: 500 }, (_unused, i) => `many-${i}`);
     const all = await Promise.all(names.map((name) => bench.locks.acquire(name, { waitMs: 0 })));
     const again = await Promise.all(names.map((name) => bench.locks.tryAcquire(name)));
     expect(again.filter((lock) => lock !== undefined)).toEqual([]);

@@ -19,6 +19,7 @@ import {
 } from 'luanest/script-registry';
 import { StreamConsumerModule, StreamConsumerService } from 'luanest/stream-consumer';
 import { LuanestTesting, LuanestTestingModule, TestClock } from 'luanest/testing';
+import { eventually } from '../../../test/support/wait';
 
 /** A port on which nothing listens. */
 const NOBODY = { host: '127.0.0.1', port: 1 };
@@ -171,10 +172,12 @@ describe('close', () => {
       await expect(lost).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' });
     }
     await app.close();
-    // Timers of an earlier spec file may end meanwhile.
-    const left = [...before];
-    const added = resources().filter((kind) => !left.includes(kind) || !left.splice(left.indexOf(kind), 1));
-    expect(added).toEqual([]);
+    // Timers and sockets of an earlier spec file may begin and end meanwhile.
+    const added = (): string[] => {
+      const left = [...before];
+      return resources().filter((kind) => !left.includes(kind) || !left.splice(left.indexOf(kind), 1));
+    };
+    await eventually(() => expect(added()).toEqual([]), { timeoutMs: 3_000 });
     expect(app.get(LuanestTesting).redis.server.sessions.size).toBe(0);
   });
 });
