@@ -169,9 +169,9 @@ describe.each(exportedLibs())('the public names of %s', (lib) => {
   });
 });
 
-it('the whole package exports at most 190 names', () => {
+it('the whole package exports at most 199 names', () => {
   const counts = DOORS.map((door) => exportsOf('', door).length);
-  expect(counts.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(190);
+  expect(counts.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(199);
 });
 
 it('every lib has a module', () => {

@@ -1,4 +1,15 @@
 export { bytes, int, list, str } from './arg-types';
+export {
+  type ChannelEvents,
+  type ChannelSubscriber,
+  type CommandArg,
+  CommandFailure,
+  type DedicatedConnection,
+  type Receiver,
+  type RedisCommand,
+  type RedisConnection,
+  type RedisNode,
+} from './connection/port';
 export { defineScript } from './define-script';
 export { KeySpace } from './key-space';
 export type { ScriptDefinition, ScriptInput } from './script-definition';

@@ -27,7 +27,8 @@ export interface ScriptRegistryModuleOptions {
   readonly connection?: RedisOptions | ClusterConnectionOptions;
   /**
    * A client that you made: a `Redis` or `Cluster` of ioredis or iovalkey, or what `createClient`, `createCluster` or `createSentinel` of
-   * node-redis returned. ScriptRegistry never configures or closes it, so close it yourself. It connects a client that was never open.
+   * node-redis returned. ScriptRegistry never configures or closes it, so close it yourself. It connects a client that was never open. Or
+   * an adapter for another client, which ScriptRegistry closes when the app closes.
    */
   readonly client?: AnyClient;
   /** First part of every key that `keySpace()` builds; 1 to 1,024 characters of well-formed Unicode, without braces. Default `luanest`. */

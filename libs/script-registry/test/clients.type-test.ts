@@ -4,7 +4,7 @@ import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import { Cluster as ValkeyCluster, Redis as Valkey } from 'iovalkey';
 import { createClient, createCluster, createSentinel } from 'redis';
 import * as nodeRedis5 from 'redis5';
-import type { ScriptRegistryModuleOptions } from 'luanest/script-registry';
+import type { RedisConnection, ScriptRegistryModuleOptions } from 'luanest/script-registry';
 
 const sentinels = { name: 'main', sentinelRootNodes: [] };
 
@@ -22,6 +22,7 @@ export const accepted: ScriptRegistryModuleOptions['client'][] = [
   nodeRedis5.createClient(),
   nodeRedis5.createCluster({ rootNodes: [] }),
   nodeRedis5.createSentinel(sentinels),
+  {} as RedisConnection,
 ];
 
 // @ts-expect-error -- a URL goes into the option `url`

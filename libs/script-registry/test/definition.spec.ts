@@ -187,4 +187,15 @@ describe('options', () => {
     }
     client.disconnect();
   });
+
+  it('names what an adapter lacks', () => {
+    const client = standaloneClient({ lazyConnect: true });
+    const { clustered, ...rest } = connectClient(client);
+    const adapter = { ...rest, sendRouted: () => undefined, listen: () => undefined };
+    expect(clustered).toBe(false);
+    expect(() => connectClient(adapter as never)).toThrow(
+      'client is a RedisConnection that lacks clustered, nodes, lostMasters, nodeFor, refresh, dedicated, subscriber, close.',
+    );
+    client.disconnect();
+  });
 });

@@ -18,6 +18,7 @@ import { startCluster, startRedis } from 'luanest/testing/servers';
 import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { freePort } from '../../../test/support/free-port';
+import { connectClient } from '../src/connection/connect';
 import { FIXED } from '../src/script-registry.options';
 import { append, limiter, quiet } from './support';
 
@@ -58,6 +59,18 @@ describe('ScriptRegistryModule', () => {
     expect(
       await registry.run(limiter, { keys: { counter }, args: { limit: 1, windowMs: 60_000, cost: 1 } }),
     ).toMatchObject({ used: 1 });
+  });
+
+  it('takes an adapter for another client, and closes it with the app', async () => {
+    const client = quiet(new Redis(redisUrl()));
+    clients.push(client);
+    const adapter = connectClient(client);
+    const close = jest.spyOn(adapter, 'close');
+    const app = await boot(ScriptRegistryModule.forRoot({ client: adapter, prefix: uniquePrefix() }));
+    expect(await app.get(ScriptRegistry).health()).toEqual({ healthy: true, problems: [] });
+    expect(close).not.toHaveBeenCalled();
+    await app.close();
+    expect(close).toHaveBeenCalledTimes(1);
   });
 
   it('takes it from a namespace, from ClusterModule, or from a factory, and keeps two registries apart', async () => {

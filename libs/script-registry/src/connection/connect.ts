@@ -6,21 +6,33 @@ import { type NodeRedisSentinel, NodeRedisSentinelConnection, NodeRedisStandalon
 import type { RedisConnection } from './port';
 
 /**
- * A client of ioredis, iovalkey or node-redis. Its type is as wide as this, because each package and version has types of its own, and the
- * app need not have installed them all. What it is, is checked when the module makes its connection.
+ * A client of ioredis, iovalkey or node-redis, or an adapter for another client. The type of a client is as wide as this, because each
+ * package and version has types of its own, and the app need not have installed them all. What it is, is checked when the module makes its
+ * connection.
  */
-export interface AnyClient {
-  readonly sendCommand: unknown;
-  connect(): Promise<unknown>;
-}
+export type AnyClient = { readonly sendCommand: unknown; connect(): Promise<unknown> } | RedisConnection;
 
 const EXPECTED =
-  'a Redis or a Cluster of ioredis or iovalkey, or the result of createClient, createCluster or createSentinel of redis (node-redis)';
+  'a Redis or a Cluster of ioredis or iovalkey, the result of createClient, createCluster or createSentinel of redis (node-redis), or a ' +
+  'RedisConnection';
+/** Methods of RedisConnection. */
+const METHODS = [
+  'nodes',
+  'lostMasters',
+  'nodeFor',
+  'sendRouted',
+  'refresh',
+  'dedicated',
+  'subscriber',
+  'listen',
+  'close',
+] as const satisfies readonly (keyof RedisConnection)[];
 
 const checks = new Checks('ScriptRegistryModule');
 
 /**
- * Makes the RedisConnection of a client. The client is recognised by what it can do, so that one of another copy of its package works too.
+ * Makes the RedisConnection of a client, or returns the adapter that the app has made. A client is recognised by what it can do, so that
+ * one of another copy of its package works too.
  *
  * @throws InvalidOptionError if `client` is another object, or has an option that its scripts cannot work with
  */
@@ -36,7 +48,18 @@ export function connectClient(client: AnyClient): RedisConnection {
     if (typeof found.sendCommand === 'function' && typeof found.duplicate === 'function' && 'isReady' in found)
       return new NodeRedisStandalone(found as NodeRedisClient);
   }
+  if (isConnection(client)) return client;
   return checks.refuse('client', client, EXPECTED);
+}
+
+/** @throws InvalidOptionError if `client` has some methods of a RedisConnection, and lacks others */
+function isConnection(client: unknown): client is RedisConnection {
+  const found = (client ?? {}) as Record<string, unknown>;
+  if (typeof found.sendRouted !== 'function') return false;
+  const missing = METHODS.filter((name) => typeof found[name] !== 'function');
+  if (missing.length === 0 && typeof found.clustered === 'boolean') return true;
+  const lacks = [...(typeof found.clustered === 'boolean' ? [] : ['clustered']), ...missing];
+  throw checks.error(`client is a RedisConnection that lacks ${lacks.join(', ')}. See connectionContract.`);
 }
 
 /** node-redis puts its prefix before the keys of its own commands only, so two halves of an app would use different keys. */

@@ -81,7 +81,8 @@ function isMovable(client: AnyClient | undefined): client is Redis {
 function closeClient(client: AnyClient): void {
   try {
     if (isIoredis(client)) client.disconnect();
-    else (client as { destroy?: () => void }).destroy?.();
+    else if ('destroy' in client) (client as { destroy: () => void }).destroy();
+    else if ('close' in client) client.close();
   } catch {
     // It is closed.
   }
