@@ -81,15 +81,15 @@ export class FreshApp {
     );
   }
 
-  /** Runs a file with an empty Redis of its own, in `cwd`. */
+  /** Runs a file with an empty Redis of its own, in `cwd`, by Node or another `runtime`. */
   async withRedis(
     args: readonly string[],
-    options: { cwd?: string; env?: Record<string, string> } = {},
+    { runtime = process.execPath, ...options }: { cwd?: string; env?: Record<string, string>; runtime?: string } = {},
   ): Promise<Ended> {
     const redis = await startRedis();
     try {
       const env = { ...options.env, REDIS_URL: redis.url };
-      return await this.run(process.execPath, args, { ...options, env, timeoutMs: RUN_TIMEOUT_MS });
+      return await this.run(runtime, args, { ...options, env, timeoutMs: RUN_TIMEOUT_MS });
     } finally {
       await redis.stop();
     }
