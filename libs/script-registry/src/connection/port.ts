@@ -35,16 +35,20 @@ export class CommandFailure extends Error {
 /** An argument of a command: text, which is written as UTF-8, or bytes, which are written as they are. */
 export type CommandArg = string | Buffer;
 
+/** A command and its arguments. */
 export type RedisCommand = readonly [name: string, args: CommandArg[]];
 
 /** Gets the outcome of one command: exactly one of its methods is called, once, after `run` has returned. */
 export interface Receiver {
   /** Called before `replied` if the command was written more than once, so that the reply may be the one to a replay. */
   readonly resent?: (() => void) | undefined;
+  /** Gets the reply of Redis: integers are numbers, nil is null, strings are Buffers, arrays are arrays. */
   replied(reply: unknown): void;
+  /** Gets the failure, if there is no reply or the reply is an error. */
   failed(failure: CommandFailure): void;
 }
 
+/** One server of a RedisConnection. */
 export interface RedisNode {
   /** `host:port`, or the socket's path. */
   readonly id: string;
@@ -60,7 +64,7 @@ export interface RedisNode {
    * @throws CommandFailure
    */
   send(name: string, args: CommandArg[], resent?: () => void): Promise<unknown>;
-  /** Same as `send`, without a promise of its own, which every call would pay for. Never throws. */
+  /** Same as `send`, without a promise of its own, which costs each call more. Never throws. */
   run(name: string, args: CommandArg[], receiver: Receiver): void;
   /**
    * Sends the command between two TIME commands, so that the measured time mostly includes neither the network nor Redis' queue.
@@ -84,10 +88,13 @@ export interface DedicatedConnection {
    * Writes the commands one after the other and returns all replies. The reply to a failed command is its CommandFailure.
    */
   sendAll(commands: readonly RedisCommand[]): Promise<unknown[]>;
+  /** Closes the connection at once. Replies that have not come are lost. */
   close(): void;
 }
 
+/** Functions that a ChannelSubscriber calls. */
 export interface ChannelEvents {
+  /** Called with each message of a channel. */
   readonly message: (channel: string, text: string) => void;
   /** Called when the node has ended the subscription, such as when the channel's slot moved to another node. */
   readonly lost: (channel: string) => void;
@@ -99,9 +106,11 @@ export interface ChannelEvents {
 export interface ChannelSubscriber {
   /** Resolves when the node has confirmed the subscription. */
   subscribe(channel: string): Promise<void>;
+  /** Resolves when the node has confirmed the end of the subscription. */
   unsubscribe(channel: string): Promise<void>;
   /** Resolves when the node has replied. */
   ping(): Promise<unknown>;
+  /** Closes the connection at once. */
   close(): void;
 }
 
