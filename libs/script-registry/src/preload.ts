@@ -75,9 +75,10 @@ export class Preload {
         this.mayRunScripts(node),
       ]);
       const missing = (present as (number | string)[]).filter((found) => Number(found) !== 1).length;
-      return missing === 0
-        ? undefined
-        : `${node.id} replies to PING, but lacks ${missing} of ${shas.length} script bodies`;
+      if (missing === 0) return undefined;
+      const lacking = `${node.id} replies to PING, but lacks ${missing} of ${shas.length} script bodies`;
+      const why = this.loader.loaded.get(node);
+      return why instanceof Error ? `${lacking}: ${why.message}` : lacking;
     } catch (error) {
       return `${node.id}: ${messageOf(error)}`;
     }

@@ -1,7 +1,7 @@
 import { asError } from './pipe/settle';
 import type { LoadableScript } from './pipe/forms';
 import type { RedisConnection, RedisNode } from './connection/port';
-import { inSource } from './connection/server-errors';
+import { explained } from './connection/server-errors';
 import { events } from './script-registry.events';
 
 const VERIFY_DEBOUNCE_MS = 500;
@@ -125,7 +125,7 @@ export class ScriptLoader {
     for (const [i, reply] of replies.entries()) {
       if (reply.status === 'rejected') {
         const error = asError(reply.reason);
-        throw new Error(inSource(error.message), { cause: error });
+        throw new Error(explained(error.message), { cause: error });
       }
       const expected = scripts[i]?.sha;
       if (String(reply.value) !== expected) {

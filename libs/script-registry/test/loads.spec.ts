@@ -52,6 +52,35 @@ it('scripts that are lost after a check are loaded, not only checked', async () 
   expect(sent).toEqual(['EXISTS', 'LOAD']);
 });
 
+it('a server without Lua is named at boot and in the health check', async () => {
+  const error = new CommandFailure('reply', "ERR Could not find scripting engine 'lua'");
+  const node = {
+    id: 'node:1',
+    role: 'master',
+    ready: true,
+    send: (_name: string, [subcommand]: string[]) =>
+      subcommand === 'EXISTS' ? Promise.resolve([0]) : subcommand ? Promise.reject(error) : Promise.resolve('PONG'),
+  } as unknown as RedisNode;
+  const connection = {
+    nodes: () => [node],
+    lostMasters: () => [],
+    listen: () => () => undefined,
+  } as unknown as RedisConnection;
+  const loader = new ScriptLoader('test', connection, () => undefined);
+  loader.add([SCRIPT]);
+  const options = { preload: 'required', preloadTimeoutMs: 5_000 } as const;
+  const preload = new Preload(connection, loader, options, new Logger(), () => undefined);
+  const why =
+    'this server cannot run Lua, because its module lua is not loaded. luanest needs it: load it, or use another server';
+  await expect(preload.start()).rejects.toThrow(`node:1: ${why}`);
+  expect(await preload.health(1_000)).toEqual({
+    healthy: false,
+    problems: [`node:1 replies to PING, but lacks 1 of 1 script bodies: ${why}`],
+  });
+  preload.close();
+  loader.close();
+});
+
 describe('preload: required', () => {
   /** A Cluster of one master, and a replica that does not answer. `lose` closes the connection to the master. */
   function start(preloadTimeoutMs: number) {

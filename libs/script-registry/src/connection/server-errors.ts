@@ -69,3 +69,13 @@ export function inSource(message: string): string {
     .replaceAll(/\b(user_script:|at line )(\d+)(?=: |\))/g, (_, at: string, line: string) => `${at}${Number(line) - 1}`)
     .replace(RAISED, (_, line: string) => (isNamed ? '' : ` (user_script:${Number(line) - 1})`));
 }
+
+/** Error of a Valkey server whose module `lua` was unloaded. */
+const LACKS_LUA = /^ERR Could not find scripting engine 'lua'$/;
+
+/** Returns a server's error about a script, for people: with line numbers of the source, and with a remedy if the server has no Lua. */
+export function explained(message: string): string {
+  return LACKS_LUA.test(message)
+    ? 'this server cannot run Lua, because its module lua is not loaded. luanest needs it: load it, or use another server'
+    : inSource(message);
+}
