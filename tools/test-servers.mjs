@@ -67,8 +67,28 @@ async function run({ program }, { variable }, suites) {
   return { passed: result.numPassedTests, suites: result.numTotalTestSuites, failures };
 }
 
+const PAGE = join(root, 'docs/servers.md');
+
+/** Returns the rows of the page as it is: those of pairs that are not run again stay. */
+function knownRows() {
+  if (!existsSync(PAGE)) return [];
+  const rows = [];
+  for (const line of readFileSync(PAGE, 'utf8').split('\n')) {
+    const cells = line.split('|').map((cell) => cell.trim());
+    if (cells.length === 9 && /^\d{4}-/.test(cells[3])) {
+      const [, server, client, date, node, suites, passed, failed] = cells;
+      rows.push({ server, client, date, node, suites, passed, failed, failures: [] });
+    }
+    const failure = /^- (.+?), (.+?): `(.+?)`: (.+)$/.exec(line);
+    if (failure) {
+      const [, server, client, file, title] = failure;
+      rows.find((row) => row.server === server && row.client === client)?.failures.push({ file, title });
+    }
+  }
+  return rows;
+}
+
 async function page(rows) {
-  const number = (value) => value.toLocaleString('en');
   const failures = rows.flatMap(({ server, client, failures: own }) =>
     own.map((failure) => ({ server, client, ...failure })),
   );
@@ -78,11 +98,9 @@ async function page(rows) {
 The contract suites check what the scripts of each module promise, what ScriptRegistry relies on of a client, and what a call reports
 when its reply is lost.
 
-Run on ${new Date().toISOString().slice(0, 10)} with Node ${process.versions.node}.
-
-| server | client | suites | tests passed | failed |
-| --- | --- | --- | --- | --- |
-${rows.map((row) => `| ${row.server} | ${row.client} | ${number(row.suites)}${CLIENTS.find(({ name }) => name === row.client)?.suites === CONTRACTS ? ' contract suites' : ''} | ${number(row.passed)} | ${number(row.failures.length)} |`).join('\n')}
+| server | client | date | Node | suites | tests passed | failed |
+| --- | --- | --- | --- | --- | --- | --- |
+${rows.map(({ server, client, date, node, suites, passed, failed }) => `| ${[server, client, date, node, suites, passed, failed].join(' | ')} |`).join('\n')}
 ${failures.length === 0 ? '' : `\n## Failures\n\n${failures.map(({ server, client, file, title }) => `- ${server}, ${client}: \`${file}\`: ${title}`).join('\n')}\n`}
 [Managed Redis](managed-redis.md) lists the permissions that the modules need, and what services forbid.
 `;
@@ -102,17 +120,29 @@ const chosen = (names, name) => !names || names.some((part) => name.toLowerCase(
 const servers = findServers(values.folder).filter(({ name }) => chosen(values.server, name));
 const clients = CLIENTS.filter(({ name }) => chosen(values.client, name));
 const rows = [];
+const number = (value) => value.toLocaleString('en');
 for (const server of servers) {
   for (const client of clients) {
-    const { passed, suites, failures } = await run(
-      server,
-      client,
-      positionals.length > 0 ? positionals : client.suites,
-    );
+    const chosenSuites = positionals.length > 0 ? positionals : client.suites;
+    const { passed, suites, failures } = await run(server, client, chosenSuites);
     process.stderr.write(`${server.name}, ${client.name}: ${passed} passed, ${failures.length} failed\n`);
     for (const { file, title } of failures) process.stderr.write(`  ${file}: ${title}\n`);
-    rows.push({ server: server.name, client: client.name, suites, passed, failures });
+    rows.push({
+      server: server.name,
+      client: client.name,
+      date: new Date().toISOString().slice(0, 10),
+      node: process.versions.node,
+      suites: `${number(suites)}${client.suites === CONTRACTS ? ' contract suites' : ''}`,
+      passed: number(passed),
+      failed: number(failures.length),
+      failures,
+    });
+    if (values.dry) continue;
+    // After each pair, so that a run that is stopped keeps what it has found.
+    const isNew = (known) => !rows.some((row) => row.server === known.server && row.client === known.client);
+    const order = (row) => `${row.server} ${CLIENTS.findIndex(({ name }) => name === row.client)}`;
+    const all = [...knownRows().filter(isNew), ...rows].sort((one, other) => (order(one) < order(other) ? -1 : 1));
+    writeFileSync(PAGE, await page(all));
   }
 }
-if (!values.dry) writeFileSync(join(root, 'docs/servers.md'), await page(rows));
 if (rows.some(({ failures }) => failures.length > 0)) process.exitCode = 1;
