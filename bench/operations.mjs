@@ -210,11 +210,7 @@ const ON_NODE_REDIS = ' on node-redis';
  * if there is more to close than the client.
  */
 const CONTENDERS = {
-  luanest: async ({ ioredis, id, tree }) => {
-    const services = await openLuanest(ioredis(), tree);
-    const stock = (activityId, packets) => services.packets.create({ activityId, totalCents: packets * 100, packets });
-    return { calls: luanestCalls(services, id), stock, close: services.close };
-  },
+  luanest: (open) => luanestOn(open.ioredis(), open),
   'rate-limiter-flexible': ({ ioredis, id }) => {
     const limiters = limitersOf(ioredis());
     const { RateLimiterUnion } = require('rate-limiter-flexible');
@@ -247,6 +243,19 @@ const CONTENDERS = {
   },
 };
 
+async function luanestOn(client, { id, tree }) {
+  const services = await openLuanest(client, tree);
+  const stock = (activityId, packets) => services.packets.create({ activityId, totalCents: packets * 100, packets });
+  return { calls: luanestCalls(services, id), stock, close: services.close };
+}
+
+/** luanest on other clients than ioredis 6. */
+const OTHER_CLIENTS = {
+  'node-redis 6': async (open) => luanestOn(await open.nodeRedis(), open),
+  'ioredis 5': (open) => luanestOn(open.ioredis('ioredis5'), open),
+  iovalkey: (open) => luanestOn(open.ioredis('iovalkey'), open),
+};
+
 /** The calls of script-registry.bench.mjs. Half of 100,000 are refused. */
 async function openRegistryCalls({ ioredis, tree }) {
   const scripts = definedBy(tree.lib('script-registry'));
@@ -265,7 +274,10 @@ async function openRegistryCalls({ ioredis, tree }) {
 export const ON_IOREDIS = Object.keys(CONTENDERS).filter((name) => !name.endsWith(ON_NODE_REDIS));
 export const ALL = Object.keys(CONTENDERS);
 
-const openers = { ...CONTENDERS, registry: openRegistryCalls };
+/** luanest on each client that it takes; on ioredis 6 first. */
+export const ON_CLIENTS = ['luanest', ...Object.keys(OTHER_CLIENTS)];
+
+const openers = { ...CONTENDERS, ...OTHER_CLIENTS, registry: openRegistryCalls };
 
 /**
  * Opens operations on one server, each contender on a client of its own.
@@ -278,8 +290,8 @@ export async function openOperations(port, options = {}) {
   const { client = 'ioredis', db = 0, prefix = 'id', tree = HERE, contenders = ON_IOREDIS } = options;
   const opened = treeOf(tree);
   const closers = [];
-  const ioredis = () => {
-    const { Redis } = opened.load(client);
+  const ioredis = (name = client) => {
+    const { Redis } = opened.load(name);
     const redis = new Redis(port, '127.0.0.1', { db });
     closers.push(() => redis.disconnect());
     return redis;
