@@ -49,5 +49,12 @@ export async function compareLua(real: RawRedis, programs: number, seed: number)
 }
 
 function comparable(reply: string): string {
-  return reply.includes('0x') ? reply.replace(ADDRESS, '?').replace(/\$\d+/g, '$?') : reply;
+  if (!reply.includes('0x')) return reply;
+  // `pairs` goes through keys that are tables or functions in the order of their addresses.
+  const sorted = (shown: string, parts: string): string =>
+    shown.includes('?=') ? `{${parts.split(',').sort().join()}}` : shown;
+  return reply
+    .replace(ADDRESS, '?')
+    .replace(/\$\d+/g, '$?')
+    .replace(/\{([^{}]*)\}/g, sorted);
 }

@@ -133,7 +133,7 @@ describe('consumers in processes of their own', () => {
         expect(await bench.streams.stats(stream, 'g')).toMatchObject({ length: 0, pending: 0, due: 0, dead: 0 });
         expect(new Set(told().flatMap(({ what, id }) => (what === 'done' ? [id] : []))).size).toBe(MESSAGES);
       },
-      { timeoutMs: 120_000, everyMs: 200 },
+      { timeoutMs: 600_000, everyMs: 200 },
     );
     await pulse.stop();
     const killedAt = (worker: Worker): number | undefined => worker.killedAt;
