@@ -29,6 +29,10 @@ export class Faults {
     const { link, process } = member;
     const later = (ms: number, run: () => void): void => scheduler.at(scheduler.nowUs + ms * 1_000, run);
     if ('p' in fault && (process.isDead || this.world.hasClosed(process))) return false;
+    if (fault.kind === 'kill' && fault.pauses > 0) {
+      member.dying = { ...fault };
+      return false;
+    }
     model.disturbed?.(fault);
     switch (fault.kind) {
       case 'kill':

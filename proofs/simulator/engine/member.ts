@@ -2,7 +2,7 @@ import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type * as Registry from '../../../libs/script-registry/src';
 import { ClientSocket, Link } from './network';
-import type { Plan } from './plan';
+import type { Fault, Plan } from './plan';
 import type { Process } from './process';
 import type { Random } from './random';
 import type { RedisHost } from './redis-host';
@@ -14,6 +14,7 @@ export interface Surroundings {
   readonly random: Random;
   readonly redis: RedisHost;
   readonly scheduler: Scheduler;
+  inject(fault: Fault): void;
 }
 
 /** A node of the app: a process, and those that replaced it. */
@@ -22,6 +23,8 @@ export class Member {
   app: INestApplicationContext | undefined;
   /** How often it was started. */
   life = 0;
+  /** How it will die, in one of its next pauses. */
+  dying: { pauses: number; readonly downMs: number } | undefined;
   readonly link: Link;
 
   constructor(
@@ -42,6 +45,13 @@ export class Member {
 
   /** Pauses code of the process. */
   sleep(ms: number): Promise<void> {
+    if (this.dying && --this.dying.pauses === 0) {
+      const { downMs } = this.dying;
+      this.dying = undefined;
+      const { scheduler } = this.world;
+      const fault = { kind: 'kill', p: this.index, downMs, pauses: 0 } as const;
+      scheduler.at(scheduler.nowUs + ms * 500, () => this.world.inject(fault));
+    }
     return new Promise((resolve) => void (this.process.addTimer(resolve, Math.max(1, ms), false).isUsers = true));
   }
 

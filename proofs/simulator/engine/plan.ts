@@ -4,7 +4,8 @@ import { REFUSALS, type Refusal } from './redis-host';
 
 /** A fault. Times in ms; `p` is the index of a process. */
 export type Fault =
-  | { readonly kind: 'kill'; readonly p: number; readonly downMs: number }
+  /** `pauses`: 0 for now; else in the middle of the n-th next pause of the process, which is mostly in the work of a handler. */
+  | { readonly kind: 'kill'; readonly p: number; readonly downMs: number; readonly pauses: number }
   | { readonly kind: 'close'; readonly p: number; readonly downMs: number }
   | { readonly kind: 'stop'; readonly p: number; readonly forMs: number; readonly readings: number }
   | { readonly kind: 'cut'; readonly p: number; readonly how: Cut; readonly lateMs: number; readonly skip: number }
@@ -28,6 +29,8 @@ const CUTS: readonly (readonly Cut[])[] = [ALL_CUTS, ['before', 'after'], ['afte
 const SKIPS = [0, 0, 0, 0, 1, 1, 2, 3, 4, 6];
 /** Shortest lease for which a connection that breaks is a short fault, ms. */
 const MILD_FROM_MS = 1_500;
+/** Shortest lease that has time for an outage and the reconnect after it, ms. */
+const LONG_LEASE_MS = 2_000;
 
 /** Something that happens to a run from outside: a fault, or an operation of a user in a process. */
 export type Element<Operation = unknown> =
@@ -70,6 +73,8 @@ export interface Planner {
   scaleMs(settings: never): number;
   /** Length of a part of a run, which has 2 to 20 of them, ms. Default: `scaleMs`. */
   roundMs?(settings: never): number;
+  /** True: decisions fall at the end of each round, such as a tick. So faults come then, too. */
+  readonly decidesInRounds?: boolean;
 }
 
 /**
@@ -101,8 +106,15 @@ export function planOf(planner: Planner, seed: number, without: ReadonlySet<stri
     }
   }
   const mild = scaleMs >= MILD_FROM_MS && random.chance(0.4);
-  const scene = { processes, scaleMs, endMs, operations, mild };
-  const faults = kindsOf(random, planner, mild).flatMap((kind) => {
+  const moments: Moment[] = [...operations];
+  if (planner.decidesInRounds) {
+    for (let atMs = roundMs; atMs < endMs; atMs += roundMs) {
+      for (let p = 0; p < processes; p++) moments.push({ atMs: Math.max(0, atMs - random.pick([1, 1, 5, 50])), p });
+    }
+  }
+  const kinds = kindsOf(random, planner, mild);
+  const scene = { processes, scaleMs, endMs, moments, mild, isAlone: kinds.length === 1 };
+  const faults = kinds.flatMap((kind) => {
     const some = faultsOf(random.named(kind), kind, planner.faults[kind] as number, scene);
     return without.has(kind) ? [] : some;
   });
@@ -113,15 +125,22 @@ export function planOf(planner: Planner, seed: number, without: ReadonlySet<stri
 /** An operation of a user, and when and where it happens. */
 type Act = Extract<Element, { operation: unknown }>;
 
+/** When and where a decision may fall. */
+type Moment = Pick<Act, 'atMs' | 'p'>;
+
 /** Scene that faults meet. */
 interface Scene extends Pick<Plan, 'processes' | 'endMs' | 'mild'> {
   readonly scaleMs: number;
-  readonly operations: readonly Act[];
+  readonly moments: readonly Moment[];
+  /** True if the run has one kind of fault. */
+  readonly isAlone: boolean;
 }
 
 /** Draws the kinds of faults of a run. Those that a run may have often are a little more likely. */
 function kindsOf(random: Random, { faults, together }: Planner, mild: boolean): FaultKind[] {
   if (!mild && random.chance(0.4)) return [...random.pick(together)];
+  // An outage that is long for a mild run comes alone.
+  if (mild && 'redis-down' in faults && random.chance(0.2)) return ['redis-down'];
   const kinds = (Object.entries(faults) as [FaultKind, number][]).filter(([kind]) => !mild || MILD.has(kind));
   const count = random.pick(mild ? [1, 1, 2, 2, 3] : [0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4, kinds.length]);
   const chosen: FaultKind[] = [];
@@ -135,12 +154,12 @@ function kindsOf(random: Random, { faults, together }: Planner, mild: boolean): 
 
 /** Draws the faults of a kind: several that follow each other, then a pause, and so on. */
 function faultsOf(random: Random, kind: FaultKind, most: number, scene: Scene): Element[] {
-  const { processes, scaleMs, endMs, operations, mild } = scene;
+  const { processes, scaleMs, endMs, moments, mild } = scene;
   const faults: Element[] = [];
   if (mild) {
     // Between two of them, everything recovers.
     for (let from = 0; from < endMs; from += 3 * scaleMs) {
-      const near = operations.find(({ atMs }) => atMs >= from && atMs < from + scaleMs);
+      const near = moments.find(({ atMs }) => atMs >= from && atMs < from + scaleMs);
       const p = near !== undefined && random.chance(0.7) ? near.p : random.integer(0, processes - 1);
       const atMs = (near?.atMs ?? from) + (random.chance(0.3) ? 0 : random.magnitude(1, scaleMs));
       faults.push({ atMs, fault: faultOf(random, kind, p, scene) });
@@ -151,7 +170,7 @@ function faultsOf(random: Random, kind: FaultKind, most: number, scene: Scene): 
   const victim = random.chance(0.4) ? random.integer(0, processes - 1) : undefined;
   const sort = random.pick(CUTS);
   for (let left = random.magnitude(1, most); left > 0;) {
-    const near = random.chance(0.7) ? random.pick(operations) : undefined;
+    const near = random.chance(0.7) ? random.pick(moments) : undefined;
     const p = near !== undefined && random.chance(0.7) ? near.p : random.integer(0, processes - 1);
     let atMs = near?.atMs ?? (random.chance(0.3) ? random.integer(0, 100) : random.integer(0, endMs));
     if (random.chance(0.6)) atMs += random.magnitude(1, 3 * scaleMs);
@@ -168,7 +187,7 @@ function faultOf(
   random: Random,
   kind: FaultKind,
   p: number,
-  { scaleMs, mild }: Scene,
+  { scaleMs, mild, isAlone }: Scene,
   sort: readonly Cut[] = ALL_CUTS,
 ): Fault {
   const time = (): number => {
@@ -178,6 +197,7 @@ function faultOf(
   };
   switch (kind) {
     case 'kill':
+      return { kind, p, downMs: time(), pauses: random.chance(0.4) ? random.magnitude(1, 6) : 0 };
     case 'close':
       return { kind, p, downMs: time() };
     case 'stop':
@@ -223,6 +243,8 @@ function faultOf(
     case 'failover':
       return { kind, lostMs: time(), downMs: random.magnitude(1, 2_000) };
     case 'redis-down':
+      // A renewal is repeated soon, so a lease survives an outage of less than half of it.
+      if (mild && isAlone && scaleMs >= LONG_LEASE_MS && random.chance(0.7)) return { kind, downMs: 0.42 * scaleMs };
       return { kind, downMs: time() };
   }
 }

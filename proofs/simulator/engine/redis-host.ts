@@ -88,9 +88,14 @@ export class RedisHost {
     return key;
   }
 
-  private refusalOf(words: readonly string[]): RedisError | undefined {
-    if (!this.refusing || !/^evalsha/i.test(words[0] ?? '')) return undefined;
+  private refusalOf([name = '', body = '']: readonly string[]): RedisError | undefined {
+    if (!this.refusing || !/^eval/i.test(name)) return undefined;
     const { error } = this.refusing;
+    // The others depend on the flags of the script, so the server looks for it first.
+    const isFirst = error === 'BUSY' || error === 'LOADING' || error === 'NOPERM';
+    const isKnown =
+      !/^evalsha/i.test(name) || Number((this.memory.run('SCRIPT', ['EXISTS', body]) as unknown[])[0]) === 1;
+    if (!isFirst && !isKnown) return undefined;
     if (--this.refusing.left <= 0) this.refusing = undefined;
     return new RedisError(REFUSALS[error]);
   }

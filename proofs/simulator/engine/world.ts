@@ -231,7 +231,9 @@ export class World {
     });
   }
 
-  private inject(fault: Fault): void {
+  /** Makes a fault happen. */
+  inject(fault: Fault): void {
+    if (this.isHealed) return;
     if (!this.injector.apply(fault)) return;
     this.had.add(fault.kind);
     this.faults[fault.kind] = (this.faults[fault.kind] ?? 0) + 1;
@@ -277,6 +279,7 @@ export class World {
     this.isHealed = true;
     this.redis.isDown = false;
     this.redis.refusing = undefined;
+    for (const member of this.members) member.dying = undefined;
     for (const { link } of this.members) {
       Object.assign(link, { mostUs: 500, holds: [], nextHold: undefined, cuts: [], cutAtPush: false });
     }

@@ -24,7 +24,7 @@ interface Settings {
 }
 
 interface Operation {
-  readonly kind: 'run-now' | 'history';
+  readonly kind: 'run-now' | 'history' | 'nothing';
 }
 
 interface Run {
@@ -77,6 +77,7 @@ class ScheduledModel implements Model<Operation> {
   }
 
   async perform(member: Member, { kind }: Operation): Promise<void> {
+    if (kind === 'nothing') return;
     const { ScheduledLockService } = this.lib(member);
     const locks = member.app?.get(ScheduledLockService) as Scheduled.ScheduledLockService;
     if (kind === 'history') return void (await locks.history('job').catch(codeOf));
@@ -232,13 +233,14 @@ export const scheduledLock: Lib<Settings, Operation> = {
     failover: 2,
     'redis-down': 3,
   },
-  together: [['cut'], ['kill']],
+  together: [['cut'], ['cut'], ['kill'], ['kill']],
+  decidesInRounds: true,
   settings: (random: Random) => {
     const leaseMs = random.magnitude(100, 3_000);
     const most = random.pick([300, 700, leaseMs, 3 * leaseMs]);
     return {
       kind: random.chance(0.4) ? 'cron' : 'interval',
-      everyMs: random.pick([1_000, 1_000, 1_000, 2_000]),
+      everyMs: random.pick([1_000, 1_000, 2_000, 10_000]),
       leaseMs,
       catchUpWithinMs: random.chance(0.5) ? 2 * leaseMs + random.magnitude(100, 10_000) : 0,
       lockAtLeastForMs: random.chance(0.2) ? random.integer(1, leaseMs) : 0,
@@ -248,7 +250,9 @@ export const scheduledLock: Lib<Settings, Operation> = {
       lengths: Array.from({ length: 7 }, () => random.work(most)),
     };
   },
-  operation: (random, { isCalled }) => ({ kind: isCalled && random.chance(0.7) ? 'run-now' : 'history' }),
+  operation: (random, { isCalled }) => ({
+    kind: isCalled && random.chance(0.7) ? 'run-now' : random.chance(0.1) ? 'history' : 'nothing',
+  }),
   scaleMs: ({ leaseMs }) => leaseMs,
   roundMs: ({ everyMs }) => everyMs,
   settleMs: ({ leaseMs }) => 5 * leaseMs + 10_000,

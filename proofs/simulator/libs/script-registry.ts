@@ -140,7 +140,7 @@ export const scriptRegistry: Lib<Settings, Operation> = {
     failover: 2,
     'redis-down': 4,
   },
-  together: [['cut', 'refuse'], ['cut', 'flush'], ['cut'], ['slow']],
+  together: [['cut', 'refuse'], ['cut', 'flush'], ['cut', 'flush', 'refuse'], ['cut'], ['slow']],
   settings: (random: Random) => ({ counters: random.integer(1, 3), largest: random.magnitude(2, 128) }),
   operation: (random, { counters }) => ({
     counter: `n${random.integer(1, counters)}`,
