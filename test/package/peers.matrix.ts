@@ -149,8 +149,7 @@ describe.each([
     const { code, stdout, stderr } = await app.withRedis(['load/quick-starts.mjs']);
     const lines = stdout.trim().split('\n');
     expect({ stderr, code, last: lines.at(-1) }).toEqual({ stderr: '', code: 0, last: 'closed' });
-    const libs = lines.slice(0, -1);
-    expect(libs.length).toBeGreaterThanOrEqual(8);
-    expect(libs.filter((line) => !line.endsWith(': healthy'))).toEqual([]);
+    // Jobs of a quick start print lines, too. One that is not healthy makes the exit code 1.
+    expect(lines.filter((line) => line.endsWith(': healthy')).length).toBeGreaterThanOrEqual(8);
   });
 });

@@ -56,7 +56,7 @@ describe('other runtimes', () => {
         '@nestjs/swagger': '^11.0.0',
         '@nestjs/throttler': '^6.4.0',
         '@opentelemetry/api': '^1.9.0',
-        ioredis: '^6.0.0',
+        ioredis: '^5.3.0',
       },
       overrides: {
         '@liaoliaots/nestjs-redis': { '@nestjs/common': '$@nestjs/common', '@nestjs/core': '$@nestjs/core' },

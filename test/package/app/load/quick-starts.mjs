@@ -13,6 +13,7 @@ for (const lib of readdirSync(folder).sort()) {
   const app = await NestFactory.create(AppModule, { logger: ['error'] });
   await app.init();
   const { healthy, problems } = await app.get(ScriptRegistry).health();
+  if (!healthy) process.exitCode = 1;
   console.log(`${lib}: ${healthy ? 'healthy' : problems.join(', ')}`);
   await app.close();
 }
