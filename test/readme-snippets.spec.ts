@@ -28,6 +28,7 @@ describe('snippets of the documents', () => {
       'docs/comparison.md',
       'docs/demo.md',
       'docs/performance.md',
+      'docs/runtimes.md',
       'docs/servers.md',
     ];
     for (const file of documents().filter((name) => !without.includes(name))) {
