@@ -43,7 +43,7 @@ describe('the leases of a worker', () => {
     await time.pass(300);
     expect(registry.calls).toHaveLength(1);
     await answer(registry, { done: 2, lost: [] });
-    expect([a.endsAt, b.endsAt, time.now]).toEqual([5_000, 5_000, 2_300]);
+    expect([a.endsAt, b.endsAt, time.now]).toEqual([4_999, 4_999, 2_300]);
     expect(await stateOf(state.settled())).toBeUndefined();
     await time.pass(699);
     expect(registry.calls).toHaveLength(1);

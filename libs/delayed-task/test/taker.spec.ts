@@ -45,7 +45,7 @@ describe('taking tasks', () => {
     expect([attempts.length, waitMs]).toEqual([1, Infinity]);
     const [attempt] = attempts;
     expect(attempt).toMatchObject({ id: 'a', attempt: 2, runAtMs: 90, lateMs: 10, name: 'mail', attempts: 5, token });
-    expect([attempt?.partition, attempt?.endsAt]).toEqual([ONE, 4_000]);
+    expect([attempt?.partition, attempt?.endsAt]).toEqual([ONE, 3_999]);
     expect(attempt?.record.payload).toBe('{"to":"a"}');
     expect(events.take()).toEqual([]);
   });
@@ -84,8 +84,8 @@ describe('taking tasks', () => {
 
   it('does not begin tasks whose leases have ended before the reply', async () => {
     for (const [afterMs, begun] of [
-      [2_999, 1],
-      [3_000, 0],
+      [2_998, 1],
+      [2_999, 0],
     ] as const) {
       const { registry, taker } = open();
       const taking = taker.take(ONE, 1, 9);
@@ -98,8 +98,8 @@ describe('taking tasks', () => {
   it('does not begin tasks of a repeated take whose leases, counted from its first sending, have ended', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0);
     for (const [afterMs, begun] of [
-      [2_879, 1],
-      [2_880, 0],
+      [2_878, 1],
+      [2_879, 0],
     ] as const) {
       const { registry, taker } = open();
       const taking = taker.take(ONE, 1, 9);
@@ -129,7 +129,7 @@ describe('taking tasks', () => {
     expect(second).toMatchObject({ keys: first?.keys, args: first?.args });
     time.now += 20;
     await answer(registry, { ...reply, nextAt: 600 });
-    expect(await taking).toMatchObject({ attempts: [{ endsAt: 13_000 }], waitMs: 490 });
+    expect(await taking).toMatchObject({ attempts: [{ endsAt: 12_999 }], waitMs: 490 });
   });
 
   it('is repeated with its token, after longer pauses, if a repeat after a lost reply has no effect', async () => {
@@ -146,7 +146,7 @@ describe('taking tasks', () => {
     const [first, ...repeats] = registry.calls;
     expect(repeats).toMatchObject(errors.map(() => ({ keys: first?.keys, args: first?.args })));
     await answer(registry, reply);
-    expect(await taking).toMatchObject({ attempts: [{ id: 'a', endsAt: 4_000 }] });
+    expect(await taking).toMatchObject({ attempts: [{ id: 'a', endsAt: 3_999 }] });
   });
 
   it('fails after other errors, and when the leases have ended', async () => {

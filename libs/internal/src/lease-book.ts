@@ -9,6 +9,9 @@ import { time, type Timer } from './time';
  */
 export type LossCause = 'time' | 'latest' | 'redis' | 'settled';
 
+/** By how much a lease ends sooner in this process than its length, ms: scripts round the time of Redis down to ms. */
+const ROUNDING_MS = 1;
+
 /**
  * Local side of something that Redis leases to this process: its end by the monotonic clock, and its signal. A lease counts from when
  * its call was sent, never from the reply, and so does each renewal.
@@ -47,7 +50,7 @@ export abstract class Lease {
     private readonly latestAt = Infinity,
   ) {
     this.leaseMs = leaseMs;
-    this.endsAt = Math.min(sentAt + leaseMs, latestAt);
+    this.endsAt = Math.min(this.endOf(sentAt), latestAt);
     this.renewAt = renews ? sentAt + leaseMs / 3 : Infinity;
   }
 
@@ -134,7 +137,7 @@ export abstract class Lease {
 
   /** For the book: a renewal is sent. A shorter length counts at once: Redis may have it although the reply is lost. */
   sent(sentAt: number): void {
-    this.endsAt = Math.min(this.endsAt, sentAt + this.leaseMs);
+    this.endsAt = Math.min(this.endsAt, this.endOf(sentAt));
     // If the call fails, there must be time for another one.
     if (this.renews) this.renewAt = Math.min(this.renewAt, sentAt + this.leaseMs / 3);
   }
@@ -143,9 +146,13 @@ export abstract class Lease {
   restarted(sentAt: number): void {
     this.check();
     if (this.over) return;
-    this.endsAt = Math.max(this.endsAt, Math.min(sentAt + this.leaseMs, this.latestAt));
+    this.endsAt = Math.max(this.endsAt, Math.min(this.endOf(sentAt), this.latestAt));
     this.renewAt = this.renews ? sentAt + this.leaseMs / 3 : Infinity;
     this.lapsed = false;
+  }
+
+  private endOf(sentAt: number): number {
+    return sentAt + this.leaseMs - ROUNDING_MS;
   }
 }
 

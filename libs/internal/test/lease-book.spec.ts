@@ -76,17 +76,29 @@ describe('a lease', () => {
     const lease = open().lease();
     expect(lease.held).toBe(true);
     lease.assertHeld();
-    time.now += 2_999;
+    time.now += 2_998;
     expect([lease.held, lease.aborts]).toEqual([true, []]);
     time.now += 1;
     expect([lease.held, lease.aborts, lease.over]).toEqual([false, ['time'], true]);
     expect(() => lease.assertHeld()).toThrow(new LostError('time'));
   });
 
+  it('ends a millisecond sooner than its length, because Redis counts from the start of a millisecond', async () => {
+    const { book, lease, renewals } = open();
+    time.now += 0.936;
+    const one = lease();
+    expect(one.endsAt).toBe(time.now + 2_999);
+    time.now += 0.5;
+    void book.extend(one);
+    renewals[0]?.reply.resolve([]);
+    await turn();
+    expect(one.endsAt).toBe(time.now + 2_999);
+  });
+
   it('counts from when its call was sent', async () => {
     const lease = open().lease(3_000, false, Infinity, time.now - 1_000);
     const { signal } = lease;
-    await time.pass(1_999);
+    await time.pass(1_998);
     expect(signal.aborted).toBe(false);
     await time.pass(1);
     expect([signal.reason, lease.causes]).toEqual([new LostError('time'), ['time']]);
@@ -179,14 +191,14 @@ describe('a renewal', () => {
     expect(renewals).toEqual([]);
     await time.pass(1);
     expect(renewals).toMatchObject([{ at: 1_000, leases: [one], deadlineMs: 1_000 }]);
-    expect([time.running, time.keepsProcess]).toEqual([[2_000], false]);
+    expect([time.running, time.keepsProcess]).toEqual([[1_999], false]);
     await time.pass(500);
     renewals[0]?.reply.resolve([]);
     await turn();
-    expect(one.endsAt).toBe(5_000);
+    expect(one.endsAt).toBe(4_999);
     await time.pass(500);
     expect(renewals).toHaveLength(2);
-    await time.pass(1_999);
+    await time.pass(1_998);
     expect(one.held).toBe(true);
     await time.pass(1);
     expect([one.held, one.causes]).toEqual([false, ['time']]);
@@ -195,7 +207,7 @@ describe('a renewal', () => {
   it.each([
     [600, 200],
     [90, 50],
-    [60, 40],
+    [60, 39],
     [200, 67],
   ])('of a lease of %i ms waits for its reply for %i ms', async (leaseMs, deadlineMs) => {
     const { lease, renewals } = open();
@@ -207,7 +219,7 @@ describe('a renewal', () => {
   it('is not sent for a lease that does not renew', async () => {
     const { lease, renewals } = open();
     const one = lease(3_000, false);
-    expect(time.running).toEqual([3_000]);
+    expect(time.running).toEqual([2_999]);
     await time.pass(3_000);
     expect([renewals, one.held]).toEqual([[], false]);
   });
@@ -296,7 +308,7 @@ describe('a renewal', () => {
     expect(renewals).toMatchObject([{ at: 200 }, { at: 1_630, deadlineMs: 200 }]);
     renewals[1]?.reply.resolve([]);
     await turn();
-    expect([one.endsAt, time.running]).toEqual([3_230, [200]]);
+    expect([one.endsAt, time.running]).toEqual([3_229, [200]]);
     await time.pass(200);
     renewals[2]?.reply.resolve([one]);
     await turn();
@@ -310,10 +322,10 @@ describe('an extension', () => {
     const one = lease();
     await time.pass(500);
     const extended = book.extend(one);
-    expect(renewals).toMatchObject([{ leases: [one], deadlineMs: 2_500 }]);
+    expect(renewals).toMatchObject([{ leases: [one], deadlineMs: 2_499 }]);
     renewals[0]?.reply.resolve([]);
     await extended;
-    expect(one.endsAt).toBe(4_500);
+    expect(one.endsAt).toBe(4_499);
     await time.pass(999);
     expect(renewals).toHaveLength(1);
     await time.pass(1);
@@ -325,7 +337,7 @@ describe('an extension', () => {
     const one = lease(3_000, false);
     void book.extend(one);
     renewals[0]?.reply.resolve([]);
-    await time.pass(2_999);
+    await time.pass(2_998);
     expect([renewals.length, one.held]).toEqual([1, true]);
     await time.pass(1);
     expect(one.held).toBe(false);
@@ -335,10 +347,10 @@ describe('an extension', () => {
     const { book, lease, renewals } = open();
     const one = lease();
     const extended = book.extend(one, 6_000);
-    expect([renewals[0]?.deadlineMs, one.endsAt]).toEqual([3_000, 4_000]);
+    expect([renewals[0]?.deadlineMs, one.endsAt]).toEqual([2_999, 3_999]);
     renewals[0]?.reply.resolve([]);
     await extended;
-    expect(one.endsAt).toBe(7_000);
+    expect(one.endsAt).toBe(6_999);
     await time.pass(2_000);
     expect(renewals[1]).toMatchObject({ at: 2_000, deadlineMs: 2_000 });
   });
@@ -347,10 +359,10 @@ describe('an extension', () => {
     const { book, lease, renewals } = open();
     const one = lease();
     const extended = book.extend(one, 500);
-    expect([renewals[0]?.deadlineMs, one.endsAt, time.running]).toEqual([500, 1_500, [500]]);
+    expect([renewals[0]?.deadlineMs, one.endsAt, time.running]).toEqual([500, 1_499, [499]]);
     const error = new Error('no reply');
     renewals[0]?.reply.reject(error);
-    expect([await stateOf(extended), one.endsAt]).toEqual([error, 1_500]);
+    expect([await stateOf(extended), one.endsAt]).toEqual([error, 1_499]);
   });
 
   it('to a shorter length that fails is followed by a renewal before the new end', async () => {
@@ -362,7 +374,7 @@ describe('an extension', () => {
     expect(renewals.slice(2)).toMatchObject([{ leases: [one], at: 200 }]);
     renewals[2]?.reply.resolve([]);
     await time.pass(400);
-    expect([one.held, two.held, one.endsAt]).toEqual([true, false, 1_800]);
+    expect([one.held, two.held, one.endsAt]).toEqual([true, false, 1_799]);
   });
 
   it('that fails keeps the end and the next renewal, and is not reported', async () => {
@@ -370,7 +382,7 @@ describe('an extension', () => {
     const one = lease();
     const extended = book.extend(one, 6_000);
     renewals[0]?.reply.reject(new Error('no reply'));
-    expect([await stateOf(extended), one.endsAt]).toEqual([new Error('no reply'), 4_000]);
+    expect([await stateOf(extended), one.endsAt]).toEqual([new Error('no reply'), 3_999]);
     await time.pass(1_000);
     expect([renewals.length, failures]).toEqual([2, []]);
   });
@@ -392,7 +404,7 @@ describe('an extension', () => {
     expect(renewals).toMatchObject([{ at: 1_000 }, { at: 1_000 }, { at: 2_500 }]);
     renewals[2]?.reply.resolve([]);
     await Promise.all(both);
-    expect([one.leaseMs, one.endsAt]).toEqual([4_000, 7_500]);
+    expect([one.leaseMs, one.endsAt]).toEqual([4_000, 7_499]);
   });
 
   it('waits for whole milliseconds until the end of the lease, and at least for one', () => {
@@ -402,9 +414,9 @@ describe('an extension', () => {
     void book.extend(one).catch(() => undefined);
     time.now += 2_499.25;
     void book.extend(two).catch(() => undefined);
-    expect(renewals).toMatchObject([{ deadlineMs: 2_999 }, { deadlineMs: 500 }]);
+    expect(renewals).toMatchObject([{ deadlineMs: 2_998 }, { deadlineMs: 499 }]);
     const three = lease(3_000, false);
-    time.now += 2_999.5;
+    time.now += 2_998.5;
     void book.extend(three).catch(() => undefined);
     expect(renewals[2]).toMatchObject({ deadlineMs: 1 });
   });
@@ -439,7 +451,7 @@ describe('a book', () => {
     expect(renewals.map(({ leases }) => leases)).toEqual([[a, later], [b], [c]]);
     renewals[0]?.reply.resolve([later]);
     await turn();
-    expect([a.endsAt, later.over, a.over]).toEqual([5_000, true, false]);
+    expect([a.endsAt, later.over, a.over]).toEqual([4_999, true, false]);
     await time.pass(31);
     expect(renewals[3]?.leases).toEqual([muchLater]);
   });
@@ -472,8 +484,8 @@ describe('a book', () => {
     expect(time.running).toEqual([MAX_TIMER_MS]);
     await time.pass(MAX_TIMER_MS);
     await time.pass(MAX_TIMER_MS);
-    expect([time.running, one.aborts]).toEqual([[2], []]);
-    await time.pass(2);
+    expect([time.running, one.aborts]).toEqual([[1], []]);
+    await time.pass(1);
     expect(one.aborts).toEqual(['time']);
   });
 
@@ -533,13 +545,13 @@ describe('a book', () => {
     await time.pass(159);
     expect(renewals).toEqual([]);
     await time.pass(1);
-    expect([renewals.length, one.endsAt]).toEqual([1, 1_660]);
+    expect([renewals.length, one.endsAt]).toEqual([1, 1_659]);
     // An older call that is answered later does not shorten it.
     book.restarted(one, time.now - 250);
-    expect(one.endsAt).toBe(1_660);
+    expect(one.endsAt).toBe(1_659);
     renewals[0]?.reply.resolve([]);
     await turn();
-    expect(one.endsAt).toBe(1_860);
+    expect(one.endsAt).toBe(1_859);
   });
 });
 

@@ -21,7 +21,7 @@ describe('an acquisition', () => {
     time.now += 10;
     await answer({ fence: 7, leftMs: 0 });
     const lease = await acquiring;
-    expect(lease).toMatchObject({ name: 'a', fence: 7, endsAt: time.now + 2_990 });
+    expect(lease).toMatchObject({ name: 'a', fence: 7, endsAt: time.now + 2_989 });
     expect([...acquirer.leases.all]).toEqual([lease]);
   });
 

@@ -10,7 +10,7 @@ describe('the lease of a lock', () => {
   const time = new ManualTime();
   const events = new Published(LOCK_CHANNELS);
   const open = () => openLease({ sentAt: time.now });
-  const ended = ['lockLost', { name: 'a', fence: 7, heldMs: 3_000, reason: 'the lease ended' }];
+  const ended = ['lockLost', { name: 'a', fence: 7, heldMs: 2_999, reason: 'the lease ended' }];
   let warnings: unknown[];
   beforeEach(() => {
     warnings = [];
@@ -22,10 +22,10 @@ describe('the lease of a lock', () => {
 
   it('is lost at its end by the local clock, whether its timer or a caller notices it', async () => {
     const [noticed, looked] = [open(), open()];
-    time.now += 3_000;
+    time.now += 2_999;
     expect(() => looked.lease.assertHeld()).toThrow('Lock a (fence 7) may no longer be used: the lease ended.');
-    time.now -= 3_000;
-    await time.pass(3_000);
+    time.now -= 2_999;
+    await time.pass(2_999);
     expect(noticed.lease.signal.reason).toBeInstanceOf(LostError);
     expect(events.take()).toEqual([ended, ended]);
     expect([noticed.leases.all, looked.leases.all]).toEqual([[], []]);
@@ -151,7 +151,7 @@ describe('the lease of a lock', () => {
     releases[0]?.resolve('released');
     expect(await released).toBe('lost');
     expect(events.take()).toEqual([]);
-    time.now += 3_000;
+    time.now += 2_999;
     const lost = late.lease.release();
     late.releases[0]?.resolve('unknown');
     expect(await lost).toBe('lost');

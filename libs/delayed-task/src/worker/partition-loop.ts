@@ -62,9 +62,7 @@ export class Taker {
           this.log.dead({ named: named(task), attempt: task.attempt, attempts: task.attempt }, LEASE_ENDED);
         }
         if (buried.length > 0) events.tasksBuried.publish(() => ({ namespace, count: buried.length, tasks: buried }));
-        // If the lease is over when the reply comes, other workers may have the tasks.
-        const usable = nowAt < firstSentAt + leaseMs ? reply.tasks : [];
-        const attempts = usable.map(
+        const taken = reply.tasks.map(
           ({ id, record, attempt, runAtMs }) =>
             new TaskAttempt({
               id,
@@ -78,6 +76,8 @@ export class Taker {
               leaseMs,
             }),
         );
+        // If the lease is over when the reply comes, other workers may have the tasks.
+        const attempts = taken.filter(({ endsAt }) => nowAt < endsAt);
         // Redis read its clock at some moment between the call and the reply.
         const readAt = (sentAt + nowAt) / 2;
         return { attempts, waitMs: reply.nextAt === 0 ? Infinity : readAt + reply.nextAt - reply.now - nowAt };

@@ -27,7 +27,7 @@ export interface HeldClaim {
   readonly claim: Pick<Claim, 'fence' | 'confirm' | 'release'> & {
     renew(options: { readonly leaseMs: number; readonly deadlineMs: number }): Promise<RenewResult>;
   };
-  /** Result of `time.monotonicMs()` before the claim was sent. The lease ends `leaseMs` after this time, or later. */
+  /** Result of `time.monotonicMs()` before the claim was sent. The lease counts from this time. */
   readonly claimedAt: number;
   readonly leaseMs: number;
   /** Time from the claim for which the lease is renewed, ms. If `leaseMs` is longer, the lease ends after `leaseMs`. */
