@@ -62,6 +62,8 @@ class LimitModel implements Model<Operation> {
   private readonly unknown: { readonly subject: string; readonly atUs: number }[] = [];
   /** Calls of a subject that are in flight: they may have counted hits. */
   private readonly inFlight = new Map<string, number>();
+  /** Calls of `reset` of a subject that are in flight: they may have deleted hits. */
+  private readonly resetting = new Map<string, number>();
   private clockWasSet = false;
   /** The last refusals of each process, of different subjects. */
   private readonly refusals = new Map<Process, Refusal[]>();
@@ -74,7 +76,7 @@ class LimitModel implements Model<Operation> {
   app(member: Member): ModuleMetadata {
     const { RateLimitModule, RATE_LIMIT_CHANNELS } = this.lib(member);
     const { onRedisError, deadlineMs } = this.options;
-    const hurried = { name: 'q', algorithm: 'fixed-window' as const, limit: 10_000, windowMs: 1_000, deadlineMs: 20 };
+    const hurried = { name: 'q', algorithm: 'fixed-window' as const, limit: 10_000, windowMs: 1_000 };
     let openedUs = 0;
     member.process.channel(RATE_LIMIT_CHANNELS.breakerChanged).subscribe((event) => {
       const openMs = (member.nowUs - openedUs) / 1_000;
@@ -167,7 +169,7 @@ class LimitModel implements Model<Operation> {
       excused: false,
     };
     this.hits.push(hit);
-    if (limit === undefined) this.expectBound(hit);
+    if (limit === undefined && !this.resetting.get(subject)) this.expectBound(hit);
   }
 
   /** "Refusals are cached", those that were refused last. */
@@ -267,7 +269,9 @@ class LimitModel implements Model<Operation> {
     const ended = kind === 'reset' ? limits.reset('r', subject) : limits.block('r', subject, 50 * (cost + 1));
     const before = this.hits.filter((hit) => hit.subject === subject);
     this.dropRefusal(member, subject);
+    this.resetting.set(subject, (this.resetting.get(subject) ?? 0) + 1);
     const outcome = await ended.then(() => 'OK', codeOf);
+    this.resetting.set(subject, (this.resetting.get(subject) as number) - 1);
     this.dropRefusal(member, subject);
     // A late reset deletes later hits, too: they are left out of the bounds from now on.
     for (const hit of before) hit.wasReset ||= outcome === 'OK';
@@ -304,7 +308,7 @@ export const rateLimit: Lib<Settings, Operation> = {
     blockMs: random.chance(0.2) ? random.magnitude(10, 1_000) : 0,
     subjects: random.integer(1, 5),
     onRedisError: random.pick(['allow', 'deny', 'local']),
-    deadlineMs: random.magnitude(20, 500),
+    deadlineMs: random.chance(0.3) ? 20 : random.magnitude(20, 500),
   }),
   operation: (random, { subjects, limit }) => ({
     kind: random.pick([
