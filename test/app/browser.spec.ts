@@ -30,7 +30,7 @@ const operate = async (activityId: string, verb: 'pause' | 'resume' | 'close') =
 
 it('lets a visitor on a phone tap a falling packet, in Chinese, and shows the same packet ever after', async () => {
   await createActivity(app.url, admin, 'phone', 1, '8.88');
-  const page = await open('/?rain=phone', PHONE);
+  const page = await open('/?rain=phone', { ...PHONE, reducedMotion: 'no-preference' });
   expect(await page.title()).toBe('红包雨');
   // They fall all the time, so a place is asked for and tapped at once.
   const dialog = page.locator('dialog[open]');
@@ -69,7 +69,7 @@ it('lets a visitor on a phone tap a falling packet, in Chinese, and shows the sa
 
 it('works with the keyboard alone, and with motion reduced', async () => {
   await createActivity(app.url, admin, 'keys', 5, '5.00');
-  const page = await open('/?rain=keys', { reducedMotion: 'reduce', locale: 'en-US' });
+  const page = await open('/?rain=keys', { locale: 'en-US' });
   await mood(page, 'open');
   expect(await page.locator('#sky').isVisible()).toBe(false);
   await page.keyboard.press('Space');
@@ -191,7 +191,7 @@ it('asks for nothing by an address that holds a token, and runs no inline script
 
 it('shows a packet although the point failed, a grab in flight, and a lost connection', async () => {
   await createActivity(app.url, admin, 'rough', 5, '5.00');
-  const page = await open('/?rain=rough', { reducedMotion: 'reduce', locale: 'en-US' });
+  const page = await open('/?rain=rough', { locale: 'en-US' });
   await page.evaluate('localStorage.setItem("language", "constructor")');
   await page.reload();
   await mood(page, 'open');
@@ -247,7 +247,7 @@ it('says that too many guests came from this network, in both languages', async 
 
 it.each(['light', 'dark'] as const)('is accessible in %s colours', async (colorScheme) => {
   await createActivity(app.url, admin, `seen-${colorScheme}`, 5, '5.00');
-  const page = await open(`/?rain=seen-${colorScheme}`, { colorScheme, reducedMotion: 'reduce', locale: 'en-US' });
+  const page = await open(`/?rain=seen-${colorScheme}`, { colorScheme, locale: 'en-US' });
   await mood(page, 'open');
   expect(await violationsIn(page)).toEqual([]);
   await page.keyboard.press('Space');

@@ -59,7 +59,7 @@ function wordsIn(words: Record<string, unknown>): string[] {
 }
 
 /** The operator's page, signed in. */
-async function desk(options: Parameters<TestBrowser['open']>[1] = {}): Promise<Page> {
+async function desk(options: Parameters<TestBrowser['open']>[1] = { locale: 'en-GB' }): Promise<Page> {
   const page = await browser.open(`${app.url}/operator`, options);
   await page.fill('#token', admin);
   await page.click('#sign-in button');
@@ -306,7 +306,7 @@ it('gives up a request to an app that does not respond', async () => {
 
 it.each(['light', 'dark'] as const)('is accessible in %s colours', async (colorScheme) => {
   await createActivity(app.url, admin, `colours-${colorScheme}`, 20, '20.00');
-  const page = await browser.open(`${app.url}/operator`, { colorScheme, reducedMotion: 'reduce', locale: 'en-GB' });
+  const page = await browser.open(`${app.url}/operator`, { colorScheme, locale: 'en-GB' });
   const paper = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
   expect(paper).toBe(colorScheme === 'dark' ? 'rgb(27, 19, 16)' : 'rgb(255, 248, 236)');
   expect(await violationsIn(page)).toEqual([]);
