@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import ts from 'typescript';
 import { exportedLibs } from './support/libs';
+import { documents, snippetsOf } from './support/snippets';
 
 const ROOT = join(__dirname, '..');
 
@@ -56,15 +57,36 @@ const DOORS = [
   join('testing', 'src', 'servers', 'index.ts'),
 ];
 
+/** Code of the documents' snippets by path. */
+const snippets = new Map(documents().flatMap((file) => [...snippetsOf(file)]));
+
+// One program for all tests: the compiler reads all of Nest for it.
 const program = ts.createProgram(
-  DOORS.map((door) => join(ROOT, 'libs', door)),
-  { ...compilerOptions(), noEmit: true },
+  [...DOORS.map((door) => join(ROOT, 'libs', door)), ...snippets.keys()],
+  compilerOptions(),
+  compilerHost(),
 );
 const checker = program.getTypeChecker();
 
 function compilerOptions(): ts.CompilerOptions {
   const file = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path));
-  return ts.parseJsonConfigFileContent(file.config, ts.sys, ROOT).options;
+  return { ...ts.parseJsonConfigFileContent(file.config, ts.sys, ROOT).options, noEmit: true };
+}
+
+/** Finds snippets as if they were files next to their documents. */
+function compilerHost(): ts.CompilerHost {
+  const disk = ts.createCompilerHost(compilerOptions());
+  return {
+    ...disk,
+    fileExists: (path) => snippets.has(path) || disk.fileExists(path),
+    readFile: (path) => snippets.get(path) ?? disk.readFile(path),
+    getSourceFile: (path, language, ...rest) => {
+      const code = snippets.get(path);
+      return code === undefined
+        ? disk.getSourceFile(path, language, ...rest)
+        : ts.createSourceFile(path, code, language);
+    },
+  };
 }
 
 function exportsOf(lib: string, door = doorOf(lib)): ts.Symbol[] {
@@ -168,6 +190,16 @@ describe.each(exportedLibs())('the public names of %s', (lib) => {
     expect(empty.map(({ owner }) => owner)).toEqual([]);
   });
 });
+
+it('snippets of the documents compile as strictly as the project does', () => {
+  expect(snippets.size).toBeGreaterThan(50);
+  // Only of the snippets: `tsc -p tsconfig.json` checks the sources that they import.
+  const problems = [...snippets.keys()]
+    .flatMap((path) => ts.getPreEmitDiagnostics(program, program.getSourceFile(path)))
+    .map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`);
+  expect(problems).toEqual([]);
+  // The compiler takes its time where the machine has other work.
+}, 180_000);
 
 it('the whole package exports at most 199 names', () => {
   const counts = DOORS.map((door) => exportsOf('', door).length);

@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import ts from 'typescript';
 import { exportedLibs } from './support/libs';
 import { anchorsOf, linksOf } from './support/markdown';
 import { documents, ROOT, snippetsOf } from './support/snippets';
@@ -19,8 +18,6 @@ const HEADINGS = [
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 
 describe('snippets of the documents', () => {
-  const virtual = new Map(documents().flatMap((file) => [...snippetsOf(file)]));
-
   it('exist in every page except those that show no TypeScript', () => {
     const without = [
       'ARCHITECTURE.md',
@@ -40,37 +37,6 @@ describe('snippets of the documents', () => {
     const all = documents().flatMap((file) => [...snippetsOf(file).keys()]);
     expect(new Set(all).size).toBe(all.length);
   });
-
-  it('compile as strictly as the project does', () => {
-    const config = ts.getParsedCommandLineOfConfigFile(
-      join(ROOT, 'tsconfig.json'),
-      { noEmit: true },
-      {
-        ...ts.sys,
-        onUnRecoverableConfigFileDiagnostic: (problem) => {
-          throw new Error(ts.flattenDiagnosticMessageText(problem.messageText, '\n'));
-        },
-      },
-    );
-    const options = config?.options ?? {};
-    const host = ts.createCompilerHost(options);
-    const disk = ts.createCompilerHost(options);
-    host.fileExists = (path) => virtual.has(path) || disk.fileExists(path);
-    host.readFile = (path) => virtual.get(path) ?? disk.readFile(path);
-    host.getSourceFile = (path, language, ...rest) => {
-      const code = virtual.get(path);
-      return code === undefined
-        ? disk.getSourceFile(path, language, ...rest)
-        : ts.createSourceFile(path, code, language);
-    };
-    const program = ts.createProgram([...virtual.keys()], options, host);
-    // Only of the snippets: `tsc -p tsconfig.json` checks the sources that they import.
-    const problems = [...virtual.keys()]
-      .flatMap((path) => ts.getPreEmitDiagnostics(program, program.getSourceFile(path)))
-      .map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`);
-    expect(problems).toEqual([]);
-    // The compiler reads all of Nest, which takes its time where the machine has other work.
-  }, 180_000);
 });
 
 describe('documents', () => {
