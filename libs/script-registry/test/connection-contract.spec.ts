@@ -12,6 +12,7 @@ import {
 } from 'luanest/testing/servers';
 import { type AnyClient, connectClient } from '../src/connection/connect';
 import type { RedisNode } from '../src/connection/port';
+import { LONG } from '../../../test/support/size';
 import { turn } from './client-support';
 
 type Ended = AnyClient & { disconnect?: () => void; destroy?: () => void };
@@ -52,13 +53,19 @@ function ofNodeRedis({ createClient, createCluster }: typeof nodeRedis): Connect
   };
 }
 
-describe.each([
+/** `npm test` runs the newest clients. `npm run test:faults` and `npm run test:servers` with another client run all of them. */
+const ALL = LONG || process.env.LUANEST_TEST_CLIENT !== undefined;
+const NEWEST = ['ioredis 6', 'node-redis 6'];
+
+const adapters: [name: string, adapter: ConnectionAdapter][] = [
   ['ioredis 6', ofIoredis(Redis, Cluster)],
   ['ioredis 5', ofIoredis(Redis5 as unknown as typeof Redis, Cluster5 as unknown as typeof Cluster)],
   ['iovalkey', ofIoredis(Valkey as unknown as typeof Redis, ValkeyCluster as unknown as typeof Cluster)],
   ['node-redis 6', ofNodeRedis(nodeRedis)],
   ['node-redis 5', ofNodeRedis(nodeRedis5 as unknown as typeof nodeRedis)],
-])('a connection of %s', (_, adapter) => {
+];
+
+describe.each(adapters.filter(([name]) => ALL || NEWEST.includes(name)))('a connection of %s', (_, adapter) => {
   it.each(connectionContract)('$name', ({ run }) => run(adapter));
 });
 
