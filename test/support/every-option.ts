@@ -45,18 +45,19 @@ export interface Lib {
 
 const open = new Set<() => Promise<void> | void>();
 
+/** Client of all apps. */
+let client: ReturnType<typeof standaloneClient> | undefined;
+afterAll(() => client?.disconnect());
+
 /** Starts an app on the shared Redis. `closeAll` closes it. */
 export async function boot(metadata: ModuleMetadata, withRegistry = true): Promise<TestingModule> {
-  const client = standaloneClient();
+  client ??= standaloneClient();
   const registry = { client, prefix: uniquePrefix() };
   const imports = withRegistry
     ? [ScriptRegistryModule.forRoot(registry), ScriptRegistryModule.forRoot({ ...registry, name: 'other' })]
     : [];
   const apps: TestingModule[] = [];
-  open.add(async () => {
-    await Promise.all(apps.map((app) => app.close()));
-    client.disconnect();
-  });
+  open.add(async () => void (await Promise.all(apps.map((app) => app.close()))));
   const app = await Test.createTestingModule({ ...metadata, imports: [...imports, ...(metadata.imports ?? [])] })
     .setLogger(false as never)
     .compile();
@@ -64,7 +65,7 @@ export async function boot(metadata: ModuleMetadata, withRegistry = true): Promi
   return app.init();
 }
 
-/** Closes all apps of `boot`, and their clients. */
+/** Closes all apps of `boot`, and what their options opened. */
 export async function closeAll(): Promise<void> {
   await Promise.all([...open].map(async (close) => close()));
   open.clear();

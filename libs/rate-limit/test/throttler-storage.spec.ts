@@ -222,6 +222,38 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     expect(await storage.increment('one', 60_000, 1, 60_000, 'default')).toMatchObject({ totalHits: 1 });
   });
 
+  it('allows everything with a limit of Infinity, and nothing with 0', async () => {
+    expect(await hitter(60_000, Infinity, 60_000)('a')).toMatchObject({ isBlocked: false, totalHits: 0 });
+    expect(await keysUnder(bench)).toEqual([]);
+    expect(await hitter(60_000, 0, 60_000)('a')).toMatchObject({ isBlocked: true, totalHits: 1 });
+  });
+
+  it('with a limit of 0, clients wait for the block, or for the ttl without one', async () => {
+    for (const [ttl, blockDuration, seconds] of [
+      [60_000, 5_000, 5],
+      [5_000, 60_000, 60],
+      [60_000, 0, 60],
+    ] as const) {
+      const hit = hitter(ttl, 0, blockDuration);
+      await inTime(900, async (n) => {
+        for (let i = 0; i < 4; i++) {
+          const told = { totalHits: 1, isBlocked: true, timeToExpire: seconds, timeToBlockExpire: seconds };
+          expect(await hit(`${blockDuration}-${n}`)).toEqual(told);
+        }
+      });
+    }
+  });
+});
+
+describe('invalid input', () => {
+  let bench: Bench;
+  let storage: RateLimitThrottlerStorage;
+  beforeAll(async () => {
+    bench = await openBench(standalone());
+    storage = new RateLimitThrottlerStorage(bench.resilient, 'fixed-window');
+  });
+  afterAll(() => bench.close());
+
   it.each<[RegExp, [unknown, unknown, unknown, unknown, unknown]]>([
     [
       /^The ttl of throttler "default" is 0\. Expected ms, an integer from 1 to 34560000000\..*skip/,
@@ -248,28 +280,6 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     await expect(attempt).rejects.toThrow(InvalidInputError);
     await expect(attempt).rejects.toThrow(message);
     expect(await keysUnder(bench)).toEqual([]);
-  });
-
-  it('allows everything with a limit of Infinity, and nothing with 0', async () => {
-    expect(await hitter(60_000, Infinity, 60_000)('a')).toMatchObject({ isBlocked: false, totalHits: 0 });
-    expect(await keysUnder(bench)).toEqual([]);
-    expect(await hitter(60_000, 0, 60_000)('a')).toMatchObject({ isBlocked: true, totalHits: 1 });
-  });
-
-  it('with a limit of 0, clients wait for the block, or for the ttl without one', async () => {
-    for (const [ttl, blockDuration, seconds] of [
-      [60_000, 5_000, 5],
-      [5_000, 60_000, 60],
-      [60_000, 0, 60],
-    ] as const) {
-      const hit = hitter(ttl, 0, blockDuration);
-      await inTime(900, async (n) => {
-        for (let i = 0; i < 4; i++) {
-          const told = { totalHits: 1, isBlocked: true, timeToExpire: seconds, timeToBlockExpire: seconds };
-          expect(await hit(`${blockDuration}-${n}`)).toEqual(told);
-        }
-      });
-    }
   });
 });
 

@@ -12,13 +12,13 @@ class AdminGuard implements CanActivate {
 
 describe.each(platforms)('who may call the routes on %s', (_name, adapter) => {
   let http: HttpBench;
-  beforeEach(async () => {
-    http = HttpBench.open(adapter);
-    await http.serve({ identity, adminGuard: { canActivate: isAdmin } });
-  });
+  beforeEach(() => void (http = HttpBench.open(adapter)));
   afterEach(() => http.close());
 
+  const serve = (): Promise<void> => http.serve({ identity, adminGuard: { canActivate: isAdmin } });
+
   it('let only admins create and read records', async () => {
+    await serve();
     expect((await http.create(figures, {})).status).toBe(403);
     expect((await http.status()).status).toBe(404);
     await http.create();
@@ -39,6 +39,7 @@ describe.each(platforms)('who may call the routes on %s', (_name, adapter) => {
   });
 
   it('show the results to winners only', async () => {
+    await serve();
     await http.create();
     await http.grab('u');
     const { status, body } = await http.call('GET', '/a/results?limit=10', { 'x-user': 'u' });
@@ -68,6 +69,7 @@ describe.each(platforms)('who may call the routes on %s', (_name, adapter) => {
   });
 
   it('hand a packet to the user whom identity names, and to nobody whom the request names', async () => {
+    await serve();
     await http.create();
     const path = '/a/grab?userId=evil&user=evil';
     const headers = { 'x-user': 'honest', 'x-user-id': 'evil', 'user-id': 'evil' };
@@ -78,6 +80,7 @@ describe.each(platforms)('who may call the routes on %s', (_name, adapter) => {
   });
 
   it('answer 401 to an unknown user, also if identity returns a promise, and 400 for an invalid user id', async () => {
+    await serve();
     await http.create();
     const body = { userId: 'evil' };
     expect((await http.call('POST', '/a/grab', {}, body)).status).toBe(401);
