@@ -19,11 +19,12 @@ import { LedgerPayer } from '../../src/ledger/payout/ledger-payer';
 import { QUICK } from '../../libs/red-packet/test/support';
 import { note } from '../support/fault-notes';
 import { forkWorker } from '../support/fork-worker';
+import { size } from '../support/size';
 import { waitUntil } from '../support/wait';
 import { type PayoutBench, startPayoutBench } from './support/payout-bench';
 import { STEPS, type PayoutJob } from './support/payout-worker';
 
-const PACKETS = 150;
+const PACKETS = size(70, 150);
 const CENTS = 10_000;
 
 let bench: PayoutBench;

@@ -1,5 +1,6 @@
 import { InvalidInputError } from 'luanest/script-registry';
 import { type DeadLetter } from 'luanest/delayed-task';
+import { size } from '../../../test/support/size';
 import { eventually } from '../../../test/support/wait';
 import { inventory, openBench, redisNow, servers, type Bench } from './support';
 
@@ -44,11 +45,12 @@ describe.each(servers)('dead letters on %s', (_name, client, partitions) => {
     'a loop over pages that %ss each one reaches all of them',
     async (verb) => {
       const first = (await redisNow(bench.raw)) - HOUR;
-      await bury(thousand, (i) => first + Math.floor(i / 90));
+      const many = thousand.slice(0, size(250, 1_000));
+      await bury(many, (i) => first + Math.floor(i / 90));
       const seen = await eachDead(100, ({ id }) =>
         verb === 'drop' ? bench.tasks.drop([id]) : bench.tasks.replay([id]),
       );
-      expect(seen.sort()).toEqual([...thousand].sort());
+      expect(seen.sort()).toEqual([...many].sort());
       expect((await bench.tasks.stats()).dead).toBe(0);
     },
     60_000,

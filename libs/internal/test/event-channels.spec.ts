@@ -1,6 +1,7 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { size } from '../../../test/support/size';
 import { EventChannel, originOf } from '../src/event-channels';
 
 setFlagsFromString('--expose-gc');
@@ -21,7 +22,7 @@ const aTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve
 
 it('publishes to a later subscriber when the module was loaded again, and its earlier channel was garbage', async () => {
   let lost = 0;
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < size(3, 20); round++) {
     publisher();
     await aTurn();
     collectGarbage();

@@ -118,7 +118,7 @@ it('the scripts and the model decide the same, for any sequence of calls', async
         }
       },
     ),
-    { numRuns: size(70, 400) },
+    { numRuns: size(30, 400) },
   );
 }, 120_000);
 
@@ -183,7 +183,7 @@ describe('bounds over every rolling window of hostile traffic', () => {
           ...{ name: `bound-${algorithm}-${seed}`, algorithm, limit, windowMs: [100, 1_000, 7][seed % 3] ?? 1_000 },
           ...(algorithm === 'token-bucket' ? { burst: 4 } : {}),
         });
-        most = Math.max(most, await attack(rule, seed * 7_919, size(250, 600)));
+        most = Math.max(most, await attack(rule, seed * 7_919, size(120, 600)));
       }
       expect(most).toBeLessThanOrEqual(bounds[algorithm]);
       // An adversary that never reached the limit would prove nothing.

@@ -7,7 +7,7 @@ const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
 
 // One list of names, one a row, as Intl knows them; the calculations compared with are luxon's.
 const allZones = Intl.supportedValuesOf('timeZone');
-const zones = allZones.filter((_, i) => i % size(12, 1) === 0);
+const zones = allZones.filter((_, i) => i % size(30, 1) === 0);
 
 function rule(startsAt: number, period: CivilRule['period'] = 'day', weekStartsOn = 1): CivilRule {
   return { period, dayStartsAtMinutes: startsAt, weekStartsOn };
@@ -79,7 +79,7 @@ describe('civil periods', () => {
   it('of weeks and months begin where luxon has them begin', () => {
     for (const name of ['America/New_York', 'Asia/Shanghai', 'Europe/Berlin', 'Australia/Lord_Howe', 'Pacific/Apia']) {
       const [week, month] = [new CivilCalendar(rule(0, 'week'), name), new CivilCalendar(rule(0, 'month'), name)];
-      for (let at = FROM; at < TO; at += size(47, 17) * DAY + 5 * HOUR) {
+      for (let at = FROM; at < TO; at += size(97, 17) * DAY + 5 * HOUR) {
         const date = DateTime.fromMillis(at, { zone: name });
         for (const [calendar, unit] of [
           [week, 'week'],

@@ -155,7 +155,7 @@ describe.each(servers)('random histories on %s', (name, connect) => {
   });
   afterAll(() => benches.forEach((bench) => bench.close()));
 
-  const runs = name === 'standalone' ? size(25, 700) : size(12, 300);
+  const runs = name === 'standalone' ? size(10, 700) : size(5, 300);
   it('conserve every packet and every cent at each step', async () => {
     let run = 0;
     await fc.assert(
@@ -210,7 +210,7 @@ describe.each(servers)('the result sold-out on %s', (_name, connect) => {
     const one = await openBench(connect());
     const benches = [one, await openBench(connect(), { prefix: one.prefix })];
     try {
-      for (let round = 0; round < size(3, 6); round++) {
+      for (let round = 0; round < size(2, 6); round++) {
         const id = `told-${round}`;
         await one.packets.create({ ...figures(id, 48), buckets });
         const layout: Layout = { activityId: id, buckets: one.bucketsOf(id, buckets) };
@@ -279,7 +279,7 @@ describe('a server that is killed again and again, with AOF and fsync always', (
           await sleep(5);
         }
       })();
-      for (let kill = 0; kill < size(3, 5); kill++) {
+      for (let kill = 0; kill < size(2, 5); kill++) {
         const before = told.size;
         await eventually(() => expect(told.size).toBeGreaterThan(before + 25));
         await server.kill();

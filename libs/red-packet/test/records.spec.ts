@@ -1,5 +1,6 @@
 import { InvalidInputError } from 'luanest/script-registry';
 import type { ResultsPage } from 'luanest/red-packet';
+import { size } from '../../../test/support/size';
 import { byUser, dumpKeys, figures, openBench, packetOf, readRecords, servers, type Bench, payAll } from './support';
 
 const HOSTILE = [
@@ -23,6 +24,7 @@ const HOSTILE = [
   'user',
   'x'.repeat(256),
 ];
+const MANY = size(1_800, 3_000);
 const REFUSED = ['x'.repeat(257), '', '\ud800', 'a\udfffb', undefined, null, 7, {}, 7n];
 
 describe.each(servers)('records on %s', (_name, connect) => {
@@ -32,17 +34,17 @@ describe.each(servers)('records on %s', (_name, connect) => {
   });
   afterAll(() => bench.close());
 
-  it('pages through 3,000 grants and leaves none out', async () => {
-    await bench.packets.create(figures('many', 3_000));
-    const users = Array.from({ length: 3_000 }, (_, i) => `user-${i}`);
+  it('pages through thousands of grants and leaves none out', async () => {
+    await bench.packets.create(figures('many', MANY));
+    const users = Array.from({ length: MANY }, (_, i) => `user-${i}`);
     const answers = await Promise.all(users.map((user) => bench.packets.grab('many', user)));
     const grants = byUser(users.map((userId, i) => ({ userId, ...packetOf(answers[i] as (typeof answers)[0]) })));
-    const { records, pages } = await readRecords(bench, 'many', 200);
+    const { records, pages } = await readRecords(bench, 'many', MANY / 15);
     expect(pages).toBeGreaterThan(5);
     // A page may repeat what an earlier one held.
     const distinct = [...new Map(records.map((record) => [record.userId, record])).values()];
     expect(byUser(distinct)).toEqual(grants);
-    expect(new Set(records.map(({ packetId }) => packetId)).size).toBe(3_000);
+    expect(new Set(records.map(({ packetId }) => packetId)).size).toBe(MANY);
   });
 
   it.each([1, 3])(
@@ -122,27 +124,28 @@ describe.each(servers)('records on %s', (_name, connect) => {
   });
 
   it('list each grant that is there from the first page to the last, also when others come and go', async () => {
-    await bench.packets.create(figures('moving', 3_000));
+    await bench.packets.create(figures('moving', MANY));
     const grab = (from: number, to: number): Promise<unknown> =>
       Promise.all(Array.from({ length: to - from }, (_, i) => bench.packets.grab('moving', `u${from + i}`)));
-    await grab(0, 1_000);
+    await grab(0, MANY / 3);
     const seen = new Set<string>();
     let cursor: string | undefined;
     let pages = 0;
     do {
-      const page = await bench.packets.records('moving', { cursor, limit: 100 });
+      const page = await bench.packets.records('moving', { cursor, limit: MANY / 30 });
       for (const { userId } of page.items) seen.add(userId);
       cursor = page.nextCursor;
       pages += 1;
       // The hash grows while it is read, and shrinks by what a payout gives back.
-      if (pages === 2) await grab(1_000, 3_000);
+      if (pages === 2) await grab(MANY / 3, MANY);
       if (pages === 4) {
-        const packet = await bench.packets.packetOf('moving', 'u2999');
-        await bench.packets.conflict('moving', { userId: 'u2999', packetId: packet?.packetId ?? '' });
+        const userId = `u${MANY - 1}`;
+        const packet = await bench.packets.packetOf('moving', userId);
+        await bench.packets.conflict('moving', { userId, packetId: packet?.packetId ?? '' });
       }
     } while (cursor !== undefined);
     expect(pages).toBeGreaterThan(4);
-    expect(Array.from({ length: 1_000 }, (_, i) => `u${i}`).filter((user) => !seen.has(user))).toEqual([]);
+    expect(Array.from({ length: MANY / 3 }, (_, i) => `u${i}`).filter((user) => !seen.has(user))).toEqual([]);
   });
 
   it('user ids of any text live through grab, records and payouts, each with a packet of its own', async () => {

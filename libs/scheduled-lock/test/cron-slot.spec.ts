@@ -4,6 +4,7 @@ import { Test } from '@nestjs/testing';
 import * as fc from 'fast-check';
 import { ScheduledLock, ScheduledLockService } from 'luanest/scheduled-lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
+import { size } from '../../../test/support/size';
 import { eventually } from '../../../test/support/wait';
 import { latestSlot, zoneOf, type CronTimes } from '../src/jobs/cron-slot';
 import { boot, closeAll } from './support';
@@ -64,7 +65,7 @@ it('the latest slot is the one that the scheduler fires at, also where clocks ch
         expect(latestSlot(times, slot + latenessMs, zone)).toBe(slot);
       },
     ),
-    { numRuns: 300 },
+    { numRuns: size(80, 300) },
   );
 });
 

@@ -11,6 +11,7 @@ import {
   defineScript,
   str,
 } from 'luanest/script-registry';
+import { size } from '../../../test/support/size';
 import { Gate } from '../../../test/support/gate';
 import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { sleep } from '../../../test/support/wait';
@@ -114,7 +115,7 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
         );
         expect(answers).toEqual(calls.map(({ one, rule, two }, i) => [one, rule, `${two}`, 3, keys[i]?.any, 1]));
       }),
-      { numRuns: 60 },
+      { numRuns: size(15, 60) },
     );
   });
 
@@ -202,7 +203,8 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
   });
 
   it('gives each of many concurrent calls its own answer', async () => {
-    const runs = Array.from({ length: 2_000 }, (_, i) => {
+    const each = size(10, 40);
+    const runs = Array.from({ length: 50 * each }, (_, i) => {
       const subject = `user-${i % 50}`;
       return registry.run(countOnce, {
         keys: { counter: key(subject), tokens: key(subject, 'tokens') },
@@ -212,7 +214,7 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
     const answers = await Promise.all(runs);
     for (let user = 0; user < 50; user++) {
       const counts = answers.filter((_, i) => i % 50 === user).map(({ count }) => Number(count));
-      expect(counts).toEqual(Array.from({ length: 40 }, (_, i) => i + 1));
+      expect(counts).toEqual(Array.from({ length: each }, (_, i) => i + 1));
     }
   });
 
@@ -246,7 +248,7 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
           } else expect(outcome).toEqual({ status: 'fulfilled', value: SHAPES[shape]?.(text) });
         });
       }),
-      { numRuns: 25 },
+      { numRuns: size(6, 25) },
     );
   });
 
@@ -262,7 +264,7 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
         expect(await Promise.all(done)).toEqual(pauses.map((_, i) => i + 1));
         expect(await client.lrange(log, 0, -1)).toEqual(pauses.map((_, i) => String(i)));
       }),
-      { numRuns: 15 },
+      { numRuns: size(5, 15) },
     );
   });
 

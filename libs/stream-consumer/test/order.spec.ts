@@ -1,4 +1,5 @@
 import { deadLetter, type StreamMessage } from 'luanest/stream-consumer';
+import { size } from '../../../test/support/size';
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
 import { define, group, openBench, servers, type Bench } from './support';
@@ -26,7 +27,7 @@ describe.each(servers)('messages of one key on %s', (_, client) => {
 
   it('run in order and one at a time, in two processes and through retries', async () => {
     const keys = ['a', 'b', 'c', 'd', 'e', 'f\u00e9'];
-    const count = 40;
+    const count = size(20, 40);
     const seen = new Map<string, number[]>(keys.map((key) => [key, []]));
     const running = new Set<string>();
     let overlaps = 0;

@@ -6,6 +6,7 @@ import { planOf, type Element, type Plan } from '../engine/plan';
 import { Random } from '../engine/random';
 import { Scheduler } from '../engine/scheduler';
 import { shrunk } from '../shrink';
+import { LONG } from '../../../test/support/size';
 
 const ENTRY = join(__dirname, '..', '..', '..', 'test', 'support', 'worker-entry.cjs');
 const MAIN = join(__dirname, '..', 'main.ts');
@@ -25,7 +26,9 @@ describe('npm run simulate', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   it('repeats a run to the byte in another process', () => {
-    const [one, other] = [simulate('--seed', '7', '--trace'), simulate('--seed', '7', '--trace')];
+    // At full size of all libs.
+    const libs = LONG ? [] : ['once', 'delayed-task', 'red-packet'].flatMap((name) => ['--lib', name]);
+    const [one, other] = [simulate(...libs, '--seed', '7', '--trace'), simulate(...libs, '--seed', '7', '--trace')];
     expect(one.lines.length).toBeGreaterThan(1_000);
     expect(other).toEqual(one);
   });
