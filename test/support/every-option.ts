@@ -45,13 +45,13 @@ export interface Lib {
 
 const open = new Set<() => Promise<void> | void>();
 
-/** Client of all apps. */
+/** Client of all apps that are open. */
 let client: ReturnType<typeof standaloneClient> | undefined;
-afterAll(() => client?.disconnect());
 
 /** Starts an app on the shared Redis. `closeAll` closes it. */
 export async function boot(metadata: ModuleMetadata, withRegistry = true): Promise<TestingModule> {
-  client ??= standaloneClient();
+  // Each app adds listeners to it, and one whose boot fails removes none.
+  client ??= standaloneClient().setMaxListeners(0);
   const registry = { client, prefix: uniquePrefix() };
   const imports = withRegistry
     ? [ScriptRegistryModule.forRoot(registry), ScriptRegistryModule.forRoot({ ...registry, name: 'other' })]
@@ -69,6 +69,8 @@ export async function boot(metadata: ModuleMetadata, withRegistry = true): Promi
 export async function closeAll(): Promise<void> {
   await Promise.all([...open].map(async (close) => close()));
   open.clear();
+  client?.disconnect();
+  client = undefined;
 }
 
 export const resolver = (): string => 'u';

@@ -77,9 +77,10 @@ describe('splitDoubleMean', () => {
     fc.assert(fc.property(hugePlans, seeds, holds), { numRuns: size(100, 500) });
   });
 
-  it('does so for 100,000 packets', () => {
-    holds({ packets: 100_000, totalCents: 1_000_000_000, minCents: 1, maxCents: 1_000_000_000 }, seedOf(1));
-    holds({ packets: 100_000, totalCents: 10_000_000, minCents: 99, maxCents: 101 }, seedOf(2));
+  const most = size(30_000, 100_000);
+  it(`does so for ${most} packets`, () => {
+    holds({ packets: most, totalCents: most * 10_000, minCents: 1, maxCents: most * 10_000 }, seedOf(1));
+    holds({ packets: most, totalCents: most * 100, minCents: 99, maxCents: 101 }, seedOf(2));
   });
 
   it('gives the same split for the same seed, and another for another', () => {

@@ -66,22 +66,21 @@ describe('the explorer finds seeded defects of locks', () => {
 });
 
 describe('the explorer finds seeded defects of once', () => {
-  const protocol = once({
+  const settings = {
     scenario: 'seeded',
     workers: ['A', 'B'],
     delivery: 'at-least-once',
     retentionMs: 3_000,
     failures: 1,
-    budgets: { time: 2, lost: 1, late: 1 },
     depth: 9,
-  });
+  } as const;
 
   it('a confirmation after the lease of another owner replaces its claim', () => {
     const replaces = variant(confirmOnce, [
       "if string.sub(text, 61, 60 + string.sub(text, 44, 47)) ~= ARGV[1] then return 'lost' end",
       '',
     ]);
-    const found = counterExample(protocol, [replaces]);
+    const found = counterExample(once({ ...settings, budgets: { time: 1 } }), [replaces]);
     expect(found?.problem).toContain('B1 is confirmed, and Redis has !A1');
     expect(found?.moves).toEqual(['A: claim', '1000 ms pass', 'B: claim', 'A: confirm', 'B: confirm']);
   });
@@ -91,7 +90,7 @@ describe('the explorer finds seeded defects of once', () => {
       "return string.sub(text, 61 + a, 60 + a + b) == ARGV[1] and 'released' or 'lost'",
       '',
     ]);
-    const found = counterExample(protocol, [ends]);
+    const found = counterExample(once({ ...settings, budgets: { time: 2, lost: 1, late: 1 } }), [ends]);
     expect(found?.problem).toContain('A and B own it');
     expect(found?.moves).toEqual([
       'A: claim',
@@ -170,7 +169,7 @@ describe('the explorer finds seeded defects of delayed tasks', () => {
       scenario: 'seeded',
       tasks: twice,
       workers: ['W', 'X'],
-      budgets: { time: 4 },
+      budgets: { time: 3 },
       depth: 9,
     });
     const settles = variant(failTask, [
