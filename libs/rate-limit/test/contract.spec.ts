@@ -114,8 +114,9 @@ describe.each(servers)('the service on %s', (_name, connect) => {
 
     it('a penalty blocks after a refusal, is not extended by polling, and escalates', async () => {
       const one = rule('penalty', {
-        ...{ limit: 1, windowMs: 20, blockMs: 60 },
-        maxBlockMs: 110,
+        // Long compared with the pauses of a busy machine: the strikes are forgotten after a while.
+        ...{ limit: 1, windowMs: 60, blockMs: 180 },
+        maxBlockMs: 330,
       });
       const blocks: number[] = [];
       for (let strike = 0; strike < 3; strike++) {
@@ -131,10 +132,10 @@ describe.each(servers)('the service on %s', (_name, connect) => {
           last = polled.retryAfterMs;
         }
       }
-      expect(blocks[0]).toBeLessThanOrEqual(60);
-      expect(blocks[1]).toBeGreaterThan(60);
-      expect(blocks[1]).toBeLessThanOrEqual(110);
-      expect(blocks[2]).toBeLessThanOrEqual(110);
+      expect(blocks[0]).toBeLessThanOrEqual(180);
+      expect(blocks[1]).toBeGreaterThan(180);
+      expect(blocks[1]).toBeLessThanOrEqual(330);
+      expect(blocks[2]).toBeLessThanOrEqual(330);
     });
   });
 

@@ -224,8 +224,9 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     await bench.raw.xadd(other, '*', ...real);
     for (const owner of ['foreign@1/1/1', 'foreign@x/1/0', '%@1/1/0', '@1/1/0', `${'x'.repeat(129)}@1/1/0`])
       await bench.raw.xadd(outbox, '*', 'activity', owner, ...real.slice(2));
-    const paid = await payAll(bench, 'foreign');
-    expect(byUser(paid)).toEqual(byUser(await readGrants(bench, bench.keysOf('foreign'))));
+    // At least once: on a machine that stands still for long, a payout may be handled again.
+    const paid = new Map((await payAll(bench, 'foreign')).map((payout) => [payout.packetId, payout]));
+    expect(byUser([...paid.values()])).toEqual(byUser(await readGrants(bench, bench.keysOf('foreign'))));
     expect(await bench.payouts.deadLetters('foreign')).toEqual({ items: [] });
     const run = bench.payouts.run(() => undefined, QUICK);
     await eventually(async () => {
