@@ -82,7 +82,11 @@ function onCluster(
     async run(adapter) {
       if (!adapter.cluster) return;
       await using cluster = await startCluster({ masters: 2, replicas: 0 });
-      await withConnection(adapter.cluster(cluster.startupNodes), (connection) => use(connection, cluster));
+      await withConnection(adapter.cluster(cluster.startupNodes), async (connection) => {
+        // A client may follow redirections a moment later than its nodes are connected.
+        await eventually(() => connection.sendRouted('EVAL', ['return 1', '0']));
+        await use(connection, cluster);
+      });
     },
   };
 }
