@@ -12,7 +12,7 @@ import {
   type RedisConnection,
   type RedisNode,
 } from './port';
-import { passReply } from './replies';
+import { passText } from './replies';
 
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
 
@@ -112,7 +112,8 @@ export class IoredisCluster implements RedisConnection {
         const answer = this.client.sendCommand(command) as Promise<unknown>;
         answer.then((reply) => {
           if (wasResent(command)) resent?.();
-          passReply(reply, { replied, failed });
+          if (Buffer.isBuffer(reply)) passText(reply, { replied, failed });
+          else replied(reply);
         }, refuse);
       } catch (error) {
         refuse(error);

@@ -10,7 +10,7 @@ import {
   type RedisCommand,
   type RedisNode,
 } from './port';
-import { passReply, sendBetweenTimes } from './replies';
+import { passText, sendBetweenTimes } from './replies';
 import { isRefusal } from './server-errors';
 
 /** Beginnings of ioredis' messages for commands that it will not write any more. If `writes` is 0, it never wrote the command. */
@@ -38,9 +38,15 @@ export interface SentCommand extends Command {
 
 type CommandClass = typeof Command;
 type CountingClass = new (name: string, args: string[]) => SentCommand;
-const counting = new WeakMap<CommandClass, CountingClass>();
+/** The class of commands for each class of clients. */
+const counting = new WeakMap<object, CountingClass>();
 
-function countingClass(base: CommandClass): CountingClass {
+/**
+ * In ioredis 5 the class of commands is a property of the client's class. That class is used, so that a client of another
+ * copy of ioredis works too.
+ */
+function countingClass(clients: object): CountingClass {
+  const base = (clients as { Command?: CommandClass }).Command ?? loadIoredis().Command;
   class CountingCommand extends base implements SentCommand {
     writes = 0;
     errorReplies = 0;
@@ -50,20 +56,16 @@ function countingClass(base: CommandClass): CountingClass {
       return super.toWritable(socket);
     }
   }
-  counting.set(base, CountingCommand);
+  counting.set(clients, CountingCommand);
   return CountingCommand;
 }
 
 /**
  * Makes a command whose arguments are sent unchanged, and whose reply has Buffers for strings. `client.callBuffer` is not used,
  * because it may go through autopipelining.
- *
- * In ioredis 5 the class of commands is a property of the client's class. That class is used, so that a client of another
- * copy of ioredis works too.
  */
 export function commandFor(client: Redis, name: string, args: CommandArg[]): SentCommand {
-  const base = (client.constructor as { Command?: CommandClass }).Command ?? loadIoredis().Command;
-  const command = new (counting.get(base) ?? countingClass(base))(name, []);
+  const command = new (counting.get(client.constructor) ?? countingClass(client.constructor))(name, []);
   // The arguments are set after the constructor, which would flatten and convert them. The constructor would also set
   // `bufferMode` if an argument is a Buffer, so that is done here.
   command.args = args;
@@ -202,7 +204,8 @@ export class IoredisNode implements RedisNode {
     (this.resends ? answer : this.untilClosed(answer)).then(
       (reply) => {
         if (wasResent(command)) receiver.resent?.();
-        passReply(reply, receiver);
+        if (Buffer.isBuffer(reply)) passText(reply, receiver);
+        else receiver.replied(reply);
       },
       (error: unknown) => receiver.failed(error instanceof CommandFailure ? error : failureOf(command, error)),
     );

@@ -9,7 +9,7 @@ import {
   type RedisCommand,
   type RedisNode,
 } from './port';
-import { passReply, sendBetweenTimes } from './replies';
+import { passText, sendBetweenTimes } from './replies';
 
 /** The part of a client of node-redis that luanest uses. The types of node-redis are not imported, because the package is optional. */
 export interface NodeRedisClient {
@@ -123,7 +123,7 @@ export class NodeRedisNode implements RedisNode {
       return queueMicrotask(() => receiver.failed(failure));
     }
     this.client.sendCommand([name, ...args], COMMAND_OPTIONS).then(
-      (reply) => passReply(reply, receiver),
+      (reply) => (Buffer.isBuffer(reply) ? passText(reply, receiver) : receiver.replied(reply)),
       (error: unknown) => receiver.failed(failureOf(error)),
     );
   }

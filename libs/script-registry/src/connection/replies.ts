@@ -3,12 +3,11 @@ import { CommandFailure, type CommandArg, type Receiver, type RedisNode } from '
 const QUEUED = Buffer.from('QUEUED');
 
 /**
- * Passes a reply on unless it is QUEUED. Redis replies QUEUED if other code has opened a MULTI on the connection. Then it runs
+ * Passes a text on unless it is QUEUED. Redis replies QUEUED if other code has opened a MULTI on the connection. Then it runs
  * the command at EXEC, or drops it at DISCARD. A script that returns this word alone looks the same.
  */
-export function passReply(reply: unknown, receiver: Receiver): void {
-  if (!Buffer.isBuffer(reply) || reply.length !== QUEUED.length || !reply.equals(QUEUED))
-    return receiver.replied(reply);
+export function passText(reply: Buffer, receiver: Receiver): void {
+  if (reply.length !== QUEUED.length || !reply.equals(QUEUED)) return receiver.replied(reply);
   const why = 'Redis replied QUEUED, because a MULTI is open on this connection. Use another client for transactions';
   receiver.failed(new CommandFailure('lost', why));
 }
