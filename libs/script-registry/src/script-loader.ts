@@ -52,13 +52,12 @@ export class ScriptLoader {
   }
 
   /**
-   * Loads all scripts on a node. If a load of all scripts is in flight, waits for that one; if a check is, waits for it before. Never
-   * rejects, see `problem`.
+   * Loads all scripts on a node. If a load of all scripts is in flight, waits for that one. If a check is, waits for it and checks again:
+   * a check that was sent before the scripts were lost finds none missing. Never rejects, see `problem`.
    */
   load(node: RedisNode): Promise<void> {
     const check = this.checks.get(node);
-    // A check that was sent before the scripts were lost finds none missing.
-    if (check !== undefined && check === this.loading.get(node)) return check.then(() => this.load(node));
+    if (check !== undefined && check === this.loading.get(node)) return check.then(() => this.loadMissing(node));
     return this.once(node, () => this.sendLoads(node, [...this.scripts.values()]));
   }
 

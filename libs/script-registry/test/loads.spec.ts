@@ -32,14 +32,18 @@ it('a load that fails because its connection closed does not count for the next 
 
 const SCRIPT = { sha: 'a'.repeat(40), body: 'return 1' };
 
-it('scripts that are lost after a check are loaded, not only checked', async () => {
-  let reply = (_present: number[]): void => undefined;
+it.each([
+  ['lost after a check are loaded', [0], ['EXISTS', 'EXISTS', 'LOAD']],
+  ['there after a check are not loaded again', [1], ['EXISTS', 'EXISTS']],
+])('scripts that are %s', async (_, present, expected) => {
+  let checkedFirst = (_present: number[]): void => undefined;
   const sent: string[] = [];
   const node = {
     id: 'node:1',
     send: (_name: string, [subcommand]: string[]) => {
       sent.push(subcommand as string);
-      return subcommand === 'LOAD' ? Promise.resolve(SCRIPT.sha) : new Promise((resolve) => (reply = resolve));
+      if (subcommand === 'LOAD') return Promise.resolve(SCRIPT.sha);
+      return sent.length > 1 ? Promise.resolve(present) : new Promise((resolve) => (checkedFirst = resolve));
     },
   } as unknown as RedisNode;
   const loader = new ScriptLoader('test', { nodes: () => [] } as unknown as RedisConnection, () => undefined);
@@ -47,9 +51,9 @@ it('scripts that are lost after a check are loaded, not only checked', async () 
   const checked = loader.loadMissing(node);
   // The check was sent before the scripts were lost. Two calls then get NOSCRIPT.
   const loads = [loader.load(node), loader.load(node)];
-  reply([1]);
+  checkedFirst([1]);
   await Promise.all([checked, ...loads]);
-  expect(sent).toEqual(['EXISTS', 'LOAD']);
+  expect(sent).toEqual(expected);
 });
 
 it('a server without Lua is named at boot and in the health check', async () => {
