@@ -133,7 +133,7 @@ describe('options of decorators', () => {
         id: () => 'a',
         scope: 's',
         onInProgress: 'skip',
-        leaseMs: 1,
+        leaseMs: 10,
         retentionMs: 1,
         delivery: 'at-most-once',
       } satisfies Required<OnceHandlerOptions>)

@@ -2,6 +2,8 @@ import { Checks, isIdOf, InvalidInputError } from '../../internal/src';
 
 const MAX_ID = 1_024;
 const MAX_TOKEN = 256;
+/** Minimum of `leaseMs`, ms. A lease ends 1 ms sooner in the process than in Redis, so a lease of 1 ms would be over at once. */
+export const MIN_LEASE_MS = 10;
 /** Maximum of `leaseMs`, `maxLeaseMs` and `retentionMs`, ms: ten years. */
 export const MAX_DURATION_MS = 3_650 * 86_400_000;
 
@@ -21,9 +23,14 @@ export function checkToken(value: unknown): string {
   );
 }
 
-/** Checks a duration in ms and returns it. @throws InvalidInputError unless it is an integer from 1 to ten years */
-export function checkDuration(field: string, value: unknown): number {
-  return input.integer(field, value, 1, MAX_DURATION_MS);
+/** Checks the length of a lease in ms and returns it. @throws InvalidInputError unless it is an integer from 10 to ten years */
+export function checkLease(value: unknown): number {
+  return input.integer('leaseMs', value, MIN_LEASE_MS, MAX_DURATION_MS);
+}
+
+/** Checks a retention in ms and returns it. @throws InvalidInputError unless it is an integer from 1 to ten years */
+export function checkRetention(value: unknown): number {
+  return input.integer('retentionMs', value, 1, MAX_DURATION_MS);
 }
 
 /** Errors of results that are too large, for events. */

@@ -76,7 +76,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
   /**
    * Renews the lease of an owner, so that the lease ends `leaseMs` from now. Returns `lost` if the caller does not own the id.
    *
-   * @param options leaseMs, ms, integer from 1 to 10 years; default: `leaseMs` of the module
+   * @param options leaseMs, ms, integer from 10 ms to 10 years; default: `leaseMs` of the module
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   async renew(id: string, token: string, options: { readonly leaseMs?: number } = {}): Promise<RenewResult> {

@@ -1,7 +1,7 @@
 import { type KeySpace, type ScriptRegistry } from 'luanest/script-registry';
 import { MAX_TIMER_MS, NotReplicatedError, UniqueIds } from '../../internal/src';
 import { events } from './once.events';
-import { checkDuration, checkId, checkToken } from './once.input';
+import { checkId, checkLease, checkRetention, checkToken } from './once.input';
 import {
   claimOnce,
   confirmOnce,
@@ -79,7 +79,7 @@ export class OnceStore {
   async renew(key: string, token: string, leaseMs: number, deadlineMs?: number): Promise<RenewResult> {
     const args = {
       token: checkToken(token),
-      leaseMs: checkDuration('leaseMs', leaseMs),
+      leaseMs: checkLease(leaseMs),
       operation: this.newToken(),
     };
     const { status, leaseEndsAtMs } = await this.registry.run(
@@ -138,7 +138,7 @@ export class OnceStore {
 
   /** Remembers an id, and resolves with true for the first call. Throws synchronously if an argument is invalid. */
   first(id: string, token: string, retentionMs: number): Promise<boolean> {
-    const args = { token: checkToken(token), retentionMs: checkDuration('retentionMs', retentionMs) };
+    const args = { token: checkToken(token), retentionMs: checkRetention(retentionMs) };
     return this.registry.run(firstOnce, { keys: { first: this.keys.tag(checkId(id)).key('first') }, args });
   }
 

@@ -1,5 +1,5 @@
 import type { Checks, KnownOptions, ResolvedReplicas } from '../../internal/src';
-import { MAX_DURATION_MS } from './once.input';
+import { MAX_DURATION_MS, MIN_LEASE_MS } from './once.input';
 import type { ClaimTerms, ClaimTimes, Delivery } from './once.types';
 
 /** Terms of a claim with those that only the module has. */
@@ -31,7 +31,7 @@ export function resolveTerms(terms: ClaimTerms, module: ResolvedTerms, checks: C
   const { leaseMs, retentionMs, delivery } = terms;
   const { maxLeaseMs, replicas, replicasTimeoutMs } = module;
   return {
-    leaseMs: checks.integer('leaseMs', leaseMs ?? module.leaseMs, 1, MAX_DURATION_MS),
+    leaseMs: checks.integer('leaseMs', leaseMs ?? module.leaseMs, MIN_LEASE_MS, MAX_DURATION_MS),
     maxLeaseMs,
     retentionMs: checks.integer('retentionMs', retentionMs ?? module.retentionMs, 1, MAX_DURATION_MS),
     delivery: checks.choice('delivery', delivery ?? module.delivery, DELIVERIES),

@@ -4,8 +4,8 @@ export type Delivery = 'at-least-once' | 'at-most-once';
 /** Terms that the module has for all claims, and a claim for itself. */
 export interface ClaimTimes {
   /**
-   * Length of the lease: time in which the owner must renew the lease, ms; integer from 1 to 10 years. Default 30,000, or the
-   * module's.
+   * Length of the lease: time in which the owner must renew the lease, ms; integer from 10 ms to 10 years. Default 30,000, or
+   * the module's.
    */
   readonly leaseMs?: number;
   /**

@@ -13,7 +13,7 @@ const published = new Published(ONCE_CHANNELS);
 describe('the terms of a claim', () => {
   it('are those of the call, then those of the module', () => {
     const { claims } = open();
-    const own = { leaseMs: 1, retentionMs: 3, delivery: 'at-most-once' } as const;
+    const own = { leaseMs: 10, retentionMs: 3, delivery: 'at-most-once' } as const;
     expect(claims.fill({ ...own, token: 'mine' }, 'print')).toEqual({
       ...DEFAULT_TERMS,
       ...own,
@@ -27,7 +27,7 @@ describe('the terms of a claim', () => {
 
   it('are checked once for options that cannot change', () => {
     const { claims } = open();
-    let reads = 0;
+    let reads = 10;
     const options = { get leaseMs() { return (reads += 1); } }; // prettier-ignore
     claims.fill(options);
     const before = reads;
@@ -42,11 +42,11 @@ describe('the terms of a claim', () => {
   it('are refused if one is unknown or out of range', () => {
     const { claims } = open();
     expect(() => claims.fill({ leaseMS: 5 } as never)).toThrow(/^OnceService: .*leaseMS/);
-    expect(() => claims.fill({ leaseMs: 0 })).toThrow(/^OnceService: leaseMs is 0\. Expected an integer from 1 to /);
+    expect(() => claims.fill({ leaseMs: 9 })).toThrow(/^OnceService: leaseMs is 9\. Expected an integer from 10 to /);
   });
 
   it.each([
-    ['leaseMs', 0, 1],
+    ['leaseMs', 9, 10],
     ['retentionMs', 0, 1],
     ['delivery', 'twice', 'at-most-once'],
   ])('%s must not be %p, but may be %p', (name, wrong, right) => {

@@ -21,11 +21,20 @@ describe('a claim that is owned', () => {
     ]);
     registry.last.reply.resolve({ status: 'renewed', leaseEndsAtMs: 9 });
     expect(await renewed).toEqual({ status: 'renewed', leaseEndsAtMs: 9 });
-    const lost = claim.renew({ leaseMs: 7 });
-    expect(registry.last.args).toMatchObject({ leaseMs: 7 });
+    const lost = claim.renew({ leaseMs: 70 });
+    expect(registry.last.args).toMatchObject({ leaseMs: 70 });
     published.take();
     registry.last.reply.resolve({ status: 'lost', leaseEndsAtMs: 0 });
     expect([await lost, published.take()]).toEqual([{ status: 'lost' }, [['leaseLost', { during: 'renew' }]]]);
+  });
+
+  it('is not renewed for a lease that would be over at once', async () => {
+    const { registry, claim } = await own();
+    const sent = registry.last;
+    await expect(claim.renew({ leaseMs: 9 })).rejects.toThrow(
+      /^OnceService: leaseMs is 9\. Expected an integer from 10 to /,
+    );
+    expect(registry.last).toBe(sent);
   });
 
   it('is confirmed with its result, and the loss of its lease is published', async () => {
