@@ -14,6 +14,7 @@ import { makeTempFolder, removeFolder } from './support/temp-folder';
 
 describe('GuestTokens', () => {
   const tokens = new GuestTokens('a secret of some length');
+  const exp = Math.floor(Date.now() / 1_000) + 1_000;
 
   it('knows its own guests, in every process with the secret', () => {
     const { userId, token } = tokens.issue();
@@ -25,7 +26,7 @@ describe('GuestTokens', () => {
   it('refuses forged, damaged and foreign tokens', () => {
     const { token } = tokens.issue();
     const [head, claim, signature] = token.split('.') as [string, string, string];
-    const claims = { sub: 'somebody', aud: 'guest', exp: Math.floor(Date.now() / 1_000) + 1_000 };
+    const claims = { sub: 'somebody', aud: 'guest', exp };
     const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
     const other = encode(claims);
     const unsigned = `${encode({ alg: 'none', typ: 'JWT' })}.${other}.`;
@@ -46,10 +47,18 @@ describe('GuestTokens', () => {
 
   it('refuses tokens of the right key with a subject that the app does not give', () => {
     const jwt = new JwtService({ secret: 'a secret of some length' });
-    const sign = (claims: object): string => jwt.sign({ aud: 'guest', ...claims }, { algorithm: 'HS256' });
+    const sign = (claims: object): string => jwt.sign({ aud: 'guest', exp, ...claims }, { algorithm: 'HS256' });
     expect(tokens.verify(sign({ sub: 'somebody' }))).toBe('somebody');
     for (const claims of [{}, { sub: '' }, { sub: ' ' }, { sub: 'a\nb' }, { sub: 'x'.repeat(65) }])
       expect(tokens.verify(sign(claims))).toBeUndefined();
+  });
+
+  it('refuses tokens of the right key that never expire, or that need an extension', () => {
+    const jwt = new JwtService({ secret: 'a secret of some length' });
+    const claims = { aud: 'guest', sub: 'somebody' };
+    expect(tokens.verify(jwt.sign(claims, { algorithm: 'HS256' }))).toBeUndefined();
+    const header = { alg: 'HS256', crit: ['b64'], b64: true };
+    expect(tokens.verify(jwt.sign({ ...claims, exp }, { algorithm: 'HS256', header }))).toBeUndefined();
   });
 
   it('refuses a token from its expiry on', () => {

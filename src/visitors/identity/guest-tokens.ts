@@ -17,6 +17,12 @@ export interface Guest {
 /** Subjects of the app's tokens: the id of a guest, or `crowd`. */
 const SUBJECT = /^[\w-]{1,64}$/;
 
+/** Parts of a verified token that are checked. */
+interface Verified {
+  readonly header: { readonly crit?: unknown };
+  readonly payload: { readonly sub?: unknown; readonly exp?: number };
+}
+
 /** Purpose of a token. */
 type Audience = 'guest' | 'crowd';
 
@@ -75,9 +81,12 @@ export class GuestTokens {
     try {
       const clockTimestamp = Math.floor(this.now() / 1_000);
       // The algorithm is fixed, because a token must not choose how it is checked.
-      const { sub } = this.jwt.verify<{ sub?: unknown }>(token, { algorithms: ['HS256'], audience, clockTimestamp });
-      // A token of the right key that the app did not make may have any subject.
-      return typeof sub === 'string' && SUBJECT.test(sub) ? sub : undefined;
+      const options = { algorithms: ['HS256' as const], audience, clockTimestamp, complete: true };
+      const { header, payload } = this.jwt.verify<Verified>(token, options);
+      const { sub, exp } = payload;
+      // A token of the right key that the app did not make may have any subject, no expiry, or need an extension that is unknown here.
+      const isOurs = typeof sub === 'string' && SUBJECT.test(sub) && exp !== undefined && header.crit === undefined;
+      return isOurs ? sub : undefined;
     } catch {
       return undefined;
     }
