@@ -235,6 +235,22 @@ it('shows a rain whose first view comes later than the page waits at first', asy
   await eventually(async () => expect(await textOf(page, 'f-allotted')).toMatch(/20\.00/), { timeoutMs: 40_000 });
 });
 
+it('draws the last two minutes of the rain that is watched', async () => {
+  for (const rain of ['lately', 'lately-too']) await createActivity(app.url, admin, rain, 5, '5.00');
+  const page = await desk();
+  await page.selectOption('#rains', 'lately');
+  await says(page, 'lately', /Grants a second: 0, at most 0Payouts behind: 0, at most 0$/);
+  await grab(app.url, 'lately', await guestToken(app.url));
+  await says(page, 'lately', /Grants a second: \d+, at most [1-9]/);
+  await says(page, 'lately', /Grants a second: 0, at most [1-9]/);
+  const drawn = await page.locator('#lately polyline').first().getAttribute('points');
+  const heights = (drawn ?? '').split(' ').map((point) => Number(point.split(',')[1]));
+  // The line goes from the ground to the top and back.
+  expect([heights[0], Math.min(...heights), heights.at(-1)]).toEqual([30, 0, 30]);
+  await page.selectOption('#rains', 'lately-too');
+  await says(page, 'lately', /Grants a second: 0, at most 0/);
+});
+
 it('keeps what the app said to an order while the live view breaks off', async () => {
   await createActivity(app.url, admin, 'kept', 20, '20.00');
   const page = await desk();

@@ -88,6 +88,8 @@ export const EN = {
   paid: 'Paid',
   behind: 'Payouts behind',
   byBucket: 'Packets by bucket',
+  lately: 'The last two minutes',
+  nowAndMost: (now, most) => `${now}, at most ${most}`,
   noLedger: 'no ledger',
   of: (left, all) => `${left} of ${all}`,
   spread: (least, most, buckets) => `${least} to ${most} in ${buckets}`,

@@ -116,6 +116,8 @@ export const ZH = {
   paid: '已支付',
   behind: '待支付笔数',
   byBucket: '各桶红包数',
+  lately: '最近两分钟',
+  nowAndMost: (now, most) => `${now}，最高 ${most}`,
   noLedger: '无账本',
   of: (left, all) => `${left} / ${all}`,
   spread: (least, most, buckets) => `${buckets} 个桶，每桶 ${least} 至 ${most}`,

@@ -7,6 +7,7 @@ import { choose, language, otherThan, speakPage } from './language.js';
 import { SaidError, sayingOf, useWords, w } from './operator-words.js';
 import { booksPanel, showAudit, showSilence } from './panel-books.js';
 import { jobsPanel } from './panel-jobs.js';
+import { latelyPanel } from './panel-lately.js';
 import { limitsPanel } from './panel-limits.js';
 import { lockPanel } from './panel-lock.js';
 import { nodesPanel } from './panel-nodes.js';
@@ -19,6 +20,7 @@ const LIST_EVERY_MS = 3_000;
 
 const panels = [
   booksPanel,
+  latelyPanel,
   nodesPanel,
   lockPanel,
   jobsPanel,

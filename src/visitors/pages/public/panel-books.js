@@ -2,15 +2,17 @@ import { at, figures, panel, write } from './dom.js';
 import { count, money } from './figures.js';
 import { w } from './operator-words.js';
 
-const MOST_SHOWN = 4;
+/** Most characters that fit into one line. */
+const MOST_CHARS = 16;
 
 /**
- * Returns the packets of each bucket as a text; with many buckets, the least and the most.
+ * Returns the packets of each bucket as a text; if that is long, the least and the most.
  *
  * @param {readonly number[]} pools
  */
 function spread(pools) {
-  if (pools.length <= MOST_SHOWN) return pools.map(count).join(' · ');
+  const all = pools.map(count).join(' · ');
+  if (all.length <= MOST_CHARS) return all;
   return w.spread(count(Math.min(...pools)), count(Math.max(...pools)), pools.length);
 }
 
