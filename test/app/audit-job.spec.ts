@@ -41,6 +41,18 @@ it('a rain that cannot be read does not hide the faults of the others', async ()
   logged.mockRestore();
 });
 
+it('logs a rain whose id has line breaks and colours in one plain line', async () => {
+  const logged = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+  const id = 'a\n[Nest] 1 - ERROR [Forged] \x1b[31mred';
+  const one = { activities: () => Promise.resolve([id]) } as unknown as RedPacketService;
+  const read = (activityId: string): Promise<Books> => Promise.resolve(booksOf(activityId, 1));
+  await new AuditJob(one, { read } as BooksService, counts, accounts).readAll();
+  const lines = logged.mock.calls.map(([line]) => String(line));
+  logged.mockRestore();
+  expect(lines).toEqual([expect.stringContaining('[Forged]')]);
+  expect(lines[0]).not.toMatch(/\p{Cc}/u);
+});
+
 it('refuses to count a draft, and stores nothing', async () => {
   const status = (): Promise<object> => Promise.resolve({ activityKey: 'k' });
   const audit = (): Promise<object> => Promise.resolve({ ok: true, problems: [] });
