@@ -13,6 +13,7 @@ import { ScriptRegistry, ScriptRegistryModule } from 'luanest/script-registry';
 import { StreamConsumerModule, StreamConsumerService } from 'luanest/stream-consumer';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { idleChecksOf } from '../libs/internal/src';
+import { NO_PERMISSION } from './support/client-kind';
 import { blocksOf, tableOf, words } from './support/markdown';
 import { eventually } from './support/wait';
 
@@ -240,7 +241,7 @@ it('is noticed when a command is missing', async () => {
     imports: [ScriptRegistryModule.forRoot({ client, preload: 'required' }), OnceModule.forRoot({})],
   }).compile();
   await app.init();
-  await expect(app.get(OnceService).first('x')).rejects.toThrow("can't run this command");
+  await expect(app.get(OnceService).first('x')).rejects.toThrow(NO_PERMISSION);
   expect(await admin.call('ACL', 'LOG')).not.toEqual([]);
   await app.close();
   client.disconnect();

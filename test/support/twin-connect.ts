@@ -87,15 +87,20 @@ export function connectClient(client: Parameters<typeof actual.connectClient>[0]
   checked.close();
   twin.on('error', () => undefined);
   const connection = actual.connectClient(twin as unknown as AnyClient);
-  // Suites end only the client that they know.
-  const close = connection.close.bind(connection);
-  connection.close = () => {
-    close();
+  const destroy = (): void => {
     try {
       twin.destroy();
     } catch {
       // It is closed.
     }
+  };
+  // Suites end only the client that they know.
+  (client as Redis).once('end', destroy);
+  const close = connection.close.bind(connection);
+  connection.close = () => {
+    (client as Redis).off('end', destroy);
+    close();
+    destroy();
   };
   return connection;
 }

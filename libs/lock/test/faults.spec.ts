@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import { LOCK_CHANNELS, type Lock } from 'luanest/lock';
+import { itResending } from '../../../test/support/client-kind';
 import { Published } from '../../../test/support/published';
 import { eventually } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
@@ -34,7 +35,7 @@ describe('locks when Redis fails', () => {
   const published = new Published(LOCK_CHANNELS);
   const evalsha = (request: string): boolean => request.includes('EVALSHA');
 
-  it('an acquire whose reply was lost is the same lock', async () => {
+  itResending('an acquire whose reply was lost is the same lock', async () => {
     const cut = proxy.dropReply({ when: evalsha });
     const lock = await bench.locks.acquire('lost-reply', { leaseMs: 60_000, waitMs: 0 });
     await cut;
@@ -43,7 +44,7 @@ describe('locks when Redis fails', () => {
     expect((await direct.locks.status('lost-reply')).held).toBe(false);
   });
 
-  it('a release whose reply was lost reports released', async () => {
+  itResending('a release whose reply was lost reports released', async () => {
     const lock = await bench.locks.acquire('lost-release');
     const cut = proxy.dropReply({ when: evalsha });
     expect(await lock.release()).toBe('released');
@@ -70,7 +71,7 @@ describe('locks when Redis fails', () => {
     expect(await taken.release()).toBe('released');
   });
 
-  it('a release that was sent again and finds another owner reports neither released nor lost', async () => {
+  itResending('a release that was sent again and finds another owner reports neither released nor lost', async () => {
     const lock = await bench.locks.acquire(['lost-release-a', 'lost-release-b']);
     const { waiting } = await waitFor('lost-release-b');
     const isOfB = (request: string): boolean => evalsha(request) && request.includes('lost-release-b');

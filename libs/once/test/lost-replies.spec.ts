@@ -1,10 +1,11 @@
 import { Redis } from 'ioredis';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
+import { describeResending } from '../../../test/support/client-kind';
 import { claimed, openBench, quiet, type Bench } from './support';
 
 const terms = { leaseMs: 60_000, retentionMs: 120_000 };
 
-describe('a lost reply, after which ioredis sends the command again', () => {
+describeResending('a lost reply, after which the client sends the command again', () => {
   let server: RedisServer;
   let proxy: FaultProxy;
   let direct: Bench;

@@ -1,9 +1,10 @@
 import { Redis } from 'ioredis';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
+import { describeResending } from '../../../test/support/client-kind';
 import { recordFully, recordRead } from '../src/read-reward.scripts';
 import { DAY_MS, openBench, quiet, type Bench } from './support';
 
-describe('a reply that is lost, with the defaults of ioredis', () => {
+describeResending('a reply that is lost, after which the client sends again', () => {
   let server: RedisServer;
   let proxy: FaultProxy;
   let bench: Bench;

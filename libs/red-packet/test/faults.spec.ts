@@ -2,7 +2,19 @@ import { Redis, type RedisOptions } from 'ioredis';
 import { ScriptRefusedError } from 'luanest/script-registry';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { eventually } from '../../../test/support/wait';
-import { dumpAll, figures, openBench, packetOf, payAll, quiet, readGrants, readOutbox, readPool, sum } from './support';
+import {
+  dumpAll,
+  figures,
+  openBench,
+  packetOf,
+  payAll,
+  quiet,
+  readGrants,
+  readOutbox,
+  readPool,
+  sum,
+  untilAnswered,
+} from './support';
 import type { Bench } from './support';
 
 const ACTIVITY = 'faulty';
@@ -203,7 +215,7 @@ describe('a server that is killed amid a run', () => {
       await bench.packets.create(figures('killed', 400));
       const answered = new Map<string, string>();
       const tap = async (user: string): Promise<void> => {
-        const answer = await bench.packets.grab('killed', user);
+        const answer = await untilAnswered(() => bench.packets.grab('killed', user));
         answered.set(user, packetOf(answer).packetId);
       };
       const running = Promise.all(

@@ -7,7 +7,7 @@ import { eventually, sleep } from '../../../test/support/wait';
 import type { Layout } from '../src/buckets/layout';
 import { Transfers } from '../src/buckets/transfers';
 import type { Sent } from '../src/buckets/bucket.scripts';
-import { figures, openBench, quiet, servers, settleRows, takeRows, type Bench } from './support';
+import { figures, openBench, quiet, servers, settleRows, takeRows, untilAnswered, type Bench } from './support';
 import { size } from '../../../test/support/size';
 
 const PACKETS = 9;
@@ -266,7 +266,7 @@ describe('a server that is killed again and again, with AOF and fsync always', (
       const tapping = Array.from({ length: 12 }, async (_, worker) => {
         while (running) {
           const user = `u${(next += 1)}`;
-          const answer = await (benches[worker % 2] as Bench).packets.grab('mortal', user);
+          const answer = await untilAnswered(() => (benches[worker % 2] as Bench).packets.grab('mortal', user));
           if (answer.status === 'won' || answer.status === 'already-won') told.set(user, answer.packet);
           await sleep(4);
         }
@@ -274,8 +274,7 @@ describe('a server that is killed again and again, with AOF and fsync always', (
       const moving = (async () => {
         for (let turn = 0; running; turn++) {
           const way = { from: turn % 3, to: (turn + 1) % 3 };
-          if (turn % 2 === 0) await transfers.send(layout, way);
-          else await transfers.move(layout, way);
+          await untilAnswered(async () => (turn % 2 === 0 ? transfers.send(layout, way) : transfers.move(layout, way)));
           await sleep(5);
         }
       })();

@@ -1,6 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { RedPacketPayouts } from 'luanest/red-packet';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
+import { describeResending } from '../../../test/support/client-kind';
 import { eventually } from '../../../test/support/wait';
 import {
   byUser,
@@ -107,7 +108,7 @@ describe('a reply that is lost', () => {
     return paid;
   }
 
-  describe('while ioredis sends again what was not answered', () => {
+  describeResending('while the client sends again what was not answered', () => {
     it.each(creation)('of %s: create answers as the replay does, and the activity is made once', async (script) => {
       const { packets } = await through();
       const created = await cutting(script, () => packets.create(figures(ACTIVITY, 1_500)));
@@ -148,7 +149,7 @@ describe('a reply that is lost', () => {
     });
   });
 
-  describe('while ioredis sends nothing again', () => {
+  describe('while the client sends nothing again', () => {
     const once = { autoResendUnfulfilledCommands: false };
     const unknown = { code: 'UNKNOWN_OUTCOME' };
 

@@ -1,6 +1,11 @@
 import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
-import type { ScriptRegistry, ScriptRegistryModuleOptions } from 'luanest/script-registry';
+import {
+  NotSentError,
+  UnknownOutcomeError,
+  type ScriptRegistry,
+  type ScriptRegistryModuleOptions,
+} from 'luanest/script-registry';
 import {
   RedPacketPayouts,
   RedPacketService,
@@ -23,7 +28,7 @@ import { resolveOptions } from '../src/red-packet.options';
 import { redPacketScripts } from '../src/red-packet.scripts';
 import { resolveOptions as resolveStreams } from '../../stream-consumer/src/stream-consumer.options';
 import { streamConsumerScripts } from '../../stream-consumer/src/stream-consumer.scripts';
-import { eventually } from '../../../test/support/wait';
+import { eventually, sleep } from '../../../test/support/wait';
 
 export { quiet } from '../../script-registry/test/support';
 
@@ -226,6 +231,18 @@ export function sum(amounts: readonly number[]): number {
 }
 
 /** The packet of an answer that must hold one. */
+/** Makes a call again while it gets no answer, as a user taps again. ioredis would send the command again itself. */
+export async function untilAnswered<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof UnknownOutcomeError || error instanceof NotSentError)) throw error;
+      await sleep(20);
+    }
+  }
+}
+
 export function packetOf(answer: GrabResult): Packet {
   if (answer.status === 'won' || answer.status === 'already-won') return answer.packet;
   throw new Error(`There is no packet in ${JSON.stringify(answer)}.`);

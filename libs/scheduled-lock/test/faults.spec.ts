@@ -5,6 +5,7 @@ import { Redis } from 'ioredis';
 import { LOCK_CHANNELS } from 'luanest/lock';
 import { ScheduledLock, ScheduledLockService } from 'luanest/scheduled-lock';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
+import { itResending } from '../../../test/support/client-kind';
 import { Gate } from '../../../test/support/gate';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
@@ -51,7 +52,7 @@ const stateOf = (job: string): string => `${prefix}:scheduled-lock:{default:${jo
 /** Returns true for a claim: no other script has an argument `mode`. */
 const claims = (request: string): boolean => /evalsha/i.test(request) && request.includes('tick');
 
-it('the reply to a claim is lost: its node runs the slot, once, and holds no lock afterwards', async () => {
+itResending('the reply to a claim is lost: its node runs the slot, once, and holds no lock afterwards', async () => {
   const runs: string[] = [];
   @Injectable()
   class Jobs {

@@ -1,6 +1,7 @@
 import calculateSlot from 'cluster-key-slot';
 import fc from 'fast-check';
 import { defineScript, int, InvalidOptionError, KeySpace, list, str } from 'luanest/script-registry';
+import { itIoredis } from '../../../test/support/client-kind';
 import { slotOf } from '../../internal/src';
 import { connectClient } from '../src/connection/connect';
 import { fingerprint } from '../src/define-script';
@@ -188,7 +189,7 @@ describe('options', () => {
     client.disconnect();
   });
 
-  it('names what an adapter lacks', () => {
+  itIoredis('names what an adapter lacks', () => {
     const client = standaloneClient({ lazyConnect: true });
     const { clustered, ...rest } = connectClient(client);
     const adapter = { ...rest, sendRouted: () => undefined, listen: () => undefined };

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
+import { itIoredis } from '../../../test/support/client-kind';
 import { eventually } from '../../../test/support/wait';
 import { idleChecksOf } from '../../internal/src';
 import { group, openBench, quiet, type Bench } from './support';
@@ -114,7 +115,7 @@ describe('waking', () => {
     await mute.close();
   });
 
-  it('connections do not grow with partitions and groups', async () => {
+  itIoredis('connections do not grow with partitions and groups', async () => {
     const own = await startRedis();
     const count = async (partitions: number, groups: number): Promise<number> => {
       const one = await openBench(quiet(new Redis(own.port)), { partitions });

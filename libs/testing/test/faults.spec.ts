@@ -8,6 +8,7 @@ import { LuanestTesting, LuanestTestingModule } from 'luanest/testing';
 import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
 import { startFaultProxy, startRedis, type FaultProxy, type RedisServer } from 'luanest/testing/servers';
 import type { FaultOptions } from '../src/faults/faults';
+import { itIoredis } from '../../../test/support/client-kind';
 import { waitUntil } from '../../../test/support/wait';
 
 const LIBS = [LockModule.forRoot(), RateLimitModule.forRoot()];
@@ -96,7 +97,7 @@ describe('errors are those of real faults', () => {
     await (await memory.acquire('b')).release();
   });
 
-  it('unknown: the reply is lost after the script has run', async () => {
+  itIoredis('unknown: the reply is lost after the script has run', async () => {
     const real = await openReal();
     const cut = proxy.dropReply({ when: (request) => request.includes('EVALSHA') });
     const expected = await errorOf(real.acquire('c'));
@@ -123,7 +124,7 @@ describe('errors are those of real faults', () => {
     expect(seen).toMatchObject({ code: 'SCRIPT_REFUSED', redisCode: 'OOM' });
   });
 
-  it('redisDown: calls are not sent, and calls in flight have an unknown outcome', async () => {
+  itIoredis('redisDown: calls are not sent, and calls in flight have an unknown outcome', async () => {
     const real = await openReal();
     await (await real.acquire('e')).release();
     proxy.blackhole();

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { Cluster } from 'ioredis';
 import type { FaultProxy } from 'luanest/testing/servers';
+import { describeResending } from '../../../../test/support/client-kind';
 import { sharedClusterNodes } from '../../../../test/support/shared-servers';
 import { ROOT, runSnippet, snippetsOf } from '../../../../test/support/snippets';
 
@@ -18,7 +19,7 @@ const asItIs = (code: string): string => code;
 // eslint-disable-next-line @typescript-eslint/no-require-imports -- the snippet's own imports, which Jest maps
 const load = (name: string): unknown => require(name);
 
-describe('the example for Jest', () => {
+describeResending('the example for Jest', () => {
   // Its tests become tests of this file.
   runSnippet(snippets, join(ROOT, 'docs/reports.spec.ts'), asItIs, load);
 });
