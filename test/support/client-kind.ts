@@ -7,5 +7,5 @@ export const isIoredis = !process.env.LUANEST_TEST_CLIENT?.startsWith('redis');
 export const describeResending = isIoredis ? describe : describe.skip;
 export const itResending = isIoredis ? it : it.skip;
 
-/** What Redis 7.0 and newer servers say of a command that the user of a script may not run. */
+/** The reason that Redis 7.0, or a newer server, gives when the user of a script may not run a command. */
 export const NO_PERMISSION = /can't run this command|has no permissions to run/;
