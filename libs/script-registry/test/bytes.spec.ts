@@ -31,6 +31,7 @@ if ARGV[1] == 'pair' then return { ARGV[2], 7 } end
 if ARGV[1] == 'array' then return { 1, ARGV[2], false } end
 if ARGV[1] == 'status' then return redis.status_reply('FINE') end
 if ARGV[1] == 'nil' then return nil end
+if ARGV[1] == 'double' then return { double = 0.5 } end
 return redis.error_reply('MYCODE ' .. ARGV[2])`,
   replyBytes: true,
   reply: (raw: BytesReply) => raw,
@@ -110,13 +111,14 @@ describe.each(clients)('bytes on %s', (_name, open, grouping) => {
       array: [1, value, null],
       status: Buffer.from('FINE'),
       nil: null,
+      double: expect.any(Buffer),
     };
     const shapes = Object.keys(expected);
     for (const shape of shapes) expect(await run(shape)).toEqual(expected[shape]);
     await expect(run('error')).rejects.toThrow(/test\.shaped-bytes failed: MYCODE/);
-    const mixed = await Promise.allSettled(Array.from({ length: 60 }, (_, i) => run(shapes[i % 6] ?? 'error')));
+    const mixed = await Promise.allSettled(Array.from({ length: 60 }, (_, i) => run(shapes[i % 7] ?? 'error')));
     for (const [i, answer] of mixed.entries()) {
-      const shape = shapes[i % 6];
+      const shape = shapes[i % 7];
       if (shape === undefined) expect(answer).toMatchObject({ status: 'rejected', reason: { code: 'SCRIPT_FAILED' } });
       else expect(answer).toEqual({ status: 'fulfilled', value: expected[shape] });
     }

@@ -88,7 +88,7 @@ export class Call implements Receiver {
     const { script, wait } = this;
     let result: unknown;
     try {
-      result = script.reply((script.replyBytes ? raw : asText(raw)) as never, this.lost);
+      result = script.reply((script.replyBytes ? asBytes(raw) : asText(raw)) as never, this.lost);
     } catch (cause) {
       const message = `${script.name} ran, but its \`reply\` function threw, so the result is lost: ${thrownText(cause)}`;
       return new ReplyDecodeError(message, { cause });
@@ -125,6 +125,12 @@ function asText(reply: unknown): ScriptReply {
   if (!Array.isArray(reply)) return reply as ScriptReply;
   for (let i = 0; i < reply.length; i++) if (typeof reply[i] !== 'number') reply[i] = asText(reply[i]);
   return reply as ScriptReply;
+}
+
+/** Clients give RESP3's big numbers, and node-redis also its doubles, as text. */
+function asBytes(reply: unknown): unknown {
+  if (typeof reply === 'string') return Buffer.from(reply);
+  return Array.isArray(reply) ? reply.map(asBytes) : reply;
 }
 
 /** Longest time between two readings of the clock while calls wait, ms, if this process is not stalled. */

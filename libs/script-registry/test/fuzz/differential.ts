@@ -56,6 +56,12 @@ function asText(raw: unknown): unknown {
   return Array.isArray(raw) ? raw.map(asText) : raw;
 }
 
+/** ioredis gives big numbers of RESP3 as text. */
+function asBytes(raw: unknown): unknown {
+  if (typeof raw === 'string') return Buffer.from(raw);
+  return Array.isArray(raw) ? raw.map(asBytes) : raw;
+}
+
 const TAIL = / script: (?:[0-9a-f]{40}, )?on @user_script:(\d+)\.$/;
 /** In a group the source is a function, and KEYS its parameter, so what Lua calls local or global may be an upvalue. */
 const NAMED = /\b(?:global|upvalue|local) '(\w+)'/g;
@@ -134,7 +140,7 @@ async function runPlain(client: Redis, { program, keysOf }: Prepared): Promise<O
   );
   return answers.map((answer) => {
     if (answer.status === 'rejected') return plainError(program, (answer.reason as Error).message);
-    return { value: shownValue(program.replyBytes ? answer.value : asText(answer.value)) };
+    return { value: shownValue(program.replyBytes ? asBytes(answer.value) : asText(answer.value)) };
   });
 }
 
