@@ -94,6 +94,7 @@ describe('calls that are sent alone and in groups have the same outcome', () => 
 
   it.each<[string, string, unknown]>([
     ['a call of a function', "(function() redis.call('INCR', KEYS[1]) end)()\nreturn redis.call('GET', KEYS[1])", '1'],
+    ['an error with a level', "error('x', 2)", expect.stringContaining('ERR x (user_script:1)')],
     ['a method of text', "('x'):rep(3)\nreturn ('x'):rep(3)", expect.stringContaining('')],
     ['a key in parentheses', '(KEYS)[1] = (KEYS)[1] .. ARGV[2]\nreturn #KEYS', 2],
     ['a comment', '-- only a comment\nreturn 1', 1],

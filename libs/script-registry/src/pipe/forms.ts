@@ -10,11 +10,12 @@ export interface LoadableScript {
 /**
  * Lua that may leave something behind for the next call of a group, which Redis resets for each call that is sent alone: the
  * database, the protocol of replies, replication, environments, random numbers. Lua that may read KEYS and ARGV of the whole group:
- * through `_G`, or loaded from text. Metatables, whose code may run when a reply is read. And `...`, which a function does not have.
+ * through `_G`, or loaded from text. Metatables, whose code may run when a reply is read. And `...`, which a function does not have,
+ * or a level for `error`, which counts from the script itself.
  * Calls of a script with such a text are sent alone.
  */
 const SENT_ALONE =
-  /\.\.\.|\b(?:select|setresp|set_repl|setfenv|getfenv|_G|load|loadstring|setmetatable|getmetatable|newproxy|random|randomseed|server)\b/i;
+  /\.\.\.|\b(?:select|setresp|set_repl|setfenv|getfenv|_G|load|loadstring|setmetatable|getmetatable|newproxy|random|randomseed|server)\b|\berror\s*\([^\n]*,/i;
 
 /** Uses of `redis` that leave nothing behind. Any other may be SELECT: a command that is not named, a field that is not named. */
 const NAMED_USE =
