@@ -44,7 +44,9 @@ function findServers(folder) {
 
 async function run({ name, program }, { variable }, suites) {
   // The in-memory server is compared with Redis 7.0, whose commands and texts it has.
-  const ignored = name.startsWith('Redis 7.0') ? [] : ['--testPathIgnorePatterns', 'libs/memory-redis/'];
+  const ignored = name.startsWith('Redis 7.0')
+    ? []
+    : ['--testPathIgnorePatterns', '/node_modules/', '\\.long\\.spec\\.ts$', 'libs/memory-redis/'];
   const folder = mkdtempSync(join(tmpdir(), 'luanest-servers-'));
   const output = join(folder, 'jest.json');
   const env = { ...process.env, REDIS_SERVER_BIN: program, ...(variable && { LUANEST_TEST_CLIENT: variable }) };

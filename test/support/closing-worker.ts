@@ -29,8 +29,8 @@ function clientOf(): AppClient {
   const loaded = require(name) as typeof Ioredis & { createClient(options: { url: string }): Ioredis.Redis };
   const client = name.startsWith('redis') ? loaded.createClient({ url }) : new loaded.Redis(url);
   client.on('error', (error: Error) => process.stderr.write(`${error.message}\n`));
-  const { close } = client as unknown as { close?: () => unknown };
-  return { options: { client }, end: () => (close ? close.call(client) : client.quit()) };
+  const ends = client as unknown as { close(): unknown; quit(): unknown };
+  return { options: { client }, end: () => (name.startsWith('redis') ? ends.close() : ends.quit()) };
 }
 
 function appOf(options: ScriptRegistryModuleOptions): Type {
