@@ -81,11 +81,11 @@ async function useAll(app: INestApplicationContext): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const { options, end } = clientOf();
-  const app = await NestFactory.createApplicationContext(appOf(options), { logger: ['error', 'warn'] });
+  const client = clientOf();
+  const app = await NestFactory.createApplicationContext(appOf(client.options), { logger: ['error', 'warn'] });
   await useAll(app);
   await app.close();
-  await end();
+  await client.end();
   // What a socket still has to do takes a moment.
   await sleep(100);
   process.stdout.write(JSON.stringify(process.getActiveResourcesInfo().filter((kind) => !/pipe|TTY|File/i.test(kind))));

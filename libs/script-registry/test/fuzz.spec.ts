@@ -55,7 +55,7 @@ describe('random scripts', () => {
         );
       }
       // Without groups there would be nothing to compare.
-      expect(inGroups).toBeGreaterThan(SCRIPTS * 3);
+      expect(inGroups).toBeGreaterThan(SCRIPTS * 2);
     },
     SCRIPTS * 40 + 60_000,
   );

@@ -15,7 +15,7 @@ export interface LoadableScript {
  * Calls of a script with such a text are sent alone.
  */
 const SENT_ALONE =
-  /\.\.\.|\b(?:select|setresp|set_repl|setfenv|getfenv|_G|load|loadstring|setmetatable|getmetatable|newproxy|random|randomseed|server)\b|\berror\s*\([^\n]*,/i;
+  /\.\.\.|\b(?:select|setresp|set_repl|setfenv|getfenv|_G|load|loadstring|setmetatable|getmetatable|newproxy|random|randomseed|server)\b|\berror\s*\([^\n]*,\s*(?:[1-9]|\w+\s*\))/i;
 
 /** Uses of `redis` that leave nothing behind. Any other may be SELECT: a command that is not named, a field that is not named. */
 const NAMED_USE =
