@@ -51,10 +51,10 @@ describe('npm run simulate', () => {
     expect(() => simulate('--lib', 'lock', '--seed', '2', '--defect', defect)).toThrow('does not have this text once');
   });
 
-  it('counts the steps of a campaign', () => {
-    const { status, lines } = simulate('--lib', 'lock', '--runs', '2', '--seed', '1', '--json');
+  it('counts the steps of a campaign, which boots each lib', () => {
+    const { status, lines } = simulate('--runs', '9', '--seed', '1', '--json');
     expect(status).toBe(0);
-    expect(JSON.parse(lines.at(-1) as string)).toMatchObject({ runs: 2, violations: 0, undecided: 0 });
+    expect(JSON.parse(lines.at(-1) as string)).toMatchObject({ runs: 9, violations: 0, undecided: 0 });
   });
 });
 
