@@ -8,6 +8,7 @@ import { planOf, type Plan } from './engine/plan';
 import { World, type Lib, type Result } from './engine/world';
 import { libs } from './libs';
 import { shrunk } from './shrink';
+import { Variants } from './systematic';
 import { tableOf } from './table';
 
 /** Processes of the operating system that run the seeds, one for each core of CI. */
@@ -18,6 +19,7 @@ const LONGEST_RUN_S = 300;
 /** A run that ended in a violation. */
 interface Finding {
   readonly seed: number;
+  readonly variant: number | undefined;
   readonly lib: string;
   readonly violation: string;
   readonly table: string;
@@ -39,6 +41,7 @@ function argumentsOf(argv: string[]) {
     options: {
       seconds: { type: 'string', default: '60' },
       seed: { type: 'string' },
+      variant: { type: 'string' },
       runs: { type: 'string' },
       lib: { type: 'string', multiple: true, default: [] },
       without: { type: 'string', multiple: true, default: [] },
@@ -70,7 +73,11 @@ export async function main(): Promise<void> {
 /** Runs one seed of each chosen lib, and prints what happened. */
 function repeat(given: Arguments, seed: number): void {
   for (const lib of given.libs) {
-    const plan = planOf(lib, seed, given.without);
+    const { variant } = given;
+    const plan =
+      variant === undefined
+        ? planOf(lib, seed, given.without)
+        : new Variants(lib, seed, given.without).plan(Number(variant));
     const world = new World(lib, plan, given.trace);
     const result = world.run();
     if (given.trace) print(tableOf(world, true));
@@ -113,8 +120,9 @@ async function campaign(given: Arguments, argv: string[]): Promise<void> {
       print(`The run of seed ${running} did not end.`);
     }),
   );
-  for (const { seed, lib, violation, table } of findings) {
-    print(`${table}\n\n${lib}, seed ${seed}: ${violation}\nAgain: npm run simulate -- --lib ${lib} --seed ${seed}\n`);
+  for (const { seed, variant, lib, violation, table } of findings) {
+    const again = `--lib ${lib} --seed ${seed}${variant === undefined ? '' : ` --variant ${variant}`}`;
+    print(`${table}\n\n${lib}, seed ${seed}: ${violation}\nAgain: npm run simulate -- ${again}\n`);
   }
   const seconds = (performance.now() - began) / 1_000;
   const { steps, runs, faults, cpuSeconds } = total;
@@ -129,21 +137,52 @@ async function campaign(given: Arguments, argv: string[]): Promise<void> {
   );
 }
 
-/** Runs every `WORKERS`th seed, and sends what it finds to the parent. */
-function work({ libs: chosen, seed: first = 1, seconds, without, runs: mostRuns }: Arguments, index: number): void {
+/** A run to do, and where it comes from. */
+interface Run {
+  readonly lib: Lib;
+  readonly plan: Plan;
+  readonly variant: number | undefined;
+}
+
+/** The runs of seeds `first`, `first + WORKERS` and so on. */
+function* randomRuns({ libs: chosen, without }: Arguments, first: number, index: number): Generator<Run> {
+  for (let run = index; ; run += WORKERS) {
+    const lib = chosen[run % chosen.length] as Lib;
+    yield { lib, plan: planOf(lib, first + run, without), variant: undefined };
+  }
+}
+
+/** The variants of small runs of these seeds. */
+function* variantRuns({ libs: chosen, without }: Arguments, first: number, index: number): Generator<Run> {
+  for (let run = index; ; run += WORKERS) {
+    const lib = chosen[run % chosen.length] as Lib;
+    const variants = new Variants(lib, first + run, without);
+    for (let variant = 0; variant < variants.count; variant++) yield { lib, plan: variants.plan(variant), variant };
+  }
+}
+
+/** Runs every `WORKERS`th seed, and sends what it finds to the parent. Half of the time goes to variants of small runs, unless `runs` is given. */
+function work(given: Arguments, index: number): void {
+  const { seed: first = 1, seconds, runs: mostRuns } = given;
   const send = (message: Message): void => void process.send?.(message);
   const counts: Counts = { steps: 0, runs: 0, cpuSeconds: 0, faults: {} };
   const until = performance.now() + seconds * 1_000;
-  const most = Number(mostRuns ?? Infinity);
-  for (let run = index; run < most && performance.now() < until; run += WORKERS) {
-    const seed = first + run;
-    const lib = chosen[run % chosen.length] as Lib;
-    send({ begins: seed });
-    const plan = planOf(lib, seed, without);
+  const most = mostRuns === undefined ? Infinity : Math.ceil((Number(mostRuns) - index) / WORKERS);
+  const sources = [
+    randomRuns(given, first, index),
+    ...(mostRuns === undefined ? [variantRuns(given, first, index)] : []),
+  ];
+  const spentMs = sources.map(() => 0);
+  for (let done = 0; done < most && performance.now() < until; done++) {
+    const source = spentMs.indexOf(Math.min(...spentMs));
+    const beganMs = performance.now();
+    const { lib, plan, variant } = sources[source]?.next().value as Run;
+    send({ begins: plan.seed });
     const { steps, faults, violation } = new World(lib, plan).run();
     add(counts, { steps, runs: 1, cpuSeconds: 0, faults });
+    spentMs[source] = (spentMs[source] as number) + performance.now() - beganMs;
     if (violation === undefined) continue;
-    send({ finding: tell(lib, plan, violation, () => send({ begins: seed })) });
+    send({ finding: { ...tell(lib, plan, violation, () => send({ begins: plan.seed })), variant } });
     break;
   }
   const { user, system } = process.cpuUsage();
@@ -159,7 +198,13 @@ function tell(lib: Lib, plan: Plan, violation: string, begins: () => void = () =
   });
   const world = new World(lib, shortest, true);
   const result: Result = world.run();
-  return { seed: plan.seed, lib: lib.name, violation: result.violation ?? violation, table: tableOf(world, false) };
+  return {
+    seed: plan.seed,
+    variant: undefined,
+    lib: lib.name,
+    violation: result.violation ?? violation,
+    table: tableOf(world, false),
+  };
 }
 
 function add(total: Counts, counts: Counts): void {

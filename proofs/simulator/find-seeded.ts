@@ -18,6 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), 'luanest-seeded-'));
 interface Counts {
   readonly runs: number;
   readonly violations: number;
+  readonly undecided: number;
   readonly cpuSeconds: number;
 }
 
@@ -39,9 +40,10 @@ async function main(): Promise<void> {
   const chosen = seededDefects.filter(({ id }) => positionals.length === 0 || positionals.includes(id));
   let found = 0;
   for (const seeded of chosen) {
-    const { violations, runs, cpuSeconds, violation } = await find(seeded);
-    if (violations > 0) found += 1;
-    const how = violations > 0 ? `found: ${violation}` : 'MISSED';
+    const { violations, undecided, runs, cpuSeconds, violation } = await find(seeded);
+    const isFound = violations + undecided > 0;
+    if (isFound) found += 1;
+    const how = violations > 0 ? `found: ${violation}` : isFound ? 'found: a run did not end' : 'MISSED';
     process.stdout.write(
       `${seeded.id} ${seeded.lib} (${seeded.what}), ${runs} runs, ${Math.round(cpuSeconds)} s: ${how}\n`,
     );

@@ -70,6 +70,8 @@ export class Faults {
         return true;
       case 'evict':
         return redis.evict(fault.onlyWithTtl) !== undefined;
+      case 'stranger':
+        return redis.meddle(fault.act);
       case 'redis-clock':
         redis.moveClock(fault.byMs);
         return true;
@@ -80,20 +82,29 @@ export class Faults {
         const kept = redis.memory.snapshot();
         later(fault.lostMs, () => {
           model.disturbed?.(fault);
-          redis.failOver(kept);
+          redis.memory.restore(kept);
           this.takeDown(fault.downMs);
         });
         return true;
       }
-      case 'redis-down':
-        redis.resetAll();
-        this.takeDown(fault.downMs);
+      case 'redis-down': {
+        if (fault.scripts === 0) {
+          this.takeDown(fault.downMs);
+          return true;
+        }
+        redis.dying = { scripts: fault.scripts, die: () => this.takeDown(fault.downMs) };
+        const { dying } = redis;
+        later(fault.withinMs, () => {
+          if (redis.dying === dying) redis.dying = undefined;
+        });
         return true;
+      }
     }
   }
 
   private takeDown(ms: number): void {
     const { redis, scheduler } = this.world;
+    redis.resetAll();
     redis.isDown = true;
     scheduler.at(scheduler.nowUs + ms * 1_000, () => (redis.isDown = false));
   }

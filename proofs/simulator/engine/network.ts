@@ -32,6 +32,10 @@ export class Link {
   /** True: the connection closes at the next message of a channel, which is lost. */
   cutAtPush = false;
   readonly sockets = new Set<ClientSocket>();
+  /** Number of scripts that the process and those before it have sent. */
+  sent = 0;
+  /** Called before a script is sent. */
+  sends: (script: number) => void = () => undefined;
 
   constructor(readonly random: Random) {}
 
@@ -178,7 +182,10 @@ export class ClientSocket extends EventEmitter {
   private send(words: string[]): void {
     const { process, link } = this;
     const runsScript = /^evalsha/i.test(words[0] ?? '');
-    if (runsScript) link.beginHold(process.nowUs);
+    if (runsScript) {
+      link.sends(++link.sent);
+      link.beginHold(process.nowUs);
+    }
     const cut = runsScript ? link.nextCut() : undefined;
     let lateUs = 0;
     if (cut) {

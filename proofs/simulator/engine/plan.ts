@@ -1,6 +1,6 @@
 import type { Cut } from './network';
 import { Random } from './random';
-import { REFUSALS, type Refusal } from './redis-host';
+import { MEDDLINGS, REFUSALS, type Meddling, type Refusal } from './redis-host';
 
 /** A fault. Times in ms; `p` is the index of a process. */
 export type Fault =
@@ -15,10 +15,12 @@ export type Fault =
   | { readonly kind: 'refuse'; readonly error: Refusal; readonly count: number }
   | { readonly kind: 'flush' }
   | { readonly kind: 'evict'; readonly onlyWithTtl: boolean }
+  | { readonly kind: 'stranger'; readonly act: Meddling }
   | { readonly kind: 'redis-clock'; readonly byMs: number }
   | { readonly kind: 'clock'; readonly p: number; readonly byMs: number }
   | { readonly kind: 'failover'; readonly lostMs: number; readonly downMs: number }
-  | { readonly kind: 'redis-down'; readonly downMs: number };
+  /** `scripts`: 0 for now; else when Redis has run the n-th next script, before its reply, if that comes within `withinMs`. */
+  | { readonly kind: 'redis-down'; readonly downMs: number; readonly scripts: number; readonly withinMs: number };
 export type FaultKind = Fault['kind'];
 
 /** Kinds of faults that a lease survives if they are short. */
@@ -35,6 +37,8 @@ const LONG_LEASE_MS = 2_000;
 /** Something that happens to a run from outside: a fault, or an operation of a user in a process. */
 export type Element<Operation = unknown> =
   | { readonly atMs: number; readonly fault: Fault }
+  /** `script`: when process `p` sends its n-th script, from 1. */
+  | { readonly p: number; readonly script: number; readonly fault: Fault }
   | { readonly atMs: number; readonly p: number; readonly operation: Operation };
 
 /** Settings of the clients of a run. */
@@ -118,12 +122,14 @@ export function planOf(planner: Planner, seed: number, without: ReadonlySet<stri
     const some = faultsOf(random.named(kind), kind, planner.faults[kind] as number, scene);
     return without.has(kind) ? [] : some;
   });
-  const elements = [...operations, ...faults].sort((a, b) => a.atMs - b.atMs);
+  const elements: Element[] = [...operations, ...faults].sort((a, b) => a.atMs - b.atMs);
   return { seed, lib: planner.name, processes, client, settings, endMs, mild, elements };
 }
 
 /** An operation of a user, and when and where it happens. */
 type Act = Extract<Element, { operation: unknown }>;
+
+type Timed = Extract<Element, { atMs: number; fault: Fault }>;
 
 /** When and where a decision may fall. */
 type Moment = Pick<Act, 'atMs' | 'p'>;
@@ -153,9 +159,9 @@ function kindsOf(random: Random, { faults, together }: Planner, mild: boolean): 
 }
 
 /** Draws the faults of a kind: several that follow each other, then a pause, and so on. */
-function faultsOf(random: Random, kind: FaultKind, most: number, scene: Scene): Element[] {
+function faultsOf(random: Random, kind: FaultKind, most: number, scene: Scene): Timed[] {
   const { processes, scaleMs, endMs, moments, mild } = scene;
-  const faults: Element[] = [];
+  const faults: Timed[] = [];
   if (mild) {
     // Between two of them, everything recovers.
     for (let from = 0; from < endMs; from += 3 * scaleMs) {
@@ -237,6 +243,8 @@ function faultOf(
       return { kind };
     case 'evict':
       return { kind, onlyWithTtl: random.chance(0.5) };
+    case 'stranger':
+      return { kind, act: random.pick(MEDDLINGS) };
     case 'redis-clock':
     case 'clock':
       return { kind, p, byMs: time() * (random.chance(0.5) ? 1 : -1) };
@@ -244,7 +252,11 @@ function faultOf(
       return { kind, lostMs: time(), downMs: random.magnitude(1, 2_000) };
     case 'redis-down':
       // A renewal is repeated soon, so a lease survives an outage of less than half of it.
-      if (mild && isAlone && scaleMs >= LONG_LEASE_MS && random.chance(0.7)) return { kind, downMs: 0.42 * scaleMs };
-      return { kind, downMs: time() };
+      return {
+        kind,
+        downMs: mild && isAlone && scaleMs >= LONG_LEASE_MS && random.chance(0.7) ? 0.42 * scaleMs : time(),
+        scripts: random.chance(0.6) ? random.magnitude(1, 8) : 0,
+        withinMs: scaleMs,
+      };
   }
 }

@@ -1,4 +1,4 @@
-import { MemoryRedis, type Snapshot } from '../../../libs/memory-redis/src';
+import { MemoryRedis } from '../../../libs/memory-redis/src';
 import { RedisError, type Reply } from '../../../libs/memory-redis/src/reply';
 import type { Session } from '../../../libs/memory-redis/src/session';
 import type { Random } from './random';
@@ -18,12 +18,18 @@ export const REFUSALS = {
 } as const;
 export type Refusal = keyof typeof REFUSALS;
 
+/** A change that an operator makes to a stream by hand. */
+export const MEDDLINGS = ['DELCONSUMER', 'DELCONSUMER', 'DELCONSUMER', 'DESTROY', 'XDEL', 'XTRIM'] as const;
+export type Meddling = (typeof MEDDLINGS)[number];
+
 /** A Redis server of the simulation: the in-memory Redis, with a clock and faults. */
 export class RedisHost {
   readonly memory: MemoryRedis;
   isDown = false;
   /** How many further scripts the server refuses, and with which error. */
   refusing: { error: Refusal; left: number } | undefined;
+  /** Dies when it has run so many further scripts. */
+  dying: { scripts: number; readonly die: () => void } | undefined;
   /** Called with each command. */
   ran: (process: string, words: readonly string[], reply: Reply) => void = () => undefined;
   private offsetUs = 0;
@@ -64,18 +70,17 @@ export class RedisHost {
     this.scheduler.steps++;
     const reply = this.refusalOf(words) ?? this.memory.server.execute(session, words);
     this.ran(process, words, reply);
+    const { dying } = this;
+    if (dying && /^eval/i.test(words[0] ?? '') && --dying.scripts <= 0) {
+      this.dying = undefined;
+      dying.die();
+    }
     return reply;
   }
 
   /** Breaks all connections. */
   resetAll(): void {
     for (const reset of [...this.closers.values()]) reset();
-  }
-
-  /** A replica with an earlier state becomes the master. */
-  failOver(to: Snapshot): void {
-    this.resetAll();
-    this.memory.restore(to);
   }
 
   /** Deletes a key by chance. @returns its name, or undefined if there is none */
@@ -86,6 +91,26 @@ export class RedisHost {
     const key = this.random.pick(some);
     this.memory.run('DEL', [key]);
     return key;
+  }
+
+  /** Changes a stream by chance, as an operator does by hand. @returns false if nothing has changed */
+  meddle(act: Meddling): boolean {
+    const run = (name: string, ...words: string[]): unknown => this.memory.run(name, words);
+    const pick = (names: readonly string[]): string | undefined =>
+      names.length === 0 ? undefined : this.random.pick(names);
+    const stream = pick((run('KEYS', '*:stream') as string[]).sort());
+    if (stream === undefined) return false;
+    if (act === 'XTRIM') return Number(run('XTRIM', stream, 'MAXLEN', String(this.random.integer(0, 3)))) > 0;
+    if (act === 'XDEL') {
+      const [first] = run('XRANGE', stream, '-', '+', 'COUNT', '1') as [string, unknown][];
+      return first !== undefined && run('XDEL', stream, first[0]) === 1;
+    }
+    const namesOf = (rows: unknown): string[] => (rows as string[][]).map(([, name = '']) => name);
+    const group = pick(namesOf(run('XINFO', 'GROUPS', stream)));
+    if (group === undefined) return false;
+    if (act === 'DESTROY') return run('XGROUP', 'DESTROY', stream, group) === 1;
+    const consumer = pick(namesOf(run('XINFO', 'CONSUMERS', stream, group)));
+    return consumer !== undefined && Number(run('XGROUP', 'DELCONSUMER', stream, group, consumer)) > 0;
   }
 
   private refusalOf([name = '', body = '']: readonly string[]): RedisError | undefined {

@@ -61,6 +61,8 @@ export class World {
   readonly members: Member[];
   /** True after the last fault and operation. */
   isHealed = false;
+  /** Number of scripts that each process has sent before the last fault or operation. */
+  readonly scriptsSent: number[] = [];
   /** Faults that have happened. */
   readonly had = new Set<Fault['kind']>();
   /** Lines of the table, if it is wanted. */
@@ -95,11 +97,13 @@ export class World {
       this.model = this.lib.start(this, this.plan.settings);
       for (const member of this.members) this.start(member);
       for (const element of this.plan.elements) {
+        if ('script' in element) continue;
         this.scheduler.at(element.atMs * 1_000, () => {
           if ('fault' in element) this.inject(element.fault);
           else this.perform(element.p, element.operation);
         });
       }
+      for (const { index, link } of this.members) link.sends = (script) => this.sends(index, script);
       this.advance(this.plan.endMs);
       this.heal();
       this.settle();
@@ -231,6 +235,16 @@ export class World {
     });
   }
 
+  private sends(p: number, script: number): void {
+    if (!this.isHealed) this.scriptsSent[p] = script;
+    for (const element of this.plan.elements) {
+      if (!('script' in element) || element.p !== p || element.script !== script) continue;
+      // Those of the connection meet this script. The others come when the process has sent it.
+      if (['cut', 'hold'].includes(element.fault.kind)) this.inject(element.fault);
+      else this.scheduler.at(this.nowUs, () => this.inject(element.fault));
+    }
+  }
+
   /** Makes a fault happen. */
   inject(fault: Fault): void {
     if (this.isHealed) return;
@@ -279,6 +293,7 @@ export class World {
     this.isHealed = true;
     this.redis.isDown = false;
     this.redis.refusing = undefined;
+    this.redis.dying = undefined;
     for (const member of this.members) member.dying = undefined;
     for (const { link } of this.members) {
       Object.assign(link, { mostUs: 500, holds: [], nextHold: undefined, cuts: [], cutAtPush: false });

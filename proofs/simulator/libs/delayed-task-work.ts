@@ -86,6 +86,8 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     ['hold', 'close'],
     ['cut', 'refuse'],
     ['cut', 'redis-down'],
+    ['cut', 'slow'],
+    ['close'],
     ['cut'],
   ],
   settings: (random: Random) => ({

@@ -103,6 +103,25 @@ class TaskModel implements Model<Operation> {
     await tasks.stats().catch(codeOf);
   }
 
+  /** "When the worker has closed, no task of it is leased." */
+  hasClosed({ process }: Member): void {
+    if (!this.isGentle) return;
+    const all = [...this.running].map(
+      ([key, attempts]) => [...key.split(':'), attempts] as [string, string, string, Running[]],
+    );
+    const own = all.filter(([pid]) => Number(pid) === process.pid);
+    for (const [, id, attempt, attempts] of own) {
+      if (attempts.some(({ task }) => task.excused)) continue;
+      // Another process may have begun the attempt that was handed back.
+      if (all.some(([pid, other, number]) => Number(pid) !== process.pid && other === id && number === attempt))
+        continue;
+      const isLeased = this.partitionKeys('runs').some((key) =>
+        (this.world.redis.memory.run('HGET', [key, id]) as string | null)?.startsWith(`${attempt} l `),
+      );
+      this.world.expect(!isLeased, () => `${process.name} has closed, and attempt ${attempt} of ${id} is still leased`);
+    }
+  }
+
   left(): number {
     return (
       this.unsettled().length + this.counts().reduce((sum, [, { running, waiting }]) => sum + running + waiting, 0)

@@ -53,6 +53,7 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     refuse: 6,
     flush: 4,
     evict: 2,
+    stranger: 4,
     'redis-clock': 3,
     clock: 3,
     failover: 2,
@@ -67,6 +68,8 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     ['cut'],
     ['kill', 'deaf'],
     ['failover'],
+    ['stranger'],
+    ['stranger', 'kill'],
   ],
   settings: (random: Random) => ({
     leaseMs: random.chance(0.8) ? random.magnitude(100, 3_000) : random.integer(2_000, 6_000),

@@ -47,6 +47,8 @@ class StreamModel implements Model<Operation> {
   /** When a group was started first. It need not get what was published before. */
   private readonly joinedUs = new Map<string, number>();
   private clockWasSet = false;
+  /** True once an operator has removed a consumer. */
+  private wasTidied = false;
 
   constructor(
     private readonly world: World,
@@ -105,9 +107,12 @@ class StreamModel implements Model<Operation> {
       this.clockWasSet = true;
       this.owners.excuse();
     }
-    if (fault.kind !== 'evict' && fault.kind !== 'failover') return;
-    this.owners.excuse();
-    for (const message of this.messages) message.excused = true;
+    // "XGROUP DELCONSUMER: what these had is delivered again."
+    if (fault.kind === 'stranger' && fault.act === 'DELCONSUMER') this.wasTidied = true;
+    else if (['evict', 'failover', 'stranger'].includes(fault.kind)) {
+      this.owners.excuse();
+      for (const message of this.messages) message.excused = true;
+    }
   }
 
   async perform(member: Member, operation: Operation): Promise<void> {
@@ -230,7 +235,7 @@ class StreamModel implements Model<Operation> {
     );
     const isAgain = delivery.returned > delivery.replays && this.isGentle && !isExcused;
     world.expect(!isAgain, () => `message ${n} runs again in ${group} although its handler has returned`);
-    if (this.options.ordered && !isExcused) this.expectInOrder(message, group);
+    if (this.options.ordered && !isExcused && !this.wasTidied) this.expectInOrder(message, group);
     this.expectInTime(message, group);
     const place = `${process.pid} ${group}`;
     const busy = (this.busy.get(place) ?? 0) + 1;
