@@ -191,7 +191,7 @@ it('plays a rain whose every cent adds up although the app is killed in the midd
   const packets = size(490, 700);
   const args = ['--users', String(users), '--packets', String(packets), '--total', '2000.00', '--url', url, '--json'];
   const rain = Program.node([built('simulation/rain/main.js'), ...args], { DATA_DIR: dataDir });
-  await waitUntil('a quarter of the taps fell', () => rain.stderr.includes('Rain           25 %'), 60_000);
+  await waitUntil('a quarter of the taps fell', () => rain.stderr.includes('Rain           25 %'), 240_000);
   await program.end('SIGKILL');
   apps = [];
   await start({ PORT: new URL(url).port });
