@@ -103,23 +103,21 @@ class TaskModel implements Model<Operation> {
     await tasks.stats().catch(codeOf);
   }
 
-  /** "When the worker has closed, no task of it is leased." */
+  /** A worker that has closed has settled its tasks, or handed them back. */
   hasClosed({ process }: Member): void {
-    if (!this.isGentle) return;
-    const all = [...this.running].map(
-      ([key, attempts]) => [...key.split(':'), attempts] as [string, string, string, Running[]],
-    );
-    const own = all.filter(([pid]) => Number(pid) === process.pid);
-    for (const [, id, attempt, attempts] of own) {
-      if (attempts.some(({ task }) => task.excused)) continue;
-      // Another process may have begun the attempt that was handed back.
-      if (all.some(([pid, other, number]) => Number(pid) !== process.pid && other === id && number === attempt))
-        continue;
-      const isLeased = this.partitionKeys('runs').some((key) =>
-        (this.world.redis.memory.run('HGET', [key, id]) as string | null)?.startsWith(`${attempt} l `),
-      );
-      this.world.expect(!isLeased, () => `${process.name} has closed, and attempt ${attempt} of ${id} is still leased`);
-    }
+    const ended = [...this.running].filter(([key]) => key.startsWith(`${process.pid}:`));
+    // Another process may have taken a task meanwhile, and begin its attempt only when the reply has come.
+    const laterUs = this.world.nowUs + this.options.leaseMs * 500;
+    this.world.scheduler.at(laterUs, () => ended.forEach(([key, all]) => this.expectNotLeased(process, key, all)));
+  }
+
+  private expectNotLeased({ name }: Process, key: string, attempts: readonly Running[]): void {
+    const [, id = '', attempt] = key.split(':');
+    if (!this.isGentle || attempts.some(({ task }) => task.excused)) return;
+    if ([...this.running.keys()].some((other) => other !== key && other.endsWith(`:${id}:${attempt}`))) return;
+    const runs = this.partitionKeys('runs').map((runs) => this.world.redis.memory.run('HGET', [runs, id]));
+    const isLeased = runs.some((run) => (run as string | null)?.startsWith(`${attempt} l `));
+    this.world.expect(!isLeased, () => `${name} has closed, and attempt ${attempt} of ${id} is still leased`);
   }
 
   left(): number {

@@ -265,7 +265,8 @@ class StreamModel implements Model<Operation> {
       const stillBusy = this.busy.get(place) as number;
       if (stillBusy === concurrency) this.fullUs.set(group, member.nowUs);
       this.busy.set(place, stillBusy - 1);
-      delivery.dueUs = member.nowUs + 4_000 * this.options.backoffMs;
+      // A handler may run on after its timeout, while the next attempt runs.
+      if (delivery.begun === began) delivery.dueUs = member.nowUs + 4_000 * this.options.backoffMs;
     }
     const { deadLetter, retryLater } = this.lib(member);
     if (began <= payload.fails) throw new Error('it fails');
