@@ -50,7 +50,12 @@ function compileUnary(tokens: TokenStream, scope: Scope): Expression {
   if (kind !== 'not' && kind !== '-' && kind !== '#') return compileSimple(tokens, scope);
   tokens.next();
   const operand = compileExpression(tokens, scope, UNARY_PRIORITY);
-  if (kind === 'not') return { code: `!${condition(operand)}`, isBoolean: true };
+  if (kind === 'not') {
+    const { truth } = operand;
+    // Lua knows the value of `not nil` before it runs.
+    if (truth !== undefined) return { code: String(!truth), isBoolean: true, truth: !truth };
+    return { code: `!${condition(operand)}`, isBoolean: true };
+  }
   const operation = kind === '-' ? 'negate' : 'length';
   return { code: `$o.${operation}(${single(operand)}, ${nameOf(operand)}, ${line})` };
 }
@@ -165,6 +170,8 @@ function compilePrimary(tokens: TokenStream, scope: Scope): Expression {
   tokens.next();
   const inner = compileExpression(tokens, scope);
   tokens.expectEnd(')', '(', line);
+  // A constant in parentheses is the same constant.
+  if (inner.truth !== undefined) return inner;
   return { code: `(${single(inner)})`, isBoolean: inner.isBoolean === true, name: inner.name };
 }
 
