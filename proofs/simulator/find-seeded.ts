@@ -1,4 +1,4 @@
-// npm run simulate:seeded -- [--seconds S] [ID...]: how many of the seeded defects the simulator finds, each in S seconds
+// npm run simulate:seeded -- [--seconds S] [ID...]: how many of the seeded defects the simulator finds, each in S seconds of CPU of two processes
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,17 @@ async function find({ id, lib, defect }: SeededDefect): Promise<Counts & { reado
   const file = join(folder, `${id}.json`);
   writeFileSync(file, JSON.stringify(defect));
   const entry = join(__dirname, '..', '..', 'test', 'support', 'worker-entry.cjs');
-  const args = [join(__dirname, 'main.ts'), '--lib', lib, '--defect', file, '--seconds', values.seconds, '--json'];
+  const args = [
+    join(__dirname, 'main.ts'),
+    '--lib',
+    lib,
+    '--defect',
+    file,
+    '--seconds',
+    values.seconds,
+    '--cpu',
+    '--json',
+  ];
   const child = fork(entry, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
   let output = '';
   child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
