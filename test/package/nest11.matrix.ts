@@ -5,11 +5,9 @@ import { writeQuickStarts } from './support/quick-starts';
 import { compile, problemsOf, useTsJest, writeEveryExport, type Resolution } from './support/types';
 import { expectAllUsed, expectLoneUsed, expectOwnUsed, runAlone } from './support/uses';
 
-const resolutions: Resolution[] = [
-  { moduleResolution: 'node10', module: 'commonjs' },
-  { moduleResolution: 'nodenext', module: 'nodenext' },
-];
+const resolutions: Resolution[] = [{ moduleResolution: 'nodenext', module: 'nodenext' }];
 const furtherResolutions: Resolution[] = [
+  { moduleResolution: 'node10', module: 'commonjs' },
   { moduleResolution: 'node16', module: 'node16' },
   { moduleResolution: 'bundler', module: 'esnext' },
 ];

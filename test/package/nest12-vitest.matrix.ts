@@ -27,7 +27,7 @@ describe('Nest 12, ESM, Vitest', () => {
     );
   }
 
-  it('is installed', async () => {
+  itInFull('is installed', async () => {
     app = await FreshApp.install('nest12-vitest', {
       type: 'module',
       dependencies: {
@@ -52,7 +52,7 @@ describe('Nest 12, ESM, Vitest', () => {
     guides = writeGuides(app, adapt);
   });
 
-  it('passes the 15 unit tests of examples/testing, and the tests of the guides', async () => {
+  itInFull('passes the 15 unit tests of examples/testing, and the tests of the guides', async () => {
     const counts = await passed();
     const {
       'examples/testing/decorated.test.ts': decorated,

@@ -66,7 +66,7 @@ describe('The oldest peers that are allowed', () => {
     expectBareUsed(await app.withCluster(['dist/main-bare.js']));
   });
 
-  it.each(optional)('load every door without %s', async (peer) => {
+  itInFull.each(optional)('load every door without %s', async (peer) => {
     await app.without(peer, () => expectDoorsToLoad(app, [peer]));
   });
 });
