@@ -1,21 +1,25 @@
 import { adminTokenOf, api, type ApiAnswer, createActivity, guestToken } from './support/api';
 import { alive, type AppProcess, endOrphan, redisPid, startAppProcess } from './support/processes';
+import { PostgresServer } from './support/postgres-server';
 import { makeDataFolder, removeFolder } from './support/temp-folder';
 import { waitUntil } from '../support/wait';
 
 jest.setTimeout(120_000);
 
+let ledger: PostgresServer;
 let dataDir: string;
 let app: AppProcess;
 
 beforeAll(async () => {
+  ledger = await PostgresServer.start();
   dataDir = await makeDataFolder();
-  app = await startAppProcess(dataDir);
+  app = await startAppProcess(dataDir, { DATABASE_URL: ledger.url });
 });
 afterAll(async () => {
   await app.program.end('SIGTERM');
   await endOrphan(dataDir);
   await removeFolder(dataDir);
+  await ledger.stop();
 });
 
 it('answers 503 while Redis does not answer, 200 afterwards, and /health all the time', async () => {

@@ -4,18 +4,22 @@ import { waitUntil } from '../support/wait';
 import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
 import { viewOf } from './support/live';
 import { type AppProcess, endOrphan, startAppProcess } from './support/processes';
+import { PostgresServer } from './support/postgres-server';
 import { makeDataFolder, removeFolder } from './support/temp-folder';
 
 // Two processes on one Redis: what one of them did is seen at the other.
 jest.setTimeout(120_000);
 
+let ledger: PostgresServer;
 let dataDir: string;
 let apps: readonly [AppProcess, AppProcess];
 let admin: string;
 
 beforeAll(async () => {
+  ledger = await PostgresServer.start();
   dataDir = await makeDataFolder();
-  apps = [await startAppProcess(dataDir), await startAppProcess(dataDir)];
+  const env = { DATABASE_URL: ledger.url };
+  apps = [await startAppProcess(dataDir, env), await startAppProcess(dataDir, env)];
   admin = await adminTokenOf(dataDir);
   await createActivity(apps[0].url, admin, 'works', 100, '100.00');
 });
@@ -23,6 +27,7 @@ afterAll(async () => {
   await Promise.all(apps.map(({ program }) => program.end('SIGTERM')));
   await endOrphan(dataDir);
   await removeFolder(dataDir);
+  await ledger.stop();
 });
 
 const seen = (wanted: (view: LiveView) => boolean) => viewOf(apps[1].url, admin, 'works', wanted);
