@@ -208,7 +208,7 @@ function contract(database: () => SqlDatabase): void {
         expect({ rows, users, cents }).toEqual(model.totals());
         for (const [userId, balance] of model.balances()) expect(await ledger().balance(userId)).toBe(balance);
       }),
-      { numRuns: size(12, 40) },
+      { numRuns: size(5, 40) },
     );
   });
 

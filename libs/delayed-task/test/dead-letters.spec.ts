@@ -45,7 +45,7 @@ describe.each(servers)('dead letters on %s', (_name, client, partitions) => {
     'a loop over pages that %ss each one reaches all of them',
     async (verb) => {
       const first = (await redisNow(bench.raw)) - HOUR;
-      const many = thousand.slice(0, size(250, 1_000));
+      const many = thousand.slice(0, size(120, 1_000));
       await bury(many, (i) => first + Math.floor(i / 90));
       const seen = await eachDead(100, ({ id }) =>
         verb === 'drop' ? bench.tasks.drop([id]) : bench.tasks.replay([id]),

@@ -4,7 +4,7 @@ import { size } from '../../../test/support/size';
 import { eventually } from '../../../test/support/wait';
 import { listen, openBench, quiet, redisNow, type Bench } from './support';
 
-const TASKS = size(30_000, 100_000);
+const TASKS = size(10_000, 100_000);
 
 /** Schedules TASKS tasks, and makes them due at once, by the clock of Redis alone. */
 async function scheduleAtOnce(bench: Bench): Promise<void> {

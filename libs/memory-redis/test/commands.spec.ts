@@ -4,7 +4,7 @@ import { openMemory } from './compare-lua';
 import { compareServers } from './compare-servers';
 import { realServer } from './real-server';
 
-const COMMANDS = LONG ? 1_000_000 : 20_000;
+const COMMANDS = LONG ? 1_000_000 : 6_000;
 
 const server = realServer();
 

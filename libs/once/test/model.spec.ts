@@ -125,6 +125,6 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
         expect(await bench.raw.pttl(bench.keyOf(id))).not.toBe(-1);
       }
     });
-    await fc.assert(property, { numRuns: size(50, 400) });
+    await fc.assert(property, { numRuns: size(15, 400) });
   }, 180_000);
 });

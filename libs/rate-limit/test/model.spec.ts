@@ -118,7 +118,7 @@ it('the scripts and the model decide the same, for any sequence of calls', async
         }
       },
     ),
-    { numRuns: size(30, 400) },
+    { numRuns: size(10, 400) },
   );
 }, 120_000);
 

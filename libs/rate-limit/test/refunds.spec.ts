@@ -79,7 +79,7 @@ const step = fc.record({
   cost: fc.constantFrom(1, 1, 2, 5),
   waitUs: fc.oneof(fc.constantFrom(0, 1, 1_000), fc.integer({ min: 0, max: 200_000 })),
 });
-const runs = { numRuns: size(50, 2_000), seed: 20_261_122 };
+const runs = { numRuns: size(15, 2_000), seed: 20_261_122 };
 
 describe.each<[string, () => [Limiter, (us: number) => Promise<void> | void]]>([
   ['the script', () => [limiter, (us) => clock.set(us)]],

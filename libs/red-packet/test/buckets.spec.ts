@@ -48,7 +48,7 @@ describe.each(servers)('buckets on %s', (name, connect) => {
   it.each([1, 4, 16])('%d of them hand out all packets, each once, and at most one to a user', async (buckets) => {
     const id = `rain-${buckets}`;
     const [bench] = benches;
-    const packetsOfRain = size(100, 300);
+    const packetsOfRain = size(60, 300);
     await bench.packets.create({ ...figures(id, packetsOfRain, 100_003), buckets });
     if (name === 'Cluster') {
       const masters = new Set(
@@ -56,7 +56,7 @@ describe.each(servers)('buckets on %s', (name, connect) => {
       );
       expect(masters.size).toBe(Math.min(3, buckets));
     }
-    const users = Array.from({ length: size(230, 700) }, (_, i) => `user-${i}`);
+    const users = Array.from({ length: size(140, 700) }, (_, i) => `user-${i}`);
     const told = new Map<string, GrabResult[]>();
     await Promise.all(
       [...users, ...users].map(async (user, i) => {

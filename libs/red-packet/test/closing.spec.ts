@@ -192,7 +192,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
 
   it('waits for a draft whose pool is being filled at its end, and calls onClosed once', async () => {
     const { packets } = await node();
-    const packetsOfSlow = size(50_000, 200_000);
+    const packetsOfSlow = size(30_000, 200_000);
     // Preheating so many takes longer than the activity lasts; it must have begun before that is over.
     const activity = await before(bench, 60, async (endsAtMs) => {
       const slow = { ...figures('slow', packetsOfSlow), endsAtMs };

@@ -112,7 +112,7 @@ describe('grab-group does what grab does', () => {
     ),
   };
 
-  it.each(Object.keys(damages))('also with %s', async (name) => {
+  it.each(Object.keys(damages).filter((_, i) => i < 15 || i % size(4, 1) === 0))('also with %s', async (name) => {
     const random = randomOf(name.length * 7_919 + 1);
     const ids = [`one ${name}`, `two ${name}`] as const;
     const maxTries = random() < 0.5 ? 0 : 2;

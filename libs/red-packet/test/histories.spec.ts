@@ -155,7 +155,7 @@ describe.each(servers)('random histories on %s', (name, connect) => {
   });
   afterAll(() => benches.forEach((bench) => bench.close()));
 
-  const runs = name === 'standalone' ? size(10, 700) : size(5, 300);
+  const runs = name === 'standalone' ? size(4, 700) : size(2, 300);
   it('conserve every packet and every cent at each step', async () => {
     let run = 0;
     await fc.assert(

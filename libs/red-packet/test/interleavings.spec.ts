@@ -120,7 +120,7 @@ describe('two processes that do one thing each with one activity', () => {
     for (let before = 0; before < length; before++) {
       for (let between = 1; before + between <= length; between++) {
         for (let calls = 1; calls < most; calls++) {
-          if (orders++ % size(40, 1) > 0) continue;
+          if (orders++ % size(120, 1) > 0) continue;
           const { status } = await run(works, isOpen, before, calls, between);
           if (!allowed.has(status)) wrong.set(status, `calls: ${before}, ${calls}, ${between}, and the rest`);
         }

@@ -328,7 +328,7 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
           }
         }
       }),
-      { numRuns: size(60, 200) },
+      { numRuns: size(20, 200) },
     );
   });
 });

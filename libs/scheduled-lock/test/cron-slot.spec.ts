@@ -65,7 +65,7 @@ it('the latest slot is the one that the scheduler fires at, also where clocks ch
         expect(latestSlot(times, slot + latenessMs, zone)).toBe(slot);
       },
     ),
-    { numRuns: size(80, 300) },
+    { numRuns: size(25, 300) },
   );
 });
 

@@ -93,7 +93,7 @@ describe.each(clients)('bytes on %s', (_name, open, grouping) => {
     for (const [i, value] of values.entries()) {
       expect(await store(`lone-${i}`, value, [every])).toEqual(kept(value, [every]));
     }
-    const calls = Array.from({ length: size(60, 300) }, (_, i) => {
+    const calls = Array.from({ length: size(20, 300) }, (_, i) => {
       const value = values[i % values.length] as Buffer;
       return { value, more: values.slice(0, i % 3) };
     });

@@ -8,7 +8,7 @@ import { eventually } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
 import { size } from '../../../test/support/size';
 
-const MANY = size(3_000, 1_000_000);
+const MANY = size(1_500, 1_000_000);
 /** Messages of the test in which Redis stops replying: more than are in flight at one time, before and after. */
 const STALLED = size(2_400, 10_000);
 const MOST_IN_FLIGHT = 1_024;

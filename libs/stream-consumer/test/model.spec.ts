@@ -275,7 +275,7 @@ describe('a group, compared with a model after each step', () => {
           const stream = `w${(worlds += 1)}`;
           await new World(bench, new Hands(bench, stream, 'g', ordered), stream, ordered).run(steps);
         }),
-        { numRuns: size(30, 80) },
+        { numRuns: size(10, 80) },
       );
     },
     180_000,

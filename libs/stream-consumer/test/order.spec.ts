@@ -27,7 +27,7 @@ describe.each(servers)('messages of one key on %s', (_, client) => {
 
   it('run in order and one at a time, in two processes and through retries', async () => {
     const keys = ['a', 'b', 'c', 'd', 'e', 'f\u00e9'];
-    const count = size(20, 40);
+    const count = size(10, 40);
     const seen = new Map<string, number[]>(keys.map((key) => [key, []]));
     const running = new Set<string>();
     let overlaps = 0;

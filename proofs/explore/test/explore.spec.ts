@@ -6,7 +6,7 @@ import { variant } from './seeded';
 import { size } from '../../../test/support/size';
 import type { Protocol } from '../engine/protocol';
 
-const STATES = size(80, 200);
+const STATES = size(30, 200);
 
 describe('the explorer', () => {
   it.each(scenarios.map((protocol) => [`${protocol.name}, ${protocol.scenario}`, protocol] as const))(
