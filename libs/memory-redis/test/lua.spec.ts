@@ -25,7 +25,20 @@ it.each([
   "return ('a'):\nnothing(3)",
   'local a\nlocal b = (a)\n:\nb(3)',
   'local a = {b = 1} return a:b\n""',
+  // Long texts are handled in pieces.
+  ...['t:upper()', 't:lower()', 't:reverse()', 'cjson.encode(t)', "('%q'):format(t)"].map(
+    (call) => `local t = ('aB/"\\n\\r\\1'):rep(200000) return redis.sha1hex(${call})`,
+  ),
   // Constants in parentheses, and those that decide nothing, are keys with a name.
+  ...[
+    '2^53 and t.a',
+    '-(-1) and t.a',
+    '1 / 0 and t.a',
+    '0 / 0 and t.a',
+    '5 % 0 and t.a',
+    "#'x' and t.a",
+    "'1' + 1 and t.a",
+  ].map((value) => `local t = {} return (${value}) * 10`),
   ...["('10')", "(nil or '10')", "true and '10'", "(not nil) and '10'", "not 'x' or '10'", "(('10'))"].map(
     (key) => `local t = {} return t[${key}] * 10`,
   ),

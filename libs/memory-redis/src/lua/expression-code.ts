@@ -8,6 +8,8 @@ export interface Expression {
   readonly isBoolean?: boolean;
   /** Set for constants: true for all but nil and false. */
   readonly truth?: boolean;
+  /** Value of a number that Lua knows before it runs. */
+  readonly numeral?: number;
   /** How errors name the value: "local 'x'", "global 'x'", "field 'x'"; empty if it has no name. */
   readonly name?: string;
   /** How to assign to it; undefined for what is not a variable. */

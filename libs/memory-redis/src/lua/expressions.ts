@@ -1,4 +1,5 @@
 import { condition, listCode, nameOf, single, type Expression } from './expression-code';
+import { CALCULATIONS } from './operators';
 import type { Scope } from './scope';
 import type { TokenStream } from './token-stream';
 
@@ -57,7 +58,8 @@ function compileUnary(tokens: TokenStream, scope: Scope): Expression {
     return { code: `!${condition(operand)}`, isBoolean: true };
   }
   const operation = kind === '-' ? 'negate' : 'length';
-  return { code: `$o.${operation}(${single(operand)}, ${nameOf(operand)}, ${line})` };
+  const code = `$o.${operation}(${single(operand)}, ${nameOf(operand)}, ${line})`;
+  return folded(code, kind === '-' && operand.numeral !== undefined ? -operand.numeral : undefined);
 }
 
 function binary(operator: string, left: Expression, right: Expression, scope: Scope, line: number): Expression {
@@ -83,7 +85,18 @@ function binary(operator: string, left: Expression, right: Expression, scope: Sc
     return { code: `(${first} = ${a}, ${second} = ${b}, ${compare})`, isBoolean: true };
   }
   const operation = operator === '..' ? 'concat' : ARITHMETIC[operator];
-  return { code: `$o.${operation}(${a}, ${b}, ${nameOf(left)}, ${nameOf(right)}, ${line})` };
+  const code = `$o.${operation}(${a}, ${b}, ${nameOf(left)}, ${nameOf(right)}, ${line})`;
+  return folded(code, resultOf(operator, left, right));
+}
+
+/** Adds what Lua knows of an expression that it computes before it runs: an operator on numbers. */
+function folded(code: string, result: number | undefined): Expression {
+  return result === undefined || Number.isNaN(result) ? { code } : { code, truth: true, numeral: result };
+}
+
+function resultOf(operator: string, { numeral: a }: Expression, { numeral: b }: Expression): number | undefined {
+  if (a === undefined || b === undefined || (b === 0 && '/%'.includes(operator))) return undefined;
+  return CALCULATIONS[operator]?.calculate(a, b);
 }
 
 function compileSimple(tokens: TokenStream, scope: Scope): Expression {
@@ -91,7 +104,7 @@ function compileSimple(tokens: TokenStream, scope: Scope): Expression {
   switch (kind) {
     case 'number':
       tokens.next();
-      return { code: String(number), truth: true };
+      return { code: String(number), truth: true, numeral: number };
     case 'string':
       tokens.next();
       return { code: JSON.stringify(text), truth: true };

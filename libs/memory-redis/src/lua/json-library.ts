@@ -3,6 +3,7 @@ import { decodeJson } from './json-decoder';
 import { formatGeneral } from './numbers';
 import { raise } from './position';
 import { LuaTable } from './table';
+import { inPieces } from './text-parts';
 import { NULL_POINTER, typeOf, type LuaValue } from './values';
 
 const DEEPEST = 1000;
@@ -88,9 +89,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 function encodeText(text: string): string {
+  const escape = (char: string): string => ESCAPES[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
   // eslint-disable-next-line no-control-regex -- control characters are what is escaped
-  const escaped = text.replace(/["\\/\0-\x1f\x7f]/g, (char) => {
-    return ESCAPES[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  });
-  return `"${escaped}"`;
+  return `"${inPieces(text, (piece) => piece.replace(/["\\/\0-\x1f\x7f]/g, escape))}"`;
 }

@@ -194,7 +194,7 @@ export function metamethod(value: LuaValue, name: string): LuaValue {
   return value instanceof LuaTable ? value.metatable?.get(name) : undefined;
 }
 
-const CALCULATIONS: Readonly<Record<string, { event: string; calculate: (a: number, b: number) => number }>> = {
+export const CALCULATIONS: Readonly<Record<string, { event: string; calculate: (a: number, b: number) => number }>> = {
   '+': { event: '__add', calculate: (a, b) => a + b },
   '-': { event: '__sub', calculate: (a, b) => a - b },
   '*': { event: '__mul', calculate: (a, b) => a * b },

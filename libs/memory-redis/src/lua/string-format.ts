@@ -1,6 +1,7 @@
 import type { Arguments } from './arguments';
 import { formatFixed, formatGeneral, formatScientific } from './numbers';
 import { raise } from './position';
+import { inPieces } from './text-parts';
 
 const DIRECTIVE = /%(?:%|(?<flags>[-+ #0]*)(?<width>\d*)(?:(?<point>\.)(?<precision>\d*))?(?<letter>[\s\S]?))/g;
 
@@ -115,9 +116,9 @@ function integerOf(number: number): bigint {
 }
 
 function quoted(text: string): string {
-  const escaped = text.replace(/["\\\n\r\0]/g, (char) => {
+  const escape = (char: string): string => {
     if (char === '\r') return '\\r';
     return char === '\0' ? '\\000' : `\\${char}`;
-  });
-  return `"${escaped}"`;
+  };
+  return `"${inPieces(text, (piece) => piece.replace(/["\\\n\r\0]/g, escape))}"`;
 }

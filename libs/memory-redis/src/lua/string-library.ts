@@ -4,6 +4,7 @@ import { findPattern, isPlain, matchAt, type PatternMatch } from './patterns';
 import { callBack, raise } from './position';
 import { LuaTable } from './table';
 import { formatText } from './string-format';
+import { inPieces, reversed } from './text-parts';
 import { first, isTrue, typeOf, type LuaResult, type LuaValue } from './values';
 
 /** Longest text that rep() makes: Redis has no limit, but a script that needs more is a mistake. */
@@ -31,21 +32,21 @@ export function createStringLibrary(): LuaTable {
     gfind: (args) => gmatch(args),
     gsub,
     len: (args) => args.text(1).length,
-    lower: (args) => args.text(1).replace(/[A-Z]+/g, (part) => part.toLowerCase()),
+    lower: (args) => inPieces(args.text(1), (text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase())),
     match: (args) => find(args, false),
     rep: (args) => {
       const [text, count] = [args.text(1), Math.max(0, args.integer(2))];
       if (text.length * count > MOST_BYTES) throw raise('resulting string too large');
       return text.repeat(count);
     },
-    reverse: (args) => [...args.text(1)].reverse().join(''),
+    reverse: (args) => reversed(args.text(1)),
     sub: (args) => {
       const text = args.text(1);
       const from = indexOf(args.integer(2), text.length);
       const to = indexOf(args.integer(3, -1), text.length);
       return text.slice(Math.max(from, 1) - 1, Math.max(to, 0));
     },
-    upper: (args) => args.text(1).replace(/[a-z]+/g, (part) => part.toUpperCase()),
+    upper: (args) => inPieces(args.text(1), (text) => text.replace(/[a-z]+/g, (part) => part.toUpperCase())),
   });
 }
 
