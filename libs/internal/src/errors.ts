@@ -135,8 +135,8 @@ export class ClosedError extends LuanestError {
 
 /**
  * Too few replicas confirmed a write within `replicasTimeoutMs`. During a claim (of a lock, a run of a job or an id): nothing ran, and
- * the claim was released, unless Redis failed at the release: then it ends with its lease. During a confirmation: the id is marked as
- * done on the master, but a failover may lose this.
+ * the claim was released, unless Redis failed at the release: then it ends with its lease. During a renewal: the lease keeps the end
+ * that the replicas know. During a confirmation: the id is marked as done on the master, but a failover may lose this.
  */
 export class NotReplicatedError extends LuanestError {
   readonly code = 'NOT_REPLICATED';
@@ -148,7 +148,7 @@ export class NotReplicatedError extends LuanestError {
    */
   constructor(
     message: string,
-    readonly during: 'claim' | 'confirm',
+    readonly during: 'claim' | 'renew' | 'confirm',
     readonly copies: number,
     readonly replicas: number,
   ) {

@@ -38,7 +38,14 @@ export { isUndecorated, MethodService, undecorated } from './method-service';
 export { KNOWN_NODE, resolveNode, type NodeOptions } from './node-name';
 export { DELETES, isUnfinished, MOVED, UNFINISHED } from './outcome-marker';
 export { classNameOf, messageOf, oneLine, shown, thrownKind, thrownText } from './printable';
-export { KNOWN_REPLICAS, resolveReplicas, type ReplicaOptions, type ResolvedReplicas } from './replicas';
+export {
+  KNOWN_REPLICAS,
+  renewalNotReplicated,
+  resolveReplicas,
+  type ReplicaOptions,
+  type ResolvedReplicas,
+  waitOfRenewal,
+} from './replicas';
 export { Retries } from './retries';
 export { rpcException } from './rpc-exception';
 export { FREES_MEMORY, SMALL_GROUP } from './script-defaults';

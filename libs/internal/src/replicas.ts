@@ -1,4 +1,5 @@
 import type { Checks, KnownOptions } from './checks';
+import { NotReplicatedError } from './errors';
 
 /** Options of a module whose writes can wait for replicas. */
 export interface ReplicaOptions {
@@ -9,6 +10,28 @@ export interface ReplicaOptions {
 }
 
 export type ResolvedReplicas = Readonly<Required<ReplicaOptions>>;
+
+/**
+ * Returns the terms of the WAIT after a renewal, which must leave time for the reply.
+ * See DECISIONS.md: renewals-wait-for-replicas
+ *
+ * @param deadlineMs longest time until the reply, ms
+ */
+export function waitOfRenewal({ replicas, replicasTimeoutMs }: ResolvedReplicas, deadlineMs: number) {
+  const longestMs = Math.max(2, deadlineMs);
+  return { replicas, timeoutMs: Math.min(replicasTimeoutMs, Math.floor(longestMs / 2)), deadlineMs: longestMs };
+}
+
+/** Returns the error of a renewal that too few replicas have. @param what lease that was to be renewed, such as `lock a` */
+export function renewalNotReplicated(what: string, copies: number, { replicas }: ResolvedReplicas): NotReplicatedError {
+  const effect = 'It does not count: a failover may lose it.';
+  return new NotReplicatedError(
+    `The renewal of ${what} reached ${copies} of ${replicas} replicas in time. ${effect}`,
+    'renew',
+    copies,
+    replicas,
+  );
+}
 
 export const KNOWN_REPLICAS: KnownOptions<ReplicaOptions> = { replicas: true, replicasTimeoutMs: true };
 

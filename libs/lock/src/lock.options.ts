@@ -41,8 +41,8 @@ export interface LockOptions extends LockTerms {
 }
 
 /**
- * Options of LockModule. `replicas`: number of replicas that must have a lock. With fewer, the lock is released and
- * NotReplicatedError is thrown.
+ * Options of LockModule. `replicas`: number of replicas that must have a lock, and each renewal of it. With fewer, the lock is released
+ * and NotReplicatedError is thrown; a renewal does not count and is tried again until the lease ends.
  */
 export interface LockModuleOptions extends LockTerms, NodeOptions, ReplicaOptions, ShutdownOptions {}
 

@@ -140,6 +140,21 @@ describe('an acquisition', () => {
     expect(acquirer.idle).toBe(true);
   });
 
+  it('waits for the replicas at each renewal, too, and leaves time for the reply', async () => {
+    const { acquire, answer, registry } = openAcquirer({ replicas: 2, replicasTimeoutMs: 300 });
+    const acquiring = acquire('a');
+    await answer({ result: TAKEN, replicas: 2 });
+    const lease = await acquiring;
+    const extended = lease?.extend(400).catch((error: unknown) => error);
+    expect(registry.last).toMatchObject({ script: 'lock.renew and wait', args: { leaseMs: 400 } });
+    const { deadlineMs = 0, ...waits } = registry.last.options as { deadlineMs?: number };
+    expect(waits).toEqual({ replicas: 2, timeoutMs: Math.floor(deadlineMs / 2) });
+    expect(deadlineMs).toBeLessThanOrEqual(400);
+    await answer({ result: true, replicas: 1 });
+    const refused = { code: 'NOT_REPLICATED', during: 'renew', copies: 1, replicas: 2 };
+    expect(await extended).toMatchObject(refused);
+  });
+
   it('counts as in flight until its reply, and its lease until it is released', async () => {
     const { acquire, answer, acquirer } = openAcquirer();
     expect(acquirer.idle).toBe(true);

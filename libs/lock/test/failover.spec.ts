@@ -47,9 +47,31 @@ describe('locks when a master of the Cluster dies', () => {
     await cluster.killMaster(master);
     expect(await two.locks.status(name)).toMatchObject({ held: true, fence: lock.fence });
     expect(await two.locks.tryAcquire(name)).toBeUndefined();
-    await lock.extend();
+    // The new master has no replica.
+    await expect(lock.extend()).rejects.toMatchObject({ code: 'NOT_REPLICATED', during: 'renew' });
     expect(await lock.release()).toBe('released');
   }, 90_000);
+
+  it('a renewal that no replica has does not count with replicas: 1: nobody else gets the lock while it is held', async () => {
+    const { name, master, replica } = await fresh('renewed');
+    const terms = { ...resolveOptions({ replicas: 1, replicasTimeoutMs: 100 }), deadlineMs: 20_000 };
+    const careful = new LockService(one.registry, terms);
+    const lock = await eventually(() => careful.acquire(name, { leaseMs: 6_000 }));
+    await lock.extend();
+    await cutOff(master, replica);
+    await expect(lock.extend()).rejects.toMatchObject({ code: 'NOT_REPLICATED', during: 'renew', copies: 0 });
+    // The master has renewed the lease again and again when it dies, and the lease that the replica has is over.
+    await eventually(() => expect(lock.held).toBe(false), { timeoutMs: 20_000 });
+    expect((lock.signal.reason as Error).message).toContain('the lease ended');
+    expect(await one.locks.status(name)).toMatchObject({ held: true, fence: lock.fence });
+    dead.add(master);
+    await master.kill();
+    replica.resume();
+    await cluster.killMaster(master);
+    const next = await eventually(() => two.locks.acquire(name, { leaseMs: 60_000, waitMs: 0 }));
+    expect(next.fence).toBeGreaterThan(lock.fence);
+    expect(await next.release()).toBe('released');
+  }, 120_000);
 
   it('a lock that no replica has is released with replicas: 1; without it the lock may be lost, and its fence is refused', async () => {
     const { name, master, replica } = await fresh('alone');

@@ -114,7 +114,7 @@ class OwnClaim implements Claim {
   /** @param options with `deadlineMs` for the renewals of a run */
   async renew(options: { readonly leaseMs?: number; readonly deadlineMs?: number } = {}): Promise<RenewResult> {
     const { leaseMs = this.#full.leaseMs, deadlineMs } = options;
-    return this.#claims.store.renew(this.#located.key, this.token, leaseMs, deadlineMs);
+    return this.#claims.store.renew(this.#located.key, this.token, leaseMs, this.#full, deadlineMs);
   }
 
   // An `async` method would cost one promise more per call. An invalid result rejects here, too.

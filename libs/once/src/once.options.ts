@@ -25,8 +25,8 @@ export const ONCE_OPTIONS = Symbol('luanest:once-options');
 /**
  * Options of OnceModule. `leaseMs` and `retentionMs` are those of claims, runs, `@Once()` and `@Idempotent()` that have none.
  *
- * `replicas`: number of replicas that must have each claim before its work begins, and each confirmation before the call resolves.
- * With fewer, the call rejects with NotReplicatedError. A response that is stored waits for the replicas, too, and is then sent in any
+ * `replicas`: number of replicas that must have each claim before its work begins, and each renewal and confirmation before the call
+ * resolves. With fewer, the call rejects with NotReplicatedError, and the lease of a run is not renewed. A response that is stored waits for the replicas, too, and is then sent in any
  * case.
  */
 export interface OnceModuleOptions extends ClaimTimes, ReplicaOptions, ShutdownOptions {

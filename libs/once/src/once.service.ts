@@ -75,12 +75,13 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
 
   /**
    * Renews the lease of an owner, so that the lease ends `leaseMs` from now. Returns `lost` if the caller does not own the id.
+   * Waits for the `replicas` of the module. If too few have the renewal, do not count on it: a failover may lose it.
    *
    * @param options leaseMs, ms, integer from 10 ms to 10 years; default: `leaseMs` of the module
-   * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError before anything is sent; NotReplicatedError; the errors of ScriptRegistry.run()
    */
   async renew(id: string, token: string, options: { readonly leaseMs?: number } = {}): Promise<RenewResult> {
-    return this.store.renew(this.store.keyOf(id), token, options.leaseMs ?? this.options.leaseMs);
+    return this.store.renew(this.store.keyOf(id), token, options.leaseMs ?? this.options.leaseMs, this.options);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { type KeySpace, type ScriptRegistry } from 'luanest/script-registry';
-import { MAX_TIMER_MS, NotReplicatedError, UniqueIds } from '../../internal/src';
+import { MAX_TIMER_MS, NotReplicatedError, renewalNotReplicated, UniqueIds, waitOfRenewal } from '../../internal/src';
 import { events } from './once.events';
 import { checkId, checkLease, checkRetention, checkToken } from './once.input';
 import {
@@ -75,18 +75,28 @@ export class OnceStore {
     return answer;
   }
 
-  /** Renews the lease of an owner. @throws InvalidInputError before anything is sent */
-  async renew(key: string, token: string, leaseMs: number, deadlineMs?: number): Promise<RenewResult> {
+  /**
+   * Renews the lease of an owner.
+   *
+   * @throws InvalidInputError before anything is sent; NotReplicatedError if too few replicas have the renewal in time
+   */
+  async renew(key: string, token: string, leaseMs: number, waits: Waits, deadlineMs?: number): Promise<RenewResult> {
     const args = {
       token: checkToken(token),
       leaseMs: checkLease(leaseMs),
       operation: this.newToken(),
     };
-    const { status, leaseEndsAtMs } = await this.registry.run(
-      renewOnce,
-      { keys: { claim: key }, args },
-      { deadlineMs },
-    );
+    const input = { keys: { claim: key }, args };
+    const { status, leaseEndsAtMs } =
+      waits.replicas === 0
+        ? await this.registry.run(renewOnce, input, { deadlineMs })
+        : await this.registry
+            .runAndWait(
+              renewOnce,
+              input,
+              deadlineMs === undefined ? this.waitOf(waits) : waitOfRenewal(waits, deadlineMs),
+            )
+            .then((waited) => renewed(waited, waits));
     if (status === 'renewed') return { status, leaseEndsAtMs };
     events.leaseLost.publish(() => ({ during: 'renew' }));
     return { status };
@@ -163,6 +173,15 @@ export class OnceStore {
     const deadlineMs = Math.min(this.registry.deadlineMs + timeoutMs, MAX_TIMER_MS);
     return { replicas, timeoutMs, deadlineMs };
   }
+}
+
+/** Returns the reply of a renewal. @throws NotReplicatedError if the renewal has too few replicas: a failover may lose it */
+function renewed<Reply extends { readonly status: string }>(
+  { result, replicas }: { readonly result: Reply; readonly replicas: number },
+  waits: Waits,
+): Reply {
+  if (result.status === 'lost' || replicas >= waits.replicas) return result;
+  throw renewalNotReplicated('a claim', replicas, waits);
 }
 
 function confirmed(

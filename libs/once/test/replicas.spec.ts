@@ -86,6 +86,39 @@ describe('without the replica', () => {
     expect(await bench.once.peek(id)).toMatchObject({ status: 'done', result: 'done' });
   });
 
+  it('a renewal does not count: the signal fires when the lease ends that the replica has', async () => {
+    replica.resume();
+    await inStep();
+    const began = performance.now();
+    let [abortedAfterMs, reason]: [number, unknown] = [0, undefined];
+    const running = waiting(50).run(id, { leaseMs: 1_500 }, async (run) => {
+      replica.pause();
+      await new Promise((resolve) => run.signal.addEventListener('abort', resolve, { once: true }));
+      [abortedAfterMs, reason] = [performance.now() - began, run.signal.reason];
+      // The master has renewed it, so nobody else gets the id there.
+      expect(await bench.once.peek(id)).toMatchObject({ status: 'in-progress' });
+      return 'late';
+    });
+    await running.catch(() => undefined);
+    expect(abortedAfterMs).toBeGreaterThan(1_000);
+    expect(reason).toMatchObject({
+      code: 'LOST',
+      message: expect.stringContaining('was not renewed in time') as string,
+    });
+  });
+
+  it('a renewal by hand throws, and one that the replica has counts', async () => {
+    replica.resume();
+    await inStep();
+    const claim = claimed(await waiting(2_000).claim(id));
+    expect(await claim.renew()).toMatchObject({ status: 'renewed' });
+    replica.pause();
+    const refused = { code: 'NOT_REPLICATED', during: 'renew', copies: 0, replicas: 1 };
+    await expect(waiting(50).renew(id, claim.token)).rejects.toMatchObject(refused);
+    expect(await bench.once.renew(id, claim.token)).toMatchObject({ status: 'renewed' });
+    expect(await waiting(50).renew(id, 'another')).toEqual({ status: 'lost' });
+  });
+
   it('a claim by hand waits at its confirmation as well', async () => {
     replica.resume();
     await inStep();

@@ -14,8 +14,8 @@ import {
 import type { JobTerms, ScheduledLockOptions } from './scheduled-lock.types';
 
 /**
- * Options of ScheduledLockModule. `replicas`: number of replicas that must have a claim; with fewer, the claim has failed, and
- * `onRedisError` decides.
+ * Options of ScheduledLockModule. `replicas`: number of replicas that must have a claim, and each renewal of its lease. With fewer, the
+ * claim has failed, and `onRedisError` decides; a renewal does not count and is tried again until the lease ends.
  */
 export interface ScheduledLockModuleOptions extends JobTerms, NodeOptions, ReplicaOptions, ShutdownOptions {
   /**

@@ -119,6 +119,31 @@ it('without WAIT a failover may let a slot run twice: the signal of the first ho
   await heal(master);
 });
 
+it('with WAIT a renewal that no replica has does not count: the signal fires before another node can have the lock', async () => {
+  const waits = { replicas: 1, replicasTimeoutMs: 100 };
+  const { runs, finish, key, one, tick } = await twoNodes({ leaseMs: 3_000 }, waits);
+  const told = listen();
+  const master = await cluster.masterOf(key);
+  const ticks: Promise<unknown>[] = [];
+  await eventually(async () => {
+    ticks.push(tick(one, 'one'));
+    await eventually(() => expect(runs).toHaveLength(1), { timeoutMs: 500 });
+  });
+  const replica = await isolateReplica(master);
+  const { run } = runs[0] as Runs;
+  await eventually(() => expect(run.signal.aborted).toBe(true), { timeoutMs: 20_000 });
+  expect(run.signal.reason).toMatchObject({
+    code: 'LOST',
+    message: expect.stringContaining('the lease ended') as string,
+  });
+  finish.abort();
+  await Promise.all(ticks);
+  expect(told.events.filter(({ status }) => status === 'lost')).toHaveLength(1);
+  told.stop();
+  replica.resume();
+  await cluster.untilSettled();
+});
+
 it('with WAIT a claim that no replica has does not run, and one that runs survives a failover', async () => {
   const { runs, finish, key, one, other, tick } = await twoNodes(
     { leaseMs: 60_000 },

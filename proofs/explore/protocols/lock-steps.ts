@@ -45,10 +45,11 @@ export interface Settings {
   readonly depth: number;
 }
 
-const TERMS = { leaseMs: LEASE_MS, replicas: 0, replicasTimeoutMs: 0, deadlineMs: 1_000 };
+const TERMS = { leaseMs: LEASE_MS, deadlineMs: 1_000 };
+const OPTIONS = { replicas: 0, replicasTimeoutMs: 0, fenceRetentionMs: RETENTION_MS };
 
 function callsOf(name: string, token: number, make: (calls: LockCalls) => unknown): ScriptCall {
-  return callOf((registry) => make(new LockCalls(registry, RETENTION_MS, KEYS, `${name}#${token}`)));
+  return callOf((registry) => make(new LockCalls(registry, OPTIONS, 'explored', KEYS, `${name}#${token}`)));
 }
 
 /** Notes a grant, and checks that its fence is higher than all before, and that it was this process' turn. */

@@ -49,7 +49,7 @@ function storeCall(make: (store: OnceStore) => unknown): ScriptCall {
 
 /** The library makes an operation id for each renewal. Here it is the number of the renewal. */
 function renewing(token: string, operation: number): ScriptCall {
-  const { script, input } = storeCall((store) => store.renew(KEY, token, LEASE_MS));
+  const { script, input } = storeCall((store) => store.renew(KEY, token, LEASE_MS, NO_WAIT));
   return { script, input: { keys: input.keys, args: { ...input.args, operation: `r${operation}` } } };
 }
 

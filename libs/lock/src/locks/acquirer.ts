@@ -6,7 +6,7 @@ import {
   type ScriptRegistry,
   UnknownOutcomeError,
 } from 'luanest/script-registry';
-import { ClosedError, NotReplicatedError, time } from '../../../internal/src';
+import { ClosedError, NotReplicatedError, renewalNotReplicated, time, waitOfRenewal } from '../../../internal/src';
 import type { ResolvedLockModuleOptions, ResolvedLockOptions } from '../lock.options';
 import { acquireLock, leaveQueue, releaseLock, renewLock, waitForLock } from '../lock.scripts';
 import { LockLease, LockLeases, type LeasePort, type Released } from './held-lock';
@@ -136,14 +136,14 @@ export class Acquirer {
     const { name, options } = acquisition;
     const keys = ticket ? this.bothKeysOf(name) : { lock: acquisition.key };
     const { leaseMs } = options;
-    const { replicas, replicasTimeoutMs, fenceRetentionMs: retentionMs } = this.moduleOptions;
-    const calls = new LockCalls(this.registry, retentionMs, keys, this.tokens.tokenFor(name));
+    const { replicas, replicasTimeoutMs } = this.moduleOptions;
+    const calls = new LockCalls(this.registry, this.moduleOptions, name, keys, this.tokens.tokenFor(name));
     const sentAt = time.monotonicMs();
     const deadlineMs = this.deadlineOf(acquisition, sentAt);
     let reply: AcquireReply;
     this.callsInFlight += 1;
     try {
-      reply = await calls.acquire({ leaseMs, replicas, replicasTimeoutMs, deadlineMs, ticket });
+      reply = await calls.acquire({ leaseMs, deadlineMs, ticket });
     } catch (error) {
       // The call may have run. Then Redis may have the lock for this owner, and there is no lease that would release it.
       if (error instanceof UnknownOutcomeError) this.runInBackground(calls.release());
@@ -222,8 +222,6 @@ export interface AcquireReply {
 
 export interface AcquireParameters {
   readonly leaseMs: number;
-  readonly replicas: number;
-  readonly replicasTimeoutMs: number;
   /** Longest time until the reply, ms. */
   readonly deadlineMs: number;
   /** Ticket of this process. Without a ticket, the lock is acquired only if it is free and not marked as waited for. */
@@ -238,12 +236,13 @@ export interface LockKeys {
 /** Redis calls of one try to acquire a lock, and of its lease. All have the same owner token. */
 export class LockCalls implements LeasePort {
   /**
-   * @param retentionMs how long Redis keeps the fence after the lease, ms
+   * @param options for the replicas, and how long Redis keeps the fence after the lease
    * @param owner token that no other try to acquire this lock has
    */
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly retentionMs: number,
+    private readonly options: Pick<ResolvedLockModuleOptions, 'replicas' | 'replicasTimeoutMs' | 'fenceRetentionMs'>,
+    private readonly name: string,
     private readonly keys: Pick<LockKeys, 'lock'> & Partial<LockKeys>,
     private readonly owner: string,
   ) {}
@@ -251,15 +250,21 @@ export class LockCalls implements LeasePort {
   acquire(parameters: AcquireParameters): Promise<AcquireReply> {
     const { keys, owner } = this;
     const { leaseMs, ticket } = parameters;
-    const args = { owner, leaseMs, ttlMs: leaseMs + this.retentionMs };
+    const args = { owner, leaseMs, ttlMs: leaseMs + this.options.fenceRetentionMs };
     if (ticket) return this.run(waitForLock, { keys: keys as LockKeys, args: { ...args, ...ticket } }, parameters);
     return this.run(acquireLock, { keys, args }, parameters);
   }
 
   renew(leaseMs: number, deadlineMs: number): Promise<boolean> {
     const { keys, owner } = this;
-    const args = { owner, leaseMs, ttlMs: leaseMs + this.retentionMs };
-    return this.registry.run(renewLock, { keys, args }, { deadlineMs });
+    const input = { keys, args: { owner, leaseMs, ttlMs: leaseMs + this.options.fenceRetentionMs } };
+    if (this.options.replicas === 0) return this.registry.run(renewLock, input, { deadlineMs });
+    // Else a failover could end the lease in Redis before it ends in this process.
+    const waited = this.registry.runAndWait(renewLock, input, waitOfRenewal(this.options, deadlineMs));
+    return waited.then(({ result, replicas: copies }) => {
+      if (!result || copies >= this.options.replicas) return result;
+      throw renewalNotReplicated(`lock ${this.name}`, copies, this.options);
+    });
   }
 
   release(): Promise<Released> {
@@ -269,8 +274,9 @@ export class LockCalls implements LeasePort {
   private run<K extends readonly string[], A>(
     script: ScriptDefinition<K, A, AcquireReply>,
     input: ScriptInput<K, A>,
-    { replicas, replicasTimeoutMs: timeoutMs, deadlineMs }: AcquireParameters,
+    { deadlineMs }: AcquireParameters,
   ): Promise<AcquireReply> {
+    const { replicas, replicasTimeoutMs: timeoutMs } = this.options;
     if (replicas === 0) return this.registry.run(script, input, { deadlineMs });
     const waited = this.registry.runAndWait(script, input, { replicas, timeoutMs, deadlineMs });
     return waited.then(({ result, replicas: copies }) => ({ ...result, copies }));

@@ -1,4 +1,5 @@
 import { LockLease, type LeasePort, type LockLeases } from '../../../lock/src/internal';
+import { renewalNotReplicated, waitOfRenewal } from '../../../internal/src';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { Job } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
@@ -22,8 +23,13 @@ export function runLease(
   const { historySize: keep, node } = module;
   const { name, leaseMs, lockAtLeastForMs: atLeastMs, renew } = options;
   const port: LeasePort = {
-    renew: (nextMs, deadlineMs) =>
-      registry.run(renewRun, { keys: { state }, args: { owner, leaseMs: nextMs, retentionMs } }, { deadlineMs }),
+    renew: async (nextMs, deadlineMs) => {
+      const input = { keys: { state }, args: { owner, leaseMs: nextMs, retentionMs } };
+      if (module.replicas === 0) return registry.run(renewRun, input, { deadlineMs });
+      const waited = await registry.runAndWait(renewRun, input, waitOfRenewal(module, deadlineMs));
+      if (!waited.result || waited.replicas >= module.replicas) return waited.result;
+      throw renewalNotReplicated(`job ${name}`, waited.replicas, module);
+    },
     release: () =>
       registry.run(completeRun, {
         keys: { state, history },
