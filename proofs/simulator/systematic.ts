@@ -74,7 +74,8 @@ export class Variants {
       { kind: 'hold', p, repliesMs: Math.round(scaleMs / 4), forMs: scaleMs },
       { kind: 'refuse', error: 'OOM', count: 1 },
       { kind: 'flush' },
-      { kind: 'failover', lostMs: 1, downMs: 50 },
+      { kind: 'failover', lostMs: 1, downMs: 50, part: false },
+      { kind: 'failover', lostMs: 1, downMs: 50, part: true },
       { kind: 'redis-down', downMs: longMs, scripts: 1, withinMs: scaleMs },
     ];
     const kinds = faults.filter(({ kind }) => kind in this.lib.faults && !this.without.has(kind satisfies FaultKind));

@@ -80,9 +80,11 @@ export class Faults {
         return true;
       case 'failover': {
         const kept = redis.memory.snapshot();
+        redis.failovers += 1;
         later(fault.lostMs, () => {
+          redis.failovers -= 1;
           model.disturbed?.(fault);
-          redis.memory.restore(kept);
+          redis.failOver(kept, fault.part);
           this.takeDown(fault.downMs);
         });
         return true;

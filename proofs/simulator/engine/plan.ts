@@ -18,7 +18,8 @@ export type Fault =
   | { readonly kind: 'stranger'; readonly act: Meddling }
   | { readonly kind: 'redis-clock'; readonly byMs: number }
   | { readonly kind: 'clock'; readonly p: number; readonly byMs: number }
-  | { readonly kind: 'failover'; readonly lostMs: number; readonly downMs: number }
+  /** `part`: of one master of several, so that only the keys of one hash tag go back. */
+  | { readonly kind: 'failover'; readonly lostMs: number; readonly downMs: number; readonly part: boolean }
   /** `scripts`: 0 for now; else when Redis has run the n-th next script, before its reply, if that comes within `withinMs`. */
   | { readonly kind: 'redis-down'; readonly downMs: number; readonly scripts: number; readonly withinMs: number };
 export type FaultKind = Fault['kind'];
@@ -249,7 +250,7 @@ function faultOf(
     case 'clock':
       return { kind, p, byMs: time() * (random.chance(0.5) ? 1 : -1) };
     case 'failover':
-      return { kind, lostMs: time(), downMs: random.magnitude(1, 2_000) };
+      return { kind, lostMs: time(), downMs: random.magnitude(1, 2_000), part: random.chance(0.4) };
     case 'redis-down':
       // A renewal is repeated soon, so a lease survives an outage of less than half of it.
       return {

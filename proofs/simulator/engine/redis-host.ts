@@ -1,6 +1,7 @@
-import { MemoryRedis } from '../../../libs/memory-redis/src';
+import { MemoryRedis, type Snapshot } from '../../../libs/memory-redis/src';
 import { RedisError, type Reply } from '../../../libs/memory-redis/src/reply';
 import type { Session } from '../../../libs/memory-redis/src/session';
+import { copyOfValue } from '../../../libs/memory-redis/src/values';
 import type { Random } from './random';
 import type { Scheduler } from './scheduler';
 
@@ -30,6 +31,8 @@ export class RedisHost {
   refusing: { error: Refusal; left: number } | undefined;
   /** Dies when it has run so many further scripts. */
   dying: { scripts: number; readonly die: () => void } | undefined;
+  /** Failovers that have begun: the replica that will be promoted gets no more writes. So WAIT finds no replica. */
+  failovers = 0;
   /** Called with each command. */
   ran: (process: string, words: readonly string[], reply: Reply) => void = () => undefined;
   private offsetUs = 0;
@@ -68,7 +71,7 @@ export class RedisHost {
 
   execute(session: Session, words: string[], process: string): Reply {
     this.scheduler.steps++;
-    const reply = this.refusalOf(words) ?? this.memory.server.execute(session, words);
+    const reply = this.refusalOf(words) ?? this.copiesOf(words) ?? this.memory.server.execute(session, words);
     this.ran(process, words, reply);
     const { dying } = this;
     if (dying && /^eval/i.test(words[0] ?? '') && --dying.scripts <= 0) {
@@ -81,6 +84,25 @@ export class RedisHost {
   /** Breaks all connections. */
   resetAll(): void {
     for (const reset of [...this.closers.values()]) reset();
+  }
+
+  /** Returns to what a replica had. @param part only the keys of one hash tag, by chance: those of one master of several */
+  failOver(kept: Snapshot, part: boolean): void {
+    const { memory } = this;
+    const { db } = memory.server;
+    const tagOf = (key: string): string => /\{(.+?)\}/.exec(key)?.[1] ?? key;
+    const tags = [...new Set(db.keys().map(tagOf))].sort();
+    if (!part || tags.length < 2) return memory.restore(kept);
+    const tag = this.random.pick(tags);
+    const now = memory.snapshot();
+    memory.restore(kept);
+    const earlier = db
+      .keys()
+      .filter((key) => tagOf(key) === tag)
+      .map((key) => ({ key, value: copyOfValue(db.get(key) as never), expiresAtMs: db.expiryOf(key) ?? undefined }));
+    memory.restore(now);
+    for (const key of db.keys()) if (tagOf(key) === tag) db.delete(key);
+    for (const { key, value, expiresAtMs } of earlier) db.set(key, value, expiresAtMs);
   }
 
   /** Deletes a key by chance. @returns its name, or undefined if there is none */
@@ -111,6 +133,11 @@ export class RedisHost {
     if (act === 'DESTROY') return run('XGROUP', 'DESTROY', stream, group) === 1;
     const consumer = pick(namesOf(run('XINFO', 'CONSUMERS', stream, group)));
     return consumer !== undefined && Number(run('XGROUP', 'DELCONSUMER', stream, group, consumer)) > 0;
+  }
+
+  /** Reply to WAIT. The server has one replica, which is in step until a failover begins. */
+  private copiesOf([name = '']: readonly string[]): number | undefined {
+    return /^wait$/i.test(name) ? Number(this.failovers === 0) : undefined;
   }
 
   private refusalOf([name = '', body = '']: readonly string[]): RedisError | undefined {

@@ -324,9 +324,11 @@ export class World {
       const closing = (app as INestApplicationContext).close().then(() => {
         this.note(member.name, () => 'has closed');
         this.model.hasClosed?.(member);
-        // What a socket still has to do takes a moment.
         this.closedProcesses.add(process);
-        this.scheduler.at(this.nowUs + 100_000, () => this.expectNothingLeft(process, false));
+        // What a socket still has to do takes a moment, and longer on a slow link: one that still connects is closed when it has.
+        const { holds, mostUs } = member.link;
+        const openedUs = Math.max(this.nowUs, ...holds.map(({ toUs }) => toUs)) + 4 * mostUs;
+        this.scheduler.at(openedUs + 100_000, () => this.expectNothingLeft(process, false));
         closed();
       });
       this.watch(process, closing, 'close');

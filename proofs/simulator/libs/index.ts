@@ -4,7 +4,7 @@ import { lock } from './lock';
 import { once } from './once';
 import { rateLimit } from './rate-limit';
 import { readReward } from './read-reward';
-import { redPacket } from './red-packet';
+import { redPacket, replicatedPackets } from './red-packet';
 import { scheduledLock } from './scheduled-lock';
 import { scriptRegistry } from './script-registry';
 import { streamConsumer } from './stream-consumer';
@@ -19,4 +19,5 @@ export const libs = [
   readReward,
   scheduledLock,
   redPacket,
+  replicatedPackets,
 ] as unknown as readonly Lib[];

@@ -13,6 +13,7 @@ interface Settings {
   readonly drainMs: number;
   /** True: operators unlock by force. */
   readonly isForced: boolean;
+  readonly replicas: number;
 }
 
 interface Operation {
@@ -50,11 +51,12 @@ class LockModel implements Model<Operation> {
 
   app(member: Member) {
     const { LockModule, LOCK_CHANNELS } = member.load<typeof LockLib>('luanest/lock');
-    const { leaseMs, waitMs, drainMs } = this.options;
+    const { leaseMs, waitMs, drainMs, replicas } = this.options;
     member.process.channel(LOCK_CHANNELS.callFailed).subscribe((event) => {
       this.world.expect(!this.world.isCalm, () => `nothing is wrong, but a call failed: ${JSON.stringify(event)}`);
     });
-    return { imports: [LockModule.forRoot({ leaseMs, waitMs, drainMs, abortGraceMs: 200 })] };
+    const waits = { replicas, replicasTimeoutMs: 50 };
+    return { imports: [LockModule.forRoot({ leaseMs, waitMs, drainMs, abortGraceMs: 200, ...waits })] };
   }
 
   disturbed(fault: Fault): void {
@@ -63,7 +65,9 @@ class LockModel implements Model<Operation> {
     if (fault.kind === 'hold') this.slowestMs = Math.max(this.slowestMs, fault.repliesMs + fault.forMs);
     this.turns.slowestMs = this.slowestMs;
     const isClock = fault.kind === 'redis-clock';
-    if (fault.kind === 'evict' || fault.kind === 'failover') this.keysWereLost = true;
+    // With `replicas`, a failover loses no lock that a caller has.
+    const isSafe = fault.kind === 'failover' && this.options.replicas > 0;
+    if ((fault.kind === 'evict' || fault.kind === 'failover') && !isSafe) this.keysWereLost = true;
     if (isClock && fault.byMs < 0) this.clockWentBack = true;
     if (this.keysWereLost || isClock) this.owners.excuse();
   }
@@ -353,6 +357,7 @@ export const lock: Lib<Settings, Operation> = {
       names: random.pick([1, 1, 2, 3]),
       drainMs: random.magnitude(10, 2_000),
       isForced: random.chance(0.2),
+      replicas: random.chance(0.3) ? 1 : 0,
     };
   },
   operation: (random, { leaseMs, waitMs, names, isForced }) => {

@@ -11,6 +11,7 @@ interface Settings {
   readonly retentionMs: number;
   readonly ids: number;
   readonly delivery: 'at-least-once' | 'at-most-once';
+  readonly replicas: number;
 }
 
 interface Operation {
@@ -57,11 +58,18 @@ class OnceModel implements Model<Operation> {
 
   app(member: Member) {
     const { OnceModule } = member.load<typeof OnceLib>('luanest/once');
-    const { leaseMs, maxLeaseMs, retentionMs } = this.options;
-    return { imports: [OnceModule.forRoot({ leaseMs, maxLeaseMs, retentionMs, drainMs: 1_000, abortGraceMs: 200 })] };
+    const { leaseMs, maxLeaseMs, retentionMs, replicas } = this.options;
+    const waits = { replicas, replicasTimeoutMs: 50 };
+    const drains = { drainMs: 1_000, abortGraceMs: 200 };
+    return { imports: [OnceModule.forRoot({ leaseMs, maxLeaseMs, retentionMs, ...waits, ...drains })] };
   }
 
   disturbed(fault: { kind: string; byMs?: number }): void {
+    // With `replicas`, a failover loses no claim and no confirmation. `first` does not wait for them.
+    if (fault.kind === 'failover' && this.options.replicas > 0) {
+      for (const known of this.known.values()) known.firstAtUs = undefined;
+      return;
+    }
     const isClock = fault.kind === 'redis-clock';
     if (fault.kind === 'evict' || fault.kind === 'failover') this.keysWereLost = true;
     if (isClock && (fault.byMs as number) < 0) this.clockWentBack = true;
@@ -333,6 +341,7 @@ export const once: Lib<Settings, Operation> = {
     retentionMs: random.chance(0.5) ? random.magnitude(50, 5_000) : 600_000,
     ids: random.magnitude(1, 20),
     delivery: random.chance(0.7) ? 'at-least-once' : 'at-most-once',
+    replicas: random.chance(0.3) ? 1 : 0,
   }),
   operation: (random, { leaseMs, ids }) => ({
     kind: random.pick(['run', 'run', 'run', 'run', 'claim', 'claim', 'first', 'peek']),

@@ -18,6 +18,7 @@ interface Settings {
   readonly leaseMs: number;
   /** Every how many payments fail. */
   readonly failsEvery: number;
+  readonly replicas: number;
 }
 
 interface Operation {
@@ -57,7 +58,7 @@ class PacketModel implements Model<Operation> {
     const { RedPacketModule } = this.lib(member);
     const { StreamConsumerModule } = member.load<typeof Streams>('luanest/stream-consumer');
     const { DelayedTaskModule } = member.load<typeof Tasks>('luanest/delayed-task');
-    const { leaseMs } = this.options;
+    const { leaseMs, replicas } = this.options;
     const work = {
       leaseMs,
       timeoutMs: 10_000,
@@ -73,6 +74,8 @@ class PacketModel implements Model<Operation> {
           identity: () => undefined,
           controller: false,
           partitions: 2,
+          replicas,
+          replicasTimeoutMs: 50,
           onClosed: ({ activityId, refundedCents }) => {
             const book = this.books.get(activityId) as Book;
             book.refundedCents = Math.max(book.refundedCents, refundedCents);
@@ -250,6 +253,7 @@ export const redPacket: Lib<Settings, Operation> = {
       endsAfterMs: random.chance(0.4) ? random.magnitude(2_000, 20_000) : undefined,
       leaseMs: random.magnitude(200, 3_000),
       failsEvery: random.magnitude(2, 50),
+      replicas: 0,
     };
   },
   operation: (random, { users, activities }) => ({
@@ -261,4 +265,13 @@ export const redPacket: Lib<Settings, Operation> = {
   scaleMs: ({ leaseMs }) => leaseMs,
   settleMs: ({ leaseMs }) => 5 * leaseMs + 20_000,
   start: (world, settings) => new PacketModel(world, settings),
+};
+
+/** With a replica that has each win: then a failover takes back nothing that was paid, refunded, or returned to a user. */
+export const replicatedPackets: Lib<Settings, Operation> = {
+  ...redPacket,
+  name: 'red-packet-replicated',
+  faults: { ...redPacket.faults, failover: 3 },
+  together: [['failover'], ['failover', 'cut'], ['failover', 'kill']],
+  settings: (random: Random) => ({ ...redPacket.settings(random), replicas: 1 }),
 };

@@ -19,6 +19,7 @@ interface Settings {
   readonly drainMs: number;
   /** True: users call it between its ticks. */
   readonly isCalled: boolean;
+  readonly replicas: number;
   /** How long the n-th run of the job takes, ms. */
   readonly lengths: readonly number[];
 }
@@ -60,8 +61,10 @@ class ScheduledModel implements Model<Operation> {
 
   app(member: Member): ModuleMetadata {
     const { ScheduledLockModule } = this.lib(member);
-    const { leaseMs, onRedisError, drainMs } = this.options;
-    const locks = ScheduledLockModule.forRoot({ namespace: 'n', leaseMs, onRedisError, drainMs, abortGraceMs: 100 });
+    const { leaseMs, onRedisError, drainMs, replicas } = this.options;
+    const waits = { replicas, replicasTimeoutMs: 50 };
+    const terms = { namespace: 'n', leaseMs, onRedisError, drainMs, abortGraceMs: 100 };
+    const locks = ScheduledLockModule.forRoot({ ...terms, ...waits });
     return { imports: [locks, ScheduleModule.forRoot()], providers: [this.jobs(member)] };
   }
 
@@ -70,7 +73,9 @@ class ScheduledModel implements Model<Operation> {
     if (fault.kind === 'cut' && fault.how === 'late') this.hadLateCall = true;
     if (fault.kind === 'kill') this.kill(this.world.members[fault.p] as Member);
     const isClock = fault.kind === 'redis-clock';
-    if (fault.kind === 'evict' || fault.kind === 'failover') this.keysWereLost = true;
+    // With `replicas`, a failover loses no claim that runs.
+    const isSafe = fault.kind === 'failover' && this.options.replicas > 0;
+    if ((fault.kind === 'evict' || fault.kind === 'failover') && !isSafe) this.keysWereLost = true;
     if (isClock) this.clockWasSet = true;
     if (isClock && fault.byMs < 0) this.clockWentBack = true;
     if (this.keysWereLost || isClock) this.owners.excuse();
@@ -103,7 +108,7 @@ class ScheduledModel implements Model<Operation> {
     const { world } = this;
     const { kind, everyMs, lengths, lockAtLeastForMs } = this.options;
     const isShort = Math.max(...lengths, lockAtLeastForMs) < everyMs - 200;
-    const isExact = kind === 'cron' ? world.hadOnly('flush', 'deaf') : world.hadOnly('flush', 'deaf', 'cut');
+    const isExact = kind === 'cron' ? world.hadOnly('flush', 'deaf') : world.hadOnly('flush', 'deaf');
     const hasHealthy = world.members.some(({ index }) => !this.disturbedNodes.has(index));
     if (!isShort || !isExact || !hasHealthy || this.hadLateCall) return;
     const slots = this.runs.map(({ slot }) => slot);
@@ -247,6 +252,7 @@ export const scheduledLock: Lib<Settings, Operation> = {
       onRedisError: random.chance(0.8) ? 'skip' : 'run',
       drainMs: random.magnitude(50, 2_000),
       isCalled: random.chance(0.2),
+      replicas: random.chance(0.3) ? 1 : 0,
       lengths: Array.from({ length: 7 }, () => random.work(most)),
     };
   },
