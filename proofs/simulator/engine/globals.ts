@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import * as crypto from 'node:crypto';
 import * as diagnostics from 'node:diagnostics_channel';
+import { Module } from 'node:module';
 import * as os from 'node:os';
 import type { Random } from './random';
 
@@ -183,6 +184,13 @@ export function installGlobals(): void {
 
   Math.random = () => (current ? current.random.next() : mathRandom());
   const { randomBytes, randomUUID } = crypto;
+  // Nest's ids of modules outlive a run, so they must neither take random numbers of it nor be equal to those of another one.
+  const uid = require.resolve('uid');
+  require.cache[uid] = Object.assign(new Module(uid), {
+    filename: uid,
+    loaded: true,
+    exports: { uid: () => randomUUID() },
+  });
   Object.assign(process.getBuiltinModule('crypto'), {
     randomBytes: (size: number) => (current ? current.random.bytes(size) : randomBytes(size)),
     randomUUID: () => {

@@ -1,29 +1,35 @@
 /** Pseudorandom numbers from a seed. The same seed and name give the same numbers, in every process. */
 export class Random {
-  private state: number;
+  // Four words of state: with one, parts of two streams are sometimes equal, and so are the ids that Nest makes of them.
+  private a: number;
+  private b: number;
+  private c: number;
+  private d = 1;
 
   constructor(
     private readonly seed: number,
     name = '',
   ) {
-    let hash = (0x811c9dc5 ^ seed) >>> 0;
-    for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193) >>> 0;
-    this.state = hash;
-    this.next();
+    this.a = hashOf(name, 0x811c9dc5 ^ seed);
+    this.b = hashOf(name, this.a);
+    this.c = seed | 0;
+    for (let round = 0; round < 12; round++) this.next();
   }
 
   /** Returns other numbers of the same seed. So one part of a run does not depend on how many numbers another one drew. */
   named(name: string): Random {
-    return new Random(this.seed ^ Math.imul(this.state, 0x9e3779b1), name);
+    return new Random(this.seed ^ Math.imul(this.a, 0x9e3779b1), name);
   }
 
   /** Returns a number from 0 to 1 (exclusive). */
   next(): number {
-    // mulberry32
-    this.state = (this.state + 0x6d2b79f5) | 0;
-    let t = Math.imul(this.state ^ (this.state >>> 15), this.state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+    // sfc32
+    const sum = (((this.a + this.b) | 0) + this.d) | 0;
+    this.d = (this.d + 1) | 0;
+    this.a = this.b ^ (this.b >>> 9);
+    this.b = (this.c + (this.c << 3)) | 0;
+    this.c = (((this.c << 21) | (this.c >>> 11)) + sum) | 0;
+    return (sum >>> 0) / 2 ** 32;
   }
 
   /** Returns an integer of `from` to `to` (both inclusive). */
@@ -56,4 +62,10 @@ export class Random {
     for (let at = 0; at < length; at++) bytes[at] = this.next() * 256;
     return bytes;
   }
+}
+
+function hashOf(name: string, basis: number): number {
+  let hash = basis;
+  for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);
+  return hash | 0;
 }

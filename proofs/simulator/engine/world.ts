@@ -95,7 +95,7 @@ export class World {
   run(): Result {
     try {
       this.model = this.lib.start(this, this.plan.settings);
-      for (const member of this.members) this.start(member);
+      for (const member of this.members) this.startFirst(member);
       for (const element of this.plan.elements) {
         if ('script' in element) continue;
         this.scheduler.at(element.atMs * 1_000, () => {
@@ -193,6 +193,15 @@ export class World {
   /** Starts a node again, unless another process has replaced the one that ended. */
   restart(member: Member, ended: Process): void {
     if (member.process === ended) this.start(member);
+  }
+
+  /** Starts a node for the first time: some of them later than the others. */
+  private startFirst(member: Member): void {
+    if (member.index === 0 || !this.random.chance(0.3)) return this.start(member);
+    const nobody = new Process(this.scheduler, member.name, 1_000 + member.index * 100, this.random.named(member.name));
+    nobody.kill();
+    member.process = nobody;
+    this.scheduler.at(this.random.magnitude(1, 3_000) * 1_000, () => this.restart(member, nobody));
   }
 
   private start(member: Member): void {
