@@ -324,8 +324,17 @@ class StreamModel implements Model<Operation> {
       if (this.options.late && message.beganUs <= (this.joinedUs.get(group) ?? Infinity)) return false;
       // A handler that returns soon after its timeout has handled the message.
       const { returned = 0, dead = 0, doneIds } = message.deliveries.get(group) ?? {};
-      return returned + dead + (doneIds?.size ?? 0) === 0;
+      return returned + dead + (doneIds?.size ?? 0) === 0 && !this.isDeadLetter(message, group);
     });
+  }
+
+  /** True if Redis has the message as a dead letter. A process that lost its session does not report those that it has made. */
+  private isDeadLetter({ n }: Message, group: string): boolean {
+    const { memory } = this.world.redis;
+    const keys = (memory.run('KEYS', [`*:dead:${group}`]) as string[]).filter(
+      (key) => memory.run('TYPE', [key]) === 'stream',
+    );
+    return keys.some((key) => JSON.stringify(memory.run('XRANGE', [key, '-', '+'])).includes(`\\"n\\":${n},`));
   }
 
   private handled(group: string, id: string): void {
