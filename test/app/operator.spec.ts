@@ -72,6 +72,10 @@ async function redisOf(): Promise<{ readonly port: number; readonly password: st
 
 const says = (page: Page, id: string, text: RegExp) => page.locator(`#${id}`, { hasText: text }).waitFor(PATIENCE);
 
+/** Waits until the page shows a rain, and no longer the one that it watched before. */
+const shows = (page: Page, rain: string) =>
+  eventually(async () => expect(await textOf(page, 'f-rain')).toBe(rain), { timeoutMs: PATIENCE.timeout });
+
 it('lets an operator make a rain, start it, watch it, and run it to its end with the audit green', async () => {
   const page = await desk();
   await page.fill('#activity', 'operated');
@@ -178,6 +182,7 @@ it('shows an account that was invented in red, and names it', async () => {
   await createActivity(app.url, admin, 'accounts', 20, '20.00');
   const page = await desk();
   await page.selectOption('#rains', 'accounts');
+  await shows(page, 'accounts');
   await page.locator('#audit[data-state="green"]').waitFor(PATIENCE);
   await sql.query(`INSERT INTO luanest.accounts VALUES ('eve', 500)`);
   try {
@@ -235,23 +240,48 @@ it('draws the last two minutes of the rain that is watched', async () => {
   for (const rain of ['lately', 'lately-too']) await createActivity(app.url, admin, rain, 5, '5.00');
   const page = await desk();
   await page.selectOption('#rains', 'lately');
+  await shows(page, 'lately');
   await says(page, 'lately', /Grants a second: 0, at most 0Payouts behind: 0, at most 0$/);
   await grab(app.url, 'lately', await guestToken(app.url));
-  await says(page, 'lately', /Grants a second: \d+, at most [1-9]/);
-  await says(page, 'lately', /Grants a second: 0, at most [1-9]/);
+  await says(page, 'lately', /Grants a second: [\d.]+, at most [\d.]*[1-9]/);
+  await says(page, 'lately', /Grants a second: 0, at most [\d.]*[1-9]/);
   const drawn = await page.locator('#lately polyline').first().getAttribute('points');
   const heights = (drawn ?? '').split(' ').map((point) => Number(point.split(',')[1]));
   // The line goes from the ground to the top and back.
   expect([heights[0], Math.min(...heights), heights.at(-1)]).toEqual([30, 0, 30]);
   await page.selectOption('#rains', 'lately-too');
+  await shows(page, 'lately-too');
   await says(page, 'lately', /Grants a second: 0, at most 0/);
+});
+
+it('counts the grants between two connections of the live view', async () => {
+  await createActivity(app.url, admin, 'between', 5, '5.00');
+  const page = await desk();
+  // Each connection brings one view and ends.
+  await page.route('**/rains/between/live', async (route) => {
+    const ended = new AbortController();
+    const { body } = await fetch(route.request().url(), { headers: route.request().headers(), signal: ended.signal });
+    let sent = '';
+    for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      sent += chunk;
+      if (/data: .*\n\n/.test(sent)) break;
+    }
+    ended.abort();
+    // The page may have given up this connection.
+    await route.fulfill({ contentType: 'text/event-stream', body: sent }).catch(() => undefined);
+  });
+  await page.selectOption('#rains', 'between');
+  await shows(page, 'between');
+  await says(page, 'lately', /Grants a second: 0, at most 0/);
+  await grab(app.url, 'between', await guestToken(app.url));
+  await says(page, 'lately', /at most [\d.]*[1-9]/);
 });
 
 it('keeps what the app said to an order while the live view breaks off', async () => {
   await createActivity(app.url, admin, 'kept', 20, '20.00');
   const page = await desk();
   await page.selectOption('#rains', 'kept');
-  await eventually(async () => expect(await textOf(page, 'f-rain')).toBe('kept'), { timeoutMs: 60_000 });
+  await shows(page, 'kept');
   await page.fill('#activity', 'kept');
   await page.fill('#total', '77.00');
   await page.click('#create button');
@@ -278,6 +308,7 @@ it('says when there is no news, in grey, and goes on by itself when there is', a
   await createActivity(app.url, admin, 'silent', 20, '20.00');
   const page = await desk({ locale: 'en-GB' });
   await page.selectOption('#rains', 'silent');
+  await shows(page, 'silent');
   await page.locator('#audit[data-state="green"]').waitFor(PATIENCE);
   const silent = page.locator('#audit[data-state="silent"]', { hasText: /^No news from the app for over 3 s/ });
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DelayedTaskService, type QueueStats } from 'luanest/delayed-task';
 import type { LockStatus } from 'luanest/lock';
 import { type JobRecord, ScheduledLockService } from 'luanest/scheduled-lock';
-import { catchError, EMPTY, exhaustMap, finalize, from, type Observable, share, takeWhile, tap, timer } from 'rxjs';
+import { catchError, EMPTY, exhaustMap, finalize, from, type Observable, share, takeWhile, timer } from 'rxjs';
 import { RedisClock } from '../../platform/redis-clock';
 import { type NodeReport, NodeService } from '../nodes/node.service';
 import { type PayoutFigures, PayoutFiguresService } from '../figures/payout-figures';
@@ -21,8 +21,6 @@ export interface LiveView extends Books {
   readonly atMs: number;
   /** Redis' time, ms since 1970, as this process knows it. */
   readonly redisNowMs: number;
-  /** Packets granted per second since the previous view; 0 in the first view. */
-  readonly grantsPerSecond: number;
   /** Granted packets less the payouts that the ledger paid or refused, at least 0; undefined if the ledger could not be read. */
   readonly payoutsBehind: number | undefined;
   /** Differences between the counters, the ledger, its accounts and the last count of all records, in words; empty if all agree. */
@@ -59,12 +57,10 @@ export class LiveService {
   watch(activityId: string): Observable<LiveView> {
     const known = this.views.get(activityId);
     if (known !== undefined) return known;
-    let last: LiveView | undefined;
     const view = timer(0, EVERY_MS).pipe(
       // A failed read is left out, because the next one may succeed.
-      exhaustMap(() => from(this.look(activityId, last)).pipe(catchError(() => EMPTY))),
+      exhaustMap(() => from(this.look(activityId)).pipe(catchError(() => EMPTY))),
       takeWhile((seen) => seen !== undefined),
-      tap((seen) => (last = seen)),
       finalize(() => this.views.delete(activityId)),
       share(),
     );
@@ -72,7 +68,7 @@ export class LiveService {
     return view;
   }
 
-  private async look(activityId: string, last: LiveView | undefined): Promise<LiveView | undefined> {
+  private async look(activityId: string): Promise<LiveView | undefined> {
     const books = await this.books.read(activityId);
     if (books === undefined) return undefined;
     const [counted, payouts, counting, jobs, tasks, accounts] = await Promise.all([
@@ -87,7 +83,6 @@ export class LiveService {
       ...books,
       atMs: Date.now(),
       redisNowMs: this.clock.nowMs(),
-      grantsPerSecond: rateSince(last, books),
       payoutsBehind: payouts.behind,
       faults: [...new Set([...faultsOf(books), ...accounts, ...(counted?.problems ?? [])])],
       counted,
@@ -98,10 +93,4 @@ export class LiveService {
       payouts,
     };
   }
-}
-
-function rateSince(last: LiveView | undefined, { status }: Books): number {
-  if (last === undefined) return 0;
-  const granted = status.grantedPackets - last.status.grantedPackets;
-  return Math.round((granted / Math.max(1, Date.now() - last.atMs)) * 1_000);
 }

@@ -1,6 +1,7 @@
 import { send } from './api.js';
 
-/** @typedef {import('../../../monitoring/live/live.service.js').LiveView} View */
+/** @typedef {import('../../../monitoring/live/live.service.js').LiveView} Sent */
+/** @typedef {Sent & { grantsPerSecond: number }} View What the panels show: what the app sent, with packets granted per second since the view before. */
 /** @typedef {(say?: import('./operator-words.js').Saying, source?: 'live') => void} Complain Shows a problem, or hides it. */
 
 const AGAIN_MS = 500;
@@ -16,7 +17,7 @@ const LONGEST_WAIT_MS = 12_000;
  *
  * @param {string} activityId
  * @param {AbortSignal} signal
- * @param {(view: View) => void} show
+ * @param {(view: Sent) => void} show
  */
 async function follow(activityId, signal, show) {
   const response = await send('GET', `/rains/${encodeURIComponent(activityId)}/live`, { signal });
@@ -42,13 +43,13 @@ async function follow(activityId, signal, show) {
  *
  * @param {string} activityId
  * @param {AbortSignal} signal
- * @param {{ show: (view: View) => void, silent: (ms: number) => void, complain: Complain, refused: () => void }} page `silent` is
+ * @param {{ show: (view: Sent) => void, silent: (ms: number) => void, complain: Complain, refused: () => void }} page `silent` is
  * called several times a second while there has been no view for 3 s
  */
 export async function watchRain(activityId, signal, { show, silent, complain, refused }) {
   let lastView = performance.now();
   let waitMs = SILENT_MS;
-  /** @param {View} view */
+  /** @param {Sent} view */
   const seen = (view) => {
     lastView = performance.now();
     waitMs = SILENT_MS;
@@ -78,4 +79,19 @@ export async function watchRain(activityId, signal, { show, silent, complain, re
     }
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
   }
+}
+
+/**
+ * Returns the packets granted per second between two views of a rain; 0 without an earlier view of it. Counted here, because the
+ * views may come by several connections, from several processes. Below 10, rounds up to a tenth: one grant in a long silence is
+ * not 0.
+ *
+ * @param {Sent | undefined} last
+ * @param {Sent} view
+ */
+export function rateSince(last, view) {
+  if (last === undefined || last.status.activityId !== view.status.activityId) return 0;
+  const granted = Math.max(0, view.status.grantedPackets - last.status.grantedPackets);
+  const rate = (granted / Math.max(1, view.redisNowMs - last.redisNowMs)) * 1_000;
+  return rate < 10 ? Math.ceil(rate * 10) / 10 : Math.round(rate);
 }

@@ -1,7 +1,7 @@
 import { at, element, write } from './dom.js';
 import { isSignedIn, keepToken, read, useToken } from './api.js';
 import { showControls, wireControls } from './controls.js';
-import { watchRain } from './follow.js';
+import { rateSince, watchRain } from './follow.js';
 import { onSubmit, sayCrowd, wireCreate, wireCrowd } from './forms.js';
 import { choose, language, otherThan, speakPage } from './language.js';
 import { SaidError, sayingOf, useWords, w } from './operator-words.js';
@@ -70,9 +70,10 @@ function speak() {
   if (silentMs !== undefined) showSilence(silentMs);
 }
 
-/** @param {import('./follow.js').View} view */
-function show(view) {
-  if (view.status.activityId !== watched) return;
+/** @param {import('./follow.js').Sent} seen */
+function show(seen) {
+  if (seen.status.activityId !== watched) return;
+  const view = { ...seen, grantsPerSecond: rateSince(lastView, seen) };
   lastView = view;
   silentMs = undefined;
   if (problemOf === 'live') complain();
