@@ -65,6 +65,8 @@ export interface BenchOptions extends ScriptRegistryModuleOptions {
   soldOutMs?: number;
   /** How long a grab waits for packets of other buckets, ms. The default is longer than that of the module. */
   transferWaitMs?: number;
+  /** Lease of payouts, ms. Default 500. */
+  leaseMs?: number;
 }
 
 /** Creates the services on a client of the test, outside Nest. */
@@ -74,6 +76,7 @@ export async function openBench(
     retentionMs = RETENTION_MS,
     soldOutMs = 1_000,
     transferWaitMs = 20_000,
+    leaseMs = 500,
     settings = {},
     ...options
   }: BenchOptions = {},
@@ -84,7 +87,7 @@ export async function openBench(
   const registry = await openRegistry(client, { preload: 'required', ...options, prefix }, scripts);
   const streams = new StreamConsumerService(
     registry,
-    resolveStreams({ leaseMs: 500, backoff: { delayMs: 10 }, drainMs: 500 }),
+    resolveStreams({ leaseMs, backoff: { delayMs: 10 }, drainMs: 500 }),
   );
   // Set after the checks, because tests use a retention of less than a minute. A pause of the machine must not turn a win into
   // "try again".

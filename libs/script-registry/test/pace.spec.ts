@@ -9,7 +9,7 @@ import {
   type ScriptRegistry,
 } from 'luanest/script-registry';
 import { startFaultProxy, startRedis, type RedisServer } from 'luanest/testing/servers';
-import { sleep } from '../../../test/support/wait';
+import { eventually, sleep } from '../../../test/support/wait';
 import { FEW } from './fake-redis';
 import { openRegistry, quiet } from './support';
 
@@ -174,8 +174,14 @@ describe('calls that come one after another, each in a turn of its own', () => {
   });
 
   it('wait for a reply while Redis is busy, so that groups fill', async () => {
-    const inFlight = await arrive(server.port, 10, [1, 1, 1, 10_000_000]);
-    expect(Math.max(...inFlight)).toBeGreaterThanOrEqual(4);
-    expect(Math.max(...inFlight)).toBeLessThanOrEqual(FEW + 4);
+    // On a busy machine, this process may wait for a core while Redis has replied, which looks like a slow link.
+    await eventually(
+      async () => {
+        const inFlight = await arrive(server.port, 10, [1, 1, 1, 10_000_000]);
+        expect(Math.max(...inFlight)).toBeGreaterThanOrEqual(4);
+        expect(Math.max(...inFlight)).toBeLessThanOrEqual(FEW + 4);
+      },
+      { timeoutMs: 60_000 },
+    );
   });
 });

@@ -52,7 +52,7 @@ describe('npm run simulate', () => {
   });
 
   it('counts the steps of a campaign, which boots each lib', () => {
-    const { status, lines } = simulate('--runs', '10', '--seed', '1', '--json');
+    const { status, lines } = simulate('--runs', '10', '--seconds', '600', '--seed', '1', '--json');
     expect(status).toBe(0);
     expect(JSON.parse(lines.at(-1) as string)).toMatchObject({ runs: 10, violations: 0, undecided: 0 });
   });
