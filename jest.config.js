@@ -54,8 +54,11 @@ module.exports = {
   // A package may also lie in the node_modules of another one.
   transformIgnorePatterns: [`/node_modules/(?!(.*/node_modules/)?(${esmPackages.join('|')})/)`],
   modulePathIgnorePatterns: ['<rootDir>/dist/'],
-  // Tests that start and kill processes for long: only in `npm run test:faults`.
-  testPathIgnorePatterns: ['/node_modules/', ...(process.env.LUANEST_LONG === '1' ? [] : ['\\.long\\.spec\\.ts$'])],
+  // Suites that start and kill servers, apps and browsers of their own run in `npm run test:faults`. See test/README.md.
+  testPathIgnorePatterns: [
+    '/node_modules/',
+    ...(process.env.LUANEST_LONG === '1' ? [] : ['\\.(slow|long)\\.spec\\.ts$']),
+  ],
   // Generated files are Lua as text, and what only re-exports runs in every test.
   collectCoverageFrom: ['libs/*/src/**/*.ts', 'src/**/*.ts', '!**/scripts/generated.ts', '!**/index.ts'],
   coverageDirectory: '<rootDir>/coverage',

@@ -8,7 +8,7 @@ import { format } from 'prettier';
 const root = resolve(import.meta.dirname, '..');
 /** Names of suites in which something is broken, killed, lost or attacked. */
 const FAULTS =
-  'long|faults|fuzz|lost-replies|replays|failover|workers|processes|slots|histories|confirm|leases|nodes|shutdown|large|payouts|closing|' +
+  'slow|long|faults|fuzz|lost-replies|replays|failover|workers|processes|slots|histories|confirm|leases|nodes|shutdown|large|payouts|closing|' +
   'interleavings|model|split|invariant|wakeups|owners|cluster|embedded-redis|ledger-host|file-lock|app/app';
 /** Names of suites whose tests are all about bad input. */
 const BAD_INPUT = 'hostile|input|wrong-types|options|edge';

@@ -10,8 +10,8 @@ import type { Page } from 'playwright-core';
 import { PostgresDatabase } from '../../src/ledger/postgres-database';
 import { EN } from '../../src/visitors/pages/public/operator-en.js';
 import { REFUSALS, ZH } from '../../src/visitors/pages/public/operator-zh.js';
-import { api, createActivity, grab, guestToken, statusOf } from './support/api';
-import { mood, PHONE, textOf, type TestBrowser, violationsIn } from './support/browser';
+import { api, createActivity, grab, guestToken } from './support/api';
+import { PHONE, textOf, type TestBrowser, violationsIn } from './support/browser';
 import { BrowserBench } from './support/browser-bench';
 import { eventually, sleep, waitUntil } from '../support/wait';
 import type { AppProcess } from './support/processes';
@@ -75,75 +75,6 @@ const says = (page: Page, id: string, text: RegExp) => page.locator(`#${id}`, { 
 /** Waits until the page shows a rain, and no longer the one that it watched before. */
 const shows = (page: Page, rain: string) =>
   eventually(async () => expect(await textOf(page, 'f-rain')).toBe(rain), { timeoutMs: PATIENCE.timeout });
-
-it('lets an operator make a rain, start it, watch it, and run it to its end with the audit green', async () => {
-  const page = await desk();
-  await page.fill('#activity', 'operated');
-  await page.fill('#packets', '200');
-  await page.fill('#total', '1234.56');
-  await page.fill('#buckets', '4');
-  await page.fill('#cap', '9.99');
-  await page.selectOption('#opens', 'hand');
-  expect(await page.locator('#lasts').isDisabled()).toBe(true);
-  await page.click('#create button');
-
-  // It waits for the operator. Visitors see that it has not begun.
-  await says(page, 'hint', /waits for you to start it/);
-  expect(await textOf(page, 'f-rain')).toBe('operated');
-  const visitor = await browser.open(`${app.url}/?rain=operated`, { locale: 'en-GB' });
-  await mood(visitor, 'preheated');
-  expect(await page.locator('#pause').isDisabled()).toBe(true);
-  await page.click('#resume');
-  await says(page, 'f-state', /^open$/);
-  await mood(visitor, 'open');
-
-  // Paused, resumed, and then a crowd that starts a second later.
-  await visitor.keyboard.press('Space');
-  await visitor.locator('dialog[open]').waitFor();
-  const other = await browser.open(`${app.url}/?rain=operated`, { locale: 'en-GB' });
-  await page.click('#pause');
-  await says(page, 'f-state', /^paused$/);
-  await mood(other, 'paused');
-  expect(await textOf(page, 'resume')).toBe('Resume');
-  await page.click('#resume');
-  await mood(other, 'open');
-  await page.fill('#users', '100');
-  await page.fill('#hammers', '1');
-  await page.fill('#crowd-in', '1');
-  await page.click('#crowd button');
-  await says(page, 'crowd-said', /comes in 1 s/);
-  // Those 100, the one who taps without end, and the visitor.
-  await says(page, 'f-winners', /^102$/);
-  await says(page, 'limits', /Taps of one guest/);
-  await says(page, 'tasks', /rain\.crowd/);
-  expect(Number(await textOf(page, 'f-done'))).toBeGreaterThan(0);
-
-  await page.click('#close');
-  await page.locator('#sure[open]').waitFor();
-  await page.keyboard.press('Enter');
-  expect((await statusOf(app.url, 'operated')).state).toBe('open');
-  await page.click('#close');
-  await page.click('#sure button[value="close"]');
-  await says(page, 'f-state', /^closed$/);
-  await mood(other, 'closed');
-  const status = await statusOf(app.url, 'operated');
-  expect(status.grantedCents + status.refundedCents).toBe(123_456);
-  expect(status.refundedPackets).toBe(200 - status.grantedPackets);
-  await says(page, 'f-behind', /^0$/);
-  await says(page, 'f-paid', new RegExp(` to ${status.grantedPackets}$`));
-  await page.click('#count');
-  await says(page, 'audit', /Every record was counted, too/);
-  expect(await page.locator('#audit').getAttribute('data-state')).toBe('green');
-  await says(page, 'counted', new RegExp(`Paid, by the ledger${status.grantedPackets}`));
-
-  // Which process ran the job for which slot.
-  expect(await textOf(page, 'nodes')).toContain(`:${app.program.pid}`);
-  await says(page, 'jobs', new RegExp(`:${app.program.pid}`));
-  // The requests of this page had keys of their own, and no address has the token.
-  await says(page, 'f-ran', /^([6-9]|\d\d+)$/);
-  expect(browser.asked.filter((url) => url.includes(admin))).toEqual([]);
-  expect(`${app.program.stdout}${app.program.stderr}`).not.toContain(admin);
-});
 
 it('shows a grant that was changed by hand in red, and green again when it is set right', async () => {
   await createActivity(app.url, admin, 'faulty', 20, '20.00');
