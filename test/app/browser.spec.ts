@@ -6,9 +6,9 @@ import { BrowserBench } from './support/browser-bench';
 import type { AppProcess } from './support/processes';
 
 // One way through each page. visitor.slow.spec.ts and operator.slow.spec.ts have the rest.
-jest.setTimeout(180_000);
+jest.setTimeout(400_000);
 
-const PATIENCE = { timeout: 60_000 };
+const PATIENCE = { timeout: 150_000 };
 
 let bench: BrowserBench;
 let app: AppProcess;

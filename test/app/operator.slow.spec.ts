@@ -16,9 +16,9 @@ import { BrowserBench } from './support/browser-bench';
 import { eventually, sleep, waitUntil } from '../support/wait';
 import type { AppProcess } from './support/processes';
 
-jest.setTimeout(180_000);
+jest.setTimeout(400_000);
 
-const PATIENCE = { timeout: 60_000 };
+const PATIENCE = { timeout: 150_000 };
 
 let bench: BrowserBench;
 let dataDir: string;

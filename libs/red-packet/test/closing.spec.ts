@@ -100,7 +100,9 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     expect((status?.grantedCents ?? 0) + (status?.refundedCents ?? 0)).toBe(4_000);
     expect(await bench.packets.audit(id, { deep: true })).toMatchObject({ ok: true });
     // The closing task ends a moment after it has called onClosed. The settling task waits until the winners are paid.
-    await eventually(async () => expect(await one?.tasks.stats()).toMatchObject({ waiting: 1, running: 0, dead: 0 }));
+    await eventually(async () => expect(await one?.tasks.stats()).toMatchObject({ waiting: 1, running: 0, dead: 0 }), {
+      timeoutMs: 60_000,
+    });
     expect(await payAll(bench, id)).toHaveLength(15);
     await eventually(async () => expect(await bench.packets.status(id)).toMatchObject({ settled: true }), {
       timeoutMs: 15_000,

@@ -7,7 +7,8 @@ import { figures, openBench, packetOf, quiet, QUICK, type Bench } from './suppor
 
 let bench: Bench;
 beforeEach(async () => {
-  bench = await openBench(quiet(standaloneClient()));
+  // A lease that ends would be another attempt.
+  bench = await openBench(quiet(standaloneClient()), { leaseMs: 30_000 });
   jest.spyOn(Logger.prototype, 'warn').mockImplementation();
 });
 afterEach(() => bench.close());
