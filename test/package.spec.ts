@@ -1,13 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { doorsOf } from './package/support/doors';
+import { doorsOf, exportsOf } from './package/support/doors';
 import { exportedLibs } from './support/libs';
 import { anchorsOf, linksOf, words } from './support/markdown';
 
 const ROOT = join(__dirname, '..');
 /** Rooms of a lib that are a door of their own, since not all users of the lib need what they load. */
 const SUB_DOORS = ['rate-limit/throttler-storage', 'testing/servers'];
+const CALLED_BY_NEST = /^(canActivate|intercept|on[A-Z]\w+|beforeApplicationShutdown)$/;
 
 interface Manifest {
   readonly exports: Readonly<Record<string, unknown>>;
@@ -18,6 +19,9 @@ interface Manifest {
 
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
 const libs = exportedLibs();
+let doorExports: ReturnType<typeof exportsOf> | undefined;
+/** Exports of all doors, read once, because the compiler takes seconds. */
+const exported = () => (doorExports ??= exportsOf(ROOT, doorsOf(ROOT)));
 
 describe('the doors of the package', () => {
   const doors = [...libs, ...SUB_DOORS].sort();
@@ -38,6 +42,17 @@ describe('the doors of the package', () => {
   it('are found by moduleResolution node10, which reads typesVersions only', () => {
     const wanted = doors.map((door) => [door, [`${built(door).slice(2)}.d.ts`]]);
     expect(manifest.typesVersions).toEqual({ '*': Object.fromEntries(wanted) as unknown });
+  });
+
+  it('have a docstring in the declarations for each export, and for each public method of a class', () => {
+    for (const [door, all] of exported()) {
+      expect({ door, exports: all.length }).not.toEqual({ door, exports: 0 });
+      const silent = all.flatMap(({ name, docs, silentMethods }) => [
+        ...(docs === '' ? [name] : []),
+        ...silentMethods.filter((method) => !CALLED_BY_NEST.test(method)).map((method) => `${name}.${method}`),
+      ]);
+      expect({ door, silent }).toEqual({ door, silent: [] });
+    }
   });
 
   it('are every room of a lib that has an index.ts', () => {
@@ -67,12 +82,8 @@ describe('the root of the package', () => {
   it('knows the name of each value that a door exports, and no type: an import of it reaches the sentence', () => {
     const code = readFileSync(join(ROOT, 'dist/index.js'), 'utf8');
     const known = [...code.matchAll(/^exports\.(\w+) =/gm)].map(([, name]) => name);
-    const values = execFileSync(
-      process.execPath,
-      ['-p', `${JSON.stringify(doors)}.flatMap((door) => Object.keys(require(door))).join()`],
-      { cwd: ROOT, encoding: 'utf8' },
-    );
-    expect(known.sort()).toEqual([...new Set(values.trim().split(','))].sort());
+    const values = [...exported().values()].flat().filter(({ value }) => value);
+    expect(known.sort()).toEqual([...new Set(values.map(({ name }) => name))].sort());
   });
 });
 
