@@ -1,11 +1,12 @@
 import { Checks, type KnownOptions } from '../../internal/src';
 import { checkAttempts, checkTimeout, resolveBackoff } from '../../worker/src';
-import { checkKeep, KNOWN_SETTINGS } from './delayed-task.options';
+import { checkKeep, checkQueue, KNOWN_SETTINGS } from './delayed-task.options';
 import type { TaskDefinition, TaskDefinitionOptions } from './delayed-task.types';
 import { checkName } from './queue/task-codec';
 
 const KNOWN: KnownOptions<TaskDefinitionOptions> = {
   name: true,
+  queue: true,
   timeoutMs: true,
   ...KNOWN_SETTINGS,
 };
@@ -24,9 +25,10 @@ export function defineTask<Payload>(options: TaskDefinitionOptions): TaskDefinit
   new Checks('defineTask').object('', options);
   const name = checkName(options.name);
   const checks = new Checks(`defineTask of ${name}`);
-  const { attempts, backoff, keepResultMs, timeoutMs } = checks.options('', options, KNOWN);
+  const { attempts, backoff, keepResultMs, queue, timeoutMs } = checks.options('', options, KNOWN);
   return Object.freeze({
     name,
+    ...(queue !== undefined && { queue: checkQueue(checks, 'queue', queue) }),
     ...(attempts !== undefined && { attempts: checkAttempts(checks, attempts) }),
     ...(backoff !== undefined && { backoff: resolveBackoff(backoff, checks) }),
     ...(keepResultMs !== undefined && { keepResultMs: checkKeep(keepResultMs, checks) }),

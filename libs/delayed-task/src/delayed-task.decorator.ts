@@ -17,13 +17,14 @@ const TASKS = 'luanest:delayed-task';
  *
  * @param task name of the tasks, 1 to 128 characters, or their definition; a name has one handler in an app. With a
  *   definition, the method must take the payload of the definition. If pipes change the type of the payload, pass `definition.name`
+ * @param options queue of the tasks of a name; default: the first queue, `namespace` of the module. A definition names its own
  * @throws InvalidOptionError when the class is loaded, if the member is not an instance method
  */
 export function DelayedTask<Payload>(task: TaskDefinition<Payload>): TaskMethodDecorator<Payload>;
-export function DelayedTask(name: string): MethodDecorator;
-export function DelayedTask(task: string | TaskDefinition): MethodDecorator {
+export function DelayedTask(name: string, options?: { readonly queue?: string }): MethodDecorator;
+export function DelayedTask(task: string | TaskDefinition, options?: { readonly queue?: string }): MethodDecorator {
   return methodDecorator('@DelayedTask', ({ method }) => {
-    Reflect.defineMetadata(TASKS, [...delayedTasksOf(method), task], method);
+    Reflect.defineMetadata(TASKS, [...delayedTasksOf(method), typeof task === 'string' && options ? { ...options, name: task } : task], method);
   });
 }
 

@@ -1,4 +1,4 @@
-import { Checks, KNOWN_SHUTDOWN, resolveShutdown, type KnownOptions, type ShutdownOptions } from '../../internal/src';
+import { Checks, KNOWN_SHUTDOWN, resolveShutdown, shown, type KnownOptions, type ShutdownOptions } from '../../internal/src';
 import { KNOWN_ATTEMPTS, KNOWN_WORK, type ResolvedWork, resolveWork, type WorkOptions } from '../../worker/src';
 import type { TaskSettings } from './delayed-task.types';
 
@@ -16,12 +16,19 @@ export interface DelayedTaskModuleOptions extends WorkOptions, TaskSettings, Shu
   readonly maxPayloadBytes?: number;
   /** Age at which a sweep deletes a dead letter, ms; integer from 1 s to 100 years. Default 30 days. */
   readonly deadRetentionMs?: number;
+  /**
+   * Further queues, by name: what each has of its own. For the rest they have the options of the module. Give a queue to tasks whose
+   * handlers are slow, so that others need not wait for them.
+   */
+  readonly queues?: Readonly<Record<string, Pick<DelayedTaskModuleOptions, 'concurrency' | 'partitions' | 'work'>>>;
 }
 
 /** Options with the defaults filled in; `work` as given. */
 export interface ResolvedDelayedTaskOptions
-  extends ResolvedWork, Required<Omit<DelayedTaskModuleOptions, keyof WorkOptions | 'work'>> {
+  extends ResolvedWork, Required<Omit<DelayedTaskModuleOptions, keyof WorkOptions | 'work' | 'queues'>> {
   readonly work: boolean | undefined;
+  /** Options of the further queues. Their `namespace` is the name of the queue. */
+  readonly queues: readonly ResolvedDelayedTaskOptions[];
 }
 
 /** Longest delay and longest retention: 100 years, ms. */
@@ -37,7 +44,13 @@ const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
   ...KNOWN_SETTINGS,
   maxPayloadBytes: true,
   deadRetentionMs: true,
+  queues: true,
   ...KNOWN_SHUTDOWN,
+};
+const KNOWN_OF_QUEUE: KnownOptions<Pick<DelayedTaskModuleOptions, 'concurrency' | 'partitions' | 'work'>> = {
+  concurrency: true,
+  partitions: true,
+  work: true,
 };
 
 const checks = new Checks('DelayedTaskModule');
@@ -46,17 +59,43 @@ export function checkKeep(value: unknown, where: Checks): number {
   return where.integer('keepResultMs', value, 0, MAX_DURATION_MS);
 }
 
+/** Checks the name of a queue. */
+export function checkQueue(where: Checks, field: string, name: unknown): string {
+  return where.text(field, name, /^[\w.-]{1,100}$/, '1 to 100 letters, digits, ".", "_" or "-"');
+}
+
 export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelayedTaskOptions {
   checks.options('', options, KNOWN);
   const { namespace = 'default' } = options;
-  return Object.freeze({
-    namespace: checks.text('namespace', namespace, /^[\w.-]{1,100}$/, '1 to 100 letters, digits, ".", "_" or "-"'),
-    partitions: checks.integer('partitions', options.partitions ?? 1, 1, 256),
+  const own = {
+    namespace: checkQueue(checks, 'namespace', namespace),
+    partitions: checkPartitions(checks, options.partitions ?? 1),
     work: options.work === undefined ? undefined : checks.flag('work', options.work),
     ...resolveWork(options, checks),
     keepResultMs: checkKeep(options.keepResultMs ?? 0, checks),
     maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1, 16 * 1_024 * 1_024),
     deadRetentionMs: checks.integer('deadRetentionMs', options.deadRetentionMs ?? 30 * DAY_MS, 1_000, MAX_DURATION_MS),
     ...resolveShutdown(options, checks),
+  };
+  const given = options.queues === undefined ? {} : checks.object('queues', options.queues);
+  const queues = Object.entries(given).map(([name, queue]) => {
+    if (checkQueue(checks, 'a name in queues', name) === namespace) {
+      throw checks.error(`queues has ${shown(name)}, which is the name of the first queue, see namespace. Rename one.`);
+    }
+    const where = new Checks(`DelayedTaskModule: queue ${name}`);
+    const { concurrency, partitions, work } = where.options('', queue, KNOWN_OF_QUEUE);
+    return Object.freeze({
+      ...own,
+      namespace: name,
+      queues: [],
+      ...(concurrency !== undefined && { concurrency: resolveWork({ concurrency }, where).concurrency }),
+      ...(partitions !== undefined && { partitions: checkPartitions(where, partitions) }),
+      ...(work !== undefined && { work: where.flag('work', work) }),
+    });
   });
+  return Object.freeze({ ...own, queues });
+}
+
+function checkPartitions(where: Checks, partitions: unknown): number {
+  return where.integer('partitions', partitions, 1, 256);
 }

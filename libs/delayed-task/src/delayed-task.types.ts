@@ -17,6 +17,8 @@ export interface TaskSettings extends AttemptOptions {
 }
 
 export interface TaskOptions extends DueTime, TaskSettings {
+  /** Queue of the task: one of `queues` of the module, or its `namespace`. Default: that of the definition, else `namespace`. */
+  readonly queue?: string;
   /** Text of 1 to 256 characters without control characters. Default: a new unique id. */
   readonly id?: string;
 }
@@ -120,6 +122,8 @@ export type TaskHandler<Payload = any> = (payload: Payload, task: TaskContext) =
 export interface TaskDefinitionOptions extends TaskSettings {
   /** Name of the tasks, which selects the handler; 1 to 128 characters. */
   readonly name: string;
+  /** Queue of the tasks: one of `queues` of the module, or its `namespace`. Default: `namespace`. */
+  readonly queue?: string;
   /** How long one attempt may take, ms; integer from 1 to 2^31 - 1. Default: the module's. */
   readonly timeoutMs?: number;
 }

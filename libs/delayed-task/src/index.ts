@@ -5,6 +5,7 @@ export { DelayedTask } from './delayed-task.decorator';
 export { DELAYED_TASK_CHANNELS, type DelayedTaskEvents } from './delayed-task.events';
 export { DelayedTaskModule } from './delayed-task.module';
 export type { DelayedTaskModuleOptions } from './delayed-task.options';
+export type { DelayedTaskQueue } from './delayed-task.queue';
 export { DelayedTaskService } from './delayed-task.service';
 export type {
   DeadLetter,

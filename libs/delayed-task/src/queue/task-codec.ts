@@ -43,6 +43,7 @@ const KNOWN: KnownOptions<ScheduleOptions> = {
   delayMs: true,
   runAtMs: true,
   id: true,
+  queue: true,
   ...KNOWN_SETTINGS,
   onConflict: true,
 };

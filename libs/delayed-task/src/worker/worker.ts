@@ -11,8 +11,8 @@ import { TaskLog } from './task-log';
 
 const checks = new Checks('DelayedTaskService.handle');
 
-/** The handlers of this process, by the names of their tasks. */
-export class Handlers {
+/** The handlers of a queue in this process, by the names of their tasks. */
+export class QueueHandlers {
   private readonly byName = new Map<string, Handler>();
 
   constructor(private readonly options: Pick<ResolvedDelayedTaskOptions, 'timeoutMs' | 'namespace'>) {}
@@ -40,6 +40,31 @@ export class Handlers {
   }
 }
 
+/** The handlers of this process, by the queues of their tasks. */
+export class Handlers {
+  private readonly byQueue: ReadonlyMap<string, QueueHandlers>;
+  private readonly first: string;
+
+  constructor(options: ResolvedDelayedTaskOptions) {
+    this.first = options.namespace;
+    this.byQueue = new Map([options, ...options.queues].map((each) => [each.namespace, new QueueHandlers(each)]));
+  }
+
+  /** @throws SetupError if the module has no such queue */
+  in(queue: string = this.first): QueueHandlers {
+    const handlers = this.byQueue.get(queue);
+    if (handlers) return handlers;
+    throw new SetupError(
+      `DelayedTaskModule has no queue ${shown(queue)}. Its queues: ${[...this.byQueue.keys()].join(', ')}. Add it to queues.`,
+    );
+  }
+
+  /** Adds a handler to the queue of its tasks. @throws SetupError; InvalidOptionError */
+  add(task: TaskDefinition, run: TaskHandler): void {
+    this.in(task.queue).add(task, run);
+  }
+}
+
 /** Runs the tasks of a queue in this process, from bootstrap to shutdown. */
 export class Worker {
   private readonly log: TaskLog;
@@ -52,7 +77,7 @@ export class Worker {
 
   constructor(
     private readonly queue: TaskQueue,
-    private readonly handlers: Handlers,
+    private readonly handlers: QueueHandlers,
     private readonly options: ResolvedDelayedTaskOptions,
   ) {
     const { registry } = queue;

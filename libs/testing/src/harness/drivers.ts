@@ -55,7 +55,8 @@ export class Drivers {
       if (scheduled.status === 'kept')
         throw new SetupError(`runTask(): a task with the id ${id} exists, so none was run.`, { code: 'TESTING_SETUP' });
       const { status, error } = await wait.result;
-      const view = await service.get(id);
+      const queue = options.queue ?? (typeof task === 'string' ? undefined : task.queue);
+      const view = await (queue === undefined ? service : service.queue(queue)).get(id);
       const delayMs = status === 'retried' && view ? Math.max(0, view.atMs - this.clock.nowMs) : undefined;
       return { id, status, result: view?.result, error, reason: view?.error ?? '', delayMs };
     } finally {

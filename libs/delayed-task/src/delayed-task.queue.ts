@@ -1,0 +1,203 @@
+import type { Page } from '../../worker/src';
+import { shown } from '../../internal/src';
+import type {
+  CancelResult,
+  ConflictOptions,
+  DeadFilter,
+  DeadLetter,
+  DueTime,
+  NewTask,
+  QueueStats,
+  RescheduleResult,
+  ScheduleOptions,
+  ScheduleResult,
+  TaskDefinition,
+  TaskHandler,
+  TaskView,
+} from './delayed-task.types';
+import type { QueueParts } from './queue/queue-parts';
+import { definitionOf, taskInput } from './queue/task-codec';
+
+/** Returns the queue that a task names. @throws InvalidInputError if the task and its definition name different ones */
+function queueOf(task: unknown, { queue }: { readonly queue?: string }): string | undefined {
+  const own = (task as TaskDefinition | undefined)?.queue;
+  if (own !== undefined && queue !== undefined && own !== queue) {
+    throw taskInput.error(`queue is ${shown(queue)}, but the definition of the task names ${shown(own)}. Leave it out.`);
+  }
+  return own ?? queue;
+}
+
+/**
+ * The tasks of one queue. `DelayedTaskService` is the first queue of an app, and its `queue(name)` returns the others, which the option
+ * `queues` of the module names.
+ */
+export class DelayedTaskQueue {
+  constructor(protected readonly parts: QueueParts) {}
+
+  /**
+   * Schedules a task. With an `id` and `onConflict: 'keep'`, repeat the call after an error: while the task exists, it is not
+   * scheduled twice.
+   *
+   * @param task name that selects the handler, 1 to 128 characters, or the definition of the tasks
+   * @param payload JSON data of at most `maxPayloadBytes`; undefined is stored as null
+   * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
+   */
+  schedule<Payload>(
+    task: TaskDefinition<Payload>,
+    payload: NoInfer<Payload>,
+    options?: ScheduleOptions,
+  ): Promise<ScheduleResult>;
+  schedule(name: string, payload?: unknown, options?: ScheduleOptions): Promise<ScheduleResult>;
+  schedule(task: string | TaskDefinition, payload?: unknown, options: ScheduleOptions = {}): Promise<ScheduleResult> {
+    const parts = this.route(queueOf(task, options));
+    const result = parts.tasks.scheduleOne(task, payload, options);
+    if (parts.watcher) {
+      const named = typeof task === 'string' ? { name: task } : { task };
+      const results = result.then((one) => [one]);
+      parts.watcher([{ ...options, ...named, payload }], {}, results);
+    }
+    return result;
+  }
+
+  /**
+   * Schedules tasks, in steps of up to 100 tasks of a partition and 4,194,304 characters; a larger task is a step of its own. Each
+   * step is atomic. If a step fails, the tasks of other steps, and after UnknownOutcomeError its own, may be scheduled. If each task
+   * has an `id` and `onConflict` is `keep`, repeat the call after an error: a task that exists is not scheduled twice.
+   *
+   * @returns one result for each task, in the order of the tasks. All tasks must be of one queue
+   * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
+   */
+  scheduleMany<Payloads extends readonly unknown[]>(
+    tasks: { readonly [Index in keyof Payloads]: NewTask<Payloads[Index]> },
+    options: ConflictOptions = {},
+  ): Promise<ScheduleResult[]> {
+    const parts = this.routeAll(tasks);
+    const results = parts.tasks.schedule(tasks, options);
+    parts.watcher?.(tasks, options, results);
+    return results;
+  }
+
+  /**
+   * Removes a waiting task, or one whose lease has ended. A running task stays, and the call returns `running`. With
+   * `evenRunning: true`, a running task is removed as well, and the outcome of its attempt changes nothing. A dead letter stays,
+   * and the call returns `dead`; `drop` removes dead letters.
+   *
+   * @returns `unknown` if no task has the id, or the task is done
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
+   */
+  cancel(id: string, options: { readonly evenRunning?: boolean } = {}): Promise<CancelResult> {
+    return this.parts.tasks.cancel(id, options.evenRunning === true ? 'running' : 'all');
+  }
+
+  /**
+   * Changes the due time of a task that waits for its first or a later attempt.
+   *
+   * @param time the new due time; `{}`: now
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
+   */
+  reschedule(id: string, time: DueTime): Promise<RescheduleResult> {
+    return this.parts.tasks.reschedule(id, time, 'due');
+  }
+
+  /**
+   * Returns a task; undefined if no task has the id, or the task was done more than `keepResultMs` ago.
+   *
+   * @param task definition of the task, for the type of the payload
+   * @throws InvalidInputError, also if a task that is not done has another name than the definition; the errors of ScriptRegistry.run()
+   */
+  get<Payload = unknown>(id: string, task?: TaskDefinition<Payload>): Promise<TaskView<Payload> | undefined> {
+    return this.route(task?.queue).tasks.get(id, task) as Promise<TaskView<Payload> | undefined>;
+  }
+
+  /**
+   * Returns a page of the dead letters: partition by partition, the oldest first. A dead letter that stays from the first
+   * page to the last is listed once, also if others are replayed, dropped or added between two pages. Tasks that are
+   * dead-lettered in a later millisecond than that of the first page of their partition are left out, so the pages end.
+   *
+   * @param options `limit` of 1 to 256, default 100; `cursor`, the `nextCursor` of the page before
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
+   */
+  deadLetters(options: { readonly limit?: number; readonly cursor?: string } = {}): Promise<Page<DeadLetter>> {
+    return this.parts.dead.page(options.limit ?? 100, options.cursor);
+  }
+
+  /**
+   * Makes dead letters due again. The tasks start again at attempt 1. If the call fails halfway, call it again.
+   *
+   * @param ids ids of dead letters, from `deadLetters`
+   * @param time when they are due; default: now
+   * @returns the number of tasks that were replayed. Other ids are left out
+   * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()
+   */
+  replay(ids: readonly string[], time: DueTime = {}): Promise<number> {
+    return this.parts.dead.each('replay', ids, time);
+  }
+
+  /** Removes dead letters. Takes `ids` and throws what `replay` does. @returns the number of dead letters that were removed */
+  drop(ids: readonly string[]): Promise<number> {
+    return this.parts.dead.each('drop', ids, {});
+  }
+
+  /**
+   * Makes dead letters due now, in steps of 100. The tasks start again at attempt 1. Tasks that are dead-lettered in a later
+   * millisecond than that in which the call reached their partition are left out, so the call ends. If it fails halfway, call it again.
+   *
+   * @param filter selects dead letters; default: all
+   * @returns the number of tasks that were replayed
+   * @throws InvalidInputError for an invalid filter, before anything is sent; the errors of ScriptRegistry.run()
+   */
+  replayAll(filter: DeadFilter = {}): Promise<number> {
+    return this.parts.dead.clear('replay', filter);
+  }
+
+  /**
+   * Removes dead letters, in steps of 100. Tasks that are dead-lettered in a later millisecond than that in which the call
+   * reached their partition are left out, so the call ends. If it fails halfway, call it again.
+   *
+   * @param filter selects dead letters; default: all
+   * @returns the number of tasks that were dropped
+   * @throws InvalidInputError for an invalid filter, before anything is sent; the errors of ScriptRegistry.run()
+   */
+  dropAll(filter: DeadFilter = {}): Promise<number> {
+    return this.parts.dead.clear('drop', filter);
+  }
+
+  /** Returns the numbers of tasks in the queue. @throws the errors of ScriptRegistry.run() */
+  stats(): Promise<QueueStats> {
+    return this.parts.tasks.stats();
+  }
+
+  /**
+   * Registers a function as the handler of the tasks of a name in this process. Guards, pipes, interceptors and filters do not
+   * run. The handler stays until the app shuts down.
+   *
+   * See DECISIONS.md: a-handler-stays-until-shutdown
+   *
+   * @throws SetupError if the name has a handler, or `handler` is not a function; InvalidInputError for an invalid
+   *   name; InvalidOptionError for an invalid `timeoutMs` of a definition that `defineTask` did not make
+   */
+  handle<Payload>(task: TaskDefinition<Payload>, handler: TaskHandler<Payload>): void;
+  handle(name: string, handler: TaskHandler): void;
+  handle(task: string | TaskDefinition, handler: TaskHandler): void {
+    const definition = definitionOf(task);
+    this.route(definition.queue).handle(definition, handler);
+  }
+
+  /** Returns the parts of the queue that a task or its definition names. @throws InvalidInputError if that is another queue */
+  protected route(queue: string | undefined): QueueParts {
+    const { namespace } = this.parts.options;
+    if (queue === undefined || queue === namespace) return this.parts;
+    throw taskInput.error(`The task is of queue ${shown(queue)}. This is queue ${shown(namespace)}.`);
+  }
+
+  private routeAll(tasks: readonly NewTask[]): QueueParts {
+    taskInput.list('tasks', tasks, 'an array of tasks');
+    const some = tasks.map((task: Partial<NewTask> | null) =>
+      this.route(queueOf(task && 'task' in task ? task.task : undefined, task ?? {})),
+    );
+    const other = some.find((parts) => parts !== some[0]);
+    if (other === undefined) return some[0] ?? this.parts;
+    const names = [some[0] as QueueParts, other].map(({ options }) => shown(options.namespace));
+    throw taskInput.error(`tasks are of the queues ${names.join(' and ')}. Call scheduleMany for each queue.`);
+  }
+}

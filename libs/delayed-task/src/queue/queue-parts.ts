@@ -1,0 +1,60 @@
+import { Logger } from '@nestjs/common';
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { SetupError, thrownText } from '../../../internal/src';
+import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
+import type { ScheduleWatcher, TaskDefinition, TaskHandler } from '../delayed-task.types';
+import { type QueueHandlers, Worker } from '../worker/worker';
+import { DeadLetters } from './dead-letters';
+import { TaskQueue } from './task-queue';
+
+/** Everything of one queue in this process. */
+export class QueueParts {
+  readonly tasks: TaskQueue;
+  readonly dead: DeadLetters;
+  readonly worker: Worker;
+  watcher: ScheduleWatcher | undefined;
+  private booted = false;
+
+  constructor(
+    registry: ScriptRegistry,
+    readonly options: ResolvedDelayedTaskOptions,
+    readonly handlers: QueueHandlers,
+  ) {
+    this.tasks = new TaskQueue(registry, options);
+    this.dead = new DeadLetters(this.tasks);
+    this.worker = new Worker(this.tasks, handlers, options);
+  }
+
+  handle(task: TaskDefinition, handler: TaskHandler): void {
+    this.handlers.add(task, handler);
+    if (this.booted) this.start();
+  }
+
+  /** @throws SetupError if the queue was created with another number of partitions */
+  async checkPartitions(logger: Logger): Promise<void> {
+    const { namespace: queue, partitions } = this.options;
+    let noted: number;
+    try {
+      noted = await this.tasks.notedPartitions();
+    } catch (error) {
+      logger.warn(`Queue ${queue}: the number of partitions was not checked: ${thrownText(error)}`);
+      return;
+    }
+    if (noted === partitions) return;
+    throw new SetupError(
+      `DelayedTaskModule: partitions is ${partitions}, but queue ${queue} was created with ${noted}. This app might ` +
+        `not find all tasks. Set partitions to ${noted}, use another name for the queue, or empty this queue and delete the key ` +
+        `${this.tasks.partitions.layout}.`,
+    );
+  }
+
+  /** Starts to run tasks, if this process is a worker of the queue; else when it gets a handler. */
+  boot(): void {
+    this.booted = true;
+    this.start();
+  }
+
+  private start(): void {
+    if (this.options.work ?? !this.handlers.empty) this.worker.start();
+  }
+}
