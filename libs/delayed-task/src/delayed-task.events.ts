@@ -45,7 +45,7 @@ export interface DelayedTaskEvents {
      * `take`: leases due tasks. `settle`: sends outcomes. `renew`: extends leases. `release`: hands tasks back at shutdown.
      * `subscribe`: subscribes to wake-ups. `sweep`: deletes old dead letters and repairs damage.
      */
-    readonly during: 'take' | 'settle' | 'renew' | 'release' | 'subscribe' | 'sweep';
+    readonly during: 'take' | 'settle' | 'renew' | 'release' | 'subscribe' | 'sweep' | 'pause';
     readonly error: unknown;
   };
 

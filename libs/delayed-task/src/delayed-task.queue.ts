@@ -162,6 +162,21 @@ export class DelayedTaskQueue {
     return this.parts.dead.clear('drop', filter);
   }
 
+  /**
+   * Pauses the queue: no process takes tasks of it, until `resume`. Tasks that run go on. Those that a process takes at this moment may
+   * still begin. Tasks can be scheduled meanwhile. A pause has no end of its own, also if no process runs.
+   *
+   * @throws the errors of ScriptRegistry.run()
+   */
+  async pause(): Promise<void> {
+    await this.parts.tasks.pause('pause');
+  }
+
+  /** Ends a pause, in all processes. @throws the errors of ScriptRegistry.run() */
+  async resume(): Promise<void> {
+    await this.parts.tasks.pause('resume');
+  }
+
   /** Returns the numbers of tasks in the queue. @throws the errors of ScriptRegistry.run() */
   stats(): Promise<QueueStats> {
     return this.parts.tasks.stats();

@@ -10,6 +10,7 @@ import {
   failLua,
   getLua,
   layoutLua,
+  pauseLua,
   releaseLua,
   renewLua,
   rescheduleLua,
@@ -176,6 +177,15 @@ export const noteLayout = defineScript({
   reply: (partitions: number) => partitions,
 });
 
+export const pauseQueue = defineScript({
+  name: 'delayed-task.pause',
+  ...pauseLua,
+  keys: ['paused'],
+  args: { action: str },
+  group: false,
+  reply: (paused: number) => paused === 1,
+});
+
 // `complete` and `fail` settle one task a call, and a process may settle many at once, so their calls are grouped. The others take up
 // to 100 tasks in one call, or are called rarely.
 
@@ -290,6 +300,7 @@ export const delayedTaskScripts = [
   clearDead,
   countTasks,
   noteLayout,
+  pauseQueue,
 
   takeTasks,
   acknowledgeTasks,

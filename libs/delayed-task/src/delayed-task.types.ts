@@ -201,4 +201,6 @@ export interface QueueStats {
   readonly dead: number;
   /** Time since the first overdue task was due, ms; 0 if no task is overdue. */
   readonly lateMs: number;
+  /** True while the queue is paused, see `pause`. */
+  readonly paused: boolean;
 }

@@ -6,6 +6,7 @@ import {
   countTasks,
   getTask,
   noteLayout,
+  pauseQueue,
   rescheduleTask,
   scheduleTask,
   scheduleTasks,
@@ -68,10 +69,13 @@ function partitionOf(keys: ReturnType<KeySpace['tag']>, index: number): Partitio
 export class Partitions {
   readonly all: readonly Partition[];
   readonly layout: string;
+  /** Key that exists while the queue is paused, and the channel of the changes. */
+  readonly paused: string;
 
   constructor(space: KeySpace, queue: string, count: number) {
     this.all = evenTags(count, `${queue}:`).map((tag, index) => partitionOf(space.tag(tag), index));
     this.layout = space.tag(queue).key('layout');
+    this.paused = space.tag(queue).key('paused');
   }
 
   at(index: number): Partition {
@@ -229,13 +233,20 @@ export class TaskQueue {
     const counts = this.partitions.all.map(({ due, leased, dead }) =>
       this.registry.run(countTasks, { keys: { due, leased, dead }, args: {} }),
     );
-    return (await Promise.all(counts)).reduce((sum, part) => ({
+    const [paused, all] = await Promise.all([this.pause('read'), Promise.all(counts)]);
+    const total = all.reduce((sum, part) => ({
       waiting: sum.waiting + part.waiting,
       overdue: sum.overdue + part.overdue,
       running: sum.running + part.running,
       dead: sum.dead + part.dead,
       lateMs: Math.max(sum.lateMs, part.lateMs),
     }));
+    return { ...total, paused };
+  }
+
+  /** Pauses or resumes the queue, or reads it. @returns true if it is paused now */
+  pause(action: 'pause' | 'resume' | 'read'): Promise<boolean> {
+    return this.registry.run(pauseQueue, { keys: { paused: this.partitions.paused }, args: { action } });
   }
 
   /**

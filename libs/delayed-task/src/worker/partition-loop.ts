@@ -6,6 +6,7 @@ import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import { takeTasks } from '../delayed-task.scripts';
 import { RecordReader } from '../queue/task-codec';
 import type { Partition } from '../queue/task-queue';
+import type { Pausing } from './pausing';
 import { type Settlements, type Step, TaskAttempt } from './settlements';
 import { named, type TaskLog } from './task-log';
 
@@ -136,6 +137,7 @@ interface LoopContext {
   readonly options: ResolvedDelayedTaskOptions;
   readonly calls: Calls<Step>;
   readonly capacity: Capacity;
+  readonly pausing: Pausing;
   readonly taker: Taker;
   readonly settlements: Settlements;
   /** Begins an attempt, for which a slot is reserved. */
@@ -180,10 +182,15 @@ export class PartitionLoop {
   }
 
   async run(): Promise<void> {
-    const { calls, capacity, taker } = this.context;
+    const { calls, capacity, pausing, taker } = this.context;
     for (let failures = 0; !calls.closing;) {
+      if (pausing.paused) await pausing.resumed();
       const slots = await capacity.reserve(this.most);
       if (slots === 0) break;
+      if (pausing.paused) {
+        capacity.release(slots);
+        continue;
+      }
       this.alarm.reset();
       this.bell.listen();
       const taken = await taker.take(this.partition, 0, slots);
@@ -232,10 +239,11 @@ export class PartitionLoop {
   }
 
   private async takeUntilNotFull(): Promise<void> {
-    const { calls, capacity, taker } = this.context;
+    const { calls, capacity, pausing, taker } = this.context;
     while (!calls.closing) {
       const slots = await capacity.reserve(this.most);
       if (slots === 0) return;
+      if (pausing.paused) return capacity.release(slots);
       const taken = await taker.take(this.partition, 1, slots);
       if (!this.begin(taken, slots)) return;
     }

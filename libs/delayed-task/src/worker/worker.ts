@@ -5,6 +5,7 @@ import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { TaskDefinition, TaskHandler } from '../delayed-task.types';
 import type { Partition, TaskQueue } from '../queue/task-queue';
 import { PartitionLoop, Taker } from './partition-loop';
+import { Pausing } from './pausing';
 import { type Handler, Settlements, type Step, type TaskAttempt } from './settlements';
 import { Sweeper } from './sweeper';
 import { TaskLog } from './task-log';
@@ -72,6 +73,7 @@ export class Worker {
   private readonly attempts: Attempts<TaskAttempt>;
   private readonly settlements: Settlements;
   private readonly sweeper: Sweeper;
+  private readonly pausing: Pausing;
   private loops: PartitionLoop[] = [];
   private looping: Promise<unknown> = Promise.resolve();
 
@@ -91,6 +93,7 @@ export class Worker {
     this.settlements = new Settlements(registry, options, this.calls, this.log, forget);
     this.attempts = new Attempts(this.settlements, options, this.log);
     this.sweeper = new Sweeper(queue, this.calls);
+    this.pausing = new Pausing(queue, this.calls);
   }
 
   /** True from the start to the shutdown. */
@@ -113,6 +116,7 @@ export class Worker {
       options,
       calls,
       capacity,
+      pausing: this.pausing,
       taker,
       settlements,
       begin,
@@ -120,6 +124,7 @@ export class Worker {
       busy: this.sweeper.busy,
     };
     this.loops = this.queue.partitions.all.map((partition) => new PartitionLoop(partition, context));
+    this.pausing.start();
     this.looping = Promise.all(this.loops.map((loop) => loop.run()));
     this.sweeper.start();
   }
@@ -133,6 +138,7 @@ export class Worker {
     if (calls.closing) return;
     calls.closing = true;
     attempts.capacity.close();
+    this.pausing.close();
     this.sweeper.stop();
     for (const loop of this.loops) loop.wake();
     await attempts.drain(this.looping, calls, async (left) => {

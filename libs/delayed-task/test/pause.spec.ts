@@ -1,0 +1,98 @@
+import { Gate } from '../../../test/support/gate';
+import { eventually, sleep } from '../../../test/support/wait';
+import { openBench, servers, type Bench } from './support';
+
+describe.each(servers)('a pause on %s', (_, client, partitions) => {
+  const benches: Bench[] = [];
+  const seen: string[] = [];
+  let gate: Gate;
+
+  /** A process with a handler that waits at the gate for tasks named `slow`. */
+  async function process(prefix?: string): Promise<Bench> {
+    const bench = await openBench(client(), { partitions, leaseMs: 60_000 }, prefix ? { prefix } : {});
+    benches.push(bench);
+    bench.tasks.handle('quick', (payload) => void seen.push(payload as string));
+    bench.tasks.handle('slow', async (payload) => {
+      await gate.pass();
+      seen.push(payload as string);
+    });
+    bench.work();
+    return bench;
+  }
+  const ids = (name: string, count: number) =>
+    Array.from({ length: count }, (__, i) => ({ name, payload: `${name} ${i}` }));
+
+  beforeEach(() => {
+    seen.length = 0;
+    gate = new Gate();
+  });
+  afterEach(async () => {
+    gate.open();
+    for (const bench of benches.splice(0)) await bench.close();
+  });
+
+  it('stops the taking in all processes, lets running tasks end, and a resume goes on', async () => {
+    const one = await process();
+    const other = await process(one.prefix);
+    await one.tasks.scheduleMany(ids('slow', 4));
+    await eventually(() => expect(gate.entered).toBe(4));
+    await one.tasks.pause();
+    // The other process knows it within a round trip of the message.
+    await eventually(async () => expect(await other.tasks.stats()).toMatchObject({ paused: true }));
+    await sleep(50);
+    await other.tasks.scheduleMany(ids('quick', 20));
+    gate.open();
+    await eventually(async () => expect(await one.tasks.stats()).toMatchObject({ running: 0, waiting: 20, overdue: 20 }));
+    await sleep(200);
+    expect(seen.filter((what) => what.startsWith('slow'))).toHaveLength(4);
+    expect(seen.filter((what) => what.startsWith('quick'))).toEqual([]);
+    await other.tasks.resume();
+    await eventually(() => expect(seen).toHaveLength(24));
+    expect(await one.tasks.stats()).toMatchObject({ paused: false, waiting: 0 });
+  });
+
+  it('is there before the processes are', async () => {
+    const idle = await openBench(client(), { partitions, work: false });
+    benches.push(idle);
+    await idle.tasks.pause();
+    await idle.tasks.scheduleMany(ids('quick', 3));
+    await process(idle.prefix);
+    await sleep(300);
+    expect(seen).toEqual([]);
+    await idle.tasks.resume();
+    await eventually(() => expect(seen).toHaveLength(3));
+  });
+
+  it('that ends while the channel is cut off is noticed', async () => {
+    const { raw, tasks } = await process();
+    await tasks.pause();
+    await tasks.schedule('quick', 'late');
+    await sleep(100);
+    if (partitions === 1) await raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await tasks.resume();
+    await eventually(() => expect(seen).toEqual(['late']));
+  });
+
+  it('does not hold up a close', async () => {
+    const bench = await process();
+    await bench.tasks.pause();
+    await bench.tasks.schedule('quick', 'never');
+    await bench.close();
+    expect(seen).toEqual([]);
+  });
+
+  it('of one queue leaves the others alone', async () => {
+    const bench = await openBench(client(), { partitions, queues: { other: {} } });
+    benches.push(bench);
+    for (const queue of ['default', 'other']) {
+      bench.tasks.queue(queue).handle('quick', () => void seen.push(queue));
+    }
+    bench.work();
+    await bench.tasks.queue('other').pause();
+    await eventually(async () => expect((await bench.tasks.queue('other').stats()).paused).toBe(true));
+    await sleep(50);
+    for (const queue of ['default', 'other']) await bench.tasks.schedule('quick', null, { queue });
+    await eventually(() => expect(seen).toEqual(['default']));
+    expect(await bench.tasks.stats()).toMatchObject({ paused: false });
+  });
+});
