@@ -217,6 +217,7 @@ export const libs: readonly Lib[] = [
       deadRetentionMs: 1_000,
       drainMs: 0,
       abortGraceMs: 0,
+      queues: { other: { concurrency: 1, partitions: 2, work: true } },
     } satisfies Required<DelayedTaskModuleOptions>,
     nested: [
       [

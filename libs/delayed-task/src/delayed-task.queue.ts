@@ -110,6 +110,23 @@ export class DelayedTaskQueue {
   }
 
   /**
+   * Returns a page of the tasks of a state: partition by partition, by their time (`atMs`). A task that stays in its state and keeps its
+   * time from the first page to the last is listed once.
+   *
+   * @param options `state`; `name` of the tasks, default: any; `limit` of 1 to 256, default 100; `cursor`, the `nextCursor` of the page
+   *   before. With `name`, a page may have fewer items than `limit`, and still a `nextCursor`: one call looks at 2,048 tasks
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
+   */
+  list(options: {
+    readonly state: 'waiting' | 'running' | 'dead';
+    readonly name?: string;
+    readonly limit?: number;
+    readonly cursor?: string;
+  }): Promise<Page<TaskView>> {
+    return this.parts.pages.list(options);
+  }
+
+  /**
    * Returns a page of the dead letters: partition by partition, the oldest first. A dead letter that stays from the first
    * page to the last is listed once, also if others are replayed, dropped or added between two pages. Tasks that are
    * dead-lettered in a later millisecond than that of the first page of their partition are left out, so the pages end.

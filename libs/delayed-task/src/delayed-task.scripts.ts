@@ -5,11 +5,11 @@ import {
   cancelLua,
   clearDeadLua,
   completeLua,
-  deadLettersLua,
   deferLua,
   failLua,
   getLua,
   layoutLua,
+  listLua,
   pauseLua,
   releaseLua,
   renewLua,
@@ -46,10 +46,11 @@ export interface BatchReply {
   readonly lost: readonly string[];
 }
 
-/** A dead letter as Redis stores it; `record` and `run` are not parsed. */
-export interface DeadRow {
+/** A task as Redis stores it; `record` and `run` are not parsed. */
+export interface TaskRow {
   readonly id: string;
-  readonly deadAtMs: number;
+  /** When it is due, when its lease ends, or when it was dead-lettered, ms. */
+  readonly atMs: number;
   readonly record: string;
   readonly run: string;
 }
@@ -125,18 +126,18 @@ export const getTask = defineScript({
   }),
 });
 
-export const listDead = defineScript({
-  name: 'delayed-task.dead-letters',
-  ...deadLettersLua,
-  keys: ['dead', 'tasks', 'runs'],
+export const listTasks = defineScript({
+  name: 'delayed-task.list',
+  ...listLua,
+  keys: ['place', 'tasks', 'runs'],
   args: { untilMs: int, afterMs: int, afterId: str, limit: int },
   flags: ['no-writes'],
   group: false,
   reply: ([untilMs, ...fields]: [number, ...string[]]) => {
-    const rows: DeadRow[] = [];
+    const rows: TaskRow[] = [];
     for (let i = 0; i + 3 < fields.length; i += 4) {
-      const [id = '', deadAtMs, record = '', run = ''] = fields.slice(i, i + 4);
-      rows.push({ id, deadAtMs: Number(deadAtMs), record, run });
+      const [id = '', atMs, record = '', run = ''] = fields.slice(i, i + 4);
+      rows.push({ id, atMs: Number(atMs), record, run });
     }
     return { untilMs, rows };
   },
@@ -296,7 +297,7 @@ export const delayedTaskScripts = [
   cancelTask,
   rescheduleTask,
   getTask,
-  listDead,
+  listTasks,
   clearDead,
   countTasks,
   noteLayout,

@@ -1,4 +1,4 @@
-import { cancelTask, clearDead, listDead, type DeadRow } from '../../../libs/delayed-task/src/delayed-task.scripts';
+import { cancelTask, clearDead, listTasks, type TaskRow } from '../../../libs/delayed-task/src/delayed-task.scripts';
 import { OPERATION_MS } from '../../../libs/delayed-task/src/queue/task-queue';
 import type { Move, Step } from '../engine/protocol';
 import type { World } from '../engine/world';
@@ -47,8 +47,8 @@ export function operatorSteps(state: TaskState): Step<TaskState>[] {
   const { due, tasks, runs, dead, waits, operation } = partition;
   if (phase === 'list') {
     const call = {
-      script: listDead,
-      input: { keys: { dead, tasks, runs }, args: { untilMs, afterMs, afterId, limit: 1 } },
+      script: listTasks,
+      input: { keys: { place: dead, tasks, runs }, args: { untilMs, afterMs, afterId, limit: 1 } },
     };
     return [{ actor: 'operator', name: 'read a page', call, done: readPage }];
   }
@@ -71,16 +71,16 @@ export function operatorSteps(state: TaskState): Step<TaskState>[] {
 
 function readPage(
   next: TaskState,
-  { untilMs, rows }: { untilMs: number; rows: readonly DeadRow[] },
+  { untilMs, rows }: { untilMs: number; rows: readonly TaskRow[] },
   world: World,
 ): void {
   const { operator } = next;
   const [row] = rows;
   if (row !== undefined) {
-    const name = `${row.id}@${row.deadAtMs}`;
+    const name = `${row.id}@${row.atMs}`;
     if (operator.seen.includes(name)) next.wrong = `The pages have ${name} twice.`;
     operator.seen.push(name);
-    operator.cursor = [untilMs, row.deadAtMs, row.id];
+    operator.cursor = [untilMs, row.atMs, row.id];
     return;
   }
   ended(next, 'list', world);

@@ -1,6 +1,6 @@
 import { acquireLock, releaseLock, renewLock } from '../../../libs/lock/src/lock.scripts';
 import { claimOnce, confirmOnce, releaseOnce } from '../../../libs/once/src/once.scripts';
-import { listDead, acknowledgeTasks, failTask, takeTasks } from '../../../libs/delayed-task/src/delayed-task.scripts';
+import { listTasks, acknowledgeTasks, failTask, takeTasks } from '../../../libs/delayed-task/src/delayed-task.scripts';
 import { delayedTask } from '../protocols/delayed-task';
 import { lock } from '../protocols/lock';
 import { once } from '../protocols/once';
@@ -127,7 +127,7 @@ describe('the explorer finds seeded defects of delayed tasks', () => {
       budgets: { cancel: 1, list: 1 },
       depth: 9,
     });
-    const byNumber = variant(listDead, [
+    const byNumber = variant(listTasks, [
       "local from = rank_after(before, before + same, ARGV[3], function(rank)\n  return redis.call('ZRANGE', KEYS[1], rank, rank)[1]\nend)",
       'local from = before + (tonumber(string.sub(ARGV[3], 2)) or 0)',
     ]);

@@ -5,11 +5,13 @@ import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { ScheduleWatcher, TaskDefinition, TaskHandler } from '../delayed-task.types';
 import { type QueueHandlers, Worker } from '../worker/worker';
 import { DeadLetters } from './dead-letters';
+import { TaskPages } from './task-pages';
 import { TaskQueue } from './task-queue';
 
 /** Everything of one queue in this process. */
 export class QueueParts {
   readonly tasks: TaskQueue;
+  readonly pages: TaskPages;
   readonly dead: DeadLetters;
   readonly worker: Worker;
   watcher: ScheduleWatcher | undefined;
@@ -21,7 +23,8 @@ export class QueueParts {
     readonly handlers: QueueHandlers,
   ) {
     this.tasks = new TaskQueue(registry, options);
-    this.dead = new DeadLetters(this.tasks);
+    this.pages = new TaskPages(this.tasks);
+    this.dead = new DeadLetters(this.tasks, this.pages);
     this.worker = new Worker(this.tasks, handlers, options);
   }
 

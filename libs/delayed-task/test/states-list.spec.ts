@@ -1,5 +1,5 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
-import { delayedTaskScripts, listDead, sweepTasks } from '../src/delayed-task.scripts';
+import { delayedTaskScripts, listTasks, sweepTasks } from '../src/delayed-task.scripts';
 import { putTasks, WRITES } from './states-tasks';
 
 type Args = Readonly<Record<string, string | number>>;
@@ -7,12 +7,12 @@ type Args = Readonly<Record<string, string | number>>;
 describe('each script of dead letters, in a state and at a time of which all is known,', () => {
   const states = new ScriptStates(delayedTaskScripts, ['waits']);
   const list = (args: Args = {}) =>
-    states.call(listDead, { untilMs: NOW + 9, afterMs: 0, afterId: '', limit: 9, ...args });
+    states.call(listTasks, { untilMs: NOW + 9, afterMs: 0, afterId: '', limit: 9, ...args });
   const record = (name: string) => `3\n0\n-\n${name}\n{}\n${NOW}`;
   /** Dead letters of three times; of the second time there are five, whose ids are prefixes of each other, or are not text. */
   const putDead = () => {
-    states.put('ZADD', 'dead', NOW - 3, 'z', NOW - 2, 'a', NOW - 2, 'aa', NOW - 2, 'ab', NOW - 2, 'b', NOW - 2, 'é');
-    states.put('ZADD', 'dead', NOW, 'c', NOW + 1, 'd');
+    states.put('ZADD', 'place', NOW - 3, 'z', NOW - 2, 'a', NOW - 2, 'aa', NOW - 2, 'ab', NOW - 2, 'b', NOW - 2, 'é');
+    states.put('ZADD', 'place', NOW, 'c', NOW + 1, 'd');
     for (const id of ['z', 'a', 'aa', 'b', 'é', 'c', 'd']) {
       states.put('HSET', 'tasks', id, record(id === 'aa' || id === 'z' ? 'mail' : 'other'));
       if (id !== 'b') states.put('HSET', 'runs', id, `run ${id}`);
@@ -21,24 +21,24 @@ describe('each script of dead letters, in a state and at a time of which all is 
   };
   const idsOf = (reply: unknown) => (reply as { rows: { id: string }[] }).rows.map(({ id }) => id).join(' ');
 
-  it('dead-letters: reads a page, with what is lost as empty texts', async () => {
+  it('list: reads a page, with what is lost as empty texts', async () => {
     expect(await list()).toEqual({ untilMs: NOW, rows: [] });
     putDead();
     expect(await list({ limit: 5 })).toEqual({
       untilMs: 1800000000000,
       rows: [
-        { id: 'z', deadAtMs: 1799999999997, record: '3\n0\n-\nmail\n{}\n1800000000000', run: 'run z' },
-        { id: 'a', deadAtMs: 1799999999998, record: '3\n0\n-\nother\n{}\n1800000000000', run: 'run a' },
-        { id: 'aa', deadAtMs: 1799999999998, record: '3\n0\n-\nmail\n{}\n1800000000000', run: 'run aa' },
-        { id: 'ab', deadAtMs: 1799999999998, record: '', run: '' },
-        { id: 'b', deadAtMs: 1799999999998, record: '3\n0\n-\nother\n{}\n1800000000000', run: '' },
+        { id: 'z', atMs: 1799999999997, record: '3\n0\n-\nmail\n{}\n1800000000000', run: 'run z' },
+        { id: 'a', atMs: 1799999999998, record: '3\n0\n-\nother\n{}\n1800000000000', run: 'run a' },
+        { id: 'aa', atMs: 1799999999998, record: '3\n0\n-\nmail\n{}\n1800000000000', run: 'run aa' },
+        { id: 'ab', atMs: 1799999999998, record: '', run: '' },
+        { id: 'b', atMs: 1799999999998, record: '3\n0\n-\nother\n{}\n1800000000000', run: '' },
       ],
     });
     expect(await list({ untilMs: NOW - 2, afterMs: NOW - 2, afterId: 'ab' })).toEqual({
       untilMs: 1799999999998,
       rows: [
-        { id: 'b', deadAtMs: 1799999999998, record: '3\n0\n-\nother\n{}\n1800000000000', run: '' },
-        { id: 'é', deadAtMs: 1799999999998, record: '3\n0\n-\nother\n{}\n1800000000000', run: 'run é' },
+        { id: 'b', atMs: 1799999999998, record: '3\n0\n-\nother\n{}\n1800000000000', run: '' },
+        { id: 'é', atMs: 1799999999998, record: '3\n0\n-\nother\n{}\n1800000000000', run: 'run é' },
       ],
     });
   });
@@ -58,7 +58,7 @@ describe('each script of dead letters, in a state and at a time of which all is 
     ['up to a time', { untilMs: NOW - 2 }, 'z a aa ab b é'],
     ['up to an earlier time', { untilMs: NOW - 3 }, 'z'],
     ['up to a time before all', { untilMs: NOW - 4 }, ''],
-  ])('dead-letters: reads a page %s', async (_, args, expected) => {
+  ])('list: reads a page %s', async (_, args, expected) => {
     putDead();
     expect(idsOf(await list(args as Args))).toEqual(expected);
   });

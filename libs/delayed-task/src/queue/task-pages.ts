@@ -1,0 +1,113 @@
+import type { Page } from '../../../worker/src';
+import { listTasks, type TaskRow } from '../delayed-task.scripts';
+import type { TaskView } from '../delayed-task.types';
+import { checkName, readRun, RecordReader, taskInput } from './task-codec';
+import type { TaskQueue } from './task-queue';
+
+/** Instant after all others, ms since 1970. */
+export const NEVER_MS = 10 ** 15 - 1;
+const NO_END = -1;
+/** Most tasks of one call of the script, and of one page that a filter makes smaller. */
+const [MOST_ROWS, MOST_LOOKED_AT] = [256, 2_048];
+// <partition>.<untilMs>.<afterMs>.<afterId in base64url>. See DECISIONS.md: dead-letter-cursor
+const CURSOR = /^(\d{1,3})\.(-1|\d{1,15})\.(\d{1,15})\.([\w-]{0,1100})$/;
+
+/** State of tasks, and the zset that has them. */
+type Place = 'due' | 'leased' | 'dead';
+const PLACES: Readonly<Record<'waiting' | 'running' | 'dead', Place>> = { waiting: 'due', running: 'leased', dead: 'dead' };
+
+/**
+ * Position in a partition at which the next page, or the next call of `clear()`, goes on: after the task `afterId`, whose time is
+ * `afterMs`, up to those of `untilMs`; ms since 1970. `afterId` '': from the first of `afterMs`.
+ */
+export interface Position {
+  readonly partition: number;
+  readonly untilMs: number;
+  readonly afterMs: number;
+  readonly afterId: string;
+}
+
+/** Options of `list`. */
+export interface ListOptions {
+  readonly state: 'waiting' | 'running' | 'dead';
+  readonly name?: string;
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+/** Lists of the tasks of a queue, page by page. */
+export class TaskPages {
+  private readonly reader = new RecordReader();
+
+  constructor(private readonly queue: TaskQueue) {}
+
+  /** Lists tasks of a state, and of a name. */
+  list(options: ListOptions): Promise<Page<TaskView>> {
+    const known = { state: true, name: true, limit: true, cursor: true } as const;
+    const { state, name, limit = 100, cursor } = taskInput.options('', options, known);
+    taskInput.choice('state', state, Object.keys(PLACES));
+    const chosen = name === undefined ? undefined : checkName(name);
+    return this.page(PLACES[state], limit, cursor, ({ id, atMs, record, run }) => {
+      const task = this.reader.read(record);
+      if (chosen !== undefined && task.name !== chosen) return undefined;
+      const { attemptsMade, error } = readRun(run);
+      const { attempts, payload } = task;
+      const data = { payload: JSON.parse(payload) as unknown, result: undefined };
+      return { id, state, name: task.name, ...data, atMs, attemptsMade, attempts, error };
+    });
+  }
+
+  /**
+   * Returns a page of tasks of one place.
+   *
+   * @param itemOf returns undefined for a task that is left out. Then a page may have fewer items than `limit`, and still a cursor
+   */
+  async page<Item>(
+    place: Place,
+    limit: number,
+    cursor: string | undefined,
+    itemOf: (row: TaskRow) => Item | undefined,
+  ): Promise<Page<Item>> {
+    taskInput.integer('limit', limit, 1, MOST_ROWS);
+    const { all } = this.queue.partitions;
+    const start = (partition: number): Position => startOf(partition, place === 'dead' ? NEVER_MS : NO_END);
+    let at = cursor === undefined ? start(0) : parseCursor(cursor, all.length);
+    const items: Item[] = [];
+    for (let lookedAt = 0; ; ) {
+      const most = items.length === lookedAt ? limit - items.length : MOST_ROWS;
+      const { untilMs, rows } = await this.read(place, at, most);
+      for (const row of rows) {
+        const item = itemOf(row);
+        if (item !== undefined) items.push(item);
+        lookedAt += 1;
+        at = { ...at, untilMs, afterMs: row.atMs, afterId: row.id };
+        if (items.length === limit || lookedAt === MOST_LOOKED_AT) return { items, nextCursor: formatCursor(at) };
+      }
+      if (rows.length === most) continue;
+      if (at.partition + 1 === all.length) return { items };
+      at = start(at.partition + 1);
+    }
+  }
+
+  private read(place: Place, { partition, ...from }: Position, limit: number) {
+    const { tasks, runs, [place]: key } = this.queue.partitions.at(partition);
+    return this.queue.registry.run(listTasks, { keys: { place: key, tasks, runs }, args: { ...from, limit } });
+  }
+}
+
+function startOf(partition: number, untilMs: number): Position {
+  return { partition, untilMs, afterMs: 0, afterId: '' };
+}
+
+function formatCursor({ partition, untilMs, afterMs, afterId }: Position): string {
+  return `${partition}.${untilMs}.${afterMs}.${Buffer.from(afterId).toString('base64url')}`;
+}
+
+function parseCursor(cursor: string, partitions: number): Position {
+  const [, partition, untilMs, afterMs, id] = CURSOR.exec(typeof cursor === 'string' ? cursor : '') ?? [];
+  if (partition === undefined || id === undefined || Number(partition) >= partitions) {
+    return taskInput.refuse('cursor', cursor, 'the nextCursor of the page before');
+  }
+  const afterId = Buffer.from(id, 'base64url').toString();
+  return { partition: Number(partition), untilMs: Number(untilMs), afterMs: Number(afterMs), afterId };
+}
