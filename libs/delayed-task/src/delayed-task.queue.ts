@@ -90,6 +90,18 @@ export class DelayedTaskQueue {
   }
 
   /**
+   * Removes the tasks that wait, for their first or a later attempt. Running tasks and dead letters stay. Tasks that are scheduled
+   * meanwhile may be removed, too. If the call fails halfway, call it again.
+   *
+   * @param filter `name` of the tasks, 1 to 128 characters; default: any
+   * @returns the number of tasks that were removed
+   * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()
+   */
+  cancelAll(filter: { readonly name?: string } = {}): Promise<number> {
+    return this.parts.pages.cancelAll(filter);
+  }
+
+  /**
    * Changes the due time of a task that waits for its first or a later attempt.
    *
    * @param time the new due time; `{}`: now
@@ -107,6 +119,19 @@ export class DelayedTaskQueue {
    */
   get<Payload = unknown>(id: string, task?: TaskDefinition<Payload>): Promise<TaskView<Payload> | undefined> {
     return this.route(task?.queue).tasks.get(id, task) as Promise<TaskView<Payload> | undefined>;
+  }
+
+  /**
+   * Waits until a task is done or a dead letter. Asks Redis, at first every few milliseconds and later twice a second. To get the result,
+   * give the task a `keepResultMs` that is longer than a second.
+   *
+   * @param options `timeoutMs`: how long to wait, ms; integer from 0 to 2^31 - 1, default 30,000
+   * @returns the task; undefined if there is none with the id, because it was removed, or was done and has no result. If the time is over
+   *   first, the task as it is then: its `state` is `waiting` or `running`
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
+   */
+  waitFor(id: string, options: { readonly timeoutMs?: number } = {}): Promise<TaskView | undefined> {
+    return this.parts.tasks.waitFor(id, options);
   }
 
   /**
@@ -177,6 +202,14 @@ export class DelayedTaskQueue {
    */
   dropAll(filter: DeadFilter = {}): Promise<number> {
     return this.parts.dead.clear('drop', filter);
+  }
+
+  /**
+   * Starts to run tasks of the queue in this process, although `work` is false. Before the app has started, it takes effect when the app
+   * starts. After the shutdown has begun, it does nothing.
+   */
+  start(): void {
+    this.parts.startWork();
   }
 
   /**

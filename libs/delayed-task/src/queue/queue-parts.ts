@@ -16,6 +16,7 @@ export class QueueParts {
   readonly worker: Worker;
   watcher: ScheduleWatcher | undefined;
   private booted = false;
+  private asked = false;
 
   constructor(
     registry: ScriptRegistry,
@@ -57,7 +58,13 @@ export class QueueParts {
     this.start();
   }
 
+  /** Runs tasks in this process, whatever `work` says. */
+  startWork(): void {
+    this.asked = true;
+    if (this.booted) this.start();
+  }
+
   private start(): void {
-    if (this.options.work ?? !this.handlers.empty) this.worker.start();
+    if (this.asked || (this.options.work ?? !this.handlers.empty)) this.worker.start();
   }
 }

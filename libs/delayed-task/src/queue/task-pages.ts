@@ -1,6 +1,7 @@
 import type { Page } from '../../../worker/src';
 import { listTasks, type TaskRow } from '../delayed-task.scripts';
 import type { TaskView } from '../delayed-task.types';
+import { Steps } from '../../../internal/src';
 import { checkName, readRun, RecordReader, taskInput } from './task-codec';
 import type { TaskQueue } from './task-queue';
 
@@ -55,6 +56,26 @@ export class TaskPages {
       const data = { payload: JSON.parse(payload) as unknown, result: undefined };
       return { id, state, name: task.name, ...data, atMs, attemptsMade, attempts, error };
     });
+  }
+
+  /** Removes the waiting tasks, or those of a name. @returns their number */
+  async cancelAll(filter: { readonly name?: string }): Promise<number> {
+    const { name } = taskInput.in('filter').options('', filter, { name: true });
+    const chosen = name === undefined ? undefined : checkName(name);
+    const steps = new Steps('DelayedTaskService.cancelAll', 'Call it again: it continues with the tasks that are left.');
+    let count = 0;
+    let cursor: string | undefined;
+    do {
+      const { items, nextCursor } = await steps.read(
+        this.page('due', MOST_ROWS, cursor, ({ id, record }) =>
+          chosen === undefined || this.reader.read(record).name === chosen ? id : undefined,
+        ),
+      );
+      const results = await steps.all(items.map((id) => this.queue.cancel(id, 'all')));
+      count += results.filter((result) => result === 'cancelled').length;
+      cursor = nextCursor;
+    } while (cursor !== undefined);
+    return count;
   }
 
   /**

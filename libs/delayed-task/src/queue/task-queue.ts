@@ -34,7 +34,7 @@ import {
   taskInput,
   definitionOf,
 } from './task-codec';
-import { evenTags, shown, spread, Steps, UniqueIds } from '../../../internal/src';
+import { evenTags, MAX_TIMER_MS, pause, shown, spread, Steps, time, UniqueIds } from '../../../internal/src';
 
 /** The keys of one partition, all in one Cluster slot. */
 export interface Partition {
@@ -86,6 +86,9 @@ export class Partitions {
     return this.all[this.all.length === 1 ? 0 : spread(id) % this.all.length] as Partition;
   }
 }
+
+/** Pauses between two looks at a task that somebody waits for: the first, and the longest, ms. */
+const [FIRST_LOOK_MS, LAST_LOOK_MS] = [5, 500];
 
 /**
  * How long Redis keeps the result of a call, ms. If ioredis sends the call again, the script returns this result.
@@ -227,6 +230,19 @@ export class TaskQueue {
     const { attemptsMade, error } = readRun(found.run);
     const { state, atMs } = found;
     return { id, state, name, payload: JSON.parse(payload), atMs, attemptsMade, attempts, error, result: undefined };
+  }
+
+  /** Waits until a task is done, dead-lettered or gone. @returns the task as it is then, or when the time is over */
+  async waitFor(id: string, options: { readonly timeoutMs?: number }): Promise<TaskView | undefined> {
+    const { timeoutMs = 30_000 } = taskInput.options('', options, { timeoutMs: true });
+    const untilMs = time.monotonicMs() + taskInput.integer('timeoutMs', timeoutMs, 0, MAX_TIMER_MS);
+    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(1.5 * pauseMs, LAST_LOOK_MS)) {
+      const task = await this.get(id);
+      if (task?.state !== 'waiting' && task?.state !== 'running') return task;
+      const leftMs = untilMs - time.monotonicMs();
+      if (leftMs <= 0) return task;
+      await pause(Math.min(leftMs, pauseMs));
+    }
   }
 
   async stats(): Promise<QueueStats> {
