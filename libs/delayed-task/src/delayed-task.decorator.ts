@@ -24,7 +24,11 @@ export function DelayedTask<Payload>(task: TaskDefinition<Payload>): TaskMethodD
 export function DelayedTask(name: string, options?: { readonly queue?: string }): MethodDecorator;
 export function DelayedTask(task: string | TaskDefinition, options?: { readonly queue?: string }): MethodDecorator {
   return methodDecorator('@DelayedTask', ({ method }) => {
-    Reflect.defineMetadata(TASKS, [...delayedTasksOf(method), typeof task === 'string' && options ? { ...options, name: task } : task], method);
+    Reflect.defineMetadata(
+      TASKS,
+      [...delayedTasksOf(method), typeof task === 'string' && options ? { ...options, name: task } : task],
+      method,
+    );
   });
 }
 

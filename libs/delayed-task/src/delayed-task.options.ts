@@ -1,4 +1,11 @@
-import { Checks, KNOWN_SHUTDOWN, resolveShutdown, shown, type KnownOptions, type ShutdownOptions } from '../../internal/src';
+import {
+  Checks,
+  KNOWN_SHUTDOWN,
+  resolveShutdown,
+  shown,
+  type KnownOptions,
+  type ShutdownOptions,
+} from '../../internal/src';
 import { KNOWN_ATTEMPTS, KNOWN_WORK, type ResolvedWork, resolveWork, type WorkOptions } from '../../worker/src';
 import type { TaskSettings } from './delayed-task.types';
 

@@ -22,7 +22,9 @@ import { definitionOf, taskInput } from './queue/task-codec';
 function queueOf(task: unknown, { queue }: { readonly queue?: string }): string | undefined {
   const own = (task as TaskDefinition | undefined)?.queue;
   if (own !== undefined && queue !== undefined && own !== queue) {
-    throw taskInput.error(`queue is ${shown(queue)}, but the definition of the task names ${shown(own)}. Leave it out.`);
+    throw taskInput.error(
+      `queue is ${shown(queue)}, but the definition of the task names ${shown(own)}. Leave it out.`,
+    );
   }
   return own ?? queue;
 }

@@ -68,7 +68,10 @@ describe.each(servers)('list on %s', (_, client, partitions) => {
   });
 
   it('has only tasks of a name, and pages that end', async () => {
-    const tasks = Array.from({ length: 300 }, (__, i) => ({ name: i % 100 === 0 ? 'rare' : 'often', delayMs: HOUR + i }));
+    const tasks = Array.from({ length: 300 }, (__, i) => ({
+      name: i % 100 === 0 ? 'rare' : 'often',
+      delayMs: HOUR + i,
+    }));
     await bench.tasks.scheduleMany(tasks);
     expect((await all({ state: 'waiting', name: 'rare', limit: 2 })).map(({ name }) => name)).toEqual(
       Array(3).fill('rare'),

@@ -42,7 +42,9 @@ describe.each(servers)('a pause on %s', (_, client, partitions) => {
     await sleep(50);
     await other.tasks.scheduleMany(ids('quick', 20));
     gate.open();
-    await eventually(async () => expect(await one.tasks.stats()).toMatchObject({ running: 0, waiting: 20, overdue: 20 }));
+    await eventually(async () =>
+      expect(await one.tasks.stats()).toMatchObject({ running: 0, waiting: 20, overdue: 20 }),
+    );
     await sleep(200);
     expect(seen.filter((what) => what.startsWith('slow'))).toHaveLength(4);
     expect(seen.filter((what) => what.startsWith('quick'))).toEqual([]);

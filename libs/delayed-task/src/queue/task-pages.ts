@@ -15,7 +15,11 @@ const CURSOR = /^(\d{1,3})\.(-1|\d{1,15})\.(\d{1,15})\.([\w-]{0,1100})$/;
 
 /** State of tasks, and the zset that has them. */
 type Place = 'due' | 'leased' | 'dead';
-const PLACES: Readonly<Record<'waiting' | 'running' | 'dead', Place>> = { waiting: 'due', running: 'leased', dead: 'dead' };
+const PLACES: Readonly<Record<'waiting' | 'running' | 'dead', Place>> = {
+  waiting: 'due',
+  running: 'leased',
+  dead: 'dead',
+};
 
 /**
  * Position in a partition at which the next page, or the next call of `clear()`, goes on: after the task `afterId`, whose time is
@@ -62,7 +66,10 @@ export class TaskPages {
   async cancelAll(filter: { readonly name?: string }): Promise<number> {
     const { name } = taskInput.in('filter').options('', filter, { name: true });
     const chosen = name === undefined ? undefined : checkName(name);
-    const steps = new Steps('DelayedTaskService.cancelAll', 'Call it again: it continues with the tasks that are left.');
+    const steps = new Steps(
+      'DelayedTaskService.cancelAll',
+      'Call it again: it continues with the tasks that are left.',
+    );
     let count = 0;
     let cursor: string | undefined;
     do {
@@ -94,7 +101,7 @@ export class TaskPages {
     const start = (partition: number): Position => startOf(partition, place === 'dead' ? NEVER_MS : NO_END);
     let at = cursor === undefined ? start(0) : parseCursor(cursor, all.length);
     const items: Item[] = [];
-    for (let lookedAt = 0; ; ) {
+    for (let lookedAt = 0; ;) {
       const most = items.length === lookedAt ? limit - items.length : MOST_ROWS;
       const { untilMs, rows } = await this.read(place, at, most);
       for (const row of rows) {
