@@ -49,7 +49,7 @@ describe.each(servers)('list on %s', (_, client, partitions) => {
       { id: 'runs', state: 'running', name: 'slow', payload: 2, attemptsMade: 1, error: '', ...rest },
     ]);
     expect(await all({ state: 'dead' })).toEqual([
-      { id: 'dies', state: 'dead', name: 'broken', payload: 3, attemptsMade: 1, error: 'no', ...rest },
+      { id: 'dies', state: 'dead', name: 'broken', payload: 3, attemptsMade: 1, error: 'Error: no', ...rest },
     ]);
   });
 

@@ -39,7 +39,7 @@ describe.each(servers)('calls of operators and callers on %s', (_, client, parti
     tasks.handle('quick', () => 7);
     work();
     const broken = await tasks.schedule('broken');
-    expect(await tasks.waitFor(broken.id)).toMatchObject({ state: 'dead', error: 'no' });
+    expect(await tasks.waitFor(broken.id)).toMatchObject({ state: 'dead', error: 'Error: no' });
     const quick = await tasks.schedule('quick');
     expect(await tasks.waitFor(quick.id)).toBeUndefined();
     expect(await tasks.waitFor('never there')).toBeUndefined();
