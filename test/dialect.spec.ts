@@ -32,7 +32,6 @@ const ONE_SPELLING: Readonly<Record<string, string>> = {
   retries: 'attempts',
   redisTimeoutMs: 'deadlineMs',
   holder: 'node',
-  queue: 'namespace',
   outcome: 'status',
   process: 'handle',
   shards: 'partitions',

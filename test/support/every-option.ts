@@ -214,6 +214,8 @@ export const libs: readonly Lib[] = [
       timeoutMs: 1_000,
       keepResultMs: 1,
       maxPayloadBytes: 10,
+      operationRetentionMs: 1_000,
+      startLimit: { limit: 100, windowMs: 1_000 },
       deadRetentionMs: 1_000,
       drainMs: 0,
       abortGraceMs: 0,

@@ -17,23 +17,35 @@ export interface DelayedTaskModuleOptions extends WorkOptions, TaskSettings, Shu
    * Partitions over which the queue is sharded; integer from 1 to 256. Do not change it while the queue holds tasks. Default 1.
    */
   readonly partitions?: number;
+  /**
+   * Most tasks that all workers start in a window, retries among them: `limit`, integer from the number of partitions, each of which has
+   * an equal share, and `windowMs`, integer from 1 to 86,400,000. The first task begins a window. Give all workers the same. Default:
+   * any number.
+   */
+  readonly startLimit?: { readonly limit: number; readonly windowMs: number };
   /** True if this process runs tasks. Default: true if it has a handler. */
   readonly work?: boolean;
   /** Most bytes of a payload, and of a result, as JSON; integer from 1 to 16 MiB. Default 65,536. */
   readonly maxPayloadBytes?: number;
+  /** How long an `operationId` of `schedule` is remembered, ms; integer from 1,000 to 100 years. Default 600,000. */
+  readonly operationRetentionMs?: number;
   /** Age at which a sweep deletes a dead letter, ms; integer from 1 s to 100 years. Default 30 days. */
   readonly deadRetentionMs?: number;
   /**
    * Further queues, by name: what each has of its own. For the rest they have the options of the module. Give a queue to tasks whose
    * handlers are slow, so that others need not wait for them.
    */
-  readonly queues?: Readonly<Record<string, Pick<DelayedTaskModuleOptions, 'concurrency' | 'partitions' | 'work'>>>;
+  readonly queues?: Readonly<Record<string, OptionsOfQueue>>;
 }
+
+/** What a further queue has of its own. */
+type OptionsOfQueue = Pick<DelayedTaskModuleOptions, 'concurrency' | 'partitions' | 'startLimit' | 'work'>;
 
 /** Options with the defaults filled in; `work` as given. */
 export interface ResolvedDelayedTaskOptions
-  extends ResolvedWork, Required<Omit<DelayedTaskModuleOptions, keyof WorkOptions | 'work' | 'queues'>> {
+  extends ResolvedWork, Required<Omit<DelayedTaskModuleOptions, keyof WorkOptions | 'work' | 'startLimit' | 'queues'>> {
   readonly work: boolean | undefined;
+  readonly startLimit: { readonly limit: number; readonly windowMs: number } | undefined;
   /** Options of the further queues. Their `namespace` is the name of the queue. */
   readonly queues: readonly ResolvedDelayedTaskOptions[];
 }
@@ -46,17 +58,20 @@ export const KNOWN_SETTINGS: KnownOptions<TaskSettings> = { ...KNOWN_ATTEMPTS, k
 const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
   namespace: true,
   partitions: true,
+  startLimit: true,
   work: true,
   ...KNOWN_WORK,
   ...KNOWN_SETTINGS,
   maxPayloadBytes: true,
+  operationRetentionMs: true,
   deadRetentionMs: true,
   queues: true,
   ...KNOWN_SHUTDOWN,
 };
-const KNOWN_OF_QUEUE: KnownOptions<Pick<DelayedTaskModuleOptions, 'concurrency' | 'partitions' | 'work'>> = {
+const KNOWN_OF_QUEUE: KnownOptions<OptionsOfQueue> = {
   concurrency: true,
   partitions: true,
+  startLimit: true,
   work: true,
 };
 
@@ -77,10 +92,17 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
   const own = {
     namespace: checkQueue(checks, 'namespace', namespace),
     partitions: checkPartitions(checks, options.partitions ?? 1),
+    startLimit: checkStartLimit(checks, options.startLimit, options.partitions ?? 1),
     work: options.work === undefined ? undefined : checks.flag('work', options.work),
     ...resolveWork(options, checks),
     keepResultMs: checkKeep(options.keepResultMs ?? 0, checks),
     maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1, 16 * 1_024 * 1_024),
+    operationRetentionMs: checks.integer(
+      'operationRetentionMs',
+      options.operationRetentionMs ?? 600_000,
+      1_000,
+      MAX_DURATION_MS,
+    ),
     deadRetentionMs: checks.integer('deadRetentionMs', options.deadRetentionMs ?? 30 * DAY_MS, 1_000, MAX_DURATION_MS),
     ...resolveShutdown(options, checks),
   };
@@ -90,17 +112,33 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
       throw checks.error(`queues has ${shown(name)}, which is the name of the first queue, see namespace. Rename one.`);
     }
     const where = new Checks(`DelayedTaskModule: queue ${name}`);
-    const { concurrency, partitions, work } = where.options('', queue, KNOWN_OF_QUEUE);
+    const { concurrency, partitions, startLimit, work } = where.options('', queue, KNOWN_OF_QUEUE);
     return Object.freeze({
       ...own,
       namespace: name,
       queues: [],
       ...(concurrency !== undefined && { concurrency: resolveWork({ concurrency }, where).concurrency }),
       ...(partitions !== undefined && { partitions: checkPartitions(where, partitions) }),
+      // A limit of the first queue is not one of others.
+      startLimit: checkStartLimit(where, startLimit, partitions ?? own.partitions),
       ...(work !== undefined && { work: where.flag('work', work) }),
     });
   });
   return Object.freeze({ ...own, queues });
+}
+
+function checkStartLimit(
+  where: Checks,
+  given: DelayedTaskModuleOptions['startLimit'],
+  partitions: number,
+): ResolvedDelayedTaskOptions['startLimit'] {
+  if (given === undefined) return undefined;
+  const inside = where.in('startLimit');
+  const { limit, windowMs } = inside.options('', given, { limit: true, windowMs: true });
+  return Object.freeze({
+    limit: inside.integer('limit', limit, partitions, 1_000_000_000),
+    windowMs: inside.integer('windowMs', windowMs, 1, DAY_MS),
+  });
 }
 
 function checkPartitions(where: Checks, partitions: unknown): number {

@@ -10,13 +10,16 @@ import type {
   QueueStats,
   RescheduleResult,
   ScheduleOptions,
+  ScheduledTask,
   ScheduleResult,
+  ScheduleRule,
+  ScheduleView,
   TaskDefinition,
   TaskHandler,
   TaskView,
 } from './delayed-task.types';
 import type { QueueParts } from './queue/queue-parts';
-import { definitionOf, taskInput } from './queue/task-codec';
+import { checkScheduling, definitionOf, taskInput } from './queue/task-codec';
 
 /** Returns the queue that a task names. @throws InvalidInputError if the task and its definition name different ones */
 function queueOf(task: unknown, { queue }: { readonly queue?: string }): string | undefined {
@@ -50,8 +53,12 @@ export class DelayedTaskQueue {
     options?: ScheduleOptions,
   ): Promise<ScheduleResult>;
   schedule(name: string, payload?: unknown, options?: ScheduleOptions): Promise<ScheduleResult>;
-  schedule(task: string | TaskDefinition, payload?: unknown, options: ScheduleOptions = {}): Promise<ScheduleResult> {
-    const parts = this.route(queueOf(task, options));
+  async schedule(
+    task: string | TaskDefinition,
+    payload?: unknown,
+    options: ScheduleOptions = {},
+  ): Promise<ScheduleResult> {
+    const parts = this.route(queueOf(task, checkScheduling(options)));
     const result = parts.tasks.scheduleOne(task, payload, options);
     if (parts.watcher) {
       const named = typeof task === 'string' ? { name: task } : { task };
@@ -69,7 +76,7 @@ export class DelayedTaskQueue {
    * @returns one result for each task, in the order of the tasks. All tasks must be of one queue
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
-  scheduleMany<Payloads extends readonly unknown[]>(
+  async scheduleMany<Payloads extends readonly unknown[]>(
     tasks: { readonly [Index in keyof Payloads]: NewTask<Payloads[Index]> },
     options: ConflictOptions = {},
   ): Promise<ScheduleResult[]> {
@@ -95,11 +102,11 @@ export class DelayedTaskQueue {
    * Removes the tasks that wait, for their first or a later attempt. Running tasks and dead letters stay. Tasks that are scheduled
    * meanwhile may be removed, too. If the call fails halfway, call it again.
    *
-   * @param filter `name` of the tasks, 1 to 128 characters; default: any
+   * @param filter `name` and `group` of the tasks, each of 1 to 128 characters; default: any
    * @returns the number of tasks that were removed
    * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()
    */
-  cancelAll(filter: { readonly name?: string } = {}): Promise<number> {
+  cancelAll(filter: { readonly name?: string; readonly group?: string } = {}): Promise<number> {
     return this.parts.pages.cancelAll(filter);
   }
 
@@ -119,7 +126,7 @@ export class DelayedTaskQueue {
    * @param task definition of the task, for the type of the payload
    * @throws InvalidInputError, also if a task that is not done has another name than the definition; the errors of ScriptRegistry.run()
    */
-  get<Payload = unknown>(id: string, task?: TaskDefinition<Payload>): Promise<TaskView<Payload> | undefined> {
+  async get<Payload = unknown>(id: string, task?: TaskDefinition<Payload>): Promise<TaskView<Payload> | undefined> {
     return this.route(task?.queue).tasks.get(id, task) as Promise<TaskView<Payload> | undefined>;
   }
 
@@ -137,20 +144,69 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Returns a page of the tasks of a state: partition by partition, by their time (`atMs`). A task that stays in its state and keeps its
-   * time from the first page to the last is listed once.
+   * Returns a page of the tasks of a state: partition by partition, by their time (`atMs`); those that wait for the turn of their group
+   * come after the others of the partition. A task that stays in its state and keeps its time and its place from the first page to the
+   * last is listed once.
    *
-   * @param options `state`; `name` of the tasks, default: any; `limit` of 1 to 256, default 100; `cursor`, the `nextCursor` of the page
-   *   before. With `name`, a page may have fewer items than `limit`, and still a `nextCursor`: one call looks at 2,048 tasks
+   * @param options `state`; `name` and `group` of the tasks, default: any; `limit` of 1 to 256, default 100; `cursor`, the `nextCursor`
+   *   of the page before. With `name` or `group`, a page may have fewer items than `limit`, and still a `nextCursor`: one call looks at 2,048 tasks
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   list(options: {
     readonly state: 'waiting' | 'running' | 'dead';
     readonly name?: string;
+    readonly group?: string;
     readonly limit?: number;
     readonly cursor?: string;
   }): Promise<Page<TaskView>> {
     return this.parts.pages.list(options);
+  }
+
+  /**
+   * Makes or changes a schedule: a task that is scheduled again and again, at the slots of a rule. Each slot has one task, on whatever
+   * worker; its id is `<id>@<ms of the slot>`. Call it at each boot, in each process: a schedule that is the same stays as it is. A
+   * changed one begins with its first slot after now. Slots that were missed, while no worker ran or the queue was paused, become one.
+   *
+   * @param id text of 1 to 200 characters without control characters
+   * @param rule `{ cron, timeZone }` or `{ everyMs }`
+   * @param task name or definition, payload, and settings such as `group` and `attempts`
+   * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()
+   */
+  async upsertSchedule<Payload>(
+    id: string,
+    rule: ScheduleRule,
+    task: ScheduledTask<Payload>,
+  ): Promise<{ readonly nextRunAtMs: number }> {
+    return this.routeAll([task]).schedules.upsert(id, rule, task);
+  }
+
+  /**
+   * Removes a schedule. A task of it that waits or runs stays; `cancel` removes it.
+   *
+   * @returns true if there was one
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
+   */
+  async removeSchedule(id: string): Promise<boolean> {
+    return this.parts.schedules.remove(id);
+  }
+
+  /** Returns a schedule; undefined if there is none with the id. @throws InvalidInputError; the errors of ScriptRegistry.run() */
+  async getSchedule(id: string): Promise<ScheduleView | undefined> {
+    return this.parts.schedules.get(id);
+  }
+
+  /**
+   * Returns a page of the schedules, partition by partition, by their next slot. It may have fewer items than `limit`, and still a
+   * `nextCursor`: one call looks at 2,048 waiting tasks.
+   *
+   * @param options `limit` of 1 to 256, default 100; `cursor`, the `nextCursor` of the page before
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
+   */
+  async listSchedules(
+    options: { readonly limit?: number; readonly cursor?: string } = {},
+  ): Promise<Page<ScheduleView>> {
+    const { limit = 100, cursor } = taskInput.options('', options, { limit: true, cursor: true });
+    return this.parts.schedules.list(limit, cursor);
   }
 
   /**
@@ -260,7 +316,7 @@ export class DelayedTaskQueue {
   private routeAll(tasks: readonly NewTask[]): QueueParts {
     taskInput.list('tasks', tasks, 'an array of tasks');
     const some = tasks.map((task: Partial<NewTask> | null) =>
-      this.route(queueOf(task && 'task' in task ? task.task : undefined, task ?? {})),
+      this.route(queueOf((task as { task?: unknown } | null)?.task, task ?? {})),
     );
     const other = some.find((parts) => parts !== some[0]);
     if (other === undefined) return some[0] ?? this.parts;

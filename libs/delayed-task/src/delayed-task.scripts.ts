@@ -7,6 +7,7 @@ import {
   completeLua,
   deferLua,
   failLua,
+  fireLua,
   getLua,
   layoutLua,
   listLua,
@@ -49,11 +50,14 @@ export interface BatchReply {
 /** A task as Redis stores it; `record` and `run` are not parsed. */
 export interface TaskRow {
   readonly id: string;
-  /** When it is due, when its lease ends, or when it was dead-lettered, ms. */
+  /** When it is due, when its lease ends, or when it was dead-lettered, ms; IN_LINE more if it waits for the turn of its group. */
   readonly atMs: number;
   readonly record: string;
   readonly run: string;
 }
+
+/** Is added to the due time of a task in the zset `due` that waits for the turn of its group. */
+export const IN_LINE = 2 ** 52;
 
 /** Most tasks in one call that writes, so that no call blocks Redis for long. */
 export const MAX_CHUNK = 100;
@@ -66,7 +70,7 @@ const SCHEDULED = ['', 'scheduled', 'replaced', 'kept'] as const;
 export const scheduleTasks = defineScript({
   name: 'delayed-task.schedule',
   ...scheduleLua,
-  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
+  keys: ['due', 'lines', 'heads', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
   args: { conflict: str, operationMs: int, tasks: list(str) },
   group: { maxCalls: 64 },
   reply: (codes: number[]) => {
@@ -91,7 +95,7 @@ export const scheduleTask = defineScript({
 export const cancelTask = defineScript({
   name: 'delayed-task.cancel',
   ...cancelLua,
-  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'operation', 'waits'],
+  keys: ['due', 'lines', 'heads', 'leased', 'tasks', 'runs', 'dead', 'operation', 'waits'],
   args: { id: str, from: str, operationMs: int },
   flags: FREES_MEMORY,
   group: false,
@@ -101,7 +105,7 @@ export const cancelTask = defineScript({
 export const rescheduleTask = defineScript({
   name: 'delayed-task.reschedule',
   ...rescheduleLua,
-  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
+  keys: ['due', 'lines', 'heads', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
   args: { id: str, when: str, from: str, operationMs: int },
   group: false,
   reply: ([runAtMs, status]: [number, string]) => ({
@@ -146,7 +150,7 @@ export const listTasks = defineScript({
 export const clearDead = defineScript({
   name: 'delayed-task.clear-dead',
   ...clearDeadLua,
-  keys: ['due', 'tasks', 'runs', 'dead', 'waits', 'operation'],
+  keys: ['due', 'lines', 'heads', 'tasks', 'runs', 'dead', 'waits', 'operation'],
   args: { verb: str, name: str, untilMs: int, afterMs: int, afterId: str, limit: int, operationMs: int },
   flags: FREES_MEMORY,
   group: false,
@@ -183,6 +187,8 @@ export const pauseQueue = defineScript({
   ...pauseLua,
   keys: ['paused'],
   args: { action: str },
+  // A worker of a Redis whose memory is full must know that it may run tasks.
+  flags: FREES_MEMORY,
   group: false,
   reply: (paused: number) => paused === 1,
 });
@@ -195,8 +201,8 @@ const batch = ([done, ...lost]: [number, ...string[]]): BatchReply => ({ done, l
 export const takeTasks = defineScript({
   name: 'delayed-task.take',
   ...takeLua,
-  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'taken'],
-  args: { token: str, limit: int, leaseMs: int },
+  keys: ['due', 'lines', 'heads', 'leased', 'tasks', 'runs', 'dead', 'waits', 'taken', 'starts'],
+  args: { token: str, limit: int, leaseMs: int, most: int, windowMs: int },
   flags: FREES_MEMORY,
   group: false,
   reply: (raw: (number | string)[]) => {
@@ -245,6 +251,15 @@ export const failTask = defineScript({
   reply: (status: string) => status as 'retried' | 'dead' | 'lost',
 });
 
+export const fireSchedule = defineScript({
+  name: 'delayed-task.fire',
+  ...fireLua,
+  keys: ['due', 'lines', 'heads', 'leased', 'tasks', 'runs', 'waits'],
+  args: { id: str, token: str, taskId: str, record: str, slotMs: int, nextMs: int },
+  group: false,
+  reply: (status: string) => status as 'fired' | 'lost',
+});
+
 export const renewTasks = defineScript({
   name: 'delayed-task.renew',
   ...renewLua,
@@ -278,7 +293,7 @@ export const deferTasks = defineScript({
 export const sweepTasks = defineScript({
   name: 'delayed-task.sweep',
   ...sweepLua,
-  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits'],
+  keys: ['due', 'lines', 'heads', 'leased', 'tasks', 'runs', 'dead', 'waits'],
   args: { retentionMs: int, leaseMs: int, taskCursor: str, runCursor: str, count: int },
   flags: FREES_MEMORY,
   group: false,
@@ -307,6 +322,7 @@ export const delayedTaskScripts = [
   acknowledgeTasks,
   completeTask,
   failTask,
+  fireSchedule,
   renewTasks,
   releaseTasks,
   deferTasks,

@@ -21,6 +21,11 @@ export interface TaskOptions extends DueTime, TaskSettings {
   readonly queue?: string;
   /** Text of 1 to 256 characters without control characters. Default: a new unique id. */
   readonly id?: string;
+  /**
+   * Group of the task, such as a tenant or a user; text of 1 to 128 characters without control characters. Groups take turns, so that
+   * many tasks of one group do not delay those of another. Default: none; the task waits for no turn.
+   */
+  readonly group?: string;
 }
 
 /** Rule for an id that exists, whether its task waits, runs or is a dead letter. */
@@ -33,7 +38,14 @@ export interface ConflictOptions {
 }
 
 /** Options of `schedule`. */
-export interface ScheduleOptions extends TaskOptions, ConflictOptions {}
+export interface ScheduleOptions extends TaskOptions, ConflictOptions {
+  /**
+   * Text of 1 to 256 characters without control characters. Within the module's `operationRetentionMs`, another call with the same
+   * operationId and `id` schedules nothing, and returns the result of the first, also if the task is done. Default: none. With it, the
+   * default of `id` is the same text.
+   */
+  readonly operationId?: string;
+}
 
 export interface NamedTask extends TaskOptions {
   /** Selects the handler; 1 to 128 characters. */
@@ -93,6 +105,8 @@ export type RescheduleResult =
 export interface TaskContext {
   readonly id: string;
   readonly name: string;
+  /** Group of the task; undefined without one. */
+  readonly group: string | undefined;
   /** Number of this attempt; 1 for the first. */
   readonly attempt: number;
   /** Most attempts of the task. */
@@ -134,6 +148,27 @@ export interface TaskDefinition<Payload = unknown> extends TaskDefinitionOptions
   readonly [PAYLOAD]?: Payload;
 }
 
+/**
+ * When a schedule runs its task. `cron`: an expression of 5 or 6 fields, as of @nestjs/schedule, in the civil time of `timeZone`, such
+ * as `Asia/Shanghai`; default `UTC`. `everyMs`: at the multiples of a time since 1970, ms; integer from 1,000 to 100 years.
+ */
+export type ScheduleRule = { readonly cron: string; readonly timeZone?: string } | { readonly everyMs: number };
+
+/** Task of a schedule. Its ids and its times come from the schedule. */
+export type ScheduledTask<Payload = unknown> =
+  Omit<NamedTask, keyof DueTime | 'id'> | Omit<DefinedTask<Payload>, keyof DueTime | 'id'>;
+
+/** A schedule, as `getSchedule` returns it. */
+export interface ScheduleView {
+  readonly id: string;
+  readonly rule: ScheduleRule;
+  readonly name: string;
+  readonly group: string | undefined;
+  readonly payload: unknown;
+  /** When its next task is due, ms since 1970 by Redis' clock. */
+  readonly nextRunAtMs: number;
+}
+
 /** A task, as `get` returns it. */
 export interface TaskView<Payload = unknown> {
   readonly id: string;
@@ -144,6 +179,8 @@ export interface TaskView<Payload = unknown> {
   readonly state: 'waiting' | 'running' | 'dead' | 'done';
   /** Name of the task. If the task is done: '', `payload` is undefined, and both numbers of attempts are 0. */
   readonly name: string;
+  /** Group of the task; undefined without one, and if the task is done. */
+  readonly group: string | undefined;
   readonly payload: Payload | undefined;
   /**
    * When a waiting task is due, when the lease of a running task ends, when a task was dead-lettered, or when it was done; ms since

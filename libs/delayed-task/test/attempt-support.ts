@@ -16,7 +16,15 @@ export function attemptOf(
 ): TaskAttempt {
   const { keepResultMs = 0, ...more } = start;
   const backoff = { delayMs: 100, factor: 2, maxDelayMs: 1_000 };
-  const record = { attempts: 5, keepResultMs, backoff, name: 'mail', payload: '{}' };
+  const record = {
+    attempts: 5,
+    keepResultMs,
+    backoff,
+    name: 'mail',
+    group: undefined,
+    payload: '{}',
+    schedule: undefined,
+  };
   const base = {
     id,
     attempt: 2,

@@ -28,7 +28,14 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     expect(seen[0]).toEqual({ payload, id: '365628617880842241', task: 'greet', attempt: 1, attempts: 5 });
     await eventually(async () => expect(await bench.tasks.get('365628617880842241')).toBeUndefined());
     expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] });
-    expect(await bench.tasks.stats()).toEqual({ waiting: 0, overdue: 0, running: 0, dead: 0, lateMs: 0 });
+    expect(await bench.tasks.stats()).toEqual({
+      waiting: 0,
+      overdue: 0,
+      running: 0,
+      dead: 0,
+      lateMs: 0,
+      paused: false,
+    });
   });
 
   it('never run early by the clock of Redis, with a delay or an instant', async () => {
@@ -172,6 +179,25 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     settled.stop();
     await stale.close();
     await other.close();
+  });
+
+  it('of one process that are due at one time run in the order in which they were scheduled', async () => {
+    const narrow = await openBench(client(), { partitions, concurrency: 1 }, { prefix: bench.prefix });
+    const runAtMs = (await redisNow(bench.raw)) - 1_000;
+    const scheduled: string[] = [];
+    for (let i = 0; i < 5; i++) {
+      const some = Array.from({ length: 20 }, () => ({ name: 't', runAtMs }));
+      scheduled.push(...(await narrow.tasks.scheduleMany(some)).map(({ id }) => id));
+      scheduled.push((await narrow.tasks.schedule('t', null, { runAtMs })).id);
+    }
+    const ran: string[] = [];
+    narrow.tasks.handle('t', (__, { id }) => void ran.push(id));
+    narrow.work();
+    await eventually(() => expect(ran).toHaveLength(scheduled.length));
+    const inPartition = (ids: readonly string[], due: string): string[] =>
+      ids.filter((id) => bench.partitionOf(id).due === due);
+    for (const { due } of bench.partitions) expect(inPartition(ran, due)).toEqual(inPartition(scheduled, due));
+    await narrow.close();
   });
 
   it('keeps a result for keepResultMs', async () => {

@@ -15,6 +15,10 @@ describe('a take that is in flight when the app closes', () => {
     tasks.handle('mail', (_payload, { id }) => void begun.push(id));
     tasks.onApplicationBootstrap();
     await turn();
+    // A worker takes nothing before it knows that the queue is not paused.
+    expect(registry.scripts).toEqual(['delayed-task.pause']);
+    registry.calls.shift()?.reply.resolve(false);
+    await turn();
     expect(registry.scripts).toEqual(['delayed-task.take']);
     return { registry, tasks, begun };
   }

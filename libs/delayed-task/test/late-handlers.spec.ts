@@ -15,6 +15,10 @@ describe('handlers that are added after the boot', () => {
     const timers = time.running.length;
     tasks.handle('b', () => undefined);
     await turn();
+    // A worker takes nothing before it knows that the queue is not paused.
+    expect(registry.scripts).toEqual(['delayed-task.pause']);
+    registry.calls.shift()?.reply.resolve(false);
+    await turn();
     expect(registry.scripts).toEqual(['delayed-task.take', 'delayed-task.take']);
     expect(time.running).toHaveLength(timers);
     const closed = tasks.beforeApplicationShutdown();

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
 import { takeTasks } from '../src/delayed-task.scripts';
-import { Gate, listen, openBench, type Bench } from './support';
+import { Gate, listen, openBench, takeCall, type Bench } from './support';
 
 describe('an attempt that ends after another worker has dead-lettered its task', () => {
   let bench: Bench;
@@ -20,12 +20,10 @@ describe('an attempt that ends after another worker has dead-lettered its task',
 
   /** Ends the lease of a task, and takes due tasks as another worker does. Returns the ids that this dead-letters. */
   async function takeElsewhere(id: string): Promise<string[]> {
-    const { due, leased, tasks, runs, dead, waits, taken } = bench.partitionOf(id);
-    await bench.raw.zadd(leased, 'XX', 1, id);
-    const { buried } = await bench.registry.run(takeTasks, {
-      keys: { due, leased, tasks, runs, dead, waits, taken: taken('other') },
-      args: { token: 'other', limit: 1, leaseMs: 60_000 },
-    });
+    const partition = bench.partitionOf(id);
+    await bench.raw.zadd(partition.leased, 'XX', 1, id);
+    const call = takeCall(partition, 'other', { token: 'other', limit: 1, leaseMs: 60_000 });
+    const { buried } = await bench.registry.run(takeTasks, call);
     return buried.map((task) => task.id);
   }
 

@@ -87,7 +87,7 @@ describe.each(servers)('list on %s', (_, client, partitions) => {
     const first = await bench.tasks.list({ state: 'waiting', limit: 10 });
     for (const { id } of first.items) await bench.tasks.cancel(id);
     await bench.tasks.schedule('slow', null, { id: 'earlier', delayMs: 1_000 });
-    const rest = await bench.tasks.list({ state: 'waiting', limit: 100, cursor: first.nextCursor as string });
+    const rest = await bench.tasks.list({ state: 'waiting', limit: 100, cursor: first.nextCursor });
     const seen = [...first.items, ...rest.items].map(({ id }) => id);
     expect(seen.filter((id) => id !== 'earlier').sort()).toEqual(Array.from({ length: 20 }, (__, i) => `t${i}`).sort());
   });

@@ -9,7 +9,7 @@ import {
 } from '../src/delayed-task.scripts';
 import type { Partition } from '../src/queue/task-queue';
 import { command, IDS, MAX_ATTEMPTS, Model, play, type Command, type Task } from './model';
-import { inventory, openBench, servers, type Bench } from './support';
+import { inventory, openBench, servers, takeCall, type Bench } from './support';
 import { size } from '../../../test/support/size';
 
 const HOUR = 3_600_000;
@@ -30,7 +30,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
     const time = { delayMs: soon ? 0 : HOUR };
     const args = { pairs: [id, model.of(id).held[holder] ?? 'nobody'] };
     const batch = ({ done, lost }: { done: number; lost: readonly string[] }): unknown => [done, ...lost];
-    const { due, leased, tasks: records, runs, dead, waits } = keys;
+    const { due, leased, tasks: records, runs, dead, waits, lines, heads } = keys;
     switch (verb) {
       case 'schedule':
         return (await tasks.schedule('t', soon, { id, onConflict, ...time })).status;
@@ -41,9 +41,8 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
       case 'reschedule':
         return (await tasks.reschedule(id, time)).status;
       case 'take': {
-        const taken = { ...keys, taken: keys.taken(`model-${holder}`) };
-        const ask = { token, limit: 10, leaseMs: HOUR };
-        const found = await registry.run(takeTasks, { keys: pick(taken), args: ask });
+        const call = takeCall(keys, `model-${holder}`, { token, limit: 10, leaseMs: HOUR });
+        const found = await registry.run(takeTasks, call);
         return found.tasks.map((task) => `${task.id} ${task.attempt}`).sort();
       }
       case 'acknowledge':
@@ -72,7 +71,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
         return (await tasks.drop([id])) === 1 ? 'dropped' : 'unknown';
       case 'sweep':
         return registry.run(sweepTasks, {
-          keys: { due, leased, tasks: records, runs, dead, waits },
+          keys: { due, leased, tasks: records, runs, dead, waits, lines, heads },
           args: { retentionMs: HOUR, leaseMs: HOUR, taskCursor: '0', runCursor: '0', count: 64 },
         });
     }
@@ -114,21 +113,20 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
           for (const id of (await inventory(bench)).leased) await bench.raw.zadd(all().leased, 'XX', '1', id);
           for (const id of (await inventory(bench)).due) await bench.tasks.reschedule(id, { delayMs: 0 });
           const ask = { token: `end-${rounds}-${left}`, limit: 10, leaseMs: HOUR };
-          const keys = { ...all(), taken: all().taken('end') };
-          const { tasks } = await bench.registry.run(takeTasks, { keys: pick(keys), args: ask });
+          const { tasks } = await bench.registry.run(takeTasks, takeCall(all(), 'end', ask));
           const pairs = tasks.flatMap(({ id }) => [id, ask.token]);
           const { leased, tasks: records, runs } = all();
           if (pairs.length === 0) continue;
           await bench.registry.run(acknowledgeTasks, { keys: { leased, tasks: records, runs }, args: { pairs } });
         }
-        const { due, leased, tasks: records, runs, dead, waits } = all();
+        const { due, leased, tasks: records, runs, dead, waits, lines, heads } = all();
         await bench.raw.eval(
           "for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('ZADD', KEYS[1], 1, id) end",
           1,
           dead,
         );
         await bench.registry.run(sweepTasks, {
-          keys: { due, leased, tasks: records, runs, dead, waits },
+          keys: { due, leased, tasks: records, runs, dead, waits, lines, heads },
           args: { retentionMs: HOUR, leaseMs: HOUR, taskCursor: '0', runCursor: '0', count: 64 },
         });
         for (const key of [due, leased, records, runs, dead]) expect(await bench.raw.exists(key)).toBe(0);
@@ -143,9 +141,4 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
 
 function keysOf({ due, leased, tasks, runs, dead, waits }: Partition): string[] {
   return [due, leased, tasks, runs, dead, waits];
-}
-
-/** The keys that `take` declares. */
-function pick({ due, leased, tasks, runs, dead, waits, taken }: Omit<Partition, 'taken'> & { readonly taken: string }) {
-  return { due, leased, tasks, runs, dead, waits, taken };
 }

@@ -16,13 +16,14 @@ describe.each(servers)('calls of operators and callers on %s', (_, client, parti
   });
 
   it('waitFor returns the result of a task when it is done', async () => {
-    const { tasks, work } = await open();
+    const bench = await open();
+    const { tasks } = bench;
     const gate = new Gate();
     tasks.handle('sum', async (payload: number[]) => {
       await gate.pass();
       return payload.reduce((sum, n) => sum + n, 0);
     });
-    work();
+    bench.work();
     const { id } = await tasks.schedule('sum', [1, 2, 3], { keepResultMs: 60_000 });
     const waiting = tasks.waitFor(id);
     await eventually(() => expect(gate.entered).toBe(1));
@@ -32,12 +33,13 @@ describe.each(servers)('calls of operators and callers on %s', (_, client, parti
   });
 
   it('waitFor ends with a dead letter, a task that is gone, and the time', async () => {
-    const { tasks, work } = await open({ attempts: 1 });
+    const bench = await open({ attempts: 1 });
+    const { tasks } = bench;
     tasks.handle('broken', () => {
       throw new Error('no');
     });
     tasks.handle('quick', () => 7);
-    work();
+    bench.work();
     const broken = await tasks.schedule('broken');
     expect(await tasks.waitFor(broken.id)).toMatchObject({ state: 'dead', error: 'Error: no' });
     const quick = await tasks.schedule('quick');
@@ -52,10 +54,11 @@ describe.each(servers)('calls of operators and callers on %s', (_, client, parti
   });
 
   it('cancelAll removes the waiting tasks of a name, or all', async () => {
-    const { tasks, work } = await open();
+    const bench = await open();
+    const { tasks } = bench;
     const gate = new Gate();
     tasks.handle('held', () => gate.pass());
-    work();
+    bench.work();
     await tasks.schedule('held');
     await eventually(() => expect(gate.entered).toBe(1));
     const some = Array.from({ length: 300 }, (__, i) => ({ name: i % 3 === 0 ? 'mail' : 'bill', delayMs: HOUR + i }));
@@ -70,17 +73,18 @@ describe.each(servers)('calls of operators and callers on %s', (_, client, parti
   });
 
   it('start() makes a process a worker that was none', async () => {
-    const { tasks, work, close } = await open({ work: false });
+    const bench = await open({ work: false });
+    const { tasks } = bench;
     const ran: number[] = [];
     tasks.handle('t', (payload) => void ran.push(payload as number));
-    work();
+    bench.work();
     await tasks.schedule('t', 1);
     await sleep(100);
     expect(ran).toEqual([]);
     tasks.start();
     tasks.start();
     await eventually(() => expect(ran).toEqual([1]));
-    await close();
+    await bench.close();
     tasks.start();
   });
 });

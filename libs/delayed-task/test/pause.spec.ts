@@ -78,6 +78,8 @@ describe.each(servers)('a pause on %s', (_, client, partitions) => {
   it('does not hold up a close', async () => {
     const bench = await process();
     await bench.tasks.pause();
+    // The message is on its way.
+    await sleep(500);
     await bench.tasks.schedule('quick', 'never');
     await bench.close();
     expect(seen).toEqual([]);

@@ -2,8 +2,10 @@ import { REPLAYS, type Replays } from '../../../test/support/replays';
 import {
   acknowledgeTasks,
   completeTask,
+  countTasks,
   deferTasks,
   failTask,
+  fireSchedule,
   releaseTasks,
   renewTasks,
   sweepTasks,
@@ -11,7 +13,7 @@ import {
   delayedTaskScripts,
 } from '../src/delayed-task.scripts';
 import type { Partition } from '../src/queue/task-queue';
-import { inventory, openBench, type Bench } from './support';
+import { inventory, openBench, takeCall, type Bench } from './support';
 
 const HOUR = 3_600_000;
 
@@ -34,11 +36,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     replays.twice(work, between);
 
   const take = async (bench: Bench, token: string, limit = 10) => {
-    const { due, leased, tasks, runs, dead, waits } = keys;
-    return bench.registry.run(takeTasks, {
-      keys: { due, leased, tasks, runs, dead, waits, taken: keys.taken('w') },
-      args: { token, limit, leaseMs: 60_000 },
-    });
+    return bench.registry.run(takeTasks, takeCall(keys, 'w', { token, limit, leaseMs: 60_000 }));
   };
   const acknowledge = (bench: Bench, pairs: string[]) => {
     const { leased, tasks, runs } = keys;
@@ -207,13 +205,17 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     await taken('a', 'x');
     await fail(direct, 'a', 'x', 0, 'dead-letter');
     expect(await cutting(() => lossy.tasks.get('a'))).toMatchObject({ state: 'dead' });
-    expect(await cutting(() => lossy.tasks.stats())).toMatchObject({ dead: 1 });
+    const { due: waiting, leased: running, dead: given } = keys;
+    const counted = { keys: { due: waiting, leased: running, dead: given }, args: {} };
+    expect(await cutting(() => lossy.registry.run(countTasks, counted))).toMatchObject({ dead: 1 });
     expect((await cutting(() => lossy.tasks.deadLetters())).items).toHaveLength(1);
     await cutting(() => lossy.tasks.onModuleInit());
     await direct.raw.zadd(keys.dead, '1', 'a');
-    const { due, leased, tasks, runs, dead, waits } = keys;
+    const { due, leased, tasks, runs, dead, waits, lines, heads } = keys;
     const args = { retentionMs: HOUR, leaseMs: HOUR, taskCursor: '0', runCursor: '0', count: 10 };
-    await cutting(() => lossy.registry.run(sweepTasks, { keys: { due, leased, tasks, runs, dead, waits }, args }));
+    await cutting(() =>
+      lossy.registry.run(sweepTasks, { keys: { due, leased, tasks, runs, dead, waits, lines, heads }, args }),
+    );
     expect(await inventory(direct)).toEqual({ due: [], leased: [], dead: [], problems: [] });
   });
 
@@ -237,6 +239,26 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await registry.run(completeTask, { ...result, args })).toBe(false);
     expect(await dumps()).toEqual(before);
     expect(await acknowledge(direct, ['a', 'heir'])).toMatchObject({ done: 1 });
+  });
+
+  it('of pause and resume', async () => {
+    await cutting(() => lossy.tasks.pause());
+    expect(await direct.tasks.stats()).toMatchObject({ paused: true });
+    await cutting(() => lossy.tasks.resume());
+    expect(await direct.tasks.stats()).toMatchObject({ paused: false });
+  });
+
+  it('of fire: the task of the slot is scheduled once', async () => {
+    await lossy.tasks.upsertSchedule('s', { everyMs: HOUR }, { name: 't' });
+    const { due, leased, tasks, runs, waits, lines, heads } = keys;
+    await direct.raw.zadd(due, 'XX', 1, '\u0001s');
+    expect((await take(direct, 'x')).tasks).toMatchObject([{ id: '\u0001s' }]);
+    const args = { id: '\u0001s', token: 'x', taskId: 's@1', record: '1\n0\n0 1 0\nt\nnull', slotMs: 1, nextMs: 9 };
+    const call = { keys: { due, leased, tasks, runs, waits, lines, heads }, args };
+    expect(await cutting(() => lossy.registry.run(fireSchedule, call))).toBe('fired');
+    expect((await direct.tasks.list({ state: 'waiting' })).items).toMatchObject([{ id: 's@1', atMs: 1 }]);
+    expect(await direct.tasks.getSchedule('s')).toMatchObject({ nextRunAtMs: 9 });
+    expect((await inventory(direct)).problems).toEqual([]);
   });
 
   it('is tested for every script', () => {

@@ -7,7 +7,8 @@ const LEASE_ENDED =
 
 describe('take, in a state and at a time of which all is known,', () => {
   const states = new ScriptStates(delayedTaskScripts, ['waits']);
-  const take = (limit = 9, token = 'token') => states.call(takeTasks, { token, limit, leaseMs: 900 });
+  const take = (limit = 9, token = 'token') =>
+    states.call(takeTasks, { token, limit, leaseMs: 900, most: 0, windowMs: 0 });
   const record = (name: string, attempts = 3) => `${attempts}\n0\n-\n${name}\n{}`;
   const due = (id: string, ms: number, run?: string) => {
     states.put('ZADD', 'due', ms, id);

@@ -151,3 +151,14 @@ export class Gate {
     for (const go of this.release.splice(0)) go();
   }
 }
+
+/** The keys and arguments of a call of the script `take`, without a limit of starts. */
+export function takeCall(
+  partition: Partition,
+  worker: string,
+  asked: { token: string; limit: number; leaseMs: number },
+) {
+  const { due, leased, tasks, runs, dead, waits, lines, heads, starts } = partition;
+  const keys = { due, leased, tasks, runs, dead, waits, taken: partition.taken(worker), lines, heads, starts };
+  return { keys, args: { ...asked, most: 0, windowMs: 0 } };
+}

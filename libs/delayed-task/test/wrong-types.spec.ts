@@ -5,7 +5,7 @@ import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { NO_PERMISSION } from '../../../test/support/client-kind';
 import { delayedTaskScripts, takeTasks } from '../src/delayed-task.scripts';
 import type { Partition } from '../src/queue/task-queue';
-import { openBench, quiet, redisNow, type Bench } from './support';
+import { openBench, quiet, redisNow, takeCall, type Bench } from './support';
 
 const HOUR = 3_600_000;
 
@@ -58,7 +58,13 @@ describe('keys of the wrong type', () => {
         runCursor: '0',
         count: 10,
         partitions: 1,
-        record: '5\n0\n0 1 0 0\nt\n1',
+        record: '5\n0@g\n0 1 0 0\nt\n1',
+        taskId: 'n',
+        slotMs: 1,
+        nextMs: 2,
+        most: 9,
+        windowMs: 9,
+        action: 'read',
       };
 
       it.each(script.keys)('a %s of the wrong type: an error, and nothing is changed', async (wrong) => {
@@ -69,9 +75,14 @@ describe('keys of the wrong type', () => {
           result: keys.result('a'),
           taken: keys.taken('w'),
           layout: 'faults:layout',
+          paused: 'faults:paused',
         };
         // The task is leased, so that every script has something to do.
-        await bench.tasks.schedule('t', null, { id: 'a', delayMs: script.name.endsWith('take') ? 0 : HOUR });
+        await bench.tasks.schedule('t', null, {
+          id: 'a',
+          group: 'g',
+          delayMs: script.name.endsWith('take') ? 0 : HOUR,
+        });
         if (!/take|cancel|reschedule|schedule/.test(script.name)) {
           await admin.zrem(keys.due, 'a');
           await admin.zadd(keys.leased, String((await redisNow(admin)) + HOUR), 'a');
@@ -79,7 +90,8 @@ describe('keys of the wrong type', () => {
         }
         const place = names[wrong] as string;
         await admin.del(place);
-        if (['waits', 'operation', 'result', 'taken', 'layout'].includes(wrong)) await admin.rpush(place, 'x');
+        if (['waits', 'operation', 'result', 'taken', 'layout', 'paused', 'starts'].includes(wrong))
+          await admin.rpush(place, 'x');
         else await admin.set(place, 'x');
         const dump = async (): Promise<string[]> => {
           const all = (await admin.keys('*')).sort();
@@ -118,11 +130,7 @@ describe('keys of the wrong type', () => {
       const dump = (): Promise<(Buffer | null)[]> =>
         Promise.all([keys.due, keys.leased, keys.tasks, keys.runs, keys.dead].map((key) => admin.dumpBuffer(key)));
       const before = await dump();
-      const { due, leased, tasks, runs, dead, waits } = keys;
-      const take = partly.registry.run(takeTasks, {
-        keys: { due, leased, tasks, runs, dead, waits, taken: keys.taken('w') },
-        args: { token: 'x', limit: 5, leaseMs: HOUR },
-      });
+      const take = partly.registry.run(takeTasks, takeCall(keys, 'w', { token: 'x', limit: 5, leaseMs: HOUR }));
       const failed = { code: 'SCRIPT_FAILED', message: expect.stringContaining('NOTALLOWED') as string };
       await expect(take).rejects.toMatchObject(failed);
       if (['hset', 'set'].includes(denied)) {

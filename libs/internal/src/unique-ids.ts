@@ -9,9 +9,11 @@ export class UniqueIds {
     this.origin = `${prefix}${randomBytes(12).toString('base64url')}.`;
   }
 
-  /** Returns a new id: the prefix, then about 20 letters, digits, `-`, `_` and one `.`. */
+  /** Returns a new id: the prefix, then about 20 letters, digits, `-`, `_` and one `.`. In the order of their bytes, it comes after the last. */
   next(): string {
     this.made += 1;
-    return this.origin + this.made.toString(36);
+    const count = this.made.toString(36);
+    // A longer number comes later.
+    return this.origin + count.length.toString(36) + count;
   }
 }

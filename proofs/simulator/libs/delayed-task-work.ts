@@ -57,6 +57,7 @@ export interface Operation {
   readonly replace: boolean;
   readonly evenRunning: boolean;
   readonly attempts?: number;
+  readonly group?: string;
   readonly task: Omit<Payload, 'n'>;
 }
 
@@ -134,6 +135,7 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
         ending: random.chance(0.85) ? 'return' : random.pick(['later', 'dead']),
         deaf: random.chance(0.3),
       },
+      ...(random.chance(0.4) && { group: random.pick(['x', 'y']) }),
     };
   },
   scaleMs: ({ leaseMs }) => leaseMs,

@@ -16,6 +16,8 @@ interface Running {
   readonly task: Task;
   readonly process: Process;
   events: number;
+  /** True if the handler returned after its signal had fired, which may have been in time. */
+  late: boolean;
 }
 
 /** Checks the promises of the README of delayed-task. */
@@ -147,7 +149,7 @@ class TaskModel implements Model<Operation> {
   }
 
   lives(key: string): boolean {
-    return /:(due|leased|dead|tasks|runs)$/.test(key);
+    return /:(due|leased|dead|tasks|runs|lines|heads)$/.test(key);
   }
 
   private handlers(member: Member) {
@@ -173,14 +175,14 @@ class TaskModel implements Model<Operation> {
   }
 
   private async schedule(tasks: Tasks.DelayedTaskService, operation: Operation): Promise<void> {
-    const { ids, name, delayMs, replace, attempts } = operation;
+    const { ids, name, delayMs, replace, attempts, group } = operation;
     const onConflict = replace ? 'replace' : 'keep';
     const some = ids.map((id) => this.newTask(id, operation.task));
     const replaces = (): void => {
       if (replace) for (const task of this.of(ids)) if (!some.includes(task)) task.mayBeGone = true;
     };
     replaces();
-    const settings = { delayMs, ...(attempts !== undefined && { attempts }) };
+    const settings = { delayMs, ...(attempts !== undefined && { attempts }), ...(group !== undefined && { group }) };
     const beganUs = this.world.nowUs;
     const results = await tasks
       .scheduleMany(
@@ -250,7 +252,8 @@ class TaskModel implements Model<Operation> {
     world.expect(!isAgain, () => `task ${task.n} (${id}) runs again although its handler has returned`);
     this.takesSlot(process);
     const key = `${process.pid}:${id}:${attempt}`;
-    this.running.set(key, [...(this.running.get(key) ?? []), { task, process, events: 0 }]);
+    const running: Running = { task, process, events: 0, late: false };
+    this.running.set(key, [...(this.running.get(key) ?? []), running]);
     const owner: Owner = {
       member,
       key: `task ${task.n}`,
@@ -281,7 +284,8 @@ class TaskModel implements Model<Operation> {
     if (payload.ending === 'later' && began <= payload.fails + 2) {
       return retryLater({ delayMs: this.options.backoffMs, countsAsAttempt: began % 2 === 0 });
     }
-    if (!isAborted()) task.returned++;
+    if (isAborted()) running.late = true;
+    else task.returned++;
     return task.n;
   }
 
@@ -311,6 +315,8 @@ class TaskModel implements Model<Operation> {
     }
     const { task } = running;
     running.events++;
+    // Redis may have had the outcome, and its reply was lost.
+    if (outcome === 'lost' && running.late) task.mayBeGone = true;
     if (outcome === 'retried') task.lastFailureUs = world.nowUs;
     if (outcome === 'dead') this.dies(task);
     if (outcome !== 'done') return;

@@ -8,11 +8,13 @@ import { redPacket, replicatedPackets } from './red-packet';
 import { scheduledLock } from './scheduled-lock';
 import { scriptRegistry } from './script-registry';
 import { streamConsumer } from './stream-consumer';
+import { taskSchedules } from './task-schedules';
 
 export const libs = [
   lock,
   once,
   delayedTask,
+  taskSchedules,
   streamConsumer,
   scriptRegistry,
   rateLimit,

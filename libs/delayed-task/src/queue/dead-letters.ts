@@ -74,8 +74,8 @@ export class DeadLetters {
   }
 
   private clearSome(verb: string, name: string, { partition, ...from }: Position): Promise<Cleared> {
-    const { due, tasks, runs, dead, waits, operation } = this.queue.partitions.at(partition);
-    const keys = { due, tasks, runs, dead, waits, operation: operation(this.queue.tokens.next()) };
+    const { due, tasks, runs, dead, waits, lines, heads, operation } = this.queue.partitions.at(partition);
+    const keys = { due, tasks, runs, dead, waits, operation: operation(this.queue.tokens.next()), lines, heads };
     const args = { verb, name, ...from, limit: MAX_CHUNK, operationMs: OPERATION_MS };
     return this.queue.registry.run(clearDead, { keys, args });
   }

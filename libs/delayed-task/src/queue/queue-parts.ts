@@ -1,10 +1,11 @@
-import { Logger } from '@nestjs/common';
+import { type Logger } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { SetupError, thrownText } from '../../../internal/src';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { ScheduleWatcher, TaskDefinition, TaskHandler } from '../delayed-task.types';
 import { type QueueHandlers, Worker } from '../worker/worker';
 import { DeadLetters } from './dead-letters';
+import { Schedules } from './schedules';
 import { TaskPages } from './task-pages';
 import { TaskQueue } from './task-queue';
 
@@ -12,6 +13,7 @@ import { TaskQueue } from './task-queue';
 export class QueueParts {
   readonly tasks: TaskQueue;
   readonly pages: TaskPages;
+  readonly schedules: Schedules;
   readonly dead: DeadLetters;
   readonly worker: Worker;
   watcher: ScheduleWatcher | undefined;
@@ -25,6 +27,7 @@ export class QueueParts {
   ) {
     this.tasks = new TaskQueue(registry, options);
     this.pages = new TaskPages(this.tasks);
+    this.schedules = new Schedules(this.tasks, this.pages);
     this.dead = new DeadLetters(this.tasks, this.pages);
     this.worker = new Worker(this.tasks, handlers, options);
   }

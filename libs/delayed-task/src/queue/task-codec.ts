@@ -1,7 +1,7 @@
 import { Checks, classOf, isIntegerOf, type KnownOptions, shown, time, InvalidInputError } from '../../../internal/src';
 import { checkAttempts, resolveBackoff, type ResolvedBackoff } from '../../../worker/src';
 import { checkKeep, KNOWN_SETTINGS, MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
-import type { DueTime, ScheduleOptions, TaskDefinition } from '../delayed-task.types';
+import type { DueTime, ScheduleOptions, ScheduleRule, TaskDefinition } from '../delayed-task.types';
 
 /** Checks of arguments. Their errors begin with `DelayedTaskService`. */
 export const taskInput = new Checks('DelayedTaskService', (message) => new InvalidInputError(message));
@@ -22,10 +22,46 @@ export function checkId(id: unknown): string {
   return checkText('id', id, 256);
 }
 
+/** Begins the ids under which schedules are stored. No task has such an id. */
+const OF_SCHEDULE = '\u0001';
+
+/** Checks the id of a schedule. @returns the id under which it is stored */
+export function storedId(id: unknown): string {
+  return `${OF_SCHEDULE}${checkText('id', id, 200)}`;
+}
+
+/** Returns the id of a schedule that is stored under `id`; undefined for the id of a task. */
+export function scheduleIdOf(id: string): string | undefined {
+  return id.startsWith(OF_SCHEDULE) ? id.slice(OF_SCHEDULE.length) : undefined;
+}
+
+/** Returns the id of the task that a schedule has for a slot. */
+export function slotId(scheduleId: string, slotMs: number): string {
+  return `${scheduleId}@${slotMs}`;
+}
+
+// Times since 2001 and until 2286 have 13 digits.
+const SLOT = /^(.*)@\d{13}$/s;
+
+/** Returns the part of an id that selects its partition, so that a schedule and its tasks are in one. */
+export function partitionPart(id: string): string {
+  return scheduleIdOf(id) ?? SLOT.exec(id)?.[1] ?? id;
+}
+
 export function checkName(name: unknown): string {
   const text = checkText('name', name, 128);
   if (text.trim() === '') taskInput.refuse('name', name, 'text that is not blank');
   return text;
+}
+
+/** Checks the id of an operation. */
+export function checkOperationId(id: unknown): string {
+  return checkText('operationId', id, 256);
+}
+
+/** Checks the name of a group. */
+export function checkGroup(group: unknown): string {
+  return checkText('group', group, 128);
 }
 
 /**
@@ -44,6 +80,8 @@ const KNOWN: KnownOptions<ScheduleOptions> = {
   runAtMs: true,
   id: true,
   queue: true,
+  group: true,
+  operationId: true,
   ...KNOWN_SETTINGS,
   onConflict: true,
 };
@@ -56,7 +94,20 @@ export interface TaskRecord {
   readonly keepResultMs: number;
   readonly backoff: ResolvedBackoff;
   readonly name: string;
+  readonly group: string | undefined;
   readonly payload: string;
+  /** Rule of a schedule, and the record of its tasks; undefined for a task. */
+  readonly schedule: { readonly rule: ScheduleRule; readonly record: string } | undefined;
+}
+
+/**
+ * Returns when a waiting task of a group is due. In the zset `due`, the next one of a group has the time of its turn.
+ *
+ * @param record with the first due time, as `schedule` stores it
+ */
+export function groupDueMs(record: string, run: string): number {
+  const [, state = '', , due = ''] = run.split(' ');
+  return Number(state === '' ? record.slice(record.lastIndexOf('\n') + 1) : due);
 }
 
 /** Data of a task's attempts, parsed from its value in the hash `runs`; 0 and '' if the task was never taken. */
@@ -147,23 +198,47 @@ export class RecordWriter {
     const { attempts = definition.attempts, keepResultMs = definition.keepResultMs } = options;
     const { backoff = definition.backoff } = options;
     const { defaults } = this;
-    const plain = attempts === undefined && keepResultMs === undefined && backoff === undefined;
+    const group = options.group === undefined ? undefined : checkGroup(options.group);
+    const plain = attempts === undefined && keepResultMs === undefined && backoff === undefined && group === undefined;
     const start = plain
       ? this.plainHead
       : head(
           checkAttempts(taskInput, attempts ?? defaults.attempts),
           checkKeep(keepResultMs ?? defaults.keepResultMs, taskInput),
           backoff === undefined ? defaults.backoff : resolveBackoff(backoff, taskInput),
+          group,
         );
     // The fields are separated by line breaks, which neither this JSON nor checked names contain.
     const json = encodeJson('payload', payload === undefined ? null : payload, defaults.maxPayloadBytes);
     return `${start}${name}\n${json}`;
   }
+
+  /** Returns the record of a schedule: that of its tasks, with attempts that never run out, no group, and the rule. @throws InvalidInputError */
+  writeSchedule(rule: ScheduleRule, task: string | TaskDefinition, payload: unknown, options: ScheduleOptions): string {
+    const { group, ...own } = options;
+    if (group !== undefined) checkGroup(group);
+    const record = this.write(task, payload, own);
+    const end = record.indexOf('\n');
+    const ofTasks: OfTasks = { attempts: Number(record.slice(0, end)), ...(group !== undefined && { group }) };
+    return `${ENDLESS}${record.slice(end)}\n${RULE}${JSON.stringify({ rule, ...ofTasks })}`;
+  }
 }
 
-function head(attempts: number, keepResultMs: number, backoff: ResolvedBackoff): string {
+/** Begins the rule in the record of a schedule; the due time that follows a payload is a number. */
+const RULE = '~';
+/** What the tasks of a schedule have, and the schedule itself has not. */
+interface OfTasks {
+  readonly attempts: number;
+  readonly group?: string;
+}
+
+/** Attempts of a schedule. It is no task, so it is never dead-lettered. */
+const ENDLESS = 2 ** 31 - 1;
+
+function head(attempts: number, keepResultMs: number, backoff: ResolvedBackoff, group?: string): string {
   const { delayMs, factor, maxDelayMs } = backoff;
-  return `${attempts}\n${keepResultMs}\n${delayMs} ${factor} ${maxDelayMs}\n`;
+  const ofGroup = group === undefined ? '' : `@${group}`;
+  return `${attempts}\n${keepResultMs}${ofGroup}\n${delayMs} ${factor} ${maxDelayMs}\n`;
 }
 
 /** Parses records of tasks. Keeps the last parsed backoff, because many tasks have the same one. */
@@ -172,13 +247,24 @@ export class RecordReader {
   private lastBackoff: ResolvedBackoff = { delayMs: 0, factor: 1, maxDelayMs: 0 };
 
   read(record: string): TaskRecord {
-    const [attempts = '1', keepResultMs = '0', backoff = '', name = '', payload = 'null'] = record.split('\n');
+    const [attempts = '1', keep = '0', backoff = '', name = '', payload = 'null', last = ''] = record.split('\n');
+    const at = keep.indexOf('@');
+    let group = at < 0 ? undefined : keep.slice(at + 1);
+    let schedule: TaskRecord['schedule'];
+    if (last.startsWith(RULE)) {
+      const { rule, ...ofTasks } = JSON.parse(last.slice(RULE.length)) as OfTasks & { readonly rule: ScheduleRule };
+      group = ofTasks.group;
+      const start = group === undefined ? keep : `${keep}@${group}`;
+      schedule = { rule, record: [ofTasks.attempts, start, backoff, name, payload].join('\n') };
+    }
     return {
       attempts: Number(attempts),
-      keepResultMs: Number(keepResultMs),
+      keepResultMs: Number(at < 0 ? keep : keep.slice(0, at)),
+      group,
       backoff: this.backoffOf(backoff),
       name,
       payload,
+      schedule,
     };
   }
 

@@ -2,7 +2,16 @@ import type { Page } from '../../../worker/src';
 import { listTasks, type TaskRow } from '../delayed-task.scripts';
 import type { TaskView } from '../delayed-task.types';
 import { Steps } from '../../../internal/src';
-import { checkName, readRun, RecordReader, taskInput } from './task-codec';
+import {
+  checkGroup,
+  checkName,
+  groupDueMs,
+  readRun,
+  RecordReader,
+  scheduleIdOf,
+  taskInput,
+  type TaskRecord,
+} from './task-codec';
 import type { TaskQueue } from './task-queue';
 
 /** Instant after all others, ms since 1970. */
@@ -10,8 +19,10 @@ export const NEVER_MS = 10 ** 15 - 1;
 const NO_END = -1;
 /** Most tasks of one call of the script, and of one page that a filter makes smaller. */
 const [MOST_ROWS, MOST_LOOKED_AT] = [256, 2_048];
+/** Most times that `cancelAll` looks at all tasks. A second time is usually enough. */
+const MOST_PASSES = 10;
 // <partition>.<untilMs>.<afterMs>.<afterId in base64url>. See DECISIONS.md: dead-letter-cursor
-const CURSOR = /^(\d{1,3})\.(-1|\d{1,15})\.(\d{1,15})\.([\w-]{0,1100})$/;
+const CURSOR = /^(\d{1,3})\.(-1|\d{1,15})\.(\d{1,16})\.([\w-]{0,1100})$/;
 
 /** State of tasks, and the zset that has them. */
 type Place = 'due' | 'leased' | 'dead';
@@ -36,8 +47,15 @@ export interface Position {
 export interface ListOptions {
   readonly state: 'waiting' | 'running' | 'dead';
   readonly name?: string;
+  readonly group?: string;
   readonly limit?: number;
   readonly cursor?: string;
+}
+
+/** Selects tasks. All conditions must hold. */
+export interface TaskFilter {
+  readonly name?: string;
+  readonly group?: string;
 }
 
 /** Lists of the tasks of a queue, page by page. */
@@ -46,36 +64,46 @@ export class TaskPages {
 
   constructor(private readonly queue: TaskQueue) {}
 
-  /** Lists tasks of a state, and of a name. */
-  list(options: ListOptions): Promise<Page<TaskView>> {
-    const known = { state: true, name: true, limit: true, cursor: true } as const;
-    const { state, name, limit = 100, cursor } = taskInput.options('', options, known);
+  /** Lists tasks of a state. */
+  async list(options: ListOptions): Promise<Page<TaskView>> {
+    const known = { state: true, name: true, group: true, limit: true, cursor: true } as const;
+    const { state, limit = 100, cursor, ...filter } = taskInput.options('', options, known);
     taskInput.choice('state', state, Object.keys(PLACES));
-    const chosen = name === undefined ? undefined : checkName(name);
-    return this.page(PLACES[state], limit, cursor, ({ id, atMs, record, run }) => {
+    const selects = selectorOf(filter);
+    return this.page(PLACES[state], limit, cursor, ({ id, atMs: raw, record, run }) => {
       const task = this.reader.read(record);
-      if (chosen !== undefined && task.name !== chosen) return undefined;
+      if (task.schedule !== undefined || !selects(task)) return undefined;
       const { attemptsMade, error } = readRun(run);
-      const { attempts, payload } = task;
+      const { name, group, attempts, payload } = task;
+      const atMs = state === 'waiting' && group !== undefined ? groupDueMs(record, run) : raw;
       const data = { payload: JSON.parse(payload) as unknown, result: undefined };
-      return { id, state, name: task.name, ...data, atMs, attemptsMade, attempts, error };
+      return { id, state, name, group, ...data, atMs, attemptsMade, attempts, error };
     });
   }
 
-  /** Removes the waiting tasks, or those of a name. @returns their number */
-  async cancelAll(filter: { readonly name?: string }): Promise<number> {
-    const { name } = taskInput.in('filter').options('', filter, { name: true });
-    const chosen = name === undefined ? undefined : checkName(name);
+  /** Removes the waiting tasks that a filter selects. @returns their number */
+  async cancelAll(filter: TaskFilter): Promise<number> {
+    const selects = selectorOf(taskInput.in('filter').options('', filter, { name: true, group: true }));
     const steps = new Steps(
       'DelayedTaskService.cancelAll',
       'Call it again: it continues with the tasks that are left.',
     );
     let count = 0;
+    // The next task of a group takes the place of the first one, perhaps before the page that comes next.
+    for (let pass = 0, before = -1; pass < MOST_PASSES && count > before; pass++) {
+      before = count;
+      count += await this.cancelPass(selects, steps);
+    }
+    return count;
+  }
+
+  private async cancelPass(selects: (task: TaskRecord) => boolean, steps: Steps): Promise<number> {
+    let count = 0;
     let cursor: string | undefined;
     do {
       const { items, nextCursor } = await steps.read(
         this.page('due', MOST_ROWS, cursor, ({ id, record }) =>
-          chosen === undefined || this.reader.read(record).name === chosen ? id : undefined,
+          scheduleIdOf(id) === undefined && selects(this.reader.read(record)) ? id : undefined,
         ),
       );
       const results = await steps.all(items.map((id) => this.queue.cancel(id, 'all')));
@@ -121,6 +149,13 @@ export class TaskPages {
     const { tasks, runs, [place]: key } = this.queue.partitions.at(partition);
     return this.queue.registry.run(listTasks, { keys: { place: key, tasks, runs }, args: { ...from, limit } });
   }
+}
+
+/** Returns a function that says whether a filter selects a task. @throws InvalidInputError */
+function selectorOf({ name, group }: TaskFilter): (task: TaskRecord) => boolean {
+  if (name !== undefined) checkName(name);
+  if (group !== undefined) checkGroup(group);
+  return (task) => (name === undefined || task.name === name) && (group === undefined || task.group === group);
 }
 
 function startOf(partition: number, untilMs: number): Position {

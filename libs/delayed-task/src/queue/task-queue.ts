@@ -31,8 +31,11 @@ import {
   RecordWriter,
   whenOf,
   checkId,
+  checkOperationId,
+  partitionPart,
   taskInput,
   definitionOf,
+  groupDueMs,
 } from './task-codec';
 import { evenTags, MAX_TIMER_MS, pause, shown, spread, Steps, time, UniqueIds } from '../../../internal/src';
 
@@ -45,6 +48,9 @@ export interface Partition {
   readonly runs: string;
   readonly dead: string;
   readonly waits: string;
+  readonly lines: string;
+  readonly heads: string;
+  readonly starts: string;
   readonly operation: (token: string) => string;
   readonly result: (id: string) => string;
   readonly taken: (worker: string) => string;
@@ -59,6 +65,9 @@ function partitionOf(keys: ReturnType<KeySpace['tag']>, index: number): Partitio
     runs: keys.key('runs'),
     dead: keys.key('dead'),
     waits: keys.key('waits'),
+    lines: keys.key('lines'),
+    heads: keys.key('heads'),
+    starts: keys.key('starts'),
     operation: keys.series('operation'),
     result: keys.series('result'),
     taken: keys.series('taken'),
@@ -83,7 +92,7 @@ export class Partitions {
   }
 
   of(id: string): Partition {
-    return this.all[this.all.length === 1 ? 0 : spread(id) % this.all.length] as Partition;
+    return this.all[this.all.length === 1 ? 0 : spread(partitionPart(id)) % this.all.length] as Partition;
   }
 }
 
@@ -120,8 +129,8 @@ interface Chunk {
 /** Schedules, changes and reads the tasks of a queue. The Worker runs them. */
 export class TaskQueue {
   readonly partitions: Partitions;
-  private readonly writer: RecordWriter;
-  private readonly reader = new RecordReader();
+  readonly writer: RecordWriter;
+  readonly reader = new RecordReader();
   readonly tokens = new UniqueIds();
 
   constructor(
@@ -142,20 +151,25 @@ export class TaskQueue {
     payload: unknown,
     options: ScheduleOptions,
   ): Promise<ScheduleResult> {
-    const { onConflict = 'keep', id: given } = checkScheduling(options);
+    const { onConflict = 'keep', operationId, id: given = operationId } = checkScheduling(options);
     taskInput.choice('onConflict', onConflict, CONFLICTS);
     const id = given === undefined ? this.tokens.next() : checkId(given);
     const partition = this.partitions.of(id);
     const when = whenOf(options);
     const record = this.writer.write(task, payload, options);
+    const name = operationId === undefined ? undefined : checkOperationId(operationId);
+    if (options.group !== undefined) {
+      const [placed] = await this.send(partition, onConflict, [id, when, record], name);
+      return { id, ...(placed as Omit<ScheduleResult, 'id'>) };
+    }
     const { due, tasks, waits } = partition;
-    const operation = partition.operation(this.tokens.next());
+    const { operation, operationMs } = this.operationOf(partition, id, name);
     const runAtMs = await this.registry.run(scheduleTask, {
       keys: { due, tasks, waits, operation },
-      args: { id, when, record, operationMs: OPERATION_MS },
+      args: { id, when, record, operationMs },
     });
     if (runAtMs >= 0) return { id, status: 'scheduled', runAtMs };
-    const [answer] = await this.send(partition, onConflict, [id, when, record]);
+    const [answer] = await this.send(partition, onConflict, [id, when, record], name);
     return { id, ...(answer as Omit<ScheduleResult, 'id'>) };
   }
 
@@ -199,14 +213,19 @@ export class TaskQueue {
   }
 
   async cancel(id: string, from: 'all' | 'running' | 'dead'): Promise<CancelResult> {
-    const { due, leased, tasks, runs, dead, waits, operation } = this.partitions.of(checkId(id));
-    const keys = { due, leased, tasks, runs, dead, operation: operation(this.tokens.next()), waits };
+    return this.cancelStored(checkId(id), from);
+  }
+
+  /** Cancels what is stored under an id, which may be a schedule. */
+  cancelStored(id: string, from: 'all' | 'running' | 'dead'): Promise<CancelResult> {
+    const { due, leased, tasks, runs, dead, waits, lines, heads, operation } = this.partitions.of(id);
+    const keys = { due, leased, tasks, runs, dead, operation: operation(this.tokens.next()), waits, lines, heads };
     return this.registry.run(cancelTask, { keys, args: { id, from, operationMs: OPERATION_MS } });
   }
 
   async reschedule(id: string, time: DueTime, from: 'due' | 'dead'): Promise<RescheduleResult> {
-    const { due, leased, tasks, runs, dead, waits, operation } = this.partitions.of(checkId(id));
-    const keys = { due, leased, tasks, runs, dead, waits, operation: operation(this.tokens.next()) };
+    const { due, leased, tasks, runs, dead, waits, lines, heads, operation } = this.partitions.of(checkId(id));
+    const keys = { due, leased, tasks, runs, dead, waits, operation: operation(this.tokens.next()), lines, heads };
     const args = { id, when: whenOf(time), from, operationMs: OPERATION_MS };
     const { status, runAtMs } = await this.registry.run(rescheduleTask, { keys, args });
     return status === 'moved' ? { status: 'rescheduled', runAtMs } : { status };
@@ -220,16 +239,18 @@ export class TaskQueue {
     if (found.state === '') return undefined;
     if (found.state === 'done') {
       const [, atMs = '0', ...json] = found.result.split(' ');
-      const nothing = { name: '', payload: undefined, attemptsMade: 0, attempts: 0 };
+      const nothing = { name: '', group: undefined, payload: undefined, attemptsMade: 0, attempts: 0 };
       return { id, state: 'done', atMs: Number(atMs), ...nothing, ...readResult(json.join(' ')) };
     }
-    const { name, payload, attempts } = this.reader.read(found.record);
+    const { name, group, payload, attempts } = this.reader.read(found.record);
     if (expected !== undefined && name !== definitionOf(expected).name) {
       throw taskInput.error(`The task with this id has the name ${shown(name)}. Expected ${shown(expected.name)}.`);
     }
     const { attemptsMade, error } = readRun(found.run);
-    const { state, atMs } = found;
-    return { id, state, name, payload: JSON.parse(payload), atMs, attemptsMade, attempts, error, result: undefined };
+    const { state } = found;
+    const atMs = state === 'waiting' && group !== undefined ? groupDueMs(found.record, found.run) : found.atMs;
+    const data = { payload: JSON.parse(payload) as unknown, result: undefined };
+    return { id, state, name, group, ...data, atMs, attemptsMade, attempts, error };
   }
 
   /** Waits until a task is done, dead-lettered or gone. @returns the task as it is then, or when the time is over */
@@ -274,10 +295,22 @@ export class TaskQueue {
     return this.registry.run(noteLayout, { keys: { layout: this.partitions.layout }, args });
   }
 
-  private send(partition: Partition, conflict: string, fields: string[]) {
-    const { due, leased, tasks, runs, dead, waits, operation } = partition;
-    const keys = { due, leased, tasks, runs, dead, waits, operation: operation(this.tokens.next()) };
-    return this.registry.run(scheduleTasks, { keys, args: { conflict, operationMs: OPERATION_MS, tasks: fields } });
+  /** Sends tasks of one partition, each as its id, its due time and its record. @param operationId that of the one task */
+  send(partition: Partition, conflict: string, fields: string[], operationId?: string) {
+    const { due, leased, tasks, runs, dead, waits, lines, heads } = partition;
+    const { operation, operationMs } = this.operationOf(partition, fields[0] as string, operationId);
+    const keys = { due, leased, tasks, runs, dead, waits, operation, lines, heads };
+    return this.registry.run(scheduleTasks, { keys, args: { conflict, operationMs, tasks: fields } });
+  }
+
+  /** Returns the key under which Redis keeps the reply of a call, and for how long. @param operationId that of the caller, if there is one */
+  private operationOf(partition: Partition, id: string, operationId: string | undefined) {
+    if (operationId === undefined) {
+      return { operation: partition.operation(this.tokens.next()), operationMs: OPERATION_MS };
+    }
+    // No token has a colon, and the length says where the id of the task begins.
+    const name = `:${operationId.length}:${operationId}${id}`;
+    return { operation: partition.operation(name), operationMs: this.options.operationRetentionMs };
   }
 
   /** Groups tasks into calls. Checks all tasks first, so that no task is sent if one is invalid. */
@@ -287,6 +320,7 @@ export class TaskQueue {
     for (let i = 0; i < tasks.length; i++) {
       const task = tasks[i] as NewTask;
       if (typeof task !== 'object' || (task as unknown) === null) taskInput.refuse(`tasks[${i}]`, task, 'an object');
+      if ('operationId' in task) throw taskInput.error(`tasks[${i}] has operationId. Call schedule for each task.`);
       const id = task.id === undefined ? this.tokens.next() : checkId(task.id);
       const partition = this.partitions.of(id);
       const record = this.writer.write('task' in task ? task.task : task.name, task.payload, task);

@@ -1,6 +1,6 @@
 --[[
 defer: hand back tasks for whose name the worker has no handler. They are due again after a pause, and the attempt does not count.
-Tasks that are handed back in this way for `longestMs` are dead-lettered.
+Tasks that are handed back in this way for `longestMs` are dead-lettered, but no schedules.
 
 KEYS[1]    due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]    leased  zset    <prefix>:delayed-task:{<partition>}:leased
@@ -38,7 +38,8 @@ for i, id in ipairs(ids) do
   reply[i] = ours and (run.state == 'b' and 1 or run.state == 'd' and run.problem == ARGV[3] and 2) or 0
   if ours and run.state == 'l' then
     local since = run.unknown > 0 and run.unknown or now_ms
-    local dies = now_ms - since >= tonumber(ARGV[1])
+    -- A schedule, whose id begins with byte 1, would end with it.
+    local dies = now_ms - since >= tonumber(ARGV[1]) and string.byte(id) > 1
     reply[i], gone[#gone + 1], texts[#texts + 1] = dies and 2 or 1, id, id
     if dies then
       buried[#buried + 1], buried[#buried + 2] = now_ms, id

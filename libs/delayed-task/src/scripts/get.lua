@@ -19,6 +19,7 @@ Returns {atMs, state, record, run, result}
 
 O(log n). TTL: untouched. Clock: none. Replay: reads again.
 ]]
+-- @include in-line
 local record, run = redis.call('HGET', KEYS[3], ARGV[1]), redis.call('HGET', KEYS[4], ARGV[1]) or ''
 if not record then
   local result = redis.call('GET', KEYS[6])
@@ -26,5 +27,6 @@ if not record then
 end
 local due, lease = redis.call('ZSCORE', KEYS[1], ARGV[1]), redis.call('ZSCORE', KEYS[2], ARGV[1])
 local dead = redis.call('ZSCORE', KEYS[5], ARGV[1])
+if due and tonumber(due) >= IN_LINE then due = due - IN_LINE end
 local state = due and 'waiting' or lease and 'running' or dead and 'dead' or 'waiting'
 return { tonumber(due or lease or dead or 0), state, record, run, '' }

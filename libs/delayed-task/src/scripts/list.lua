@@ -12,7 +12,7 @@ ARGV[4]  limit    int 1..256  most tasks
 Returns {untilMs, id, atMs, record, run, ...}
   untilMs  int  argument of the next call. It leaves out tasks that are dead-lettered later, so that the pages end
   id       str  id of the task
-  atMs     str  when the task is due, when its lease ends, or when it was dead-lettered, ms
+  atMs     str  when the task is due, when its lease ends, or when it was dead-lettered, ms; for a task in the line of its group, 2^52 more
   record   str  value in `tasks`; '' if it is lost
   run      str  value in `runs`; '' if it is lost
 

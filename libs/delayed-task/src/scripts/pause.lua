@@ -10,7 +10,8 @@ Returns paused
 O(1). TTL: none, so that a queue stays paused until somebody resumes it. Clock: none. Replay: the same.
 ]]
 -- @include wake
-if ARGV[1] == 'read' then return redis.call('EXISTS', KEYS[1]) end
+local paused = redis.call('GET', KEYS[1])
+if ARGV[1] == 'read' then return paused and 1 or 0 end
 if is_mute(KEYS[1]) then return redis.error_reply(MUTE) end
 if ARGV[1] == 'pause' then redis.call('SET', KEYS[1], '1') else redis.call('DEL', KEYS[1]) end
 redis.pcall('SPUBLISH', KEYS[1], ARGV[1])

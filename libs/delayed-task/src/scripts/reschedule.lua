@@ -2,12 +2,14 @@
 reschedule: change the due time of a waiting task, or make a dead letter due again.
 
 KEYS[1]  due        zset    <prefix>:delayed-task:{<partition>}:due
-KEYS[2]  leased     zset    <prefix>:delayed-task:{<partition>}:leased
-KEYS[3]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks
-KEYS[4]  runs       hash    <prefix>:delayed-task:{<partition>}:runs
-KEYS[5]  dead       zset    <prefix>:delayed-task:{<partition>}:dead
-KEYS[6]  waits      string  <prefix>:delayed-task:{<partition>}:waits
-KEYS[7]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
+KEYS[2]  lines      zset    <prefix>:delayed-task:{<partition>}:lines
+KEYS[3]  heads      hash    <prefix>:delayed-task:{<partition>}:heads
+KEYS[4]  leased     zset    <prefix>:delayed-task:{<partition>}:leased
+KEYS[5]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks
+KEYS[6]  runs       hash    <prefix>:delayed-task:{<partition>}:runs
+KEYS[7]  dead       zset    <prefix>:delayed-task:{<partition>}:dead
+KEYS[8]  waits      string  <prefix>:delayed-task:{<partition>}:waits
+KEYS[9]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]  id           str
 ARGV[2]  when         str   'd<ms>' for a delay, 'a<ms>' for an instant
 ARGV[3]  from         str   'due': a waiting task | 'dead': a dead letter, which starts again at attempt 1
@@ -25,27 +27,36 @@ O(log n). TTL: the operation's. Clock: Redis. Replay: returns moved again while 
 -- @include wake
 -- @include due
 -- @include run
-local first = redis.call('GET', KEYS[7])
+-- @include lines
+local first = redis.call('GET', KEYS[9])
 if first then return { tonumber(first), 'moved' } end
 local due = parse_due(ARGV[2], now_ms)
 if not due then return redis.error_reply('BADTIME ARGV[2] is neither "d<ms>" nor "a<ms>"; nothing was changed') end
-local record, dead = redis.call('HEXISTS', KEYS[3], ARGV[1]), redis.call('ZSCORE', KEYS[5], ARGV[1])
-local waiting, lease = redis.call('ZSCORE', KEYS[1], ARGV[1]), redis.call('ZSCORE', KEYS[2], ARGV[1])
-local mark = redis.call('GET', KEYS[6])
-local text = redis.call('HGET', KEYS[4], ARGV[1])
-if record == 0 then return { 0, 'unknown' } end
+local record, dead = redis.call('HGET', KEYS[5], ARGV[1]), redis.call('ZSCORE', KEYS[7], ARGV[1])
+local waiting, lease = redis.call('ZSCORE', KEYS[1], ARGV[1]), redis.call('ZSCORE', KEYS[4], ARGV[1])
+local mark = redis.call('GET', KEYS[8])
+redis.call('ZCARD', KEYS[2])
+redis.call('HLEN', KEYS[3])
+local text = redis.call('HGET', KEYS[6], ARGV[1])
+if not record then return { 0, 'unknown' } end
 if lease then return { 0, 'running' } end
 if ARGV[3] == 'due' and not waiting then return { 0, dead and 'dead' or 'unknown' } end
 if ARGV[3] == 'dead' and not dead then return { 0, 'unknown' } end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
-if must_wake(mark, due) and is_mute(KEYS[6]) then return redis.error_reply(MUTE) end
-redis.call('SET', KEYS[7], string.format('%.0f', due), 'PX', ARGV[4])
-redis.call('ZREM', KEYS[5], ARGV[1])
+if must_wake(mark, due) and is_mute(KEYS[8]) then return redis.error_reply(MUTE) end
+redis.call('SET', KEYS[9], string.format('%.0f', due), 'PX', ARGV[4])
+redis.call('ZREM', KEYS[7], ARGV[1])
 local run = dead and NEW_RUN or parse_run(text)
-redis.call('HSET', KEYS[4], ARGV[1], format_run(run.attempt, 'w', run.token, due, run.failed, run.unknown, run.problem))
-redis.call('ZADD', KEYS[1], due, ARGV[1])
+redis.call('HSET', KEYS[6], ARGV[1], format_run(run.attempt, 'w', run.token, due, run.failed, run.unknown, run.problem))
+local group = group_of(record)
+if group then
+  leave(KEYS[1], KEYS[2], KEYS[3], group, ARGV[1], now_ms)
+  place(KEYS[1], KEYS[2], KEYS[3], group, due, ARGV[1])
+else
+  redis.call('ZADD', KEYS[1], due, ARGV[1])
+end
 if must_wake(mark, due) then
-  redis.call('SET', KEYS[6], string.format('%.0f', due), 'PX', WAITS_MS)
-  redis.pcall('SPUBLISH', KEYS[6], 'due')
+  redis.call('SET', KEYS[8], string.format('%.0f', due), 'PX', WAITS_MS)
+  redis.pcall('SPUBLISH', KEYS[8], 'due')
 end
 return { due, 'moved' }

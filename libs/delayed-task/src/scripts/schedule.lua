@@ -2,12 +2,14 @@
 schedule: add tasks to a partition. Wake the partition's workers if a task is due before the time that the workers wait for.
 
 KEYS[1]    due        zset    <prefix>:delayed-task:{<partition>}:due      id -> ms when it is due
-KEYS[2]    leased     zset    <prefix>:delayed-task:{<partition>}:leased   id -> ms when its lease ends
-KEYS[3]    tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record, and when it was first due
-KEYS[4]    runs       hash    <prefix>:delayed-task:{<partition>}:runs     id -> attempts and token
-KEYS[5]    dead       zset    <prefix>:delayed-task:{<partition>}:dead     id -> ms when it was dead-lettered
-KEYS[6]    waits      string  <prefix>:delayed-task:{<partition>}:waits    ms until which workers wait; also the channel
-KEYS[7]    operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
+KEYS[2]    lines      zset    <prefix>:delayed-task:{<partition>}:lines    tasks that wait for the turn of their group
+KEYS[3]    heads      hash    <prefix>:delayed-task:{<partition>}:heads    group -> id of the task whose turn is next
+KEYS[4]    leased     zset    <prefix>:delayed-task:{<partition>}:leased   id -> ms when its lease ends
+KEYS[5]    tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record, and when it was first due
+KEYS[6]    runs       hash    <prefix>:delayed-task:{<partition>}:runs     id -> attempts and token
+KEYS[7]    dead       zset    <prefix>:delayed-task:{<partition>}:dead     id -> ms when it was dead-lettered
+KEYS[8]    waits      string  <prefix>:delayed-task:{<partition>}:waits    ms until which workers wait; also the channel
+KEYS[9]    operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]    conflict     str        'keep' | 'replace', for ids that exist
 ARGV[2]    operationMs  int        how long the reply is kept for a replay, ms
 ARGV[3..]  tasks        list(str)  id, 'd<ms>' for a delay or 'a<ms>' for an instant, record; 1 to 300 tasks
@@ -23,7 +25,10 @@ nothing again; returns the first reply, but with the present due time of a kept 
 -- @include writes
 -- @include wake
 -- @include due
+-- @include lines
 local ids, dues, known, seen, codes, adds, records, reply = {}, {}, nil, {}, {}, {}, {}, {}
+-- Groups of the tasks, and the records that this call has added so far.
+local grouped, any_grouped, written = {}, false, {}
 local count, added, earliest = 0, 0, nil
 
 -- Reads the ids and due times. Returns an error if a task is invalid.
@@ -43,7 +48,8 @@ local function read_tasks()
 end
 
 local function due_before(id)
-  return seen[id] or tonumber(redis.call('ZSCORE', KEYS[1], id)) or 0
+  local ms = seen[id] or tonumber(redis.call('ZSCORE', KEYS[1], id)) or 0
+  return ms < IN_LINE and ms or ms - IN_LINE
 end
 
 local function repeat_answers(first_codes, first_ms)
@@ -59,11 +65,15 @@ local function decide(on_conflict)
   for i = 1, count do
     local id, due = ids[i], dues[i]
     local code = (known[i] or seen[id]) and on_conflict or 1
+    -- A schedule whose slot is over may have had the task of that slot. The caller looks for the next slot.
+    if string.byte(id) == 1 and due <= now_ms then code = 3 end
     if code > 2 then
       due = due_before(id)
     else
       local text = string.format('%.0f', due)
       adds[added + 1], adds[added + 2] = text, id
+      grouped[i] = group_of(ARGV[3 * i + 2])
+      any_grouped = any_grouped or grouped[i] ~= nil
       -- The record ends with the due time, so that a sweep can restore a task whose entry in `due` is lost.
       records[added + 1], records[added + 2] = id, ARGV[3 * i + 2] .. '\n' .. text
       seen[id], added = due, added + 2
@@ -73,32 +83,47 @@ local function decide(on_conflict)
   end
 end
 
+-- Removes the task that the i-th task replaces. In a call with groups, adds the i-th task to `due`.
+local function write_task(i, code)
+  local id = ids[i]
+  if code == 2 then
+    local group = group_of(written[id] or known[i] or '')
+    if group then leave(KEYS[1], KEYS[2], KEYS[3], group, id, now_ms) end
+    if redis.call('ZREM', KEYS[4], id) == 1 then redis.pcall('SPUBLISH', KEYS[8], 'cancelled ' .. id) end
+    redis.call('ZREM', KEYS[7], id)
+    redis.call('HDEL', KEYS[6], id)
+  end
+  if code > 2 or not any_grouped then return end
+  written[id] = ARGV[3 * i + 2]
+  if grouped[i] then
+    place(KEYS[1], KEYS[2], KEYS[3], grouped[i], dues[i], id)
+  else
+    redis.call('ZADD', KEYS[1], string.format('%.0f', dues[i]), id)
+  end
+end
+
 local wrong = read_tasks()
 if wrong then return wrong end
-known = redis.call('HMGET', KEYS[3], unpack(ids))
-local mark, first = redis.call('GET', KEYS[6]), redis.call('GET', KEYS[7])
+known = redis.call('HMGET', KEYS[5], unpack(ids))
+local mark, first = redis.call('GET', KEYS[8]), redis.call('GET', KEYS[9])
 redis.call('ZCARD', KEYS[1])
+redis.call('ZCARD', KEYS[4])
+redis.call('HLEN', KEYS[6])
+redis.call('ZCARD', KEYS[7])
 redis.call('ZCARD', KEYS[2])
-redis.call('HLEN', KEYS[4])
-redis.call('ZCARD', KEYS[5])
+redis.call('HLEN', KEYS[3])
 local first_ms, first_codes = string.match(first or '', '^(%d+):(%d+)$')
 if first_codes then return repeat_answers(first_codes, tonumber(first_ms)) end
 decide(ARGV[1] == 'replace' and 2 or 3)
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
-if earliest and must_wake(mark, earliest) and is_mute(KEYS[6]) then return redis.error_reply(MUTE) end
-for i, code in ipairs(codes) do
-  if code == 2 then
-    if redis.call('ZREM', KEYS[2], ids[i]) == 1 then redis.pcall('SPUBLISH', KEYS[6], 'cancelled ' .. ids[i]) end
-    redis.call('ZREM', KEYS[5], ids[i])
-    redis.call('HDEL', KEYS[4], ids[i])
-  end
-end
-redis.call('SET', KEYS[7], string.format('%.0f:', now_ms) .. table.concat(codes), 'PX', ARGV[2])
+if earliest and must_wake(mark, earliest) and is_mute(KEYS[8]) then return redis.error_reply(MUTE) end
+for i, code in ipairs(codes) do write_task(i, code) end
+redis.call('SET', KEYS[9], string.format('%.0f:', now_ms) .. table.concat(codes), 'PX', ARGV[2])
 if added == 0 then return reply end
-redis.call('ZADD', KEYS[1], unpack(adds))
-redis.call('HSET', KEYS[3], unpack(records))
+if not any_grouped then redis.call('ZADD', KEYS[1], unpack(adds)) end
+redis.call('HSET', KEYS[5], unpack(records))
 if must_wake(mark, earliest) then
-  redis.call('SET', KEYS[6], string.format('%.0f', earliest), 'PX', WAITS_MS)
-  redis.pcall('SPUBLISH', KEYS[6], 'due')
+  redis.call('SET', KEYS[8], string.format('%.0f', earliest), 'PX', WAITS_MS)
+  redis.pcall('SPUBLISH', KEYS[8], 'due')
 end
 return reply

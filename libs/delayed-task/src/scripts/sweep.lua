@@ -2,11 +2,13 @@
 sweep: delete dead letters after their retention, and repair tasks that are incomplete, for example after an eviction.
 
 KEYS[1]  due     zset  <prefix>:delayed-task:{<partition>}:due
-KEYS[2]  leased  zset  <prefix>:delayed-task:{<partition>}:leased
-KEYS[3]  tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
-KEYS[4]  runs    hash  <prefix>:delayed-task:{<partition>}:runs
-KEYS[5]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
-KEYS[6]  waits   string  <prefix>:delayed-task:{<partition>}:waits; only the name of the channel
+KEYS[2]  lines   zset  <prefix>:delayed-task:{<partition>}:lines
+KEYS[3]  heads   hash  <prefix>:delayed-task:{<partition>}:heads
+KEYS[4]  leased  zset  <prefix>:delayed-task:{<partition>}:leased
+KEYS[5]  tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
+KEYS[6]  runs    hash  <prefix>:delayed-task:{<partition>}:runs
+KEYS[7]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
+KEYS[8]  waits   string  <prefix>:delayed-task:{<partition>}:waits; only the name of the channel
 ARGV[1]  retentionMs  int         how long a dead letter is kept, ms
 ARGV[2]  leaseMs      int         new lease of a running task whose entry in `leased` is lost, ms
 ARGV[3]  taskCursor   str         where the last call stopped in `tasks`; '0' to begin
@@ -15,7 +17,8 @@ ARGV[5]  count        int 1..256  entries of `tasks` and of `runs` to look at, a
 
 Returns {expired, restored, dropped, taskCursor, runCursor}
   expired     int  dead letters that were deleted
-  restored    int  tasks that were in none of the zsets, and are waiting, leased or dead-lettered again
+  restored    int  tasks that were in none of the zsets, and are waiting, leased or dead-lettered again; and groups that had lost
+                   their head, and have one again
   dropped     int  entries in `runs` that had no task, and were deleted with their leases
   taskCursor  str  argument of the next call; '0' after the last task
   runCursor   str  argument of the next call; '0' after the last run
@@ -25,42 +28,58 @@ O(count log n). TTL: none. Clock: Redis. Replay: sweeps again from the same curs
 -- @include clock
 -- @include writes
 -- @include run
-redis.call('ZCARD', KEYS[1])
-redis.call('ZCARD', KEYS[2])
-local tasks = redis.call('HSCAN', KEYS[3], ARGV[3], 'COUNT', ARGV[5])
-local runs = redis.call('HSCAN', KEYS[4], ARGV[4], 'COUNT', ARGV[5])
-local old = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', now_ms - ARGV[1], 'LIMIT', 0, ARGV[5])
-if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+-- @include lines
 local restored, dropped = 0, 0
-for i = 1, #tasks[2], 2 do
-  local id = tasks[2][i]
-  local placed = redis.call('ZSCORE', KEYS[1], id) or redis.call('ZSCORE', KEYS[2], id) or redis.call('ZSCORE', KEYS[5], id)
-  if not placed then
-    restored = restored + 1
-    local run = parse_run(redis.call('HGET', KEYS[4], id))
-    if run.state == 'l' then
-      redis.call('ZADD', KEYS[2], now_ms + ARGV[2], id)
-    elseif run.state == 'd' then
-      redis.call('ZADD', KEYS[5], now_ms, id)
-    else
-      local first = tonumber(string.match(tasks[2][i + 1], '\n(%d+)$')) or now_ms
-      redis.call('ZADD', KEYS[1], run.state == 'n' and first or run.due, id)
-    end
+
+-- Lets a group go on whose head is lost.
+local function repair_line(id, group, ms)
+  redis.call('ZADD', KEYS[2], 0, line_member(group, ms, id))
+  local head = redis.call('HGET', KEYS[3], group)
+  if head and tonumber(redis.call('ZSCORE', KEYS[1], head) or IN_LINE) < IN_LINE then return end
+  restored = restored + 1
+  advance(KEYS[1], KEYS[2], KEYS[3], group, now_ms)
+end
+
+local function repair(id, record)
+  local placed = redis.call('ZSCORE', KEYS[1], id) or redis.call('ZSCORE', KEYS[4], id) or redis.call('ZSCORE', KEYS[7], id)
+  if placed then
+    if tonumber(placed) >= IN_LINE then repair_line(id, group_of(record) or '', placed - IN_LINE) end
+    return
+  end
+  restored = restored + 1
+  local run = parse_run(redis.call('HGET', KEYS[6], id))
+  if run.state == 'l' then
+    redis.call('ZADD', KEYS[4], now_ms + ARGV[2], id)
+  elseif run.state == 'd' then
+    redis.call('ZADD', KEYS[7], now_ms, id)
+  else
+    local first = tonumber(string.match(record, '\n(%d+)$')) or now_ms
+    redis.call('ZADD', KEYS[1], run.state == 'n' and first or run.due, id)
   end
 end
+
+redis.call('ZCARD', KEYS[1])
+redis.call('ZCARD', KEYS[4])
+redis.call('ZCARD', KEYS[2])
+redis.call('HLEN', KEYS[3])
+local tasks = redis.call('HSCAN', KEYS[5], ARGV[3], 'COUNT', ARGV[5])
+local runs = redis.call('HSCAN', KEYS[6], ARGV[4], 'COUNT', ARGV[5])
+local old = redis.call('ZRANGEBYSCORE', KEYS[7], '-inf', now_ms - ARGV[1], 'LIMIT', 0, ARGV[5])
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+for i = 1, #tasks[2], 2 do repair(tasks[2][i], tasks[2][i + 1]) end
 for i = 1, #runs[2], 2 do
   local id = runs[2][i]
-  if redis.call('HEXISTS', KEYS[3], id) == 0 then
+  if redis.call('HEXISTS', KEYS[5], id) == 0 then
     dropped = dropped + 1
-    redis.call('HDEL', KEYS[4], id)
-    redis.call('ZREM', KEYS[2], id)
+    redis.call('HDEL', KEYS[6], id)
+    redis.call('ZREM', KEYS[4], id)
   end
 end
 for _, id in ipairs(old) do
-  redis.call('ZREM', KEYS[5], id)
-  redis.call('HDEL', KEYS[3], id)
-  redis.call('HDEL', KEYS[4], id)
+  redis.call('ZREM', KEYS[7], id)
+  redis.call('HDEL', KEYS[5], id)
+  redis.call('HDEL', KEYS[6], id)
 end
 -- The restored tasks may be due at any time.
-if restored > 0 then redis.pcall('SPUBLISH', KEYS[6], 'due') end
+if restored > 0 then redis.pcall('SPUBLISH', KEYS[8], 'due') end
 return { #old, restored, dropped, tasks[1], runs[1] }

@@ -1,17 +1,23 @@
 --[[
 take: lease due tasks to a worker, first the tasks whose earlier lease has ended, up to 16 MiB of records. Tasks whose lease ended
-in their last attempt are dead-lettered instead.
+in their last attempt are dead-lettered instead. Groups take turns: a take has one task of each group that is due, and more only if it
+would have fewer than `limit` tasks.
 
 KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
-KEYS[2]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
-KEYS[3]  tasks   hash    <prefix>:delayed-task:{<partition>}:tasks
-KEYS[4]  runs    hash    <prefix>:delayed-task:{<partition>}:runs
-KEYS[5]  dead    zset    <prefix>:delayed-task:{<partition>}:dead
-KEYS[6]  waits   string  <prefix>:delayed-task:{<partition>}:waits
-KEYS[7]  taken   string  <prefix>:delayed-task:{<partition>}:taken:<worker>   token and ids of the worker's last take
+KEYS[2]  lines   zset  <prefix>:delayed-task:{<partition>}:lines
+KEYS[3]  heads   hash  <prefix>:delayed-task:{<partition>}:heads
+KEYS[4]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
+KEYS[5]  tasks   hash    <prefix>:delayed-task:{<partition>}:tasks
+KEYS[6]  runs    hash    <prefix>:delayed-task:{<partition>}:runs
+KEYS[7]  dead    zset    <prefix>:delayed-task:{<partition>}:dead
+KEYS[8]  waits   string  <prefix>:delayed-task:{<partition>}:waits
+KEYS[9]  taken   string  <prefix>:delayed-task:{<partition>}:taken:<worker>   token and ids of the worker's last take
+KEYS[10] starts  string(int)  <prefix>:delayed-task:{<partition>}:starts   tasks that were taken since the window began
 ARGV[1]  token    str         token of this take, which is stored with each lease
 ARGV[2]  limit    int 1..256  most tasks
 ARGV[3]  leaseMs  int         length of the leases, ms
+ARGV[4]  most     int         most tasks of all workers in a window; 0: any number
+ARGV[5]  windowMs int         length of the window, which the first task begins, ms; 0 without one
 
 Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, last, ...}
   now      int  Redis' time, ms
@@ -25,25 +31,30 @@ Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, l
   name     str  name of that task
   last     int  number of its last attempt
 
-O(limit log n). TTL: leaseMs for `taken`, a minute for `waits`. Clock: Redis. Replay: while `taken` is kept, the tasks
-of the first call that are still leased with the token, and those that it dead-lettered.
+O(limit log n). TTL: leaseMs for `taken`, a minute for `waits`, windowMs for `starts`. Clock: Redis. Replay: while `taken` is kept,
+the tasks of the first call that are still leased with the token, and those that it dead-lettered.
 ]]
 -- @include clock
 -- @include writes
 -- @include wake
--- @include run
--- @include task-record
-local LEASE_ENDED = 'the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis'
+-- @include lines
+-- @include turns
+-- @include starts
+-- @include bury
 local NEVER = 9007199254740991
 -- Most bytes of the records of one take. If the first record has more, its task is taken alone.
 local MOST_BYTES = 16777216
 local limit, reply, taken, leases, texts = tonumber(ARGV[2]), { now_ms, 0, 0 }, {}, {}, {}
-local lost, buried, buried_rows = {}, {}, {}
+local lost = {}
+-- Groups whose head this take has, and the bytes of the records of this take.
+local turns, size = {}, 0
+-- Most tasks in a window, and those that this take starts. A schedule starts none.
+local most, starts = tonumber(ARGV[4]), 0
 
 -- Returns the ids of tasks whose lease has ended and then of due tasks; for each id its due time as text, or false if its lease
 -- has ended; and the number of ended leases.
 local function find_tasks()
-  local ids, dues = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now_ms, 'LIMIT', 0, limit), {}
+  local ids, dues = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now_ms, 'LIMIT', 0, limit), {}
   local ended = #ids
   for i = 1, ended do dues[i] = false end
   local ready = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now_ms, 'WITHSCORES', 'LIMIT', 0, limit - ended)
@@ -53,12 +64,12 @@ end
 
 -- Returns the records and runs of the tasks. Removes ids from the end until their records fit into one take.
 local function read_tasks(ids)
-  local records, size = redis.call('HMGET', KEYS[3], unpack(ids)), 0
+  local records = redis.call('HMGET', KEYS[5], unpack(ids))
   for i = 1, #ids do
     size = size + #(records[i] or '')
     if size > MOST_BYTES and i > 1 then ids[i] = nil end
   end
-  return records, redis.call('HMGET', KEYS[4], unpack(ids))
+  return records, redis.call('HMGET', KEYS[6], unpack(ids))
 end
 
 local function add_task(id, record, attempt, runs_at)
@@ -67,28 +78,20 @@ local function add_task(id, record, attempt, runs_at)
   reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = id, record, attempt, runs_at
 end
 
-local function add_buried(id, record, attempt)
-  local n = #buried_rows
-  buried[#buried + 1] = id
-  buried_rows[n + 1], buried_rows[n + 2], buried_rows[n + 3] = id, name_of(record), attempt
-end
-
-local function bury(id, record, run)
-  add_buried(id, record, run.attempt)
-  redis.call('ZREM', KEYS[2], id)
-  redis.call('ZADD', KEYS[5], now_ms, id)
-  local failed = run.failed > 0 and run.failed or now_ms
-  redis.call('HSET', KEYS[4], id, format_run(run.attempt, 'd', run.token, run.due, failed, 0, LEASE_ENDED))
-end
-
 -- Leases a task to the worker. Dead-letters it if its lease ended in the last attempt.
 local function take_task(id, record, run, due)
   if not record then
     lost[#lost + 1] = id
     return
   end
-  if not due and run.attempt >= attempts_of(record) then return bury(id, record, run) end
+  if not due and run.attempt >= attempts_of(record) then return bury(KEYS[4], KEYS[6], KEYS[7], id, record, run) end
   local n = #leases
+  local group = due and group_of(record)
+  if group then
+    turns[#turns + 1], turns[#turns + 2] = group, id
+    -- In `due`, a head has the time when its turn came.
+    due = run == NEW_RUN and string.match(record, '%d+$') or string.format('%.0f', run.due)
+  end
   -- A task that was handed back keeps its first due time.
   local runs_at = run.state ~= 'b' and tonumber(due) or run.due
   leases[n + 1], leases[n + 2], texts[n + 1] = now_ms + ARGV[3], id, id
@@ -98,6 +101,7 @@ local function take_task(id, record, run, due)
   else
     texts[n + 2] = format_run(run.attempt + 1, 'l', ARGV[1], runs_at, run.failed, run.unknown, run.problem)
   end
+  if most > 0 and string.byte(id) > 1 then starts = starts + 1 end
   add_task(id, record, run.attempt + 1, runs_at)
 end
 
@@ -110,25 +114,37 @@ local function repeat_task(id, record, run)
   end
 end
 
-local function write_take(due_count)
+local function take_ids(ids, dues)
+  if size >= MOST_BYTES then return 0 end
+  local records, runs = read_tasks(ids)
+  for i, id in ipairs(ids) do take_task(id, records[i], runs[i] and parse_run(runs[i]) or NEW_RUN, dues[i]) end
+  return #ids
+end
+
+local function write_take(due_count, most_due)
   if due_count > 0 then redis.call('ZREMRANGEBYRANK', KEYS[1], 0, due_count - 1) end
+  -- Only if no other head waits does a group get more than one.
+  local left = due_count < most_due and limit - #taken or 0
+  if #turns > 0 then take_in_turns(KEYS[1], KEYS[2], KEYS[3], turns, left, take_ids) end
   if #lost > 0 then
-    redis.call('ZREM', KEYS[2], unpack(lost))
-    redis.call('HDEL', KEYS[4], unpack(lost))
+    redis.call('ZREM', KEYS[4], unpack(lost))
+    redis.call('HDEL', KEYS[6], unpack(lost))
   end
   if #taken > 0 then
-    redis.call('ZADD', KEYS[2], unpack(leases))
-    redis.call('HSET', KEYS[4], unpack(texts))
+    redis.call('ZADD', KEYS[4], unpack(leases))
+    redis.call('HSET', KEYS[6], unpack(texts))
   end
   if #taken + #buried > 0 then
     local note = table.concat(taken, '\n') .. '\n' .. table.concat(buried, '\n')
-    redis.call('SET', KEYS[7], ARGV[1] .. '\n' .. note, 'PX', ARGV[3])
+    redis.call('SET', KEYS[9], ARGV[1] .. '\n' .. note, 'PX', ARGV[3])
   end
 end
 
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
-local note = redis.call('GET', KEYS[7])
-redis.call('ZCARD', KEYS[5])
+local free, started, window_ms = starts_of(KEYS[10], most, tonumber(ARGV[5]))
+limit = math.min(limit, free)
+local note = redis.call('GET', KEYS[9])
+redis.call('ZCARD', KEYS[7])
 local is_replay = note and string.sub(note, 1, #ARGV[1] + 1) == ARGV[1] .. '\n'
 local ids, dues, ended = find_tasks()
 if is_replay then
@@ -137,16 +153,20 @@ if is_replay then
 end
 if #ids > 0 then
   local records, runs = read_tasks(ids)
+  if ended > 0 then check_lines(KEYS[2], KEYS[3]) end
   for i, id in ipairs(ids) do
     local run = runs[i] and parse_run(runs[i]) or NEW_RUN
     if is_replay then repeat_task(id, records[i], run) else take_task(id, records[i], run, dues[i]) end
   end
 end
-if not is_replay then write_take(#ids - ended) end
-local next_due = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
-local next_end = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2]
+if #turns > 0 then check_lines(KEYS[2], KEYS[3]) end
+if not is_replay then write_take(#ids - ended, limit - ended) end
+if starts > 0 and not is_replay then redis.call('SET', KEYS[10], started + starts, 'PX', window_ms) end
+local next_due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(' .. string.format('%.0f', IN_LINE), 'WITHSCORES', 'LIMIT', 0, 1)[2]
+local next_end = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]
 local next_at = math.min(tonumber(next_due) or NEVER, tonumber(next_end) or NEVER)
-if #taken < limit then redis.call('SET', KEYS[6], next_at, 'PX', WAITS_MS) end
+if most > 0 and started >= most and next_at < NEVER then next_at = math.max(next_at, now_ms + window_ms) end
+if #taken < tonumber(ARGV[2]) then redis.call('SET', KEYS[8], next_at, 'PX', WAITS_MS) end
 reply[2], reply[3] = next_at == NEVER and 0 or next_at, #buried
 for _, field in ipairs(buried_rows) do reply[#reply + 1] = field end
 return reply

@@ -45,16 +45,20 @@ export class Taker {
    * @returns undefined if the call failed, or the worker has stopped
    */
   async take(partition: Partition, lane: number, limit: number): Promise<Taken | undefined> {
-    const { leaseMs } = this.options;
-    const { due, leased, tasks, runs, dead, waits } = partition;
-    const keys = { due, leased, tasks, runs, dead, waits, taken: partition.taken(`${this.worker}.${lane}`) };
+    const { leaseMs, startLimit, partitions } = this.options;
+    // Each partition has its share.
+    const most = startLimit ? Math.floor(startLimit.limit / partitions) : 0;
+    const windowMs = startLimit?.windowMs ?? 0;
+    const { due, leased, tasks, runs, dead, waits, lines, heads, starts } = partition;
+    const taken = partition.taken(`${this.worker}.${lane}`);
+    const keys = { due, leased, tasks, runs, dead, waits, taken, lines, heads, starts };
     const token = this.tokens.next();
     const firstSentAt = time.monotonicMs();
     let mayHaveRun = false;
     for (let pauseMs = FIRST_PAUSE_MS; !this.calls.stopped; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       const sentAt = time.monotonicMs();
       try {
-        const args = { token, limit, leaseMs };
+        const args = { token, limit, leaseMs, most, windowMs };
         const reply = await this.registry.run(takeTasks, { keys, args });
         const nowAt = time.monotonicMs();
         const { namespace } = this.options;

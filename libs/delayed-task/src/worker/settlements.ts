@@ -11,10 +11,12 @@ import {
   completeTask,
   deferTasks,
   failTask,
+  fireSchedule,
   releaseTasks,
   renewTasks,
 } from '../delayed-task.scripts';
-import { encodeJson, encodeNote, type TaskRecord } from '../queue/task-codec';
+import { nextSlot } from '../queue/slots';
+import { encodeJson, encodeNote, scheduleIdOf, slotId, type TaskRecord } from '../queue/task-codec';
 import { named, type TaskLog } from './task-log';
 
 /** A handler of tasks, with its timeout. */
@@ -64,6 +66,10 @@ export class TaskAttempt extends Attempt implements TaskContext {
 
   get name(): string {
     return this.start.record.name;
+  }
+
+  get group(): string | undefined {
+    return this.start.record.group;
   }
 
   get label(): string {
@@ -145,6 +151,20 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   handBackUnknown(attempt: TaskAttempt): void {
     this.log.unknown(attempt.name);
     this.unknown.add(attempt);
+  }
+
+  /** Schedules the task of a slot, and makes the schedule due at its next slot. Slots that were missed become one task. */
+  fire(attempt: TaskAttempt, { rule, record }: NonNullable<TaskRecord['schedule']>): void {
+    const slotMs = attempt.runAtMs;
+    let nextMs: number;
+    try {
+      nextMs = nextSlot(rule, slotMs + attempt.lateMs);
+    } catch (error) {
+      // Without the package cron, another process may do it.
+      this.calls.reportError('settle', error);
+      return this.handBackUnknown(attempt);
+    }
+    this.calls.track(this.sendFire(attempt, { record, slotMs, nextMs }));
   }
 
   batchOf({ partition }: TaskAttempt): Partition {
@@ -247,6 +267,18 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     const args = { id, token, keepMs: record.keepResultMs, result };
     const done = await this.calls.untilAnswered('settle', () => this.registry.run(completeTask, { keys, args }));
     if (done !== undefined) this.settled(attempt, done ? 'done' : 'lost');
+  }
+
+  private async sendFire(
+    attempt: TaskAttempt,
+    slot: { readonly record: string; readonly slotMs: number; readonly nextMs: number },
+  ): Promise<void> {
+    const { id, token, partition } = attempt;
+    const { due, leased, tasks, runs, waits, lines, heads } = partition;
+    const taskId = slotId(scheduleIdOf(id) ?? id, slot.slotMs);
+    const call = { keys: { due, leased, tasks, runs, waits, lines, heads }, args: { id, token, taskId, ...slot } };
+    const outcome = await this.calls.untilAnswered('settle', () => this.registry.run(fireSchedule, call));
+    if (outcome !== undefined) this.forget(attempt);
   }
 
   private async sendFailure(attempt: TaskAttempt, { verdict, delayMs, text, error, note }: Failure): Promise<void> {

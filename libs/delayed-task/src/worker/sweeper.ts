@@ -61,8 +61,8 @@ export class Sweeper {
   }
 
   private async sweep(partition: Partition): Promise<void> {
-    const { due, leased, tasks, runs, dead, waits } = partition;
-    const keys = { due, leased, tasks, runs, dead, waits };
+    const { due, leased, tasks, runs, dead, waits, lines, heads } = partition;
+    const keys = { due, leased, tasks, runs, dead, waits, lines, heads };
     const { namespace, deadRetentionMs, leaseMs } = this.queue.options;
     let at = this.cursors.get(partition) ?? { taskCursor: '0', runCursor: '0' };
     for (let call = 0; call < MOST_CALLS && !this.calls.closing; call++) {

@@ -150,6 +150,12 @@ export class Worker {
 
   /** Begins an attempt. The caller has reserved a slot for it. */
   private begin(attempt: TaskAttempt): void {
+    if (attempt.record.schedule !== undefined) {
+      this.attempts.add(attempt);
+      attempt.decided = true;
+      this.attempts.capacity.release(1);
+      return this.settlements.fire(attempt, attempt.record.schedule);
+    }
     attempt.handler = this.handlers.of(attempt.name);
     if (attempt.handler !== undefined) return this.attempts.begin(attempt, attempt.handler.timeoutMs);
     this.attempts.add(attempt);

@@ -1,0 +1,74 @@
+import { createRequire } from 'node:module';
+import { InvalidInputError, type KnownOptions, shown, thrownText, time } from '../../../internal/src';
+import type { ScheduleRule } from '../delayed-task.types';
+import { MAX_DURATION_MS } from '../delayed-task.options';
+import { taskInput } from './task-codec';
+
+/** The part of the package `cron` that is used: that of @nestjs/schedule, so both read an expression alike. */
+interface Cron {
+  readonly CronTime: new (
+    source: string,
+    timeZone: string,
+  ) => {
+    getNextDateFrom(start: Date, timeZone: string): { toMillis(): number };
+  };
+}
+
+let loaded: Cron | undefined;
+
+function loadCron(): Cron {
+  // The package is optional. It is a dependency of @nestjs/schedule, so it may not be found from here.
+  try {
+    return createRequire(require.resolve('@nestjs/schedule'))('cron') as Cron;
+  } catch (cause) {
+    throw new InvalidInputError('A schedule with cron needs @nestjs/schedule. Install it, or use everyMs.', { cause });
+  }
+}
+
+const KNOWN: KnownOptions<{ cron: string; timeZone: string; everyMs: number }> = {
+  cron: true,
+  timeZone: true,
+  everyMs: true,
+};
+
+/** Checks a rule, and fills in the time zone. @throws InvalidInputError */
+export function checkRule(given: ScheduleRule): ScheduleRule {
+  const { cron, timeZone, everyMs }: { cron?: unknown; timeZone?: unknown; everyMs?: unknown } = taskInput
+    .in('rule')
+    .options('', given, KNOWN);
+  if ((cron === undefined) === (everyMs === undefined)) {
+    throw taskInput.error(
+      `rule has ${cron === undefined ? 'neither cron nor' : 'both cron and'} everyMs. Give one of them.`,
+    );
+  }
+  if (cron === undefined) {
+    if (timeZone !== undefined) throw taskInput.error('rule.timeZone belongs to cron. Leave it out with everyMs.');
+    return { everyMs: taskInput.integer('rule.everyMs', everyMs, 1_000, MAX_DURATION_MS) };
+  }
+  const zone = timeZone ?? 'UTC';
+  if (typeof cron !== 'string' || cron.length > 256) return taskInput.refuse('rule.cron', cron, 'a cron expression');
+  if (typeof zone !== 'string' || zone === '')
+    return taskInput.refuse('rule.timeZone', zone, 'a time zone such as Asia/Shanghai');
+  const rule = { cron, timeZone: zone };
+  try {
+    nextSlot(rule, time.nowMs());
+  } catch (cause) {
+    if (cause instanceof InvalidInputError) throw cause;
+    const [said = ''] = thrownText(cause).split('\n');
+    const what = `DelayedTaskService: rule.cron is ${shown(cron)}, in the time zone ${shown(zone)}`;
+    throw new InvalidInputError(`${what}. The package cron refuses it: ${said}`, { cause });
+  }
+  return rule;
+}
+
+/**
+ * Returns the first slot of a rule after an instant, ms since 1970. Slots of `everyMs` are its multiples since 1970.
+ *
+ * @throws an error of the package `cron` for an expression without a slot; InvalidInputError if the package is missing
+ */
+export function nextSlot(rule: ScheduleRule, afterMs: number): number {
+  if ('everyMs' in rule) return (Math.floor(afterMs / rule.everyMs) + 1) * rule.everyMs;
+  const { cron, timeZone = 'UTC' } = rule;
+  loaded ??= loadCron();
+  return new loaded.CronTime(cron, timeZone).getNextDateFrom(new Date(afterMs), timeZone).toMillis();
+}

@@ -1,0 +1,18 @@
+-- @include run
+-- @include task-record
+local LEASE_ENDED = 'the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis'
+-- Ids of the tasks that this call dead-lettered; and of each its id, its name and its last attempt.
+local buried, buried_rows = {}, {}
+local function add_buried(id, record, attempt)
+  local n = #buried_rows
+  buried[#buried + 1] = id
+  buried_rows[n + 1], buried_rows[n + 2], buried_rows[n + 3] = id, name_of(record), attempt
+end
+
+local function bury(leased, runs, dead, id, record, run)
+  add_buried(id, record, run.attempt)
+  redis.call('ZREM', leased, id)
+  redis.call('ZADD', dead, now_ms, id)
+  local failed = run.failed > 0 and run.failed or now_ms
+  redis.call('HSET', runs, id, format_run(run.attempt, 'd', run.token, run.due, failed, 0, LEASE_ENDED))
+end

@@ -1,0 +1,69 @@
+-- @include clock
+-- @include in-line
+-- Tasks of a group take turns. One of them, the head of the group, waits in `due` like tasks without a group, and `heads` has its id. The
+-- others are in line: in `due` behind all times, at IN_LINE + the ms when they are due, and in `lines`, sorted by group, time and id.
+-- `due`, `lines` and `heads` are keys.
+-- Returns the group of a task; nil without one. It follows `keepResultMs` in the record, after an '@'.
+local function group_of(record)
+  return string.match(record, '^%d+\n%d+@([^\n]*)\n')
+end
+
+local function line_member(group, ms, id)
+  return group .. string.format('\n%015.0f\n', ms) .. id
+end
+
+-- Returns up to `limit` tasks that are in line, the first ones of the group, as members of `lines`.
+local function line_of(lines, group, limit)
+  return redis.call('ZRANGEBYLEX', lines, '[' .. group .. '\n', '(' .. group .. '\11', 'LIMIT', 0, limit)
+end
+
+-- Returns the due time and the id of a member of `lines`.
+local function parse_member(member)
+  local ms, id = string.match(member, '^[^\n]*\n(%d+)\n(.*)$')
+  return tonumber(ms), id
+end
+
+-- Makes the first task in line the head, due at `from` or later. A group without one has no head.
+local function advance(due, lines, heads, group, from)
+  for _ = 1, 1000 do
+    local member = line_of(lines, group, 1)[1]
+    if not member then break end
+    redis.call('ZREM', lines, member)
+    local ms, id = parse_member(member)
+    if tonumber(redis.call('ZSCORE', due, id) or 0) == IN_LINE + ms then
+      redis.call('HSET', heads, group, id)
+      redis.call('ZADD', due, string.format('%.0f', math.max(ms, from)), id)
+      return
+    end
+  end
+  redis.call('HDEL', heads, group)
+end
+
+-- Adds a task of a group, as its head or in line. A task that is due earlier than a head that is not due yet becomes the head. A head
+-- whose turn it is has the time of that, so it stays, however old the task is.
+local function place(due, lines, heads, group, ms, id)
+  local head = redis.call('HGET', heads, group)
+  local head_ms = head and tonumber(redis.call('ZSCORE', due, head) or IN_LINE) or IN_LINE
+  if head_ms < IN_LINE and (ms >= head_ms or head_ms <= now_ms) then
+    redis.call('ZADD', lines, 0, line_member(group, ms, id))
+    redis.call('ZADD', due, string.format('%.0f', IN_LINE + ms), id)
+    return
+  end
+  if head_ms < IN_LINE then
+    redis.call('ZADD', lines, 0, line_member(group, head_ms, head))
+    redis.call('ZADD', due, string.format('%.0f', IN_LINE + head_ms), head)
+  end
+  redis.call('HSET', heads, group, id)
+  redis.call('ZADD', due, string.format('%.0f', math.max(ms, now_ms)), id)
+end
+
+-- Removes a waiting task of a group from `due` and from its line. Of a head, the next task in line takes the place.
+local function leave(due, lines, heads, group, id, from)
+  local score = tonumber(redis.call('ZSCORE', due, id) or 0)
+  redis.call('ZREM', due, id)
+  if score >= IN_LINE then
+    redis.call('ZREM', lines, line_member(group, score - IN_LINE, id))
+  elseif redis.call('HGET', heads, group) == id then
+    advance(due, lines, heads, group, from)
+  end
+end

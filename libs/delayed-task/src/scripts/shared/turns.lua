@@ -1,0 +1,35 @@
+-- Takes the first tasks in line of groups, at most `left` of them in equal shares, and makes the next ones the heads.
+-- `turns`: groups, each followed by the id of a task that was taken; only if that was the head, its group has a turn. `take_ids` takes
+-- tasks with these due times, and returns how many of the first ones.
+local function take_in_turns(due, lines, heads, turns, left, take_ids)
+  local groups = {}
+  for i = 1, #turns, 2 do
+    if redis.call('HGET', heads, turns[i]) == turns[i + 1] then groups[#groups + 1] = turns[i] end
+  end
+  for round = #groups, 1, -1 do
+    local share = math.ceil(left / round)
+    local ids, dues, gone = {}, {}, {}
+    for _, member in ipairs(share > 0 and line_of(lines, groups[round], share) or {}) do
+      local ms, id = parse_member(member)
+      if ms > now_ms then break end
+      -- A task that was repaired meanwhile is not in line any more.
+      if tonumber(redis.call('ZSCORE', due, id) or 0) == IN_LINE + ms then
+        ids[#ids + 1], dues[#dues + 1] = id, string.format('%.0f', ms)
+      else
+        gone[#gone + 1] = member
+      end
+    end
+    local count = #ids > 0 and take_ids(ids, dues) or 0
+    for i = 1, count do gone[#gone + 1] = line_member(groups[round], dues[i], ids[i]) end
+    if count > 0 then redis.call('ZREM', due, unpack(ids, 1, count)) end
+    if #gone > 0 then redis.call('ZREM', lines, unpack(gone)) end
+    left = left - count
+    advance(due, lines, heads, groups[round], now_ms)
+  end
+end
+
+-- Raises an error for keys of another type, before the first write.
+local function check_lines(lines, heads)
+  redis.call('ZCARD', lines)
+  redis.call('HLEN', heads)
+end

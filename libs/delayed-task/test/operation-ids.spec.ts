@@ -1,0 +1,75 @@
+import { eventually } from '../../../test/support/wait';
+import { inventory, openBench, servers, type Bench } from './support';
+
+const HOUR = 3_600_000;
+
+describe.each(servers)('an operationId on %s', (_, client, partitions) => {
+  const benches: Bench[] = [];
+  async function open(options = {}): Promise<Bench> {
+    const bench = await openBench(client(), { partitions, ...options });
+    benches.push(bench);
+    return bench;
+  }
+  afterEach(async () => {
+    for (const bench of benches.splice(0)) await bench.close();
+  });
+
+  it.each([{}, { group: 'g' }])('schedules a task once, also if it is done meanwhile (%j)', async (more) => {
+    const bench = await open();
+    const ran: unknown[] = [];
+    bench.tasks.handle('t', (payload) => void ran.push(payload));
+    bench.work();
+    const first = await bench.tasks.schedule('t', 1, { operationId: 'order-7', ...more });
+    expect(first).toMatchObject({ id: 'order-7', status: 'scheduled' });
+    await eventually(async () => expect(await bench.tasks.get('order-7')).toBeUndefined());
+    expect(await bench.tasks.schedule('t', 2, { operationId: 'order-7', ...more })).toEqual(first);
+    await Promise.all([3, 4, 5].map((n) => bench.tasks.schedule('t', n, { operationId: 'order-7', ...more })));
+    expect(ran).toEqual([1]);
+    expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] });
+    // Another id is another operation.
+    expect(await bench.tasks.schedule('t', 6, { operationId: 'order-7', id: 'other', ...more })).toMatchObject({
+      id: 'other',
+      status: 'scheduled',
+    });
+    await eventually(() => expect(ran).toEqual([1, 6]));
+  });
+
+  it('returns the first result of a task that was kept, too', async () => {
+    const { tasks } = await open({ work: false });
+    const { runAtMs } = await tasks.schedule('t', 1, { id: 'a', delayMs: HOUR });
+    const kept = { id: 'a', status: 'kept', runAtMs };
+    expect(await tasks.schedule('t', 2, { id: 'a', operationId: 'x' })).toEqual(kept);
+    expect(await tasks.schedule('t', 2, { id: 'a', operationId: 'x' })).toEqual(kept);
+    await tasks.cancel('a');
+    expect(await tasks.schedule('t', 2, { id: 'a', operationId: 'x' })).toMatchObject({ status: 'kept' });
+    expect(await tasks.get('a')).toBeUndefined();
+  });
+
+  it('is forgotten after operationRetentionMs', async () => {
+    const bench = await open({ work: false, operationRetentionMs: 1_000 });
+    const one = { operationId: 'short', delayMs: HOUR };
+    await bench.tasks.schedule('t', 1, one);
+    expect(await bench.raw.pttl(bench.partitionOf('short').operation(':5:shortshort'))).toBeLessThanOrEqual(1_000);
+    await bench.tasks.cancel('short');
+    await eventually(async () => {
+      await bench.tasks.schedule('t', 2, one);
+      expect(await bench.tasks.get('short')).toMatchObject({ payload: 2 });
+    });
+  });
+
+  it.each([
+    ['', 'operationId is ""'],
+    ['x'.repeat(257), '1 to 256 characters'],
+    [7, 'Write numbers as text'],
+  ])('refuses %j', async (operationId, message) => {
+    const { tasks } = await open({ work: false });
+    await expect(tasks.schedule('t', 1, { id: 'a', operationId: operationId as string })).rejects.toThrow(message);
+    expect(await tasks.get('a')).toBeUndefined();
+  });
+
+  it('belongs to a call of schedule', async () => {
+    const { tasks } = await open({ work: false });
+    const many = [{ name: 't', operationId: 'x' }];
+    await expect(tasks.scheduleMany(many)).rejects.toThrow('tasks[0] has operationId. Call schedule for each task.');
+  });
+});
