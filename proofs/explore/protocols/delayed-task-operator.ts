@@ -29,8 +29,8 @@ export function operatorMoves(state: TaskState): Move<TaskState>[] {
       name: `the operator cancels ${id}`,
       run: (world, next) => {
         next.budgets.cancel = 0;
-        const { due, leased, tasks, runs, dead, operation, waits } = partition;
-        const keys = { due, leased, tasks, runs, dead, operation: operation('c'), waits };
+        const { due, lines, heads, leased, tasks, runs, dead, operation, waits } = partition;
+        const keys = { due, lines, heads, leased, tasks, runs, dead, operation: operation('c'), waits };
         const from = world.read('ZSCORE', dead, id) === null ? 'running' : 'dead';
         const input = { keys, args: { id, from, operationMs: OPERATION_MS } };
         if (world.call({ script: cancelTask, input }) === 'cancelled') next.known[id] = 'gone';
@@ -44,7 +44,7 @@ export function operatorSteps(state: TaskState): Step<TaskState>[] {
   const { phase, cursor, operations } = state.operator;
   if (phase === 'idle') return [];
   const [untilMs, afterMs, afterId] = cursor;
-  const { due, tasks, runs, dead, waits, operation } = partition;
+  const { due, lines, heads, tasks, runs, dead, waits, operation } = partition;
   if (phase === 'list') {
     const call = {
       script: listTasks,
@@ -52,7 +52,7 @@ export function operatorSteps(state: TaskState): Step<TaskState>[] {
     };
     return [{ actor: 'operator', name: 'read a page', call, done: readPage }];
   }
-  const keys = { due, tasks, runs, dead, waits, operation: operation(`o${operations}`) };
+  const keys = { due, lines, heads, tasks, runs, dead, waits, operation: operation(`o${operations}`) };
   const args = { verb: phase, name: '', untilMs, afterMs, afterId, limit: 1, operationMs: OPERATION_MS };
   const name = `${phase} the next dead letter`;
   const done = (

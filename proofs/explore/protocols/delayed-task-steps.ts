@@ -19,7 +19,7 @@ import { partition, type Running, type Settings, type TaskState, type Worker } f
 
 const LEASE_MS = 1_000;
 const RETRY_MS = 200;
-export const { due, leased, tasks, runs, dead, waits } = partition;
+export const { due, lines, heads, leased, tasks, runs, dead, waits, starts } = partition;
 const writer = new RecordWriter({
   attempts: 1,
   backoff: { delayMs: RETRY_MS, factor: 1, maxDelayMs: RETRY_MS },
@@ -46,7 +46,7 @@ function publisherSteps(state: TaskState, settings: Settings): Step<TaskState>[]
     to.exists = false;
   };
   if (state.exists) {
-    const keys = { due, leased, tasks, runs, dead, waits, operation };
+    const keys = { due, lines, heads, leased, tasks, runs, dead, waits, operation };
     const call = {
       script: scheduleTasks,
       input: { keys, args: { conflict: 'keep', operationMs: OPERATION_MS, tasks: [id, `d${delayMs}`, record] } },
@@ -72,8 +72,12 @@ function publisherSteps(state: TaskState, settings: Settings): Step<TaskState>[]
 
 function takeStep(actor: string, { life, takes, takingSince }: Worker): Step<TaskState> {
   const token = `${actor}${life}.${takes}`;
-  const keys = { due, leased, tasks, runs, dead, waits, taken: partition.taken(`${actor}${life}`) };
-  const call = { script: takeTasks, input: { keys, args: { token, limit: 2, leaseMs: LEASE_MS, markMs: 20_000 } } };
+  const taken = partition.taken(`${actor}${life}`);
+  const keys = { due, lines, heads, leased, tasks, runs, dead, waits, taken, starts };
+  const call = {
+    script: takeTasks,
+    input: { keys, args: { token, limit: 2, leaseMs: LEASE_MS, most: 0, windowMs: 0 } },
+  };
   const done = (
     to: TaskState,
     reply: { tasks: readonly TakenTask[]; buried: readonly unknown[] },
@@ -183,7 +187,8 @@ export function handBack(actor: string, { running }: Worker): Step<TaskState> {
 
 function sweepStep(): Step<TaskState> {
   const args = { retentionMs: 60_000, leaseMs: LEASE_MS, taskCursor: '0', runCursor: '0', count: 10 };
-  const call = { script: sweepTasks, input: { keys: { due, leased, tasks, runs, dead, waits }, args } };
+  const keys = { due, lines, heads, leased, tasks, runs, dead, waits };
+  const call = { script: sweepTasks, input: { keys, args } };
   return { actor: 'sweeper', name: 'sweep', call, done: (to) => void (to.budgets.sweep = (to.budgets.sweep ?? 1) - 1) };
 }
 
