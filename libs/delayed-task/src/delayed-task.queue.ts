@@ -271,13 +271,14 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Pauses the queue: no process takes tasks of it, until `resume`. Tasks that run go on. Those that a process takes at this moment may
-   * still begin. Tasks can be scheduled meanwhile. A pause has no end of its own, also if no process runs.
+   * Pauses the queue: no process takes tasks of it, until `resume`. Tasks that run go on. Those that another process takes at this moment
+   * may still begin. Tasks can be scheduled meanwhile. A pause has no end of its own, also if no process runs.
    *
    * @throws the errors of ScriptRegistry.run()
    */
   async pause(): Promise<void> {
     await this.parts.tasks.pause('pause');
+    this.parts.worker.hold();
   }
 
   /** Ends a pause, in all processes. @throws the errors of ScriptRegistry.run() */

@@ -27,6 +27,12 @@ export class Pausing {
     this.look();
   }
 
+  /** This process has paused the queue. It takes nothing more; others may have resumed the queue already. */
+  hold(): void {
+    this.isPaused = true;
+    this.look();
+  }
+
   /** Resolves when the queue is not paused any more, or the worker closes. */
   resumed(): Promise<void> {
     return new Promise((resolve) => (this.paused ? this.waiting.push(resolve) : resolve()));

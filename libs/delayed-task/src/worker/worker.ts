@@ -129,6 +129,11 @@ export class Worker {
     this.sweeper.start();
   }
 
+  /** Takes nothing more, because this process has paused the queue. */
+  hold(): void {
+    if (this.running) this.pausing.hold();
+  }
+
   /**
    * Takes no more tasks and waits at most `drainMs` for running handlers. Then fires the signals of those that still run, waits at
    * most `abortGraceMs`, and hands their tasks back. After that it begins no call to Redis.
