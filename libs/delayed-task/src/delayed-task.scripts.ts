@@ -65,7 +65,7 @@ export const MAX_CHUNK = 100;
 // Only the two scripts that schedule are called many times at once by one process, so only their calls are grouped.
 
 /** Statuses of scheduled tasks, by the code that the script returns. */
-const SCHEDULED = ['', 'scheduled', 'replaced', 'kept'] as const;
+const SCHEDULED = ['follows', 'scheduled', 'replaced', 'kept'] as const;
 
 export const scheduleTasks = defineScript({
   name: 'delayed-task.schedule',
@@ -74,9 +74,9 @@ export const scheduleTasks = defineScript({
   args: { conflict: str, operationMs: int, tasks: list(str) },
   group: { maxCalls: 64 },
   reply: (codes: number[]) => {
-    const answers: { status: 'scheduled' | 'replaced' | 'kept'; runAtMs: number }[] = [];
+    const answers: { status: (typeof SCHEDULED)[number]; runAtMs: number }[] = [];
     for (let i = 0; i + 1 < codes.length; i += 2) {
-      const status = SCHEDULED[codes[i] as number] as (typeof answers)[number]['status'];
+      const status = SCHEDULED[codes[i] as number] as (typeof SCHEDULED)[number];
       answers.push({ status, runAtMs: codes[i + 1] as number });
     }
     return answers;
@@ -227,7 +227,7 @@ export const takeTasks = defineScript({
 export const acknowledgeTasks = defineScript({
   name: 'delayed-task.acknowledge',
   ...acknowledgeLua,
-  keys: ['leased', 'tasks', 'runs'],
+  keys: ['leased', 'tasks', 'runs', 'waits'],
   args: { pairs: list(str) },
   flags: FREES_MEMORY,
   group: false,
@@ -237,7 +237,7 @@ export const acknowledgeTasks = defineScript({
 export const completeTask = defineScript({
   name: 'delayed-task.complete',
   ...completeLua,
-  keys: ['leased', 'tasks', 'runs', 'result'],
+  keys: ['leased', 'tasks', 'runs', 'waits', 'result'],
   args: { id: str, token: str, keepMs: int, result: str },
   reply: (done: number) => done === 1,
 });

@@ -32,9 +32,11 @@ export interface TaskOptions extends DueTime, TaskSettings {
 export interface ConflictOptions {
   /**
    * `keep`: the existing task stays, and the status is `kept`. `replace`: the new task replaces the existing one; if that one
-   * runs, the outcome of its attempt changes nothing. Default `keep`.
+   * runs, the outcome of its attempt changes nothing. `after`: as `replace`, but a task that runs ends its attempt first. The new task
+   * follows however that attempt ends, instead of a further attempt, and the status is `follows`. Of several, the last one follows.
+   * Default `keep`.
    */
-  readonly onConflict?: 'keep' | 'replace';
+  readonly onConflict?: 'keep' | 'replace' | 'after';
 }
 
 /** Options of `schedule`. */
@@ -65,8 +67,8 @@ export type NewTask<Payload = unknown> = NamedTask | DefinedTask<Payload>;
 /** Result of `schedule`, and of each task of `scheduleMany`. */
 export interface ScheduleResult {
   readonly id: string;
-  /** `replaced` and `kept`: a task with the id existed, and `onConflict` decided. */
-  readonly status: 'scheduled' | 'replaced' | 'kept';
+  /** `replaced`, `follows` and `kept`: a task with the id existed, and `onConflict` decided. */
+  readonly status: 'scheduled' | 'replaced' | 'follows' | 'kept';
   /** When the task is due, ms since 1970 by Redis' clock; 0 if an existing task was kept that is not waiting. */
   readonly runAtMs: number;
 }

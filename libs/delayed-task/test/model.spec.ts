@@ -46,7 +46,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
         return found.tasks.map((task) => `${task.id} ${task.attempt}`).sort();
       }
       case 'acknowledge':
-        return batch(await registry.run(acknowledgeTasks, { keys: { leased, tasks: records, runs }, args }));
+        return batch(await registry.run(acknowledgeTasks, { keys: { leased, tasks: records, runs, waits }, args }));
       case 'fail':
       case 'bury':
         return registry.run(failTask, {
@@ -115,9 +115,9 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
           const ask = { token: `end-${rounds}-${left}`, limit: 10, leaseMs: HOUR };
           const { tasks } = await bench.registry.run(takeTasks, takeCall(all(), 'end', ask));
           const pairs = tasks.flatMap(({ id }) => [id, ask.token]);
-          const { leased, tasks: records, runs } = all();
+          const { leased, tasks: records, runs, waits } = all();
           if (pairs.length === 0) continue;
-          await bench.registry.run(acknowledgeTasks, { keys: { leased, tasks: records, runs }, args: { pairs } });
+          await bench.registry.run(acknowledgeTasks, { keys: { leased, tasks: records, runs, waits }, args: { pairs } });
         }
         const { due, leased, tasks: records, runs, dead, waits, lines, heads } = all();
         await bench.raw.eval(

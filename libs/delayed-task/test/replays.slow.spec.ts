@@ -39,8 +39,8 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     return bench.registry.run(takeTasks, takeCall(keys, 'w', { token, limit, leaseMs: 60_000 }));
   };
   const acknowledge = (bench: Bench, pairs: string[]) => {
-    const { leased, tasks, runs } = keys;
-    return bench.registry.run(acknowledgeTasks, { keys: { leased, tasks, runs }, args: { pairs } });
+    const { leased, tasks, runs, waits } = keys;
+    return bench.registry.run(acknowledgeTasks, { keys: { leased, tasks, runs, waits }, args: { pairs } });
   };
   const fail = (bench: Bench, id: string, token: string, delayMs = 0, verdict = 'retry') => {
     const { due, leased, tasks, runs, dead, waits } = keys;
@@ -128,9 +128,9 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     await cutting(() => acknowledge(lossy, ['a', 'x']));
     expect(await inventory(direct)).toEqual({ due: [], leased: [], dead: [], problems: [] });
     await taken('b', 'y');
-    const { leased, tasks, runs } = keys;
+    const { leased, tasks, runs, waits } = keys;
     const ask = {
-      keys: { leased, tasks, runs, result: keys.result('b') },
+      keys: { leased, tasks, runs, waits, result: keys.result('b') },
       args: { id: 'b', token: 'y', keepMs: HOUR, result: '{"r":1}' },
     };
     expect(await cutting(() => lossy.registry.run(completeTask, ask))).toBe(true);
@@ -234,7 +234,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await registry.run(renewTasks, { keys: { leased, runs }, args: { leaseMs: HOUR, pairs } })).toEqual(nobody);
     expect(await registry.run(releaseTasks, { keys: { due, leased, runs, waits }, args: { pairs } })).toEqual(nobody);
     expect(await fail(direct, 'a', 'zombie')).toBe('lost');
-    const result = { keys: { leased, tasks, runs, result: keys.result('a') } };
+    const result = { keys: { leased, tasks, runs, waits, result: keys.result('a') } };
     const args = { id: 'a', token: 'zombie', keepMs: HOUR, result: '1' };
     expect(await registry.run(completeTask, { ...result, args })).toBe(false);
     expect(await dumps()).toEqual(before);

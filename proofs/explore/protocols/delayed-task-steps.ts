@@ -136,13 +136,13 @@ function settleSteps(actor: string, worker: Worker, index: number): Step<TaskSta
     };
     // One task keeps its result, the others do not.
     const args = { id, token, keepMs: 30_000, result: '1' };
-    const keys = { leased, tasks, runs, result: partition.result(id) };
+    const keys = { leased, tasks, runs, waits, result: partition.result(id) };
     steps.push(
       id === 't1'
         ? step('complete', { script: completeTask, input: { keys, args } }, gone, 'done')
         : step(
             'acknowledge',
-            { script: acknowledgeTasks, input: { keys: { leased, tasks, runs }, args: { pairs: [id, token] } } },
+            { script: acknowledgeTasks, input: { keys: { leased, tasks, runs, waits }, args: { pairs: [id, token] } } },
             (to, reply: { done: number }, world) => gone(to, reply.done === 1, world),
             'done',
           ),

@@ -33,6 +33,8 @@ export interface Task extends Payload {
   readonly id: string;
   /** True once a call returned that it is scheduled. */
   promised: boolean;
+  /** True until a call has returned whether it is scheduled or another one was kept. */
+  undecided: boolean;
   /** True if another call may have ended it: cancelled, replaced or dropped. */
   mayBeGone: boolean;
   /** True if it was dropped, if it was a dead letter then. */
@@ -54,7 +56,7 @@ export interface Operation {
   readonly ids: readonly string[];
   readonly name: 'a' | 'b';
   readonly delayMs: number;
-  readonly replace: boolean;
+  readonly onConflict: 'keep' | 'replace' | 'after';
   readonly evenRunning: boolean;
   readonly attempts?: number;
   readonly group?: string;
@@ -124,7 +126,7 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
       ids: [...new Set(Array.from({ length: kind === 'schedule' || kind === 'cancel' ? 1 : count }, id))],
       name: random.chance(0.8) ? 'a' : 'b',
       delayMs: random.chance(0.4) ? 0 : random.magnitude(1, 3 * leaseMs),
-      replace: random.chance(0.25),
+      onConflict: random.chance(0.6) ? 'keep' : random.pick(['replace', 'after']),
       evenRunning: random.chance(0.5),
       ...(random.chance(0.2) && { attempts: random.integer(1, 6) }),
       task: {

@@ -28,8 +28,11 @@ class TaskModel implements Model<Operation> {
   private readonly running = new Map<string, Running[]>();
   private readonly busy = new Map<Process, number>();
   private readonly endlessIds = new Set<string>();
-  /** How many calls replay all dead letters now. */
+  /** Ids whose running attempt a call may have ended, so that the next one overlaps with it. */
+  private readonly cutShort = new Set<string>();
+  /** How many calls replay or drop dead letters now, or may do so later, because their outcome is unknown. */
   private replaying = 0;
+  private dropping = 0;
   private clockWasSet = false;
 
   constructor(
@@ -90,14 +93,17 @@ class TaskModel implements Model<Operation> {
     if (kind === 'reschedule') return void (await tasks.reschedule(id, { delayMs }).catch(codeOf));
     if (kind === 'drop') {
       for (const task of ids.length > 1 ? this.tasks : this.of(ids)) task.mayBeDropped = true;
-      return void (await (ids.length > 1 ? tasks.dropAll() : tasks.drop(ids)).catch(codeOf));
+      this.dropping++;
+      const result = await (ids.length > 1 ? tasks.dropAll() : tasks.drop(ids)).catch(codeOf);
+      if (result !== 'UNKNOWN_OUTCOME') this.dropping--;
+      return;
     }
     if (kind === 'replay') {
       for (const task of ids.length > 1 ? this.tasks : this.of(ids)) task.replays++;
       const isAll = ids.length > 1;
-      if (isAll) this.replaying++;
-      await (isAll ? tasks.replayAll() : tasks.replay(ids)).catch(codeOf);
-      if (isAll) this.replaying--;
+      this.replaying++;
+      const result = await (isAll ? tasks.replayAll() : tasks.replay(ids)).catch(codeOf);
+      if (result !== 'UNKNOWN_OUTCOME') this.replaying--;
       return;
     }
     await tasks.get(id).catch(codeOf);
@@ -118,7 +124,7 @@ class TaskModel implements Model<Operation> {
     if (!this.isGentle || attempts.some(({ task }) => task.excused)) return;
     if ([...this.running.keys()].some((other) => other !== key && other.endsWith(`:${id}:${attempt}`))) return;
     const runs = this.partitionKeys('runs').map((runs) => this.world.redis.memory.run('HGET', [runs, id]));
-    const isLeased = runs.some((run) => (run as string | null)?.startsWith(`${attempt} l `));
+    const isLeased = runs.some((run) => /^\d+ [la] /.test(String(run)) && String(run).startsWith(`${attempt} `));
     this.world.expect(!isLeased, () => `${name} has closed, and attempt ${attempt} of ${id} is still leased`);
   }
 
@@ -175,8 +181,9 @@ class TaskModel implements Model<Operation> {
   }
 
   private async schedule(tasks: Tasks.DelayedTaskService, operation: Operation): Promise<void> {
-    const { ids, name, delayMs, replace, attempts, group } = operation;
-    const onConflict = replace ? 'replace' : 'keep';
+    const { ids, name, delayMs, onConflict, attempts, group } = operation;
+    const replace = onConflict !== 'keep';
+    if (onConflict === 'replace') for (const id of ids) this.cutShort.add(id);
     const some = ids.map((id) => this.newTask(id, operation.task));
     const replaces = (): void => {
       if (replace) for (const task of this.of(ids)) if (!some.includes(task)) task.mayBeGone = true;
@@ -202,6 +209,7 @@ class TaskModel implements Model<Operation> {
     for (const [index, { status, runAtMs }] of results.entries()) {
       const task = some[index] as Task;
       this.world.note('check', () => `task ${task.n} (${task.id}) is ${status}`);
+      task.undecided = false;
       if (status === 'kept') continue;
       task.promised = true;
       task.excused ||= this.owners.isExcused({ beganUs });
@@ -214,7 +222,10 @@ class TaskModel implements Model<Operation> {
   private async cancel(tasks: Tasks.DelayedTaskService, id: string, evenRunning: boolean): Promise<void> {
     const before = this.of([id]);
     const began = this.tasks.length;
-    if (evenRunning) for (const task of before) task.mayBeGone = true;
+    if (evenRunning) {
+      this.cutShort.add(id);
+      for (const task of before) task.mayBeGone = true;
+    }
     const result = await tasks.cancel(id, { evenRunning }).catch(codeOf);
     this.world.note('check', () => `cancel of ${id}: ${result}`);
     if (result === 'running' || result === 'dead' || result === 'unknown' || result === 'NOT_SENT') return;
@@ -256,8 +267,9 @@ class TaskModel implements Model<Operation> {
     this.running.set(key, [...(this.running.get(key) ?? []), running]);
     const owner: Owner = {
       member,
-      key: `task ${task.n}`,
-      label: `attempt ${attempt}`,
+      // An id has one attempt at a time, unless a call ends one that runs.
+      key: this.cutShort.has(id) ? `task ${task.n}` : id,
+      label: `attempt ${attempt} of task ${task.n}`,
       beganUs: world.nowUs,
       held: () => !isAborted(),
       readsClock: true,
@@ -306,7 +318,7 @@ class TaskModel implements Model<Operation> {
     const all = this.running.get(key) ?? [];
     const open = all.filter(({ events }) => events === 0);
     // The attempt of a task that was replaced has lost it; another outcome belongs to the task that replaced it.
-    const running = outcome === 'lost' ? open[0] : open.at(-1);
+    const running = outcome === 'lost' || !this.cutShort.has(id) ? open[0] : open.at(-1);
     if (running === undefined) {
       // A process without a handler for a task may find that it has lost it.
       const hasNone = all.length === 0 || this.isStranger(member);
@@ -325,7 +337,7 @@ class TaskModel implements Model<Operation> {
   }
 
   private buried(id: string): void {
-    const tasks = this.of([id]).filter(({ promised, doneUs }) => promised && doneUs === undefined);
+    const tasks = this.of([id]).filter((task) => (task.promised || task.undecided) && task.doneUs === undefined);
     if (tasks.length === 1) return this.dies(tasks[0] as Task);
     for (const task of this.of([id])) task.mayBeGone = true;
   }
@@ -359,8 +371,9 @@ class TaskModel implements Model<Operation> {
     const mayBeGone = this.endlessIds.has(id);
     const state = {
       promised: false,
+      undecided: true,
       mayBeGone,
-      mayBeDropped: false,
+      mayBeDropped: this.dropping > 0,
       excused: false,
       doneUs: undefined,
       cancelledUs: undefined,

@@ -51,7 +51,7 @@ export class Schedules {
     for (const wrong of ['id', 'delayMs', 'runAtMs']) {
       if (wrong in task) throw taskInput.error(`task has ${wrong}, which the schedule decides. Leave it out.`);
     }
-    const { name, task: definition, payload, ...settings }: AnyTask = taskInput.options('task', task as AnyTask, KNOWN);
+    const { name, task: definition, payload, ...settings }: AnyTask = taskInput.options('task', task, KNOWN);
     const record = this.queue.writer.writeSchedule(checked, (definition ?? name) as string, payload, settings);
     const partition = this.queue.partitions.of(stored);
     // Other processes may change it at the same time, and its slot may come meanwhile.

@@ -112,7 +112,7 @@ const CALLS_AT_A_TIME = 32;
 const MAX_CHUNK_CHARS = 4 * 1_024 * 1_024;
 /** Most characters of one `scheduleMany` that are in flight at the same time, approximately. */
 const CHARS_AT_A_TIME = 8 * MAX_CHUNK_CHARS;
-const CONFLICTS = ['keep', 'replace'];
+const CONFLICTS = ['keep', 'replace', 'after'];
 /** Advice after a failure between the calls of one `scheduleMany`. */
 const REPEAT =
   "If each task has an id and onConflict is 'keep', call it again: a task that exists is not scheduled twice.";

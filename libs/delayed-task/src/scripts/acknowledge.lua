@@ -1,35 +1,41 @@
 --[[
-acknowledge: remove tasks that are done and that are still leased to the worker.
+acknowledge: remove tasks that are done and that are still leased to the worker. A task that has a next one ends instead.
 
 KEYS[1]    leased  zset  <prefix>:delayed-task:{<partition>}:leased
 KEYS[2]    tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[3]    runs    hash  <prefix>:delayed-task:{<partition>}:runs
+KEYS[4]    waits   channel  <prefix>:delayed-task:{<partition>}:waits
 ARGV[1..]  pairs   list(str)  id, token; 1 to 300 of them
 
 Returns {done, id, ...}
-  done  int  tasks that were removed
+  done  int  tasks that were removed, or have a next one
   id    str  id of a task that was not removed, because it is no longer leased to the worker
 
 O(n log m). TTL: none. Clock: none. Replay: changes nothing; lists the tasks that the first call removed as not
 removed.
 ]]
 -- @include writes
-local ids, done, reply = {}, {}, { 0 }
+-- @include next
+local ids, done, ended, reply = {}, {}, {}, { 0 }
 for i = 1, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 local runs = redis.call('HMGET', KEYS[3], unpack(ids))
 for i, id in ipairs(ids) do
   -- The token decides, not the clock: a task that is done must not run again because its acknowledgement came late.
   if runs[i] and string.find(runs[i], ' l ' .. ARGV[2 * i] .. ' ', 1, true) then
     done[#done + 1] = id
+  elseif runs[i] and has_next(runs[i], ARGV[2 * i]) then
+    ended[#ended + 1] = i
   else
     reply[#reply + 1] = id
   end
 end
-if #done == 0 then return reply end
+if #done + #ended == 0 then return reply end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 redis.call('HLEN', KEYS[2])
+for _, i in ipairs(ended) do end_before_next(KEYS[1], KEYS[3], KEYS[4], ids[i], runs[i]) end
+reply[1] = #done + #ended
+if #done == 0 then return reply end
 redis.call('ZREM', KEYS[1], unpack(done))
 redis.call('HDEL', KEYS[2], unpack(done))
 redis.call('HDEL', KEYS[3], unpack(done))
-reply[1] = #done
 return reply

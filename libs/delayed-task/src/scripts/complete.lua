@@ -1,10 +1,11 @@
 --[[
-complete: remove one task that is done, and keep its result.
+complete: remove one task that is done, and keep its result. A task that has a next one ends instead.
 
 KEYS[1]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
 KEYS[2]  tasks   hash    <prefix>:delayed-task:{<partition>}:tasks
 KEYS[3]  runs    hash    <prefix>:delayed-task:{<partition>}:runs
-KEYS[4]  result  string  <prefix>:delayed-task:{<partition>}:result:<id>   '<token> <ms> <JSON>'
+KEYS[4]  waits   channel  <prefix>:delayed-task:{<partition>}:waits
+KEYS[5]  result  string  <prefix>:delayed-task:{<partition>}:result:<id>   '<token> <ms> <JSON>'
 ARGV[1]  id      str
 ARGV[2]  token   str
 ARGV[3]  keepMs  int >= 1  how long the result is kept
@@ -18,15 +19,21 @@ task has the id.
 ]]
 -- @include clock
 -- @include writes
+-- @include next
 local run = redis.call('HGET', KEYS[3], ARGV[1])
-local kept = redis.call('GET', KEYS[4])
-if not (run and string.find(run, ' l ' .. ARGV[2] .. ' ', 1, true)) then
+local kept = redis.call('GET', KEYS[5])
+local ends = run and has_next(run, ARGV[2])
+if not ends and not (run and string.find(run, ' l ' .. ARGV[2] .. ' ', 1, true)) then
   return not run and kept and string.sub(kept, 1, #ARGV[2] + 1) == ARGV[2] .. ' ' and 1 or 0
 end
 redis.call('HLEN', KEYS[2])
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
-redis.call('ZREM', KEYS[1], ARGV[1])
-redis.call('HDEL', KEYS[2], ARGV[1])
-redis.call('HDEL', KEYS[3], ARGV[1])
-redis.call('SET', KEYS[4], ARGV[2] .. string.format(' %.0f ', now_ms) .. ARGV[4], 'PX', ARGV[3])
+if ends then
+  end_before_next(KEYS[1], KEYS[3], KEYS[4], ARGV[1], run)
+else
+  redis.call('ZREM', KEYS[1], ARGV[1])
+  redis.call('HDEL', KEYS[2], ARGV[1])
+  redis.call('HDEL', KEYS[3], ARGV[1])
+end
+redis.call('SET', KEYS[5], ARGV[2] .. string.format(' %.0f ', now_ms) .. ARGV[4], 'PX', ARGV[3])
 return 1

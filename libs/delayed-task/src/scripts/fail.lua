@@ -1,5 +1,6 @@
 --[[
-fail: settle an attempt that did not succeed. The task becomes due again after a delay, or is dead-lettered.
+fail: settle an attempt that did not succeed. The task becomes due again after a delay, or is dead-lettered. If it has a next one, that
+follows.
 
 KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
@@ -25,8 +26,10 @@ takes or changes the task.
 -- @include writes
 -- @include wake
 -- @include run
+-- @include next
 -- @include task-record
-local run, record = parse_run(redis.call('HGET', KEYS[4], ARGV[1])), redis.call('HGET', KEYS[3], ARGV[1])
+local text, record = redis.call('HGET', KEYS[4], ARGV[1]), redis.call('HGET', KEYS[3], ARGV[1])
+local run = parse_run(text)
 local mark = redis.call('GET', KEYS[6])
 redis.call('ZCARD', KEYS[1])
 redis.call('ZCARD', KEYS[5])
@@ -34,8 +37,13 @@ if not record or run.token ~= ARGV[2] then return 'lost' end
 if run.state == 'r' or run.state == 'w' then return 'retried' end
 -- A dead letter keeps the token of its last lease. So the error shows if this call has dead-lettered the task.
 if run.state == 'd' and run.problem == ARGV[5] then return 'dead' end
-if run.state ~= 'l' then return 'lost' end
+local ends = has_next(text, ARGV[2])
+if run.state ~= 'l' and not ends then return 'lost' end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+if ends then
+  end_before_next(KEYS[2], KEYS[4], KEYS[6], ARGV[1], text)
+  return 'retried'
+end
 local due = now_ms + ARGV[3]
 local dead = ARGV[4] == 'dead-letter' or ARGV[4] == 'retry' and run.attempt >= attempts_of(record)
 if ARGV[4] == 'postpone' then
@@ -43,7 +51,7 @@ if ARGV[4] == 'postpone' then
 else
   run.failed, run.problem = run.failed > 0 and run.failed or now_ms, ARGV[5]
 end
-local text = format_run(run.attempt, dead and 'd' or 'r', ARGV[2], dead and run.due or due, run.failed, 0, run.problem)
+text = format_run(run.attempt, dead and 'd' or 'r', ARGV[2], dead and run.due or due, run.failed, 0, run.problem)
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('HSET', KEYS[4], ARGV[1], text)
 if dead then

@@ -17,7 +17,8 @@ another call takes or changes them.
 -- @include writes
 -- @include wake
 -- @include run
-local ids, dues, texts, gone, reply, earliest = {}, {}, {}, {}, { 0 }, math.huge
+-- @include next
+local ids, dues, texts, gone, ended, reply, earliest = {}, {}, {}, {}, {}, { 0 }, math.huge
 for i = 1, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 local runs = redis.call('HMGET', KEYS[3], unpack(ids))
 local mark = redis.call('GET', KEYS[4])
@@ -27,6 +28,8 @@ for i, id in ipairs(ids) do
   local run = parse_run(runs[i])
   if run.token == ARGV[2 * i] and run.state == 'b' then
     reply[1] = reply[1] + 1
+  elseif runs[i] and has_next(runs[i], ARGV[2 * i]) then
+    reply[1], ended[#ended + 1] = reply[1] + 1, i
   elseif run.token ~= ARGV[2 * i] or run.state ~= 'l' then
     reply[#reply + 1] = id
   else
@@ -37,8 +40,10 @@ for i, id in ipairs(ids) do
     texts[#texts + 1] = format_run(run.attempt - 1, 'b', run.token, run.due, run.failed, run.unknown, run.problem)
   end
 end
-if #gone == 0 then return reply end
+if #gone + #ended == 0 then return reply end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+for _, i in ipairs(ended) do end_before_next(KEYS[2], KEYS[3], KEYS[4], ids[i], runs[i]) end
+if #gone == 0 then return reply end
 redis.call('ZREM', KEYS[2], unpack(gone))
 redis.call('ZADD', KEYS[1], unpack(dues))
 redis.call('HSET', KEYS[3], unpack(texts))

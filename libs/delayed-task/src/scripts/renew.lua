@@ -17,7 +17,8 @@ local ids, leases, reply = {}, {}, { 0 }
 for i = 2, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 local runs = redis.call('HMGET', KEYS[2], unpack(ids))
 for i, id in ipairs(ids) do
-  if runs[i] and string.find(runs[i], ' l ' .. ARGV[2 * i + 1] .. ' ', 1, true) then
+  local token = ARGV[2 * i + 1]
+  if runs[i] and (string.find(runs[i], ' l ' .. token .. ' ', 1, true) or string.find(runs[i], ' a ' .. token .. ' ', 1, true)) then
     leases[#leases + 1], leases[#leases + 2] = now_ms + ARGV[1], id
   else
     reply[#reply + 1] = id

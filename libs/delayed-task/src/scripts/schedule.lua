@@ -10,12 +10,12 @@ KEYS[6]    runs       hash    <prefix>:delayed-task:{<partition>}:runs     id ->
 KEYS[7]    dead       zset    <prefix>:delayed-task:{<partition>}:dead     id -> ms when it was dead-lettered
 KEYS[8]    waits      string  <prefix>:delayed-task:{<partition>}:waits    ms until which workers wait; also the channel
 KEYS[9]    operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
-ARGV[1]    conflict     str        'keep' | 'replace', for ids that exist
+ARGV[1]    conflict     str        'keep' | 'replace' | 'after', for ids that exist
 ARGV[2]    operationMs  int        how long the reply is kept for a replay, ms
 ARGV[3..]  tasks        list(str)  id, 'd<ms>' for a delay or 'a<ms>' for an instant, record; 1 to 300 tasks
 
 Returns {code, runAtMs, ...}
-  code   1 scheduled | 2 replaced | 3 kept, the existing task stays
+  code   0 follows the attempt that runs | 1 scheduled | 2 replaced | 3 kept, the existing task stays
   runAtMs  int   when the task is due, ms; 0 for a kept task that is not waiting
 
 O(n log m). TTL: none for tasks; operationMs for the operation. Clock: Redis. Replay: while the operation is kept, schedules
@@ -60,18 +60,23 @@ local function repeat_answers(first_codes, first_ms)
   return reply
 end
 
+local function is_running(id)
+  return redis.call('ZSCORE', KEYS[4], id) and redis.call('HEXISTS', KEYS[6], id) == 1
+end
+
 -- Decides for each task whether to add, replace or keep it, and notes the writes and the reply.
 local function decide(on_conflict)
   for i = 1, count do
     local id, due = ids[i], dues[i]
     local code = (known[i] or seen[id]) and on_conflict or 1
+    if code == 0 and not is_running(id) then code = 2 end
     -- A schedule whose slot is over may have had the task of that slot. The caller looks for the next slot.
     if string.byte(id) == 1 and due <= now_ms then code = 3 end
     if code > 2 then
       due = due_before(id)
     else
       local text = string.format('%.0f', due)
-      adds[added + 1], adds[added + 2] = text, id
+      if code > 0 then adds[#adds + 1], adds[#adds + 2] = text, id end
       grouped[i] = group_of(ARGV[3 * i + 2])
       any_grouped = any_grouped or grouped[i] ~= nil
       -- The record ends with the due time, so that a sweep can restore a task whose entry in `due` is lost.
@@ -86,6 +91,11 @@ end
 -- Removes the task that the i-th task replaces. In a call with groups, adds the i-th task to `due`.
 local function write_task(i, code)
   local id = ids[i]
+  if code == 0 then
+    -- The task runs. Its record becomes that of the next one, which follows the attempt: see the shared part `next`.
+    redis.call('HSET', KEYS[6], id, (string.gsub(redis.call('HGET', KEYS[6], id), '^(%d+) l ', '%1 a ', 1)))
+    return
+  end
   if code == 2 then
     local group = group_of(written[id] or known[i] or '')
     if group then leave(KEYS[1], KEYS[2], KEYS[3], group, id, now_ms) end
@@ -114,13 +124,13 @@ redis.call('ZCARD', KEYS[2])
 redis.call('HLEN', KEYS[3])
 local first_ms, first_codes = string.match(first or '', '^(%d+):(%d+)$')
 if first_codes then return repeat_answers(first_codes, tonumber(first_ms)) end
-decide(ARGV[1] == 'replace' and 2 or 3)
+decide(ARGV[1] == 'replace' and 2 or ARGV[1] == 'after' and 0 or 3)
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 if earliest and must_wake(mark, earliest) and is_mute(KEYS[8]) then return redis.error_reply(MUTE) end
 for i, code in ipairs(codes) do write_task(i, code) end
 redis.call('SET', KEYS[9], string.format('%.0f:', now_ms) .. table.concat(codes), 'PX', ARGV[2])
 if added == 0 then return reply end
-if not any_grouped then redis.call('ZADD', KEYS[1], unpack(adds)) end
+if not any_grouped and #adds > 0 then redis.call('ZADD', KEYS[1], unpack(adds)) end
 redis.call('HSET', KEYS[5], unpack(records))
 if must_wake(mark, earliest) then
   redis.call('SET', KEYS[8], string.format('%.0f', earliest), 'PX', WAITS_MS)

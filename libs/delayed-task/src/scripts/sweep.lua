@@ -48,7 +48,7 @@ local function repair(id, record)
   end
   restored = restored + 1
   local run = parse_run(redis.call('HGET', KEYS[6], id))
-  if run.state == 'l' then
+  if run.state == 'l' or run.state == 'a' or run.state == 'e' then
     redis.call('ZADD', KEYS[4], now_ms + ARGV[2], id)
   elseif run.state == 'd' then
     redis.call('ZADD', KEYS[7], now_ms, id)

@@ -46,6 +46,8 @@ local NEVER = 9007199254740991
 local MOST_BYTES = 16777216
 local limit, reply, taken, leases, texts = tonumber(ARGV[2]), { now_ms, 0, 0 }, {}, {}, {}
 local lost = {}
+-- Tasks that follow those whose lease has ended: id and record of each.
+local nexts = {}
 -- Groups whose head this take has, and the bytes of the records of this take.
 local turns, size = {}, 0
 -- Most tasks in a window, and those that this take starts. A schedule starts none.
@@ -84,6 +86,10 @@ local function take_task(id, record, run, due)
     lost[#lost + 1] = id
     return
   end
+  if not due and (run.state == 'a' or run.state == 'e') then
+    lost[#lost + 1], nexts[#nexts + 1], nexts[#nexts + 2] = id, id, record
+    return
+  end
   if not due and run.attempt >= attempts_of(record) then return bury(KEYS[4], KEYS[6], KEYS[7], id, record, run) end
   local n = #leases
   local group = due and group_of(record)
@@ -109,7 +115,7 @@ local function repeat_task(id, record, run)
   if not record then return end
   if run.state == 'd' and run.problem == LEASE_ENDED then
     add_buried(id, record, run.attempt)
-  elseif run.state == 'l' and run.token == ARGV[1] then
+  elseif (run.state == 'l' or run.state == 'a') and run.token == ARGV[1] then
     add_task(id, record, run.attempt, run.due)
   end
 end
@@ -130,6 +136,7 @@ local function write_take(due_count, most_due)
     redis.call('ZREM', KEYS[4], unpack(lost))
     redis.call('HDEL', KEYS[6], unpack(lost))
   end
+  for i = 1, #nexts, 2 do place_new(KEYS[1], KEYS[2], KEYS[3], nexts[i], nexts[i + 1]) end
   if #taken > 0 then
     redis.call('ZADD', KEYS[4], unpack(leases))
     redis.call('HSET', KEYS[6], unpack(texts))

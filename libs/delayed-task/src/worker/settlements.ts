@@ -232,8 +232,8 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     }
   }
 
-  private async acknowledge({ leased, tasks, runs }: Partition, batch: readonly TaskAttempt[]): Promise<void> {
-    const call = { keys: { leased, tasks, runs }, args: { pairs: pairsOf(batch) } };
+  private async acknowledge({ leased, tasks, runs, waits }: Partition, batch: readonly TaskAttempt[]): Promise<void> {
+    const call = { keys: { leased, tasks, runs, waits }, args: { pairs: pairsOf(batch) } };
     const reply = await this.calls.untilAnswered('settle', () => this.registry.run(acknowledgeTasks, call));
     if (reply === undefined) return;
     const lost = reply.lost.length > 0 ? new Set(reply.lost) : undefined;
@@ -262,8 +262,8 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
 
   private async complete(attempt: TaskAttempt, result: string): Promise<void> {
     const { id, token, record, partition } = attempt;
-    const { leased, tasks, runs } = partition;
-    const keys = { leased, tasks, runs, result: partition.result(id) };
+    const { leased, tasks, runs, waits } = partition;
+    const keys = { leased, tasks, runs, waits, result: partition.result(id) };
     const args = { id, token, keepMs: record.keepResultMs, result };
     const done = await this.calls.untilAnswered('settle', () => this.registry.run(completeTask, { keys, args }));
     if (done !== undefined) this.settled(attempt, done ? 'done' : 'lost');

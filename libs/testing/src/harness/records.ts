@@ -16,7 +16,7 @@ export interface ScheduledTask {
   readonly payload: unknown;
   /** Options of the call, without `id`. */
   readonly options: Omit<ScheduleOptions, 'id'>;
-  readonly status: 'scheduled' | 'replaced' | 'kept';
+  readonly status: 'scheduled' | 'replaced' | 'follows' | 'kept';
   /** When the task is due, ms since 1970; 0 if an existing task was kept that is not waiting. */
   readonly runAtMs: number;
 }

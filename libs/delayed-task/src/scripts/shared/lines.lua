@@ -57,6 +57,13 @@ local function place(due, lines, heads, group, ms, id)
   redis.call('ZADD', due, string.format('%.0f', math.max(ms, now_ms)), id)
 end
 
+-- Adds a task that was never taken, by its record.
+local function place_new(due, lines, heads, id, record)
+  local group, ms = group_of(record), tonumber(string.match(record, '%d+$')) or now_ms
+  if group then return place(due, lines, heads, group, ms, id) end
+  redis.call('ZADD', due, string.format('%.0f', ms), id)
+end
+
 -- Removes a waiting task of a group from `due` and from its line. Of a head, the next task in line takes the place.
 local function leave(due, lines, heads, group, id, from)
   local score = tonumber(redis.call('ZSCORE', due, id) or 0)

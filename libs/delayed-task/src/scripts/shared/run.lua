@@ -1,6 +1,7 @@
 -- @include clock
 -- Value of a task in the hash `runs`: '<attempt> <state> <token> <due> <failed> <unknown> <error>'.
--- States: l leased, r waits for a retry, b handed back, w rescheduled, d dead-lettered. Instants in ms, 0 for never:
+-- States: l leased, a and e leased with a next task (see next.lua), r waits for a retry, b handed back, w rescheduled, d dead-lettered.
+-- Instants in ms, 0 for never:
 -- `due`: in r and w, when the next attempt is due; else when the attempt, or an earlier one whose lease ended, was due.
 -- `failed`: when an attempt first failed. For a dead letter without a failed attempt, when it was found that its lease had ended,
 -- or when a worker without a handler first handed it back.
