@@ -106,7 +106,7 @@ export const seededDefects: readonly SeededDefect[] = [
     defect: [
       [
         lua('delayed-task', 'take'),
-        "elseif run.state == 'l' and run.token == ARGV[1] then",
+        "elseif (run.state == 'l' or run.state == 'a') and run.token == ARGV[1] then",
         'elseif run.token == ARGV[1] then',
       ],
     ],
@@ -115,7 +115,7 @@ export const seededDefects: readonly SeededDefect[] = [
     id: 'L19',
     lib: 'delayed-task',
     what: 'cancel of a running task keeps its run',
-    defect: [[lua('delayed-task', 'cancel'), "redis.call('HDEL', KEYS[4], ARGV[1])\n", '']],
+    defect: [[lua('delayed-task', 'cancel'), "redis.call('HDEL', KEYS[6], ARGV[1])\n", '']],
   },
   {
     id: 'L21',

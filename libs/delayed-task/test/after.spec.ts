@@ -170,8 +170,10 @@ describe.each(servers)("onConflict 'after' on %s", (_, client, partitions) => {
       await after(bench, 2);
       expect(await renew()).toEqual({ done: 1, lost: [] });
       const first = await end();
-      expect(await renew()).toEqual({ done: 0, lost: ['a'] });
       expect(await end()).toEqual(first);
+      // A worker without a handler leaves the task until the lease ends.
+      if (how === 'defer') await bench.raw.zadd(keys.leased, 0, 'a');
+      else expect(await renew()).toEqual({ done: 0, lost: ['a'] });
       await bench.sweep();
       expect((await take('x')).tasks).toEqual([]);
       expect(await inventory(bench)).toEqual({ ...EMPTY, due: ['a'] });

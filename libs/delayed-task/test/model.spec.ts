@@ -117,7 +117,10 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
           const pairs = tasks.flatMap(({ id }) => [id, ask.token]);
           const { leased, tasks: records, runs, waits } = all();
           if (pairs.length === 0) continue;
-          await bench.registry.run(acknowledgeTasks, { keys: { leased, tasks: records, runs, waits }, args: { pairs } });
+          await bench.registry.run(acknowledgeTasks, {
+            keys: { leased, tasks: records, runs, waits },
+            args: { pairs },
+          });
         }
         const { due, leased, tasks: records, runs, dead, waits, lines, heads } = all();
         await bench.raw.eval(

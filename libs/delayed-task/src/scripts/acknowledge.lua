@@ -32,7 +32,11 @@ end
 if #done + #ended == 0 then return reply end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 redis.call('HLEN', KEYS[2])
-for _, i in ipairs(ended) do end_before_next(KEYS[1], KEYS[3], KEYS[4], ids[i], runs[i]) end
+for _, i in ipairs(ended) do
+  redis.call('ZADD', KEYS[1], '0', ids[i])
+  redis.call('HSET', KEYS[3], ids[i], end_before_next(runs[i]))
+  redis.pcall('SPUBLISH', KEYS[4], 'due')
+end
 reply[1] = #done + #ended
 if #done == 0 then return reply end
 redis.call('ZREM', KEYS[1], unpack(done))

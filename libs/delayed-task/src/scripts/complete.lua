@@ -29,7 +29,9 @@ end
 redis.call('HLEN', KEYS[2])
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 if ends then
-  end_before_next(KEYS[1], KEYS[3], KEYS[4], ARGV[1], run)
+  redis.call('ZADD', KEYS[1], '0', ARGV[1])
+  redis.call('HSET', KEYS[3], ARGV[1], end_before_next(run))
+  redis.pcall('SPUBLISH', KEYS[4], 'due')
 else
   redis.call('ZREM', KEYS[1], ARGV[1])
   redis.call('HDEL', KEYS[2], ARGV[1])

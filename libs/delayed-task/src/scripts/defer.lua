@@ -24,8 +24,7 @@ takes or changes the task.
 -- @include writes
 -- @include wake
 -- @include run
--- @include next
-local ids, reply, gone, texts, dues, buried, ended, earliest = {}, {}, {}, {}, {}, {}, {}, math.huge
+local ids, reply, gone, texts, dues, buried, earliest = {}, {}, {}, {}, {}, {}, math.huge
 for i = 4, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 local runs = redis.call('HMGET', KEYS[3], unpack(ids))
 local mark = redis.call('GET', KEYS[5])
@@ -36,8 +35,8 @@ for i, id in ipairs(ids) do
   local run = parse_run(runs[i])
   local ours = run.token == ARGV[2 * i + 3]
   -- A dead letter keeps the token of its last lease. So the error shows if this call has dead-lettered the task.
-  reply[i] = ours and (run.state == 'b' and 1 or run.state == 'd' and run.problem == ARGV[3] and 2) or 0
-  if ours and has_next(runs[i], run.token) then reply[i], ended[#ended + 1] = 1, i end
+  -- The next task of an id follows when the lease ends.
+  reply[i] = ours and ((run.state == 'b' or run.state == 'a') and 1 or run.state == 'd' and run.problem == ARGV[3] and 2) or 0
   if ours and run.state == 'l' then
     local since = run.unknown > 0 and run.unknown or now_ms
     -- A schedule, whose id begins with byte 1, would end with it.
@@ -54,10 +53,8 @@ for i, id in ipairs(ids) do
     end
   end
 end
-if #gone + #ended == 0 then return reply end
-if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
-for _, i in ipairs(ended) do end_before_next(KEYS[2], KEYS[3], KEYS[5], ids[i], runs[i]) end
 if #gone == 0 then return reply end
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 redis.call('ZREM', KEYS[2], unpack(gone))
 redis.call('HSET', KEYS[3], unpack(texts))
 if #buried > 0 then redis.call('ZADD', KEYS[4], unpack(buried)) end

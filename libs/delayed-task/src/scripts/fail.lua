@@ -41,7 +41,9 @@ local ends = has_next(text, ARGV[2])
 if run.state ~= 'l' and not ends then return 'lost' end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 if ends then
-  end_before_next(KEYS[2], KEYS[4], KEYS[6], ARGV[1], text)
+  redis.call('ZADD', KEYS[2], '0', ARGV[1])
+  redis.call('HSET', KEYS[4], ARGV[1], end_before_next(text))
+  redis.pcall('SPUBLISH', KEYS[6], 'due')
   return 'retried'
 end
 local due = now_ms + ARGV[3]

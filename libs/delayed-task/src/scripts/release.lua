@@ -42,7 +42,11 @@ for i, id in ipairs(ids) do
 end
 if #gone + #ended == 0 then return reply end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
-for _, i in ipairs(ended) do end_before_next(KEYS[2], KEYS[3], KEYS[4], ids[i], runs[i]) end
+for _, i in ipairs(ended) do
+  redis.call('ZADD', KEYS[2], '0', ids[i])
+  redis.call('HSET', KEYS[3], ids[i], end_before_next(runs[i]))
+  redis.pcall('SPUBLISH', KEYS[4], 'due')
+end
 if #gone == 0 then return reply end
 redis.call('ZREM', KEYS[2], unpack(gone))
 redis.call('ZADD', KEYS[1], unpack(dues))

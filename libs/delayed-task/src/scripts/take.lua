@@ -45,13 +45,10 @@ local NEVER = 9007199254740991
 -- Most bytes of the records of one take. If the first record has more, its task is taken alone.
 local MOST_BYTES = 16777216
 local limit, reply, taken, leases, texts = tonumber(ARGV[2]), { now_ms, 0, 0 }, {}, {}, {}
-local lost = {}
--- Tasks that follow those whose lease has ended: id and record of each.
-local nexts = {}
--- Groups whose head this take has, and the bytes of the records of this take.
-local turns, size = {}, 0
--- Most tasks in a window, and those that this take starts. A schedule starts none.
-local most, starts = tonumber(ARGV[4]), 0
+-- Tasks without a record, and those that follow one whose lease has ended: id and record of each.
+local lost, nexts = {}, {}
+-- Groups whose head this take has; bytes of its records; most tasks in a window, and those that it starts. A schedule starts none.
+local turns, size, most, starts = {}, 0, tonumber(ARGV[4]), 0
 
 -- Returns the ids of tasks whose lease has ended and then of due tasks; for each id its due time as text, or false if its lease
 -- has ended; and the number of ended leases.
@@ -136,7 +133,7 @@ local function write_take(due_count, most_due)
     redis.call('ZREM', KEYS[4], unpack(lost))
     redis.call('HDEL', KEYS[6], unpack(lost))
   end
-  for i = 1, #nexts, 2 do place_new(KEYS[1], KEYS[2], KEYS[3], nexts[i], nexts[i + 1]) end
+  place_new(KEYS[1], KEYS[2], KEYS[3], nexts)
   if #taken > 0 then
     redis.call('ZADD', KEYS[4], unpack(leases))
     redis.call('HSET', KEYS[6], unpack(texts))

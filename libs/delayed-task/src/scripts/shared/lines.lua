@@ -57,11 +57,16 @@ local function place(due, lines, heads, group, ms, id)
   redis.call('ZADD', due, string.format('%.0f', math.max(ms, now_ms)), id)
 end
 
--- Adds a task that was never taken, by its record.
-local function place_new(due, lines, heads, id, record)
-  local group, ms = group_of(record), tonumber(string.match(record, '%d+$')) or now_ms
-  if group then return place(due, lines, heads, group, ms, id) end
-  redis.call('ZADD', due, string.format('%.0f', ms), id)
+-- Adds tasks that were never taken: id and record of each.
+local function place_new(due, lines, heads, tasks)
+  for i = 1, #tasks, 2 do
+    local id, group, ms = tasks[i], group_of(tasks[i + 1]), tonumber(string.match(tasks[i + 1], '%d+$')) or now_ms
+    if group then
+      place(due, lines, heads, group, ms, id)
+    else
+      redis.call('ZADD', due, string.format('%.0f', ms), id)
+    end
+  end
 end
 
 -- Removes a waiting task of a group from `due` and from its line. Of a head, the next task in line takes the place.

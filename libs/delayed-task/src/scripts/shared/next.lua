@@ -4,9 +4,7 @@ local function has_next(text, token)
   return string.find(text, ' a ' .. token .. ' ', 1, true) or string.find(text, ' e ' .. token .. ' ', 1, true)
 end
 
--- Ends the attempt of a task that has a next one, and wakes the workers.
-local function end_before_next(leased, runs, waits, id, text)
-  redis.call('ZADD', leased, '0', id)
-  redis.call('HSET', runs, id, (string.gsub(text, '^(%d+) a ', '%1 e ', 1)))
-  redis.pcall('SPUBLISH', waits, 'due')
+-- Returns the run of a task whose attempt has ended. The caller ends its lease, and wakes the workers.
+local function end_before_next(text)
+  return (string.gsub(text, '^(%d+) a ', '%1 e ', 1))
 end
