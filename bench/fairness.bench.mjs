@@ -1,4 +1,4 @@
-// How late tasks of one kind are while many tasks of another wait: `otp` beside slow `pdf` tasks, and a small tenant beside a large one. BullMQ
+// How late tasks of one kind are while many tasks of another wait: `otp` next to slow `pdf` tasks, and a small tenant next to a large one. BullMQ
 // does the same with what its free edition has: one queue, first in, first out, or a queue of its own for the slow tasks.
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';

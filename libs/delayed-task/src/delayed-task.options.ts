@@ -38,7 +38,7 @@ export interface DelayedTaskModuleOptions extends WorkOptions, TaskSettings, Shu
   readonly queues?: Readonly<Record<string, OptionsOfQueue>>;
 }
 
-/** What a further queue has of its own. */
+/** Options of a further queue. */
 type OptionsOfQueue = Pick<DelayedTaskModuleOptions, 'concurrency' | 'partitions' | 'startLimit' | 'work'>;
 
 /** Options with the defaults filled in; `work` as given. */

@@ -5,7 +5,7 @@ import { eventually, sleep } from '../../../test/support/wait';
 import { openBench, redisNow, servers, type Bench } from './support';
 
 /**
- * What BullMQ 6.7 promises of job schedulers, pauses, rate limits, deduplication and getters, in the words of this lib. docs/queues.md
+ * The promises of BullMQ 6.7 about job schedulers, pauses, rate limits, deduplication and getters, in the words of this lib. docs/queues.md
  * has the rows that are another way, or not there. Not repeated here: what the suites of each feature say, such as groups.spec.ts.
  */
 const HOUR = 3_600_000;
@@ -68,7 +68,7 @@ describe.each(servers)('as in BullMQ, on %s', (_, client, partitions) => {
       expect(local.format(items[0]?.nextRunAtMs)).toBe('03:30');
     });
 
-    it('remove tells whether there was one, and stops the next slot', async () => {
+    it('remove returns true if there was one, and stops the next slot', async () => {
       const { tasks } = await process();
       await tasks.upsertSchedule('s', { everyMs: 1_000 }, { name: 'note' });
       expect(await tasks.removeSchedule('s')).toBe(true);
@@ -204,7 +204,7 @@ describe.each(servers)('as in BullMQ, on %s', (_, client, partitions) => {
       });
     });
 
-    it('debounce: the last one replaces the one that waits, and begins its delay anew', async () => {
+    it('debounce: the last one replaces the one that waits, and begins its delay again', async () => {
       const bench = await process();
       const results = [];
       for (let i = 0; i < 4; i++) {

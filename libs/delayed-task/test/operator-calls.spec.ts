@@ -72,7 +72,7 @@ describe.each(servers)('calls of operators and callers on %s', (_, client, parti
     gate.open();
   });
 
-  it('start() makes a process a worker that was none', async () => {
+  it('start() makes a process a worker', async () => {
     const bench = await open({ work: false });
     const { tasks } = bench;
     const ran: number[] = [];

@@ -48,7 +48,7 @@ describe.each(servers)('schedules on %s', (_, client, partitions) => {
     );
   });
 
-  it('stay as they are if they are made again, and begin anew if they change', async () => {
+  it('stay as they are if they are made again, and begin again if they change', async () => {
     const bench = await open({ work: false });
     const { tasks } = bench;
     const mail = defineTask<{ to: string }>({ name: 'mail', attempts: 3 });
@@ -75,7 +75,7 @@ describe.each(servers)('schedules on %s', (_, client, partitions) => {
     expect(await tasks.getSchedule('none')).toBeUndefined();
   });
 
-  it('are listed, and are no tasks', async () => {
+  it('are listed, and are not listed as tasks', async () => {
     const { tasks } = await open({ work: false });
     const ids = Array.from({ length: 5 }, (__, i) => `shop-${i}`);
     for (const id of ids) await tasks.upsertSchedule(id, { everyMs: HOUR }, { name: 't', payload: id });

@@ -63,7 +63,7 @@ describe.each(servers)('startLimit on %s', (_, client, partitions) => {
     expect(await bench.tasks.removeSchedule('s')).toBe(true);
   });
 
-  it('counts retries, and is none of other queues', async () => {
+  it('counts retries, and not those of other queues', async () => {
     const bench = await open({
       startLimit: { limit: partitions, windowMs: HOUR },
       backoff: { delayMs: 1 },

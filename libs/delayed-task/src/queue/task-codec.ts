@@ -226,13 +226,13 @@ export class RecordWriter {
 
 /** Begins the rule in the record of a schedule; the due time that follows a payload is a number. */
 const RULE = '~';
-/** What the tasks of a schedule have, and the schedule itself has not. */
+/** Settings that the tasks of a schedule have, and the schedule itself does not. */
 interface OfTasks {
   readonly attempts: number;
   readonly group?: string;
 }
 
-/** Attempts of a schedule. It is no task, so it is never dead-lettered. */
+/** Attempts of a schedule. It is never dead-lettered. */
 const ENDLESS = 2 ** 31 - 1;
 
 function head(attempts: number, keepResultMs: number, backoff: ResolvedBackoff, group?: string): string {

@@ -3,7 +3,7 @@ import type { Calls } from '../../../worker/src';
 import type { TaskQueue } from '../queue/task-queue';
 import type { Step } from './settlements';
 
-/** Whether a queue is paused, as a worker knows it. Until Redis has said so for the first time, it counts as paused. */
+/** Knows for a worker if a queue is paused. Until Redis has replied for the first time, it counts as paused. */
 export class Pausing {
   private isPaused = true;
   private readonly bell: Bell;
