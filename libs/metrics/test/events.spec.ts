@@ -10,7 +10,8 @@ import { Meters } from './support';
 // What no value of an attribute may hold.
 const SECRET = 'user-7c1d';
 const error = new NotSentError(`nothing was sent for ${SECRET}`);
-const stats = { length: 9, pending: 3, lag: 4, oldestMs: 1_500, due: 2, parked: 1, dead: 5, sessions: 1 };
+const counts = { length: 9, pending: 3, lag: 4, oldestMs: 1_500, due: 2, parked: 1, dead: 5, sessions: 1 };
+const stats = { ...counts, paused: false, partitions: [counts] };
 const group = { stream: 'orders', group: 'mails' };
 
 /** One event for each channel, with a secret in each field that may have text of the app. */

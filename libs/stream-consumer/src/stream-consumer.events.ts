@@ -76,7 +76,7 @@ export interface StreamConsumerEvents {
     readonly stats: StreamStats;
   };
 
-  /** Numbers of a group, published at each check that finds its oldest unsettled message at least a minute old. */
+  /** Numbers of a group, published at each check that finds its oldest unsettled message at least a minute old, unless the group is paused. */
   readonly groupStalled: StreamConsumerEvents['groupMeasured'];
 
   /**

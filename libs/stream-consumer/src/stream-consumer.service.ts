@@ -1,6 +1,6 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { Checks, draining, INSPECT, type KnownOptions } from '../../internal/src';
+import { Checks, draining, INSPECT, InvalidInputError, type KnownOptions } from '../../internal/src';
 import type { Page } from '../../worker/src';
 import { ConsumerSet } from './consumer/consumer-set';
 import type { Invoke } from './consumer/handler-runner';
@@ -30,10 +30,18 @@ import { DeadLetters } from './streams/dead-letters';
 import { forgetGroup, statsOf } from './streams/groups';
 import { publishAll, Publisher } from './streams/publisher';
 import { StreamCatalog, type Stream } from './streams/stream-catalog';
-import { checkStreamName, nameOf, type AnyStream, type StreamDefinition } from './streams/stream-options';
+import {
+  checkStreamName,
+  NAME,
+  NAME_TEXT,
+  nameOf,
+  type AnyStream,
+  type StreamDefinition,
+} from './streams/stream-options';
 
 const KNOWN_OF_PUBLISH: KnownOptions<PublishOptions> = { key: true, operationId: true };
 const publishing = new Checks('StreamConsumerService.publish');
+const pausing = new Checks('StreamConsumerService', (message) => new InvalidInputError(message));
 const forgetting = new Checks('StreamConsumerService.forgetStream');
 
 /**
@@ -162,6 +170,22 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
    */
   async stats(stream: string | AnyStream, group: string): Promise<StreamStats> {
     return statsOf(this.registry, this.catalog.get(stream), group);
+  }
+
+  /**
+   * Pauses a group in all processes: its consumers take no messages, neither new ones nor retries nor those of consumers that
+   * died. A process learns of it within a round trip to Redis; what it has taken by then goes on and is settled. Messages can still be
+   * published. The pause lasts until `resume` or `removeGroup`. A group may be paused before it exists.
+   *
+   * @throws InvalidInputError or InvalidOptionError for an invalid stream or group; the errors of ScriptRegistry.run()
+   */
+  async pause(stream: string | AnyStream, group: string): Promise<void> {
+    await this.catalog.get(stream).pause(pausing.text('group', group, NAME, NAME_TEXT), 'pause');
+  }
+
+  /** Ends the pause of a group. Takes and throws what `pause` does. */
+  async resume(stream: string | AnyStream, group: string): Promise<void> {
+    await this.catalog.get(stream).pause(pausing.text('group', group, NAME, NAME_TEXT), 'resume');
   }
 
   /**

@@ -117,6 +117,10 @@ export interface StreamStats {
   readonly dead: number;
   /** Leases that have not ended. A consumer with messages has one for each partition. */
   readonly sessions: number;
+  /** True if the group is paused. */
+  readonly paused: boolean;
+  /** The same numbers of each partition, by its index. */
+  readonly partitions: readonly Omit<StreamStats, 'paused' | 'partitions'>[];
 }
 
 /** A dead letter: a message that is not handled again until it is replayed. */

@@ -38,6 +38,19 @@ describe.each(servers)('what changes while consumers run, on %s', (_, client) =>
     await handle.stop();
   });
 
+  it('has the numbers of each partition next to their sums', async () => {
+    const { streams, raw } = many;
+    const messages = Array.from({ length: 30 }, (__, i) => ({ payload: i, key: `k${i % 3}` }));
+    await streams.publishMany('parts', messages);
+    const { partitions, ...sums } = await streams.stats('parts', 'g');
+    const lengths = await Promise.all(partitions.map((__, index) => raw.xlen(many.keys('parts', 'g', index).stream)));
+    expect(lengths).toHaveLength(7);
+    expect(partitions.map(({ length }) => length)).toEqual(lengths);
+    expect(partitions.map(({ lag }) => lag)).toEqual(lengths);
+    expect(partitions.map(({ oldestMs }) => oldestMs !== undefined)).toEqual(lengths.map((length) => length > 0));
+    expect(sums).toMatchObject({ length: 30, lag: 30, pending: 0, paused: false });
+  });
+
   it('a consumer that stands still is seen: pending, lag and age, in the service and as events', async () => {
     const events: [string, StreamConsumerEvents['groupMeasured']][] = [];
     const listener = (event: unknown, name: string | symbol): void =>

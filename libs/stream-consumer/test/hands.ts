@@ -163,7 +163,7 @@ export class Hands {
 
   async announce(partitions: number): Promise<number> {
     const config = this.bench.registry.keySpace('stream-consumer').tag(this.stream).key('config');
-    const args = { partitions, group: this.group };
+    const args = { partitions, group: this.group, paused: 0 };
     const answer = await this.bench.registry.run(announcePartitions, { keys: { config }, args });
     expect(answer.groups).toEqual([this.group]);
     return answer.partitions;

@@ -5,6 +5,7 @@ import {
   listDead,
   listDeadForeign,
   listGroups,
+  pauseGroup,
   publishMessage,
   purgeStream,
   removeGroup,
@@ -76,19 +77,23 @@ describe('each script of a stream, in a state and at a time of which all is know
   });
 
   it('announce and withdraw: note the most partitions, and the groups', async () => {
-    const announce = (partitions: number, group: string) => states.call(announcePartitions, { partitions, group });
-    expect(await states.after(announce(2, ''))).toEqual([{ partitions: 2, groups: [] }, { config: 'partitions=2' }]);
+    const announce = (partitions: number, group: string) =>
+      states.call(announcePartitions, { partitions, group, paused: 0 });
+    expect(await states.after(announce(2, ''))).toEqual([
+      { partitions: 2, paused: [], groups: [] },
+      { config: 'partitions=2' },
+    ]);
     expect(await states.after(announce(1, 'a'))).toEqual([
-      { partitions: 2, groups: ['a'] },
+      { partitions: 2, paused: [], groups: ['a'] },
       { config: 'group:a=1, partitions=2' },
     ]);
     expect(await states.after(announce(3, 'b'))).toEqual([
-      { partitions: 3, groups: ['a', 'b'] },
+      { partitions: 3, paused: [], groups: ['a', 'b'] },
       { config: 'group:a=1, group:b=1, partitions=3' },
     ]);
     states.put('HSET', 'config', 'partitions', 'x');
     expect(await states.after(announce(1, ''))).toEqual([
-      { partitions: 1, groups: ['a', 'b'] },
+      { partitions: 1, paused: [], groups: ['a', 'b'] },
       { config: 'group:a=1, group:b=1, partitions=1' },
     ]);
     expect(await states.after(states.call(withdrawGroup, { group: 'a' }))).toEqual([
@@ -96,6 +101,35 @@ describe('each script of a stream, in a state and at a time of which all is know
       { config: 'group:b=1, partitions=1' },
     ]);
     expect(await states.call(withdrawGroup, { group: 'a' })).toBe(false);
+  });
+
+  it('pause, announce and withdraw: know which groups are paused', async () => {
+    clear();
+    const pause = (action: string, group = 'a') => states.call(pauseGroup, { group, action });
+    const announce = (group: string, paused: number) =>
+      states.call(announcePartitions, { partitions: 1, group, paused });
+    expect(await states.after(pause('read'))).toEqual([false, {}]);
+    expect(await states.after(pause('pause'))).toEqual([true, { config: 'paused:a=1' }]);
+    expect(await states.after(pause('pause'))).toEqual([true, { config: 'paused:a=1' }]);
+    expect(await states.after(pause('read'))).toEqual([true, { config: 'paused:a=1' }]);
+    expect(await states.after(pause('keep'))).toEqual([true, { config: 'paused:a=1' }]);
+    expect(await states.after(announce('b', 1))).toEqual([
+      { partitions: 1, paused: ['a', 'b'], groups: ['b'] },
+      { config: 'group:b=1, partitions=1, paused:a=1, paused:b=1' },
+    ]);
+    expect(await states.after(pause('resume', 'b'))).toEqual([
+      false,
+      { config: 'group:b=1, partitions=1, paused:a=1, paused:b=0' },
+    ]);
+    expect(await pause('keep', 'b')).toBe(false);
+    expect(await announce('b', 1)).toEqual({ partitions: 1, paused: ['a'], groups: ['b'] });
+    expect(await states.after(states.call(withdrawGroup, { group: 'b' }))).toEqual([
+      true,
+      { config: 'partitions=1, paused:a=1' },
+    ]);
+    clear();
+    expect(await states.after(pause('keep'))).toEqual([true, { config: 'paused:a=1' }]);
+    expect(await states.after(pause('read', 'b'))).toEqual([false, { config: 'paused:a=1' }]);
   });
 
   it('list-groups and remove-group: know groups', async () => {

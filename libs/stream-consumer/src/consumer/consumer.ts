@@ -29,6 +29,8 @@ export class Consumer implements StreamConsumerHandle {
   /** Rounds of takes so far. The number selects the partition that comes first in the next round. */
   private rounds = 0;
   private scheduled = false;
+  /** True if the group was paused when this consumer last looked. Then it takes nothing. */
+  private paused = false;
   private started = false;
   private takeTimer: Timer | undefined;
   private stopped: Promise<void> | undefined;
@@ -92,10 +94,11 @@ export class Consumer implements StreamConsumerHandle {
     return statsOf(this.registry, this.source, this.group);
   }
 
-  /** Adds readers of new partitions, and creates the group there if it is missing. @throws the errors of ScriptRegistry.run() */
+  /** Learns whether the group is paused, adds readers of new partitions, and creates the group there if it is missing. @throws the errors of ScriptRegistry.run() */
   async openPartitions(): Promise<void> {
     const steps = new Steps('StreamConsumerService.handle', 'Call it again, or remove the group with removeGroup().');
-    const partitions = await steps.one(this.source.join(this.group));
+    const partitions = await steps.one(this.source.join(this.group, this.paused));
+    this.paused = this.source.isPaused(this.group);
     for (const partition of partitions.slice(this.readers.length)) {
       const reader = new Reader(this.registry, this.source, partition, this.options, this);
       await steps.one(reader.open());
@@ -136,7 +139,7 @@ export class Consumer implements StreamConsumerHandle {
     time.clearTimer(this.takeTimer);
     this.takeTimer = undefined;
     let { free } = this.runner.attempts.capacity;
-    if (free <= 0) return;
+    if (free <= 0 || this.paused) return;
     const now = time.monotonicMs();
     let next = Infinity;
     const ready: Reader[] = [];

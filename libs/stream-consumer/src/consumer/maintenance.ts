@@ -26,7 +26,7 @@ function isQuiet({ pending, lag, due }: StreamStats): boolean {
 /**
  * Checks a group: starts to read new partitions, recovers pending messages that nothing would deliver again, deletes messages that all
  * groups have settled, and publishes the numbers of the group. It does so periodically while the group has messages or the consumer
- * polls, when the stream gets partitions or groups, and as an idle check.
+ * polls, when the stream gets partitions or groups or a group is paused or resumed, and as an idle check.
  */
 export class Maintenance {
   private readonly logger = new Logger('StreamConsumer');
@@ -142,7 +142,7 @@ export class Maintenance {
     events.groupMeasured.publish(() => ({ stream, group, stats }));
     this.quiet = isQuiet(stats);
     const { oldestMs = 0, pending, lag } = stats;
-    const stalled = oldestMs >= this.options.stalledAfterMs;
+    const stalled = !stats.paused && oldestMs >= this.options.stalledAfterMs;
     if (stalled) events.groupStalled.publish(() => ({ stream, group, stats }));
     if (stalled && !this.stalled) {
       this.logger.warn(

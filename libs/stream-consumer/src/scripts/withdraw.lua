@@ -1,5 +1,5 @@
 --[[
-withdraw: delete the name of a group from the config of a stream.
+withdraw: delete the name of a group from the config of a stream, and whether it is paused.
 
 KEYS[1]  config  hash  <prefix>:stream-consumer:{<stream>}:config
 ARGV[1]  group   str
@@ -9,4 +9,5 @@ Returns {withdrawn}
 
 O(1). TTL: none, the stream's name owns it. Clock: not read. Replay: returns 0, the name is deleted already.
 ]]
+redis.call('HDEL', KEYS[1], 'paused:' .. ARGV[1])
 return { redis.call('HDEL', KEYS[1], 'group:' .. ARGV[1]) }

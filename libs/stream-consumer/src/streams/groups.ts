@@ -52,9 +52,10 @@ export function purge(
   return registry.run(purgeStream, { keys: { stream: partition.stream, needed }, args });
 }
 
-/** Returns the numbers of a group, summed over all partitions. @throws the errors of ScriptRegistry.run() */
+/** Returns the numbers of a group, summed over all partitions and of each. @throws the errors of ScriptRegistry.run() */
 export async function statsOf(registry: ScriptRegistry, source: Stream, group: string): Promise<StreamStats> {
   const partitions = await source.all();
+  const paused = source.isForeign ? await source.pause(group, 'read') : source.isPaused(group);
   const parts = await Promise.all(
     partitions.map((partition) => {
       const { stream, sessions, due, dead, unsettled } = partition.of(group);
@@ -73,5 +74,7 @@ export async function statsOf(registry: ScriptRegistry, source: Stream, group: s
     parked: sum('parked'),
     dead: sum('dead'),
     sessions: sum('sessions'),
+    paused,
+    partitions: parts.map((part) => ({ ...part, oldestMs: part.oldestMs < 0 ? undefined : part.oldestMs })),
   };
 }

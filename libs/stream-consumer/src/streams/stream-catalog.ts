@@ -10,7 +10,7 @@ import {
   type AnyStream,
   type ResolvedStreamOptions,
 } from './stream-options';
-import { announcePartitions, listGroups, withdrawGroup } from './streams.scripts';
+import { announcePartitions, listGroups, pauseGroup, withdrawGroup } from './streams.scripts';
 
 /** Pause after which a publisher writes the number of partitions to Redis again, in case that Redis has lost the number; ms. */
 const ANNOUNCE_EVERY_MS = 30_000;
@@ -69,6 +69,8 @@ export class Stream {
   /** Last values of `settlersOf`, by the indexes of the partitions. */
   private readonly settlers: Settlers[] = [];
   private readonly groups: RegisteredGroups;
+  /** Names of the groups that were paused at the last look at the stream's config. */
+  private readonly paused = new Set<string>();
   private announcing: Promise<void> | undefined;
   private announcedAt = -Infinity;
   /** Highest number of partitions that this process knows: its own, or one that another process has written to Redis. */
@@ -111,17 +113,39 @@ export class Stream {
   /**
    * Writes the name of a group to the stream's config, and returns all partitions. Groups and partitions come from one reply. So a
    * process that knows a partition, and deletes entries of it, knows each group that is older than the partition. The groups that
-   * Redis has on partition 0 are added, in case that the config was lost. For a stream with `keys`, it only returns the partitions.
+   * Redis has on partition 0 are added, in case that the config was lost. For a stream with `keys`, it writes nothing.
    *
+   * @param paused true if the caller knows that the group is paused. If Redis has lost that, it is written again
    * @throws the errors of ScriptRegistry.run()
    */
-  async join(group: string): Promise<readonly Partition[]> {
-    if (this.isForeign) return this.list();
-    await this.announceFor(group);
+  async join(group: string, paused = false): Promise<readonly Partition[]> {
+    if (this.isForeign) {
+      await this.pause(group, paused ? 'keep' : 'read');
+      return this.list();
+    }
+    await this.announceFor(group, paused);
     const partitions = this.list();
     const { stream } = this.partition(0);
     this.groups.add(await this.registry.run(listGroups, { keys: { stream }, args: {} }));
     return partitions;
+  }
+
+  /** Returns true if the group was paused at the last look at the stream's config. */
+  isPaused(group: string): boolean {
+    return this.paused.has(group);
+  }
+
+  /**
+   * Pauses or resumes a group, or reads whether it is paused.
+   *
+   * @param action `keep` reads, and writes a pause that Redis has lost
+   * @throws the errors of ScriptRegistry.run()
+   */
+  async pause(group: string, action: 'pause' | 'resume' | 'read' | 'keep'): Promise<boolean> {
+    const paused = await this.registry.run(pauseGroup, { keys: this.config, args: { group, action } });
+    if (paused) this.paused.add(group);
+    else this.paused.delete(group);
+    return paused;
   }
 
   /** Returns the groups that must settle a message of a partition before it is deleted. */
@@ -139,14 +163,14 @@ export class Stream {
   }
 
   /**
-   * Removes the name of a group from the stream's config.
+   * Removes the name of a group from the stream's config, and ends its pause.
    *
    * @returns true if the config had the name
    * @throws the errors of ScriptRegistry.run()
    */
   async withdraw(group: string): Promise<boolean> {
-    const withdrawn =
-      !this.isForeign && (await this.registry.run(withdrawGroup, { keys: this.config, args: { group } }));
+    const withdrawn = await this.registry.run(withdrawGroup, { keys: this.config, args: { group } });
+    this.paused.delete(group);
     this.groups.remove(group);
     return withdrawn;
   }
@@ -189,10 +213,12 @@ export class Stream {
     return { config: this.space.tag(this.name).key('config') };
   }
 
-  private async announceFor(group: string): Promise<void> {
-    const args = { partitions: this.count, group };
-    const { partitions, groups } = await this.registry.run(announcePartitions, { keys: this.config, args });
+  private async announceFor(group: string, known = false): Promise<void> {
+    const args = { partitions: this.count, group, paused: known ? 1 : 0 };
+    const { partitions, paused, groups } = await this.registry.run(announcePartitions, { keys: this.config, args });
     this.groups.add(groups);
+    this.paused.clear();
+    for (const name of paused) this.paused.add(name);
     this.count = Math.max(this.count, partitions);
     this.announcedAt = time.monotonicMs();
   }

@@ -6,6 +6,7 @@ import {
   listDeadForeignFieldsLua,
   listDeadLua,
   listGroupsLua,
+  pauseLua,
   publishLua,
   purgeLua,
   removeGroupLua,
@@ -26,10 +27,24 @@ export const announcePartitions = defineScript({
   name: 'stream-consumer.announce',
   ...announceLua,
   keys: ['config'],
-  args: { partitions: int, group: str },
+  args: { partitions: int, group: str, paused: int },
   flags: FREES_MEMORY,
   group: false,
-  reply: ([partitions, ...groups]: [number, ...string[]]) => ({ partitions, groups }),
+  reply: ([partitions, paused, ...names]: [number, number, ...string[]]) => ({
+    partitions,
+    paused: names.slice(0, paused),
+    groups: names.slice(paused),
+  }),
+});
+
+export const pauseGroup = defineScript({
+  name: 'stream-consumer.pause',
+  ...pauseLua,
+  keys: ['config'],
+  args: { group: str, action: str },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: ([paused]: [number]) => paused === 1,
 });
 
 export const withdrawGroup = defineScript({
@@ -130,6 +145,7 @@ export const removeGroup = defineScript({
 export const streamScripts = [
   publishMessage,
   announcePartitions,
+  pauseGroup,
   withdrawGroup,
   listGroups,
   readStats,
