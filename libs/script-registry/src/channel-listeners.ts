@@ -1,3 +1,4 @@
+import { isKeyEvents } from './connection/key-events';
 import type { ChannelSubscriber, CommandFailure, RedisConnection, RedisNode } from './connection/port';
 import { messageOf } from '../../internal/src';
 import { NotSentError } from './script-registry.errors';
@@ -23,6 +24,10 @@ interface Link {
   readonly node: RedisNode;
   readonly opening: Promise<ChannelSubscriber>;
   readonly channels: Map<string, Channel>;
+  /** Sharded channels and channels of key events that have no listener and are still subscribed to: at most one of each kind. */
+  readonly kept: Map<boolean, string>;
+  /** True if there was a channel of key events. */
+  hasKeyEvents: boolean;
   /** Checks whose PING has no reply yet. */
   silentChecks: number;
   /** Node's clock minus the clock of this process, ms; null if this user may not read it. */
@@ -32,7 +37,7 @@ interface Link {
 }
 
 /**
- * Listeners of sharded channels. All listeners of a node share one connection, which is opened when it is needed.
+ * Listeners of sharded channels and of channels of key events. All listeners of a node share one connection, which is opened when it is needed.
  * See DECISIONS.md: listeners-need-not-ask
  */
 export class ChannelListeners {
@@ -62,6 +67,7 @@ export class ChannelListeners {
     if (!entry) {
       const subscribed = link.opening.then((subscriber) => subscriber.subscribe(channel));
       entry = { slot, listeners: new Set(), subscribed };
+      link.hasKeyEvents ||= isKeyEvents(channel);
       link.channels.set(channel, entry);
     }
     const { listeners, subscribed } = entry;
@@ -102,7 +108,22 @@ export class ChannelListeners {
     listeners.delete(listener);
     if (listeners.size > 0 || link.channels.get(channel)?.listeners !== listeners) return;
     link.channels.delete(channel);
-    void link.opening.then((subscriber) => subscriber.unsubscribe(channel)).catch(() => undefined);
+    const unused = link.hasKeyEvents ? this.exchange(link, channel) : channel;
+    if (unused === undefined) return;
+    void link.opening.then((subscriber) => subscriber.unsubscribe(unused)).catch(() => undefined);
+  }
+
+  /**
+   * Returns the channel to unsubscribe from instead of one that has lost its last listener. The last channel of a kind is kept:
+   * Redis counts the channels of each kind, and ioredis takes a 0 for the end of all subscriptions.
+   * See DECISIONS.md: last-channel-of-a-kind-stays
+   */
+  private exchange({ channels, kept }: Link, channel: string): string | undefined {
+    const kind = isKeyEvents(channel);
+    if ([...channels.keys()].some((other) => isKeyEvents(other) === kind)) return channel;
+    const before = kept.get(kind);
+    kept.set(kind, channel);
+    return before === channel ? undefined : before;
   }
 
   private open(node: RedisNode): Link {
@@ -117,7 +138,9 @@ export class ChannelListeners {
     };
     const moved = (channel: string): void => {
       this.connection.refresh();
-      lost(channel);
+      // After the end of its last sharded channel, ioredis would misread the messages of the others.
+      if (link.hasKeyEvents) drop();
+      else lost(channel);
     };
     const ended = (): void => {
       if (this.links.get(node.id) === link) this.links.delete(node.id);
@@ -128,7 +151,10 @@ export class ChannelListeners {
       void opening.then((subscriber) => subscriber.close()).catch(() => undefined);
       ended();
     };
-    const link: Link = { node, channels, opening, silentChecks: 0, clockMs: undefined, drop };
+    const link: Link = {
+      ...{ node, channels, kept: new Map(), hasKeyEvents: false },
+      ...{ opening, silentChecks: 0, clockMs: undefined, drop },
+    };
     opening.then((own) => this.closed && own.close()).catch(ended);
     this.links.set(node.id, link);
     this.timer ??= setInterval(() => this.check(), CHECK_MS).unref();

@@ -1,6 +1,7 @@
 // For luanest/testing. Users do not see it.
 export { type AnyClient, connectClient } from './connection/connect';
 export { connectIoredis, type IoredisClient, isIoredis } from './connection/ioredis-connection';
+export { isKeyEvents } from './connection/key-events';
 export {
   type ChannelEvents,
   type ChannelSubscriber,

@@ -1,5 +1,6 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { ChannelListeners } from './channel-listeners';
+import { keyEventsOf } from './connection/key-events';
 import type { RedisConnection } from './connection/port';
 import { Call, Deadlines, type Wait } from './pipe/call';
 import { expiryError } from './pipe/settle';
@@ -185,6 +186,18 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    */
   listen(key: string, listener: (message?: string) => void): Promise<() => void> {
     return this.channels.listen(slotOf(key), key, listener);
+  }
+
+  /**
+   * Listens to the events of a key, such as `xadd`, on the master of its slot. Redis sends them only if its setting
+   * `notify-keyspace-events` has `K` and the class of the events, and to users who may read the channel `__keyspace@<db>__:<key>`.
+   *
+   * @param listener called with the name of each event, and without one as the listener of `listen`
+   * @returns a function that stops calling the listener
+   * @throws as `listen` does
+   */
+  listenToKey(key: string, listener: (event?: string) => void): Promise<() => void> {
+    return this.channels.listen(slotOf(key), keyEventsOf(key), listener);
   }
 
   /**

@@ -11,7 +11,10 @@ import {
   startRedis,
 } from 'luanest/testing/servers';
 import { type AnyClient, connectClient } from '../src/connection/connect';
+import { keyEventsOf } from '../src/connection/key-events';
+import { ChannelListeners } from '../src/channel-listeners';
 import type { RedisNode } from '../src/connection/port';
+import { eventually } from '../../../test/support/wait';
 import { LONG } from '../../../test/support/size';
 import { turn } from './client-support';
 
@@ -67,6 +70,49 @@ const adapters: [name: string, adapter: ConnectionAdapter][] = [
 
 describe.each(adapters.filter(([name]) => ALL || NEWEST.includes(name)))('a connection of %s', (_, adapter) => {
   it.each(connectionContract)('$name', ({ run }) => run(adapter));
+
+  it('has events of keys in its database next to messages of sharded channels, also after the last of a kind has ended', async () => {
+    const server = await startRedis({ args: ['--notify-keyspace-events', 'Kt'] });
+    const { connection, end } = adapter.standalone(server, { database: 3 });
+    const stop = connection.listen(() => undefined);
+    const listeners = new ChannelListeners(connection);
+    const seen: string[] = [];
+    const listen = (channel: string): Promise<() => void> =>
+      listeners.listen(0, channel, (text = 'missed') => void seen.push(`${channel} ${text}`));
+    await eventually(() => expect(connection.nodeFor(0)?.ready).toBe(true));
+    const run = (name: string, ...args: string[]) => (connection.nodeFor(0) as RedisNode).send(name, args);
+    const texts = async (...args: string[]) => String(await run('PUBSUB', ...args));
+    const key = keyEventsOf('a: {k}');
+    const stopFirst = await listen('one');
+    const stopKey = await listen(key);
+    await run('XADD', 'a: {k}', '*', 'f', 'v');
+    await run('SPUBLISH', 'one', 'text');
+    await eventually(() => expect([...seen].sort()).toEqual([`${key} xadd`, 'one text'].sort()));
+    // The last sharded channel stays until there is another one.
+    stopFirst();
+    expect(await texts('SHARDCHANNELS')).toBe('one');
+    await run('XADD', 'a: {k}', '*', 'f', 'v');
+    await run('SPUBLISH', 'one', 'ignored');
+    await eventually(() => expect(seen).toHaveLength(3));
+    (await listen('two'))();
+    await eventually(async () => expect(await texts('SHARDCHANNELS')).toBe('two'));
+    stopKey();
+    await listen('three');
+    await run('SPUBLISH', 'three', 'text');
+    await eventually(() => expect(seen[3]).toBe('three text'));
+    const stopAgain = await listen(key);
+    (await listen(keyEventsOf('other')))();
+    await eventually(async () => expect(await texts('CHANNELS')).toBe('__keyspace@3__:a: {k}'));
+    await run('XADD', 'a: {k}', '*', 'f', 'v');
+    await eventually(() => expect(seen[4]).toBe(`${key} xadd`));
+    stopAgain();
+    expect(seen).toHaveLength(5);
+    listeners.close();
+    stop();
+    connection.close();
+    await end();
+    await server.stop();
+  });
 });
 
 describe.each([

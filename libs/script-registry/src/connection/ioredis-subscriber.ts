@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { disconnect } from './disconnect';
 import { connectOrFail } from './ioredis-node';
+import { isKeyEvents, nameInDatabase, nameOfKeyEvents } from './key-events';
 import { CommandFailure, type ChannelEvents, type ChannelSubscriber } from './port';
 
 /** Returns the sharded channels in ioredis' list of its subscriptions. */
@@ -10,6 +11,12 @@ function channelsOf(client: Redis): readonly string[] {
   };
   const subscriber = condition?.subscriber;
   return subscriber ? subscriber.channels('ssubscribe') : [];
+}
+
+/** Returns the number of the database that the client uses. */
+function databaseOf(client: Redis): number {
+  const { condition } = client as unknown as { condition?: { readonly select?: number } };
+  return condition?.select ?? client.options.db ?? 0;
 }
 
 /**
@@ -27,7 +34,7 @@ function rejectedByMove(client: Redis, send: () => Promise<unknown>): Promise<un
   return Promise.race([send(), rejected]).finally(() => client.off('moved', moved));
 }
 
-/** Opens a connection for sharded channels to the server of `client`. The connection does not reconnect. */
+/** Opens a connection for channels to the server of `client`. The connection does not reconnect. */
 export async function openSubscriber(
   client: Redis,
   { message, lost, ended }: ChannelEvents,
@@ -42,6 +49,7 @@ export async function openSubscriber(
   });
   // Each subscription in flight has a listener, and Node warns from the eleventh on.
   own.setMaxListeners(0);
+  const database = databaseOf(client);
   const subscribed = new Set<string>();
   /** Calls `lost` for each channel whose subscription the Cluster has ended. */
   const reportLost = (): void => {
@@ -52,6 +60,7 @@ export async function openSubscriber(
     }
   };
   own.on('smessage', (channel: string, text: string) => message(channel, text));
+  own.on('message', (channel: string, text: string) => message(nameOfKeyEvents(channel), text));
   // A Cluster ends the subscriptions of a slot that moves away. ioredis has no event with the channel: version 6 emits
   // `moved`, version 5 emits an error. Both remove the channel from their list first.
   own.on('moved', reportLost);
@@ -61,12 +70,14 @@ export async function openSubscriber(
   if (own.status !== 'ready') ended();
   return {
     async subscribe(channel) {
+      if (isKeyEvents(channel)) return void (await own.subscribe(nameInDatabase(channel, database)));
       await rejectedByMove(own, () => own.ssubscribe(channel));
       subscribed.add(channel);
       // The Cluster may have ended the subscription in the same packet.
       reportLost();
     },
     async unsubscribe(channel) {
+      if (isKeyEvents(channel)) return void (await own.unsubscribe(nameInDatabase(channel, database)));
       subscribed.delete(channel);
       await own.sunsubscribe(channel);
     },

@@ -1,4 +1,5 @@
 import { messageOf } from '../../../internal/src';
+import { isKeyEvents, nameInDatabase, nameOfKeyEvents } from './key-events';
 import {
   type ChannelEvents,
   type ChannelSubscriber,
@@ -20,6 +21,8 @@ export interface NodeRedisClient {
   sendCommand(args: readonly CommandArg[], options?: object): Promise<unknown>;
   sSubscribe(channel: string, listener: (text: string, channel: string) => void): Promise<unknown>;
   sUnsubscribe(channel: string): Promise<unknown>;
+  subscribe(channel: string, listener: (text: string, channel: string) => void): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
   duplicate(overrides: object): NodeRedisClient;
   close(): Promise<unknown>;
   destroy(): void;
@@ -214,7 +217,7 @@ export async function openDedicated(client: NodeRedisClient, closed: () => void)
   };
 }
 
-/** Opens a connection for sharded channels to the server of `client`. @throws CommandFailure */
+/** Opens a connection for channels to the server of `client`. @throws CommandFailure */
 export async function openSubscriber(
   client: NodeRedisClient,
   { message, lost, ended }: ChannelEvents,
@@ -222,15 +225,23 @@ export async function openSubscriber(
   const own = await openCopy(client, {}, ended);
   own.on('sharded-channel-moved', (channel: string) => lost(channel));
   const listener = (text: string, channel: string): void => message(channel, text);
+  const keyListener = (text: string, channel: string): void => message(nameOfKeyEvents(channel), text);
+  let database: Promise<number> | undefined;
+  const nameOf = async (channel: string): Promise<string> =>
+    nameInDatabase(channel, await (database ??= databaseOf(client)));
   return {
     async subscribe(channel) {
       try {
-        await own.sSubscribe(channel, listener);
+        if (isKeyEvents(channel)) await own.subscribe(await nameOf(channel), keyListener);
+        else await own.sSubscribe(channel, listener);
       } catch (error) {
         throw failureOf(error);
       }
     },
-    unsubscribe: async (channel) => void (await own.sUnsubscribe(channel)),
+    async unsubscribe(channel) {
+      if (isKeyEvents(channel)) await own.unsubscribe(await nameOf(channel));
+      else await own.sUnsubscribe(channel);
+    },
     ping: () => own.sendCommand(['PING'], COMMAND_OPTIONS),
     close: () => destroy(own),
   };

@@ -102,9 +102,9 @@ export interface ChannelEvents {
   readonly ended: () => void;
 }
 
-/** A separate connection to one node, for sharded channels. */
+/** A separate connection to one node, for sharded channels, and for channels of key events, which are plain ones. */
 export interface ChannelSubscriber {
-  /** Resolves when the node has confirmed the subscription. */
+  /** Resolves when the node has confirmed the subscription. @param channel sharded, or one that `keyEventsOf` returned */
   subscribe(channel: string): Promise<void>;
   /** Resolves when the node has confirmed the end of the subscription. */
   unsubscribe(channel: string): Promise<void>;

@@ -20,6 +20,7 @@ import {
   type TakeAnswer,
 } from './consumer.scripts';
 import { Delivery } from './handler-runner';
+import { KeyEvents } from './key-events';
 import { LEASE_LOST, Session, Settler, type Held, type Origin, type Step } from './session';
 
 /**
@@ -46,7 +47,7 @@ interface ReaderOwner {
 
 /**
  * Decides when a reader takes entries next: at once after a message of the partition's channel, when a retry is due, or when a
- * lease ends. A stream of another program, which publishes no messages, is also read periodically.
+ * lease ends. A stream of another program, which publishes no messages, is also read periodically, and after events of its key.
  * See DECISIONS.md: idle-consumers-do-not-ask
  */
 export class Wakeup {
@@ -60,6 +61,7 @@ export class Wakeup {
   /** Time at which a message is due that was put back while the take was in flight, by `time.monotonicMs()`. */
   private dueAt = Infinity;
   private readonly bell: Bell;
+  private readonly keyEvents: KeyEvents | undefined;
 
   /**
    * @param pollMs longest pause between two takes, ms; undefined if each publish rings
@@ -68,7 +70,7 @@ export class Wakeup {
   constructor(
     registry: ScriptRegistry,
     { stream, group }: Origin,
-    channel: string,
+    keys: GroupKeys,
     private readonly pollMs: number | undefined,
     private readonly changed: () => void,
   ) {
@@ -78,7 +80,8 @@ export class Wakeup {
       this.used ||= !begins;
       this.ring();
     };
-    this.bell = new Bell(registry, channel, rung, failed);
+    this.bell = new Bell(registry, keys.woken, rung, failed);
+    this.keyEvents = pollMs === undefined ? undefined : new KeyEvents(registry, keys.stream, () => this.ring());
   }
 
   /**
@@ -87,6 +90,7 @@ export class Wakeup {
    */
   begin(): void {
     this.bell.listen();
+    this.keyEvents?.listen();
     this.ringsAtTake = this.rings;
     this.dueAt = Infinity;
   }
@@ -123,6 +127,7 @@ export class Wakeup {
 
   close(): void {
     this.bell.close();
+    this.keyEvents?.close();
   }
 }
 
@@ -163,13 +168,7 @@ export class Reader {
     this.origin = { stream, group, idPrefix: `${partition.index}:`, isOrdered: ordered };
     this.calls = owner.calls;
     this.session = new Session(this, options.leaseMs);
-    this.wakeup = new Wakeup(
-      registry,
-      this.origin,
-      this.keys.woken,
-      source.isForeign ? pollMs : undefined,
-      this.changed,
-    );
+    this.wakeup = new Wakeup(registry, this.origin, this.keys, source.isForeign ? pollMs : undefined, this.changed);
     this.settler = new Settler(registry, options, this, () => source.settlersOf(partition));
   }
 

@@ -7,6 +7,7 @@ import {
   type CommandArg,
   CommandFailure,
   type DedicatedConnection,
+  isKeyEvents,
   type Receiver,
   type RedisConnection,
   type RedisNode,
@@ -124,8 +125,9 @@ export class MemoryConnection implements RedisConnection, RedisNode {
         runLater(link, name, args, (outcome) => (outcome instanceof CommandFailure ? reject(outcome) : resolve()));
       });
     return Promise.resolve({
-      subscribe: (channel) => run('SSUBSCRIBE', channel),
-      unsubscribe: (channel) => run('SUNSUBSCRIBE', channel),
+      // The server in memory has no events of keys, like a server without the setting for them.
+      subscribe: (channel) => (isKeyEvents(channel) ? Promise.resolve() : run('SSUBSCRIBE', channel)),
+      unsubscribe: (channel) => (isKeyEvents(channel) ? Promise.resolve() : run('SUNSUBSCRIBE', channel)),
       ping: () => run('PING'),
       close: () => link.close(),
     });
