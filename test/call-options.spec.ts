@@ -118,7 +118,7 @@ describe('options of decorators', () => {
         ordered: true,
         from: 'start',
         ...everyOfWork,
-      } satisfies Omit<Required<StreamConsumerOptions>, 'pollMs'>)
+      } satisfies Omit<Required<StreamConsumerOptions>, 'pollMs' | 'batch'>)
       consume(): void {
         // Never called.
       }

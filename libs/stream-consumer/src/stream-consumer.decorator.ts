@@ -1,8 +1,8 @@
 import { Inject, type PipeTransform, type Type } from '@nestjs/common';
 import { methodDecorator, SetupError } from '../../internal/src';
-import type { AnyConsumerOptions, StreamConsumerOptions } from './stream-consumer.options';
+import type { AnyConsumerOptions, StreamBatchOptions, StreamConsumerOptions } from './stream-consumer.options';
 import { StreamConsumerService } from './stream-consumer.service';
-import type { HandlerResult, StreamMessage } from './stream-consumer.types';
+import type { BatchResult, HandlerResult, StreamMessage } from './stream-consumer.types';
 
 const CONSUMER = 'luanest:stream-consumer';
 const CONSUMER_METHODS = 'luanest:stream-consumer-methods';
@@ -31,13 +31,36 @@ export type StreamHandlerMethod = (...args: never[]) => HandlerResult | Promise<
  * `never` if the first parameter of the method is a `StreamMessage` that does not accept the messages of the stream; else
  * `unknown`. Nothing is checked if the type of the stream's messages is not known.
  */
-type Accepts<M extends StreamHandlerMethod, Message> = unknown extends Message
-  ? unknown
-  : Parameters<M>[0] extends StreamMessage<infer Payload>
-    ? [Message] extends [Payload]
-      ? unknown
-      : never
-    : unknown;
+type Accepts<M extends StreamHandlerMethod, Message> = Parameters<M>[0] extends readonly StreamMessage[]
+  ? never
+  : unknown extends Message
+    ? unknown
+    : Parameters<M>[0] extends StreamMessage<infer Payload>
+      ? [Message] extends [Payload]
+        ? unknown
+        : never
+      : unknown;
+
+/** A method that handles batches: any parameters, and a `BatchResult` as the result. */
+export type StreamBatchMethod = (...args: never[]) => BatchResult | Promise<BatchResult>;
+
+/** As `Accepts`, for an array of messages: `never` also if the first parameter is one message. */
+type AcceptsBatch<M extends StreamBatchMethod, Message> = Parameters<M>[0] extends StreamMessage
+  ? never
+  : unknown extends Message
+    ? unknown
+    : Parameters<M>[0] extends readonly StreamMessage<infer Payload>[]
+      ? [Message] extends [Payload]
+        ? unknown
+        : never
+      : unknown;
+
+/** Decorator of methods that handle batches. It does not compile on a method that returns something else, or takes one message. */
+export type StreamBatchDecorator<Message = unknown> = <M extends StreamBatchMethod>(
+  target: object,
+  key: string | symbol,
+  descriptor: TypedPropertyDescriptor<M> & AcceptsBatch<M, Message>,
+) => void;
 
 /**
  * Decorator of methods that handle messages. It does not compile on a method that returns something else than an outcome or
@@ -63,7 +86,15 @@ export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandle
  */
 export function StreamConsumer<Message = unknown>(
   options: StreamConsumerOptions<Message>,
-): StreamConsumerDecorator<NoInfer<Message>> {
+): StreamConsumerDecorator<NoInfer<Message>>;
+/**
+ * Makes a method the handler of batches of a group. The first parameter gets an array of `StreamMessage`, and `@StreamPayload()` an
+ * array of payloads or of one property of each. The method returns a `BatchResult`.
+ */
+export function StreamConsumer<Message = unknown>(
+  options: StreamBatchOptions<Message>,
+): StreamBatchDecorator<NoInfer<Message>>;
+export function StreamConsumer(options: AnyConsumerOptions): MethodDecorator {
   return methodDecorator('@StreamConsumer', ({ where, checks, target, key, method }) => {
     checks.object('', options);
     if (Reflect.hasOwnMetadata(CONSUMER, method)) {

@@ -2,7 +2,9 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
 import { methodOf, NOT_A_SINGLETON, prototypeOf, singletonOf, type Wrapper, SetupError } from '../../internal/src';
 import { enhanceHandler } from '../../worker/src';
+import type { InvokeBatch } from './consumer/batches';
 import { ConsumerSet } from './consumer/consumer-set';
+import type { Invoke } from './consumer/handler-runner';
 import { PARAMETER_TYPES, PARAMETERS, streamConsumerNames, streamConsumerOf } from './stream-consumer.decorator';
 import {
   resolveConsumer,
@@ -11,8 +13,9 @@ import {
 } from './stream-consumer.options';
 import type { StreamMessage } from './stream-consumer.types';
 
-/** Returns the value of a parameter: the message, its payload, or a property of the payload. */
+/** Returns the value of a parameter: the message, its payload, or a property of the payload; of a batch, an array of these. */
 function valueOf(type: number, property: unknown, [message]: readonly unknown[]): unknown {
+  if (Array.isArray(message)) return message.map((one) => valueOf(type, property, [one]));
   if (type !== PARAMETER_TYPES.payload) return message;
   const { payload } = message as StreamMessage<Record<string, unknown> | null>;
   return typeof property === 'string' ? payload?.[property] : payload;
@@ -20,13 +23,10 @@ function valueOf(type: number, property: unknown, [message]: readonly unknown[])
 
 /**
  * Makes a handler of a method, with the guards, pipes, interceptors and filters of the method, its class and the app. They
- * run in a context of type `stream`. What the interceptors return is ignored, unless it is an outcome.
+ * run in a context of type `stream`. What the interceptors return is ignored, unless it is an outcome. The argument is a message, or the
+ * messages of a batch.
  */
-function enhance(
-  contexts: ExternalContextCreator,
-  instance: object,
-  name: string,
-): (message: StreamMessage) => unknown {
+function enhance(contexts: ExternalContextCreator, instance: object, name: string): Invoke | InvokeBatch {
   return enhanceHandler(contexts, {
     ...{ instance, name, method: (instance as Record<string, unknown>)[name] as object, contextType: 'stream' },
     parameters: { metadataKey: PARAMETERS, valueOf },

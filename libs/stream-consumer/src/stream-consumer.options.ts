@@ -41,12 +41,25 @@ export interface AnyConsumerOptions extends WorkOptions {
    * integer >= 1. Default 500.
    */
   readonly pollMs?: number;
+  /**
+   * Makes the handler get an array of 1 to `size` messages that are ready, instead of one message; integer from 1 to `concurrency`,
+   * which still counts messages. No message waits until a batch is full. Default: the handler gets one message.
+   */
+  readonly batch?: { readonly size: number } | undefined;
 }
 
-/** Options of one consumer. */
+/** Options of one consumer whose handler gets one message. */
 export interface StreamConsumerOptions<Message = unknown> extends AnyConsumerOptions {
   /** Stream: its name of 1 to 100 letters, digits, `.`, `_`, `:` or `-`, or the value that `defineStream` returned. */
   readonly stream: string | StreamDefinition<Message>;
+  readonly batch?: undefined;
+}
+
+/** Options of one consumer whose handler gets batches. */
+export interface StreamBatchOptions<Message = unknown> extends AnyConsumerOptions {
+  /** Stream: as in `StreamConsumerOptions`. */
+  readonly stream: string | StreamDefinition<Message>;
+  readonly batch: { readonly size: number };
 }
 
 /** Options of StreamConsumerModule. Those of a worker, such as `concurrency`, are defaults of each consumer. */
@@ -54,8 +67,10 @@ export interface StreamConsumerModuleOptions extends WorkOptions, ShutdownOption
 
 /** Options of a consumer with every default filled in. */
 export type ResolvedConsumerOptions = ResolvedWork &
-  Required<Omit<AnyConsumerOptions, keyof WorkOptions | 'stream'>> & {
+  Required<Omit<AnyConsumerOptions, keyof WorkOptions | 'stream' | 'batch'>> & {
     readonly stream: string;
+    /** Most messages of a batch; 0 if the handler gets one message. */
+    readonly batch: number;
     /** See DELETES in libs/internal. */
     readonly [DELETES]?: boolean;
   };
@@ -74,6 +89,7 @@ const KNOWN_OF_CONSUMER: KnownOptions<AnyConsumerOptions> = {
   ordered: true,
   from: true,
   pollMs: true,
+  batch: true,
   ...KNOWN_WORK,
 };
 const KNOWN: KnownOptions<StreamConsumerModuleOptions> = {
@@ -105,15 +121,26 @@ export function resolveConsumer(
   const where = new Checks(owner);
   where.options('', options, KNOWN_OF_CONSUMER);
   const { ordered = false, from = 'start', pollMs = 500 } = options;
+  const work = resolveWork(options, where, module);
   return Object.freeze({
-    ...resolveWork(options, where, module),
+    ...work,
     stream: checkStreamName(where, 'stream', nameOf(options.stream) ?? options.stream),
     group: where.text('group', options.group, NAME, NAME_TEXT),
     ordered: where.flag('ordered', ordered),
     from: checkFrom(where, from),
     pollMs: where.integer('pollMs', pollMs, 1),
+    batch: checkBatch(where, options.batch, work.concurrency),
     [DELETES]: (options as { readonly [DELETES]?: boolean })[DELETES] === true,
   });
+}
+
+function checkBatch(where: Checks, batch: AnyConsumerOptions['batch'], concurrency: number): number {
+  if (batch === undefined) return 0;
+  const size = where.integer('batch.size', where.options('batch', batch, { size: true }).size, 1);
+  if (size <= concurrency) return size;
+  throw where.error(
+    `batch.size is ${size}, but concurrency is ${concurrency}, so no batch could be full. Raise concurrency: it counts messages.`,
+  );
 }
 
 function checkFrom(where: Checks, from: unknown): string {

@@ -3,6 +3,7 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { Checks, draining, INSPECT, InvalidInputError, type KnownOptions } from '../../internal/src';
 import type { Page } from '../../worker/src';
 import { ConsumerSet } from './consumer/consumer-set';
+import type { InvokeBatch } from './consumer/batches';
 import type { Invoke } from './consumer/handler-runner';
 import {
   resolveConsumer,
@@ -10,6 +11,7 @@ import {
   type AnyConsumerOptions,
   type ResolvedConsumerOptions,
   type ResolvedStreamConsumerModuleOptions,
+  type StreamBatchOptions,
   type StreamConsumerOptions,
 } from './stream-consumer.options';
 import type {
@@ -21,6 +23,7 @@ import type {
   PublishMessage,
   PublishSource,
   PublishWatcher,
+  StreamBatchHandler,
   StreamConsumerHandle,
   StreamHandler,
   StreamInspection,
@@ -159,8 +162,17 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   async handle<T = unknown>(
     options: StreamConsumerOptions<T>,
     handler: StreamHandler<T>,
+  ): Promise<StreamConsumerHandle>;
+  /** Starts a consumer that calls a function with batches of messages. Throws what the call without `batch` does. */
+  async handle<T = unknown>(
+    options: StreamBatchOptions<T>,
+    handler: StreamBatchHandler<T>,
+  ): Promise<StreamConsumerHandle>;
+  async handle(
+    options: AnyConsumerOptions,
+    handler: StreamHandler<never> | StreamBatchHandler<never>,
   ): Promise<StreamConsumerHandle> {
-    return this.consumers.start(options, handler as Invoke);
+    return this.consumers.start(options, handler as Invoke | InvokeBatch);
   }
 
   /**

@@ -45,6 +45,17 @@ export type HandlerResult = void | undefined | RetryLater | ReturnType<typeof de
  */
 export type StreamHandler<T = unknown> = (message: StreamMessage<T>) => HandlerResult | Promise<HandlerResult>;
 
+/**
+ * Result of a handler of batches: nothing if all messages were handled, one outcome for all of them, or an array with one for each, in
+ * their order; undefined in it for a message that was handled.
+ */
+export type BatchResult = HandlerResult | readonly HandlerResult[];
+
+/** Handles a batch of messages. A throw means that the attempts of all of them have failed. */
+export type StreamBatchHandler<T = unknown> = (
+  messages: readonly StreamMessage<T>[],
+) => BatchResult | Promise<BatchResult>;
+
 /** Options of a publish. */
 export interface PublishOptions {
   /**

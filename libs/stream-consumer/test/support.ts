@@ -95,8 +95,8 @@ export function define(streams: StreamConsumerService, options: StreamDefinition
 export function group(
   stream: string,
   name: string,
-  more: Omit<Partial<AnyConsumerOptions>, 'stream'> = {},
-): AnyConsumerOptions & { readonly stream: string } {
+  more: Omit<Partial<AnyConsumerOptions>, 'stream' | 'batch'> = {},
+): Omit<AnyConsumerOptions, 'batch'> & { readonly stream: string } {
   return { group: name, ...more, stream };
 }
 

@@ -65,6 +65,62 @@ export class Compiles {
   }
 }
 
+const batches = { ...typed, batch: { size: 10 } };
+
+export class CompilesWithBatches {
+  @StreamConsumer(batches)
+  async all(messages: readonly StreamMessage<Order>[]): Promise<void> {
+    for (const { payload } of messages) await send(payload);
+  }
+  @StreamConsumer(batches)
+  each(messages: StreamMessage<Order>[]) {
+    return messages.map(({ payload }) => (payload.id === '' ? deadLetter('no id') : undefined));
+  }
+  @StreamConsumer({ ...handler, batch: { size: 10 } })
+  one(@StreamPayload('id') ids: string[]): HandlerResult {
+    return ids.length > 5 ? retryLater({ delayMs: 1 }) : undefined;
+  }
+}
+
+export class DoesNotCompileWithBatches {
+  // @ts-expect-error returns what are not outcomes
+  @StreamConsumer(batches)
+  flags(messages: readonly StreamMessage<Order>[]): boolean[] {
+    return messages.map(() => pending());
+  }
+  // @ts-expect-error gets one message
+  @StreamConsumer(batches)
+  single({ payload }: StreamMessage<Order>): Promise<void> {
+    return send(payload).then(() => undefined);
+  }
+  // @ts-expect-error is for messages of another stream
+  @StreamConsumer(batches)
+  payments(messages: readonly StreamMessage<Payment>[]): void {
+    if (messages.length > 0) pending();
+  }
+  // @ts-expect-error gets batches without the option
+  @StreamConsumer(handler)
+  several(messages: readonly StreamMessage[]): void {
+    if (messages.length > 0) pending();
+  }
+  // @ts-expect-error returns several outcomes for one message
+  @StreamConsumer(handler)
+  outcomes(): HandlerResult[] {
+    return [];
+  }
+}
+
+export async function consumesBatches(): Promise<void> {
+  await streams.handle(batches, (messages) => messages.map(({ payload }) => void payload.id));
+  await streams.handle(batches, async ([first]) => void (await Promise.resolve(first?.payload.id)));
+  // @ts-expect-error gets an array
+  await streams.handle(batches, ({ payload }) => void payload);
+  // @ts-expect-error gets one message
+  await streams.handle(typed, (messages: readonly StreamMessage<Order>[]) => void messages.length);
+  // @ts-expect-error resolves with what are not outcomes
+  await streams.handle(batches, async (messages) => Promise.all(messages.map(({ payload }) => send(payload))));
+}
+
 export class DoesNotCompile {
   // @ts-expect-error resolves with what is not an outcome
   @StreamConsumer(handler)

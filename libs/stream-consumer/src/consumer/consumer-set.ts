@@ -9,6 +9,7 @@ import {
 } from '../stream-consumer.options';
 import type { StreamCatalog } from '../streams/stream-catalog';
 import { Consumer } from './consumer';
+import type { InvokeBatch } from './batches';
 import type { Invoke } from './handler-runner';
 
 /** Pause before the next attempt to start the consumers of decorated handlers, ms. */
@@ -38,7 +39,7 @@ export class ConsumerSet {
   ) {}
 
   /** Makes a consumer and starts it. @throws the errors of `StreamConsumerService.handle` */
-  async start(options: AnyConsumerOptions, invoke: Invoke): Promise<Consumer> {
+  async start(options: AnyConsumerOptions, invoke: Invoke | InvokeBatch): Promise<Consumer> {
     if (typeof invoke !== 'function') {
       throw new SetupError(`${OWNER}: The handler is ${shown(invoke)}. Expected a function.`);
     }
@@ -54,7 +55,7 @@ export class ConsumerSet {
     return consumer;
   }
 
-  declare(options: AnyConsumerOptions, owner: string, invoke: Invoke): void {
+  declare(options: AnyConsumerOptions, owner: string, invoke: Invoke | InvokeBatch): void {
     this.declared.push(this.make(options, owner, invoke));
   }
 
@@ -95,7 +96,7 @@ export class ConsumerSet {
     return this.active().map(({ stream, group }) => ({ stream, group }));
   }
 
-  private make(given: AnyConsumerOptions, owner: string, invoke: Invoke): Consumer {
+  private make(given: AnyConsumerOptions, owner: string, invoke: Invoke | InvokeBatch): Consumer {
     if (this.closed) throw closedError();
     const options = resolveConsumer(given, this.module, owner);
     const where = new Checks(owner);

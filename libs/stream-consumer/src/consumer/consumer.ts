@@ -6,6 +6,7 @@ import type { ResolvedConsumerOptions, ResolvedStreamConsumerModuleOptions } fro
 import type { StreamConsumerHandle, StreamStats } from '../stream-consumer.types';
 import { statsOf } from '../streams/groups';
 import type { Stream } from '../streams/stream-catalog';
+import { inBatches, type InvokeBatch } from './batches';
 import { HandlerRunner, type Delivery, type Invoke } from './handler-runner';
 import { Maintenance } from './maintenance';
 import { Reader } from './reader';
@@ -41,9 +42,10 @@ export class Consumer implements StreamConsumerHandle {
     private readonly source: Stream,
     readonly options: ResolvedConsumerOptions,
     module: ResolvedStreamConsumerModuleOptions,
-    invoke: Invoke,
+    handler: Invoke | InvokeBatch,
   ) {
-    const { stream, group } = options;
+    const { stream, group, batch } = options;
+    const invoke = batch > 0 ? inBatches(batch, handler as InvokeBatch) : (handler as Invoke);
     const log = new WorkLog('StreamConsumer', `${stream}/${group}`, ['MALFORMED_PAYLOAD']);
     this.calls = new Calls((during, error) => {
       events.callFailed.publish(() => ({ stream, group, during, error }));

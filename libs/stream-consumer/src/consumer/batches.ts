@@ -1,0 +1,55 @@
+import { isObservable, lastValueFrom } from 'rxjs';
+import { InvalidInputError, nextTurn } from '../../../internal/src';
+import type { StreamMessage } from '../stream-consumer.types';
+import type { Invoke } from './handler-runner';
+
+/** Calls a handler of batches, and returns or throws what the handler does. */
+export type InvokeBatch = (messages: readonly StreamMessage[]) => unknown;
+
+/** A message that waits for its batch, and the functions that settle its attempt. */
+interface Waiting {
+  readonly message: StreamMessage;
+  readonly resolve: (outcome: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Returns the outcome of each message of a batch. @throws InvalidInputError for an array of another length */
+function outcomesOf(result: unknown, count: number): readonly unknown[] {
+  if (!Array.isArray(result)) return Array<unknown>(count).fill(result);
+  if (result.length === count) return result;
+  throw new InvalidInputError(
+    `The handler of a batch of ${count} messages returned an array of ${result.length}. Expected nothing, one outcome, or one for each message.`,
+    { code: 'INVALID_OUTCOME' },
+  );
+}
+
+async function run(invoke: InvokeBatch, batch: readonly Waiting[]): Promise<void> {
+  try {
+    const returned = await invoke(batch.map(({ message }) => message));
+    const result = isObservable(returned) ? await lastValueFrom(returned, { defaultValue: undefined }) : returned;
+    const outcomes = outcomesOf(result, batch.length);
+    batch.forEach(({ resolve }, i) => resolve(outcomes[i]));
+  } catch (error) {
+    for (const { reject } of batch) reject(error);
+  }
+}
+
+/**
+ * Makes a handler of messages of a handler of batches. Messages that start in one turn of the event loop are a batch, so no message
+ * waits for others. Each stays an attempt of its own.
+ * See DECISIONS.md: batch-is-made-of-attempts
+ */
+export function inBatches(size: number, invoke: InvokeBatch): Invoke {
+  const waiting: Waiting[] = [];
+  const flush = (): void => {
+    const batch = waiting.splice(0);
+    if (batch.length > 0) void run(invoke, batch);
+  };
+  const one: Invoke = (message) =>
+    new Promise((resolve, reject) => {
+      if (waiting.length === 0) nextTurn(flush);
+      waiting.push({ message, resolve, reject });
+      if (waiting.length === size) flush();
+    });
+  return Object.defineProperty(one, 'name', { value: invoke.name });
+}
