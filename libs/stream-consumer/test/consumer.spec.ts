@@ -13,7 +13,7 @@ describe('a consumer', () => {
     const registry = new FakeRegistry();
     const service = new StreamConsumerService(registry.asRegistry);
     const starting = service.handle({ stream: 'orders', group: 'mail', leaseMs: 3_000 }, handler as never);
-    for (const reply of [{ partitions: 1, groups: ['mail'] }, ['mail'], { state: 'made', from: '0-0' }]) {
+    for (const reply of [{ partitions: 1, paused: [], groups: ['mail'] }, ['mail'], { state: 'made', from: '0-0' }]) {
       await turn();
       registry.last.reply.resolve(reply);
     }
