@@ -1,4 +1,5 @@
 import { ChannelListeners } from '../src/channel-listeners';
+import { keyEventsOf } from '../src/connection/key-events';
 import { type ChannelEvents, CommandFailure, type RedisConnection, type RedisNode } from '../src/connection/port';
 
 const CHECK_MS = 5_000;
@@ -150,6 +151,17 @@ describe('the checks of the connections for channels', () => {
     server.node.ready = false;
     await checks(3);
     expect([server.pings, server.times]).toEqual([3, 0]);
+  });
+
+  it('a channel that the Cluster has ended takes others with it only if there are events of keys', async () => {
+    server.links[0]?.on.lost('x');
+    expect([calls, server.links[0]?.closed]).toEqual([['x'], false]);
+    await listen('x');
+    await listen(keyEventsOf('k'));
+    server.links[0]?.on.lost('x');
+    await checks(0);
+    expect(calls.slice(1).sort()).toEqual(['x', 'y', keyEventsOf('k')].sort());
+    expect(server.links[0]?.closed).toBe(true);
   });
 
   it('end with close', async () => {
