@@ -22,7 +22,7 @@ import type { QueueParts } from './queue/queue-parts';
 import { checkScheduling, definitionOf, taskInput } from './queue/task-codec';
 
 /** Returns the queue that a task names. @throws InvalidInputError if the task and its definition name different ones */
-function queueOf(task: unknown, { queue }: { readonly queue?: string }): string | undefined {
+export function queueOf(task: unknown, { queue }: { readonly queue?: string }): string | undefined {
   const own = (task as TaskDefinition | undefined)?.queue;
   if (own !== undefined && queue !== undefined && own !== queue) {
     throw taskInput.error(

@@ -6,12 +6,12 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { draining, INSPECT, shown } from '../../internal/src';
+import { draining, INSPECT, OUTBOX, shown } from '../../internal/src';
 import type { ResolvedDelayedTaskOptions } from './delayed-task.options';
-import { DelayedTaskQueue } from './delayed-task.queue';
-import type { TaskInspection } from './delayed-task.types';
+import { DelayedTaskQueue, queueOf } from './delayed-task.queue';
+import type { TaskInspection, TaskOutbox } from './delayed-task.types';
 import { QueueParts } from './queue/queue-parts';
-import { taskInput } from './queue/task-codec';
+import { checkScheduling, taskInput } from './queue/task-codec';
 import { Handlers } from './worker/worker';
 
 /**
@@ -79,6 +79,15 @@ export class DelayedTaskService
       watch: (watcher) => {
         for (const parts of all) parts.watcher = watcher;
       },
+    };
+  }
+
+  /** For `luanest/outbox`. */
+  [OUTBOX](): TaskOutbox {
+    return {
+      prepare: (task, payload, options) =>
+        this.route(queueOf(task, checkScheduling(options))).tasks.prepare(task, payload, options),
+      has: (queue) => this.queues.has(queue),
     };
   }
 

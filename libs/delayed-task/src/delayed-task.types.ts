@@ -47,6 +47,8 @@ export interface ScheduleOptions extends TaskOptions, ConflictOptions {
    * default of `id` is the same text.
    */
   readonly operationId?: string;
+  /** How long Redis remembers the `operationId` of this call, ms; integer from 1,000 to 100 years. Default: that of the module. */
+  readonly operationRetentionMs?: number;
 }
 
 export interface NamedTask extends TaskOptions {
@@ -88,6 +90,23 @@ export interface TaskInspection {
   handles(name: string): boolean;
   /** Calls `watcher` at each later call that schedules tasks. */
   watch(watcher: ScheduleWatcher): void;
+}
+
+/** A task that `schedule` would take, in a form that JSON can hold. */
+export interface PreparedTask {
+  readonly name: string;
+  /** JSON. */
+  readonly payload: string;
+  /** Those of the call, those of the definition that the call does not set, and the queue. */
+  readonly options: ScheduleOptions & { readonly queue: string };
+}
+
+/** Parts of DelayedTaskService that `luanest/outbox` needs. */
+export interface TaskOutbox {
+  /** Checks what `schedule` checks. @throws InvalidInputError */
+  prepare(task: string | TaskDefinition, payload: unknown, options: ScheduleOptions): PreparedTask;
+  /** Returns true if the module has this queue. */
+  has(queue: string): boolean;
 }
 
 /**

@@ -57,6 +57,18 @@ describe.each(servers)('an operationId on %s', (_, client, partitions) => {
     });
   });
 
+  it.each([{}, { group: 'g' }])('is kept as long as the call asks for (%j)', async (more) => {
+    const bench = await open({ work: false, operationRetentionMs: 1_000 });
+    await bench.tasks.schedule('t', 1, { operationId: 'long', operationRetentionMs: HOUR, delayMs: HOUR, ...more });
+    const left = await bench.raw.pttl(bench.partitionOf('long').operation(':4:longlong'));
+    expect(left).toBeGreaterThan(HOUR / 2);
+    await bench.tasks.schedule('t', 1, { operationId: 'own', delayMs: HOUR, ...more });
+    expect(await bench.raw.pttl(bench.partitionOf('own').operation(':3:ownown'))).toBeLessThanOrEqual(1_000);
+    const refused = (options: object) => expect(bench.tasks.schedule('t', 1, options)).rejects;
+    await refused({ operationRetentionMs: HOUR }).toThrow('operationRetentionMs is set without operationId');
+    await refused({ operationId: 'o', operationRetentionMs: 999 }).toThrow('operationRetentionMs is 999');
+  });
+
   it.each([
     ['', 'operationId is ""'],
     ['x'.repeat(257), '1 to 256 characters'],

@@ -3,3 +3,8 @@
  * service gives the method a type, so that a change of private fields breaks no test.
  */
 export const INSPECT: unique symbol = Symbol('luanest:inspect');
+
+/**
+ * Name of the method with which a service gives `luanest/outbox` what it needs: checks of a call that is made later, in any process.
+ */
+export const OUTBOX: unique symbol = Symbol('luanest:outbox');

@@ -1,6 +1,6 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { Checks, draining, INSPECT, InvalidInputError, type KnownOptions } from '../../internal/src';
+import { Checks, draining, INSPECT, InvalidInputError, OUTBOX, type KnownOptions } from '../../internal/src';
 import type { Page } from '../../worker/src';
 import { ConsumerSet } from './consumer/consumer-set';
 import type { InvokeBatch } from './consumer/batches';
@@ -27,11 +27,12 @@ import type {
   StreamConsumerHandle,
   StreamHandler,
   StreamInspection,
+  StreamOutbox,
   StreamStats,
 } from './stream-consumer.types';
 import { DeadLetters } from './streams/dead-letters';
 import { forgetGroup, statsOf } from './streams/groups';
-import { publishAll, Publisher } from './streams/publisher';
+import { checkMessage, publishAll, Publisher } from './streams/publisher';
 import { StreamCatalog, type Stream } from './streams/stream-catalog';
 import {
   checkStreamName,
@@ -42,7 +43,7 @@ import {
   type StreamDefinition,
 } from './streams/stream-options';
 
-const KNOWN_OF_PUBLISH: KnownOptions<PublishOptions> = { key: true, operationId: true };
+const KNOWN_OF_PUBLISH: KnownOptions<PublishOptions> = { key: true, operationId: true, operationRetentionMs: true };
 const publishing = new Checks('StreamConsumerService.publish');
 const pausing = new Checks('StreamConsumerService', (message) => new InvalidInputError(message));
 const forgetting = new Checks('StreamConsumerService.forgetStream');
@@ -288,6 +289,21 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   /** For `luanest/testing`. */
   [INSPECT](): StreamInspection {
     return { groups: this.consumers.groups(), watch: (watcher) => (this.watcher = watcher) };
+  }
+
+  /** For `luanest/outbox`. */
+  [OUTBOX](): StreamOutbox {
+    return {
+      prepare: (stream, payload, options) => {
+        const { name, options: all } = this.catalog.get(stream);
+        publishing.options('', options, KNOWN_OF_PUBLISH);
+        const json = checkMessage(this.catalog.get(stream), { ...options, payload });
+        const { partitions, maxLength, maxPayloadBytes } = all;
+        const kept = { partitions, maxPayloadBytes, ...(maxLength > 0 && { maxLength }) };
+        return { stream: name, payload: json, options: kept };
+      },
+      publish: async (stream, options, message) => this.send(this.catalog.as(stream, options), message),
+    };
   }
 
   private send(stream: Stream, message: PublishMessage): Promise<PublishResult> {

@@ -1,5 +1,6 @@
 import type { deadLetter, RetryLater } from '../../internal/src';
 import type { DeadRange, DeadWork } from '../../worker/src';
+import type { AnyStream, StreamOptions } from './streams/stream-options';
 
 /** A message, as its handler gets it. */
 export interface StreamMessage<T = unknown> {
@@ -69,6 +70,8 @@ export interface PublishOptions {
    * unique id for each call, so that a call that ioredis sends again adds one message.
    */
   readonly operationId?: string;
+  /** How long Redis remembers the `operationId` of this message, ms; integer >= 1,000. Default: that of the stream. */
+  readonly operationRetentionMs?: number;
 }
 
 /** A message to publish. */
@@ -86,6 +89,23 @@ export interface StreamInspection {
   readonly groups: readonly { readonly stream: string; readonly group: string }[];
   /** Calls `watcher` for each message that is published later. */
   watch(watcher: PublishWatcher): void;
+}
+
+/** A message that `publish` would take, in a form that JSON can hold. */
+export interface PreparedMessage {
+  readonly stream: string;
+  /** JSON. */
+  readonly payload: string;
+  /** Options of the stream that decide where and whether the message is added. */
+  readonly options: StreamOptions;
+}
+
+/** Parts of StreamConsumerService that `luanest/outbox` needs. */
+export interface StreamOutbox {
+  /** Checks what `publish` checks. @throws InvalidInputError and InvalidOptionError */
+  prepare(stream: string | AnyStream, payload: unknown, options: PublishOptions): PreparedMessage;
+  /** Publishes to a stream with the options of a prepared message, whatever options it has in this process. @throws what `publish` does */
+  publish(stream: string, options: StreamOptions, message: PublishMessage): Promise<PublishResult>;
 }
 
 /** Messages to publish: an array, or any other iterable or async iterable object. They are begun in its order. */

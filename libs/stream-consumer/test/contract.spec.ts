@@ -2,6 +2,7 @@ import { InvalidOptionError, InvalidInputError } from 'luanest/script-registry';
 import { deadLetter, retryLater, type StreamMessage } from 'luanest/stream-consumer';
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
+import { tagOf } from '../src/streams/partitions';
 import { define, group, openBench, servers, type Bench } from './support';
 
 describe.each(servers)('streams on %s', (_, client) => {
@@ -9,6 +10,7 @@ describe.each(servers)('streams on %s', (_, client) => {
   beforeAll(async () => {
     bench = await openBench(client(), { partitions: 3 });
     define(bench.streams, { name: 'one', partitions: 1 });
+    define(bench.streams, { name: 'remembered', partitions: 1 });
     define(bench.streams, { name: 'bounded', partitions: 1, maxLength: 3 });
   });
   afterAll(() => bench.close());
@@ -57,6 +59,18 @@ describe.each(servers)('streams on %s', (_, client) => {
     expect(first).toMatchObject({ status: 'published', replayed: false });
     expect(again).toEqual({ ...first, replayed: true });
     expect(await bench.streams.stats('again', 'nobody')).toMatchObject({ length: 1, lag: 1, pending: 0 });
+  });
+
+  it('an operation is remembered as long as its message asks for', async () => {
+    const { streams, raw } = bench;
+    await streams.publish('remembered', 1, { operationId: 'o', operationRetentionMs: 3_600_000 });
+    const key = `${bench.prefix}:stream-consumer:{${tagOf('remembered', 0)}}:operation:co`;
+    expect(await raw.pttl(key)).toBeGreaterThan(1_800_000);
+    await expect(streams.publish('remembered', 1, { operationRetentionMs: 2_000 })).rejects.toThrow(
+      'without operationId',
+    );
+    const short = { operationId: 'o', operationRetentionMs: 1 };
+    await expect(streams.publish('remembered', 1, short)).rejects.toThrow('operationRetentionMs is 1');
   });
 
   it('a bounded stream refuses, and loses nothing', async () => {

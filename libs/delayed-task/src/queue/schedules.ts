@@ -17,7 +17,7 @@ import type { TaskQueue } from './task-queue';
 /** Most times that a change is tried which another change, or the next slot, comes before. */
 const MOST_TRIES = 20;
 
-type AnyTask = Omit<ScheduleOptions, keyof DueTime | 'id' | 'operationId' | 'onConflict'> & {
+type AnyTask = Omit<ScheduleOptions, keyof DueTime | 'id' | 'operationId' | 'operationRetentionMs' | 'onConflict'> & {
   name?: string;
   task?: TaskDefinition;
   payload?: unknown;

@@ -59,6 +59,13 @@ export function checkOperationId(id: unknown): string {
   return checkText('operationId', id, 256);
 }
 
+/** Checks how long a call wants its operation to be remembered. @returns undefined if it leaves that to the module */
+export function checkRetention({ operationId, operationRetentionMs }: ScheduleOptions): number | undefined {
+  if (operationRetentionMs === undefined) return undefined;
+  if (operationId === undefined) throw taskInput.error('operationRetentionMs is set without operationId. Give both.');
+  return taskInput.integer('operationRetentionMs', operationRetentionMs, 1_000, MAX_DURATION_MS);
+}
+
 /** Checks the name of a group. */
 export function checkGroup(group: unknown): string {
   return checkText('group', group, 128);
@@ -82,6 +89,7 @@ const KNOWN: KnownOptions<ScheduleOptions> = {
   queue: true,
   group: true,
   operationId: true,
+  operationRetentionMs: true,
   ...KNOWN_SETTINGS,
   onConflict: true,
 };

@@ -16,6 +16,7 @@ import type {
   ConflictOptions,
   DueTime,
   NewTask,
+  PreparedTask,
   QueueStats,
   RescheduleResult,
   ScheduleOptions,
@@ -32,6 +33,7 @@ import {
   whenOf,
   checkId,
   checkOperationId,
+  checkRetention,
   partitionPart,
   taskInput,
   definitionOf,
@@ -158,19 +160,43 @@ export class TaskQueue {
     const when = whenOf(options);
     const record = this.writer.write(task, payload, options);
     const name = operationId === undefined ? undefined : checkOperationId(operationId);
+    const retainMs = checkRetention(options);
     if (options.group !== undefined) {
-      const [placed] = await this.send(partition, onConflict, [id, when, record], name);
+      const [placed] = await this.send(partition, onConflict, [id, when, record], name, retainMs);
       return { id, ...(placed as Omit<ScheduleResult, 'id'>) };
     }
     const { due, tasks, waits } = partition;
-    const { operation, operationMs } = this.operationOf(partition, id, name);
+    const { operation, operationMs } = this.operationOf(partition, id, name, retainMs);
     const runAtMs = await this.registry.run(scheduleTask, {
       keys: { due, tasks, waits, operation },
       args: { id, when, record, operationMs },
     });
     if (runAtMs >= 0) return { id, status: 'scheduled', runAtMs };
-    const [answer] = await this.send(partition, onConflict, [id, when, record], name);
+    const [answer] = await this.send(partition, onConflict, [id, when, record], name, retainMs);
     return { id, ...(answer as Omit<ScheduleResult, 'id'>) };
+  }
+
+  /** Checks what `scheduleOne` checks, and sends nothing. @throws InvalidInputError */
+  prepare(task: string | TaskDefinition, payload: unknown, options: ScheduleOptions): PreparedTask {
+    taskInput.choice('onConflict', checkScheduling(options).onConflict ?? 'keep', CONFLICTS);
+    if (options.id !== undefined) checkId(options.id);
+    whenOf(options);
+    if (options.operationId !== undefined) checkOperationId(options.operationId);
+    checkRetention(options);
+    const record = this.writer.write(task, payload, options);
+    const { name, queue, attempts, backoff, keepResultMs } = definitionOf(task);
+    const given = Object.entries(options).filter(([, value]) => value !== undefined);
+    return {
+      name,
+      payload: record.slice(record.lastIndexOf('\n') + 1),
+      options: {
+        queue: queue ?? this.options.namespace,
+        attempts,
+        backoff,
+        keepResultMs,
+        ...(Object.fromEntries(given) as ScheduleOptions),
+      },
+    };
   }
 
   /**
@@ -295,22 +321,27 @@ export class TaskQueue {
     return this.registry.run(noteLayout, { keys: { layout: this.partitions.layout }, args });
   }
 
-  /** Sends tasks of one partition, each as its id, its due time and its record. @param operationId that of the one task */
-  send(partition: Partition, conflict: string, fields: string[], operationId?: string) {
+  /**
+   * Sends tasks of one partition, each as its id, its due time and its record.
+   *
+   * @param operationId that of the one task
+   * @param retainMs how long it is remembered; default: as the module says
+   */
+  send(partition: Partition, conflict: string, fields: string[], operationId?: string, retainMs?: number) {
     const { due, leased, tasks, runs, dead, waits, lines, heads } = partition;
-    const { operation, operationMs } = this.operationOf(partition, fields[0] as string, operationId);
+    const { operation, operationMs } = this.operationOf(partition, fields[0] as string, operationId, retainMs);
     const keys = { due, leased, tasks, runs, dead, waits, operation, lines, heads };
     return this.registry.run(scheduleTasks, { keys, args: { conflict, operationMs, tasks: fields } });
   }
 
   /** Returns the key under which Redis keeps the reply of a call, and for how long. @param operationId that of the caller, if there is one */
-  private operationOf(partition: Partition, id: string, operationId: string | undefined) {
+  private operationOf(partition: Partition, id: string, operationId: string | undefined, retainMs?: number) {
     if (operationId === undefined) {
       return { operation: partition.operation(this.tokens.next()), operationMs: OPERATION_MS };
     }
     // No token has a colon, and the length says where the id of the task begins.
     const name = `:${operationId.length}:${operationId}${id}`;
-    return { operation: partition.operation(name), operationMs: this.options.operationRetentionMs };
+    return { operation: partition.operation(name), operationMs: retainMs ?? this.options.operationRetentionMs };
   }
 
   /** Groups tasks into calls. Checks all tasks first, so that no task is sent if one is invalid. */

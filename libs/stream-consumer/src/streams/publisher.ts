@@ -1,5 +1,5 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { classOf, InvalidInputError, LuanestError, shown, spread, UniqueIds } from '../../../internal/src';
+import { Checks, classOf, InvalidInputError, LuanestError, shown, spread, UniqueIds } from '../../../internal/src';
 import type { PublishMessage, PublishResult, PublishSource } from '../stream-consumer.types';
 import type { Stream } from './stream-catalog';
 import { publishMessage } from './streams.scripts';
@@ -12,6 +12,7 @@ const FULL = 0;
 const REPLAYED = 2;
 
 const CONTROL = /\p{Cc}/u;
+const retention = new Checks('StreamConsumerService.publish', (message) => new InvalidInputError(message));
 
 function checkText(what: string, text: unknown): string {
   if (
@@ -51,6 +52,34 @@ function jsonOf(payload: unknown, maxBytes: number): string {
   return json;
 }
 
+/**
+ * Checks a message.
+ *
+ * @returns its payload as JSON
+ * @throws InvalidInputError
+ */
+export function checkMessage(stream: Stream, message: PublishMessage): string {
+  if (typeof message !== 'object' || (message as unknown) === null) {
+    throw new InvalidInputError(`The message is ${shown(message)}. Expected { payload, key?, operationId? }.`);
+  }
+  const { payload, key, operationId, operationRetentionMs } = message;
+  if (stream.isForeign) {
+    throw new InvalidInputError(
+      `Stream ${stream.name} is defined with the option keys, so another program writes it. Add entries with XADD.`,
+    );
+  }
+  const json = jsonOf(payload, stream.options.maxPayloadBytes);
+  if (key !== undefined) checkText('key', key);
+  if (operationId !== undefined) checkText('operationId', operationId);
+  if (operationRetentionMs !== undefined) {
+    if (operationId === undefined) {
+      throw new InvalidInputError('operationRetentionMs is set without operationId. Give both.');
+    }
+    retention.integer('operationRetentionMs', operationRetentionMs, 1_000);
+  }
+  return json;
+}
+
 /** Writes messages to streams. */
 export class Publisher {
   // In Redis, operation ids of callers begin with c and ids that luanest makes with p, so the two kinds never collide.
@@ -60,21 +89,12 @@ export class Publisher {
 
   /** Publishes a message. @throws InvalidInputError; the errors of ScriptRegistry.run() */
   async publish(stream: Stream, message: PublishMessage): Promise<PublishResult> {
-    if (typeof message !== 'object' || (message as unknown) === null) {
-      throw new InvalidInputError(`The message is ${shown(message)}. Expected { payload, key?, operationId? }.`);
-    }
-    const { payload, key, operationId } = message;
-    const { maxPayloadBytes, operationRetentionMs, maxLength, partitions } = stream.options;
-    if (stream.isForeign) {
-      throw new InvalidInputError(
-        `Stream ${stream.name} is defined with the option keys, so another program writes it. Add entries with XADD.`,
-      );
-    }
-    const json = jsonOf(payload, maxPayloadBytes);
-    if (key !== undefined) checkText('key', key);
-    const name = operationId === undefined ? '' : checkText('operationId', operationId);
+    const json = checkMessage(stream, message);
+    const { key, operationId: name = '' } = message;
+    const { operationRetentionMs, maxLength, partitions } = stream.options;
     const operation = name === '' ? this.operationIds.next() : `c${name}`;
-    const retainMs = name === '' ? Math.min(operationRetentionMs, OWN_TTL_MS) : operationRetentionMs;
+    const ofStream = name === '' ? Math.min(operationRetentionMs, OWN_TTL_MS) : operationRetentionMs;
+    const retainMs = message.operationRetentionMs ?? ofStream;
     if (!stream.announced) await stream.announce();
     const partition = stream.partition(partitions === 1 ? 0 : spread(key ?? operation) % partitions);
     const { status, id } = await this.registry.run(publishMessage, {

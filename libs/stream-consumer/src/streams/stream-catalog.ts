@@ -9,6 +9,7 @@ import {
   resolveStream,
   type AnyStream,
   type ResolvedStreamOptions,
+  type StreamOptions,
 } from './stream-options';
 import { announcePartitions, listGroups, pauseGroup, withdrawGroup } from './streams.scripts';
 
@@ -227,6 +228,8 @@ export class Stream {
 /** The streams that this process uses. */
 export class StreamCatalog {
   private readonly streams = new Map<string, Stream>();
+  /** Streams with the options of messages of outboxes, by their names and options. */
+  private readonly others = new Map<string, Stream>();
   /** Streams by the values of defineStream, so that the options of each value are compared once. */
   private defined = new WeakMap<AnyStream, Stream>();
   private readonly space: KeySpace;
@@ -250,9 +253,29 @@ export class StreamCatalog {
     return this.defined.get(stream) ?? this.define(stream);
   }
 
+  /**
+   * Returns a stream with given options, which may differ from those that it has in this process: a message of an outbox goes to the
+   * partition of the process that wrote it, so that it is recognized when it is sent again.
+   *
+   * @throws InvalidOptionError for an invalid name or option
+   */
+  as(name: string, given: StreamOptions): Stream {
+    const key = `${name} ${JSON.stringify(given)}`;
+    let stream = this.others.get(key);
+    if (!stream) {
+      const where = new Checks('OutboxService');
+      checkKnown(where, given);
+      checkStreamName(where, 'stream', name);
+      stream = new Stream(this.registry, this.space, name, resolveStream(where, given));
+      this.others.set(key, stream);
+    }
+    return stream;
+  }
+
   /** Forgets a stream. The options of all values of defineStream are compared again at their next use. */
   forget(name: string): void {
     this.streams.delete(name);
+    for (const key of this.others.keys()) if (key.startsWith(`${name} `)) this.others.delete(key);
     this.defined = new WeakMap();
   }
 
