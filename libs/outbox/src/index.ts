@@ -1,0 +1,7 @@
+export type { Page } from '../../worker/src';
+export { OUTBOX_CHANNELS, type OutboxEvents } from './outbox.events';
+export { OutboxModule } from './outbox.module';
+export type { OutboxModuleOptions } from './outbox.options';
+export { OutboxService } from './outbox.service';
+export { outboxTableSql } from './outbox.table';
+export type { OutboxRow, OutboxStats, SqlQuery } from './outbox.types';

@@ -1,0 +1,32 @@
+import { Module } from '@nestjs/common';
+import { DelayedTaskService } from 'luanest/delayed-task';
+import { StreamConsumerService } from 'luanest/stream-consumer';
+import { constructed, defineLuanestModule } from '../../internal/src';
+import { resolveOptions, type OutboxModuleOptions, type ResolvedOutboxOptions } from './outbox.options';
+import { OutboxService } from './outbox.service';
+
+/** Settings of the module that are not options, because `forRootAsync` needs them before its factory runs. */
+export interface OutboxModuleExtras {
+  /** True if every module of the app can inject the service without an import. Default true. */
+  readonly isGlobal?: boolean;
+}
+
+const OutboxModuleBase = defineLuanestModule<OutboxModuleOptions, OutboxModuleExtras, ResolvedOutboxOptions>({
+  name: 'OutboxModule',
+  resolve: resolveOptions,
+  parts: (_, options) => ({
+    providers: [
+      constructed(
+        OutboxService,
+        options,
+        { token: DelayedTaskService, optional: true },
+        { token: StreamConsumerService, optional: true },
+      ),
+    ],
+    exports: [OutboxService],
+  }),
+});
+
+/** Provides `OutboxService`, and sends the rows of its table. Import it once, in the root module. `database` is required. */
+@Module({})
+export class OutboxModule extends OutboxModuleBase {}

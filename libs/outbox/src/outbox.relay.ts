@@ -1,0 +1,255 @@
+import { Logger } from '@nestjs/common';
+import { endsWithin, messageOf, oneLine, SetupError, thrownText, time } from '../../internal/src';
+import { events } from './outbox.events';
+import type { ResolvedOutboxOptions } from './outbox.options';
+import type { OutboxSender, SendResult } from './outbox.sender';
+import { type MarkedRow, type Outcomes, type OutboxTable, UNDECIDED } from './outbox.table';
+import type { SqlQuery } from './outbox.types';
+
+/** First and longest pause of a target after a call that failed, ms. */
+const PAUSES_MS = [100, 5_000] as const;
+/** Longest pause after a call to the database that failed, ms. */
+const LONGEST_REST_MS = 30_000;
+/** After this time a round begins to send no further row, ms, so that its transactions are short. */
+const ROUND_MS = 5_000;
+/** Longest time that a relay waits for its second connection, ms. */
+const CONNECTION_MS = 10_000;
+/** Pause before the same kind of failure is logged again, ms. */
+const LOG_AGAIN_MS = 60_000;
+const MAX_ERROR_CHARS = 1_000;
+
+/** Sends the rows of a table, round by round. See DECISIONS.md: mark-send-delete */
+export class Relay {
+  private readonly logger = new Logger('Outbox');
+  /** Targets whose calls failed, as `kind:target`: until when they are left out, by the monotonic clock, and for how long. */
+  private readonly paused = new Map<string, { readonly untilMs: number; readonly pauseMs: number }>();
+  private readonly loggedAt = new Map<string, number>();
+  private running: Promise<void> | undefined;
+  private closing = false;
+  private stopped = false;
+  private woken = false;
+  private endRest: (() => void) | undefined;
+
+  constructor(
+    private readonly table: OutboxTable,
+    private readonly sender: OutboxSender,
+    private readonly options: ResolvedOutboxOptions,
+  ) {}
+
+  start(): void {
+    if (!this.closing) this.running ??= this.run();
+  }
+
+  /** Begins the next round at once. */
+  wake(): void {
+    this.woken = true;
+    this.endRest?.();
+  }
+
+  /** Lets the current round end, for at most `drainMs`. Sends nothing afterwards. */
+  async close(): Promise<void> {
+    this.closing = true;
+    this.wake();
+    if (this.running) await endsWithin(this.options.drainMs, this.running);
+    this.stopped = true;
+  }
+
+  private async run(): Promise<void> {
+    let failures = 0;
+    while (!this.closing) {
+      this.woken = false;
+      let restMs = this.options.pollMs;
+      try {
+        if (await this.round()) restMs = 0;
+        failures = 0;
+      } catch (error) {
+        restMs = Math.min(this.options.pollMs * 2 ** ++failures, LONGEST_REST_MS);
+        if (!this.closing) this.failed('round', error, 'the relay could not use its table. It tries again');
+      }
+      if (restMs > 0) await this.rest(restMs);
+    }
+  }
+
+  /** Sends the next rows. @returns true if there may be more */
+  private async round(): Promise<boolean> {
+    const now = time.monotonicMs();
+    const paused = [...this.paused].filter(([, { untilMs }]) => untilMs > now).map(([target]) => target);
+    let more = false;
+    await this.locked(paused, async () => {
+      // The time stands in the table before the first call to Redis. See DECISIONS.md: mark-send-delete
+      const { rows, mark } = await this.second((query) => this.table.mark(query, paused, this.options.batch));
+      const outcomes = await this.send(rows, time.monotonicMs());
+      if (this.stopped) return;
+      await this.second((query) => this.table.settle(query, outcomes, mark));
+      this.report(outcomes);
+      more = rows.length === this.options.batch;
+    });
+    return more;
+  }
+
+  /**
+   * Runs `work` while a transaction has the lock of the table. `work` is not called inside of that transaction's function, since the
+   * app's may pass transactions on to what they call.
+   */
+  private async locked(paused: readonly string[], work: () => Promise<void>): Promise<void> {
+    let release!: () => void;
+    let decided!: (locked: boolean) => void;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const decision = new Promise<boolean>((resolve) => (decided = resolve));
+    const holder = this.options.database.transaction(async (query) => {
+      const locked = await this.table.lock(query, paused);
+      decided(locked);
+      if (locked) await released;
+    });
+    holder.then(
+      () => decided(false),
+      () => decided(false),
+    );
+    try {
+      if (await decision) await work();
+    } finally {
+      release();
+      await holder;
+    }
+  }
+
+  /** Runs `work` in a transaction next to that of the lock. @throws SetupError if there is no second connection */
+  private second<T>(work: (query: SqlQuery) => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let state: 'waiting' | 'begun' | 'late' = 'waiting';
+      const timer = time.setTimeLimit(() => {
+        if (state !== 'waiting') return;
+        state = 'late';
+        reject(
+          new SetupError(
+            `OutboxModule: database gave the relay no second connection in ${CONNECTION_MS} ms. It needs two.`,
+          ),
+        );
+      }, CONNECTION_MS);
+      const begin = async (query: SqlQuery): Promise<T> => {
+        if (state === 'late') throw new SetupError('OutboxModule: the round has ended.');
+        state = 'begun';
+        return work(query);
+      };
+      this.options.database
+        .transaction(begin)
+        .then(resolve, reject)
+        .finally(() => time.clearTimer(timer));
+    });
+  }
+
+  /** Sends rows: those of a lane one after the other, the lanes side by side. */
+  private async send(rows: readonly MarkedRow[], readAtMs: number): Promise<Outcomes> {
+    const outcomes: Outcomes = { sent: [], failed: [], unsent: [] };
+    const lanes = new Map<string, MarkedRow[]>();
+    for (const row of rows) {
+      const name = this.sender.laneOf(row);
+      const lane = lanes.get(name);
+      if (lane) lane.push(row);
+      else lanes.set(name, [row]);
+    }
+    await Promise.all([...lanes.values()].map((lane) => this.sendLane(lane, readAtMs, outcomes)));
+    return outcomes;
+  }
+
+  private async sendLane(lane: readonly MarkedRow[], readAtMs: number, outcomes: Outcomes): Promise<void> {
+    let blocked = false;
+    for (const row of lane) {
+      const sinceMs = time.monotonicMs() - readAtMs;
+      if (row.sentMs !== undefined && row.sentMs + sinceMs > this.sender.repeatableMs(row)) {
+        outcomes.failed.push({
+          row,
+          error: `${UNDECIDED} it was sent, and Redis may have forgotten whether it took effect`,
+        });
+        this.setAside(row, undefined);
+        continue;
+      }
+      if (blocked || this.stopped || sinceMs > ROUND_MS) {
+        if (row.sentMs === undefined) outcomes.unsent.push(row);
+        continue;
+      }
+      const result = await this.sender.send(row, sinceMs);
+      this.pauseOrResume(row, result);
+      if (result.status === 'sent') outcomes.sent.push(row);
+      else if (result.status === 'refused') {
+        outcomes.failed.push({ row, error: errorText(result.error) });
+        this.setAside(row, result.error);
+      } else {
+        blocked = true;
+        if (!result.effect && row.sentMs === undefined) outcomes.unsent.push(row);
+      }
+    }
+  }
+
+  private pauseOrResume({ kind, target }: MarkedRow, result: SendResult): void {
+    const name = `${kind}:${target}`;
+    if (result.status === 'sent') this.paused.delete(name);
+    if (result.status !== 'kept') return;
+    const last = this.paused.get(name);
+    const now = time.monotonicMs();
+    // Lanes of one target fail at the same time.
+    if (last === undefined || last.untilMs <= now) {
+      const pauseMs = last === undefined ? PAUSES_MS[0] : Math.min(2 * last.pauseMs, PAUSES_MS[1]);
+      this.paused.set(name, { untilMs: now + pauseMs, pauseMs });
+    }
+    this.failed('send', result.error, `rows for ${kind} ${target} wait, and are sent again`);
+  }
+
+  private report({ sent }: Outcomes): void {
+    if (sent.length === 0) return;
+    events.rowsSent.publish(() => {
+      const tasks = sent.filter(({ kind }) => kind === 'task').length;
+      const lagMs = sent.reduce((most, { ageMs }) => Math.max(most, ageMs), 0);
+      return { table: this.options.table, tasks, messages: sent.length - tasks, lagMs };
+    });
+  }
+
+  private setAside({ id, kind, target }: MarkedRow, error: unknown): void {
+    const { table } = this.options;
+    const undecided = error === undefined;
+    events.rowFailed.publish(() => ({ table, id, kind, target, undecided, ...(!undecided && { error }) }));
+    const key = undecided ? 'undecided' : 'refused';
+    if (!this.isNews(key)) return;
+    const why = undecided ? 'it is not known whether it took effect' : `it was refused: ${codeOf(error)}`;
+    this.logger.error(
+      `Table ${table}: row ${id} (${kind} ${oneLine(target)}) was set aside, because ${why}. See list({ state: '${undecided ? 'undecided' : 'failed'}' }). ` +
+        `Others may follow in the next minute.`,
+    );
+  }
+
+  private failed(during: 'send' | 'round', error: unknown, what: string): void {
+    const { table } = this.options;
+    events.callFailed.publish(() => ({ table, during, error }));
+    if (this.isNews(during)) this.logger.warn(`Table ${table}: ${oneLine(what)}. ${oneLine(thrownText(error))}`);
+  }
+
+  private isNews(kind: string): boolean {
+    const now = time.monotonicMs();
+    if (now - (this.loggedAt.get(kind) ?? -Infinity) < LOG_AGAIN_MS) return false;
+    this.loggedAt.set(kind, now);
+    return true;
+  }
+
+  private async rest(ms: number): Promise<void> {
+    if (this.woken) return;
+    await new Promise<void>((resolve) => {
+      const timer = time.setTimer(resolve, ms);
+      this.endRest = () => {
+        time.clearTimer(timer);
+        resolve();
+      };
+    });
+    this.endRest = undefined;
+  }
+}
+
+function codeOf(error: unknown): string {
+  return String((error as { code?: unknown } | undefined)?.code ?? 'its payload or options are not JSON');
+}
+
+/** Returns the text that the table keeps. Neither JSON nor PostgreSQL's text type holds NUL and unpaired surrogates. */
+function errorText(error: unknown): string {
+  return oneLine(`${codeOf(error)}: ${messageOf(error)}`)
+    .slice(0, MAX_ERROR_CHARS)
+    .toWellFormed();
+}

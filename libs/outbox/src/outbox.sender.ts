@@ -1,0 +1,167 @@
+import type { DelayedTaskService } from 'luanest/delayed-task';
+import type { StreamConsumerService } from 'luanest/stream-consumer';
+import { randomUUID } from 'node:crypto';
+import { LuanestError, OUTBOX, SetupError } from '../../internal/src';
+import { outboxInput, type MarkedRow, type NewRow } from './outbox.table';
+import type { OutboxMessageOptions, OutboxTaskOptions } from './outbox.types';
+
+const DAY_MS = 86_400_000;
+/** Errors that each repeat of a call has. */
+const REFUSED = ['INVALID_INPUT', 'INVALID_OPTION', 'INVALID_CALL', 'INVALID_KEY', 'CROSS_SLOT', 'TASK_TOO_LARGE'];
+/** Errors of calls that had no effect. */
+const NO_EFFECT = ['NOT_SENT', 'SCRIPT_REFUSED', 'CLOSED', 'SETUP'];
+
+type Task = Parameters<DelayedTaskService['schedule']>[0];
+type AnyStream = Parameters<StreamConsumerService['publish']>[0];
+
+/** The options of a row, as JSON holds them. */
+interface Stored {
+  readonly retainMs: number;
+  /** Options of the task, its id among them. */
+  readonly task?: OutboxTaskOptions & { readonly id: string; readonly queue: string };
+  readonly message?: { readonly key?: string };
+  readonly stream?: object;
+}
+
+/** Result of sending a row. `kept`: it stays, and is sent again; `effect` is false if it certainly had none. */
+export type SendResult =
+  | { readonly status: 'sent' }
+  | { readonly status: 'refused'; readonly error: unknown }
+  | { readonly status: 'kept'; readonly error: unknown; readonly effect: boolean };
+
+/** Makes rows from calls, and calls from rows. */
+export class OutboxSender {
+  constructor(
+    private readonly tasks: DelayedTaskService | undefined,
+    private readonly streams: StreamConsumerService | undefined,
+  ) {}
+
+  /** @throws InvalidInputError; SetupError without DelayedTaskModule */
+  taskRow(task: unknown, payload: unknown, options: OutboxTaskOptions): NewRow & { readonly taskId: string } {
+    const { operationRetentionMs, ...own } = outboxInput.object('options', options);
+    refuseOperation(own);
+    const id = randomUUID();
+    const prepared = this.need(this.tasks, 'DelayedTaskModule')
+      [OUTBOX]()
+      .prepare(task as Task, payload, own);
+    const settings = { id, ...prepared.options };
+    const stored: Stored = { retainMs: checkRetention(operationRetentionMs), task: settings };
+    const target = `${settings.queue}/${prepared.name}`;
+    return {
+      id,
+      kind: 'task',
+      target,
+      payload: prepared.payload,
+      options: JSON.stringify(stored),
+      taskId: settings.id,
+    };
+  }
+
+  /** @throws InvalidInputError and InvalidOptionError; SetupError without StreamConsumerModule */
+  messageRow(stream: unknown, payload: unknown, options: OutboxMessageOptions): NewRow {
+    const { operationRetentionMs, ...own } = outboxInput.object('options', options);
+    refuseOperation(own);
+    const streams = this.need(this.streams, 'StreamConsumerModule');
+    const prepared = streams[OUTBOX]().prepare(stream as AnyStream, payload, own);
+    const stored: Stored = { retainMs: checkRetention(operationRetentionMs), message: own, stream: prepared.options };
+    const row = { id: randomUUID(), kind: 'message', target: prepared.stream, payload: prepared.payload } as const;
+    return { ...row, options: JSON.stringify(stored) };
+  }
+
+  /** Returns the name of what the row must not overtake: its task or its key; its own id without a key. */
+  laneOf({ id, kind, target, options }: NewRow): string {
+    try {
+      const { task, message } = readStored(options);
+      if (task) return JSON.stringify([kind, task.queue, task.id]);
+      return message?.key === undefined ? id : JSON.stringify([kind, target, message.key]);
+    } catch {
+      // Sending it fails with the reason.
+      return id;
+    }
+  }
+
+  /** Returns how long after its first sending a row may be sent again, ms. */
+  repeatableMs({ options }: NewRow): number {
+    try {
+      return readStored(options).retainMs / 2;
+    } catch {
+      return Infinity;
+    }
+  }
+
+  /** Sends a row. Never rejects. @param sinceMs time since the row was read, ms */
+  async send(row: MarkedRow, sinceMs: number): Promise<SendResult> {
+    try {
+      const stored = readStored(row.options);
+      const payload = JSON.parse(row.payload) as unknown;
+      const operation = { operationId: row.id, operationRetentionMs: stored.retainMs };
+      if (row.kind === 'task') await this.sendTask(row, stored, payload, operation, sinceMs);
+      else await this.sendMessage(row, stored, payload, operation);
+      return { status: 'sent' };
+    } catch (error) {
+      const code = error instanceof LuanestError ? error.code : '';
+      if (REFUSED.includes(code) || error instanceof SyntaxError) return { status: 'refused', error };
+      return { status: 'kept', error, effect: !(error instanceof StreamFull) && !NO_EFFECT.includes(code) };
+    }
+  }
+
+  private async sendTask(
+    { target, ageMs }: MarkedRow,
+    { task }: Stored,
+    payload: unknown,
+    operation: { readonly operationId: string; readonly operationRetentionMs: number },
+    sinceMs: number,
+  ): Promise<void> {
+    const tasks = this.need(this.tasks, 'DelayedTaskModule');
+    if (task === undefined) throw outboxInput.error('The options of the row are not those of a task.');
+    // Another process may have the queue, such as one of a newer version of the app.
+    if (!tasks[OUTBOX]().has(task.queue)) {
+      throw new SetupError(
+        `DelayedTaskModule of this process has no queue ${task.queue}. Add it to the option queues.`,
+      );
+    }
+    const { delayMs, ...options } = task;
+    // Rounded up, so that a task is never early.
+    const left = delayMs === undefined ? {} : { delayMs: Math.max(0, Math.ceil(delayMs - ageMs - sinceMs)) };
+    await tasks.schedule(target.slice(target.indexOf('/') + 1), payload, { ...options, ...left, ...operation });
+  }
+
+  private async sendMessage(
+    { target }: MarkedRow,
+    { message, stream }: Stored,
+    payload: unknown,
+    operation: { readonly operationId: string; readonly operationRetentionMs: number },
+  ): Promise<void> {
+    const streams = this.need(this.streams, 'StreamConsumerModule');
+    if (message === undefined || stream === undefined) {
+      throw outboxInput.error('The options of the row are not those of a message.');
+    }
+    const published = await streams[OUTBOX]().publish(target, stream, { ...message, ...operation, payload });
+    if (published.status === 'full')
+      throw new StreamFull(`Stream ${target} is full: a partition has ${published.length} messages.`);
+  }
+
+  private need<T>(service: T | undefined, module: string): T {
+    if (service !== undefined) return service;
+    throw new SetupError(
+      `OutboxModule: this app does not import ${module}. Add ${module}.forRoot() to the root module.`,
+    );
+  }
+}
+
+/** A stream had no room for the message of a row. */
+class StreamFull extends Error {}
+
+function readStored(options: string): Stored {
+  return outboxInput.object('options of the row', JSON.parse(options) as Stored);
+}
+
+function refuseOperation(options: object): void {
+  if ('operationId' in options) {
+    throw outboxInput.error('operationId is set. Leave it out: the id of the row is the operationId.');
+  }
+}
+
+function checkRetention(retainMs: unknown = DAY_MS): number {
+  return outboxInput.integer('operationRetentionMs', retainMs, 60_000);
+}

@@ -1,0 +1,153 @@
+import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
+import type { DelayedTaskService, TaskDefinition } from 'luanest/delayed-task';
+import type { StreamConsumerService, StreamDefinition } from 'luanest/stream-consumer';
+import { draining, SetupError } from '../../internal/src';
+import type { Page } from '../../worker/src';
+import type { ResolvedOutboxOptions } from './outbox.options';
+import { Relay } from './outbox.relay';
+import { OutboxSender } from './outbox.sender';
+import { outboxInput, OutboxTable, type RowState } from './outbox.table';
+import type { OutboxMessageOptions, OutboxRow, OutboxStats, OutboxTaskOptions, SqlQuery } from './outbox.types';
+
+/** Schedules tasks and publishes messages in the app's SQL transactions, and sends them when these have committed. */
+export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
+  private readonly table: OutboxTable;
+  private readonly sender: OutboxSender;
+  private readonly relay: Relay;
+  private closing: Promise<void> | undefined;
+
+  constructor(
+    private readonly options: ResolvedOutboxOptions,
+    tasks?: DelayedTaskService,
+    streams?: StreamConsumerService,
+  ) {
+    if (tasks === undefined && streams === undefined) {
+      throw new SetupError('OutboxModule: import DelayedTaskModule or StreamConsumerModule, too, in the root module.');
+    }
+    this.table = new OutboxTable(options.table);
+    this.sender = new OutboxSender(tasks, streams);
+    this.relay = new Relay(this.table, this.sender, options);
+  }
+
+  /**
+   * Schedules a task in a transaction of the caller. It is scheduled if, and only if, the transaction commits.
+   *
+   * @param query runs a statement in that transaction
+   * @param task name or definition of the task, as of `DelayedTaskService.schedule`
+   * @param options as of `DelayedTaskService.schedule`, without `operationId`. `delayMs` counts from this call
+   * @returns `id` of the row, and `taskId`, the id that the task will have
+   * @throws InvalidInputError, before anything is written; SetupError without DelayedTaskModule; the error of `query`
+   */
+  schedule<Payload>(
+    query: SqlQuery,
+    task: TaskDefinition<Payload>,
+    payload: NoInfer<Payload>,
+    options?: OutboxTaskOptions,
+  ): Promise<{ readonly id: string; readonly taskId: string }>;
+  schedule(
+    query: SqlQuery,
+    name: string,
+    payload?: unknown,
+    options?: OutboxTaskOptions,
+  ): Promise<{ readonly id: string; readonly taskId: string }>;
+  async schedule(
+    query: SqlQuery,
+    task: unknown,
+    payload?: unknown,
+    options: OutboxTaskOptions = {},
+  ): Promise<{ readonly id: string; readonly taskId: string }> {
+    checkQuery(query);
+    const { taskId, ...row } = this.sender.taskRow(task, payload, options);
+    await this.table.insert(query, row);
+    return { id: row.id, taskId };
+  }
+
+  /**
+   * Publishes a message in a transaction of the caller. It is published if, and only if, the transaction commits. Messages of a stream
+   * with the same `key` are published in the order of these calls, if each transaction begins to publish after the one before has committed.
+   *
+   * @param query runs a statement in that transaction
+   * @param options `key` and `operationRetentionMs` of the message
+   * @returns `id` of the row, which is the `operationId` of the message
+   * @throws InvalidInputError and InvalidOptionError, before anything is written; SetupError without StreamConsumerModule; the error of `query`
+   */
+  async publish<T = unknown>(
+    query: SqlQuery,
+    stream: string | StreamDefinition<T>,
+    payload: NoInfer<T>,
+    options: OutboxMessageOptions = {},
+  ): Promise<{ readonly id: string }> {
+    checkQuery(query);
+    const row = this.sender.messageRow(stream, payload, options);
+    await this.table.insert(query, row);
+    return { id: row.id };
+  }
+
+  /** Lets the relay of this process look into the table now. Call it after a commit, so that the rows do not wait for `pollMs`. */
+  wake(): void {
+    this.relay.wake();
+  }
+
+  /**
+   * Returns the numbers of the table. It reads the whole table.
+   *
+   * @param query runs a statement in a transaction of the caller. Default: a transaction of its own
+   * @throws the errors of the database
+   */
+  stats(query?: SqlQuery): Promise<OutboxStats> {
+    if (query !== undefined) return this.table.stats(query);
+    return this.options.database.transaction((own) => this.table.stats(own));
+  }
+
+  /**
+   * Returns a page of the rows of a state, in the order in which they were written.
+   *
+   * @param options `state`; `limit` of 1 to 1,000, default 100; `cursor`, the `nextCursor` of the page before
+   * @throws InvalidInputError; the errors of the database
+   */
+  list(options: {
+    readonly state: RowState;
+    readonly limit?: number;
+    readonly cursor?: string;
+  }): Promise<Page<OutboxRow>> {
+    return this.options.database.transaction((query) => this.table.list(query, options));
+  }
+
+  /**
+   * Lets rows that were set aside wait again. An undecided row may then take effect a second time: look first whether it has.
+   *
+   * @param ids ids of rows, from `list`
+   * @returns the number of rows that wait again. Other ids are left out
+   * @throws InvalidInputError; the errors of the database
+   */
+  async retry(ids: readonly string[]): Promise<number> {
+    const retried = await this.options.database.transaction((query) => this.table.retry(query, ids));
+    this.relay.wake();
+    return retried;
+  }
+
+  /** Deletes rows that were set aside. Takes `ids` and throws what `retry` does. @returns the number of rows that were deleted */
+  drop(ids: readonly string[]): Promise<number> {
+    return this.options.database.transaction((query) => this.table.drop(query, ids));
+  }
+
+  /** Starts the relay, unless `relay` is false. */
+  onApplicationBootstrap(): void {
+    if (this.options.relay) this.relay.start();
+  }
+
+  /** Begins no further round. `beforeApplicationShutdown` waits until the current one has ended. */
+  onModuleDestroy(): void {
+    this.closing ??= draining(this.relay.close());
+  }
+
+  /** Waits until the shutdown that `onModuleDestroy` begins has ended. */
+  beforeApplicationShutdown(): Promise<void> | undefined {
+    this.onModuleDestroy();
+    return this.closing;
+  }
+}
+
+function checkQuery(query: unknown): void {
+  outboxInput.fn('query', query, 'that runs a statement in the transaction');
+}

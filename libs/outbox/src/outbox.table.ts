@@ -1,0 +1,254 @@
+import { Checks, InvalidInputError, SetupError, shown } from '../../internal/src';
+import type { Page } from '../../worker/src';
+import { checkTable } from './outbox.options';
+import type { OutboxRow, OutboxStats, SqlQuery } from './outbox.types';
+
+/** First key of the advisory lock of a relay; the second one is the oid of the table. The letters `luan`. */
+const LOCK = 0x6c_75_61_6e;
+/** Begins the error of a row of which nobody knows whether it took effect. */
+export const UNDECIDED = 'UNDECIDED:';
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+export type RowState = 'waiting' | 'failed' | 'undecided';
+
+export const outboxInput = new Checks('OutboxService', (message) => new InvalidInputError(message));
+
+/** A row to write. */
+export type NewRow = Pick<OutboxRow, 'id' | 'kind' | 'target' | 'payload' | 'options'>;
+
+/** A row of a round. */
+export interface MarkedRow extends NewRow {
+  readonly seq: string;
+  /** Time since the row was written, ms. */
+  readonly ageMs: number;
+  /** Time since the row was first sent, ms; undefined if this round is the first to send it. */
+  readonly sentMs: number | undefined;
+}
+
+/** What a round found out about its rows. */
+export interface Outcomes {
+  readonly sent: MarkedRow[];
+  readonly failed: { readonly row: MarkedRow; readonly error: string }[];
+  /** Rows that had no effect, and that no other round has sent. */
+  readonly unsent: MarkedRow[];
+}
+
+/** A row as the driver returns it. All columns of the statements below are text, since drivers return other types differently. */
+type Row = Readonly<Record<string, string | null | undefined>>;
+
+/**
+ * Returns the statements that create the table of an outbox, if it is missing. Put them into a migration.
+ *
+ * @param table name of the table, as the option `table` of the module. Default `luanest_outbox`
+ * @throws InvalidOptionError for an invalid name
+ */
+export function outboxTableSql(table = 'luanest_outbox'): string {
+  const name = checkTable(new Checks('outboxTableSql'), table).split('.').at(-1) as string;
+  return `CREATE TABLE IF NOT EXISTS ${quoted(table)} (
+  seq bigserial PRIMARY KEY,
+  id uuid NOT NULL,
+  kind text NOT NULL CHECK (kind IN ('task', 'message')),
+  target text NOT NULL,
+  payload text NOT NULL,
+  options text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  first_sent_at timestamptz,
+  failed_at timestamptz,
+  error text
+);
+CREATE INDEX IF NOT EXISTS "${name}_waiting" ON ${quoted(table)} (seq) WHERE failed_at IS NULL;
+`;
+}
+
+function quoted(table: string): string {
+  return table
+    .split('.')
+    .map((part) => `"${part}"`)
+    .join('.');
+}
+
+/** The statements on the table of an outbox. Lists are parameters of JSON text, because drivers pass arrays differently. */
+export class OutboxTable {
+  private readonly name: string;
+
+  constructor(table: string) {
+    this.name = quoted(table);
+  }
+
+  async insert(query: SqlQuery, { id, kind, target, payload, options }: NewRow): Promise<void> {
+    await query(
+      `INSERT INTO ${this.name} (id, kind, target, payload, options) VALUES ($1::text::uuid, $2::text, $3::text, $4::text, $5::text)`,
+      [id, kind, target, payload, options],
+    );
+  }
+
+  /**
+   * Takes the lock of the table until the transaction ends, if there is a row to send and no other relay has the lock.
+   *
+   * @param paused targets, as `kind:target`, whose rows are left out
+   */
+  async lock(query: SqlQuery, paused: readonly string[]): Promise<boolean> {
+    const rows = await read(
+      query,
+      `SELECT CASE WHEN EXISTS (SELECT FROM ${this.name} WHERE failed_at IS NULL AND ${NOT_PAUSED}) THEN
+         pg_try_advisory_xact_lock(${LOCK}, $2::text::regclass::oid::int)::text END AS locked`,
+      [JSON.stringify(paused), this.name],
+    );
+    return rows[0]?.locked === 'true';
+  }
+
+  /**
+   * Notes the time in rows that were not sent yet, and returns the next rows in their order.
+   *
+   * @returns also the time, for `settle`
+   */
+  async mark(
+    query: SqlQuery,
+    paused: readonly string[],
+    batch: number,
+  ): Promise<{ readonly rows: readonly MarkedRow[]; readonly mark: string }> {
+    const rows = await read(
+      query,
+      `WITH batch AS (
+         SELECT * FROM ${this.name} WHERE failed_at IS NULL AND ${NOT_PAUSED} ORDER BY seq LIMIT $2::text::int
+       ), marked AS (
+         UPDATE ${this.name} AS r SET first_sent_at = now() FROM batch WHERE r.seq = batch.seq AND r.first_sent_at IS NULL
+       )
+       SELECT seq::text AS seq, id::text AS id, kind, target, payload, options, now()::text AS mark,
+         ${MS('clock_timestamp() - created_at')} AS age_ms, ${MS('now() - first_sent_at')} AS sent_ms
+       FROM batch ORDER BY batch.seq`,
+      [JSON.stringify(paused), String(batch)],
+    );
+    const marked = rows.map((row) => ({
+      ...newRow(row),
+      seq: String(row.seq),
+      ageMs: Number(row.age_ms),
+      sentMs: numberOf(row.sent_ms),
+    }));
+    return { rows: marked, mark: String(rows[0]?.mark) };
+  }
+
+  /** Writes the outcomes of a round. @param mark the time that `mark` returned */
+  async settle(query: SqlQuery, { sent, failed, unsent }: Outcomes, mark: string): Promise<void> {
+    const seqs = (rows: readonly MarkedRow[]): string => JSON.stringify(rows.map(({ seq }) => seq));
+    if (sent.length > 0) await query(`DELETE FROM ${this.name} WHERE seq IN (${LIST}::bigint)`, [seqs(sent)]);
+    if (failed.length > 0) {
+      await query(
+        `UPDATE ${this.name} AS r SET failed_at = clock_timestamp(), error = f.error
+         FROM json_to_recordset($1::text::json) AS f (seq bigint, error text) WHERE r.seq = f.seq`,
+        [JSON.stringify(failed.map(({ row, error }) => ({ seq: row.seq, error })))],
+      );
+    }
+    if (unsent.length > 0) {
+      // Another relay may have sent a row meanwhile, if this one lost its connection and so its lock.
+      await query(
+        `UPDATE ${this.name} SET first_sent_at = NULL WHERE seq IN (${LIST}::bigint) AND first_sent_at = $2::text::timestamptz`,
+        [seqs(unsent), mark],
+      );
+    }
+  }
+
+  async stats(query: SqlQuery): Promise<OutboxStats> {
+    const [row = {}] = await read(
+      query,
+      `SELECT (count(*) FILTER (WHERE ${STATES.waiting}))::text AS waiting,
+         ${MS(`clock_timestamp() - min(created_at) FILTER (WHERE ${STATES.waiting})`)} AS oldest_ms,
+         (count(*) FILTER (WHERE ${STATES.failed}))::text AS failed,
+         (count(*) FILTER (WHERE ${STATES.undecided}))::text AS undecided
+       FROM ${this.name}`,
+      [],
+    );
+    const { waiting, oldest_ms: oldest, failed, undecided } = row;
+    return {
+      waiting: Number(waiting),
+      oldestMs: numberOf(oldest),
+      failed: Number(failed),
+      undecided: Number(undecided),
+    };
+  }
+
+  /** @throws InvalidInputError */
+  async list(
+    query: SqlQuery,
+    options: { readonly state: RowState; readonly limit?: number; readonly cursor?: string },
+  ): Promise<Page<OutboxRow>> {
+    const {
+      state,
+      limit = 100,
+      cursor = '0',
+    } = outboxInput.options('', options, { state: true, limit: true, cursor: true });
+    outboxInput.choice('state', state, Object.keys(STATES) as RowState[]);
+    outboxInput.integer('limit', limit, 1, 1_000);
+    outboxInput.text('cursor', cursor, /^\d{1,18}$/, 'the nextCursor of the page before');
+    const rows = await read(
+      query,
+      `SELECT seq::text AS seq, id::text AS id, kind, target, payload, options, error, ${MS('created_at')} AS created,
+         ${MS('first_sent_at')} AS sent, ${MS('failed_at')} AS failed
+       FROM ${this.name} WHERE ${STATES[state]} AND seq > $1::text::bigint ORDER BY ${this.name}.seq LIMIT $2::text::int`,
+      [cursor, String(limit + 1)],
+    );
+    const items = rows.slice(0, limit).map((row) => ({
+      ...newRow(row),
+      createdAtMs: Number(row.created),
+      firstSentAtMs: numberOf(row.sent),
+      failedAtMs: numberOf(row.failed),
+      error: row.error ?? undefined,
+    }));
+    return rows.length > limit ? { items, nextCursor: String(rows[limit - 1]?.seq) } : { items };
+  }
+
+  /** Lets rows that were set aside wait again. @returns their number @throws InvalidInputError */
+  retry(query: SqlQuery, ids: readonly string[]): Promise<number> {
+    const change = `UPDATE ${this.name} SET first_sent_at = NULL, failed_at = NULL, error = NULL`;
+    return changeFailed(query, change, ids);
+  }
+
+  /** Deletes rows that were set aside. @returns their number @throws InvalidInputError */
+  drop(query: SqlQuery, ids: readonly string[]): Promise<number> {
+    return changeFailed(query, `DELETE FROM ${this.name}`, ids);
+  }
+}
+
+const LIST = 'SELECT json_array_elements_text($1::text::json)';
+const NOT_PAUSED = `kind || ':' || target NOT IN (${LIST})`;
+const STATES: Readonly<Record<RowState, string>> = {
+  waiting: 'failed_at IS NULL',
+  failed: `failed_at IS NOT NULL AND error NOT LIKE '${UNDECIDED}%'`,
+  undecided: `failed_at IS NOT NULL AND error LIKE '${UNDECIDED}%'`,
+};
+
+/** Returns the SQL for a time or an interval in ms, as text. */
+function MS(sql: string): string {
+  return `floor(extract(epoch FROM ${sql}) * 1000)::bigint::text`;
+}
+
+async function changeFailed(query: SqlQuery, change: string, ids: readonly string[]): Promise<number> {
+  outboxInput.list('ids', ids, 'an array of ids of rows');
+  ids.forEach((id, i) => outboxInput.text(`ids[${i}]`, id, UUID, 'the id of a row'));
+  // The statement is a SELECT, since TypeORM returns the rows of an UPDATE in another form.
+  const [row] = await read(
+    query,
+    `WITH changed AS (${change} WHERE failed_at IS NOT NULL AND id::text IN (${LIST}) RETURNING 1)
+     SELECT count(*)::text AS count FROM changed`,
+    [JSON.stringify(ids)],
+  );
+  return Number(row?.count);
+}
+
+/** Runs a SELECT. @throws SetupError if the query function returns no rows */
+async function read(query: SqlQuery, sql: string, params: string[]): Promise<readonly Row[]> {
+  const result = await query(sql, params);
+  const rows = Array.isArray(result) ? result : (result as { rows?: unknown } | null | undefined)?.rows;
+  if (Array.isArray(rows)) return rows as readonly Row[];
+  throw new SetupError(
+    `OutboxModule: the query function returned ${shown(result)}. Expected an array of rows, or an object with the array rows.`,
+  );
+}
+
+function newRow({ id, kind, target, payload, options }: Row): NewRow {
+  return { id, kind, target, payload, options } as NewRow;
+}
+
+function numberOf(text: string | null | undefined): number | undefined {
+  return text === null || text === undefined ? undefined : Number(text);
+}
