@@ -2,6 +2,7 @@ import { Inject, Module, type DynamicModule, type Type } from '@nestjs/common';
 import { DelayedTaskModule, DelayedTaskService } from 'luanest/delayed-task';
 import { LockModule, LockService } from 'luanest/lock';
 import { OnceModule, OnceService } from 'luanest/once';
+import { OutboxModule, OutboxService } from 'luanest/outbox';
 import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
 import { ReadRewardModule, ReadRewardService } from 'luanest/read-reward';
 import { RedPacketModule, RedPacketService } from 'luanest/red-packet';
@@ -26,10 +27,14 @@ const modules: [module: unknown, service: Type, needed: object][] = [
   [RedPacketModule, RedPacketService as never, redPacket],
   [ScheduledLockModule, ScheduledLockService as never, { namespace: 'app' }],
   [StreamConsumerModule, StreamConsumerService as never, {}],
+  [OutboxModule, OutboxService as never, { database: { transaction: () => undefined }, relay: false }],
 ];
 
 describe.each(modules.map((row) => [(row[0] as Type).name, ...row] as const))('%s', (name, module, service, needed) => {
   const { forRoot } = { forRoot: (options: object) => (module as AnyModule).forRoot({ ...needed, ...options }) };
+
+  // An outbox needs one of the modules that it sends to.
+  const others = module === OutboxModule ? [DelayedTaskModule.forRoot()] : [];
 
   /** A module of the app that injects the service, and imports nothing. */
   function feature(): Type {
@@ -43,8 +48,8 @@ describe.each(modules.map((row) => [(row[0] as Type).name, ...row] as const))('%
   }
 
   it('is global unless isGlobal is false', async () => {
-    await boot({ imports: [forRoot({}), feature()] });
-    await expect(boot({ imports: [forRoot({ isGlobal: false }), feature()] })).rejects.toThrow(/can't resolve/i);
+    await boot({ imports: [...others, forRoot({}), feature()] });
+    await expect(boot({ imports: [...others, forRoot({ isGlobal: false }), feature()] })).rejects.toThrow(/can't resolve/i);
   });
 
   it('refuses a second forRoot', async () => {
@@ -53,6 +58,6 @@ describe.each(modules.map((row) => [(row[0] as Type).name, ...row] as const))('%
         `^${name}: forRoot\\(\\) or forRootAsync\\(\\) is imported 2 times\\. Import it once, in the root module`,
       ),
     ) as string;
-    await expect(boot({ imports: [forRoot({}), forRoot({})] })).rejects.toMatchObject({ message });
+    await expect(boot({ imports: [...others, forRoot({}), forRoot({})] })).rejects.toMatchObject({ message });
   });
 });

@@ -8,6 +8,8 @@ import { DelayedTaskService } from 'luanest/delayed-task';
 import { ScheduledLockService } from 'luanest/scheduled-lock';
 import { ScriptRegistry, ScriptRegistryModule, type ScriptDefinition } from 'luanest/script-registry';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
+import { Pool } from 'pg';
+import { PostgresServer } from './app/support/postgres-server';
 import { blocksOf } from './support/markdown';
 import { follow, request, written } from './support/reader';
 import { ROOT, runSnippet, snippetsOf } from './support/snippets';
@@ -264,4 +266,28 @@ describe('scripts of the documents', () => {
       { leads: true, cents: 200 },
     ]);
   });
+});
+
+it('outbox', async () => {
+  const postgres = await PostgresServer.start();
+  try {
+    const pools: { end(): Promise<void> }[] = [];
+    class Ended extends Pool {
+      constructor(options: object) {
+        super({ ...options, connectionString: postgres.url });
+        pools.push(this);
+      }
+    }
+    const guide = 'libs/outbox/README.md';
+    const loadPg = (name: string): unknown => (name === 'pg' ? { Pool: Ended } : load(name));
+    const { AppModule } = runSnippet<Names>(snippetsOf(guide), join(ROOT, `${guide}.1.ts`), adapt, loadPg);
+    const app = await open(AppModule);
+    expect(await request(app, 'POST', '/orders/1')).toMatchObject({ status: 201, body: 'placed' });
+    expect(await request(app, 'POST', '/orders/1')).toMatchObject({ status: 500 });
+    await expectPrinted(guide);
+    await app.close();
+    for (const pool of pools) await pool.end();
+  } finally {
+    await postgres.stop();
+  }
 });

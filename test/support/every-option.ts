@@ -10,6 +10,7 @@ import {
   OnceModule,
   type OnceModuleOptions,
 } from 'luanest/once';
+import { OutboxModule, type OutboxModuleOptions } from 'luanest/outbox';
 import { RateLimitModule, type RateLimitModuleOptions } from 'luanest/rate-limit';
 import { RateLimitThrottlerStorageModule } from 'luanest/rate-limit/throttler-storage';
 import type { RateLimitThrottlerStorageModuleOptions } from '../../libs/rate-limit/src/throttler-storage/throttler-storage.options';
@@ -42,6 +43,9 @@ export interface Lib {
   /** Options that are refused, each with a part of the error. */
   readonly nested: readonly (readonly [options: object, message: string | RegExp])[];
 }
+
+/** A database whose transactions never begin. */
+const noDatabase = { transaction: <T>(): Promise<T> => Promise.reject(new Error('no database')) };
 
 const open = new Set<() => Promise<void> | void>();
 
@@ -293,6 +297,26 @@ export const libs: readonly Lib[] = [
       participantName: () => undefined,
     } satisfies Required<RedPacketModuleOptions>,
     nested: [[{ identity: null }, /^identity is null\. Expected a function /]],
+  },
+  {
+    name: 'outbox',
+    module: OutboxModule,
+    extras: { isGlobal: false },
+    needed: { database: noDatabase },
+    beside: () => [DelayedTaskModule.forRoot()],
+    every: {
+      database: noDatabase,
+      table: 'shop.outbox',
+      relay: false,
+      pollMs: 10,
+      batch: 1,
+      drainMs: 0,
+    } satisfies Required<OutboxModuleOptions>,
+    nested: [
+      [{ database: {} }, 'database is an object. Expected an object with the function transaction.'],
+      [{ table: 'a"b' }, /^table is "a\\"b"\. Expected a name of letters, /],
+      [{ table: 'a.b.c' }, /^table is "a\.b\.c"\. Expected a name of letters, /],
+    ],
   },
   {
     name: 'metrics',

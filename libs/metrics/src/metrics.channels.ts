@@ -1,6 +1,7 @@
 import type { DELAYED_TASK_CHANNELS, DelayedTaskEvents } from 'luanest/delayed-task';
 import type { LOCK_CHANNELS, LockEvents } from 'luanest/lock';
 import type { ONCE_CHANNELS, OnceEvents } from 'luanest/once';
+import type { OUTBOX_CHANNELS, OutboxEvents } from 'luanest/outbox';
 import type { RATE_LIMIT_CHANNELS, RateLimitEvents } from 'luanest/rate-limit';
 import type { READ_REWARD_CHANNELS, ReadRewardEvents } from 'luanest/read-reward';
 import type { SCHEDULED_LOCK_CHANNELS, ScheduledLockEvents } from 'luanest/scheduled-lock';
@@ -21,4 +22,5 @@ export type ChannelEvents = ByChannel<typeof SCRIPT_REGISTRY_CHANNELS, ScriptReg
   ByChannel<typeof LOCK_CHANNELS, LockEvents> &
   ByChannel<typeof SCHEDULED_LOCK_CHANNELS, ScheduledLockEvents> &
   ByChannel<typeof DELAYED_TASK_CHANNELS, DelayedTaskEvents> &
-  ByChannel<typeof STREAM_CONSUMER_CHANNELS, StreamConsumerEvents>;
+  ByChannel<typeof STREAM_CONSUMER_CHANNELS, StreamConsumerEvents> &
+  ByChannel<typeof OUTBOX_CHANNELS, OutboxEvents>;

@@ -12,6 +12,7 @@ const REWARD = 'luanest.read_reward.rule';
 const JOB = 'luanest.scheduled_lock.job';
 const NAMESPACE = 'luanest.delayed_task.namespace';
 const STREAM = ['luanest.stream', 'luanest.stream.group'] as const;
+const OUTBOX = 'luanest.outbox.table';
 const OUTCOME = 'luanest.outcome';
 const DURING = 'luanest.during';
 const ERROR = 'error.type';
@@ -200,6 +201,15 @@ export const TABLE = Object.freeze({
     's',
     'Age of the oldest message that the group has not settled; 0 if it has settled all',
     ...STREAM,
+  ),
+  'luanest.outbox.rows': counter('{row}', 'Rows that were sent, or set aside', OUTBOX, OUTCOME),
+  'luanest.outbox.lag': durations(WORK, 'Age of the oldest row of a round when the round began', OUTBOX),
+  'luanest.outbox.errors': counter(
+    '{call}',
+    'Calls of relays to Redis or to the database that failed',
+    OUTBOX,
+    DURING,
+    ERROR,
   ),
 });
 

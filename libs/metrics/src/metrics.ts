@@ -4,7 +4,7 @@ import { Recorder } from './recorder';
 import { watchStreams, watchTasks } from './collectors/gauges';
 import { countOnce, countRateLimits, countReadRewards } from './collectors/guards';
 import { countScripts, timeCalls } from './collectors/scripts';
-import { countJobs, countLocks, countStreams, countTasks } from './collectors/work';
+import { countJobs, countLocks, countOutboxes, countStreams, countTasks } from './collectors/work';
 import { drawSpans } from './spans';
 import { Subscriptions } from './subscriptions';
 
@@ -19,6 +19,7 @@ const SOURCES = [
   countJobs,
   countTasks,
   countStreams,
+  countOutboxes,
   watchStreams,
 ];
 

@@ -2,6 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import { diag } from '@opentelemetry/api';
 import { NotSentError } from 'luanest/script-registry';
 import { startMetrics } from 'luanest/metrics';
+import { EventChannel } from '../../internal/src';
 import { METRICS } from '../src/metrics.definitions';
 import type { ChannelEvents } from '../src/metrics.channels';
 import type { Metric } from '../src/metrics.types';
@@ -70,7 +71,20 @@ const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
   'luanest:stream-consumer:group.measured': { ...group, stats },
   'luanest:stream-consumer:group.stalled': { ...group, stats },
   'luanest:stream-consumer:call.failed': { ...group, during: 'settle', error },
+  'luanest:outbox:rows.sent': { table: 'outbox', tasks: 2, messages: 3, lagMs: 90 },
+  'luanest:outbox:row.failed': {
+    table: 'outbox',
+    id: SECRET,
+    kind: 'task',
+    target: SECRET,
+    undecided: false,
+    error: new Error(SECRET),
+  },
+  'luanest:outbox:call.failed': { table: 'outbox', during: 'send', error },
 };
+
+// Tests of the libs in this process get no events if the channels of this file become garbage, see EventChannel.
+for (const name of Object.keys(events)) new EventChannel(name);
 
 function publishAll(): void {
   for (const [name, event] of Object.entries(events)) channel(name).publish(event);
@@ -137,6 +151,7 @@ it('adds up counts; of messages and points it adds their number', async () => {
   expect(await meters.values('luanest.stream.lost')).toMatchObject([{ value: 4 }]);
   expect(await meters.values('luanest.stream.taken_over')).toMatchObject([{ value: 12 }]);
   expect(await meters.values('luanest.stream.damaged')).toMatchObject([{ value: 14 }, { value: 16 }]);
+  expect(await meters.values('luanest.outbox.rows')).toMatchObject([{ value: 10 }, { value: 2 }]);
   expect(await meters.values('luanest.delayed_task.repaired')).toMatchObject([{ value: 8 }, { value: 10 }]);
   expect(await meters.values('luanest.lock.hold.duration')).toMatchObject([{ value: 2 }, { value: 2 }]);
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
 import { LOCK_CHANNELS } from 'luanest/lock';
 import { ONCE_CHANNELS } from 'luanest/once';
+import { OUTBOX_CHANNELS } from 'luanest/outbox';
 import { RATE_LIMIT_CHANNELS } from 'luanest/rate-limit';
 import { READ_REWARD_CHANNELS } from 'luanest/read-reward';
 import { SCHEDULED_LOCK_CHANNELS } from 'luanest/scheduled-lock';
@@ -59,6 +60,7 @@ describe('the table of metrics', () => {
       SCHEDULED_LOCK_CHANNELS,
       DELAYED_TASK_CHANNELS,
       STREAM_CONSUMER_CHANNELS,
+      OUTBOX_CHANNELS,
     ].flatMap((channels) => Object.values(channels));
     // A group that was sent also ends; a group that stands still is seen in its gauges.
     const without = ['luanest:script-registry:group.sent', 'luanest:stream-consumer:group.stalled'];

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { endsWithin, messageOf, oneLine, SetupError, thrownText, time } from '../../internal/src';
+import { endsWithin, LuanestError, messageOf, oneLine, SetupError, thrownText, time } from '../../internal/src';
 import { events } from './outbox.events';
 import type { ResolvedOutboxOptions } from './outbox.options';
 import type { OutboxSender, SendResult } from './outbox.sender';
@@ -89,7 +89,7 @@ export class Relay {
 
   /**
    * Runs `work` while a transaction has the lock of the table. `work` is not called inside of that transaction's function, since the
-   * app's may pass transactions on to what they call.
+   * app's may pass transactions on to what they call. See DECISIONS.md: lock-transaction-is-separate
    */
   private async locked(paused: readonly string[], work: () => Promise<void>): Promise<void> {
     let release!: () => void;
@@ -244,7 +244,7 @@ export class Relay {
 }
 
 function codeOf(error: unknown): string {
-  return String((error as { code?: unknown } | undefined)?.code ?? 'its payload or options are not JSON');
+  return error instanceof LuanestError ? error.code : 'its payload or options are not JSON';
 }
 
 /** Returns the text that the table keeps. Neither JSON nor PostgreSQL's text type holds NUL and unpaired surrogates. */

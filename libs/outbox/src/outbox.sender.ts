@@ -29,7 +29,7 @@ export type SendResult =
   | { readonly status: 'refused'; readonly error: unknown }
   | { readonly status: 'kept'; readonly error: unknown; readonly effect: boolean };
 
-/** Makes rows from calls, and calls from rows. */
+/** Makes rows from calls, and calls from rows. See DECISIONS.md: rows-hold-public-options */
 export class OutboxSender {
   constructor(
     private readonly tasks: DelayedTaskService | undefined,
@@ -80,7 +80,7 @@ export class OutboxSender {
     }
   }
 
-  /** Returns how long after its first sending a row may be sent again, ms. */
+  /** Returns how long after its first sending a row may be sent again, ms. See DECISIONS.md: half-of-the-retention */
   repeatableMs({ options }: NewRow): number {
     try {
       return readStored(options).retainMs / 2;

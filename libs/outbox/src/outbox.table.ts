@@ -25,7 +25,7 @@ export interface MarkedRow extends NewRow {
   readonly sentMs: number | undefined;
 }
 
-/** What a round found out about its rows. */
+/** Outcomes of the rows of a round. */
 export interface Outcomes {
   readonly sent: MarkedRow[];
   readonly failed: { readonly row: MarkedRow; readonly error: string }[];
@@ -67,7 +67,7 @@ function quoted(table: string): string {
     .join('.');
 }
 
-/** The statements on the table of an outbox. Lists are parameters of JSON text, because drivers pass arrays differently. */
+/** The statements on the table of an outbox. See DECISIONS.md: only-text-in-sql */
 export class OutboxTable {
   private readonly name: string;
 

@@ -99,7 +99,7 @@ describe.each(Object.entries(databases))('with the calls of %s', (_, make) => {
       payload: '0',
       error: 'INVALID_INPUT: no',
     });
-    const last = await outbox.list({ state: 'failed', limit: 2, cursor: first.nextCursor as string });
+    const last = await outbox.list({ state: 'failed', limit: 2, cursor: first.nextCursor });
     expect([last.items.map(({ id }) => id), last.nextCursor]).toEqual([[ids[2]], undefined]);
     const [a, b, c] = ids as [string, string, string];
     expect(await outbox.retry([a])).toBe(1);
@@ -188,7 +188,7 @@ it('payloads, ids and keys of any text arrive as they were', async () => {
 it('a task has the settings of its definition and of the call', async () => {
   const { outbox, query, tasks } = await open({ tasks: { queues: { pdf: {} } } });
   const pdf = defineTask<string>({ name: 'pdf', queue: 'pdf', attempts: 7, keepResultMs: 9 });
-  await outbox.schedule(query, pdf, 'a', { id: 'a', delayMs: HOUR, attempts: undefined, group: 'shop' } as object);
+  await outbox.schedule(query, pdf, 'a', { id: 'a', delayMs: HOUR, attempts: undefined, group: 'shop' });
   await outbox.schedule(query, 'plain', 'b', { id: 'b', runAtMs: 4_102_444_800_000, attempts: 2 });
   outbox.onApplicationBootstrap();
   await eventually(async () => {
@@ -215,9 +215,7 @@ it('a delay counts from the call, by the clock of the database', async () => {
 
 it('messages of a key stay in order, also when several relays send them', async () => {
   const first = await open({ batch: 7 });
-  const more = [0, 1].map(() =>
-    open({ batch: 5, table: first.table, prefix: first.raw.options.keyPrefix || prefixOf(first) }),
-  );
+  const more = [0, 1].map(() => open({ batch: 5, table: first.table, prefix: prefixOf(first) }));
   const relays = [first, ...(await Promise.all(more))];
   const seen: { key: string; n: number }[] = [];
   const stream = defineStream<number>({ name: 'ordered', partitions: 3 });
@@ -347,7 +345,7 @@ it('a row that may have taken effect is sent again while Redis remembers it, and
   await eventually(async () => expect(await outbox.stats()).toMatchObject({ waiting: 0, undecided: 0 }), PATIENT);
   await eventually(() => expect([...seen].sort()).toEqual([1, 'from the process that died']), PATIENT);
 
-  await outbox.onModuleDestroy();
+  await outbox.beforeApplicationShutdown();
   const later = await open({ table });
   const { id } = await later.outbox.publish(query, 's', 2);
   await query(`UPDATE ${table} SET first_sent_at = now() - interval '13 hours'`, []);
@@ -387,10 +385,10 @@ function holdUp({ registry }: Bench): () => void {
   const run = registry.run.bind(registry);
   let open!: () => void;
   const opened = new Promise<void>((resolve) => (open = resolve));
-  jest.spyOn(registry, 'run').mockImplementation((async (...args: Parameters<typeof run>) => {
+  jest.spyOn(registry, 'run').mockImplementation(async (...args: Parameters<typeof run>) => {
     await opened;
     return run(...args);
-  }) as never);
+  });
   return open;
 }
 

@@ -47,7 +47,7 @@ export function pgDatabase(pool: Pool): Database {
 
 /** Runs a statement on a connection, and returns what pg returns. */
 async function run(client: PoolClient, sql: string, params: unknown[]): Promise<Result> {
-  return (await client.query(sql, params)) as Result;
+  return await client.query(sql, params);
 }
 
 /**

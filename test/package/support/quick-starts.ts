@@ -24,6 +24,8 @@ export function writeQuickStarts(app: FreshApp): string[] {
     }
   }
   for (const lib of exportedLibs()) {
+    // It needs a PostgreSQL, and its client.
+    if (lib === 'outbox') continue;
     const [[, code] = []] = [...snippetsOf(`libs/${lib}/README.md`)];
     if (code !== undefined) write(lib, 'app.module.ts', code.replace(URL, `process.env.REDIS_URL ?? ${URL}`));
   }

@@ -17,6 +17,7 @@ const LINES = [
   'read-reward: rewarded 5, duplicate 0, rewarded 5, capped 0',
   'delayed-task: scheduled, o1 expired at attempt 1, the other cancelled',
   'stream-consumer: published, handled ann@example.com at attempt 1, bounced: no address',
+  'outbox: a row for default/order.expire',
   'red-packet: won, already-won, won, sold-out; audit ok',
   'metrics: started and stopped',
   'closed',

@@ -84,3 +84,20 @@ export function countStreams(on: Subscriptions, recorder: Recorder): void {
     }),
   );
 }
+
+export function countOutboxes(on: Subscriptions, recorder: Recorder): void {
+  const count = (table: string, outcome: string, rows: number): void =>
+    recorder.add('luanest.outbox.rows', { 'luanest.outbox.table': table, 'luanest.outcome': outcome }, rows);
+  on.on('luanest:outbox:rows.sent', ({ table, tasks, messages, lagMs }) => {
+    count(table, 'sent', tasks + messages);
+    recorder.record('luanest.outbox.lag', { 'luanest.outbox.table': table }, lagMs / 1_000);
+  });
+  on.on('luanest:outbox:row.failed', ({ table, undecided }) => count(table, undecided ? 'undecided' : 'failed', 1));
+  on.on('luanest:outbox:call.failed', ({ table, during, error }) =>
+    recorder.add('luanest.outbox.errors', {
+      'luanest.outbox.table': table,
+      'luanest.during': during,
+      'error.type': errorType(error),
+    }),
+  );
+}

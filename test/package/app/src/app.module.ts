@@ -4,6 +4,7 @@ import { ScriptRegistryModule } from 'luanest/script-registry';
 import { DelayedTaskUse } from './uses/delayed-task.js';
 import { LockUse } from './uses/lock.js';
 import { OnceUse } from './uses/once.js';
+import { OutboxUse } from './uses/outbox.js';
 import { RateLimitUse } from './uses/rate-limit.js';
 import { ReadRewardUse } from './uses/read-reward.js';
 import { RedPacketUse } from './uses/red-packet.js';
@@ -25,6 +26,7 @@ import { ThrottlerStorageUse } from './uses/throttler-storage.js';
     ReadRewardUse,
     DelayedTaskUse,
     StreamConsumerUse,
+    OutboxUse,
     RedPacketUse,
   ],
 })

@@ -3,6 +3,7 @@ import { useDelayedTask } from './uses/delayed-task.js';
 import { useLock } from './uses/lock.js';
 import { useMetrics } from './uses/metrics.js';
 import { useOnce } from './uses/once.js';
+import { useOutbox } from './uses/outbox.js';
 import { useRateLimit } from './uses/rate-limit.js';
 import { useReadReward } from './uses/read-reward.js';
 import { useRedPacket } from './uses/red-packet.js';
@@ -22,6 +23,7 @@ export const uses: Record<string, (app: INestApplication, url: string) => Promis
   'read-reward': useReadReward,
   'delayed-task': useDelayedTask,
   'stream-consumer': useStreamConsumer,
+  outbox: useOutbox,
   'red-packet': useRedPacket,
   metrics: useMetrics,
 };
