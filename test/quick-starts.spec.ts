@@ -271,6 +271,7 @@ describe('scripts of the documents', () => {
 it('outbox', async () => {
   const postgres = await PostgresServer.start();
   try {
+    jest.spyOn(console, 'warn').mockImplementation();
     const pools: { end(): Promise<void> }[] = [];
     class Ended extends Pool {
       constructor(options: object) {
