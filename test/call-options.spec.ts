@@ -199,7 +199,8 @@ describe('options of calls', () => {
     const streams = await serviceOf(StreamConsumerService, StreamConsumerModule.forRoot());
     await expect(streams.publish('s', 1, { operationID: 'a' } as never)).rejects.toMatchObject({
       code,
-      message: 'StreamConsumerService.publish: There is no option "operationID". Known: key, operationId.',
+      message:
+        'StreamConsumerService.publish: There is no option "operationID". Known: key, operationId, operationRetentionMs.',
     });
     expect(await streams.publish('s', 1, { key: 'k', operationId: 'a' })).toMatchObject({ status: 'published' });
     const consuming = streams.handle({ stream: 's', group: 'g', attempts: 3, lease: 1 } as never, () => undefined);

@@ -49,7 +49,9 @@ describe.each(modules.map((row) => [(row[0] as Type).name, ...row] as const))('%
 
   it('is global unless isGlobal is false', async () => {
     await boot({ imports: [...others, forRoot({}), feature()] });
-    await expect(boot({ imports: [...others, forRoot({ isGlobal: false }), feature()] })).rejects.toThrow(/can't resolve/i);
+    await expect(boot({ imports: [...others, forRoot({ isGlobal: false }), feature()] })).rejects.toThrow(
+      /can't resolve/i,
+    );
   });
 
   it('refuses a second forRoot', async () => {

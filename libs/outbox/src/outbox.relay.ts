@@ -234,6 +234,7 @@ export class Relay {
     if (this.woken) return;
     await new Promise<void>((resolve) => {
       const timer = time.setTimer(resolve, ms);
+      timer.unref();
       this.endRest = () => {
         time.clearTimer(timer);
         resolve();

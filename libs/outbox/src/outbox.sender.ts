@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000;
 /** Errors that each repeat of a call has. */
 const REFUSED = ['INVALID_INPUT', 'INVALID_OPTION', 'INVALID_CALL', 'INVALID_KEY', 'CROSS_SLOT', 'TASK_TOO_LARGE'];
 /** Errors of calls that had no effect. */
-const NO_EFFECT = ['NOT_SENT', 'SCRIPT_REFUSED', 'CLOSED', 'SETUP'];
+const NO_EFFECT = ['NOT_SENT', 'SCRIPT_REFUSED', 'CLOSED', 'SETUP', 'SCRIPT_NOT_REGISTERED'];
 
 type Task = Parameters<DelayedTaskService['schedule']>[0];
 type AnyStream = Parameters<StreamConsumerService['publish']>[0];
