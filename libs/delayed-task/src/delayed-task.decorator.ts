@@ -16,8 +16,8 @@ const TASKS = 'luanest:delayed-task';
  * such decorators.
  *
  * @param task name of the tasks, 1 to 128 characters, or their definition; a name has one handler in an app. With a
- *   definition, the method must take the payload of the definition. If pipes change the type of the payload, pass `definition.name`
- * @param options queue of the tasks of a name; default: the first queue, `namespace` of the module. A definition names its own
+ *   definition, the method must take the payload of the definition. If pipes change the type of the payload, pass `definition.name`.
+ *   Next to a name, `{ queue }` is the queue of its tasks; default: the first queue, `namespace` of the module. A definition names its own
  * @throws InvalidOptionError when the class is loaded, if the member is not an instance method
  */
 export function DelayedTask<Payload>(task: TaskDefinition<Payload>): TaskMethodDecorator<Payload>;
