@@ -23,6 +23,7 @@ describe('snippets of the documents', () => {
       'ARCHITECTURE.md',
       'docs/README.md',
       'docs/comparison.md',
+      'docs/queues.md',
       'docs/demo.md',
       'docs/performance.md',
       'docs/runtimes.md',
