@@ -171,6 +171,16 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect((await near.take('one', 't2', 5)).entries).toMatchObject([{ payload: '0', attempt: 1 }]);
   });
 
+  it('of a pause and of its end: the group is as the last call says', async () => {
+    const { near } = hands();
+    await near.open();
+    const isPaused = async () => (await direct.streams.stats('s', 'g')).paused;
+    await cutting(() => lossy.streams.pause('s', 'g'));
+    expect(await isPaused()).toBe(true);
+    await cutting(() => lossy.streams.resume('s', 'g'));
+    expect(await isPaused()).toBe(false);
+  });
+
   it('of the scripts that read: what is there', async () => {
     const { near, far } = hands();
     await near.publish(2);
