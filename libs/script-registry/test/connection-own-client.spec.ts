@@ -52,6 +52,25 @@ describe('the client that the options describe', () => {
     client.disconnect();
   });
 
+  it.each([
+    ['url', { url: 'redis://h:7000' }],
+    ['connection', { connection: { host: 'h' } }],
+  ])('tries to reconnect after at most 0.6 s, however long an outage is: %s', (_, options) => {
+    const { client } = made(options);
+    const { retryStrategy } = (client as Redis).options;
+    const pauses = Array.from({ length: 200 }, (_, i) => Number(retryStrategy?.(i + 1)));
+    expect(Math.max(...pauses)).toBeLessThan(600);
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(50);
+    client.disconnect();
+  });
+
+  it('keeps the retry strategy of the options', () => {
+    const retryStrategy = (): null => null;
+    const { client } = made({ connection: { host: 'h', retryStrategy } });
+    expect((client as Redis).options.retryStrategy).toBe(retryStrategy);
+    client.disconnect();
+  });
+
   it('logs the first error of an outage, and its end', () => {
     const lines: string[] = [];
     for (const level of ['warn', 'log'] as const) {

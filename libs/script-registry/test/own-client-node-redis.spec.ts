@@ -14,6 +14,11 @@ jest.mock('../src/connection/installed-clients', () => {
   };
 });
 
+/** Settings of a client of node-redis. */
+interface NodeRedisSettings {
+  readonly options: { readonly socket: { readonly reconnectStrategy: (retries: number) => number } };
+}
+
 describe('the client that the options describe, in an app without ioredis', () => {
   let server: RedisServer;
   beforeAll(async () => {
@@ -30,6 +35,8 @@ describe('the client that the options describe, in an app without ioredis', () =
     if (!own) throw new Error('No client was made.');
     const client = own.client as unknown as { readonly isOpen: boolean };
     expect(client.isOpen).toBe(false);
+    const { reconnectStrategy } = (own.client as unknown as NodeRedisSettings).options.socket;
+    expect(Math.max(...Array.from({ length: 200 }, (_, retries) => reconnectStrategy(retries)))).toBeLessThan(600);
     const connection = connectClient(own.client);
     connection.listen(() => undefined);
     await eventually(() => expect(connection.nodes()[0]?.ready).toBe(true));

@@ -3,7 +3,10 @@ import type { NodeRedisClient } from './node-redis-node';
 
 /** The part of the package `redis` that luanest uses. */
 interface NodeRedis {
-  createClient(options: { readonly url: string }): NodeRedisClient;
+  createClient(options: {
+    readonly url: string;
+    readonly socket: { readonly reconnectStrategy: (retries: number) => number };
+  }): NodeRedisClient;
 }
 
 /*

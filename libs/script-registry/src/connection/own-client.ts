@@ -10,6 +10,19 @@ import { destroy, type NodeRedisClient } from './node-redis-node';
 /** Longest wait for the reply to QUIT, ms. */
 const QUIT_TIMEOUT_MS = 1_000;
 
+/** Longest pause before a try to reconnect, without its random part of up to 100 ms. */
+const LONGEST_PAUSE_MS = 500;
+
+/**
+ * Pause before the n-th try to reconnect, ms. The pauses of ioredis and node-redis grow to seconds, as if the outage took twice its
+ * time: leases would end in that time.
+ *
+ * @param n 1 for the first try
+ */
+function reconnectPause(n: number): number {
+  return Math.min(50 * 2 ** (n - 1), LONGEST_PAUSE_MS) + Math.floor(Math.random() * 100);
+}
+
 const checks = new Checks('ScriptRegistryModule');
 
 /** A client that ScriptRegistry made and must end. */
@@ -46,7 +59,10 @@ export function ownClient(
     throw checks.error(`connection has options of ioredis, which is not installed. ${remedy}.`);
   }
   if (!nodeRedis || url === undefined) throw checks.error('There is no client of Redis. Install ioredis or redis.');
-  const client = nodeRedis.createClient({ url });
+  const client = nodeRedis.createClient({
+    url,
+    socket: { reconnectStrategy: (retries) => reconnectPause(retries + 1) },
+  });
   logOutages(client, logger);
   return { client, end: () => endNodeRedis(client) };
 }
@@ -56,8 +72,9 @@ function makeIoredis(
   url: string | undefined,
   connection: ScriptRegistryModuleOptions['connection'] = {},
 ): Redis | Cluster {
-  if (url !== undefined) return new Redis(url, { lazyConnect: true });
-  if (!('nodes' in connection)) return new Redis({ ...connection, lazyConnect: true });
+  const defaults = { retryStrategy: reconnectPause, lazyConnect: true };
+  if (url !== undefined) return new Redis(url, defaults);
+  if (!('nodes' in connection)) return new Redis({ ...defaults, ...connection, lazyConnect: true });
   const { nodes, ...options } = connection;
   return new Cluster(nodes, { ...options, lazyConnect: true });
 }
