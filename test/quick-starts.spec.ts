@@ -271,8 +271,8 @@ describe('scripts of the documents', () => {
 it('outbox', async () => {
   const postgres = await PostgresServer.start();
   try {
-    jest.spyOn(console, 'warn').mockImplementation();
-    const pools: { end(): Promise<void> }[] = [];
+    const warn = jest.spyOn(console, 'warn').mockImplementation();
+    const pools: Pool[] = [];
     class Ended extends Pool {
       constructor(options: object) {
         super({ ...options, connectionString: postgres.url });
@@ -286,6 +286,15 @@ it('outbox', async () => {
     expect(await request(app, 'POST', '/orders/1')).toMatchObject({ status: 201, body: 'placed' });
     expect(await request(app, 'POST', '/orders/1')).toMatchObject({ status: 500 });
     await expectPrinted(guide);
+    // The lock of a round is such a connection: in use, and without a statement.
+    const client = await (pools[0] as Pool).connect();
+    const ended = new Promise((resolve) => client.once('end', resolve));
+    await (pools[0] as Pool).query('SELECT pg_terminate_backend($1)', [
+      (client as unknown as { processID: number }).processID,
+    ]);
+    await ended;
+    client.release(true);
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining('terminat'));
     await app.close();
     for (const pool of pools) await pool.end();
   } finally {

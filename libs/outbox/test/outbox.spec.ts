@@ -428,6 +428,24 @@ it('shutdown waits for at most drainMs', async () => {
   expect(await outbox.stats()).toMatchObject({ waiting: 2 });
 });
 
+it('a round whose lock breaks off settles what it sent, and the relay goes on', async () => {
+  const bench = await open();
+  const failures = heard('callFailed', bench);
+  const { outbox, query, published } = bench;
+  await outbox.publish(query, 's', 1);
+  const release = holdUp(bench);
+  outbox.onApplicationBootstrap();
+  await eventually(() => expect(published).toHaveLength(1), PATIENT);
+  // Nothing runs on this connection, so pg reports the end to the listeners of the client.
+  await query(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'`, []);
+  release();
+  await eventually(() => expect(failures.events).toMatchObject([{ during: 'round' }]), PATIENT);
+  failures.stop();
+  await eventually(async () => expect(await outbox.stats()).toMatchObject({ waiting: 0 }), PATIENT);
+  await outbox.publish(query, 's', 2);
+  await eventually(() => expect(published).toHaveLength(2), PATIENT);
+});
+
 it('while the database is unavailable, the relay tries again, and then goes on', async () => {
   const bench = await open();
   const seen = await read(bench, 's');

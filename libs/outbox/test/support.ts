@@ -113,6 +113,7 @@ export async function openPostgres(): Promise<{ readonly url: string; readonly p
   const server = await PostgresServer.start();
   const pool = new Pool({ connectionString: server.url, max: 20 });
   pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
   return {
     url: server.url,
     pool,

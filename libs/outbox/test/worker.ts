@@ -39,6 +39,7 @@ async function main({ url, port, prefix, table, dies }: RelayJob): Promise<void>
   pool.on('error', () => undefined);
   // COMMIT is a statement of the pool's connections like the others.
   pool.on('connect', (client) => {
+    client.on('error', () => undefined);
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
     client.query = ((sql: string, ...rest: unknown[]) => {
       const call = (): Promise<unknown> => query(sql, ...rest);
