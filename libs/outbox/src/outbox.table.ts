@@ -98,7 +98,8 @@ export class OutboxTable {
   }
 
   /**
-   * Notes the time in rows that were not sent yet, and returns the next rows in their order.
+   * Notes the time in rows that were not sent yet, and returns the next rows in their order. An earlier mark is changed a little, so that
+   * the relay that wrote it does not take it away: see `settle`.
    *
    * @returns also the time, for `settle`
    */
@@ -112,7 +113,8 @@ export class OutboxTable {
       `WITH batch AS (
          SELECT * FROM ${this.name} WHERE failed_at IS NULL AND ${NOT_PAUSED} ORDER BY seq LIMIT $2::text::int
        ), marked AS (
-         UPDATE ${this.name} AS r SET first_sent_at = now() FROM batch WHERE r.seq = batch.seq AND r.first_sent_at IS NULL
+         UPDATE ${this.name} AS r SET first_sent_at = coalesce(r.first_sent_at - interval '1 microsecond', now())
+         FROM batch WHERE r.seq = batch.seq
        )
        SELECT seq::text AS seq, id::text AS id, kind, target, payload, options, now()::text AS mark,
          ${MS('clock_timestamp() - created_at')} AS age_ms, ${MS('now() - first_sent_at')} AS sent_ms

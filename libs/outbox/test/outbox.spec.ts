@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { defineTask } from 'luanest/delayed-task';
+import { NotSentError } from 'luanest/script-registry';
 import { OUTBOX_CHANNELS, type OutboxEvents, type SqlQuery } from 'luanest/outbox';
 import { defineStream } from 'luanest/stream-consumer';
 import { eventually } from '../../../test/support/wait';
@@ -444,6 +445,43 @@ it('a round whose lock breaks off settles what it sent, and the relay goes on', 
   await eventually(async () => expect(await outbox.stats()).toMatchObject({ waiting: 0 }), PATIENT);
   await outbox.publish(query, 's', 2);
   await eventually(() => expect(published).toHaveLength(2), PATIENT);
+});
+
+it('a relay that lost its lock takes no mark away from a relay that has sent the row', async () => {
+  const late = await open({ pollMs: 60_000 });
+  const { outbox, query, registry, table } = late;
+  await outbox.publish(query, 's', 1, { key: 'k' });
+  const { id } = await outbox.publish(query, 's', 2, { key: 'k' });
+  let fail!: (error: Error) => void;
+  const failed = new Promise<never>((_, reject) => (fail = reject));
+  jest.spyOn(registry, 'run').mockImplementation(() => failed);
+  outbox.onApplicationBootstrap();
+  await eventually(() => expect(late.published).toHaveLength(1), PATIENT);
+  await query(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'`, []);
+  // The next relay sends both rows, and cannot delete them.
+  const own = pgDatabase(postgres.pool);
+  const next = await open({
+    table,
+    prefix: prefixOf(late),
+    pollMs: 60_000,
+    database: {
+      transaction: (work) =>
+        own.transaction((run) =>
+          work((sql, params) => (sql.startsWith('DELETE') ? Promise.reject(new Error('it died')) : run(sql, params))),
+        ),
+    },
+  });
+  const failures = heard('callFailed', late);
+  next.outbox.onApplicationBootstrap();
+  await eventually(
+    () => expect(failures.events.map(({ error }) => String(error))).toContain('Error: it died'),
+    PATIENT,
+  );
+  expect(next.published).toContain(id);
+  fail(new NotSentError('not sent'));
+  await outbox.beforeApplicationShutdown();
+  failures.stop();
+  expect(await columns(late, 'first_sent_at IS NULL')).toEqual([false, false]);
 });
 
 it('while the database is unavailable, the relay tries again, and then goes on', async () => {
