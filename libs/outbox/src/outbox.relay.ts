@@ -129,6 +129,7 @@ export class Relay {
       const begin = async (query: SqlQuery): Promise<T> => {
         if (state === 'late') throw new SetupError('OutboxModule: the round has ended.');
         state = 'begun';
+        await this.table.limit(query);
         return work(query);
       };
       this.options.database

@@ -7,6 +7,11 @@ import type { OutboxRow, OutboxStats, SqlQuery } from './outbox.types';
 const LOCK = 0x6c_75_61_6e;
 /** Begins the error of a row of which nobody knows whether it took effect. */
 export const UNDECIDED = 'UNDECIDED:';
+/**
+ * Ends a transaction that has run nothing for a minute. Without it, PostgreSQL learns of a machine that is gone after two hours or more, and
+ * keeps its locks until then.
+ */
+const LIMITED = `set_config('idle_in_transaction_session_timeout', '60000', true)`;
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 export type RowState = 'waiting' | 'failed' | 'undecided';
@@ -91,10 +96,15 @@ export class OutboxTable {
     const rows = await read(
       query,
       `SELECT CASE WHEN EXISTS (SELECT FROM ${this.name} WHERE failed_at IS NULL AND ${NOT_PAUSED}) THEN
-         pg_try_advisory_xact_lock(${LOCK}, $2::text::regclass::oid::int)::text END AS locked`,
+         pg_try_advisory_xact_lock(${LOCK}, $2::text::regclass::oid::int)::text END AS locked, ${LIMITED}`,
       [JSON.stringify(paused), this.name],
     );
     return rows[0]?.locked === 'true';
+  }
+
+  /** Limits the time that the transaction may run nothing, as `lock` does. */
+  async limit(query: SqlQuery): Promise<void> {
+    await query(`SELECT ${LIMITED}`, []);
   }
 
   /**

@@ -10,7 +10,8 @@ export type SqlQuery = (sql: string, params: string[]) => Promise<unknown>;
 /** The app's database, for the relay and for the operator's calls. */
 export interface OutboxDatabase {
   /**
-   * Runs `work` in a new transaction on a connection of its own, at READ COMMITTED or a stricter level. Commits when the promise of
+   * Runs `work` in a new transaction on a connection of its own, at READ COMMITTED; at a stricter level, rounds may fail
+   * and are repeated. Commits when the promise of
    * `work` resolves, rolls back when it rejects, and settles with its outcome. A relay uses two at the same time.
    */
   transaction<T>(work: (query: SqlQuery) => Promise<T>): Promise<T>;

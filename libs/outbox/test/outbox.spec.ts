@@ -447,6 +447,32 @@ it('a round whose lock breaks off settles what it sent, and the relay goes on', 
   await eventually(() => expect(published).toHaveLength(2), PATIENT);
 });
 
+it('each transaction of a round ends by itself if the machine of its relay is gone', async () => {
+  const own = pgDatabase(postgres.pool);
+  const limits: string[][] = [];
+  const bench = await open({
+    database: {
+      transaction: (work) =>
+        own.transaction((query) =>
+          work(async (sql, params) => {
+            const result = await query(sql, params);
+            const { rows } = (await query('SHOW idle_in_transaction_session_timeout', [])) as { rows: object[] };
+            limits.push([sql.trim().split(' ', 1)[0] as string, String(Object.values(rows[0] as object)[0])]);
+            return result;
+          }),
+        ),
+    },
+  });
+  await bench.outbox.publish(bench.query, 's', 1);
+  bench.outbox.onApplicationBootstrap();
+  await eventually(async () => expect(await columns(bench, 'seq')).toEqual([]), PATIENT);
+  await bench.outbox.beforeApplicationShutdown();
+  expect(limits.map(([statement]) => statement)).toEqual(expect.arrayContaining(['SELECT', 'WITH', 'DELETE']));
+  expect(new Set(limits.map(([, limit]) => limit))).toEqual(new Set(['1min']));
+  const { rows } = (await bench.query('SHOW idle_in_transaction_session_timeout', [])) as { rows: object[] };
+  expect(Object.values(rows[0] as object)).toEqual(['0']);
+});
+
 it('a relay that lost its lock takes no mark away from a relay that has sent the row', async () => {
   const late = await open({ pollMs: 60_000 });
   const { outbox, query, registry, table } = late;

@@ -12,8 +12,13 @@ export interface RelayJob {
   readonly port: number;
   readonly prefix: string;
   readonly table: string;
-  /** The process kills itself in the n-th step of this name, before it begins or after it has ended. Undefined: never. */
-  readonly dies?: { readonly step: (typeof STEPS)[number]; readonly when: 'before' | 'after'; readonly nth: number };
+  /** The process kills or stops itself in the n-th step of this name, before it begins or after it has ended. Undefined: never. */
+  readonly dies?: {
+    readonly step: (typeof STEPS)[number];
+    readonly when: 'before' | 'after';
+    readonly nth: number;
+    readonly signal: 'SIGKILL' | 'SIGSTOP';
+  };
 }
 
 /** Statements by which the steps of the relay are known. */
@@ -29,10 +34,10 @@ async function main({ url, port, prefix, table, dies }: RelayJob): Promise<void>
     const nth = (counts.get(step) ?? 0) + 1;
     counts.set(step, nth);
     const mine = dies?.step === step && dies.nth === nth;
-    // SIGKILL: nothing of this process runs afterwards.
-    if (mine && dies.when === 'before') process.kill(process.pid, 'SIGKILL');
+    // After SIGKILL, nothing of this process runs; after SIGSTOP, nothing until SIGCONT.
+    if (mine && dies.when === 'before') process.kill(process.pid, dies.signal);
     const result = await work();
-    if (mine && dies.when === 'after') process.kill(process.pid, 'SIGKILL');
+    if (mine && dies.when === 'after') process.kill(process.pid, dies.signal);
     return result;
   };
   const pool = new Pool({ connectionString: url });
