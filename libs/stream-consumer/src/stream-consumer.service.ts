@@ -261,7 +261,8 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   /**
    * Removes a group that is no longer used, with its dead letters, and deletes the messages that all other groups have settled.
    * Without other groups, the messages stay. On a stream with `keys`, messages are deleted only with `deleteAfter`, and only if
-   * it does not name this group. Stop the consumers of the group first: a running consumer creates the group again.
+   * it does not name this group. Stop the consumers of the group first: a running consumer creates the group again, and a pause that
+   * it knows of.
    *
    * @returns true if the stream had the group
    * @throws InvalidInputError or InvalidOptionError for an invalid stream or group; the errors of ScriptRegistry.run()
