@@ -222,4 +222,52 @@ describe('slots', () => {
   ])('of %j after %s: %s', (rule, from, expected) => {
     expect(after(rule, from)).toBe(expected);
   });
+
+  describe('where the clocks are changed', () => {
+    afterEach(() => jest.restoreAllMocks());
+
+    /** Slots from one to the next, each computed by a process whose clock is some ms off. */
+    function slotsOf(rule: Parameters<typeof nextSlot>[0], from: string, to: string, offMs = 0): string[] {
+      const slots: string[] = [];
+      const now = jest.spyOn(Date, 'now');
+      for (let at = Date.parse(from); ;) {
+        now.mockReturnValue(at + offMs);
+        const next = nextSlot(rule, at);
+        expect(next).toBeGreaterThan(at);
+        if (next > Date.parse(to)) return slots;
+        slots.push(new Date(next).toISOString().slice(5, 16));
+        // The worker that takes it has a delay.
+        at = next + 2;
+      }
+    }
+
+    it.each([
+      // Back from 2:00 to 1:00 at 6:00 UTC.
+      ['0 2 * * *', 'America/New_York', '2027-11-07T04:00Z', ['11-07T07:00', '11-08T07:00']],
+      ['30 2 * * *', 'America/New_York', '2027-11-07T04:00Z', ['11-07T07:30', '11-08T07:30']],
+      ['30 1 * * *', 'America/New_York', '2027-11-07T04:00Z', ['11-07T05:30', '11-08T06:30']],
+      // Back from 3:00 to 2:00 at 1:00 UTC.
+      ['0 3 * * *', 'Europe/Berlin', '2027-10-30T12:00Z', ['10-31T02:00', '11-01T02:00']],
+      // Forward from 2:00 to 3:00 at 7:00 UTC: the slot comes when the clocks go forward.
+      ['30 2 * * *', 'America/New_York', '2027-03-14T04:00Z', ['03-14T07:00', '03-15T06:30']],
+    ])('are once a day for %s in %s', (cron, timeZone, from, expected) => {
+      const to = new Date(Date.parse(from) + 40 * HOUR).toISOString();
+      expect(slotsOf({ cron, timeZone }, from, to)).toEqual(expected);
+    });
+
+    it.each([
+      ['America/New_York', '2027-11-07T05:30Z'],
+      ['Europe/Berlin', '2027-10-31T00:30Z'],
+      ['Australia/Sydney', '2027-04-03T15:30Z'],
+      ['Australia/Lord_Howe', '2027-04-03T14:30Z'],
+    ])('go on every ten minutes in %s, if the clock of the process is behind or ahead', (timeZone, from) => {
+      const to = new Date(Date.parse(from) + 2 * HOUR).toISOString();
+      const expected = Array.from({ length: 12 }, (__, i) =>
+        new Date(Date.parse(from) + (i + 1) * 600_000).toISOString().slice(5, 16),
+      );
+      for (const offMs of [0, -100, 100]) {
+        expect([offMs, slotsOf({ cron: '*/10 * * * *', timeZone }, from, to, offMs)]).toEqual([offMs, expected]);
+      }
+    });
+  });
 });

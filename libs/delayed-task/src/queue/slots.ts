@@ -4,15 +4,26 @@ import type { ScheduleRule } from '../delayed-task.types';
 import { MAX_DURATION_MS } from '../delayed-task.options';
 import { taskInput } from './task-codec';
 
+/** The part of luxon's DateTime that is used. */
+interface Instant {
+  /** Civil time minus UTC, minutes. */
+  readonly offset: number;
+  toMillis(): number;
+  plus(time: { hours?: number; minutes?: number }): Instant;
+}
+
 /** The part of the package `cron` that is used: that of @nestjs/schedule, so both read an expression alike. */
 interface Cron {
   readonly CronTime: new (
     source: string,
     timeZone: string,
   ) => {
-    getNextDateFrom(start: Date, timeZone: string): { toMillis(): number };
+    getNextDateFrom(start: Date, timeZone: string): Instant;
   };
 }
+
+/** Longer than any change of the clocks, hours. */
+const CHANGE_HOURS = 3;
 
 let loaded: Cron | undefined;
 
@@ -69,6 +80,15 @@ export function checkRule(given: ScheduleRule): ScheduleRule {
 export function nextSlot(rule: ScheduleRule, afterMs: number): number {
   if ('everyMs' in rule) return (Math.floor(afterMs / rule.everyMs) + 1) * rule.everyMs;
   const { cron, timeZone = 'UTC' } = rule;
-  loaded ??= loadCron();
-  return new loaded.CronTime(cron, timeZone).getNextDateFrom(new Date(afterMs), timeZone).toMillis();
+  const { CronTime } = (loaded ??= loadCron());
+  const found = new CronTime(cron, timeZone).getNextDateFrom(new Date(afterMs), timeZone);
+  // In the hour that the clocks repeat, `cron` may take the first one for the second one: it depends on the clock of this process.
+  const repeatedMinutes = found.offset - found.plus({ hours: CHANGE_HOURS }).offset;
+  const next = found.toMillis() <= afterMs ? found.plus({ minutes: repeatedMinutes }) : found;
+  const nextMs = next.toMillis();
+  if (next.offset >= next.plus({ hours: -CHANGE_HOURS }).offset) return nextMs;
+  // After the clocks went back, `cron` also returns the slot of the next hour an hour before its time: 1:30 for `30 2 * * *`.
+  const civilMs = nextMs + next.offset * 60_000;
+  const isSlot = new CronTime(cron, 'UTC').getNextDateFrom(new Date(civilMs - 1), 'UTC').toMillis() === civilMs;
+  return isSlot ? nextMs : nextSlot(rule, nextMs);
 }
