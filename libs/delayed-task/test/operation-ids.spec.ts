@@ -34,6 +34,30 @@ describe.each(servers)('an operationId on %s', (_, client, partitions) => {
     await eventually(() => expect(ran).toEqual([1, 6]));
   });
 
+  it.each([
+    [{}, {}],
+    [{}, { group: 'g' }],
+    [{ group: 'g' }, {}],
+    [{ group: 'g' }, { group: 'g' }],
+  ])('returns the first result to a call with another time (%j, then %j)', async (first, second) => {
+    const { tasks } = await open({ work: false });
+    const result = await tasks.schedule('t', 1, { operationId: 'o', delayMs: HOUR, ...first });
+    await tasks.cancel('o');
+    expect(await tasks.schedule('t', 1, { operationId: 'o', delayMs: 2 * HOUR, ...second })).toEqual(result);
+    const runAtMs = result.runAtMs + 5;
+    expect(await tasks.schedule('t', 1, { operationId: 'o', runAtMs, ...second })).toEqual(result);
+    expect(await tasks.get('o')).toBeUndefined();
+  });
+
+  it('returns the first result of a task that replaced another, also to a call with another time', async () => {
+    const { tasks } = await open({ work: false });
+    await tasks.schedule('t', 1, { id: 'a', delayMs: HOUR });
+    const other = { id: 'a', operationId: 'x', onConflict: 'replace' } as const;
+    const first = await tasks.schedule('t', 2, { ...other, delayMs: 2 * HOUR });
+    expect(first.status).toBe('replaced');
+    expect(await tasks.schedule('t', 2, { ...other, delayMs: 3 * HOUR })).toEqual(first);
+  });
+
   it('returns the first result of a task that was kept, too', async () => {
     const { tasks } = await open({ work: false });
     const { runAtMs } = await tasks.schedule('t', 1, { id: 'a', delayMs: HOUR });

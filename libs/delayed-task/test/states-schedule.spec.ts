@@ -204,8 +204,8 @@ describe('each script of a queue, in a state and at a time of which all is known
       [[{ status: 'scheduled', runAtMs: 1800000000001 }], [{ status: 'scheduled', runAtMs: 1800000000001 }]],
       {
         due: 'a@1800000000001, b@1800000000001',
-        op0: '1800000000000:1 | 500',
-        op1: '1800000000000:1 | 500',
+        op0: '1800000000001:1 | 500',
+        op1: '1800000000001:1 | 500',
         tasks: 'a=a\n1800000000001, b=b\n1800000000001',
         published: 'due',
         waits: '1800000000001 | 60000',

@@ -52,10 +52,13 @@ local function due_before(id)
   return ms < IN_LINE and ms or ms - IN_LINE
 end
 
-local function repeat_answers(first_codes, first_ms)
+-- `first_ms`: for one task, when it is due, because another call with its operationId may ask for another time; for several, when
+-- they were scheduled. `schedule-one` keeps no code.
+local function repeat_answers(first_ms, first_codes)
   for i, id in ipairs(ids) do
-    local code, n = tonumber(string.sub(first_codes, i, i)), #reply
-    reply[n + 1], reply[n + 2] = code, code <= 2 and parse_due(ARGV[3 * i + 1], first_ms) or due_before(id)
+    local code, n = tonumber(string.sub(first_codes, i, i)) or 1, #reply
+    local due = count == 1 and first_ms or parse_due(ARGV[3 * i + 1], first_ms)
+    reply[n + 1], reply[n + 2] = code, code <= 2 and due or due_before(id)
   end
   return reply
 end
@@ -122,13 +125,13 @@ redis.call('HLEN', KEYS[6])
 redis.call('ZCARD', KEYS[7])
 redis.call('ZCARD', KEYS[2])
 redis.call('HLEN', KEYS[3])
-local first_ms, first_codes = string.match(first or '', '^(%d+):(%d+)$')
-if first_codes then return repeat_answers(first_codes, tonumber(first_ms)) end
+local first_ms, first_codes = string.match(first or '', '^(%d+):?(%d*)$')
+if first_ms then return repeat_answers(tonumber(first_ms), first_codes) end
 decide(ARGV[1] == 'replace' and 2 or ARGV[1] == 'after' and 0 or 3)
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 if earliest and must_wake(mark, earliest) and is_mute(KEYS[8]) then return redis.error_reply(MUTE) end
 for i, code in ipairs(codes) do write_task(i, code) end
-redis.call('SET', KEYS[9], string.format('%.0f:', now_ms) .. table.concat(codes), 'PX', ARGV[2])
+redis.call('SET', KEYS[9], string.format('%.0f:', count == 1 and dues[1] or now_ms) .. table.concat(codes), 'PX', ARGV[2])
 if added == 0 then return reply end
 if not any_grouped and #adds > 0 then redis.call('ZADD', KEYS[1], unpack(adds)) end
 redis.call('HSET', KEYS[5], unpack(records))
