@@ -162,7 +162,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     } catch (error) {
       // Without the package cron, another process may do it.
       this.calls.reportError('settle', error);
-      return this.handBackUnknown(attempt);
+      return this.unknown.add(attempt);
     }
     this.calls.track(this.sendFire(attempt, { record, slotMs, nextMs }));
   }
