@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { defineTask, type TaskContext } from 'luanest/delayed-task';
 import { eventually } from '../../../test/support/wait';
 import { deferTasks, fireSchedule, scheduleTasks, takeTasks } from '../src/delayed-task.scripts';
@@ -16,6 +17,7 @@ describe.each(servers)('schedules on %s', (_, client, partitions) => {
     return bench;
   }
   afterEach(async () => {
+    jest.restoreAllMocks();
     for (const bench of benches.splice(0)) await bench.close();
   });
 
@@ -143,6 +145,39 @@ describe.each(servers)('schedules on %s', (_, client, partitions) => {
     const late = { conflict: 'replace', operationMs: 1_000, tasks: [stored('k'), 'a1', 'x'] };
     expect(await bench.registry.run(scheduleTasks, { keys, args: late })).toMatchObject([{ status: 'kept' }]);
     expect(await bench.tasks.getSchedule('k')).toMatchObject({ rule: { everyMs: HOUR } });
+  });
+
+  it('are brought back from a slot too far ahead, as after a wrong clock of Redis, when they are made again', async () => {
+    const { tasks, ...bench } = await open({ work: false });
+    const make = () => tasks.upsertSchedule('far', { everyMs: HOUR }, { name: 't' });
+    await make();
+    const slot = Math.floor((await redisNow(bench.raw)) / HOUR) * HOUR;
+    await bench.raw.zadd(bench.partitionOf(stored('far')).due, 'XX', slot + 9_000 * HOUR, stored('far'));
+    expect((await make()).nextRunAtMs).toBeLessThanOrEqual(slot + 2 * HOUR);
+    expect((await tasks.getSchedule('far'))?.nextRunAtMs).toBeLessThanOrEqual(slot + 2 * HOUR);
+  });
+
+  it('whose next slot is not known are handed back, and nobody says that a handler is missing', async () => {
+    const warnings = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const errors = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    const bench = await open();
+    const { tasks } = bench;
+    tasks.handle('t', () => undefined);
+    const failed = listen('callFailed');
+    const settled = listen('attemptSettled');
+    await tasks.upsertSchedule('never', { cron: '0 0 29 2 *' }, { name: 't' });
+    const { tasks: records } = bench.partitionOf(stored('never'));
+    const record = (await bench.raw.hget(records, stored('never'))) as string;
+    await bench.raw.hset(records, stored('never'), record.replace('29 2', '30 2'));
+    bench.work();
+    await slotCame(bench, 'never', 1);
+    await eventually(() => expect(settled.events).toMatchObject([{ id: stored('never'), status: 'unknown' }]));
+    failed.stop();
+    settled.stop();
+    expect(String(failed.events[0]?.error)).toContain('No execution date');
+    const lines = [...warnings.mock.calls, ...errors.mock.calls].flat().map(String);
+    expect(lines.filter((line) => line.includes('handler'))).toEqual([]);
+    await tasks.removeSchedule('never');
   });
 
   it('make one task of all slots that were missed', async () => {

@@ -43,7 +43,7 @@ export class Schedules {
     private readonly pages: TaskPages,
   ) {}
 
-  /** Makes or changes a schedule. One that is the same stays as it is, so that no slot is lost. */
+  /** Makes or changes a schedule. One that is the same stays as it is, so that no slot is lost, unless it waits beyond its next slot. */
   async upsert(id: string, rule: ScheduleRule, task: ScheduledTask): Promise<{ readonly nextRunAtMs: number }> {
     const stored = storedId(id);
     const checked = checkRule(rule);
@@ -57,8 +57,11 @@ export class Schedules {
     // Other processes may change it at the same time, and its slot may come meanwhile.
     for (let tries = 0; ; tries++) {
       const found = await this.read(stored);
-      if (found?.record.startsWith(`${record}\n`)) return { nextRunAtMs: await this.nextOf(stored, found, checked) };
       const next = nextSlot(checked, await this.nowMs(stored));
+      // One that waits beyond its next slot was made due while the clock of Redis was wrong, or before the time zone was changed.
+      if (found?.record.startsWith(`${record}\n`) && !(found.state === 'waiting' && found.atMs > next)) {
+        return { nextRunAtMs: found.state === 'waiting' ? found.atMs : next };
+      }
       const conflict = found === undefined ? 'keep' : 'replace';
       const [{ status, runAtMs } = { status: 'kept', runAtMs: 0 }] = await this.queue.send(partition, conflict, [
         stored,
