@@ -146,7 +146,8 @@ export class DelayedTaskQueue {
   /**
    * Returns a page of the tasks of a state: partition by partition, by their time (`atMs`); those that wait for the turn of their group
    * come after the others of the partition. A task that stays in its state and keeps its time and its place from the first page to the
-   * last is listed once.
+   * last is listed once. A task that follows another one (`onConflict: 'after'`) waits from the end of that one, but is listed only when
+   * a worker has found it.
    *
    * @param options `state`; `name` and `group` of the tasks, default: any; `limit` of 1 to 256, default 100; `cursor`, the `nextCursor`
    *   of the page before. With `name` or `group`, a page may have fewer items than `limit`, and still a `nextCursor`: one call looks at 2,048 tasks

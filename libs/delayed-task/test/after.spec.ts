@@ -207,6 +207,29 @@ describe.each(servers)("onConflict 'after' on %s", (_, client, partitions) => {
     expect(await inventory(bench)).toEqual({ ...EMPTY, due: ['a'] });
   });
 
+  it('waits while the queue is paused, and is no running task then', async () => {
+    const bench = await open();
+    const { tasks } = bench;
+    const gate = new Gate();
+    tasks.handle('t', () => gate.pass());
+    bench.work();
+    await after(bench, 1);
+    await eventually(() => expect(gate.entered).toBe(1));
+    await tasks.pause();
+    const { runAtMs } = await after(bench, 2);
+    expect(await tasks.stats()).toMatchObject({ waiting: 0, running: 1 });
+    gate.open();
+    await eventually(async () => expect(await tasks.stats()).toMatchObject({ waiting: 1, running: 0 }));
+    expect(await tasks.get('a')).toMatchObject({ state: 'waiting', payload: 2, atMs: runAtMs, attemptsMade: 0 });
+    expect((await tasks.list({ state: 'running' })).items).toEqual([]);
+    expect(await tasks.cancelAll({ name: 'other' })).toBe(0);
+    expect(await tasks.cancelAll({ name: 't' })).toBe(1);
+    expect(await inventory(bench)).toEqual(EMPTY);
+    await tasks.resume();
+    await after(bench, 3);
+    await eventually(() => expect(gate.entered).toBe(2));
+  });
+
   it('of a task that runs is removed with it', async () => {
     const bench = await open({ work: false });
     const keys = bench.partitionOf('a');

@@ -24,8 +24,8 @@ const MOST_PASSES = 10;
 // <partition>.<untilMs>.<afterMs>.<afterId in base64url>. See DECISIONS.md: dead-letter-cursor
 const CURSOR = /^(\d{1,3})\.(-1|\d{1,15})\.(\d{1,16})\.([\w-]{0,1100})$/;
 
-/** State of tasks, and the zset that has them. */
-type Place = 'due' | 'leased' | 'dead';
+/** The zset of tasks. `ended`: in `leased`, the tasks that follow an attempt that has ended; their time is 0. */
+type Place = 'due' | 'leased' | 'ended' | 'dead';
 const PLACES: Readonly<Record<'waiting' | 'running' | 'dead', Place>> = {
   waiting: 'due',
   running: 'leased',
@@ -72,7 +72,7 @@ export class TaskPages {
     const selects = selectorOf(filter);
     return this.page(PLACES[state], limit, cursor, ({ id, atMs: raw, record, run }) => {
       const task = this.reader.read(record);
-      if (task.schedule !== undefined || !selects(task)) return undefined;
+      if (task.schedule !== undefined || !selects(task) || (state === 'running' && raw === 0)) return undefined;
       const { attemptsMade, error } = readRun(run);
       const { name, group, attempts, payload } = task;
       const atMs = state === 'waiting' && group !== undefined ? groupDueMs(record, run) : raw;
@@ -99,17 +99,19 @@ export class TaskPages {
 
   private async cancelPass(selects: (task: TaskRecord) => boolean, steps: Steps): Promise<number> {
     let count = 0;
-    let cursor: string | undefined;
-    do {
-      const { items, nextCursor } = await steps.read(
-        this.page('due', MOST_ROWS, cursor, ({ id, record }) =>
-          scheduleIdOf(id) === undefined && selects(this.reader.read(record)) ? id : undefined,
-        ),
-      );
-      const results = await steps.all(items.map((id) => this.queue.cancel(id, 'all')));
-      count += results.filter((result) => result === 'cancelled').length;
-      cursor = nextCursor;
-    } while (cursor !== undefined);
+    for (const place of ['due', 'ended'] as const) {
+      let cursor: string | undefined;
+      do {
+        const { items, nextCursor } = await steps.read(
+          this.page(place, MOST_ROWS, cursor, ({ id, record }) =>
+            scheduleIdOf(id) === undefined && selects(this.reader.read(record)) ? id : undefined,
+          ),
+        );
+        const results = await steps.all(items.map((id) => this.queue.cancel(id, 'all')));
+        count += results.filter((result) => result === 'cancelled').length;
+        cursor = nextCursor;
+      } while (cursor !== undefined);
+    }
     return count;
   }
 
@@ -126,7 +128,8 @@ export class TaskPages {
   ): Promise<Page<Item>> {
     taskInput.integer('limit', limit, 1, MOST_ROWS);
     const { all } = this.queue.partitions;
-    const start = (partition: number): Position => startOf(partition, place === 'dead' ? NEVER_MS : NO_END);
+    const untilMs = place === 'dead' ? NEVER_MS : place === 'ended' ? 0 : NO_END;
+    const start = (partition: number): Position => startOf(partition, untilMs);
     let at = cursor === undefined ? start(0) : parseCursor(cursor, all.length);
     const items: Item[] = [];
     for (let lookedAt = 0; ;) {
@@ -146,7 +149,7 @@ export class TaskPages {
   }
 
   private read(place: Place, { partition, ...from }: Position, limit: number) {
-    const { tasks, runs, [place]: key } = this.queue.partitions.at(partition);
+    const { tasks, runs, [place === 'ended' ? 'leased' : place]: key } = this.queue.partitions.at(partition);
     return this.queue.registry.run(listTasks, { keys: { place: key, tasks, runs }, args: { ...from, limit } });
   }
 }

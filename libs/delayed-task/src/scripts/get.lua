@@ -28,5 +28,7 @@ end
 local due, lease = redis.call('ZSCORE', KEYS[1], ARGV[1]), redis.call('ZSCORE', KEYS[2], ARGV[1])
 local dead = redis.call('ZSCORE', KEYS[5], ARGV[1])
 if due and tonumber(due) >= IN_LINE then due = due - IN_LINE end
+-- The task of this lease has ended, and its next one waits until `take` makes it due: see the shared part `next`.
+if lease == '0' then return { tonumber(string.match(record, '%d+$') or 0), 'waiting', record, '', '' } end
 local state = due and 'waiting' or lease and 'running' or dead and 'dead' or 'waiting'
 return { tonumber(due or lease or dead or 0), state, record, run, '' }

@@ -6,7 +6,7 @@ KEYS[2]  leased  zset  <prefix>:delayed-task:{<partition>}:leased
 KEYS[3]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
 
 Returns {waiting, overdue, running, dead, lateMs}
-  waiting  int  tasks in `due`, including overdue tasks
+  waiting  int  tasks in `due`, including overdue tasks; and those whose turn comes because an attempt has ended, see `next`
   overdue  int  waiting tasks that are due and not taken yet
   running  int  leased tasks, also if the lease has ended
   dead     int  dead letters
@@ -25,7 +25,9 @@ if in_line then
   first = math.min(first, in_line - IN_LINE)
   overdue = overdue + redis.call('ZCOUNT', KEYS[1], behind, string.format('%.0f', IN_LINE + now_ms))
 end
+-- These have the lease of the attempt that has ended, at 0.
+local nexts = redis.call('ZCOUNT', KEYS[2], 0, 0)
 return {
-  redis.call('ZCARD', KEYS[1]), overdue, redis.call('ZCARD', KEYS[2]),
+  redis.call('ZCARD', KEYS[1]) + nexts, overdue, redis.call('ZCARD', KEYS[2]) - nexts,
   redis.call('ZCARD', KEYS[3]), math.max(0, now_ms - first),
 }
