@@ -1,8 +1,8 @@
 import type { ScheduleOptions } from 'luanest/delayed-task';
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
-import { IN_LINE, sweepTasks } from '../src/delayed-task.scripts';
-import { inventory, openBench, redisNow, servers, type Bench } from './support';
+import { deferTasks, IN_LINE, sweepTasks, takeTasks } from '../src/delayed-task.scripts';
+import { inventory, openBench, redisNow, servers, takeCall, type Bench } from './support';
 
 const HOUR = 3_600_000;
 
@@ -335,6 +335,21 @@ describe.each(servers)('groups on %s', (_, client, partitions) => {
       expect(await tasks.stats()).toMatchObject({ waiting: 1, overdue: 0, running: 0 });
     });
     expect(done.sort()).toEqual([first, third].sort());
+  });
+
+  it('show a task that was handed back with the time when it is due again', async () => {
+    const bench = await open({ work: false });
+    const { tasks, registry } = bench;
+    const now = await redisNow(bench.raw);
+    await tasks.schedule('t', null, { id: 'b', group: 'g', runAtMs: now - HOUR });
+    const keys = bench.partitionOf('b');
+    await registry.run(takeTasks, takeCall(keys, 'w', { token: 'w', limit: 1, leaseMs: HOUR }));
+    const args = { longestMs: HOUR, share: 1_000, error: 'unknown', pairs: ['b', 'w'] };
+    expect(await registry.run(deferTasks, { keys, args })).toEqual([1]);
+    const atMs = Number(await bench.raw.zscore(keys.due, 'b'));
+    expect(atMs).toBeGreaterThan(now);
+    expect(await tasks.get('b')).toMatchObject({ state: 'waiting', atMs });
+    expect((await tasks.list({ state: 'waiting' })).items).toMatchObject([{ id: 'b', atMs }]);
   });
 
   it('take turns again when their dead letters are replayed', async () => {

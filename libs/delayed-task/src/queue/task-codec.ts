@@ -112,9 +112,11 @@ export interface TaskRecord {
  * Returns when a waiting task of a group is due. In the zset `due`, the next one of a group has the time of its turn.
  *
  * @param record with the first due time, as `schedule` stores it
+ * @param atMs its time in `due`. A task that was handed back waits for no turn, and its run has the first due time
  */
-export function groupDueMs(record: string, run: string): number {
+export function groupDueMs(record: string, run: string, atMs: number): number {
   const [, state = '', , due = ''] = run.split(' ');
+  if (state === 'b') return atMs;
   return Number(state === '' ? record.slice(record.lastIndexOf('\n') + 1) : due);
 }
 

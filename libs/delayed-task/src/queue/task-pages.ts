@@ -75,7 +75,7 @@ export class TaskPages {
       if (task.schedule !== undefined || !selects(task) || (state === 'running' && raw === 0)) return undefined;
       const { attemptsMade, error } = readRun(run);
       const { name, group, attempts, payload } = task;
-      const atMs = state === 'waiting' && group !== undefined ? groupDueMs(record, run) : raw;
+      const atMs = state === 'waiting' && group !== undefined ? groupDueMs(record, run, raw) : raw;
       const data = { payload: JSON.parse(payload) as unknown, result: undefined };
       return { id, state, name, group, ...data, atMs, attemptsMade, attempts, error };
     });

@@ -274,7 +274,8 @@ export class TaskQueue {
     }
     const { attemptsMade, error } = readRun(found.run);
     const { state } = found;
-    const atMs = state === 'waiting' && group !== undefined ? groupDueMs(found.record, found.run) : found.atMs;
+    const atMs =
+      state === 'waiting' && group !== undefined ? groupDueMs(found.record, found.run, found.atMs) : found.atMs;
     const data = { payload: JSON.parse(payload) as unknown, result: undefined };
     return { id, state, name, group, ...data, atMs, attemptsMade, attempts, error };
   }
