@@ -1,5 +1,6 @@
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
+import { Partitions } from '../src/queue/task-queue';
 import { openBench, servers, type Bench } from './support';
 
 describe.each(servers)('a pause on %s', (_, client, partitions) => {
@@ -73,6 +74,20 @@ describe.each(servers)('a pause on %s', (_, client, partitions) => {
     if (partitions === 1) await raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await tasks.resume();
     await eventually(() => expect(seen).toEqual(['late']));
+  });
+
+  it('ends if somebody deletes its key, at the next sweep', async () => {
+    const bench = await process();
+    await bench.tasks.pause();
+    // The messages about the pause are over.
+    await sleep(500);
+    await bench.tasks.schedule('quick', 'after all');
+    const { paused } = new Partitions(bench.registry.keySpace('delayed-task'), 'default', partitions);
+    expect(await bench.raw.del(paused)).toBe(1);
+    await sleep(100);
+    expect(seen).toEqual([]);
+    await bench.sweep();
+    await eventually(() => expect(seen).toEqual(['after all']));
   });
 
   it('does not hold up a close', async () => {

@@ -23,10 +23,6 @@ export class Pausing {
     return this.isPaused && !this.calls.closing;
   }
 
-  start(): void {
-    this.look();
-  }
-
   /** This process has paused the queue. It takes nothing more; others may have resumed the queue already. */
   hold(): void {
     this.isPaused = true;
@@ -44,7 +40,7 @@ export class Pausing {
   }
 
   /** Reads the state, and once more if it may have changed meanwhile. */
-  private look(): void {
+  look(): void {
     this.again = true;
     if (this.looking) return;
     this.looking = true;

@@ -2,6 +2,7 @@ import { type IdleCheck, idleChecksOf, time, type Timer } from '../../../interna
 import type { Calls } from '../../../worker/src';
 import { events } from '../delayed-task.events';
 import type { Partition, TaskQueue } from '../queue/task-queue';
+import type { Pausing } from './pausing';
 import type { Step } from './settlements';
 import { sweepTasks } from '../delayed-task.scripts';
 
@@ -28,6 +29,7 @@ export class Sweeper {
   constructor(
     private readonly queue: TaskQueue,
     private readonly calls: Calls<Step>,
+    private readonly pausing: Pausing,
   ) {
     this.idle = queue.partitions.all.map((partition) => ({
       commands: COMMANDS,
@@ -56,6 +58,8 @@ export class Sweeper {
   }
 
   private async sweepIdle(partition: Partition): Promise<void> {
+    // The key may be gone without a message: deleted by hand, or evicted.
+    if (this.pausing.paused) this.pausing.look();
     await this.queue.notedPartitions();
     await this.sweep(partition);
   }

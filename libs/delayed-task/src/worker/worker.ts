@@ -92,8 +92,8 @@ export class Worker {
     const forget = (attempt: TaskAttempt): void => this.attempts.forget(attempt);
     this.settlements = new Settlements(registry, options, this.calls, this.log, forget);
     this.attempts = new Attempts(this.settlements, options, this.log);
-    this.sweeper = new Sweeper(queue, this.calls);
     this.pausing = new Pausing(queue, this.calls);
+    this.sweeper = new Sweeper(queue, this.calls, this.pausing);
   }
 
   /** True from the start to the shutdown. */
@@ -124,7 +124,7 @@ export class Worker {
       busy: this.sweeper.busy,
     };
     this.loops = this.queue.partitions.all.map((partition) => new PartitionLoop(partition, context));
-    this.pausing.start();
+    this.pausing.look();
     this.looping = Promise.all(this.loops.map((loop) => loop.run()));
     this.sweeper.start();
   }
