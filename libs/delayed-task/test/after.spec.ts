@@ -207,7 +207,7 @@ describe.each(servers)("onConflict 'after' on %s", (_, client, partitions) => {
     expect(await inventory(bench)).toEqual({ ...EMPTY, due: ['a'] });
   });
 
-  it('waits while the queue is paused, and is no running task then', async () => {
+  it('waits while the queue is paused, and does not count as running', async () => {
     const bench = await open();
     const { tasks } = bench;
     const gate = new Gate();
