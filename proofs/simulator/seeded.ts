@@ -130,6 +130,18 @@ export const seededDefects: readonly SeededDefect[] = [
     defect: [[lua('delayed-task', 'reschedule'), "if first then return { tonumber(first), 'moved' } end\n", '']],
   },
   {
+    id: 'L24',
+    lib: 'delayed-task',
+    what: 'full group is not noticed',
+    defect: [
+      [
+        lua('delayed-task', 'shared/limits'),
+        '  if count < limits.concurrency then return count end\n',
+        '  if count >= 0 then return 0 end\n',
+      ],
+    ],
+  },
+  {
     id: 'L25',
     lib: 'stream-consumer',
     what: 'late retry takes an entry from the consumer that has it now',

@@ -220,6 +220,7 @@ export const libs: readonly Lib[] = [
       maxPayloadBytes: 10,
       operationRetentionMs: 1_000,
       startLimit: { limit: 100, windowMs: 1_000 },
+      groupLimits: { concurrency: 10, rate: { limit: 100, windowMs: 1_000 } },
       deadRetentionMs: 1_000,
       drainMs: 0,
       abortGraceMs: 0,

@@ -9,6 +9,11 @@ import {
 import { KNOWN_ATTEMPTS, KNOWN_WORK, type ResolvedWork, resolveWork, type WorkOptions } from '../../worker/src';
 import type { TaskSettings } from './delayed-task.types';
 
+interface GroupLimits {
+  readonly concurrency?: number;
+  readonly rate?: { readonly limit: number; readonly windowMs: number };
+}
+
 /** Options of DelayedTaskModule. */
 export interface DelayedTaskModuleOptions extends WorkOptions, TaskSettings, ShutdownOptions {
   /** Name of the queue; 1 to 100 letters, digits, `.`, `_` or `-`. Default `default`. */
@@ -23,6 +28,13 @@ export interface DelayedTaskModuleOptions extends WorkOptions, TaskSettings, Shu
    * any number.
    */
   readonly startLimit?: { readonly limit: number; readonly windowMs: number };
+  /**
+   * Limits of each group, over all workers. `concurrency`: most of its tasks that run; integer from the number of partitions to 1,000.
+   * `rate`: at most `limit` of its tasks start at once, retries among them, and then one in each `windowMs / limit`; `limit`, integer
+   * from the number of partitions to 1,000,000, and `windowMs`, integer from 1 to 86,400,000. Each partition has an equal share, for the
+   * tasks that lie in it. Give all workers the same. Default: none.
+   */
+  readonly groupLimits?: GroupLimits;
   /** True if this process runs tasks. Default: true if it has a handler. */
   readonly work?: boolean;
   /** Most bytes of a payload, and of a result, as JSON; integer from 1 to 16 MiB. Default 65,536. */
@@ -39,13 +51,19 @@ export interface DelayedTaskModuleOptions extends WorkOptions, TaskSettings, Shu
 }
 
 /** Options of a further queue. */
-type OptionsOfQueue = Pick<DelayedTaskModuleOptions, 'concurrency' | 'partitions' | 'startLimit' | 'work'>;
+type OptionsOfQueue = Pick<
+  DelayedTaskModuleOptions,
+  'concurrency' | 'partitions' | 'startLimit' | 'groupLimits' | 'work'
+>;
 
 /** Options with the defaults filled in; `work` as given. */
 export interface ResolvedDelayedTaskOptions
-  extends ResolvedWork, Required<Omit<DelayedTaskModuleOptions, keyof WorkOptions | 'work' | 'startLimit' | 'queues'>> {
+  extends
+    ResolvedWork,
+    Required<Omit<DelayedTaskModuleOptions, keyof WorkOptions | 'work' | 'startLimit' | 'groupLimits' | 'queues'>> {
   readonly work: boolean | undefined;
   readonly startLimit: { readonly limit: number; readonly windowMs: number } | undefined;
+  readonly groupLimits: GroupLimits | undefined;
   /** Options of the further queues. Their `namespace` is the name of the queue. */
   readonly queues: readonly ResolvedDelayedTaskOptions[];
 }
@@ -59,6 +77,7 @@ const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
   namespace: true,
   partitions: true,
   startLimit: true,
+  groupLimits: true,
   work: true,
   ...KNOWN_WORK,
   ...KNOWN_SETTINGS,
@@ -72,6 +91,7 @@ const KNOWN_OF_QUEUE: KnownOptions<OptionsOfQueue> = {
   concurrency: true,
   partitions: true,
   startLimit: true,
+  groupLimits: true,
   work: true,
 };
 
@@ -92,7 +112,8 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
   const own = {
     namespace: checkQueue(checks, 'namespace', namespace),
     partitions: checkPartitions(checks, options.partitions ?? 1),
-    startLimit: checkStartLimit(checks, options.startLimit, options.partitions ?? 1),
+    startLimit: checkStartLimit(checks.in('startLimit'), options.startLimit, options.partitions ?? 1, MOST_STARTS),
+    groupLimits: checkGroupLimits(checks, options.groupLimits, options.partitions ?? 1),
     work: options.work === undefined ? undefined : checks.flag('work', options.work),
     ...resolveWork(options, checks),
     keepResultMs: checkKeep(options.keepResultMs ?? 0, checks),
@@ -112,32 +133,53 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
       throw checks.error(`queues has ${shown(name)}, which is the name of the first queue, see namespace. Rename one.`);
     }
     const where = new Checks(`DelayedTaskModule: queue ${name}`);
-    const { concurrency, partitions, startLimit, work } = where.options('', queue, KNOWN_OF_QUEUE);
+    const { concurrency, partitions, startLimit, groupLimits, work } = where.options('', queue, KNOWN_OF_QUEUE);
     return Object.freeze({
       ...own,
       namespace: name,
       queues: [],
       ...(concurrency !== undefined && { concurrency: resolveWork({ concurrency }, where).concurrency }),
       ...(partitions !== undefined && { partitions: checkPartitions(where, partitions) }),
-      // A limit of the first queue is not one of others.
-      startLimit: checkStartLimit(where, startLimit, partitions ?? own.partitions),
+      // Limits of the first queue are not those of others.
+      startLimit: checkStartLimit(where.in('startLimit'), startLimit, partitions ?? own.partitions, MOST_STARTS),
+      groupLimits: checkGroupLimits(where, groupLimits, partitions ?? own.partitions),
       ...(work !== undefined && { work: where.flag('work', work) }),
     });
   });
   return Object.freeze({ ...own, queues });
 }
 
+/** Most starts of a queue, and of a group, in a window. */
+const [MOST_STARTS, MOST_GROUP_STARTS] = [1_000_000_000, 1_000_000];
+
 function checkStartLimit(
-  where: Checks,
+  inside: Checks,
   given: DelayedTaskModuleOptions['startLimit'],
   partitions: number,
+  most: number,
 ): ResolvedDelayedTaskOptions['startLimit'] {
   if (given === undefined) return undefined;
-  const inside = where.in('startLimit');
   const { limit, windowMs } = inside.options('', given, { limit: true, windowMs: true });
   return Object.freeze({
-    limit: inside.integer('limit', limit, partitions, 1_000_000_000),
+    limit: inside.integer('limit', limit, partitions, most),
     windowMs: inside.integer('windowMs', windowMs, 1, DAY_MS),
+  });
+}
+
+function checkGroupLimits(
+  where: Checks,
+  given: DelayedTaskModuleOptions['groupLimits'],
+  partitions: number,
+): ResolvedDelayedTaskOptions['groupLimits'] {
+  if (given === undefined) return undefined;
+  const inside = where.in('groupLimits');
+  const { concurrency, rate } = inside.options('', given, { concurrency: true, rate: true });
+  if (concurrency === undefined && rate === undefined) {
+    throw where.error('groupLimits has neither concurrency nor rate. Give one of them, or leave groupLimits out.');
+  }
+  return Object.freeze({
+    ...(concurrency !== undefined && { concurrency: inside.integer('concurrency', concurrency, partitions, 1_000) }),
+    ...(rate !== undefined && { rate: checkStartLimit(inside.in('rate'), rate, partitions, MOST_GROUP_STARTS) }),
   });
 }
 

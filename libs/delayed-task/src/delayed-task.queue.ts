@@ -275,15 +275,26 @@ export class DelayedTaskQueue {
    * Pauses the queue: no process takes tasks of it, until `resume`. Tasks that run go on. Those that another process takes at this moment
    * may still begin. Tasks can be scheduled meanwhile. A pause has no end of its own, also if no process runs.
    *
-   * @throws the errors of ScriptRegistry.run()
+   * @param options `group`, 1 to 128 characters: pauses only that group. Then none of its tasks is taken after the call has returned, but
+   *   those whose worker died are taken again. Default: the whole queue
+   * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()
    */
-  async pause(): Promise<void> {
+  async pause(options: { readonly group?: string } = {}): Promise<void> {
+    const { group } = taskInput.options('', options, { group: true });
+    if (group !== undefined) return this.parts.tasks.pauseGroup(group, 'pause');
     await this.parts.tasks.pause('pause');
     this.parts.worker.hold();
   }
 
-  /** Ends a pause, in all processes. @throws the errors of ScriptRegistry.run() */
-  async resume(): Promise<void> {
+  /**
+   * Ends a pause of the queue, or of a group, in all processes. Each has to be ended by itself.
+   *
+   * @param options `group`, 1 to 128 characters: ends the pause of that group. Default: that of the queue
+   * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()
+   */
+  async resume(options: { readonly group?: string } = {}): Promise<void> {
+    const { group } = taskInput.options('', options, { group: true });
+    if (group !== undefined) return this.parts.tasks.pauseGroup(group, 'resume');
     await this.parts.tasks.pause('resume');
   }
 

@@ -9,6 +9,7 @@ import {
   failLua,
   fireLua,
   getLua,
+  groupPauseLua,
   layoutLua,
   listLua,
   pauseLua,
@@ -193,6 +194,16 @@ export const pauseQueue = defineScript({
   reply: (paused: number) => paused === 1,
 });
 
+export const pauseGroup = defineScript({
+  name: 'delayed-task.group-pause',
+  ...groupPauseLua,
+  keys: ['due', 'heads', 'pauses', 'waits'],
+  args: { group: str, action: str },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: (paused: number) => paused === 1,
+});
+
 // `complete` and `fail` settle one task a call, and a process may settle many at once, so their calls are grouped. The others take up
 // to 100 tasks in one call, or are called rarely.
 
@@ -201,8 +212,32 @@ const batch = ([done, ...lost]: [number, ...string[]]): BatchReply => ({ done, l
 export const takeTasks = defineScript({
   name: 'delayed-task.take',
   ...takeLua,
-  keys: ['due', 'lines', 'heads', 'leased', 'tasks', 'runs', 'dead', 'waits', 'taken', 'starts'],
-  args: { token: str, limit: int, leaseMs: int, most: int, windowMs: int },
+  keys: [
+    'due',
+    'lines',
+    'heads',
+    'leased',
+    'tasks',
+    'runs',
+    'dead',
+    'waits',
+    'taken',
+    'starts',
+    'pauses',
+    'places',
+    'rates',
+  ],
+  args: {
+    token: str,
+    limit: int,
+    leaseMs: int,
+    most: int,
+    windowMs: int,
+    groupMost: int,
+    groupStarts: int,
+    groupWindowMs: int,
+    ended: list(str),
+  },
   flags: FREES_MEMORY,
   group: false,
   reply: (raw: (number | string)[]) => {
@@ -317,6 +352,7 @@ export const delayedTaskScripts = [
   countTasks,
   noteLayout,
   pauseQueue,
+  pauseGroup,
 
   takeTasks,
   acknowledgeTasks,

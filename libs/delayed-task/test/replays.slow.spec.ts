@@ -248,6 +248,25 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await direct.tasks.stats()).toMatchObject({ paused: false });
   });
 
+  it('of pause and resume of a group', async () => {
+    await direct.tasks.schedule('t', null, { id: 'a', group: 'g' });
+    await cutting(() => lossy.tasks.pause({ group: 'g' }));
+    expect((await take(direct, 'x')).tasks).toEqual([]);
+    await cutting(() => lossy.tasks.resume({ group: 'g' }));
+    expect((await take(direct, 'y')).tasks).toMatchObject([{ id: 'a' }]);
+  });
+
+  it('of take with limits of groups: each start counts once', async () => {
+    await direct.tasks.scheduleMany(['a', 'b', 'c'].map((id) => ({ name: 't', id, group: 'g' })));
+    const call = takeCall(keys, 'w', { token: 'x', limit: 10, leaseMs: 60_000 });
+    const args = { ...call.args, groupMost: 2, groupStarts: 3, groupWindowMs: HOUR, ended: ['g\nold'] };
+    const first = await cutting(() => lossy.registry.run(takeTasks, { ...call, args }));
+    expect(first.tasks).toMatchObject([{ attempt: 1 }, { attempt: 1 }]);
+    expect(await direct.raw.zcard(keys.places)).toBe(2);
+    expect(Number(await direct.raw.zscore(keys.rates, 'g'))).toBeLessThan(first.now + (HOUR * 2) / 3 + 1);
+    expect((await inventory(direct)).problems).toEqual([]);
+  });
+
   it('of fire: the task of the slot is scheduled once', async () => {
     await lossy.tasks.upsertSchedule('s', { everyMs: HOUR }, { name: 't' });
     const { due, leased, tasks, runs, waits, lines, heads } = keys;

@@ -1,10 +1,10 @@
 import { NOW, ScriptStates } from '../../../test/support/script-states';
 import { delayedTaskScripts, takeTasks } from '../src/delayed-task.scripts';
+import { NO_LIMITS } from './support';
 
 describe('take, in a state and at a time of which all is known,', () => {
   const states = new ScriptStates(delayedTaskScripts, ['waits']);
-  const take = (limit = 9, token = 'token') =>
-    states.call(takeTasks, { token, limit, leaseMs: 900, most: 0, windowMs: 0 });
+  const take = (limit = 9, token = 'token') => states.call(takeTasks, { token, limit, leaseMs: 900, ...NO_LIMITS });
   const record = (name: string, attempts = 3) => `${attempts}\n0\n-\n${name}\n{}`;
   const due = (id: string, ms: number, run?: string) => {
     states.put('ZADD', 'due', ms, id);

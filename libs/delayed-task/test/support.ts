@@ -152,13 +152,17 @@ export class Gate {
   }
 }
 
+/** Arguments of the script `take` for a queue without limits. */
+export const NO_LIMITS = { most: 0, windowMs: 0, groupMost: 0, groupStarts: 0, groupWindowMs: 0, ended: [] };
+
 /** The keys and arguments of a call of the script `take`, without a limit of starts. */
 export function takeCall(
   partition: Partition,
   worker: string,
   asked: { token: string; limit: number; leaseMs: number },
 ) {
-  const { due, leased, tasks, runs, dead, waits, lines, heads, starts } = partition;
-  const keys = { due, leased, tasks, runs, dead, waits, taken: partition.taken(worker), lines, heads, starts };
-  return { keys, args: { ...asked, most: 0, windowMs: 0 } };
+  const { due, leased, tasks, runs, dead, waits, lines, heads, starts, pauses, places, rates } = partition;
+  const taken = partition.taken(worker);
+  const keys = { due, leased, tasks, runs, dead, waits, taken, lines, heads, starts, pauses, places, rates };
+  return { keys, args: { ...asked, ...NO_LIMITS } };
 }

@@ -64,7 +64,12 @@ describe('keys of the wrong type', () => {
         nextMs: 2,
         most: 9,
         windowMs: 9,
-        action: 'read',
+        groupMost: 3,
+        groupStarts: 3,
+        groupWindowMs: 9,
+        ended: ['g\nold'],
+        group: 'g',
+        action: script.name.endsWith('group-pause') ? 'resume' : 'read',
       };
 
       it.each(script.keys)('a %s of the wrong type: an error, and nothing is changed', async (wrong) => {

@@ -19,7 +19,7 @@ import { partition, type Running, type Settings, type TaskState, type Worker } f
 
 const LEASE_MS = 1_000;
 const RETRY_MS = 200;
-export const { due, lines, heads, leased, tasks, runs, dead, waits, starts } = partition;
+export const { due, lines, heads, leased, tasks, runs, dead, waits, starts, pauses, places, rates } = partition;
 const writer = new RecordWriter({
   attempts: 1,
   backoff: { delayMs: RETRY_MS, factor: 1, maxDelayMs: RETRY_MS },
@@ -70,13 +70,15 @@ function publisherSteps(state: TaskState, settings: Settings): Step<TaskState>[]
   return [{ actor: 'publisher', name: `schedule ${id}`, call, done, lost }];
 }
 
+const NO_LIMITS = { most: 0, windowMs: 0, groupMost: 0, groupStarts: 0, groupWindowMs: 0, ended: [] };
+
 function takeStep(actor: string, { life, takes, takingSince }: Worker): Step<TaskState> {
   const token = `${actor}${life}.${takes}`;
   const taken = partition.taken(`${actor}${life}`);
-  const keys = { due, lines, heads, leased, tasks, runs, dead, waits, taken, starts };
+  const keys = { due, lines, heads, leased, tasks, runs, dead, waits, taken, starts, pauses, places, rates };
   const call = {
     script: takeTasks,
-    input: { keys, args: { token, limit: 2, leaseMs: LEASE_MS, most: 0, windowMs: 0 } },
+    input: { keys, args: { token, limit: 2, leaseMs: LEASE_MS, ...NO_LIMITS } },
   };
   const done = (
     to: TaskState,

@@ -14,6 +14,10 @@ export interface Settings {
   readonly hasStranger: boolean;
   /** True: handlers are registered after the boot. */
   readonly late: boolean;
+  /** Most tasks of a group that run, for each partition; 0: any number. */
+  readonly groupShare: number;
+  /** Time in which two tasks of a group start, for each partition, ms; 0: none. */
+  readonly groupWindowMs: number;
 }
 
 /** Work of a task. */
@@ -104,6 +108,8 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     ids: random.magnitude(1, 20),
     hasStranger: random.chance(0.3),
     late: random.chance(0.3),
+    groupShare: random.chance(0.5) ? random.integer(1, 2) : 0,
+    groupWindowMs: random.chance(0.2) ? random.magnitude(5, 200) : 0,
   }),
   operation: (random, { leaseMs, ids }) => {
     const kinds = [

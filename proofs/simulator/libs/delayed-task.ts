@@ -34,6 +34,7 @@ class TaskModel implements Model<Operation> {
   private replaying = 0;
   private dropping = 0;
   private clockWasSet = false;
+  private lostKeys = false;
 
   constructor(
     private readonly world: World,
@@ -56,8 +57,14 @@ class TaskModel implements Model<Operation> {
     });
     const { leaseMs, partitions, concurrency, attempts, backoffMs, timeoutMs, drainMs } = this.options;
     const options = { leaseMs, partitions, concurrency, attempts, timeoutMs, drainMs };
+    const { groupShare, groupWindowMs } = this.options;
+    const groupLimits = {
+      ...(groupShare > 0 && { concurrency: groupShare * partitions }),
+      ...(groupWindowMs > 0 && { rate: { limit: 2 * partitions, windowMs: groupWindowMs } }),
+    };
     const module = DelayedTaskModule.forRoot({
       ...options,
+      ...(groupShare + groupWindowMs > 0 && { groupLimits }),
       abortGraceMs: 100,
       backoff: { delayMs: backoffMs, maxDelayMs: 4 * backoffMs },
     });
@@ -79,6 +86,7 @@ class TaskModel implements Model<Operation> {
       this.owners.excuse();
     }
     if (fault.kind !== 'evict' && fault.kind !== 'failover') return;
+    this.lostKeys = true;
     this.owners.excuse();
     for (const task of this.tasks) task.excused = true;
   }
@@ -155,7 +163,7 @@ class TaskModel implements Model<Operation> {
   }
 
   lives(key: string): boolean {
-    return /:(due|leased|dead|tasks|runs|lines|heads)$/.test(key);
+    return /:(due|leased|dead|tasks|runs|lines|heads|places)$/.test(key);
   }
 
   private handlers(member: Member) {
@@ -262,6 +270,7 @@ class TaskModel implements Model<Operation> {
     const isAgain = task.returned > 0 && this.isGentle && !this.clockWasSet && !isExcused;
     world.expect(!isAgain, () => `task ${task.n} (${id}) runs again although its handler has returned`);
     this.takesSlot(process);
+    if (context.group !== undefined) this.takesPlace(context.group);
     const key = `${process.pid}:${id}:${attempt}`;
     const running: Running = { task, process, events: 0, late: false };
     this.running.set(key, [...(this.running.get(key) ?? []), running]);
@@ -307,6 +316,25 @@ class TaskModel implements Model<Operation> {
     this.busy.set(process, busy);
     const most = this.options.concurrency;
     this.world.expect(busy <= most, () => `${process.name} runs ${busy} handlers, at most ${most}`);
+  }
+
+  /** "`concurrency` bounds the tasks of a group that are leased", in each partition. */
+  private takesPlace(group: string): void {
+    const { groupShare } = this.options;
+    if (groupShare === 0 || this.lostKeys) return;
+    const { memory } = this.world.redis;
+    for (const leased of this.partitionKeys('leased')) {
+      const get = (room: string, id: string): string =>
+        String(memory.run('HGET', [leased.replace(/leased$/, room), id]));
+      const isOne = (id: string): boolean =>
+        // A running task with a next one has the record of that one, which may be of another group.
+        /^\d+ l /.test(get('runs', id)) && (get('tasks', id).split('\n')[1] as string).endsWith(`@${group}`);
+      const count = (memory.run('ZRANGE', [leased, 0, -1]) as string[]).filter(isOne).length;
+      this.world.expect(
+        count <= groupShare,
+        () => `${count} tasks of group ${group} run, at most ${groupShare} in ${leased}`,
+      );
+    }
   }
 
   private settles(member: Member, event: Tasks.DelayedTaskEvents['attemptSettled']): void {

@@ -6,6 +6,7 @@ import {
   countTasks,
   getTask,
   noteLayout,
+  pauseGroup,
   pauseQueue,
   rescheduleTask,
   scheduleTask,
@@ -31,6 +32,7 @@ import {
   RecordReader,
   RecordWriter,
   whenOf,
+  checkGroup,
   checkId,
   checkOperationId,
   checkRetention,
@@ -53,6 +55,9 @@ export interface Partition {
   readonly lines: string;
   readonly heads: string;
   readonly starts: string;
+  readonly pauses: string;
+  readonly places: string;
+  readonly rates: string;
   readonly operation: (token: string) => string;
   readonly result: (id: string) => string;
   readonly taken: (worker: string) => string;
@@ -70,6 +75,9 @@ function partitionOf(keys: ReturnType<KeySpace['tag']>, index: number): Partitio
     lines: keys.key('lines'),
     heads: keys.key('heads'),
     starts: keys.key('starts'),
+    pauses: keys.key('pauses'),
+    places: keys.key('places'),
+    rates: keys.key('rates'),
     operation: keys.series('operation'),
     result: keys.series('result'),
     taken: keys.series('taken'),
@@ -311,6 +319,17 @@ export class TaskQueue {
   /** Pauses or resumes the queue, or reads it. @returns true if it is paused now */
   pause(action: 'pause' | 'resume' | 'read'): Promise<boolean> {
     return this.registry.run(pauseQueue, { keys: { paused: this.partitions.paused }, args: { action } });
+  }
+
+  /** Pauses or resumes a group, in all partitions. @throws InvalidInputError */
+  async pauseGroup(group: string, action: 'pause' | 'resume'): Promise<void> {
+    const args = { group: checkGroup(group), action };
+    const steps = new Steps(`DelayedTaskService.${action}`, 'Call it again.');
+    await steps.all(
+      this.partitions.all.map(({ due, heads, pauses, waits }) =>
+        this.registry.run(pauseGroup, { keys: { due, heads, pauses, waits }, args }),
+      ),
+    );
   }
 
   /**

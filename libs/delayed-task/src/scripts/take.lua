@@ -1,7 +1,7 @@
 --[[
 take: lease due tasks to a worker, first the tasks whose earlier lease has ended, up to 16 MiB of records. Tasks whose lease ended
 in their last attempt are dead-lettered instead. Groups take turns: a take has one task of each group that is due, and more only if it
-would have fewer than `limit` tasks.
+would have fewer than `limit` tasks. The tasks of a group that is paused, full or too fast stay, and are looked at again later.
 
 KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  lines   zset  <prefix>:delayed-task:{<partition>}:lines
@@ -13,11 +13,18 @@ KEYS[7]  dead    zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[8]  waits   string  <prefix>:delayed-task:{<partition>}:waits
 KEYS[9]  taken   string  <prefix>:delayed-task:{<partition>}:taken:<worker>   token and ids of the worker's last take
 KEYS[10] starts  string(int)  <prefix>:delayed-task:{<partition>}:starts   tasks that were taken since the window began
+KEYS[11] pauses  hash  <prefix>:delayed-task:{<partition>}:pauses   paused groups
+KEYS[12] places  zset  <prefix>:delayed-task:{<partition>}:places   '<group>\n<id>' of the tasks of groups that run
+KEYS[13] rates   zset  <prefix>:delayed-task:{<partition>}:rates    group -> ms until which its rate is used up
 ARGV[1]  token    str         token of this take, which is stored with each lease
 ARGV[2]  limit    int 1..256  most tasks
 ARGV[3]  leaseMs  int         length of the leases, ms
 ARGV[4]  most     int         most tasks of all workers in a window; 0: any number
 ARGV[5]  windowMs int         length of the window, which the first task begins, ms; 0 without one
+ARGV[6]  groupMost      int   most tasks of a group that run; 0: any number
+ARGV[7]  groupStarts    int   tasks of a group that start at once, and then in each groupWindowMs; 0: any number
+ARGV[8]  groupWindowMs  int   ms; 0 without groupStarts
+ARGV[9..] ended  list(str)    members of `places` whose tasks have ended, at most 256: their groups are looked at now
 
 Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, last, ...}
   now      int  Redis' time, ms
@@ -31,24 +38,26 @@ Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, l
   name     str  name of that task
   last     int  number of its last attempt
 
-O(limit log n). TTL: leaseMs for `taken`, a minute for `waits`, windowMs for `starts`. Clock: Redis. Replay: while `taken` is kept,
-the tasks of the first call that are still leased with the token, and those that it dead-lettered.
+O(limit log n + limit groupMost). TTL: leaseMs for `taken`, a minute for `waits`, windowMs for `starts`, twice groupWindowMs for
+`rates`. Clock: Redis. Replay: while `taken` is kept, the tasks of the first call that are still leased with the token, and those
+that it dead-lettered.
 ]]
 -- @include clock
 -- @include writes
 -- @include wake
 -- @include lines
+-- @include limits
 -- @include turns
 -- @include starts
 -- @include bury
+-- @include records
 local NEVER = 9007199254740991
--- Most bytes of the records of one take. If the first record has more, its task is taken alone.
-local MOST_BYTES = 16777216
 local limit, reply, taken, leases, texts = tonumber(ARGV[2]), { now_ms, 0, 0 }, {}, {}, {}
 -- Tasks without a record, and those that follow one whose lease has ended: id and record of each.
 local lost, nexts = {}, {}
--- Groups whose head this take has; bytes of its records; most tasks in a window, and those that it starts. A schedule starts none.
-local turns, size, most, starts = {}, 0, tonumber(ARGV[4]), 0
+-- Groups whose head this take has; most tasks in a window, and those that it starts. A schedule starts none.
+local turns, most, starts = {}, tonumber(ARGV[4]), 0
+local limits = limits_of(KEYS[11], KEYS[12], KEYS[13], KEYS[4], ARGV[6], ARGV[7], ARGV[8])
 
 -- Returns the ids of tasks whose lease has ended and then of due tasks; for each id its due time as text, or false if its lease
 -- has ended; and the number of ended leases.
@@ -59,16 +68,6 @@ local function find_tasks()
   local ready = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now_ms, 'WITHSCORES', 'LIMIT', 0, limit - ended)
   for i = 1, #ready, 2 do ids[#ids + 1], dues[#dues + 1] = ready[i], ready[i + 1] end
   return ids, dues, ended
-end
-
--- Returns the records and runs of the tasks. Removes ids from the end until their records fit into one take.
-local function read_tasks(ids)
-  local records = redis.call('HMGET', KEYS[5], unpack(ids))
-  for i = 1, #ids do
-    size = size + #(records[i] or '')
-    if size > MOST_BYTES and i > 1 then ids[i] = nil end
-  end
-  return records, redis.call('HMGET', KEYS[6], unpack(ids))
 end
 
 local function add_task(id, record, attempt, runs_at)
@@ -89,12 +88,14 @@ local function take_task(id, record, run, due)
   end
   if not due and run.attempt >= attempts_of(record) then return bury(KEYS[4], KEYS[6], KEYS[7], id, record, run) end
   local n = #leases
-  local group = due and group_of(record)
-  if group then
-    turns[#turns + 1], turns[#turns + 2] = group, id
+  local group = group_of(record)
+  if group and due then
     -- In `due`, a head has the time when its turn came.
     due = run == NEW_RUN and string.match(record, '%d+$') or string.format('%.0f', run.due)
+    if not may_start(limits, group, due, id) then return end
+    turns[#turns + 1], turns[#turns + 2] = group, id
   end
+  if group then count_start(limits, group, id, not due) end
   -- A task that was handed back keeps its first due time.
   local runs_at = run.state ~= 'b' and tonumber(due) or run.due
   leases[n + 1], leases[n + 2], texts[n + 1] = now_ms + ARGV[3], id, id
@@ -119,16 +120,17 @@ end
 
 local function take_ids(ids, dues)
   if size >= MOST_BYTES then return 0 end
-  local records, runs = read_tasks(ids)
+  local records, runs = read_tasks(KEYS[5], KEYS[6], ids)
   for i, id in ipairs(ids) do take_task(id, records[i], runs[i] and parse_run(runs[i]) or NEW_RUN, dues[i]) end
   return #ids
 end
 
 local function write_take(due_count, most_due)
   if due_count > 0 then redis.call('ZREMRANGEBYRANK', KEYS[1], 0, due_count - 1) end
+  put_back(limits, KEYS[1], KEYS[2], KEYS[3])
   -- Only if no other head waits does a group get more than one.
   local left = due_count < most_due and limit - #taken or 0
-  if #turns > 0 then take_in_turns(KEYS[1], KEYS[2], KEYS[3], turns, left, take_ids) end
+  if #turns > 0 then take_in_turns(KEYS[1], KEYS[2], KEYS[3], limits, turns, left, take_ids) end
   if #lost > 0 then
     redis.call('ZREM', KEYS[4], unpack(lost))
     redis.call('HDEL', KEYS[6], unpack(lost))
@@ -138,6 +140,8 @@ local function write_take(due_count, most_due)
     redis.call('ZADD', KEYS[4], unpack(leases))
     redis.call('HSET', KEYS[6], unpack(texts))
   end
+  write_starts(limits)
+  hold_groups(limits, KEYS[1], KEYS[3])
   if #taken + #buried > 0 then
     local note = table.concat(taken, '\n') .. '\n' .. table.concat(buried, '\n')
     redis.call('SET', KEYS[9], ARGV[1] .. '\n' .. note, 'PX', ARGV[3])
@@ -150,20 +154,22 @@ limit = math.min(limit, free)
 local note = redis.call('GET', KEYS[9])
 redis.call('ZCARD', KEYS[7])
 local is_replay = note and string.sub(note, 1, #ARGV[1] + 1) == ARGV[1] .. '\n'
+if limits.concurrency + limits.starts > 0 then check_groups(limits, KEYS[2], KEYS[3]) end
+if #ARGV > 8 then free_places(limits, KEYS[1], KEYS[3], { unpack(ARGV, 9) }) end
 local ids, dues, ended = find_tasks()
 if is_replay then
   ids = {}
   for id in string.gmatch(string.sub(note, #ARGV[1] + 2), '[^\n]+') do ids[#ids + 1] = id end
 end
 if #ids > 0 then
-  local records, runs = read_tasks(ids)
-  if ended > 0 then check_lines(KEYS[2], KEYS[3]) end
+  local records, runs = read_tasks(KEYS[5], KEYS[6], ids)
+  if ended > 0 then check_groups(limits, KEYS[2], KEYS[3]) end
   for i, id in ipairs(ids) do
     local run = runs[i] and parse_run(runs[i]) or NEW_RUN
     if is_replay then repeat_task(id, records[i], run) else take_task(id, records[i], run, dues[i]) end
   end
 end
-if #turns > 0 then check_lines(KEYS[2], KEYS[3]) end
+if #limits.names + #turns > 0 then check_groups(limits, KEYS[2], KEYS[3]) end
 if not is_replay then write_take(#ids - ended, limit - ended) end
 if starts > 0 and not is_replay then redis.call('SET', KEYS[10], started + starts, 'PX', window_ms) end
 local next_due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(' .. string.format('%.0f', IN_LINE), 'WITHSCORES', 'LIMIT', 0, 1)[2]

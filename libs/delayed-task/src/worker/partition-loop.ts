@@ -22,6 +22,18 @@ const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [20, 400];
 /** Logged for a task that was dead-lettered because its lease ended in the last attempt. */
 const LEASE_ENDED = 'its lease ended, for example because the worker died, stood still or could not reach Redis';
 
+/** Returns the limits of a partition, which has its share of those of the queue, in the form that the script reads: 0 for any number. */
+function limitsOf({ startLimit, groupLimits, partitions }: ResolvedDelayedTaskOptions) {
+  const share = (limit = 0): number => Math.floor(limit / partitions);
+  return {
+    most: share(startLimit?.limit),
+    windowMs: startLimit?.windowMs ?? 0,
+    groupMost: share(groupLimits?.concurrency),
+    groupStarts: share(groupLimits?.rate?.limit),
+    groupWindowMs: groupLimits?.rate?.windowMs ?? 0,
+  };
+}
+
 /**
  * Leases due tasks to this worker. If a reply is lost, the call is repeated for up to `leaseMs`, and Redis returns the same tasks.
  * See DECISIONS.md: take-is-repeatable
@@ -30,35 +42,41 @@ export class Taker {
   private readonly tokens = new UniqueIds();
   private readonly reader = new RecordReader();
   private readonly worker = this.tokens.next();
+  private readonly limits: ReturnType<typeof limitsOf>;
 
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedDelayedTaskOptions,
     private readonly calls: Calls<Step>,
     private readonly log: TaskLog,
-  ) {}
+  ) {
+    this.limits = limitsOf(options);
+  }
 
   /**
    * Takes up to `limit` tasks.
    *
+   * @param ended members of `places` whose tasks have ended
    * @param lane number of a series of takes that follow each other. For each series, Redis keeps the last take for a replay
    * @returns undefined if the call failed, or the worker has stopped
    */
-  async take(partition: Partition, lane: number, limit: number): Promise<Taken | undefined> {
-    const { leaseMs, startLimit, partitions } = this.options;
-    // Each partition has its share.
-    const most = startLimit ? Math.floor(startLimit.limit / partitions) : 0;
-    const windowMs = startLimit?.windowMs ?? 0;
-    const { due, leased, tasks, runs, dead, waits, lines, heads, starts } = partition;
+  async take(
+    partition: Partition,
+    lane: number,
+    limit: number,
+    ended: readonly string[] = [],
+  ): Promise<Taken | undefined> {
+    const { leaseMs } = this.options;
+    const { due, leased, tasks, runs, dead, waits, lines, heads, starts, pauses, places, rates } = partition;
     const taken = partition.taken(`${this.worker}.${lane}`);
-    const keys = { due, leased, tasks, runs, dead, waits, taken, lines, heads, starts };
+    const keys = { due, leased, tasks, runs, dead, waits, taken, lines, heads, starts, pauses, places, rates };
     const token = this.tokens.next();
     const firstSentAt = time.monotonicMs();
     let mayHaveRun = false;
     for (let pauseMs = FIRST_PAUSE_MS; !this.calls.stopped; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       const sentAt = time.monotonicMs();
       try {
-        const args = { token, limit, leaseMs, most, windowMs };
+        const args = { token, limit, leaseMs, ...this.limits, ended };
         const reply = await this.registry.run(takeTasks, { keys, args });
         const nowAt = time.monotonicMs();
         const { namespace } = this.options;
@@ -159,6 +177,8 @@ const CANCELLED = 'cancelled ';
 const MAX_TAKE = 64;
 /** A take requests up to at least this many tasks, if `concurrency` allows it. A take of fewer tasks costs Redis almost as much. */
 const MIN_TAKE = 16;
+/** Most ended tasks of groups that one take reports. */
+const MAX_ENDED = 250;
 
 /**
  * Takes the due tasks of one partition. Then sleeps until the next task is due, the next lease ends, or the partition's channel reports
@@ -170,6 +190,8 @@ export class PartitionLoop {
   private readonly most: number;
   private readonly bell: Bell;
   private takingMore = false;
+  /** Tasks of groups that have ended, for the next take. Only with a limit of running tasks. */
+  private ended: string[] = [];
 
   constructor(
     private readonly partition: Partition,
@@ -197,7 +219,10 @@ export class PartitionLoop {
       }
       this.alarm.reset();
       this.bell.listen();
-      const taken = await taker.take(this.partition, 0, slots);
+      const ended = this.ended.splice(0, MAX_ENDED);
+      const taken = await taker.take(this.partition, 0, slots, ended);
+      if (!taken) this.ended.push(...ended);
+      else if (this.ended.length > 0) this.alarm.ring();
       const full = this.begin(taken, slots);
       failures = taken ? 0 : failures + 1;
       if (full) this.takeMore();
@@ -208,6 +233,12 @@ export class PartitionLoop {
   }
 
   wake(): void {
+    this.alarm.ring();
+  }
+
+  /** A task of a group has ended, so that the next one of the group may start. */
+  frees(group: string, id: string): void {
+    this.ended.push(`${group}\n${id}`);
     this.alarm.ring();
   }
 

@@ -89,7 +89,7 @@ export class Worker {
       if (during !== 'release') this.log.callFailed(during, error);
       events.callFailed.publish(() => ({ namespace: options.namespace, during, error }));
     });
-    const forget = (attempt: TaskAttempt): void => this.attempts.forget(attempt);
+    const forget = (attempt: TaskAttempt): void => this.forget(attempt);
     this.settlements = new Settlements(registry, options, this.calls, this.log, forget);
     this.attempts = new Attempts(this.settlements, options, this.log);
     this.pausing = new Pausing(queue, this.calls);
@@ -151,6 +151,14 @@ export class Worker {
       for (const attempt of left) settlements.settled(attempt, 'released');
     });
     calls.stop();
+  }
+
+  private forget(attempt: TaskAttempt): void {
+    this.attempts.forget(attempt);
+    const { group, id, partition } = attempt;
+    const isLimited = this.options.groupLimits?.concurrency !== undefined && group !== undefined;
+    // A schedule has the group of its tasks, and is in none itself.
+    if (isLimited && attempt.record.schedule === undefined) this.loops[partition.index]?.frees(group, id);
   }
 
   /** Begins an attempt. The caller has reserved a slot for it. */

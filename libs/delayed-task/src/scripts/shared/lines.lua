@@ -2,7 +2,7 @@
 -- @include in-line
 -- Tasks of a group take turns. One of them, the head of the group, waits in `due` like tasks without a group, and `heads` has its id. The
 -- others are in line: in `due` behind all times, at IN_LINE + the ms when they are due, and in `lines`, sorted by group, time and id.
--- `due`, `lines` and `heads` are keys.
+-- `due`, `lines` and `heads` are keys. Of a head that is held, see limits.lua, `heads` also has its time in `due`, under '<group>\n'.
 -- Returns the group of a task; nil without one. It follows `keepResultMs` in the record, after an '@'.
 local function group_of(record)
   return string.match(record, '^%d+\n%d+@([^\n]*)\n')
@@ -23,6 +23,11 @@ local function parse_member(member)
   return tonumber(ms), id
 end
 
+-- Returns true if a head with this time is held. A held head stays the head.
+local function is_held(heads, group, head_ms)
+  return tonumber(redis.call('HGET', heads, group .. '\n') or 0) == head_ms
+end
+
 -- Makes the first task in line the head, due at `from` or later. A group without one has no head.
 local function advance(due, lines, heads, group, from)
   for _ = 1, 1000 do
@@ -36,7 +41,7 @@ local function advance(due, lines, heads, group, from)
       return
     end
   end
-  redis.call('HDEL', heads, group)
+  redis.call('HDEL', heads, group, group .. '\n')
 end
 
 -- Adds a task of a group, as its head or in line. A task that is due earlier than a head that is not due yet becomes the head. A head
@@ -44,7 +49,7 @@ end
 local function place(due, lines, heads, group, ms, id)
   local head = redis.call('HGET', heads, group)
   local head_ms = head and tonumber(redis.call('ZSCORE', due, head) or IN_LINE) or IN_LINE
-  if head_ms < IN_LINE and (ms >= head_ms or head_ms <= now_ms) then
+  if head_ms < IN_LINE and (ms >= head_ms or head_ms <= now_ms or is_held(heads, group, head_ms)) then
     redis.call('ZADD', lines, 0, line_member(group, ms, id))
     redis.call('ZADD', due, string.format('%.0f', IN_LINE + ms), id)
     return

@@ -1,13 +1,14 @@
+-- @include limits
 -- Takes the first tasks in line of groups, at most `left` of them in equal shares, and makes the next ones the heads.
 -- `turns`: groups, each followed by the id of a task that was taken; only if that was the head, its group has a turn. `take_ids` takes
--- tasks with these due times, and returns how many of the first ones.
-local function take_in_turns(due, lines, heads, turns, left, take_ids)
+-- tasks with these due times, and returns how many of the first ones. `limits`: see limits.lua.
+local function take_in_turns(due, lines, heads, limits, turns, left, take_ids)
   local groups = {}
   for i = 1, #turns, 2 do
     if redis.call('HGET', heads, turns[i]) == turns[i + 1] then groups[#groups + 1] = turns[i] end
   end
   for round = #groups, 1, -1 do
-    local share = math.ceil(left / round)
+    local share = left > 0 and math.min(math.ceil(left / round), starts_left(limits, groups[round])) or 0
     local ids, dues, gone = {}, {}, {}
     for _, member in ipairs(share > 0 and line_of(lines, groups[round], share) or {}) do
       local ms, id = parse_member(member)
@@ -26,10 +27,4 @@ local function take_in_turns(due, lines, heads, turns, left, take_ids)
     left = left - count
     advance(due, lines, heads, groups[round], now_ms)
   end
-end
-
--- Raises an error for keys of another type, before the first write.
-local function check_lines(lines, heads)
-  redis.call('ZCARD', lines)
-  redis.call('HLEN', heads)
 end
