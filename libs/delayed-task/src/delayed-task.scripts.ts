@@ -13,6 +13,7 @@ import {
   layoutLua,
   listLua,
   pauseLua,
+  progressLua,
   releaseLua,
   renewLua,
   rescheduleLua,
@@ -118,16 +119,17 @@ export const rescheduleTask = defineScript({
 export const getTask = defineScript({
   name: 'delayed-task.get',
   ...getLua,
-  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'result'],
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'result', 'progress'],
   args: { id: str },
   flags: ['no-writes'],
   group: false,
-  reply: ([atMs, state, record, run, result]: [number, string, string, string, string]) => ({
+  reply: ([atMs, state, record, run, result, progress]: [number, string, string, string, string, string]) => ({
     atMs,
     state: state as 'waiting' | 'running' | 'dead' | 'done' | '',
     record,
     run,
     result,
+    progress,
   }),
 });
 
@@ -286,6 +288,15 @@ export const failTask = defineScript({
   reply: (status: string) => status as 'retried' | 'dead' | 'lost',
 });
 
+export const storeProgress = defineScript({
+  name: 'delayed-task.progress',
+  ...progressLua,
+  keys: ['runs', 'progress'],
+  args: { id: str, token: str, keepMs: int, value: str },
+  group: false,
+  reply: (stored: number) => stored === 1,
+});
+
 export const fireSchedule = defineScript({
   name: 'delayed-task.fire',
   ...fireLua,
@@ -358,6 +369,7 @@ export const delayedTaskScripts = [
   acknowledgeTasks,
   completeTask,
   failTask,
+  storeProgress,
   fireSchedule,
   renewTasks,
   releaseTasks,

@@ -143,6 +143,14 @@ export interface TaskContext {
    * lost, or when the app shuts down and `drainMs` is over. The handler should then stop its work.
    */
   readonly signal: AbortSignal;
+  /**
+   * Stores how far the attempt is, for `get` and `waitFor`. It is kept for `timeoutMs` and `keepResultMs` from this call on, and
+   * hidden when the next attempt begins. Await it, so that an older value cannot replace a newer one.
+   *
+   * @param value JSON data of at most 4,096 bytes
+   * @throws InvalidInputError before anything is sent; LostError if the lease is lost; the errors of ScriptRegistry.run()
+   */
+  reportProgress(value: unknown): Promise<void>;
 }
 
 /**
@@ -220,6 +228,11 @@ export interface TaskView<Payload = unknown> {
    * 1,000 characters; else ''.
    */
   readonly error: string;
+  /**
+   * Value that the last attempt reported last with `reportProgress`; undefined if it reported nothing, the value has expired, or the task
+   * comes from `list`.
+   */
+  readonly progress: unknown;
   /** Result of a done task; undefined in other states, without a result, and if it could not be kept (see `error`). */
   readonly result: unknown;
 }

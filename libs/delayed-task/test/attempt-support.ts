@@ -26,6 +26,7 @@ export function attemptOf(
     schedule: undefined,
   };
   const base = {
+    registry: undefined as never,
     id,
     attempt: 2,
     runAtMs: 5,

@@ -8,6 +8,7 @@ import {
   fireSchedule,
   releaseTasks,
   renewTasks,
+  storeProgress,
   sweepTasks,
   takeTasks,
   delayedTaskScripts,
@@ -265,6 +266,18 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await direct.raw.zcard(keys.places)).toBe(2);
     expect(Number(await direct.raw.zscore(keys.rates, 'g'))).toBeLessThan(first.now + (HOUR * 2) / 3 + 1);
     expect((await inventory(direct)).problems).toEqual([]);
+  });
+
+  it('of a progress: it is stored', async () => {
+    await taken('a', 'x');
+    const call = {
+      keys: { runs: keys.runs, progress: keys.progress('a') },
+      args: { id: 'a', keepMs: HOUR, value: '[7]' },
+    };
+    const report = (token: string) => lossy.registry.run(storeProgress, { ...call, args: { ...call.args, token } });
+    expect(await cutting(() => report('x'))).toBe(true);
+    expect(await direct.tasks.get('a')).toMatchObject({ state: 'running', progress: [7] });
+    expect(await cutting(() => report('other'))).toBe(false);
   });
 
   it('of fire: the task of the slot is scheduled once', async () => {

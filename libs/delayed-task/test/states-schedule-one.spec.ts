@@ -224,16 +224,17 @@ describe('each script of a queue, in a state and at a time of which all is known
     states.put('ZADD', 'leased', 1, 'waits');
     states.put('ZADD', 'dead', 2, 'runs');
     expect(await Promise.all(['waits', 'runs', 'dead', 'lost', 'none'].map(get))).toEqual([
-      { atMs: 1800000000050, state: 'waiting', record: 'w', run: '', result: '' },
-      { atMs: 1800000000060, state: 'running', record: 'r', run: '2 l t 7 8 9 e', result: '' },
-      { atMs: 1799999999930, state: 'dead', record: 'd', run: '3 d t 1 2 3 e', result: '' },
-      { atMs: 0, state: 'waiting', record: 'l', run: '', result: '' },
-      { atMs: 0, state: '', record: '', run: '', result: '' },
+      { atMs: 1800000000050, state: 'waiting', record: 'w', run: '', result: '', progress: '' },
+      { atMs: 1800000000060, state: 'running', record: 'r', run: '2 l t 7 8 9 e', result: '', progress: '' },
+      { atMs: 1799999999930, state: 'dead', record: 'd', run: '3 d t 1 2 3 e', result: '', progress: '' },
+      { atMs: 0, state: 'waiting', record: 'l', run: '', result: '', progress: '' },
+      { atMs: 0, state: '', record: '', run: '', result: '', progress: '' },
     ]);
     states.put('SET', 'result', 'the result');
+    states.put('SET', 'progress', 'p');
     expect(await Promise.all(['waits', 'none'].map(get))).toEqual([
-      { atMs: 1800000000050, state: 'waiting', record: 'w', run: '', result: '' },
-      { atMs: 0, state: 'done', record: '', run: '', result: 'the result' },
+      { atMs: 1800000000050, state: 'waiting', record: 'w', run: '', result: '', progress: 'p' },
+      { atMs: 0, state: 'done', record: '', run: '', result: 'the result', progress: 'p' },
     ]);
   });
 

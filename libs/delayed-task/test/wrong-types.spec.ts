@@ -41,6 +41,7 @@ describe('keys of the wrong type', () => {
         id: 'a',
         keepMs: 1_000,
         result: '1',
+        value: '1',
         delayMs: 1,
         verdict: 'retry',
         error: 'e',
@@ -78,6 +79,7 @@ describe('keys of the wrong type', () => {
           ...(keys as unknown as Record<string, string>),
           operation: keys.operation('o'),
           result: keys.result('a'),
+          progress: keys.progress('a'),
           taken: keys.taken('w'),
           layout: 'faults:layout',
           paused: 'faults:paused',
@@ -95,7 +97,7 @@ describe('keys of the wrong type', () => {
         }
         const place = names[wrong] as string;
         await admin.del(place);
-        if (['waits', 'operation', 'result', 'taken', 'layout', 'paused', 'starts'].includes(wrong))
+        if (['waits', 'operation', 'result', 'progress', 'taken', 'layout', 'paused', 'starts'].includes(wrong))
           await admin.rpush(place, 'x');
         else await admin.set(place, 'x');
         const dump = async (): Promise<string[]> => {

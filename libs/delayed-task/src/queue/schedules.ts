@@ -94,8 +94,8 @@ export class Schedules {
   }
 
   private async read(stored: string) {
-    const { due, leased, tasks, runs, dead, result } = this.queue.partitions.of(stored);
-    const keys = { due, leased, tasks, runs, dead, result: result(stored) };
+    const { due, leased, tasks, runs, dead, result, progress } = this.queue.partitions.of(stored);
+    const keys = { due, leased, tasks, runs, dead, result: result(stored), progress: progress(stored) };
     const found = await this.queue.registry.run(getTask, { keys, args: { id: stored } });
     return found.record === '' ? undefined : found;
   }

@@ -148,7 +148,7 @@ export function whenOf({ delayMs, runAtMs }: DueTime): string {
 }
 
 /** Returns a value as JSON. @throws InvalidInputError if JSON.stringify() throws or returns undefined, or if the JSON is too large */
-export function encodeJson(what: string, value: unknown, maxBytes: number): string {
+export function encodeJson(what: string, value: unknown, maxBytes: number, limit = 'maxPayloadBytes'): string {
   let json: string | undefined;
   try {
     json = JSON.stringify(value);
@@ -163,7 +163,7 @@ export function encodeJson(what: string, value: unknown, maxBytes: number): stri
   if (json.length * 3 > maxBytes) {
     const bytes = Buffer.byteLength(json);
     if (bytes > maxBytes) {
-      throw new InvalidInputError(`The ${what} has ${bytes} bytes as JSON. maxPayloadBytes is ${maxBytes}.`, {
+      throw new InvalidInputError(`The ${what} has ${bytes} bytes as JSON. ${limit} is ${maxBytes}.`, {
         code: 'TASK_TOO_LARGE',
       });
     }
@@ -182,6 +182,11 @@ export function encodeNote(text: string): string {
 export function readResult(text: string): { readonly result: unknown; readonly error: string } {
   if (text.startsWith(NOTE)) return { result: undefined, error: text.slice(NOTE.length) };
   return { result: text === '' ? undefined : (JSON.parse(text) as unknown), error: '' };
+}
+
+/** Parses a stored progress. @returns undefined if it is of another attempt than that with the token, or there is none */
+export function readProgress(text: string, token = '-'): unknown {
+  return text.startsWith(`${token} `) ? (JSON.parse(text.slice(token.length + 1)) as unknown) : undefined;
 }
 
 /**

@@ -76,7 +76,7 @@ export class TaskPages {
       const { attemptsMade, error } = readRun(run);
       const { name, group, attempts, payload } = task;
       const atMs = state === 'waiting' && group !== undefined ? groupDueMs(record, run, raw) : raw;
-      const data = { payload: JSON.parse(payload) as unknown, result: undefined };
+      const data = { payload: JSON.parse(payload) as unknown, result: undefined, progress: undefined };
       return { id, state, name, group, ...data, atMs, attemptsMade, attempts, error };
     });
   }

@@ -27,6 +27,7 @@ import type {
 } from '../delayed-task.types';
 import {
   checkScheduling,
+  readProgress,
   readResult,
   readRun,
   RecordReader,
@@ -60,6 +61,7 @@ export interface Partition {
   readonly rates: string;
   readonly operation: (token: string) => string;
   readonly result: (id: string) => string;
+  readonly progress: (id: string) => string;
   readonly taken: (worker: string) => string;
 }
 
@@ -80,6 +82,7 @@ function partitionOf(keys: ReturnType<KeySpace['tag']>, index: number): Partitio
     rates: keys.key('rates'),
     operation: keys.series('operation'),
     result: keys.series('result'),
+    progress: keys.series('progress'),
     taken: keys.series('taken'),
   });
 }
@@ -267,14 +270,15 @@ export class TaskQueue {
 
   /** Returns a task. @throws InvalidInputError if it has another name than `expected` */
   async get(id: string, expected?: TaskDefinition): Promise<TaskView | undefined> {
-    const { due, leased, tasks, runs, dead, result } = this.partitions.of(checkId(id));
-    const keys = { due, leased, tasks, runs, dead, result: result(id) };
+    const { due, leased, tasks, runs, dead, result, progress: progressOf } = this.partitions.of(checkId(id));
+    const keys = { due, leased, tasks, runs, dead, result: result(id), progress: progressOf(id) };
     const found = await this.registry.run(getTask, { keys, args: { id } });
     if (found.state === '') return undefined;
     if (found.state === 'done') {
-      const [, atMs = '0', ...json] = found.result.split(' ');
+      const [token, atMs = '0', ...json] = found.result.split(' ');
+      const progress = readProgress(found.progress, token);
       const nothing = { name: '', group: undefined, payload: undefined, attemptsMade: 0, attempts: 0 };
-      return { id, state: 'done', atMs: Number(atMs), ...nothing, ...readResult(json.join(' ')) };
+      return { id, state: 'done', atMs: Number(atMs), ...nothing, ...readResult(json.join(' ')), progress };
     }
     const { name, group, payload, attempts } = this.reader.read(found.record);
     if (expected !== undefined && name !== definitionOf(expected).name) {
@@ -284,7 +288,8 @@ export class TaskQueue {
     const { state } = found;
     const atMs =
       state === 'waiting' && group !== undefined ? groupDueMs(found.record, found.run, found.atMs) : found.atMs;
-    const data = { payload: JSON.parse(payload) as unknown, result: undefined };
+    const progress = readProgress(found.progress, found.run.split(' ')[2]);
+    const data = { payload: JSON.parse(payload) as unknown, result: undefined, progress };
     return { id, state, name, group, ...data, atMs, attemptsMade, attempts, error };
   }
 

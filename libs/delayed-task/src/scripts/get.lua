@@ -7,28 +7,31 @@ KEYS[3]  tasks   hash    <prefix>:delayed-task:{<partition>}:tasks
 KEYS[4]  runs    hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[5]  dead    zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[6]  result  string  <prefix>:delayed-task:{<partition>}:result:<id>
+KEYS[7]  progress  string  <prefix>:delayed-task:{<partition>}:progress:<id>
 ARGV[1]  id      str
 
-Returns {atMs, state, record, run, result}
+Returns {atMs, state, record, run, result, progress}
   atMs    int  ms when a waiting task is due, when the lease ends, or when the task was dead-lettered; 0 in other states, and for a
                task that is in none of the zsets
   state   'waiting' | 'running' | 'dead' | 'done': only the result is left | '': there is no such task
   record  str  value in `tasks`; '' without a task
   run     str  value in `runs`; '' without one
   result  str  '<token> <ms> <JSON>'; '' unless the state is 'done'
+  progress  str  '<token> <JSON>', perhaps of an earlier attempt or task; '' without one
 
 O(log n). TTL: untouched. Clock: none. Replay: reads again.
 ]]
 -- @include in-line
 local record, run = redis.call('HGET', KEYS[3], ARGV[1]), redis.call('HGET', KEYS[4], ARGV[1]) or ''
+local progress = redis.call('GET', KEYS[7]) or ''
 if not record then
   local result = redis.call('GET', KEYS[6])
-  return { 0, result and 'done' or '', '', '', result or '' }
+  return { 0, result and 'done' or '', '', '', result or '', progress }
 end
 local due, lease = redis.call('ZSCORE', KEYS[1], ARGV[1]), redis.call('ZSCORE', KEYS[2], ARGV[1])
 local dead = redis.call('ZSCORE', KEYS[5], ARGV[1])
 if due and tonumber(due) >= IN_LINE then due = due - IN_LINE end
 -- The task of this lease has ended, and its next one waits until `take` makes it due: see the shared part `next`.
-if lease == '0' then return { tonumber(string.match(record, '%d+$') or 0), 'waiting', record, '', '' } end
+if lease == '0' then return { tonumber(string.match(record, '%d+$') or 0), 'waiting', record, '', '', '' } end
 local state = due and 'waiting' or lease and 'running' or dead and 'dead' or 'waiting'
-return { tonumber(due or lease or dead or 0), state, record, run, '' }
+return { tonumber(due or lease or dead or 0), state, record, run, '', progress }

@@ -88,6 +88,7 @@ export class Taker {
         const taken = reply.tasks.map(
           ({ id, record, attempt, runAtMs }) =>
             new TaskAttempt({
+              registry: this.registry,
               id,
               attempt,
               runAtMs,

@@ -14,6 +14,7 @@ import {
   fireSchedule,
   releaseTasks,
   renewTasks,
+  storeProgress,
 } from '../delayed-task.scripts';
 import { nextSlot } from '../queue/slots';
 import { encodeJson, encodeNote, scheduleIdOf, slotId, type TaskRecord } from '../queue/task-codec';
@@ -25,7 +26,11 @@ export interface Handler {
   readonly timeoutMs: number;
 }
 
+/** Most bytes of the progress of a task, as JSON. */
+const MAX_PROGRESS_BYTES = 4_096;
+
 interface AttemptStart {
+  readonly registry: ScriptRegistry;
   readonly id: string;
   readonly attempt: number;
   readonly runAtMs: number;
@@ -62,6 +67,15 @@ export class TaskAttempt extends Attempt implements TaskContext {
         ? 'The lease has ended. Another worker may have the task.'
         : 'The lease is gone, for example because the task was taken over, cancelled or replaced, or Redis lost it.',
     );
+  }
+
+  async reportProgress(value: unknown): Promise<void> {
+    const { id, token, start, handler } = this;
+    const json = encodeJson('progress', value, MAX_PROGRESS_BYTES, 'The limit');
+    const { runs, progress } = start.partition;
+    const keepMs = (handler?.timeoutMs ?? start.leaseMs) + start.record.keepResultMs;
+    const call = { keys: { runs, progress: progress(id) }, args: { id, token, keepMs, value: json } };
+    if (!(await start.registry.run(storeProgress, call))) throw this.lossOf('redis');
   }
 
   get name(): string {
