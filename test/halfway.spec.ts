@@ -192,6 +192,13 @@ describe('an operation that fails between two of its calls to Redis', () => {
       rest,
     ],
     [
+      'StreamConsumerService.replayRange',
+      'stream-consumer.replay-range',
+      1,
+      onDeadLetters((s) => s.replayRange('halfway', 'g', { from: 0, operationId: 'o' })),
+      0,
+    ],
+    [
       'StreamConsumerService.removeGroup',
       'stream-consumer.withdraw',
       1,

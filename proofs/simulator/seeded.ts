@@ -184,6 +184,12 @@ export const seededDefects: readonly SeededDefect[] = [
     defect: [[lua('stream-consumer', 'replay-dead'), 'local row = { FOR_GROUP, ARGV[1] }', 'local row = {}']],
   },
   {
+    id: 'L32',
+    lib: 'stream-consumer',
+    what: 'retention deletes what a group has not settled',
+    defect: [[lua('stream-consumer', 'purge'), 'if not needed[entry[1]] then', 'if true then']],
+  },
+  {
     id: 'L33',
     lib: 'red-packet',
     what: 'late confirmation deletes the next record',

@@ -13,6 +13,7 @@ export type {
   PublishMessage,
   PublishOptions,
   PublishResult,
+  ReplayRange,
   StreamConsumerHandle,
   StreamMessage,
   StreamStats,

@@ -32,8 +32,9 @@ export interface AnyConsumerOptions extends WorkOptions {
    */
   readonly ordered?: boolean;
   /**
-   * On a stream with `keys`: where a new group begins. `start`: with the oldest entry. `end`: with the next entry that is
-   * added. An id `<ms>-<seq>`: after that entry. A group that exists continues where it is. Default `start`.
+   * On a stream with `keys` or `retain`: where a new group begins. `start`: with the oldest message that the stream has. `end`: with the
+   * next message; in partitions that are added later, with the first one. An id `<ms>-<seq>`: after the message with that id, in each
+   * partition. A group that exists continues where it is. Default `start`.
    */
   readonly from?: string;
   /**

@@ -23,6 +23,7 @@ import type {
   PublishMessage,
   PublishSource,
   PublishWatcher,
+  ReplayRange,
   StreamBatchHandler,
   StreamConsumerHandle,
   StreamHandler,
@@ -33,6 +34,7 @@ import type {
 import { DeadLetters } from './streams/dead-letters';
 import { forgetGroup, statsOf } from './streams/groups';
 import { checkMessage, publishAll, Publisher } from './streams/publisher';
+import { RangeReplays } from './streams/range-replays';
 import { StreamCatalog, type Stream } from './streams/stream-catalog';
 import {
   checkStreamName,
@@ -55,6 +57,7 @@ const forgetting = new Checks('StreamConsumerService.forgetStream');
 export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly publisher: Publisher;
   private readonly letters: DeadLetters;
+  private readonly ranges: RangeReplays;
   private closing: Promise<void> | undefined;
   private watcher: PublishWatcher | undefined;
 
@@ -66,6 +69,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   ) {
     this.publisher = new Publisher(registry);
     this.letters = new DeadLetters(registry);
+    this.ranges = new RangeReplays(registry);
   }
 
   /**
@@ -256,6 +260,21 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
    */
   async dropAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {
     return this.letters.dropAll(this.catalog.get(stream), group, filter);
+  }
+
+  /**
+   * Delivers messages again that a group has settled, and that the stream still has, to this group alone. Each becomes a new message with a
+   * new id, and starts at attempt 1. Messages that the group has not settled are left out, since it gets them anyway. So are replayed
+   * messages: a later call replays the original again, not its copies.
+   *
+   * @param range `from` and `to`, by the time of the publish; `limit`; `operationId` to be able to repeat the call
+   * @returns the number of messages that were published again; with `operationId`, by all calls with this id
+   * @throws InvalidInputError for an invalid range or group, before anything is sent, and if the stream has no such group;
+   *   InvalidOptionError for an invalid stream; the errors of ScriptRegistry.run()
+   */
+  async replayRange(stream: string | AnyStream, group: string, range: ReplayRange): Promise<number> {
+    const name = pausing.text('group', group, NAME, NAME_TEXT);
+    return this.ranges.replay(this.catalog.get(stream), name, range);
   }
 
   /**

@@ -129,11 +129,11 @@ export type PublishResult =
 
 /** Numbers of a group of a stream, over all partitions. They cover the consumers of all processes. */
 export interface StreamStats {
-  /** Messages in the stream. A message is deleted when all groups have settled it. On a stream with `keys`: all entries. */
+  /** Messages in the stream, with those that `retain` keeps. On a stream with `keys`: all entries. */
   readonly length: number;
   /** Messages that the group has read and not settled, including messages that wait for a retry and parked messages. */
   readonly pending: number;
-  /** Messages that the group has not read yet. An estimate if such messages were deleted. */
+  /** Messages that the group has not read yet. An estimate if such messages were deleted, and while a group with `from` catches up. */
   readonly lag: number;
   /** Age of the oldest message that the group has not settled, ms; undefined if all are settled. */
   readonly oldestMs: number | undefined;
@@ -178,6 +178,21 @@ export interface DeadLetterPageOptions {
 
 /** Selects the dead letters that `replayAll` and `dropAll` handle. Without a condition, they handle all of the group. */
 export type DeadLetterFilter = DeadRange;
+
+/** Selects the messages that `replayRange` delivers again. */
+export interface ReplayRange {
+  /** Messages that were published at this time or later: a Date or ms since 1970, by Redis' clock. */
+  readonly from: Date | number;
+  /** Messages that were published before this time, which is after `from`. Default: up to the last message that the group has read. */
+  readonly to?: Date | number;
+  /** Most messages, integer >= 1. They are replayed partition by partition, the oldest of each first. Default: all. */
+  readonly limit?: number;
+  /**
+   * Text of 1 to 256 characters. Within `operationRetentionMs` of the stream, another call with the same id continues where the last one
+   * ended, or replays nothing and returns the same number. Use an id for one range only. Default: a unique id for each call.
+   */
+  readonly operationId?: string;
+}
 
 /** A consumer of this process. */
 export interface StreamConsumerHandle {

@@ -320,7 +320,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
         /^StreamConsumerService\.handle: from is/,
       );
     await expect(streams.handle(group('own', 'g', { from: 'end' }), () => undefined)).rejects.toThrow(
-      /stream with the option `keys` may set it/,
+      /stream with the option `keys` or `retain` may set it/,
     );
     expect(() => define(streams, { name: 'a b', keys: [key] })).toThrow(InvalidOptionError);
     define(streams, { name, keys: [key] });

@@ -21,6 +21,7 @@ import {
   purgeStream,
   readStats,
   removeGroup,
+  replayRange,
   withdrawGroup,
 } from '../src/streams/streams.scripts';
 import type { GroupKeys } from '../src/streams/partitions';
@@ -156,14 +157,20 @@ export class Hands {
     return this.bench.registry.run(removeGroup, { keys: this.keys, args: { group: this.group } });
   }
 
-  purge(): Promise<{ deleted: number; after: string }> {
-    const args = { after: '-', count: 100, needs: '' };
+  purge(limits: object = {}): Promise<{ deleted: number; next: { after: string; passed: number } }> {
+    const args = { after: '-', passed: 0, size: 100, needs: '', count: 0, bytes: -1, ageMs: -1, ...limits };
     return this.bench.registry.run(purgeStream, { keys: { ...this.keys, needed: [] }, args });
+  }
+
+  replayRange(): Promise<{ state: string; replayed: number }> {
+    const operation = this.keys.stream.replace(/stream$/, 'operation:range');
+    const args = { group: this.group, after: '0-0', until: '9999999999999-0', size: 100, limit: 100, retainMs: 60_000 };
+    return this.bench.registry.run(replayRange, { keys: { ...this.keys, operation }, args });
   }
 
   async announce(partitions: number): Promise<number> {
     const config = this.bench.registry.keySpace('stream-consumer').tag(this.stream).key('config');
-    const args = { partitions, group: this.group, paused: 0 };
+    const args = { partitions, group: this.group, paused: 0, atEnd: 0 };
     const answer = await this.bench.registry.run(announcePartitions, { keys: { config }, args });
     expect(answer.groups).toEqual([this.group]);
     return answer.partitions;

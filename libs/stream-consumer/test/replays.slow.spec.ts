@@ -171,6 +171,18 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect((await near.take('one', 't2', 5)).entries).toMatchObject([{ payload: '0', attempt: 1 }]);
   });
 
+  it('of a replay of a range: each message is published once', async () => {
+    const { near, far } = hands();
+    await near.publish(3);
+    await near.open();
+    await new Hands(direct, 's', 'other', false).open();
+    await near.ack('one', (await near.take('one', 't', 2)).entries);
+    expect(await cutting(() => far.replayRange())).toMatchObject({ state: 'end', replayed: 2 });
+    expect(await near.replayRange()).toMatchObject({ state: 'end', replayed: 2 });
+    const taken = await near.take('one', 't2', 9);
+    expect(taken.entries.map(({ payload }) => payload)).toEqual(['2', '0', '1']);
+  });
+
   it('of a pause and of its end: the group is as the last call says', async () => {
     const { near } = hands();
     await near.open();

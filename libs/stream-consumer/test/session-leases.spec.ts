@@ -72,8 +72,8 @@ describe('the lease of a session', () => {
     const leases = new LeaseBook<Session>({ renew: () => Promise.resolve([]), renewalFailed: () => undefined });
     const owner = { calls: new Calls(() => undefined), leases, changed: () => undefined, forget: () => undefined };
     const partition = { index: 0, of: () => ({ woken: 'woken' }) };
-    const options = { stream: 's', group: 'g', leaseMs: 3_000, ordered: false, pollMs: 500, from: 'start' };
-    const reader = new Reader(registry as never, {} as never, partition as never, options as never, owner);
+    const options = { stream: 's', group: 'g', leaseMs: 3_000, ordered: false, pollMs: 500 };
+    const reader = new Reader(registry as never, {} as never, partition as never, options as never, owner, 'start');
     const taking = reader.take(1, () => false);
     await turn();
     await time.pass(3_001);

@@ -14,6 +14,7 @@ const REPLACED = new Set([
   'take-foreign-ordered woken',
   'retry woken',
   'replay-dead woken',
+  'replay-range woken',
   ...['sessions', 'takes', 'due', 'tries', 'heads', 'unsettled'].flatMap((key) => [
     `open ${key}`,
     `remove-group ${key}`,
@@ -61,6 +62,12 @@ describe('a key of another type', () => {
       retainMs: 9_000,
       maxLength: 0,
       makes: 1,
+      atEnd: 0,
+      passed: 0,
+      size: 5,
+      limit: 5,
+      bytes: -1,
+      ageMs: -1,
     };
     const texts = { group: 'g', session: 'one', token: 't1', problem: 'p', name: '', payload: '1', key: 'k' };
     const more = { action: 'pause', paused: 0, attempt: 1, counted: 1, firstSeenMs: 1, delayMs: 0, partitions: 2, id };
@@ -105,6 +112,7 @@ describe('a key of another type', () => {
     if (key === 'operation') await bench.raw.rpush(place, 'x');
     else await bench.raw.set(place, 'x');
     if (name.startsWith('list-dead')) Object.assign(args, { after: '0', until: '+' });
+    if (name === 'replay-range') Object.assign(args, { after: '0-0', until: '9999999999999-0' });
     if (name === 'drop-dead' || name === 'replay-dead') Object.assign(args, { ids: [args.dead] });
     const wanted = Object.keys(script.args as object);
     const input = { keys, args: Object.fromEntries(wanted.map((arg) => [arg, args[arg]])) };

@@ -7,6 +7,8 @@ export interface Settings {
   /** True: each later life of a process has one partition more. */
   readonly grows: boolean;
   readonly ordered: boolean;
+  /** Settled messages that each partition keeps; 0 if they are deleted at once. */
+  readonly retained: number;
   readonly concurrency: number;
   readonly attempts: number;
   readonly backoffMs: number;
@@ -76,6 +78,7 @@ export const work: Omit<Lib<Settings, Operation>, 'start'> = {
     partitions: random.integer(1, 3),
     grows: random.chance(0.2),
     ordered: random.chance(0.5),
+    retained: random.chance(0.3) ? random.integer(1, 10) : 0,
     concurrency: random.magnitude(1, 12),
     attempts: random.integer(1, 4),
     backoffMs: random.magnitude(5, 500),

@@ -136,7 +136,7 @@ class StreamModel implements Model<Operation> {
   }
 
   left(): number {
-    return this.unsettled().length + this.lengths().reduce((sum, { length }) => sum + length, 0);
+    return this.unsettled().length + this.lengths().reduce((sum, { surplus }) => sum + surplus, 0);
   }
 
   settled(): void {
@@ -146,8 +146,8 @@ class StreamModel implements Model<Operation> {
       world.violate(`message ${message.n} is lost in ${group}: begun ${begun} times, never handled`);
     }
     if (this.messages.some(({ excused }) => excused)) return;
-    for (const { key, length } of this.lengths()) {
-      world.expect(length === 0, () => `${key} still has ${length} messages, which all groups have settled`);
+    for (const { key, surplus } of this.lengths()) {
+      world.expect(surplus === 0, () => `${key} still has ${surplus} messages, which all groups have settled`);
     }
   }
 
@@ -168,7 +168,9 @@ class StreamModel implements Model<Operation> {
   }
 
   private streamOf(member: Member): Streams.StreamDefinition<Payload> {
-    return this.lib(member).defineStream({ name: 's', partitions: this.partitionsOf(member) });
+    const { retained } = this.options;
+    const retain = retained > 0 ? { retain: { count: retained } } : {};
+    return this.lib(member).defineStream({ name: 's', partitions: this.partitionsOf(member), ...retain });
   }
 
   private handlers(member: Member) {
@@ -306,11 +308,12 @@ class StreamModel implements Model<Operation> {
     }
   }
 
-  /** How many messages each partition has, also those that somebody has settled. */
-  private lengths(): { key: string; length: number }[] {
+  /** How many messages each partition has, also those that somebody has settled, without as many as it keeps. */
+  private lengths(): { key: string; surplus: number }[] {
     const { memory } = this.world.redis;
     const keys = (memory.run('KEYS', ['*:stream']) as string[]).sort();
-    return keys.map((key) => ({ key, length: memory.run('XLEN', [key]) as number }));
+    const { retained } = this.options;
+    return keys.map((key) => ({ key, surplus: Math.max(0, (memory.run('XLEN', [key]) as number) - retained) }));
   }
 
   /** Messages that were published, and that a group has neither handled nor given up. */

@@ -101,9 +101,9 @@ export class ConsumerSet {
     const options = resolveConsumer(given, this.module, owner);
     const where = new Checks(owner);
     const source = this.catalog.get(given.stream);
-    if (options.from !== 'start' && !source.isForeign) {
+    if (options.from !== 'start' && !source.isForeign && !source.options.retain) {
       throw where.error(
-        `The option \`from\` is ${shown(options.from)}, but only consumers of a stream with the option \`keys\` may set it. ` +
+        `The option \`from\` is ${shown(options.from)}, but only consumers of a stream with the option \`keys\` or \`retain\` may set it. ` +
           `On stream ${options.stream}, a new group begins with the oldest message. Leave \`from\` out.`,
       );
     }

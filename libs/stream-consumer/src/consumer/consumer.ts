@@ -33,6 +33,8 @@ export class Consumer implements StreamConsumerHandle {
   /** True if the group was paused when this consumer last looked. Then it takes nothing. */
   private paused = false;
   private started = false;
+  /** True once the group was opened on all partitions that there were. On those that are added later, it begins at the start. */
+  private opened = false;
   private takeTimer: Timer | undefined;
   private stopped: Promise<void> | undefined;
   ended = false;
@@ -99,13 +101,18 @@ export class Consumer implements StreamConsumerHandle {
   /** Learns whether the group is paused, adds readers of new partitions, and creates the group there if it is missing. @throws the errors of ScriptRegistry.run() */
   async openPartitions(): Promise<void> {
     const steps = new Steps('StreamConsumerService.handle', 'Call it again, or remove the group with removeGroup().');
-    const partitions = await steps.one(this.source.join(this.group, this.paused));
+    const { from } = this.options;
+    const atEnd = from === 'end' && !this.opened;
+    const { partitions, ends } = await steps.one(this.source.join(this.group, this.paused, atEnd));
     this.paused = this.source.isPaused(this.group);
     for (const partition of partitions.slice(this.readers.length)) {
-      const reader = new Reader(this.registry, this.source, partition, this.options, this);
+      const begins = from === 'end' && partition.index >= ends ? 'start' : from;
+      const reader = new Reader(this.registry, this.source, partition, this.options, this, begins);
       await steps.one(reader.open());
       if (this.readers.length === partition.index) this.readers.push(reader);
     }
+    if (atEnd && !this.source.isForeign) await steps.one(this.source.join(this.group, this.paused));
+    this.opened = true;
     this.changed();
   }
 

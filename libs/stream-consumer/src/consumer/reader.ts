@@ -4,7 +4,7 @@ import type { Calls } from '../../../worker/src';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import { events } from '../stream-consumer.events';
 import type { GroupKeys, Partition } from '../streams/partitions';
-import { purge } from '../streams/groups';
+import { purge, PURGE_START } from '../streams/groups';
 import type { Stream } from '../streams/stream-catalog';
 import {
   leaveGroup,
@@ -32,6 +32,8 @@ const SWEPT_A_CALL = 100;
 const CHECKED_A_CALL = 500;
 /** Most calls of one `repair`. The next `repair` continues where the last one ended. */
 const REPAIR_CALLS = 100;
+/** Most calls of one `purge`, which look at 100 messages each. The next `purge` continues where the last one ended. */
+const PURGE_CALLS = 2_000;
 /** Stored as the error of the attempt when a message is taken over, unless an earlier attempt has an error. */
 const DIED = 'The consumer died, lost its lease or shut down during the attempt';
 
@@ -151,18 +153,20 @@ export class Reader {
   blocked = false;
   private repairFrom = { pending: '0-0', waiting: '-', parked: '', unsettled: '0' };
   private tidyFrom = { triesAfter: '0', headsAfter: '0' };
-  private purgeAfter = '-';
-  /** Id of the entry after which the group begins, if `open` has to create it. */
+  private purgeFrom = PURGE_START;
+  /** Id of the entry after which the group begins, if `open` has to create it; `$` for the last entry that there is then. */
   private from: string;
 
+  /** @param from where the group begins, if it is new: `start`, `end`, or the id of the entry before */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly source: Stream,
     readonly partition: Partition,
     readonly options: ResolvedConsumerOptions,
     private readonly owner: ReaderOwner,
+    from: string,
   ) {
-    const { stream, group, pollMs, ordered, from } = options;
+    const { stream, group, pollMs, ordered } = options;
     this.from = { start: '0', end: '$' }[from] ?? from;
     this.keys = partition.of(group);
     this.origin = { stream, group, idPrefix: `${partition.index}:`, isOrdered: ordered };
@@ -269,12 +273,18 @@ export class Reader {
     return { restored, deleted: this.source.isForeign ? 0 : deleted };
   }
 
-  /** Deletes entries that every group has settled and that still exist. @throws the errors of ScriptRegistry.run() */
+  /**
+   * Deletes entries that every group has settled, that still exist, and that the stream does not keep.
+   *
+   * @throws the errors of ScriptRegistry.run()
+   */
   async purge(): Promise<void> {
-    for (let deleted = 1; deleted > 0;) {
-      const answer = await purge(this.registry, this.source, this.partition, this.purgeAfter);
-      this.purgeAfter = answer.after;
-      deleted = answer.after === '-' ? 0 : answer.deleted;
+    const { retain } = this.source.options;
+    for (let goesOn = true, calls = 0; goesOn && calls < PURGE_CALLS; calls++) {
+      const { deleted, next } = await purge(this.registry, this.source, this.partition, this.purgeFrom);
+      this.purgeFrom = next;
+      // Without `retain`, what is settled is deleted already, so a purge that finds nothing goes on at the next check.
+      goesOn = next.after !== '-' && (deleted > 0 || retain !== undefined);
     }
   }
 

@@ -1,31 +1,78 @@
 --[[
-purge: delete entries that every group has settled and that still exist, such as entries that only a removed group had not settled.
+purge: delete the oldest entries that every group has settled, and that the stream does not keep. An entry is kept while it is within
+each of the limits `count`, `bytes` and `ageMs` that are given.
 
 KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2..]  needed  list(set)  ...:unsettled:<group> of each group in `needs`
 ARGV[1]  after   str     where to continue, as the last call returned it; '-' to begin
-ARGV[2]  count   int 1..200  most entries to look at
-ARGV[3]  needs   str     groups without which no entry may be deleted, as in ack
+ARGV[2]  passed  int     older entries that are needed, as the last call returned it; 0 to begin
+ARGV[3]  size    int 1..200  most entries to look at
+ARGV[4]  needs   str     groups without which no entry may be deleted, as in ack
+ARGV[5]  count   int     number of the newest entries that are kept; 0 to keep none, -1 for no limit
+ARGV[6]  bytes   int     memory of the stream, as MEMORY USAGE estimates it, within which entries are kept; -1 for no limit
+ARGV[7]  ageMs   int     age within which entries are kept, by the time in their ids; -1 for no limit
 
-Returns {deleted, after}
+Returns {deleted, after, passed}
   deleted  int  number of entries
   after    str  argument of the next call; '-' at the end
+  passed   int  argument of the next call
 
-O(count * groups). TTL: none, the groups empty the stream. Clock: not read. Replay: looks at the same entries again.
+O(size * groups). TTL: none, the groups empty the stream. Clock: Redis. Replay: looks at the same entries again.
 ]]
 -- @include errors
 -- @include settlers
+-- @include needed
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
-if failed(groups) then return is_gone(groups) and { 0, '-' } or groups end
+if failed(groups) then return is_gone(groups) and { 0, '-', 0 } or groups end
 -- Without groups no entry is settled.
-local all, deleted = find_settlers(groups, false, ARGV[3], 2), 0
-if not all or not all[1] then return { 0, '-' } end
-local entries = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])
-for _, entry in ipairs(entries) do
-  for _, group in ipairs(all) do
-    -- A group that has not read the entry has not read the entries after it either.
-    if comes_after(entry[1], group.read) then return { deleted, '-' } end
-  end
-  if not is_needed(entry[1], all) then deleted = deleted + redis.call('XDEL', KEYS[1], entry[1]) end
+local all = find_settlers(groups, false, ARGV[4], 2)
+if not all or not all[1] then return { 0, '-', 0 } end
+
+-- Returns how many entries from `after` on are beyond the limits `count` and `bytes`.
+local function count_excess()
+  local count, bytes = tonumber(ARGV[5]), tonumber(ARGV[6])
+  if count == 0 then return math.huge end
+  local length = redis.call('XLEN', KEYS[1])
+  local excess = count < 0 and 0 or length - ARGV[2] - count
+  if bytes < 0 then return excess end
+  -- Redis samples the nodes of the stream. Most have 100 entries or 4 KB.
+  local used = redis.call('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 1000)
+  return math.max(excess, math.ceil((used - bytes) / used * length))
 end
-return { deleted, #entries == tonumber(ARGV[2]) and '(' .. entries[#entries][1] or '-' }
+
+local function is_unread(id)
+  for _, group in ipairs(all) do
+    if comes_after(id, group.read) then return true end
+  end
+  return false
+end
+
+-- Returns the time from which on entries are within the limit `ageMs`; 0 without the limit.
+local function find_kept_from_ms()
+  if tonumber(ARGV[7]) < 0 then return 0 end
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000) - ARGV[7]
+end
+
+-- Returns those of these entries, the oldest of which comes first, that all groups have read and that are beyond a limit.
+local function find_old(entries)
+  local excess, kept_from_ms, old = count_excess(), find_kept_from_ms(), {}
+  for i, entry in ipairs(entries) do
+    -- A group that has not read the entry has not read the entries after it either.
+    local is_kept = i > excess and tonumber(string.match(entry[1], '^%d+')) >= kept_from_ms
+    if is_kept or is_unread(entry[1]) then return old end
+    old[i] = entry
+  end
+  return old
+end
+
+local entries = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[3])
+local old, settled = find_old(entries), {}
+local needed = find_needed(old, all)
+for _, entry in ipairs(old) do
+  if not needed[entry[1]] then settled[#settled + 1] = entry[1] end
+end
+if settled[1] then redis.call('XDEL', KEYS[1], unpack(settled)) end
+local is_end = #old < tonumber(ARGV[3])
+if is_end then return { #settled, '-', 0 } end
+return { #settled, '(' .. old[#old][1], ARGV[2] + #old - #settled }

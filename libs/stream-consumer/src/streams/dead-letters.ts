@@ -10,9 +10,9 @@ const COLUMNS = 8;
 const MAX_PAGE = 500;
 const IDS_A_CALL = 100;
 /** Highest second part of an id. */
-const LAST_SEQ = (2n ** 64n - 1n).toString();
+export const LAST_SEQ = (2n ** 64n - 1n).toString();
 /** Highest time of a filter, ms since 1970. */
-const LATEST_MS = 10 ** 15 - 1;
+export const LATEST_MS = 10 ** 15 - 1;
 
 const KNOWN_OF_PAGE: KnownOptions<DeadLetterPageOptions> = { limit: true, cursor: true };
 const checks = new Checks('StreamConsumerService', (message) => new InvalidInputError(message));

@@ -6,6 +6,17 @@ import { purgeStream, readStats, removeGroup } from './streams.scripts';
 import type { Stream } from './stream-catalog';
 
 const PURGED_A_CALL = 100;
+const NOTHING_KEPT = { count: 0, bytes: -1, ageMs: -1 };
+
+/** Where a purge continues. */
+export interface PurgePosition {
+  /** `-` to begin. */
+  readonly after: string;
+  /** Number of older messages that some group has not settled. */
+  readonly passed: number;
+}
+
+export const PURGE_START: PurgePosition = { after: '-', passed: 0 };
 
 /**
  * Removes a group of a stream, and deletes the messages that all other groups have settled. First it removes the name of the group
@@ -24,9 +35,9 @@ export async function forgetGroup(registry: ScriptRegistry, source: Stream, grou
       const { stream, sessions, takes, due, tries, heads, dead, unsettled } = partition.of(group);
       const keys = { stream, sessions, takes, due, tries, heads, dead, unsettled };
       if (await steps.one(registry.run(removeGroup, { keys, args: { group } }))) found = true;
-      for (let after = '-', more = true; more;) {
-        ({ after } = await steps.one(purge(registry, source, partition, after)));
-        more = after !== '-';
+      for (let position = PURGE_START, more = true; more;) {
+        ({ next: position } = await steps.one(purge(registry, source, partition, position)));
+        more = position.after !== '-';
       }
     }
     done = partitions.length;
@@ -35,20 +46,20 @@ export async function forgetGroup(registry: ScriptRegistry, source: Stream, grou
 }
 
 /**
- * Looks at up to 100 messages of a partition, and deletes those that every group has settled, for example because the group that
- * had not settled them was removed.
+ * Looks at up to 100 messages of a partition, and deletes those that every group has settled and the stream does not keep, for example
+ * because the group that had not settled them was removed.
  *
- * @param after `-` to begin, or the `after` of the last call
+ * @param position PURGE_START, or the `next` of the last call
  * @throws the errors of ScriptRegistry.run()
  */
 export function purge(
   registry: ScriptRegistry,
   source: Stream,
   partition: Partition,
-  after: string,
-): Promise<{ readonly deleted: number; readonly after: string }> {
-  const { needs, needed } = source.settlersOf(partition);
-  const args = { after, count: PURGED_A_CALL, needs };
+  position: PurgePosition,
+): Promise<{ readonly deleted: number; readonly next: PurgePosition }> {
+  const { needs, needed } = source.groupsOf(partition);
+  const args = { ...position, size: PURGED_A_CALL, needs, ...(source.options.retain ?? NOTHING_KEPT) };
   return registry.run(purgeStream, { keys: { stream: partition.stream, needed }, args });
 }
 

@@ -5,9 +5,9 @@ import type { Stream } from './stream-catalog';
 import { publishMessage } from './streams.scripts';
 
 /** Longest key or operation id, characters. */
-const MAX_TEXT = 256;
+export const MAX_TEXT = 256;
 /** Longest time that operation ids that luanest made are remembered, ms. A client must not send a call again later than that. */
-const OWN_TTL_MS = 60_000;
+export const OWN_TTL_MS = 60_000;
 const FULL = 0;
 const REPLAYED = 2;
 

@@ -58,16 +58,18 @@ export class RegisteredGroups {
 
 /** The groups that must settle a message of a partition before it is deleted. */
 export interface Settlers {
-  /** Their names, separated by spaces; `*` if no message is ever deleted. */
+  /** Their names, separated by spaces; `*` if no message is deleted. */
   readonly needs: string;
   /** For each of them, the key of what it has not settled. */
   readonly needed: readonly string[];
 }
 
+const KEPT: Settlers = { needs: '*', needed: [] };
+
 /** A stream: its options, its partitions, and the groups that this process knows. */
 export class Stream {
   private readonly partitions: Partition[] = [];
-  /** Last values of `settlersOf`, by the indexes of the partitions. */
+  /** Last values of `groupsOf`, by the indexes of the partitions. */
   private readonly settlers: Settlers[] = [];
   private readonly groups: RegisteredGroups;
   /** Names of the groups that were paused at the last look at the stream's config. */
@@ -117,18 +119,24 @@ export class Stream {
    * Redis has on partition 0 are added, in case that the config was lost. For a stream with `keys`, it writes nothing.
    *
    * @param paused true if the caller knows that the group is paused. If Redis has lost that, it is written again
+   * @param atEnd true if the group, if it is new, begins at the end of the partitions that the stream has now
+   * @returns also the number of partitions at whose end the group begins. Call this without `atEnd` when the group is opened there
    * @throws the errors of ScriptRegistry.run()
    */
-  async join(group: string, paused = false): Promise<readonly Partition[]> {
+  async join(
+    group: string,
+    paused = false,
+    atEnd = false,
+  ): Promise<{ readonly partitions: readonly Partition[]; readonly ends: number }> {
     if (this.isForeign) {
       await this.pause(group, paused ? 'keep' : 'read');
-      return this.list();
+      return { partitions: this.list(), ends: atEnd ? Infinity : 0 };
     }
-    await this.announceFor(group, paused);
+    const ends = await this.announceFor(group, paused, atEnd);
     const partitions = this.list();
     const { stream } = this.partition(0);
     this.groups.add(await this.registry.run(listGroups, { keys: { stream }, args: {} }));
-    return partitions;
+    return { partitions, ends };
   }
 
   /** Returns true if the group was paused at the last look at the stream's config. */
@@ -149,8 +157,13 @@ export class Stream {
     return paused;
   }
 
-  /** Returns the groups that must settle a message of a partition before it is deleted. */
+  /** Returns the groups without which a message of a partition is not deleted when it is settled. With `retain`, a purge deletes it. */
   settlersOf(partition: Partition): Settlers {
+    return this.options.retain ? KEPT : this.groupsOf(partition);
+  }
+
+  /** Returns the groups that must settle a message of a partition before it may be deleted. */
+  groupsOf(partition: Partition): Settlers {
     const { needs } = this;
     const known = this.settlers[partition.index];
     if (known?.needs === needs) return known;
@@ -197,7 +210,9 @@ export class Stream {
    * @throws the errors of ScriptRegistry.run()
    */
   announce(): Promise<void> {
-    this.announcing ??= this.announceFor('').finally(() => (this.announcing = undefined));
+    this.announcing ??= this.announceFor('')
+      .then(() => undefined)
+      .finally(() => (this.announcing = undefined));
     return this.announcing;
   }
 
@@ -214,14 +229,18 @@ export class Stream {
     return { config: this.space.tag(this.name).key('config') };
   }
 
-  private async announceFor(group: string, known = false): Promise<void> {
-    const args = { partitions: this.count, group, paused: known ? 1 : 0 };
-    const { partitions, paused, groups } = await this.registry.run(announcePartitions, { keys: this.config, args });
+  private async announceFor(group: string, known = false, isAtEnd = false): Promise<number> {
+    const args = { partitions: this.count, group, paused: known ? 1 : 0, atEnd: isAtEnd ? 1 : 0 };
+    const { partitions, paused, groups, atEnd } = await this.registry.run(announcePartitions, {
+      keys: this.config,
+      args,
+    });
     this.groups.add(groups);
     this.paused.clear();
     for (const name of paused) this.paused.add(name);
     this.count = Math.max(this.count, partitions);
     this.announcedAt = time.monotonicMs();
+    return atEnd;
   }
 }
 

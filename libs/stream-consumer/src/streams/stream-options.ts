@@ -1,5 +1,21 @@
 import { Checks, type KnownOptions } from '../../../internal/src';
 
+/**
+ * Limits of what a partition keeps of the messages that all groups have settled: a message is kept while it is within each limit that is given, and
+ * deleted after that. At least one of them. A message that a group has not settled is never deleted, whatever these say.
+ */
+export interface Retention {
+  /** The newest messages of the partition, settled or not; integer >= 1. */
+  readonly count?: number;
+  /**
+   * Memory of the partition, bytes, as `MEMORY USAGE` of Redis estimates it; integer >= 65,536. Redis frees memory in nodes of up to 100
+   * messages or 4 KB.
+   */
+  readonly bytes?: number;
+  /** Age of a message since its publish, ms; integer >= 1,000. */
+  readonly ageMs?: number;
+}
+
 /** Options of a stream. Give the same in every process that uses the stream. */
 export interface StreamOptions {
   /**
@@ -17,7 +33,13 @@ export interface StreamOptions {
    * Partitions, distributed over the slots; integer from 1 to 1,024. The number may be raised at any time. Default 1.
    */
   readonly partitions?: number;
-  /** Number of messages of a partition from which `publish` returns `full`; integer >= 1. Default: no limit. */
+  /**
+   * Keeps messages that all groups have settled, until a check after the limits: within about 12.5 s while the stream is in use. With
+   * `keys`, only together with `deleteAfter`. Not with `maxLength`. If processes differ, the smallest limits count, and a process without
+   * this option deletes at once. Default: a message is deleted when all groups have settled it.
+   */
+  readonly retain?: Retention;
+  /** Number of messages of a partition from which `publish` returns `full`; integer >= 1. Not with `retain`. Default: no limit. */
   readonly maxLength?: number;
   /** Largest payload as JSON, bytes; integer >= 1. Default 65,536. */
   readonly maxPayloadBytes?: number;
@@ -40,7 +62,10 @@ export interface StreamDefinition<Message = unknown> extends AnyStream {
 }
 
 /** Options of a stream with every default filled in. `maxLength` 0: no limit. `keys` empty: luanest makes the keys. */
-export type ResolvedStreamOptions = Required<StreamOptions>;
+export type ResolvedStreamOptions = Required<Omit<StreamOptions, 'retain'>> & {
+  /** Each limit; -1 for none. Undefined: a message is deleted when all groups have settled it. */
+  readonly retain: Required<Retention> | undefined;
+};
 
 /** Pattern of names of streams and groups. */
 export const NAME = /^[\w.:-]{1,100}$/;
@@ -51,6 +76,7 @@ const KNOWN: KnownOptions<StreamOptions> = {
   keys: true,
   deleteAfter: true,
   partitions: true,
+  retain: true,
   maxLength: true,
   maxPayloadBytes: true,
   operationRetentionMs: true,
@@ -107,9 +133,39 @@ export function resolveStream(where: Checks, given: StreamOptions = {}, partitio
     keys,
     deleteAfter: checkGroups(where, given),
     partitions: keys.length || where.integer('partitions', given.partitions ?? partitions, 1, 1_024),
+    retain: checkRetention(where, given),
     maxLength: maxLength === undefined ? 0 : where.integer('maxLength', maxLength, 1),
     maxPayloadBytes: where.integer('maxPayloadBytes', given.maxPayloadBytes ?? 65_536, 1),
     operationRetentionMs: where.integer('operationRetentionMs', given.operationRetentionMs ?? 600_000, 1_000),
+  });
+}
+
+function checkRetention(where: Checks, given: StreamOptions): Required<Retention> | undefined {
+  const { retain, keys, deleteAfter = [], maxLength } = given;
+  if (retain === undefined) return undefined;
+  const { count, bytes, ageMs } = where.options('retain', retain, { count: true, bytes: true, ageMs: true });
+  if (count === undefined && bytes === undefined && ageMs === undefined) {
+    throw where.error(
+      'retain has no limit. Set at least one of count, bytes and ageMs, or nothing would ever be deleted.',
+    );
+  }
+  if (keys !== undefined && deleteAfter.length === 0) {
+    throw where.error(
+      'retain and keys are set without deleteAfter, so no message is deleted anyway. Leave out retain, or set deleteAfter.',
+    );
+  }
+  if (maxLength !== undefined) {
+    throw where.error(
+      'retain and maxLength are both set, but a publisher does not know which messages are settled, so those that are kept would make the stream full. Leave out one of them.',
+    );
+  }
+  const limits = where.in('retain');
+  const limit = (name: keyof Retention, value: number | undefined, min: number): number =>
+    value === undefined ? -1 : limits.integer(name, value, min, Number.MAX_SAFE_INTEGER);
+  return Object.freeze({
+    count: limit('count', count, 1),
+    bytes: limit('bytes', bytes, 65_536),
+    ageMs: limit('ageMs', ageMs, 1_000),
   });
 }
 

@@ -11,6 +11,7 @@ import {
   purgeLua,
   removeGroupLua,
   replayDeadLua,
+  replayRangeLua,
   statsLua,
   withdrawLua,
 } from '../scripts/generated';
@@ -27,11 +28,12 @@ export const announcePartitions = defineScript({
   name: 'stream-consumer.announce',
   ...announceLua,
   keys: ['config'],
-  args: { partitions: int, group: str, paused: int },
+  args: { partitions: int, group: str, paused: int, atEnd: int },
   flags: FREES_MEMORY,
   group: false,
-  reply: ([partitions, paused, ...names]: [number, number, ...string[]]) => ({
+  reply: ([partitions, paused, atEnd, ...names]: [number, number, number, ...string[]]) => ({
     partitions,
+    atEnd,
     paused: names.slice(0, paused),
     groups: names.slice(paused),
   }),
@@ -111,6 +113,19 @@ export const replayDead = defineScript({
   reply: ([replayed]: [number]) => replayed,
 });
 
+export const replayRange = defineScript({
+  name: 'stream-consumer.replay-range',
+  ...replayRangeLua,
+  keys: ['stream', 'unsettled', 'woken', 'operation'],
+  args: { group: str, after: str, until: str, size: int, limit: int, retainMs: int },
+  group: false,
+  reply: ([state, replayed, after]: [number, number, string]) => ({
+    state: (['end', 'more', 'no-group'] as const)[state] ?? 'end',
+    replayed,
+    after,
+  }),
+});
+
 export const dropDead = defineScript({
   name: 'stream-consumer.drop-dead',
   ...dropDeadLua,
@@ -125,10 +140,10 @@ export const purgeStream = defineScript({
   name: 'stream-consumer.purge',
   ...purgeLua,
   keys: ['stream', 'needed[]'],
-  args: { after: str, count: int, needs: str },
+  args: { after: str, passed: int, size: int, needs: str, count: int, bytes: int, ageMs: int },
   flags: FREES_MEMORY,
   group: false,
-  reply: ([deleted, after]: [number, string]) => ({ deleted, after }),
+  reply: ([deleted, after, passed]: [number, string, number]) => ({ deleted, next: { after, passed } }),
 });
 
 export const removeGroup = defineScript({
@@ -152,6 +167,7 @@ export const streamScripts = [
   listDead,
   listDeadForeign,
   replayDead,
+  replayRange,
   dropDead,
   purgeStream,
   removeGroup,

@@ -1,0 +1,102 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { Checks, InvalidInputError, type KnownOptions, Steps, UniqueIds } from '../../../internal/src';
+import type { ReplayRange } from '../stream-consumer.types';
+import { LAST_SEQ, LATEST_MS } from './dead-letters';
+import type { Partition } from './partitions';
+import { MAX_TEXT, OWN_TTL_MS } from './publisher';
+import type { Stream } from './stream-catalog';
+import { replayRange } from './streams.scripts';
+
+const ENTRIES_A_CALL = 100;
+const LAST_ID = `${LAST_SEQ}-${LAST_SEQ}`;
+const KNOWN: KnownOptions<ReplayRange> = { from: true, to: true, limit: true, operationId: true };
+const checks = new Checks('StreamConsumerService.replayRange', (message) => new InvalidInputError(message));
+
+/** A range that was checked. */
+interface Range {
+  /** Id before the range. */
+  readonly after: string;
+  readonly until: string;
+  readonly limit: number;
+  readonly operationId: string | undefined;
+}
+
+function timeOf(name: string, time: unknown): number {
+  const ms = time instanceof Date ? time.getTime() : time;
+  if (Number.isSafeInteger(ms) && (ms as number) >= 0 && (ms as number) <= LATEST_MS) return ms as number;
+  return checks.in('range').refuse(name, time, `a valid Date, or an integer from 0 to ${LATEST_MS}`);
+}
+
+/** Checks a range. @throws InvalidInputError */
+function rangeOf(range: ReplayRange): Range {
+  const { from, to, limit, operationId } = checks.options('range', range, KNOWN);
+  const where = checks.in('range');
+  const fromMs = timeOf('from', from);
+  const toMs = to === undefined ? Infinity : timeOf('to', to);
+  if (toMs <= fromMs) throw checks.error('range.to is not after range.from, so no message is in the range.');
+  return {
+    after: fromMs === 0 ? '0-0' : `${fromMs - 1}-${LAST_SEQ}`,
+    until: toMs === Infinity ? LAST_ID : `${toMs - 1}-${LAST_SEQ}`,
+    limit: limit === undefined ? Infinity : where.integer('limit', limit, 1, Number.MAX_SAFE_INTEGER),
+    operationId: operationId === undefined ? undefined : where.id('operationId', operationId, MAX_TEXT),
+  };
+}
+
+/** Delivers messages again that a group has settled and the stream still has. */
+export class RangeReplays {
+  private readonly operationIds = new UniqueIds('r');
+
+  constructor(private readonly registry: ScriptRegistry) {}
+
+  /**
+   * Publishes the messages of a range again, for one group alone, partition by partition, in steps that look at 100 messages each.
+   *
+   * @returns the number of messages that all calls of the operation have published
+   * @throws InvalidInputError for an invalid range, and if the stream has no such group; the errors of ScriptRegistry.run()
+   */
+  async replay(stream: Stream, group: string, given: ReplayRange): Promise<number> {
+    const range = rangeOf(given);
+    const again =
+      range.operationId === undefined
+        ? 'Messages may have been replayed. With an operationId, the call could be repeated.'
+        : 'Call it again with the same operationId: it continues where it ended.';
+    const steps = new Steps('StreamConsumerService.replayRange', again);
+    // In Redis, operation ids of callers begin with g, so they never collide with those that luanest makes or those of a publish.
+    const isOwn = range.operationId === undefined;
+    const operation = isOwn ? this.operationIds.next() : `g${group} ${range.operationId}`;
+    const { operationRetentionMs } = stream.options;
+    const retainMs = isOwn ? Math.min(operationRetentionMs, OWN_TTL_MS) : operationRetentionMs;
+    let [replayed, isThere] = [0, false];
+    for (const partition of await steps.read(stream.all())) {
+      const limit = range.limit - replayed;
+      if (limit <= 0) break;
+      const ofPartition = await this.replayPartition(partition, group, { ...range, limit }, operation, retainMs, steps);
+      replayed += ofPartition ?? 0;
+      isThere ||= ofPartition !== undefined;
+    }
+    if (!isThere) throw checks.error(`Stream ${stream.name} has no group ${group}, so nothing was replayed.`);
+    return replayed;
+  }
+
+  /** @returns the number of messages; undefined if the partition does not have the group, which then gets all messages anyway */
+  private async replayPartition(
+    partition: Partition,
+    group: string,
+    { after: first, until, limit: most }: Range,
+    operation: string,
+    retainMs: number,
+    steps: Steps,
+  ): Promise<number | undefined> {
+    const { stream, unsettled, woken } = partition.of(group);
+    const keys = { stream, unsettled, woken, operation: partition.operation(operation) };
+    const limit = Math.min(most, Number.MAX_SAFE_INTEGER);
+    let replayed: number | undefined;
+    for (let [after, more] = [first, true]; more;) {
+      const args = { group, after, until, size: ENTRIES_A_CALL, limit, retainMs };
+      const answer = await steps.one(this.registry.run(replayRange, { keys, args }));
+      if (answer.state !== 'no-group') ({ after, replayed } = answer);
+      more = answer.state === 'more';
+    }
+    return replayed;
+  }
+}
