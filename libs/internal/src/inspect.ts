@@ -8,3 +8,6 @@ export const INSPECT: unique symbol = Symbol('luanest:inspect');
  * Name of the method with which a service gives `luanest/outbox` what it needs: checks of a call that is made later, in any process.
  */
 export const OUTBOX: unique symbol = Symbol('luanest:outbox');
+
+/** Name of the property with which a service gives `luanest/transport` the ScriptRegistry that runs its scripts. */
+export const REGISTRY: unique symbol = Symbol('luanest:registry');

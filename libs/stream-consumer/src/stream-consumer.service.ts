@@ -1,6 +1,6 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { Checks, draining, INSPECT, InvalidInputError, OUTBOX, type KnownOptions } from '../../internal/src';
+import { Checks, draining, INSPECT, InvalidInputError, OUTBOX, REGISTRY, type KnownOptions } from '../../internal/src';
 import type { Page } from '../../worker/src';
 import { ConsumerSet } from './consumer/consumer-set';
 import type { InvokeBatch } from './consumer/batches';
@@ -324,6 +324,11 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
       },
       publish: async (stream, options, message) => this.send(this.catalog.as(stream, options), message),
     };
+  }
+
+  /** For `luanest/transport`. */
+  get [REGISTRY](): ScriptRegistry {
+    return this.registry;
   }
 
   private send(stream: Stream, message: PublishMessage): Promise<PublishResult> {

@@ -29,6 +29,8 @@ export interface StreamMessage<T = unknown> {
   readonly attempt: number;
   /** Time of the first delivery to the group, ms since 1970 by Redis' clock. */
   readonly firstSeenAtMs: number;
+  /** Time of this delivery, ms since 1970 by Redis' clock. */
+  readonly takenAtMs: number;
   /**
    * Fires when this consumer may no longer own the message, because its lease has ended or the group was deleted; when the
    * handler runs longer than `timeoutMs`; and when the consumer stops after `drainMs`. The reason is a LostError, a

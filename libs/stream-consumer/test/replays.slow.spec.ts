@@ -51,7 +51,11 @@ describe.each(REPLAYS)('%s', (_how, start) => {
       dueInMs: expect.any(Number),
       endInMs: expect.any(Number),
       more: true,
-      entries: taken.entries.map((entry) => ({ ...entry, firstSeenMs: expect.any(Number) })),
+      entries: taken.entries.map((entry) => ({
+        ...entry,
+        firstSeenMs: expect.any(Number),
+        takenMs: expect.any(Number),
+      })),
     });
     expect(await near.owners()).toEqual(new Map(ids(taken).map((id) => [id, 'one'])));
     // A retried one is given again with its attempt.

@@ -34,6 +34,7 @@ export function messageOf(
     operation: '',
     attempt: 1,
     firstSeenMs: 5,
+    takenMs: 5,
     payload: '{"a":1}',
     ...entry,
   };

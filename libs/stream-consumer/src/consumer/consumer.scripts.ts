@@ -29,6 +29,8 @@ export interface TakenEntry {
   readonly attempt: number;
   /** Time of the first delivery, ms since 1970 by Redis' clock. */
   readonly firstSeenMs: number;
+  /** Time of the take, ms since 1970 by Redis' clock. */
+  readonly takenMs: number;
 }
 
 /** Reply of a take script, which gives this process entries of a partition to handle. */
@@ -90,6 +92,7 @@ function entryAt(row: readonly (string | Buffer)[], at: number, old: boolean, no
     operation: String(row[at + 3]),
     attempt: old ? Number(row[at + 4]) : 1,
     firstSeenMs: old ? Number(row[at + 5]) : nowMs,
+    takenMs: nowMs,
   };
 }
 

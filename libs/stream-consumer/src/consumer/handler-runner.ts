@@ -77,10 +77,14 @@ export class Delivery extends Attempt implements StreamMessage, Held {
     return this.entry.firstSeenMs;
   }
 
+  get takenAtMs(): number {
+    return this.entry.takenMs;
+  }
+
   /** Returns the properties of `StreamMessage` without `signal` and `fields`, for logs. */
   toJSON(): object {
-    const { stream, group, id, payload, key, operationId, attempt, firstSeenAtMs } = this;
-    return { stream, group, id, payload, key, operationId, attempt, firstSeenAtMs };
+    const { stream, group, id, payload, key, operationId, attempt, firstSeenAtMs, takenAtMs } = this;
+    return { stream, group, id, payload, key, operationId, attempt, firstSeenAtMs, takenAtMs };
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](): object {
