@@ -1,0 +1,207 @@
+import { randomUUID } from 'node:crypto';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { ClientProxy, type MsPattern, type ReadPacket, type WritePacket } from '@nestjs/microservices';
+import type { ScriptRegistry } from 'luanest/script-registry';
+import type { PublishOptions, PublishResult, StreamConsumerService, StreamDefinition } from 'luanest/stream-consumer';
+import {
+  InvalidInputError,
+  NotSentError,
+  REGISTRY,
+  shown,
+  time,
+  type Timer,
+  UnknownOutcomeError,
+} from '../../internal/src';
+import { resolveClient, type StreamClientOptions } from './transport.options';
+import { eventStream, requestStream, routeOf, type EventPayload, type PacketMetadata } from './transport.patterns';
+import { StreamRecord } from './transport.record';
+import { repliesOf, type ReplyPacket } from './transport.replies';
+
+/** Pause before the next attempt to listen for replies, while requests wait for one, ms. */
+const LISTEN_AGAIN_MS = 500;
+
+/** A request that waits for its reply. */
+interface Pending {
+  /** True from the moment at which the request may be in Redis. */
+  sent: boolean;
+  /** Number of the next part of the reply. */
+  part: number;
+  readonly pattern: string;
+  readonly timer: Timer;
+  readonly callback: (packet: WritePacket) => void;
+}
+
+/** A subscription to the channel of the replies. */
+interface Listening {
+  readonly ready: Promise<() => void>;
+}
+
+/** Returns what a packet publishes, and the options of the publish. */
+function publishOf(packet: ReadPacket): {
+  readonly payload: EventPayload;
+  readonly options: PublishOptions | undefined;
+} {
+  const { data, metadata }: { readonly data: unknown; readonly metadata?: PacketMetadata } = packet;
+  const isRecord = data instanceof StreamRecord;
+  const payload = { data: isRecord ? data.data : data, ...(metadata && { metadata }) };
+  return { payload, options: isRecord ? data.options : undefined };
+}
+
+/** Emits events and sends requests to services with a StreamServer: a client of Nest. */
+export class StreamClient
+  extends ClientProxy<Record<string, never>, 'connected' | 'disconnected'>
+  implements OnApplicationShutdown
+{
+  private readonly streams: StreamConsumerService;
+  private readonly registry: ScriptRegistry;
+  private readonly timeoutMs: number;
+  private readonly name: string = randomUUID();
+  private readonly channel: string;
+  private readonly pending = new Map<string, Pending>();
+  private listening: Listening | undefined;
+  private listenTimer: Timer | undefined;
+  private requests = 0;
+
+  /** @throws InvalidOptionError */
+  constructor(options: StreamClientOptions) {
+    super();
+    ({ streams: this.streams, timeoutMs: this.timeoutMs } = resolveClient(options));
+    this.registry = this.streams[REGISTRY];
+    this.channel = repliesOf(this.registry, this.name);
+  }
+
+  /** Does nothing: the connection is that of the ScriptRegistry. The first request begins to listen for replies. */
+  async connect(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Ends the listening, and fails the requests that wait. A later request listens again. Nest calls it when the app closes. */
+  close(): void {
+    time.clearTimer(this.listenTimer);
+    for (const id of [...this.pending.keys()]) this.fail(id, 'The client was closed.');
+    this.stopListening();
+  }
+
+  onApplicationShutdown(): void {
+    this.close();
+  }
+
+  /** Always throws: this client has no events. @throws Error */
+  override on(): never {
+    throw new Error('StreamClient has no events. Subscribe to its status.');
+  }
+
+  /** Returns the StreamConsumerService. */
+  unwrap<T = StreamConsumerService>(): T {
+    return this.streams as T;
+  }
+
+  /** Publishes an event. Returns the result of the publish, which `emit` passes on. */
+  protected async dispatchEvent<T = PublishResult>(packet: ReadPacket): Promise<T> {
+    const { payload, options } = publishOf(packet);
+    return (await this.add(eventStream(packet.pattern as MsPattern), payload, options)) as T;
+  }
+
+  protected publish(packet: ReadPacket, callback: (packet: WritePacket) => void): () => void {
+    const id = (this.requests += 1).toString(36);
+    const { timeoutMs } = this;
+    const timer = time.setTimer(() => this.fail(id, `There was no reply within ${timeoutMs} ms.`), timeoutMs);
+    const pattern = routeOf(packet.pattern as MsPattern);
+    const request: Pending = { sent: false, part: 0, pattern, timer, callback };
+    this.pending.set(id, request);
+    const endsAt = time.monotonicMs() + timeoutMs;
+    this.request(id, request, packet, endsAt).catch((err: unknown) => this.end(id, { err }));
+    return () => void this.forget(id);
+  }
+
+  private async request(id: string, request: Pending, packet: ReadPacket, endsAt: number): Promise<void> {
+    const { payload, options } = publishOf(packet);
+    if (options)
+      throw new InvalidInputError('send() got a StreamRecord. Its options are those of events: pass the data alone.');
+    await this.listen();
+    const timeoutMs = Math.ceil(endsAt - time.monotonicMs());
+    if (this.pending.get(id) !== request || timeoutMs <= 0) return;
+    request.sent = true;
+    await this.add(requestStream(packet.pattern as MsPattern), { ...payload, id, client: this.name, timeoutMs });
+  }
+
+  private async add<T>(stream: StreamDefinition<T>, payload: T, options?: PublishOptions): Promise<PublishResult> {
+    const result = await this.streams.publish<unknown>(stream as StreamDefinition, payload, options);
+    if (result.status === 'published') return result;
+    throw new NotSentError(
+      `Stream ${stream.name} is full: ${result.length} messages wait. Does a service handle the pattern?`,
+    );
+  }
+
+  private async listen(): Promise<void> {
+    if (!this.listening) {
+      const listener = (text?: string): void => {
+        if (this.listening === listening) this.receive(text);
+      };
+      const listening: Listening = { ready: this.registry.listen(this.channel, listener) };
+      this.listening = listening;
+      listening.ready.then(
+        () => this.listening === listening && this._status$.next('connected'),
+        () => this.listening === listening && this.stopListening(),
+      );
+    }
+    await this.listening.ready;
+  }
+
+  private stopListening(): void {
+    const { listening } = this;
+    if (!listening) return;
+    this.listening = undefined;
+    this._status$.next('disconnected');
+    listening.ready.then(
+      (stop) => stop(),
+      () => undefined,
+    );
+  }
+
+  /** Listens again after the connection was lost, if a reply may still come. */
+  private listenAgain(): void {
+    if (this.pending.size === 0) return;
+    this.listen().catch(() => {
+      time.clearTimer(this.listenTimer);
+      this.listenTimer = time.setTimer(() => this.listenAgain(), LISTEN_AGAIN_MS);
+    });
+  }
+
+  private receive(text: string | undefined): void {
+    if (text === undefined) {
+      this.stopListening();
+      return this.listenAgain();
+    }
+    const { id, part, err, response, isDisposed } = JSON.parse(text) as ReplyPacket;
+    const request = this.pending.get(id);
+    // A part that was sent twice, or the caller no longer waits.
+    if (!request || part < request.part) return;
+    if (part > request.part) return this.fail(id, 'A part of the reply was lost.');
+    request.part += 1;
+    if (err !== undefined || isDisposed) this.end(id, { err, response, isDisposed: true });
+    else request.callback({ response });
+  }
+
+  /** Ends a request whose reply does not come. */
+  private fail(id: string, why: string): void {
+    const request = this.pending.get(id);
+    if (!request) return;
+    const named = `Request ${shown(request.pattern)}`;
+    const err = request.sent
+      ? new UnknownOutcomeError(`${named}: ${why} It is not known whether the handler ran.`)
+      : new NotSentError(`${named}: ${why} It was not sent.`);
+    this.end(id, { err });
+  }
+
+  private end(id: string, packet: WritePacket): void {
+    this.forget(id)?.callback(packet);
+  }
+
+  private forget(id: string): Pending | undefined {
+    const request = this.pending.get(id);
+    this.pending.delete(id);
+    time.clearTimer(request?.timer);
+    return request;
+  }
+}

@@ -1,0 +1,104 @@
+import { Logger } from '@nestjs/common';
+import type { WritePacket } from '@nestjs/microservices';
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { thrownText } from '../../internal/src';
+import { MAX_BYTES, type RequestPayload } from './transport.patterns';
+import { passReply } from './transport.scripts';
+
+/** A part of a reply, as the channel of a client carries it. */
+export interface ReplyPacket {
+  /** Id of the request. */
+  readonly id: string;
+  /**
+   * Number of this part, from 0, so that the client finds parts that were lost or came twice.
+   * See DECISIONS.md: replies-have-numbers
+   */
+  readonly part: number;
+  readonly response?: unknown;
+  /** What the handler threw, after Nest's filters. */
+  readonly err?: unknown;
+  /** True for the last part. */
+  readonly isDisposed?: boolean;
+}
+
+/** Returns the channel of the replies to a client. @throws InvalidInputError for an invalid name of a client */
+export function repliesOf(registry: ScriptRegistry, client: string): string {
+  return registry.keySpace('transport').tag(client).key('replies');
+}
+
+function failure(message: string): WritePacket {
+  return { err: { status: 'error', message }, isDisposed: true };
+}
+
+/** Sends the parts of the reply to one request, one after the other. */
+export class Replies {
+  private readonly logger = new Logger('StreamServer');
+  private readonly channel: string;
+  private readonly waiting: WritePacket[] = [];
+  private sending: Promise<void> | undefined;
+  private part = 0;
+  private ended = false;
+
+  /** @throws as `repliesOf` does */
+  constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly request: RequestPayload,
+  ) {
+    this.channel = repliesOf(registry, request.client);
+  }
+
+  value(response: unknown): void {
+    this.add({ response });
+  }
+
+  /** Resolves when all parts were sent, or could not be sent. */
+  async end(): Promise<void> {
+    const last = this.waiting.at(-1);
+    if (last && !this.ended) last.isDisposed = this.ended = true;
+    else this.add({ isDisposed: true });
+    await this.sending;
+  }
+
+  /** As `end`, with what the handler threw. */
+  async fail(thrown: unknown): Promise<void> {
+    // JSON has nothing of an Error. What Nest's filters throw is no Error.
+    this.add(thrown instanceof Error ? failure(thrown.message) : { err: thrown ?? 'error', isDisposed: true });
+    await this.sending;
+  }
+
+  private add(packet: WritePacket): void {
+    if (this.ended) return;
+    this.ended = packet.isDisposed === true;
+    this.waiting.push(packet);
+    this.sending ??= this.pump().finally(() => (this.sending = undefined));
+  }
+
+  private async pump(): Promise<void> {
+    // The end of an observable often comes right after its last value. Then both are one part.
+    await Promise.resolve();
+    for (let packet = this.waiting.shift(); packet; packet = this.waiting.shift()) await this.send(packet);
+  }
+
+  private async send(packet: WritePacket): Promise<void> {
+    try {
+      await this.registry.run(passReply, { keys: { replies: this.channel }, args: { packet: this.textOf(packet) } });
+    } catch (error) {
+      this.logger.warn(
+        `A part of a reply could not be sent, so its client gets an error or waits in vain. ${thrownText(error)}`,
+      );
+    }
+  }
+
+  /** Returns a part as JSON; the part with an error instead, if it is too large or JSON cannot hold it. */
+  private textOf(packet: WritePacket): string {
+    const { id } = this.request;
+    const part = this.part++;
+    try {
+      const text = JSON.stringify({ ...packet, id, part });
+      if (Buffer.byteLength(text) <= MAX_BYTES) return text;
+      return JSON.stringify({ ...failure(`The reply has more than ${MAX_BYTES} bytes as JSON.`), id, part });
+    } catch {
+      return JSON.stringify({ ...failure('The reply cannot be written as JSON.'), id, part });
+    }
+  }
+}

@@ -1,0 +1,252 @@
+import {
+  RpcException,
+  Server,
+  type CustomTransportStrategy,
+  type MessageHandler,
+  type MsPattern,
+} from '@nestjs/microservices';
+import { isObservable, type Observable } from 'rxjs';
+import type { ScriptRegistry } from 'luanest/script-registry';
+import type {
+  HandlerResult,
+  StreamConsumerHandle,
+  StreamConsumerService,
+  StreamMessage,
+} from 'luanest/stream-consumer';
+import {
+  ClosedError,
+  MAX_TIMER_MS,
+  pause,
+  REGISTRY,
+  SetupError,
+  thrownText,
+  time,
+  TimeoutError,
+  unfinishedOutcome,
+} from '../../internal/src';
+import { StreamContext } from './transport.context';
+import { checkExtras, resolveServer, type StreamServerOptions } from './transport.options';
+import { eventStream, requestStream, SERVERS, type EventPayload, type RequestPayload } from './transport.patterns';
+import { Replies } from './transport.replies';
+import { transportScripts } from './transport.scripts';
+
+/** Id of the transport: a handler with it, as in `@EventPattern('order.paid', STREAM_TRANSPORT)`, is for StreamServer only. */
+export const STREAM_TRANSPORT: unique symbol = Symbol('luanest:stream-transport');
+
+/** Pause before the next attempt to start a consumer, ms. */
+const START_AGAIN_MS = 500;
+
+/**
+ * Passes on each value of an observable. Rejects with its error, or with the signal's reason; then the observable is unsubscribed.
+ */
+function each(source: Observable<unknown>, signal: AbortSignal, next: (value: unknown) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason as Error);
+    const subscription = source.subscribe({ next, error: reject, complete: resolve });
+    const stop = (): void => {
+      subscription.unsubscribe();
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', stop);
+    subscription.add(() => signal.removeEventListener('abort', stop));
+  });
+}
+
+/** Functions that an app may set. The first versions of Nest 11 have none. */
+interface Hooks {
+  readonly onProcessingStartHook?: (id: symbol, context: StreamContext, done: () => Promise<void>) => void;
+  readonly onProcessingEndHook?: (id: symbol, context: StreamContext) => void;
+}
+
+/** Returns the outcome that a handler returned, or one of several handlers of a pattern, whose results Nest puts into each other. */
+function outcomeOf(value: unknown): HandlerResult {
+  const outcome = unfinishedOutcome(value);
+  if (outcome !== undefined || typeof value !== 'object' || value === null) return outcome;
+  const { current, next } = value as { readonly current?: unknown; readonly next?: unknown };
+  return 'current' in value && 'next' in value ? (outcomeOf(current) ?? outcomeOf(next)) : undefined;
+}
+
+/** Returns when a message was added to its stream, ms since 1970 by Redis' clock. See DECISIONS.md: age-by-the-clock-of-redis */
+function addedAtMs({ id }: StreamMessage): number {
+  return Number(/:(\d+)-/.exec(id)?.[1]);
+}
+
+/** Serves `@EventPattern` and `@MessagePattern` from streams: a transport strategy of Nest. */
+export class StreamServer
+  extends Server<Record<string, never>, 'connected' | 'disconnected'>
+  implements CustomTransportStrategy
+{
+  override transportId: symbol = STREAM_TRANSPORT;
+  /** A failed handler is reported by the consumer of the stream, so Nest does not report it, too. */
+  override readonly propagatesEventHandlerErrors = true;
+  private readonly streams: StreamConsumerService;
+  private readonly registry: ScriptRegistry;
+  private readonly group: string;
+  private readonly consumers: StreamConsumerHandle[] = [];
+  private starting: Promise<void> | undefined;
+  private closed = false;
+  private readonly warned = new Set<string>();
+
+  /** @throws InvalidOptionError */
+  constructor(options: StreamServerOptions) {
+    super();
+    ({ streams: this.streams, group: this.group } = resolveServer(options));
+    this.registry = this.streams[REGISTRY];
+    this.registry.register(transportScripts);
+  }
+
+  /**
+   * Called by Nest for each handler.
+   *
+   * @throws SetupError if the pattern has another handler, unless both are of events, with the same extras; InvalidOptionError for
+   *   invalid extras
+   */
+  override addHandler(pattern: MsPattern, callback: MessageHandler, isEvent = false, extras: object = {}): void {
+    const route = this.normalizePattern(pattern);
+    const owner = `@${isEvent ? 'Event' : 'Message'}Pattern(${route})`;
+    checkExtras(this.streams, owner, isEvent, extras);
+    const known = this.messageHandlers.get(route);
+    if (known && !(known.isEventHandler && isEvent)) {
+      throw new SetupError(
+        `${owner}: the pattern has another handler, so one of the two would never run. Give it another pattern.`,
+      );
+    }
+    if (known && JSON.stringify(known.extras) !== JSON.stringify(extras)) {
+      throw new SetupError(
+        `${owner}: another handler of the pattern has other extras. Both handle the same messages, so give both the same.`,
+      );
+    }
+    super.addHandler(pattern, callback, isEvent, extras);
+  }
+
+  /**
+   * Starts a consumer for each pattern in the background, also before the app is initialized. After a failure it tries again, until it is
+   * closed. Called by Nest. See DECISIONS.md: start-in-the-background
+   */
+  listen(callback: () => void): void {
+    this.starting = this.start();
+    callback();
+  }
+
+  /** Stops the consumers as `StreamConsumerHandle.stop` does: handlers that run may end within `drainMs`. Called by Nest. */
+  async close(): Promise<void> {
+    this.closed = true;
+    await this.starting;
+    await Promise.all(this.consumers.splice(0).map((consumer) => consumer.stop()));
+    this._status$.next('disconnected');
+  }
+
+  /** Always throws: this transport has no events. @throws SetupError */
+  on(): never {
+    throw new SetupError(
+      'StreamServer has no events. Subscribe to its status, or to the channels STREAM_CONSUMER_CHANNELS.',
+    );
+  }
+
+  /** Returns the StreamConsumerService. */
+  unwrap<T = StreamConsumerService>(): T {
+    return this.streams as T;
+  }
+
+  private async start(): Promise<void> {
+    for (const [route, handler] of this.messageHandlers) {
+      const consumer = await this.serve(route, handler);
+      if (!consumer) return;
+      this.consumers.push(consumer);
+    }
+    this._status$.next('connected');
+  }
+
+  /** Starts a consumer. After a failure it tries again, until this server or the app closes; then it returns undefined. */
+  private async serve(route: string, handler: MessageHandler): Promise<StreamConsumerHandle | undefined> {
+    while (!this.closed) {
+      try {
+        return await (handler.isEventHandler ? this.serveEvents(route, handler) : this.serveRequests(route, handler));
+      } catch (error) {
+        if (error instanceof ClosedError) break;
+        this.warnOnce('start', `The start is repeated ${START_AGAIN_MS} ms after each failure. ${thrownText(error)}`);
+        await pause(START_AGAIN_MS);
+      }
+    }
+    return undefined;
+  }
+
+  private serveEvents(route: string, handler: MessageHandler): Promise<StreamConsumerHandle> {
+    const options = { ...handler.extras, stream: eventStream(route), group: this.group };
+    return this.streams.handle(options, (message) => this.handleOne(handler, message));
+  }
+
+  private serveRequests(route: string, handler: MessageHandler): Promise<StreamConsumerHandle> {
+    // The second attempt settles the message, so it never becomes a dead letter. The client's time is the only limit.
+    const options = { ...handler.extras, attempts: 10_000, timeoutMs: MAX_TIMER_MS, ordered: false };
+    return this.streams.handle({ ...options, stream: requestStream(route), group: SERVERS }, (message) =>
+      this.reply(handler, message),
+    );
+  }
+
+  private async handleOne(handler: MessageHandler, message: StreamMessage<EventPayload>): Promise<HandlerResult> {
+    const { signal } = message;
+    let last: unknown;
+    try {
+      await this.run(handler, new StreamContext([message, signal]), (value) => (last = value));
+    } catch (thrown) {
+      // Nest's filters throw plain objects. As an exception, such an object has a text for the log and the dead letter.
+      if (thrown instanceof Error || unfinishedOutcome(thrown) || typeof thrown !== 'object' || thrown === null)
+        throw thrown;
+      throw new RpcException(thrown);
+    }
+    return outcomeOf(last);
+  }
+
+  private async reply(handler: MessageHandler, message: StreamMessage<RequestPayload>): Promise<void> {
+    // The process of the first attempt died or lost its lease. It may have run the handler.
+    // See DECISIONS.md: requests-are-taken-once
+    if (message.attempt > 1) return;
+    const leftMs = message.payload.timeoutMs - (message.takenAtMs - addedAtMs(message));
+    if (!(leftMs > 0)) {
+      return this.warnOnce('late', 'A request waited until its client had given up, so no handler ran. Logged once.');
+    }
+    const replies = new Replies(this.registry, message.payload);
+    const late = new AbortController();
+    const timer = time.setTimer(
+      () => late.abort(new TimeoutError('The client no longer waits for the reply.')),
+      leftMs,
+    );
+    const signal = AbortSignal.any([message.signal, late.signal]);
+    const context = new StreamContext([message, signal]);
+    const ran = this.run(handler, context, (value) => replies.value(value)).then(
+      () => replies.end(),
+      (thrown: unknown) => replies.fail(thrown),
+    );
+    // A handler that runs on at the shutdown must not make the engine hand the request back: another process would run it again.
+    const stopped = new Promise<void>((resolve) => {
+      message.signal.addEventListener('abort', () => resolve(replies.fail(message.signal.reason)));
+    });
+    await Promise.race([ran, stopped]);
+    time.clearTimer(timer);
+  }
+
+  /** Runs a handler until its observable has ended, between the hooks of the app, such as those of a tracer. */
+  private run(handler: MessageHandler, context: StreamContext, next: (value: unknown) => void): Promise<void> {
+    const work = async (): Promise<void> => {
+      try {
+        const result: unknown = await handler(context.message.payload.data, context);
+        if (isObservable(result)) await each(result, context.signal, next);
+        else next(result);
+      } finally {
+        hooks.onProcessingEndHook?.(this.transportId, context);
+      }
+    };
+    const hooks = this as unknown as Hooks;
+    return new Promise((resolve, reject) => {
+      const done = (): Promise<void> => work().then(resolve, reject);
+      if (hooks.onProcessingStartHook) hooks.onProcessingStartHook(this.transportId, context, done);
+      else void done();
+    });
+  }
+
+  private warnOnce(of: string, text: string): void {
+    if (!this.warned.has(of)) this.logger.warn(text);
+    this.warned.add(of);
+  }
+}
