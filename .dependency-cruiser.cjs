@@ -5,7 +5,7 @@ const floor1 = '^libs/(script-registry|worker)/';
 // The engine of workers, which the package does not export either.
 const worker = '^libs/worker/';
 const floor2 = '^libs/(rate-limit|once|read-reward|lock|stream-consumer|delayed-task)/';
-const floor3 = '^libs/(scheduled-lock|red-packet|outbox)/';
+const floor3 = '^libs/(scheduled-lock|red-packet|outbox|transport)/';
 // Next to the floors: it imports only types of the libs, and no lib imports it.
 const metrics = '^libs/metrics/';
 // Next to the floors, too: tests of users import it, and no lib does. It imports script-registry and internal, and of other libs types.
@@ -102,7 +102,11 @@ module.exports = {
       name: 'only-workers-import-the-engine',
       severity: 'error',
       // red-packet: a payout run has the options of a worker. outbox: it has pages like those of dead letters.
-      from: { path: '^libs/[^/]+/src/', pathNot: ['^libs/(delayed-task|stream-consumer|red-packet|outbox)/', worker] },
+      // transport: decorators take the options of a worker.
+      from: {
+        path: '^libs/[^/]+/src/',
+        pathNot: ['^libs/(delayed-task|stream-consumer|red-packet|outbox|transport)/', worker],
+      },
       to: { path: worker },
     },
     {
@@ -162,6 +166,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^libs/[^/]+/src/', pathNot: metrics },
       to: { path: '^node_modules/@opentelemetry/' },
+    },
+    {
+      // internal loads it when a message is refused.
+      name: 'only-the-transport-needs-microservices',
+      severity: 'error',
+      from: { path: '^libs/[^/]+/src/', pathNot: '^libs/transport/' },
+      to: { path: '^node_modules/@nestjs/microservices/' },
     },
     {
       name: 'only-the-storage-needs-throttler',

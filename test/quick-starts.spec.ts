@@ -301,3 +301,14 @@ it('outbox', async () => {
     await postgres.stop();
   }
 });
+
+it('transport', async () => {
+  const guide = 'libs/transport/README.md';
+  const onAnyPort = (code: string): string => adapt(code).replace('listen(3000)', "listen(0, '127.0.0.1')");
+  const main = join(ROOT, 'libs/transport/main.ts');
+  const { started } = runSnippet<{ started: Promise<INestApplication> }>(snippetsOf(guide), main, onAnyPort, load);
+  const app = await started;
+  apps.push(app);
+  expect(await request(app, 'POST', '/orders/o1')).toMatchObject({ status: 201, body: { price: 20 } });
+  await expectPrinted(guide);
+});

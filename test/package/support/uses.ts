@@ -18,6 +18,7 @@ const LINES = [
   'delayed-task: scheduled, o1 expired at attempt 1, the other cancelled',
   'stream-consumer: published, handled ann@example.com at attempt 1, bounced: no address',
   'outbox: a row for default/order.expire',
+  'transport: the sum is 3, and 3 was noted',
   'red-packet: won, already-won, won, sold-out; audit ok',
   'metrics: started and stopped',
   'closed',

@@ -12,6 +12,7 @@ import { ScheduledLockUse } from './uses/scheduled-lock.js';
 import { ScriptRegistryUse } from './uses/script-registry.js';
 import { StreamConsumerUse } from './uses/stream-consumer.js';
 import { ThrottlerStorageUse } from './uses/throttler-storage.js';
+import { TransportUse } from './uses/transport.js';
 
 @Module({
   imports: [
@@ -27,6 +28,7 @@ import { ThrottlerStorageUse } from './uses/throttler-storage.js';
     DelayedTaskUse,
     StreamConsumerUse,
     OutboxUse,
+    TransportUse,
     RedPacketUse,
   ],
 })

@@ -11,6 +11,7 @@ import { useScheduledLock } from './uses/scheduled-lock.js';
 import { useScriptRegistry } from './uses/script-registry.js';
 import { useStreamConsumer } from './uses/stream-consumer.js';
 import { useThrottlerStorage } from './uses/throttler-storage.js';
+import { useTransport } from './uses/transport.js';
 
 /** One use of each door. */
 export const uses: Record<string, (app: INestApplication, url: string) => Promise<string>> = {
@@ -24,6 +25,7 @@ export const uses: Record<string, (app: INestApplication, url: string) => Promis
   'delayed-task': useDelayedTask,
   'stream-consumer': useStreamConsumer,
   outbox: useOutbox,
+  transport: useTransport,
   'red-packet': useRedPacket,
   metrics: useMetrics,
 };
