@@ -171,7 +171,7 @@ module.exports = {
       // internal loads it when a message is refused.
       name: 'only-the-transport-needs-microservices',
       severity: 'error',
-      from: { path: '^libs/[^/]+/src/', pathNot: '^libs/transport/' },
+      from: { path: '^libs/[^/]+/src/', pathNot: ['^libs/transport/', '^libs/internal/src/rpc-exception.ts$'] },
       to: { path: '^node_modules/@nestjs/microservices/' },
     },
     {

@@ -41,10 +41,10 @@ function publishOf(packet: ReadPacket): {
   readonly payload: EventPayload;
   readonly options: PublishOptions | undefined;
 } {
-  const { data, metadata }: { readonly data: unknown; readonly metadata?: PacketMetadata } = packet;
-  const isRecord = data instanceof StreamRecord;
-  const payload = { data: isRecord ? data.data : data, ...(metadata && { metadata }) };
-  return { payload, options: isRecord ? data.options : undefined };
+  const { data, metadata } = packet as { readonly data: unknown; readonly metadata?: PacketMetadata };
+  const record: StreamRecord | undefined = data instanceof StreamRecord ? data : undefined;
+  const payload = { data: record ? record.data : data, ...(metadata && { metadata }) };
+  return { payload, options: record?.options };
 }
 
 /** Emits events and sends requests to services with a StreamServer: a client of Nest. */
@@ -82,6 +82,7 @@ export class StreamClient
     this.stopListening();
   }
 
+  /** Closes the client with the app that provides it. */
   onApplicationShutdown(): void {
     this.close();
   }

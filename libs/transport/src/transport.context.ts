@@ -2,7 +2,7 @@ import { BaseRpcContext } from '@nestjs/microservices';
 import type { StreamMessage } from 'luanest/stream-consumer';
 import { isEventStream, type EventPayload } from './transport.patterns';
 
-/** What `@Ctx()` passes to a handler that StreamServer runs. */
+/** The context of a handler that StreamServer runs, for `@Ctx()`. */
 export class StreamContext extends BaseRpcContext<[message: StreamMessage<EventPayload>, signal: AbortSignal]> {
   /** Message of the stream: its id, its key, its times. Its payload has the payload of the handler as `data`. */
   get message(): StreamMessage<EventPayload> {

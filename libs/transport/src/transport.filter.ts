@@ -10,6 +10,7 @@ import { StreamContext } from './transport.context';
  */
 @Catch()
 export class StreamExceptionFilter extends BaseRpcExceptionFilter<unknown> {
+  /** @returns an Observable that throws the exception, or the error that Nest makes of it */
   override catch(exception: unknown, host: ArgumentsHost): Observable<never> {
     const context: unknown = host.switchToRpc().getContext();
     if (context instanceof StreamContext && context.isEvent) return throwError(() => exception);

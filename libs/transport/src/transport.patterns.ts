@@ -22,7 +22,7 @@ export type PacketMetadata = Readonly<Record<string, string>>;
 
 /** Payload of the messages of an event's stream. */
 export interface EventPayload<Data = unknown> {
-  /** What the handler gets as its payload. */
+  /** The payload of the handler. */
   readonly data: Data;
   /** Texts that a tracer has added. Default: none. */
   readonly metadata?: PacketMetadata;
@@ -44,7 +44,7 @@ export function routeOf(pattern: MsPattern): string {
 }
 
 /**
- * Writes a pattern with the characters of a stream's name: each byte that is no ASCII letter or digit, `.`, `_` or `-` as `:` and two hex
+ * Writes a pattern with the characters of a stream's name: each byte other than an ASCII letter or digit, `.`, `_` or `-` as `:` and two hex
  * digits. A pattern that is too long for that becomes `::` and its SHA-256, which no other pattern's name begins with.
  */
 function encode(route: string): string {

@@ -15,7 +15,7 @@ export interface ReplyPacket {
    */
   readonly part: number;
   readonly response?: unknown;
-  /** What the handler threw, after Nest's filters. */
+  /** The error of the handler, after Nest's filters. */
   readonly err?: unknown;
   /** True for the last part. */
   readonly isDisposed?: boolean;
@@ -61,7 +61,7 @@ export class Replies {
 
   /** As `end`, with what the handler threw. */
   async fail(thrown: unknown): Promise<void> {
-    // JSON has nothing of an Error. What Nest's filters throw is no Error.
+    // JSON has nothing of an Error. Nest's filters throw other objects.
     this.add(thrown instanceof Error ? failure(thrown.message) : { err: thrown ?? 'error', isDisposed: true });
     await this.sending;
   }

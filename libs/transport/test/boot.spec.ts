@@ -63,8 +63,8 @@ function moduleOf(raw: ReturnType<typeof standaloneClient>): new () => object {
 }
 
 const ask = async ({ byModule, byProvider }: Asks): Promise<unknown[]> => [
-  await lastValueFrom(byModule.send('sum', [1, 2])),
-  await lastValueFrom(byProvider.send('sum', [3, 4])),
+  await lastValueFrom(byModule.send<unknown>('sum', [1, 2])),
+  await lastValueFrom(byProvider.send<unknown>('sum', [3, 4])),
 ];
 
 it('a microservice alone serves, and its clients are closed with it', async () => {

@@ -170,7 +170,7 @@ describe('a request whose reply does not come', () => {
     let stopped = 0;
     let reason: unknown;
     const work = (_data: never, { signal }: StreamContext): unknown => {
-      signal.addEventListener('abort', () => (reason = signal.reason));
+      signal.addEventListener('abort', () => (reason = signal.reason as unknown));
       return new Observable(() => () => void (stopped += 1));
     };
     const service = await serve(work, { requestMs: 300 });
@@ -193,7 +193,7 @@ describe('a request whose reply does not come', () => {
     expect(await all(late)).toEqual([1]);
   });
 
-  it('was not sent if Redis is away', async () => {
+  it('was not sent if Redis is unavailable', async () => {
     const { client, registry } = await openService({ prefix: uniquePrefix() });
     registry.close();
     await expect(firstValueFrom(client.send('sum', 1))).rejects.toMatchObject({ code: 'NOT_SENT' });

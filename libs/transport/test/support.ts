@@ -16,7 +16,7 @@ export interface Service {
   readonly registry: ScriptRegistry;
   readonly client: StreamClient;
   readonly raw: Redis;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 interface ServiceOptions {
