@@ -12,6 +12,8 @@ import { ScheduledLock, ScheduledLockModule, ScheduledLockService } from 'luanes
 import { ScriptRegistry, ScriptRegistryModule } from 'luanest/script-registry';
 import { StreamConsumerModule, StreamConsumerService } from 'luanest/stream-consumer';
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
+import { StreamClient, StreamServer } from 'luanest/transport';
+import { lastValueFrom } from 'rxjs';
 import { idleChecksOf } from '../libs/internal/src';
 import { NO_PERMISSION } from './support/client-kind';
 import { blocksOf, tableOf, words } from './support/markdown';
@@ -165,6 +167,19 @@ const libs: Readonly<Record<string, Use>> = {
       }
     },
   },
+  transport: {
+    modules: [StreamConsumerModule.forRoot({})],
+    async use(app) {
+      const streams = app.get(StreamConsumerService);
+      const server = new StreamServer({ streams, group: 'g' });
+      server.addHandler('double', async (value: number) => Promise.resolve(2 * value));
+      server.listen(() => undefined);
+      const client = new StreamClient({ streams });
+      expect(await lastValueFrom(client.send<number>('double', 2))).toBe(4);
+      client.close();
+      await server.close();
+    },
+  },
   'red-packet': {
     modules: [RedPacketModule.forRoot({ identity: () => undefined })],
     async use(app) {
@@ -199,6 +214,9 @@ afterAll(async () => {
 });
 
 const libOf = (use: string): string => use.split(',')[0] as string;
+/** Commands that a user of the lib needs. */
+const commandsOf = (lib: string): string =>
+  words([commands.get(lib), lib === 'transport' ? commands.get('stream-consumer') : ''].join(' ')).join(' ');
 
 it('is about every lib of the table', () => {
   expect([...new Set(Object.keys(libs).map(libOf))].sort()).toEqual([...commands.keys()].sort());
@@ -212,7 +230,7 @@ async function setUser(user: string, rules: readonly string[]): Promise<void> {
 
 it.each(Object.entries(libs))('%s needs no more than the document says', async (name, { modules, providers, use }) => {
   const [, , user = '', ...rules] = rule
-    .replace('<the commands below>', words(commands.get(libOf(name))).join(' '))
+    .replace('<the commands below>', commandsOf(libOf(name)))
     .trim()
     .split(' ');
   await setUser(user, rules);

@@ -200,14 +200,15 @@ it('snippets of the documents compile as strictly as the project does', () => {
   // The compiler takes its time where the machine has other work.
 }, 180_000);
 
-it('the whole package exports at most 221 names', () => {
+it('the whole package exports at most 223 names', () => {
   const counts = DOORS.map((door) => exportsOf('', door).length);
-  expect(counts.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(221);
+  expect(counts.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(223);
 });
 
 it('every lib has a module', () => {
   const without = exportedLibs().filter(
     (lib) => !readdirSync(join(ROOT, 'libs', lib, 'src')).includes(`${lib}.module.ts`),
   );
-  expect(without).toEqual([]);
+  // Users make its server and clients themselves, as they do with every transport of Nest.
+  expect(without).toEqual(['transport']);
 });

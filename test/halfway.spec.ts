@@ -195,7 +195,7 @@ describe('an operation that fails between two of its calls to Redis', () => {
       'StreamConsumerService.replayRange',
       'stream-consumer.replay-range',
       1,
-      onDeadLetters((s) => s.replayRange('halfway', 'g', { from: 0, operationId: 'o' })),
+      onDeadLetters((s) => s.replayRange('halfway', 'g', { fromAtMs: 0, operationId: 'o' })),
       0,
     ],
     [

@@ -181,7 +181,13 @@ export const seededDefects: readonly SeededDefect[] = [
     id: 'L31',
     lib: 'stream-consumer',
     what: 'replayed dead letter goes to all groups',
-    defect: [[lua('stream-consumer', 'replay-dead'), 'local row = { FOR_GROUP, ARGV[1] }', 'local row = {}']],
+    defect: [
+      [
+        lua('stream-consumer', 'replay-dead'),
+        'if entry then\n    local row = { FOR_GROUP, ARGV[1] }',
+        'if entry then\n    local row = {}',
+      ],
+    ],
   },
   {
     id: 'L32',

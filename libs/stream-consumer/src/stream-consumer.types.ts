@@ -183,10 +183,12 @@ export type DeadLetterFilter = DeadRange;
 
 /** Selects the messages that `replayRange` delivers again. */
 export interface ReplayRange {
-  /** Messages that were published at this time or later: a Date or ms since 1970, by Redis' clock. */
-  readonly from: Date | number;
-  /** Messages that were published before this time, which is after `from`. Default: up to the last message that the group has read. */
-  readonly to?: Date | number;
+  /** Messages that were published at this time or later, ms since 1970 by Redis' clock: integer >= 0, such as `date.getTime()`. */
+  readonly fromAtMs: number;
+  /**
+   * Messages that were published before this time, ms, which is after `fromAtMs`. Default: up to the last message that the group has read.
+   */
+  readonly beforeAtMs?: number;
   /** Most messages, integer >= 1. They are replayed partition by partition, the oldest of each first. Default: all. */
   readonly limit?: number;
   /**

@@ -54,7 +54,7 @@ describe.each(servers)('a replay of a range, on %s', (_, client) => {
     const others = await consume(stream, 'other');
     await publish(stream, 0, 350, 'other');
     const firsts = seen.splice(0);
-    expect(await bench.streams.replayRange(stream, 'g', { from: 0 })).toBe(350);
+    expect(await bench.streams.replayRange(stream, 'g', { fromAtMs: 0 })).toBe(350);
     await eventually(() => expect(seen).toHaveLength(350));
     await settled(stream, 'other');
     expect(others).toHaveLength(350);
@@ -66,7 +66,7 @@ describe.each(servers)('a replay of a range, on %s', (_, client) => {
     const ids = new Set(firsts.map(({ id }) => id));
     expect(seen.every(({ id, attempt, group }) => !ids.has(id) && attempt === 1 && group === 'g')).toBe(true);
     // Copies are not copied again.
-    expect(await bench.streams.replayRange(stream, 'g', { from: 0 })).toBe(350);
+    expect(await bench.streams.replayRange(stream, 'g', { fromAtMs: 0 })).toBe(350);
     await eventually(() => expect(seen).toHaveLength(700));
     await sleep(100);
     expect(seen).toHaveLength(700);
@@ -86,13 +86,13 @@ describe.each(servers)('a replay of a range, on %s', (_, client) => {
       await eventually(() => expect(seen).toHaveLength(count));
       return sorted(seen.splice(0).map(({ payload }) => payload));
     };
-    expect(await replay({ from: 0, to: middle })).toEqual(expected(0, 20));
-    expect(await replay({ from: new Date(middle) })).toEqual(expected(20, 50));
-    expect(await replay({ from: new Date(middle), to: new Date(middle + 1e9) })).toEqual(expected(20, 50));
-    expect(await replay({ from: middle + 1e9 })).toEqual([]);
-    expect(await replay({ from: 0, limit: 7 })).toHaveLength(7);
-    expect(await replay({ from: 0, limit: 45 })).toHaveLength(45);
-    expect(await replay({ from: 0, limit: 1_000 })).toEqual(expected(0, 50));
+    expect(await replay({ fromAtMs: 0, beforeAtMs: middle })).toEqual(expected(0, 20));
+    expect(await replay({ fromAtMs: middle })).toEqual(expected(20, 50));
+    expect(await replay({ fromAtMs: middle, beforeAtMs: middle + 1e9 })).toEqual(expected(20, 50));
+    expect(await replay({ fromAtMs: middle + 1e9 })).toEqual([]);
+    expect(await replay({ fromAtMs: 0, limit: 7 })).toHaveLength(7);
+    expect(await replay({ fromAtMs: 0, limit: 45 })).toHaveLength(45);
+    expect(await replay({ fromAtMs: 0, limit: 1_000 })).toEqual(expected(0, 50));
   });
 
   it('leaves out what the group has not settled, which it gets anyway', async () => {
@@ -106,7 +106,7 @@ describe.each(servers)('a replay of a range, on %s', (_, client) => {
     await bench.streams.publishMany(stream, numbers(0, 10));
     await eventually(() => expect(gate.entered).toBe(2));
     await eventually(async () => expect(await bench.streams.stats(stream, 'g')).toMatchObject({ pending: 2 }));
-    expect(await bench.streams.replayRange(stream, 'g', { from: 0 })).toBe(4);
+    expect(await bench.streams.replayRange(stream, 'g', { fromAtMs: 0 })).toBe(4);
     gate.open();
     await settled(stream);
     expect(sorted(seen)).toEqual([0, 0, 1, 1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 9]);
@@ -130,7 +130,7 @@ describe.each(servers)('a replay of a range, on %s', (_, client) => {
       if (calls === 3) throw new Error('the reply is lost');
       return reply;
     });
-    const range = { from: 0, operationId: 'Ünïcode {1} of g' };
+    const range = { fromAtMs: 0, operationId: 'Ünïcode {1} of g' };
     await expect(bench.streams.replayRange(stream, 'g', range)).rejects.toThrow('the reply is lost');
     await eventually(() => expect(seen).toHaveLength(300));
     jest.restoreAllMocks();
@@ -142,7 +142,7 @@ describe.each(servers)('a replay of a range, on %s', (_, client) => {
     expect(await bench.streams.replayRange(stream, 'other', range)).toBe(500);
     // Two calls at the same time share the steps.
     const both = await Promise.all(
-      [1, 2].map(() => bench.streams.replayRange(stream, 'g', { from: 0, operationId: 'both' })),
+      [1, 2].map(() => bench.streams.replayRange(stream, 'g', { fromAtMs: 0, operationId: 'both' })),
     );
     expect(both).toEqual([500, 500]);
     await eventually(() => expect(seen).toHaveLength(1_000));
@@ -158,11 +158,11 @@ describe.each(servers)('a replay of a range, on %s', (_, client) => {
     await sleep(200);
     await bench.streams.publishMany(stream, numbers(0, 5));
     await settled(stream);
-    expect(await bench.streams.replayRange(stream, 'g', { from: 0 })).toBe(5);
+    expect(await bench.streams.replayRange(stream, 'g', { fromAtMs: 0 })).toBe(5);
     await eventually(() => expect(seen).toHaveLength(10));
     await bench.streams.resume(stream, 'idle');
     await eventually(async () => expect(await bench.streams.stats(stream, 'idle')).toMatchObject({ length: 0 }));
-    expect(await bench.streams.replayRange(stream, 'g', { from: 0 })).toBe(0);
+    expect(await bench.streams.replayRange(stream, 'g', { fromAtMs: 0 })).toBe(0);
     await idle.stop();
 
     const key = `${bench.prefix}-foreign`;
@@ -174,7 +174,7 @@ describe.each(servers)('a replay of a range, on %s', (_, client) => {
     await bench.streams.handle({ stream: foreign, group: 'g', pollMs: 20 }, (message) => void messages.push(message));
     await eventually(async () => expect(await bench.streams.stats(foreign, 'g')).toMatchObject({ lag: 0, pending: 0 }));
     expect(messages).toHaveLength(2);
-    expect(await bench.streams.replayRange(foreign, 'g', { from: 0 })).toBe(2);
+    expect(await bench.streams.replayRange(foreign, 'g', { fromAtMs: 0 })).toBe(2);
     await eventually(() => expect(messages).toHaveLength(4));
     expect(messages[2]?.fields?.get('n')).toEqual(Buffer.from('ff00', 'hex'));
     expect(messages[2]?.key).toBe('k');
@@ -182,23 +182,23 @@ describe.each(servers)('a replay of a range, on %s', (_, client) => {
   });
 
   it.each([
-    [{}, /range\.from is undefined\. Expected a valid Date, or an integer from 0 to 999999999999999\./],
-    [{ from: -1 }, /range\.from is -1\./],
-    [{ from: 1.5 }, /range\.from is 1\.5\./],
-    [{ from: '2026-01-01' }, /range\.from is "2026-01-01"\./],
-    [{ from: new Date('never') }, /range\.from is/],
-    [{ from: 5, to: 5 }, /range\.to is not after range\.from/],
-    [{ from: 5, to: NaN }, /range\.to is NaN\./],
-    [{ from: 5, limit: 0 }, /range\.limit is 0\. Expected an integer from 1/],
-    [{ from: 5, operationId: '' }, /range\.operationId is ""/],
-    [{ fromMs: 5 }, /There is no option "fromMs" in range\. Known: from, to, limit, operationId\./],
+    [{}, /range\.fromAtMs is undefined\. Expected an integer from 0 to 999999999999999\./],
+    [{ fromAtMs: -1 }, /range\.fromAtMs is -1\./],
+    [{ fromAtMs: 1.5 }, /range\.fromAtMs is 1\.5\./],
+    [{ fromAtMs: '2026-01-01' }, /range\.fromAtMs is "2026-01-01"\./],
+    [{ fromAtMs: new Date('never') }, /range\.fromAtMs is/],
+    [{ fromAtMs: 5, beforeAtMs: 5 }, /range\.beforeAtMs is not after range\.fromAtMs/],
+    [{ fromAtMs: 5, beforeAtMs: NaN }, /range\.beforeAtMs is NaN\./],
+    [{ fromAtMs: 5, limit: 0 }, /range\.limit is 0\. Expected an integer from 1/],
+    [{ fromAtMs: 5, operationId: '' }, /range\.operationId is ""/],
+    [{ from: 5 }, /There is no option "from" in range\. Known: fromAtMs, beforeAtMs, limit, operationId\./],
     [undefined, /range is undefined\. Expected an object\./],
   ])('refuses the range %j before anything is sent', async (range, message) => {
     const run = jest.spyOn(bench.registry, 'run');
     const replaying = bench.streams.replayRange('bad', 'g', range as never);
     await expect(replaying).rejects.toThrow(InvalidInputError);
     await expect(replaying).rejects.toThrow(message);
-    await expect(bench.streams.replayRange('bad', 'a group', { from: 0 })).rejects.toThrow(/group is "a group"\./);
+    await expect(bench.streams.replayRange('bad', 'a group', { fromAtMs: 0 })).rejects.toThrow(/group is "a group"\./);
     expect(run).not.toHaveBeenCalled();
   });
 
@@ -206,7 +206,7 @@ describe.each(servers)('a replay of a range, on %s', (_, client) => {
     const stream = define('groups');
     await consume(stream);
     await publish(stream, 0, 3);
-    const replaying = bench.streams.replayRange(stream, 'nobody', { from: 0 });
+    const replaying = bench.streams.replayRange(stream, 'nobody', { fromAtMs: 0 });
     await expect(replaying).rejects.toThrow(InvalidInputError);
     await expect(replaying).rejects.toThrow('Stream groups has no group nobody, so nothing was replayed.');
     expect(await bench.streams.stats(stream, 'g')).toMatchObject({ length: 3 });

@@ -57,7 +57,7 @@ describe('mutations', () => {
 
   // To compile all of them takes 20 s. `npm run mutants` compiles each one that it runs.
   it('are Lua that compiles, and unlike each other, for one of sixteen of all scripts', () => {
-    for (const scripts of LibScripts.read().values()) {
+    for (const [lib, scripts] of LibScripts.read()) {
       const results = new Set<string>();
       const some = scripts.mutants().filter((_, index) => index % 16 === 0);
       for (const mutant of some) {
@@ -68,7 +68,8 @@ describe('mutations', () => {
         results.add(source);
       }
       expect(results.size).toBe(some.length);
-      expect(results.size).toBeGreaterThan(12);
+      // transport has one script, of one line.
+      if (lib !== 'transport') expect(results.size).toBeGreaterThan(12);
     }
   });
 });

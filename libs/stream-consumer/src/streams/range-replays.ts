@@ -9,7 +9,7 @@ import { replayRange } from './streams.scripts';
 
 const ENTRIES_A_CALL = 100;
 const LAST_ID = `${LAST_SEQ}-${LAST_SEQ}`;
-const KNOWN: KnownOptions<ReplayRange> = { from: true, to: true, limit: true, operationId: true };
+const KNOWN: KnownOptions<ReplayRange> = { fromAtMs: true, beforeAtMs: true, limit: true, operationId: true };
 const checks = new Checks('StreamConsumerService.replayRange', (message) => new InvalidInputError(message));
 
 /** A range that was checked. */
@@ -21,19 +21,15 @@ interface Range {
   readonly operationId: string | undefined;
 }
 
-function timeOf(name: string, time: unknown): number {
-  const ms = time instanceof Date ? time.getTime() : time;
-  if (Number.isSafeInteger(ms) && (ms as number) >= 0 && (ms as number) <= LATEST_MS) return ms as number;
-  return checks.in('range').refuse(name, time, `a valid Date, or an integer from 0 to ${LATEST_MS}`);
-}
-
 /** Checks a range. @throws InvalidInputError */
 function rangeOf(range: ReplayRange): Range {
-  const { from, to, limit, operationId } = checks.options('range', range, KNOWN);
+  const { fromAtMs, beforeAtMs, limit, operationId } = checks.options('range', range, KNOWN);
   const where = checks.in('range');
-  const fromMs = timeOf('from', from);
-  const toMs = to === undefined ? Infinity : timeOf('to', to);
-  if (toMs <= fromMs) throw checks.error('range.to is not after range.from, so no message is in the range.');
+  const fromMs = where.integer('fromAtMs', fromAtMs, 0, LATEST_MS);
+  const toMs = beforeAtMs === undefined ? Infinity : where.integer('beforeAtMs', beforeAtMs, 0, LATEST_MS);
+  if (toMs <= fromMs) {
+    throw checks.error('range.beforeAtMs is not after range.fromAtMs, so no message is in the range.');
+  }
   return {
     after: fromMs === 0 ? '0-0' : `${fromMs - 1}-${LAST_SEQ}`,
     until: toMs === Infinity ? LAST_ID : `${toMs - 1}-${LAST_SEQ}`,
