@@ -23,6 +23,7 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
         '@nestjs/common': '^11.0.0',
         '@nestjs/config': '^4.0.0',
         '@nestjs/core': '^11.0.0',
+        '@nestjs/microservices': '^11.0.0',
         '@nestjs/platform-express': '^11.0.0',
         '@nestjs/schedule': '^6.0.0',
         '@nestjs/testing': '^11.0.0',
@@ -99,11 +100,11 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
     expect(stderr).not.toMatch(/did not exit|open handle/);
   });
 
-  it("passes its user's 12 tests and the 15 unit tests of examples/testing, by Jest and ts-jest", async () => {
+  it("passes its user's 14 tests and the 15 unit tests of examples/testing, by Jest and ts-jest", async () => {
     useTsJest(app);
     writeExamples(app);
     const args = ['node_modules/jest/bin/jest.js', '--testPathPatterns', 'user.test.ts', 'examples/testing'];
     const { stderr } = await app.withRedis(args);
-    expect(stderr).toMatch(/Tests: +27 passed, 27 total/);
+    expect(stderr).toMatch(/Tests: +29 passed, 29 total/);
   });
 });

@@ -35,6 +35,7 @@ describe('Nest 12, ESM, ioredis 6, Fastify', () => {
         '@nestjs/common': '^12.0.0',
         '@nestjs/config': '^12.0.0',
         '@nestjs/core': '^12.0.0',
+        '@nestjs/microservices': '^12.0.0',
         '@nestjs/platform-fastify': '^12.0.0',
         '@nestjs/schedule': '^12.0.0',
         '@nestjs/throttler': '^6.6.0',

@@ -12,6 +12,11 @@ const OPTIONAL_FOR_NEST = [
   '@nestjs/websockets/socket-module.js',
   '@nestjs/platform-express',
   '@nestjs/microservices',
+  // Clients of the transports of @nestjs/microservices.
+  '@nats-io/transport-node',
+  'amqp-connection-manager',
+  'kafkajs',
+  'mqtt',
 ];
 
 const isAbsent = (name) => {
