@@ -29,7 +29,10 @@ nothing again; returns the first reply, but with the present due time of a kept 
 local ids, dues, known, seen, codes, adds, records, reply = {}, {}, nil, {}, {}, {}, {}, {}
 -- Groups of the tasks, and the records that this call has added so far.
 local grouped, any_grouped, written = {}, false, {}
-local count, added, earliest = 0, 0, nil
+local find, byte = string.find, string.byte
+local count, added, dated, earliest = 0, 0, 0, nil
+-- True if a task replaces one, or follows it.
+local any_other = false
 
 -- Reads the ids and due times. Returns an error if a task is invalid.
 local function read_tasks()
@@ -74,16 +77,24 @@ local function decide(on_conflict)
     local code = (known[i] or seen[id]) and on_conflict or 1
     if code == 0 and not is_running(id) then code = 2 end
     -- A schedule whose slot is over may have had the task of that slot. The caller looks for the next slot.
-    if string.byte(id) == 1 and due <= now_ms then code = 3 end
+    if due <= now_ms and byte(id) == 1 then code = 3 end
     if code > 2 then
       due = due_before(id)
     else
       local text = string.format('%.0f', due)
-      if code > 0 then adds[#adds + 1], adds[#adds + 2] = text, id end
-      grouped[i] = group_of(ARGV[3 * i + 2])
-      any_grouped = any_grouped or grouped[i] ~= nil
+      local record = ARGV[3 * i + 2]
+      if code > 0 then
+        adds[dated + 1], adds[dated + 2] = text, id
+        dated = dated + 2
+      end
+      -- Most records have no '@'. To look for it costs less than a pattern.
+      if find(record, '@', 1, true) then
+        grouped[i] = group_of(record)
+        any_grouped = any_grouped or grouped[i] ~= nil
+      end
+      any_other = any_other or code ~= 1
       -- The record ends with the due time, so that a sweep can restore a task whose entry in `due` is lost.
-      records[added + 1], records[added + 2] = id, ARGV[3 * i + 2] .. '\n' .. text
+      records[added + 1], records[added + 2] = id, record .. '\n' .. text
       seen[id], added = due, added + 2
       if not earliest or due < earliest then earliest = due end
     end
@@ -130,10 +141,12 @@ if first_ms then return repeat_answers(tonumber(first_ms), first_codes) end
 decide(ARGV[1] == 'replace' and 2 or ARGV[1] == 'after' and 0 or 3)
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 if earliest and must_wake(mark, earliest) and is_mute(KEYS[8]) then return redis.error_reply(MUTE) end
-for i, code in ipairs(codes) do write_task(i, code) end
+if any_other or any_grouped then
+  for i, code in ipairs(codes) do write_task(i, code) end
+end
 redis.call('SET', KEYS[9], string.format('%.0f:', count == 1 and dues[1] or now_ms) .. table.concat(codes), 'PX', ARGV[2])
 if added == 0 then return reply end
-if not any_grouped and #adds > 0 then redis.call('ZADD', KEYS[1], unpack(adds)) end
+if not any_grouped and dated > 0 then redis.call('ZADD', KEYS[1], unpack(adds)) end
 redis.call('HSET', KEYS[5], unpack(records))
 if must_wake(mark, earliest) then
   redis.call('SET', KEYS[8], string.format('%.0f', earliest), 'PX', WAITS_MS)
