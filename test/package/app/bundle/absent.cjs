@@ -13,10 +13,14 @@ const OPTIONAL_FOR_NEST = [
   '@nestjs/platform-express',
   '@nestjs/microservices',
   // Clients of the transports of @nestjs/microservices.
+  '@grpc/grpc-js',
+  '@grpc/proto-loader',
   '@nats-io/transport-node',
   'amqp-connection-manager',
+  'amqplib',
   'kafkajs',
   'mqtt',
+  'nats',
 ];
 
 const isAbsent = (name) => {
