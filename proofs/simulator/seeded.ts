@@ -106,7 +106,7 @@ export const seededDefects: readonly SeededDefect[] = [
     defect: [
       [
         lua('delayed-task', 'take'),
-        "elseif (run.state == 'l' or run.state == 'a') and run.token == ARGV[1] then",
+        "elseif run.state == 'l' and run.token == ARGV[1] then",
         'elseif run.token == ARGV[1] then',
       ],
     ],

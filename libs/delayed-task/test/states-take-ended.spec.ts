@@ -21,6 +21,17 @@ describe('take, in a state and at a time of which all is known,', () => {
     if (run !== undefined) states.put('HSET', 'runs', id, run);
   };
 
+  // Its record is that of the next task, which would run twice.
+  it('returns a replay no task that another one follows by now', async () => {
+    due('a', NOW);
+    due('b', NOW);
+    const [{ tasks }] = (await states.after(take())) as unknown as [{ tasks: { id: string }[] }];
+    expect(tasks.map(({ id }) => id)).toEqual(['a', 'b']);
+    states.put('HSET', 'runs', 'a', `1 a token ${NOW} 0 0 `);
+    const [again] = (await states.after(take())) as unknown as [{ tasks: { id: string }[] }];
+    expect(again.tasks.map(({ id }) => id)).toEqual(['b']);
+  });
+
   it('dead-letters tasks whose lease ended in the last attempt, and returns a replay the first result', async () => {
     leased('last', NOW, `3 l old ${NOW - 9} 0 7 an error`);
     leased('failed', NOW, `4 l old ${NOW - 8} 6 7 an error`);

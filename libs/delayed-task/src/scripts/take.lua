@@ -113,7 +113,8 @@ local function repeat_task(id, record, run)
   if not record then return end
   if run.state == 'd' and run.problem == LEASE_ENDED then
     add_buried(id, record, run.attempt)
-  elseif (run.state == 'l' or run.state == 'a') and run.token == ARGV[1] then
+  elseif run.state == 'l' and run.token == ARGV[1] then
+    -- Not a task that another one follows: its record is gone. The other one runs when the lease ends.
     add_task(id, record, run.attempt, run.due)
   end
 end
