@@ -135,7 +135,7 @@ export class DelayedTaskQueue {
    * give the task a `keepResultMs` that is longer than a second.
    *
    * @param options `timeoutMs`: how long to wait, ms; integer from 0 to 2^31 - 1, default 30,000
-   * @returns the task; undefined if there is none with the id, because it was removed, or was done and has no result. If the time is over
+   * @returns the task; undefined for an unknown id: the task was removed, or was done and has no result. If the time is over
    *   first, the task as it is then: its `state` is `waiting` or `running`
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
@@ -191,7 +191,7 @@ export class DelayedTaskQueue {
     return this.parts.schedules.remove(id);
   }
 
-  /** Returns a schedule; undefined if there is none with the id. @throws InvalidInputError; the errors of ScriptRegistry.run() */
+  /** Returns a schedule; undefined for an unknown id. @throws InvalidInputError; the errors of ScriptRegistry.run() */
   async getSchedule(id: string): Promise<ScheduleView | undefined> {
     return this.parts.schedules.get(id);
   }

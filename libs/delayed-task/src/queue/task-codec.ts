@@ -184,7 +184,7 @@ export function readResult(text: string): { readonly result: unknown; readonly e
   return { result: text === '' ? undefined : (JSON.parse(text) as unknown), error: '' };
 }
 
-/** Parses a stored progress. @returns undefined if it is of another attempt than that with the token, or there is none */
+/** Parses a stored progress. @returns undefined without one, and for that of another attempt */
 export function readProgress(text: string, token = '-'): unknown {
   return text.startsWith(`${token} `) ? (JSON.parse(text.slice(token.length + 1)) as unknown) : undefined;
 }
