@@ -53,12 +53,13 @@ export class DelayedTaskQueue {
     options?: ScheduleOptions,
   ): Promise<ScheduleResult>;
   schedule(name: string, payload?: unknown, options?: ScheduleOptions): Promise<ScheduleResult>;
-  async schedule(
-    task: string | TaskDefinition,
-    payload?: unknown,
-    options: ScheduleOptions = {},
-  ): Promise<ScheduleResult> {
-    const parts = this.route(queueOf(task, checkScheduling(options)));
+  schedule(task: string | TaskDefinition, payload?: unknown, options: ScheduleOptions = {}): Promise<ScheduleResult> {
+    let parts: QueueParts;
+    try {
+      parts = this.route(queueOf(task, checkScheduling(options)));
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
+    }
     const result = parts.tasks.scheduleOne(task, payload, options);
     if (parts.watcher) {
       const named = typeof task === 'string' ? { name: task } : { task };
@@ -328,12 +329,14 @@ export class DelayedTaskQueue {
 
   private routeAll(tasks: readonly NewTask[]): QueueParts {
     taskInput.list('tasks', tasks, 'an array of tasks');
-    const some = tasks.map((task: Partial<NewTask> | null) =>
-      this.route(queueOf((task as { task?: unknown } | null)?.task, task ?? {})),
-    );
-    const other = some.find((parts) => parts !== some[0]);
-    if (other === undefined) return some[0] ?? this.parts;
-    const names = [some[0] as QueueParts, other].map(({ options }) => shown(options.namespace));
-    throw taskInput.error(`tasks are of the queues ${names.join(' and ')}. Call scheduleMany for each queue.`);
+    let first: QueueParts | undefined;
+    for (const task of tasks as readonly (Partial<NewTask> & { readonly task?: unknown })[]) {
+      const parts = this.route(queueOf(task?.task, task ?? {}));
+      first ??= parts;
+      if (parts === first) continue;
+      const names = [first, parts].map(({ options }) => shown(options.namespace));
+      throw taskInput.error(`tasks are of the queues ${names.join(' and ')}. Call scheduleMany for each queue.`);
+    }
+    return first ?? this.parts;
   }
 }

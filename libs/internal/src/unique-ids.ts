@@ -4,16 +4,21 @@ import { randomBytes } from 'node:crypto';
 export class UniqueIds {
   private readonly origin: string;
   private made = 0;
+  /** How many digits the counter has, in front of it, so that a longer number comes later in the order of bytes. */
+  private digits = '1';
+  private longer = 36;
 
   constructor(prefix = '') {
-    this.origin = `${prefix}${randomBytes(12).toString('base64url')}.`;
+    this.origin = `${prefix}${randomBytes(12).toString('base64url')}`;
   }
 
-  /** Returns a new id: the prefix, then about 20 letters, digits, `-`, `_` and one `.`. In the order of their bytes, it comes after the last. */
+  /** Returns a new id: the prefix, then about 20 letters, digits, `-` and `_`. In the order of their bytes, it comes after the last. */
   next(): string {
     this.made += 1;
-    const count = this.made.toString(36);
-    // A longer number comes later.
-    return this.origin + count.length.toString(36) + count;
+    if (this.made === this.longer) {
+      this.digits = this.made.toString(36).length.toString(36);
+      this.longer *= 36;
+    }
+    return this.origin + this.digits + this.made.toString(36);
   }
 }

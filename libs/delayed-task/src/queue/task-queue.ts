@@ -26,7 +26,6 @@ import type {
   TaskView,
 } from '../delayed-task.types';
 import {
-  checkScheduling,
   readProgress,
   readResult,
   readRun,
@@ -157,6 +156,7 @@ export class TaskQueue {
   /**
    * Schedules a task. A new id, as most are, needs one command; an id that exists needs a second one.
    *
+   * @param options which `checkScheduling` has checked
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   async scheduleOne(
@@ -164,7 +164,7 @@ export class TaskQueue {
     payload: unknown,
     options: ScheduleOptions,
   ): Promise<ScheduleResult> {
-    const { onConflict = 'keep', operationId, id: given = operationId } = checkScheduling(options);
+    const { onConflict = 'keep', operationId, id: given = operationId } = options;
     taskInput.choice('onConflict', onConflict, CONFLICTS);
     const id = given === undefined ? this.tokens.next() : checkId(given);
     const partition = this.partitions.of(id);
@@ -187,9 +187,9 @@ export class TaskQueue {
     return { id, ...(answer as Omit<ScheduleResult, 'id'>) };
   }
 
-  /** Checks what `scheduleOne` checks, and sends nothing. @throws InvalidInputError */
+  /** Checks what `scheduleOne` checks, and sends nothing. @param options which `checkScheduling` has checked. @throws InvalidInputError */
   prepare(task: string | TaskDefinition, payload: unknown, options: ScheduleOptions): PreparedTask {
-    taskInput.choice('onConflict', checkScheduling(options).onConflict ?? 'keep', CONFLICTS);
+    taskInput.choice('onConflict', options.onConflict ?? 'keep', CONFLICTS);
     if (options.id !== undefined) checkId(options.id);
     whenOf(options);
     if (options.operationId !== undefined) checkOperationId(options.operationId);

@@ -36,9 +36,14 @@ local any_other = false
 
 -- Reads the ids and due times. Returns an error if a task is invalid.
 local function read_tasks()
+  -- Most tasks of a call are due at the same time: it is parsed once, and below written once.
+  local when, due
   for i = 3, #ARGV, 3 do
     if not ARGV[i + 2] then return redis.error_reply('BADTASK the last task is incomplete; nothing was scheduled') end
-    local due = parse_due(ARGV[i + 1], now_ms)
+    if ARGV[i + 1] ~= when then
+      when = ARGV[i + 1]
+      due = parse_due(when, now_ms)
+    end
     if not due then
       return redis.error_reply('BADTASK ARGV[' .. i + 1 .. '] is neither "d<ms>" nor "a<ms>"; nothing was scheduled')
     end
@@ -72,6 +77,7 @@ end
 
 -- Decides for each task whether to add, replace or keep it, and notes the writes and the reply.
 local function decide(on_conflict)
+  local text, text_ms
   for i = 1, count do
     local id, due = ids[i], dues[i]
     local code = (known[i] or seen[id]) and on_conflict or 1
@@ -81,7 +87,9 @@ local function decide(on_conflict)
     if code > 2 then
       due = due_before(id)
     else
-      local text = string.format('%.0f', due)
+      if due ~= text_ms then
+        text, text_ms = string.format('%.0f', due), due
+      end
       local record = ARGV[3 * i + 2]
       if code > 0 then
         adds[dated + 1], adds[dated + 2] = text, id
