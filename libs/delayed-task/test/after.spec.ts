@@ -78,10 +78,11 @@ describe.each(servers)("onConflict 'after' on %s", (_, client, partitions) => {
     await eventually(async () => expect(await bench.tasks.stats()).toMatchObject({ dead: 1 }));
     expect(await after(bench, 'slow')).toMatchObject({ status: 'replaced' });
     await eventually(() => expect(gate.entered).toBe(1));
-    const { runAtMs } = await after(bench, 'later', { delayMs: 400 });
+    const { runAtMs } = await after(bench, 'later', { delayMs: HOUR });
     gate.open();
     await eventually(async () => expect(await bench.tasks.get('a')).toMatchObject({ state: 'waiting', atMs: runAtMs }));
     expect(ran).toEqual(['fails', 'slow']);
+    await bench.tasks.reschedule('a', {});
     await eventually(() => expect(ran).toEqual(['fails', 'slow', 'later']));
     await eventually(async () => expect(await inventory(bench)).toEqual(EMPTY));
   });
