@@ -26,13 +26,13 @@ nothing again; returns the first reply, but with the present due time of a kept 
 -- @include wake
 -- @include due
 -- @include lines
-local ids, dues, known, seen, codes, adds, records, reply = {}, {}, nil, {}, {}, {}, {}, {}
+local ids, dues, known, seen, adds, records, reply = {}, {}, nil, {}, {}, {}, {}
 -- Groups of the tasks, and the records that this call has added so far.
-local grouped, any_grouped, written = {}, false, {}
+local grouped, written = {}, {}
 local find, byte = string.find, string.byte
-local count, added, dated, earliest = 0, 0, 0, nil
--- True if a task replaces one, or follows it.
-local any_other = false
+local count, added, earliest = 0, 0, nil
+-- True if a task is kept, replaces or follows one, or has a group. The second one: if the tasks cannot go to `due` in one command.
+local any_other, one_by_one = false, false
 
 -- Reads the ids and due times. Returns an error if a task is invalid.
 local function read_tasks()
@@ -91,26 +91,31 @@ local function decide(on_conflict)
         text, text_ms = string.format('%.0f', due), due
       end
       local record = ARGV[3 * i + 2]
-      if code > 0 then
-        adds[dated + 1], adds[dated + 2] = text, id
-        dated = dated + 2
-      end
       -- Most records have no '@'. To look for it costs less than a pattern.
-      if find(record, '@', 1, true) then
-        grouped[i] = group_of(record)
-        any_grouped = any_grouped or grouped[i] ~= nil
+      if find(record, '@', 1, true) then grouped[i] = group_of(record) end
+      if code ~= 1 or grouped[i] then
+        any_other, one_by_one = true, one_by_one or code == 0 or grouped[i] ~= nil
       end
-      any_other = any_other or code ~= 1
+      adds[added + 1], adds[added + 2] = text, id
       -- The record ends with the due time, so that a sweep can restore a task whose entry in `due` is lost.
       records[added + 1], records[added + 2] = id, record .. '\n' .. text
       seen[id], added = due, added + 2
       if not earliest or due < earliest then earliest = due end
     end
-    codes[i], reply[2 * i - 1], reply[2 * i] = code, code, due
+    if code > 2 then any_other = true end
+    reply[2 * i - 1], reply[2 * i] = code, due
   end
 end
 
--- Removes the task that the i-th task replaces. In a call with groups, adds the i-th task to `due`.
+-- Returns the code of each task, as a digit.
+local function codes_of_all()
+  if not any_other then return string.rep('1', count) end
+  local codes = {}
+  for i = 1, count do codes[i] = reply[2 * i - 1] end
+  return table.concat(codes)
+end
+
+-- Removes the task that the i-th task replaces. If tasks go one by one, adds the i-th task to `due`.
 local function write_task(i, code)
   local id = ids[i]
   if code == 0 then
@@ -125,7 +130,7 @@ local function write_task(i, code)
     redis.call('ZREM', KEYS[7], id)
     redis.call('HDEL', KEYS[6], id)
   end
-  if code > 2 or not any_grouped then return end
+  if code > 2 or not one_by_one then return end
   written[id] = ARGV[3 * i + 2]
   if grouped[i] then
     place(KEYS[1], KEYS[2], KEYS[3], grouped[i], dues[i], id)
@@ -149,12 +154,12 @@ if first_ms then return repeat_answers(tonumber(first_ms), first_codes) end
 decide(ARGV[1] == 'replace' and 2 or ARGV[1] == 'after' and 0 or 3)
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 if earliest and must_wake(mark, earliest) and is_mute(KEYS[8]) then return redis.error_reply(MUTE) end
-if any_other or any_grouped then
-  for i, code in ipairs(codes) do write_task(i, code) end
+if any_other then
+  for i = 1, count do write_task(i, reply[2 * i - 1]) end
 end
-redis.call('SET', KEYS[9], string.format('%.0f:', count == 1 and dues[1] or now_ms) .. table.concat(codes), 'PX', ARGV[2])
+redis.call('SET', KEYS[9], string.format('%.0f:', count == 1 and dues[1] or now_ms) .. codes_of_all(), 'PX', ARGV[2])
 if added == 0 then return reply end
-if not any_grouped and dated > 0 then redis.call('ZADD', KEYS[1], unpack(adds)) end
+if not one_by_one then redis.call('ZADD', KEYS[1], unpack(adds)) end
 redis.call('HSET', KEYS[5], unpack(records))
 if must_wake(mark, earliest) then
   redis.call('SET', KEYS[8], string.format('%.0f', earliest), 'PX', WAITS_MS)
