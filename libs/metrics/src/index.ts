@@ -1,3 +1,2 @@
 export { startMetrics } from './metrics';
 export { MetricsModule, type MetricsModuleOptions } from './metrics.module';
-export type { MetricsOptions } from './metrics.options';

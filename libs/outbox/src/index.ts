@@ -4,4 +4,4 @@ export { OutboxModule } from './outbox.module';
 export type { OutboxModuleOptions } from './outbox.options';
 export { OutboxService } from './outbox.service';
 export { outboxTableSql } from './outbox.table';
-export type { OutboxRow, OutboxStats, SqlQuery } from './outbox.types';
+export type { OutboxStats, SqlQuery } from './outbox.types';

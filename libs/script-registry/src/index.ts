@@ -2,7 +2,6 @@ export { bytes, int, list, str } from './arg-types';
 export {
   type ChannelEvents,
   type ChannelSubscriber,
-  type CommandArg,
   CommandFailure,
   type DedicatedConnection,
   type Receiver,
@@ -12,7 +11,7 @@ export {
 } from './connection/port';
 export { defineScript } from './define-script';
 export { KeySpace } from './key-space';
-export type { ScriptDefinition, ScriptInput } from './script-definition';
+export type { ScriptDefinition } from './script-definition';
 export {
   getScriptRegistryHealthToken,
   getScriptRegistryToken,

@@ -1,6 +1,5 @@
 export { TestClock } from './clock/test-clock';
 export type { Faults } from './faults/redis-faults';
-export type { MessageOutcome, TaskOutcome, TickOutcome } from './harness/driver-results';
 export { allowAll, noLock, noOnce } from './harness/unit-tests';
 export { LuanestTesting } from './luanest-testing';
 export { MemoryRedis, type Snapshot } from '../../memory-redis/src';

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { type ActivityStatus, RedPacketPayouts, type PayoutStats } from 'luanest/red-packet';
+import { type ActivityStatus, RedPacketPayouts } from 'luanest/red-packet';
 import type { LedgerTotals } from '../../ledger/ledger.types';
+
+type PayoutStats = NonNullable<Awaited<ReturnType<RedPacketPayouts['stats']>>>;
 
 /** State of the payouts of a rain, of all processes together. */
 export interface PayoutFigures extends PayoutStats {

@@ -1,6 +1,5 @@
 export {
   type ConnectionAdapter,
-  type ConnectionCheck,
   type ConnectionSettings,
   type ConnectionUnderTest,
   connectionContract,
