@@ -52,6 +52,8 @@ that it dead-lettered.
 -- @include bury
 -- @include records
 local NEVER = 9007199254740991
+-- As text, which Redis does not format again for each task.
+local lease_end = string.format('%.0f', now_ms + ARGV[3])
 local limit, reply, taken, leases, texts = tonumber(ARGV[2]), { now_ms, 0, 0 }, {}, {}, {}
 -- Tasks without a record, and those that follow one whose lease has ended: id and record of each.
 local lost, nexts = {}, {}
@@ -88,7 +90,8 @@ local function take_task(id, record, run, due)
   end
   if not due and run.attempt >= attempts_of(record) then return bury(KEYS[4], KEYS[6], KEYS[7], id, record, run) end
   local n = #leases
-  local group = group_of(record)
+  -- As in `schedule`: a look for '@' costs less than the pattern.
+  local group = string.find(record, '@', 1, true) and group_of(record)
   if group and due then
     -- In `due`, a head has the time when its turn came.
     due = run == NEW_RUN and string.match(record, '%d+$') or string.format('%.0f', run.due)
@@ -98,7 +101,7 @@ local function take_task(id, record, run, due)
   if group then count_start(limits, group, id, not due) end
   -- A task that was handed back keeps its first due time.
   local runs_at = run.state ~= 'b' and tonumber(due) or run.due
-  leases[n + 1], leases[n + 2], texts[n + 1] = now_ms + ARGV[3], id, id
+  leases[n + 1], leases[n + 2], texts[n + 1] = lease_end, id, id
   if run == NEW_RUN then
     -- The result of `format_run`, but faster.
     texts[n + 2] = '1 l ' .. ARGV[1] .. ' ' .. (due or string.format('%.0f', runs_at)) .. ' 0 0 '
