@@ -120,9 +120,11 @@ const libs: Readonly<Record<string, Use>> = {
     },
   },
   'delayed-task': {
-    modules: [DelayedTaskModule.forRoot({ attempts: 2, backoff: { delayMs: 1 }, work: true })],
+    modules: [DelayedTaskModule.forRoot({ attempts: 2, backoff: { delayMs: 1 }, work: true, broadcastEvents: true })],
     async use(app) {
       const tasks = app.get(DelayedTaskService);
+      const events: unknown[] = [];
+      await tasks.onEvents((event) => events.push(event));
       let fails = true;
       tasks.handle('a', () => {
         if (fails) throw new Error('not yet');
@@ -135,6 +137,7 @@ const libs: Readonly<Record<string, Use>> = {
       await tasks.replayAll();
       await tasks.dropAll();
       await eventually(async () => expect(await tasks.get('one')).toMatchObject({ state: 'done' }));
+      await eventually(() => expect(events).toContainEqual(expect.objectContaining({ id: 'one', status: 'done' })));
       await tasks.scheduleMany([{ name: 'a' }, { name: 'a', ...DUE }, { name: 'a', id: 'two', ...DUE }]);
       await tasks.reschedule('two', { delayMs: 50_000 });
       await tasks.cancel('two');

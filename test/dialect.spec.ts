@@ -200,9 +200,9 @@ it('snippets of the documents compile as strictly as the project does', () => {
   // The compiler takes its time where the machine has other work.
 }, 180_000);
 
-it('the whole package exports at most 213 names', () => {
+it('the whole package exports at most 214 names', () => {
   const counts = DOORS.map((door) => exportsOf('', door).length);
-  expect(counts.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(213);
+  expect(counts.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(214);
 });
 
 it('every lib has a module', () => {

@@ -212,6 +212,7 @@ export const libs: readonly Lib[] = [
       partitions: 1,
       concurrency: 1,
       work: true,
+      broadcastEvents: true,
       leaseMs: 1_000,
       attempts: 1,
       backoff: { delayMs: 1, factor: 1, maxDelayMs: 2 },

@@ -32,20 +32,27 @@ export interface DelayedTaskEvents {
     readonly namespace: string;
     readonly count: number;
     /** The tasks, each with the number of its last attempt. */
-    readonly tasks: readonly { readonly id: string; readonly name: string; readonly attempt: number }[];
+    readonly tasks: readonly {
+      readonly id: string;
+      readonly name: string;
+      readonly attempt: number;
+      /** Group of the task; undefined without one. */
+      readonly group: string | undefined;
+    }[];
   };
 
   /**
    * A call of the worker to Redis failed. Until it stops, the worker tries again, except for `release`: if that call did not run, the
-   * tasks wait for the end of their leases.
+   * tasks wait for the end of their leases; and except for `broadcast`: the events are dropped, and listeners learn how many.
    */
   readonly callFailed: {
     readonly namespace: string;
     /**
      * `take`: leases due tasks. `settle`: sends outcomes. `renew`: extends leases. `release`: hands tasks back at shutdown.
-     * `subscribe`: subscribes to wake-ups. `sweep`: deletes old dead letters and repairs damage.
+     * `subscribe`: subscribes to wake-ups, or for `onEvents`. `sweep`: deletes old dead letters and repairs damage. `pause`: reads if the
+     * queue is paused. `broadcast`: sends events to other processes.
      */
-    readonly during: 'take' | 'settle' | 'renew' | 'release' | 'subscribe' | 'sweep' | 'pause';
+    readonly during: 'take' | 'settle' | 'renew' | 'release' | 'subscribe' | 'sweep' | 'pause' | 'broadcast';
     readonly error: unknown;
   };
 
@@ -58,6 +65,48 @@ export interface DelayedTaskEvents {
     readonly dropped: number;
   };
 }
+
+interface AboutTask {
+  /** Name of the queue. */
+  readonly namespace: string;
+  readonly id: string;
+  readonly name: string;
+  /** Group of the task; undefined without one. */
+  readonly group: string | undefined;
+  readonly attempt: number;
+  /** Most attempts of the task. */
+  readonly attempts: number;
+  /** When it happened, ms since 1970 by the clock of the process that ran the task. */
+  readonly atMs: number;
+}
+
+/** Type of each event of `onEvents`, by its `type`: `TaskEvents['attemptSettled']`, for example. */
+export interface TaskEvents {
+  /** As the event of this name of one process. Also for the tasks of `tasksBuried`, with the status `dead`. */
+  readonly attemptSettled: AboutTask & {
+    readonly type: 'attemptSettled';
+    readonly status: DelayedTaskEvents['attemptSettled']['status'];
+    /** Why the attempt failed or the task was dead-lettered, as `get` returns it: at most 1,000 characters; else ''. */
+    readonly error: string;
+  };
+
+  /** The handler called `reportProgress`. */
+  readonly progressReported: AboutTask & {
+    readonly type: 'progressReported';
+    readonly progress: unknown;
+  };
+
+  /** Events may be missing. Read with `get` what must be known. */
+  readonly missed: {
+    readonly type: 'missed';
+    readonly namespace: string;
+    /** Number of events that a process did not send; undefined if the connection was lost, and nobody knows it. */
+    readonly count: number | undefined;
+  };
+}
+
+/** Event of a task, as listeners get it. */
+export type TaskEvent = TaskEvents[keyof TaskEvents];
 
 /** Names of this lib's channels of `node:diagnostics_channel`. No event carries a payload or a result. */
 export const DELAYED_TASK_CHANNELS = Object.freeze({

@@ -37,6 +37,11 @@ export interface DelayedTaskModuleOptions extends WorkOptions, TaskSettings, Shu
   readonly groupLimits?: GroupLimits;
   /** True if this process runs tasks. Default: true if it has a handler. */
   readonly work?: boolean;
+  /**
+   * True if this process sends the events of the tasks that it runs to the listeners of `onEvents` in all processes: how attempts ended, and
+   * what handlers report as progress. Never payloads and results. Default false.
+   */
+  readonly broadcastEvents?: boolean;
   /** Most bytes of a payload, and of a result, as JSON; integer from 1 to 16 MiB. Default 65,536. */
   readonly maxPayloadBytes?: number;
   /** How long an `operationId` of `schedule` is remembered, ms; integer from 1,000 to 100 years. Default 600,000. */
@@ -53,7 +58,7 @@ export interface DelayedTaskModuleOptions extends WorkOptions, TaskSettings, Shu
 /** Options of a further queue. */
 type OptionsOfQueue = Pick<
   DelayedTaskModuleOptions,
-  'concurrency' | 'partitions' | 'startLimit' | 'groupLimits' | 'work'
+  'concurrency' | 'partitions' | 'startLimit' | 'groupLimits' | 'work' | 'broadcastEvents'
 >;
 
 /** Options with the defaults filled in; `work` as given. */
@@ -79,6 +84,7 @@ const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
   startLimit: true,
   groupLimits: true,
   work: true,
+  broadcastEvents: true,
   ...KNOWN_WORK,
   ...KNOWN_SETTINGS,
   maxPayloadBytes: true,
@@ -93,6 +99,7 @@ const KNOWN_OF_QUEUE: KnownOptions<OptionsOfQueue> = {
   startLimit: true,
   groupLimits: true,
   work: true,
+  broadcastEvents: true,
 };
 
 const checks = new Checks('DelayedTaskModule');
@@ -115,6 +122,7 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
     startLimit: checkStartLimit(checks.in('startLimit'), options.startLimit, options.partitions ?? 1, MOST_STARTS),
     groupLimits: checkGroupLimits(checks, options.groupLimits, options.partitions ?? 1),
     work: options.work === undefined ? undefined : checks.flag('work', options.work),
+    broadcastEvents: checks.flag('broadcastEvents', options.broadcastEvents ?? false),
     ...resolveWork(options, checks),
     keepResultMs: checkKeep(options.keepResultMs ?? 0, checks),
     maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1, 16 * 1_024 * 1_024),
@@ -133,7 +141,11 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
       throw checks.error(`queues has ${shown(name)}, which is the name of the first queue, see namespace. Rename one.`);
     }
     const where = new Checks(`DelayedTaskModule: queue ${name}`);
-    const { concurrency, partitions, startLimit, groupLimits, work } = where.options('', queue, KNOWN_OF_QUEUE);
+    const { concurrency, partitions, startLimit, groupLimits, work, broadcastEvents } = where.options(
+      '',
+      queue,
+      KNOWN_OF_QUEUE,
+    );
     return Object.freeze({
       ...own,
       namespace: name,
@@ -144,6 +156,7 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
       startLimit: checkStartLimit(where.in('startLimit'), startLimit, partitions ?? own.partitions, MOST_STARTS),
       groupLimits: checkGroupLimits(where, groupLimits, partitions ?? own.partitions),
       ...(work !== undefined && { work: where.flag('work', work) }),
+      ...(broadcastEvents !== undefined && { broadcastEvents: where.flag('broadcastEvents', broadcastEvents) }),
     });
   });
   return Object.freeze({ ...own, queues });

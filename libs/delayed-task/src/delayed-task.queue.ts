@@ -18,6 +18,7 @@ import type {
   TaskHandler,
   TaskView,
 } from './delayed-task.types';
+import type { TaskEvents } from './delayed-task.events';
 import type { QueueParts } from './queue/queue-parts';
 import { checkScheduling, definitionOf, taskInput } from './queue/task-codec';
 
@@ -297,6 +298,21 @@ export class DelayedTaskQueue {
     const { group } = taskInput.options('', options, { group: true });
     if (group !== undefined) return this.parts.tasks.pauseGroup(group, 'resume');
     await this.parts.tasks.pause('resume');
+  }
+
+  /**
+   * Calls a function at each event of the tasks of the queue in all processes with `broadcastEvents`, this one included: an attempt ended
+   * (`attemptSettled`), a handler reported its progress (`progressReported`), or events may be missing (`missed`). An event comes at most
+   * once, and is not stored. The events of an attempt come in their order, those of attempts in different processes may come in another.
+   * It works with `work: false`, and ends when the app shuts down.
+   *
+   * @param listener called with each event. If it throws, a line is logged, and it gets the next events. A promise is not awaited
+   * @returns a function that stops listening
+   * @throws InvalidInputError if `listener` is not a function; ClosedError if the app is shutting down; NotSentError if Redis is
+   *   unavailable, has no sharded channels, or refuses this one to the user
+   */
+  onEvents(listener: (event: TaskEvents[keyof TaskEvents]) => unknown): Promise<() => void> {
+    return this.parts.worker.listeners.add(listener);
   }
 
   /** Returns the numbers of tasks in the queue. @throws the errors of ScriptRegistry.run() */

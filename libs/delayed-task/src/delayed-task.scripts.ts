@@ -2,6 +2,7 @@ import { defineScript, int, list, str } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../internal/src';
 import {
   acknowledgeLua,
+  broadcastLua,
   cancelLua,
   clearDeadLua,
   completeLua,
@@ -40,6 +41,7 @@ export interface BuriedTask {
   readonly name: string;
   /** Number of the last attempt. */
   readonly attempt: number;
+  readonly group: string | undefined;
 }
 
 /** Result of a script for a batch of leased tasks. */
@@ -245,9 +247,10 @@ export const takeTasks = defineScript({
   reply: (raw: (number | string)[]) => {
     const buried: BuriedTask[] = [];
     const tasks: TakenTask[] = [];
-    const end = raw.length - 3 * (raw[2] as number);
-    for (let i = end; i < raw.length; i += 3) {
-      buried.push({ id: raw[i] as string, name: raw[i + 1] as string, attempt: raw[i + 2] as number });
+    const end = raw.length - 4 * (raw[2] as number);
+    for (let i = end; i < raw.length; i += 4) {
+      const group = raw[i + 3] === '' ? undefined : (raw[i + 3] as string);
+      buried.push({ id: raw[i] as string, name: raw[i + 1] as string, attempt: raw[i + 2] as number, group });
     }
     for (let i = 3; i < end; i += 4) {
       tasks.push({
@@ -352,6 +355,16 @@ export const sweepTasks = defineScript({
   }),
 });
 
+export const broadcastEvents = defineScript({
+  name: 'delayed-task.broadcast',
+  ...broadcastLua,
+  keys: ['events'],
+  args: { messages: list(str) },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: ([listeners]: [number]) => listeners,
+});
+
 export const delayedTaskScripts = [
   scheduleTasks,
   scheduleTask,
@@ -375,4 +388,5 @@ export const delayedTaskScripts = [
   releaseTasks,
   deferTasks,
   sweepTasks,
+  broadcastEvents,
 ];

@@ -45,9 +45,11 @@ export class DelayedTaskService
     return this.of(name).queue;
   }
 
-  /** @throws SetupError if a queue was created with another number of partitions */
+  /** @throws SetupError if a queue was created with another number of partitions, or may not send its events */
   async onModuleInit(): Promise<void> {
-    await Promise.all(this.allParts.map((parts) => parts.checkPartitions(this.logger)));
+    const { logger } = this;
+    const checks = (parts: QueueParts) => [parts.checkPartitions(logger), parts.checkBroadcast(logger)];
+    await Promise.all(this.allParts.flatMap(checks));
   }
 
   /** Starts to run tasks, if this process is a worker. */

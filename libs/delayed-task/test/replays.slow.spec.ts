@@ -1,6 +1,8 @@
 import { REPLAYS, type Replays } from '../../../test/support/replays';
+import { eventually } from '../../../test/support/wait';
 import {
   acknowledgeTasks,
+  broadcastEvents,
   completeTask,
   countTasks,
   deferTasks,
@@ -291,6 +293,25 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect((await direct.tasks.list({ state: 'waiting' })).items).toMatchObject([{ id: 's@1', atMs: 1 }]);
     expect(await direct.tasks.getSchedule('s')).toMatchObject({ nextRunAtMs: 9 });
     expect((await inventory(direct)).problems).toEqual([]);
+  });
+
+  it('of broadcast: a listener gets the events once', async () => {
+    const got: string[] = [];
+    await direct.tasks.onEvents((event) => event.type === 'progressReported' && got.push(event.id));
+    const send = (bench: Bench, number: number, id: string) => {
+      const event = { type: 'progressReported', progress: 1, id, name: 't', attempt: 1, attempts: 1, atMs: 1 };
+      const messages = [JSON.stringify({ from: 'x', number, missed: 0, events: [event] })];
+      const events = direct.registry.keySpace('delayed-task').tag('default').key('events');
+      return bench.registry.run(broadcastEvents, { keys: { events }, args: { messages } });
+    };
+    await cutting(() => send(lossy, 1, 'first'));
+    // After a failover, the listener needs a moment until it gets messages again.
+    let number = 1;
+    await eventually(async () => {
+      await send(direct, (number += 1), 'last');
+      expect(got).toContain('last');
+    });
+    expect(got.filter((id) => id === 'first')).toEqual(['first']);
   });
 
   it('is tested for every script', () => {

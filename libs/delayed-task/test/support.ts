@@ -60,7 +60,13 @@ export async function openBench(
   const registry = await openRegistry(client, { preload: 'required', ...registryOptions, prefix }, delayedTaskScripts);
   const resolved = resolveOptions(options);
   const tasks = new DelayedTaskService(registry, resolved);
-  await tasks.onModuleInit();
+  try {
+    await tasks.onModuleInit();
+  } catch (error) {
+    registry.close();
+    client.disconnect();
+    throw error;
+  }
   const partitions = new Partitions(registry.keySpace('delayed-task'), resolved.namespace, resolved.partitions);
   let closing: Promise<void> | undefined;
   const bench: Bench = {

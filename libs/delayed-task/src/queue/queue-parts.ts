@@ -1,5 +1,5 @@
 import { type Logger } from '@nestjs/common';
-import type { ScriptRegistry } from 'luanest/script-registry';
+import { ScriptFailedError, type ScriptRegistry } from 'luanest/script-registry';
 import { SetupError, thrownText } from '../../../internal/src';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { ScheduleWatcher, TaskDefinition, TaskHandler } from '../delayed-task.types';
@@ -53,6 +53,19 @@ export class QueueParts {
         `not find all tasks. Set partitions to ${noted}, use another name for the queue, or empty this queue and delete the key ` +
         `${this.tasks.partitions.layout}.`,
     );
+  }
+
+  /** @throws SetupError if the queue has `broadcastEvents`, and Redis does not let this app send events */
+  async checkBroadcast(logger: Logger): Promise<void> {
+    try {
+      await this.worker.broadcaster?.check();
+    } catch (cause) {
+      const problem = `broadcastEvents of queue ${this.options.namespace}`;
+      if (!(cause instanceof ScriptFailedError)) {
+        return logger.warn(`${problem} was not checked: ${thrownText(cause)}`);
+      }
+      throw new SetupError(`DelayedTaskModule: ${problem} does not work: ${cause.message}`, { cause });
+    }
   }
 
   /** Starts to run tasks, if this process is a worker of the queue; else when it gets a handler. */

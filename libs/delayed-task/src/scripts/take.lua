@@ -26,7 +26,7 @@ ARGV[7]  groupStarts    int   tasks of a group that start at once, and then in e
 ARGV[8]  groupWindowMs  int   ms; 0 without groupStarts
 ARGV[9..] ended  list(str)    members of `places` whose tasks have ended, at most 256: their groups are looked at now
 
-Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, last, ...}
+Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, last, group, ...}
   now      int  Redis' time, ms
   nextAt   int  ms when the next task is due or the next lease ends; 0 if there is no task
   buried   int  number of tasks that were dead-lettered
@@ -37,6 +37,7 @@ Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, l
   deadId   str  id of a task that was dead-lettered
   name     str  name of that task
   last     int  number of its last attempt
+  group    str  its group; '' without one
 
 O(limit log n + limit groupMost). TTL: leaseMs for `taken`, a minute for `waits`, windowMs for `starts`, twice groupWindowMs for
 `rates`. Clock: Redis. Replay: while `taken` is kept, the tasks of the first call that are still leased with the token, and those

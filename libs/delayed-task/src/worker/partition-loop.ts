@@ -4,6 +4,7 @@ import type { Calls, Capacity } from '../../../worker/src';
 import { events } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import { takeTasks } from '../delayed-task.scripts';
+import type { Broadcaster } from '../queue/broadcast';
 import { RecordReader } from '../queue/task-codec';
 import type { Partition } from '../queue/task-queue';
 import type { Pausing } from './pausing';
@@ -49,6 +50,7 @@ export class Taker {
     private readonly options: ResolvedDelayedTaskOptions,
     private readonly calls: Calls<Step>,
     private readonly log: TaskLog,
+    private readonly broadcaster?: Broadcaster,
   ) {
     this.limits = limitsOf(options);
   }
@@ -83,12 +85,14 @@ export class Taker {
         const { buried } = reply;
         for (const task of buried) {
           this.log.dead({ named: named(task), attempt: task.attempt, attempts: task.attempt }, LEASE_ENDED);
+          this.broadcaster?.settled({ ...task, attempts: task.attempt }, 'dead', LEASE_ENDED);
         }
         if (buried.length > 0) events.tasksBuried.publish(() => ({ namespace, count: buried.length, tasks: buried }));
         const taken = reply.tasks.map(
           ({ id, record, attempt, runAtMs }) =>
             new TaskAttempt({
               registry: this.registry,
+              broadcaster: this.broadcaster,
               id,
               attempt,
               runAtMs,

@@ -4,6 +4,7 @@ import { Attempt, type Calls, errorText, type Failure, type ResolvedBackoff, typ
 import { events, type DelayedTaskEvents } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { TaskContext, TaskHandler } from '../delayed-task.types';
+import type { Broadcaster } from '../queue/broadcast';
 import type { Partition } from '../queue/task-queue';
 import {
   MAX_CHUNK,
@@ -31,6 +32,8 @@ const MAX_PROGRESS_BYTES = 4_096;
 
 interface AttemptStart {
   readonly registry: ScriptRegistry;
+  /** Sends the events of the attempt to other processes, if the queue has `broadcastEvents`. */
+  readonly broadcaster?: Broadcaster | undefined;
   readonly id: string;
   readonly attempt: number;
   readonly runAtMs: number;
@@ -76,6 +79,7 @@ export class TaskAttempt extends Attempt implements TaskContext {
     const keepMs = (handler?.timeoutMs ?? start.leaseMs) + start.record.keepResultMs;
     const call = { keys: { runs, progress: progress(id) }, args: { id, token, keepMs, value: json } };
     if (!(await start.registry.run(storeProgress, call))) throw this.lossOf('redis');
+    start.broadcaster?.progressed(this, json);
   }
 
   get name(): string {
@@ -146,6 +150,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     private readonly calls: Calls<Step>,
     private readonly log: TaskLog,
     private readonly forget: (attempt: TaskAttempt) => void,
+    private readonly broadcaster?: Broadcaster,
   ) {}
 
   call(attempt: TaskAttempt): unknown {
@@ -208,9 +213,10 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     await Promise.all(sent);
   }
 
-  /** Publishes the outcome of an attempt as an event, and forgets the attempt. */
-  settled(attempt: TaskAttempt, status: Status, error?: unknown): void {
+  /** Publishes the outcome of an attempt as an event, and forgets the attempt. @param text what Redis keeps of the error */
+  settled(attempt: TaskAttempt, status: Status, error?: unknown, text = ''): void {
     this.forget(attempt);
+    this.broadcaster?.settled(attempt, status, text);
     events.attemptSettled.publish(
       () => ({
         namespace: this.options.namespace,
@@ -270,7 +276,8 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     batch.forEach((attempt, i) => {
       const status = DEFERRED[codes[i] ?? 0] as Status;
       if (status === 'dead') this.log.deadUnknown(attempt);
-      this.settled(attempt, status, status === 'dead' ? error : undefined);
+      if (status === 'dead') this.settled(attempt, status, error, args.error);
+      else this.settled(attempt, status);
     });
   }
 
@@ -305,7 +312,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     const logged = { named: named(attempt), attempt: attempt.attempt, attempts: attempt.attempts };
     if (outcome === 'dead') this.log.dead(logged, note ?? { error });
     else if (outcome === 'retried' && note === undefined) this.log.failed(logged, error, delayMs);
-    this.settled(attempt, outcome, error);
+    this.settled(attempt, outcome, error, text);
   }
 }
 

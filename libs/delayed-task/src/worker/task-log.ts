@@ -1,8 +1,10 @@
-import { oneLine, shown } from '../../../internal/src';
+import { oneLine, shown, thrownText } from '../../../internal/src';
 import { WorkLog } from '../../../worker/src';
 
 /** Pause before the same problem with tasks of the same name is logged again, ms. */
 const AGAIN_MS = 3_600_000;
+/** Pause before the next line about events of other processes, ms. */
+const EVENTS_AGAIN_MS = 30_000;
 
 interface NamedTask {
   readonly name: string;
@@ -29,6 +31,18 @@ export class TaskLog extends WorkLog {
     this.logger.error(
       `${this.where}: ${named(task)} is a dead letter: workers without a handler for its name handed it back for a day.`,
     );
+  }
+
+  /** Logs that events were not sent to other processes, at most once in 30 s. */
+  broadcastFailed(error: unknown): void {
+    if (!this.isNews('broadcast', EVENTS_AGAIN_MS)) return;
+    this.logger.warn(`${this.where}: events were not sent to other processes, and are dropped. ${thrownText(error)}`);
+  }
+
+  /** Logs that a listener of `onEvents` threw, at most once in 30 s. */
+  listenerFailed(error: unknown): void {
+    if (!this.isNews('listener', EVENTS_AGAIN_MS)) return;
+    this.logger.error(`${this.where}: a listener of onEvents failed: ${this.kindOf(error)}. It gets the next events.`);
   }
 
   /** Logs that the result of a task cannot be kept, at most once an hour for each name. */

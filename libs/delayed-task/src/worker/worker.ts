@@ -3,6 +3,7 @@ import { Attempts, Calls, checkTimeout } from '../../../worker/src';
 import { events } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { TaskDefinition, TaskHandler } from '../delayed-task.types';
+import { Broadcaster, EventListeners } from '../queue/broadcast';
 import type { Partition, TaskQueue } from '../queue/task-queue';
 import { PartitionLoop, Taker } from './partition-loop';
 import { Pausing } from './pausing';
@@ -68,6 +69,9 @@ export class Handlers {
 
 /** Runs the tasks of a queue in this process, from bootstrap to shutdown. */
 export class Worker {
+  /** Listeners of this process, also if it runs no tasks. */
+  readonly listeners: EventListeners;
+  readonly broadcaster: Broadcaster | undefined;
   private readonly log: TaskLog;
   private readonly calls: Calls<Step>;
   private readonly attempts: Attempts<TaskAttempt>;
@@ -86,11 +90,20 @@ export class Worker {
     this.log = new TaskLog(options.namespace);
     this.calls = new Calls((during, error) => {
       // The tasks of a `release` that failed wait for the end of their leases.
-      if (during !== 'release') this.log.callFailed(during, error);
+      if (during === 'broadcast') this.log.broadcastFailed(error);
+      else if (during !== 'release') this.log.callFailed(during, error);
       events.callFailed.publish(() => ({ namespace: options.namespace, during, error }));
     });
+    if (options.broadcastEvents) {
+      this.broadcaster = new Broadcaster(queue, (error) => this.calls.reportError('broadcast', error));
+    }
+    this.listeners = new EventListeners(
+      queue,
+      (error) => this.calls.reportError('subscribe', error),
+      (error) => this.log.listenerFailed(error),
+    );
     const forget = (attempt: TaskAttempt): void => this.forget(attempt);
-    this.settlements = new Settlements(registry, options, this.calls, this.log, forget);
+    this.settlements = new Settlements(registry, options, this.calls, this.log, forget, this.broadcaster);
     this.attempts = new Attempts(this.settlements, options, this.log);
     this.pausing = new Pausing(queue, this.calls);
     this.sweeper = new Sweeper(queue, this.calls, this.pausing);
@@ -107,7 +120,7 @@ export class Worker {
     const { options, calls, settlements } = this;
     const { registry } = this.queue;
     const { capacity } = this.attempts;
-    const taker = new Taker(registry, options, calls, this.log);
+    const taker = new Taker(registry, options, calls, this.log, this.broadcaster);
     const begin = (attempt: TaskAttempt): void => this.begin(attempt);
     const cancelled = (partition: Partition, id?: string): void =>
       this.attempts.renewNow((attempt) => attempt.partition === partition && (id === undefined || attempt.id === id));
@@ -136,7 +149,7 @@ export class Worker {
 
   /**
    * Takes no more tasks and waits at most `drainMs` for running handlers. Then fires the signals of those that still run, waits at
-   * most `abortGraceMs`, and hands their tasks back. After that it begins no call to Redis.
+   * most `abortGraceMs`, hands their tasks back, and sends the last events. After that it begins no call to Redis.
    */
   async close(): Promise<void> {
     const { calls, attempts, settlements } = this;
@@ -150,6 +163,8 @@ export class Worker {
       await settlements.release(left);
       for (const attempt of left) settlements.settled(attempt, 'released');
     });
+    await this.broadcaster?.close();
+    this.listeners.close();
     calls.stop();
   }
 

@@ -1,12 +1,14 @@
 -- @include run
 -- @include task-record
+-- @include lines
 local LEASE_ENDED = 'the lease ended in the last attempt, for example because the worker died, stood still or could not reach Redis'
--- Ids of the tasks that this call dead-lettered; and of each its id, its name and its last attempt.
+-- Ids of the tasks that this call dead-lettered; and of each its id, its name, its last attempt and its group.
 local buried, buried_rows = {}, {}
 local function add_buried(id, record, attempt)
   local n = #buried_rows
   buried[#buried + 1] = id
   buried_rows[n + 1], buried_rows[n + 2], buried_rows[n + 3] = id, name_of(record), attempt
+  buried_rows[n + 4] = group_of(record) or ''
 end
 
 local function bury(leased, runs, dead, id, record, run)
