@@ -10,7 +10,6 @@ export type {
   ActivityStatus,
   CloseResult,
   CreateActivity,
-  CreateResult,
   GrabResult,
   Grant,
   Packet,

@@ -11,7 +11,7 @@ export {
 } from './connection/port';
 export { defineScript } from './define-script';
 export { KeySpace } from './key-space';
-export type { ScriptDefinition } from './script-definition';
+export type { ScriptDefinition, ScriptInput } from './script-definition';
 export {
   getScriptRegistryHealthToken,
   getScriptRegistryToken,

@@ -264,7 +264,7 @@ class EventListener {
     const { from, number, missed, events } = message;
     this.seen.delete(from);
     this.seen.set(from, number);
-    if (this.seen.size > MOST_SENDERS) this.seen.delete([...this.seen.keys()][0] as string);
+    if (this.seen.size > MOST_SENDERS) this.seen.delete(this.seen.keys().next().value as string);
     const { namespace } = this;
     if (missed > 0) this.tell({ type: 'missed', namespace, count: missed });
     for (const event of events) {
