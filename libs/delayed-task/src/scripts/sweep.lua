@@ -60,9 +60,11 @@ end
 
 redis.call('ZCARD', KEYS[1])
 redis.call('ZCARD', KEYS[4])
-redis.call('ZCARD', KEYS[2])
-redis.call('HLEN', KEYS[3])
 local tasks = redis.call('HSCAN', KEYS[5], ARGV[3], 'COUNT', ARGV[5])
+if tasks[2][1] then
+  redis.call('ZCARD', KEYS[2])
+  redis.call('HLEN', KEYS[3])
+end
 local runs = redis.call('HSCAN', KEYS[6], ARGV[4], 'COUNT', ARGV[5])
 local old = redis.call('ZRANGEBYSCORE', KEYS[7], '-inf', now_ms - ARGV[1], 'LIMIT', 0, ARGV[5])
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
