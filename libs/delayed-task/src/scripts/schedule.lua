@@ -40,10 +40,7 @@ local function read_tasks()
   local when, due
   for i = 3, #ARGV, 3 do
     if not ARGV[i + 2] then return redis.error_reply('BADTASK the last task is incomplete; nothing was scheduled') end
-    if ARGV[i + 1] ~= when then
-      when = ARGV[i + 1]
-      due = parse_due(when, now_ms)
-    end
+    if ARGV[i + 1] ~= when then when, due = ARGV[i + 1], parse_due(ARGV[i + 1], now_ms) end
     if not due then
       return redis.error_reply('BADTASK ARGV[' .. i + 1 .. '] is neither "d<ms>" nor "a<ms>"; nothing was scheduled')
     end
@@ -87,9 +84,7 @@ local function decide(on_conflict)
     if code > 2 then
       due = due_before(id)
     else
-      if due ~= text_ms then
-        text, text_ms = string.format('%.0f', due), due
-      end
+      if due ~= text_ms then text, text_ms = string.format('%.0f', due), due end
       local record = ARGV[3 * i + 2]
       -- Most records have no '@'. To look for it costs less than a pattern.
       if find(record, '@', 1, true) then grouped[i] = group_of(record) end
@@ -105,14 +100,6 @@ local function decide(on_conflict)
     if code > 2 then any_other = true end
     reply[2 * i - 1], reply[2 * i] = code, due
   end
-end
-
--- Returns the code of each task, as a digit.
-local function codes_of_all()
-  if not any_other then return string.rep('1', count) end
-  local codes = {}
-  for i = 1, count do codes[i] = reply[2 * i - 1] end
-  return table.concat(codes)
 end
 
 -- Removes the task that the i-th task replaces. If tasks go one by one, adds the i-th task to `due`.
@@ -154,10 +141,12 @@ if first_ms then return repeat_answers(tonumber(first_ms), first_codes) end
 decide(ARGV[1] == 'replace' and 2 or ARGV[1] == 'after' and 0 or 3)
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 if earliest and must_wake(mark, earliest) and is_mute(KEYS[8]) then return redis.error_reply(MUTE) end
-if any_other then
-  for i = 1, count do write_task(i, reply[2 * i - 1]) end
+local codes = string.rep('1', any_other and 0 or count)
+for i = 1, any_other and count or 0 do
+  codes = codes .. reply[2 * i - 1]
+  write_task(i, reply[2 * i - 1])
 end
-redis.call('SET', KEYS[9], string.format('%.0f:', count == 1 and dues[1] or now_ms) .. codes_of_all(), 'PX', ARGV[2])
+redis.call('SET', KEYS[9], string.format('%.0f:', count == 1 and dues[1] or now_ms) .. codes, 'PX', ARGV[2])
 if added == 0 then return reply end
 if not one_by_one then redis.call('ZADD', KEYS[1], unpack(adds)) end
 redis.call('HSET', KEYS[5], unpack(records))

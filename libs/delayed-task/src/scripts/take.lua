@@ -81,12 +81,9 @@ end
 
 -- Leases a task to the worker. Dead-letters it if its lease ended in the last attempt.
 local function take_task(id, record, run, due)
-  if not record then
+  if not record or not due and (run.state == 'a' or run.state == 'e') then
     lost[#lost + 1] = id
-    return
-  end
-  if not due and (run.state == 'a' or run.state == 'e') then
-    lost[#lost + 1], nexts[#nexts + 1], nexts[#nexts + 2] = id, id, record
+    if record then nexts[#nexts + 1], nexts[#nexts + 2] = id, record end
     return
   end
   if not due and run.attempt >= attempts_of(record) then return bury(KEYS[4], KEYS[6], KEYS[7], id, record, run) end
