@@ -24,6 +24,15 @@ describe('take, in a state and at a time of which all is known,', () => {
     ]);
   });
 
+  it('begins at the first attempt if the run is that of an earlier task with this id, whose record was evicted', async () => {
+    due('dead', NOW - 1, `3 d old ${NOW - 9} 5 6 an error`);
+    due('ran', NOW, `3 l old ${NOW - 9} 0 0 `);
+    expect(await states.after(take())).toMatchObject([
+      { tasks: [{ attempt: 1 }, { attempt: 1 }] },
+      { runs: `dead=1 l token ${NOW - 1} 0 0 , ran=1 l token ${NOW} 0 0 ` },
+    ]);
+  });
+
   it('takes due tasks, and returns a replay the first result', async () => {
     due('new', NOW);
     due('retried', NOW - 3, `1 r old ${NOW - 3} 5 6 an error`);

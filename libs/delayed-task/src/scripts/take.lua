@@ -87,6 +87,8 @@ local function take_task(id, record, run, due)
     return
   end
   if not due and run.attempt >= attempts_of(record) then return bury(KEYS[4], KEYS[6], KEYS[7], id, record, run) end
+  -- No task that is due has such a run. It is that of an earlier task with this id, whose record was evicted.
+  if due and (run.state == 'd' or run.state == 'l') then run = NEW_RUN end
   local n = #leases
   -- As in `schedule`: a look for '@' costs less than the pattern.
   local group = string.find(record, '@', 1, true) and group_of(record)
@@ -145,8 +147,7 @@ local function write_take(due_count, most_due)
   write_starts(limits)
   hold_groups(limits, KEYS[1], KEYS[3])
   if #taken + #buried > 0 then
-    local note = table.concat(taken, '\n') .. '\n' .. table.concat(buried, '\n')
-    redis.call('SET', KEYS[9], ARGV[1] .. '\n' .. note, 'PX', ARGV[3])
+    redis.call('SET', KEYS[9], table.concat({ ARGV[1], table.concat(taken, '\n'), table.concat(buried, '\n') }, '\n'), 'PX', ARGV[3])
   end
 end
 
