@@ -155,8 +155,8 @@ describe('the explorer finds seeded defects of delayed tasks', () => {
       depth: 9,
     });
     const forgets = variant(takeTasks, [
-      'if not is_replay then write_take(#ids - ended) end',
-      'write_take(#ids - ended)',
+      'if not is_replay then write_take(#ids - ended, limit - ended) end',
+      'write_take(#ids - ended, limit - ended)',
     ]);
     const found = counterExample(protocol, [forgets]);
     expect(found?.problem).toContain('The call failed: delayed-task.take failed: ERR Wrong number of args');
