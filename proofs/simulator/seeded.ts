@@ -10,7 +10,7 @@ export interface SeededDefect {
 
 const lua = (lib: string, file: string): string => `libs/${lib}/src/scripts/${file}.lua`;
 
-/** Defects in the scripts (L) and in the TypeScript (T). Each text must be in its file once, which a test checks. */
+/** Defects in the scripts (L, and E, which began as old defects of luanest) and in the TypeScript (T). Each text must be in its file once, which a test checks. */
 export const seededDefects: readonly SeededDefect[] = [
   {
     id: 'L01',
@@ -538,5 +538,293 @@ export const seededDefects: readonly SeededDefect[] = [
         'if (!isRefusing(again)) return;',
       ],
     ],
+  },
+  {
+    id: 'E01',
+    lib: 'rate-limit',
+    what: 'refund of a fixed window does not compare the window',
+    defect: [
+      [
+        lua('rate-limit', 'shared/fixed-window'),
+        'if count == 0 or ends_ms ~= math.abs(charged_until_ms) then return 0 end',
+        'if count == 0 then return 0 end',
+      ],
+      [lua('rate-limit', 'shared/fixed-window'), 'if charged_until_ms < 0 and mark > 0 then return 0 end', ''],
+    ],
+  },
+  {
+    id: 'E02',
+    lib: 'rate-limit',
+    what: 'refund of a token bucket gives hits of before a reset, and hits that have drained',
+    defect: [
+      [lua('rate-limit', 'shared/token-bucket'), 'if charged_us < empty_us then return 0 end', ''],
+      [
+        lua('rate-limit', 'shared/token-bucket'),
+        'given = math.min(given, math.max(tonumber(low) or 0, cost - drained_in(rule, at_us - charged_us)))',
+        '',
+      ],
+    ],
+  },
+  {
+    id: 'E03',
+    lib: 'red-packet',
+    what: 'packets that arrive twice',
+    defect: [
+      [
+        lua('red-packet', 'receive-packets'),
+        'if marks[1] and tonumber(ARGV[2]) <= tonumber(marks[1]) then',
+        'if false then',
+      ],
+    ],
+  },
+  {
+    id: 'E04',
+    lib: 'red-packet',
+    what: 'second transfer replaces the record of one that has not arrived',
+    defect: [
+      [
+        lua('red-packet', 'send-packets'),
+        "local found = redis.call('HGET', KEYS[3], 'out:' .. ARGV[1])\nif found then",
+        "local found = redis.call('HGET', KEYS[3], 'out:' .. ARGV[1])\nif false then",
+      ],
+    ],
+  },
+  {
+    id: 'E05',
+    lib: 'red-packet',
+    what: 'repeated grab wins a second packet',
+    defect: [
+      [lua('red-packet', 'grab'), 'if grants[1] then\n', 'if false then\n'],
+      [lua('red-packet', 'grab-group'), "local mine = redis.call('HGET', KEYS[3], ARGV[1])", 'local mine = nil'],
+    ],
+  },
+  {
+    id: 'E06',
+    lib: 'red-packet',
+    what: 'a group grants a packet twice',
+    defect: [
+      [
+        lua('red-packet', 'grab-group'),
+        'gate.at, gate.taken, gate.granted = gate.at + 1,',
+        'gate.at, gate.taken, gate.granted = gate.at,',
+      ],
+    ],
+  },
+  {
+    id: 'E07',
+    lib: 'red-packet',
+    what: 'TTL for keys that owe a payout',
+    defect: [
+      [
+        lua('red-packet', 'settle-bucket'),
+        'local owed = not over or granted + (meta[10] or 0) ~= (meta[11] or 0) + 0',
+        'local owed = not over',
+      ],
+    ],
+  },
+  {
+    id: 'E08',
+    lib: 'red-packet',
+    what: 'close forgets to count the refunds',
+    defect: [
+      [
+        lua('red-packet', 'close-activity'),
+        "  redis.call('HINCRBY', KEYS[1], 'refundedCents', format_number(cents))\n  redis.call('HINCRBY', KEYS[1], 'refundedPackets', pooled)",
+        "  redis.call('HINCRBY', KEYS[1], 'refundedPackets', pooled)",
+      ],
+    ],
+  },
+  {
+    id: 'E09',
+    lib: 'read-reward',
+    what: 'process whose clock is behind sets the period of a user back',
+    defect: [[lua('read-reward', 'record'), 'if not is_current or not last or last - from > 0 then return 0 end', '']],
+  },
+  {
+    id: 'E10',
+    lib: 'read-reward',
+    what: 'item that counts is counted again',
+    defect: [[lua('read-reward', 'record-fully'), 'local known = grant and not is_new and 1 or 0', 'local known = 0']],
+  },
+  {
+    id: 'E11',
+    lib: 'lock',
+    what: 'process that releases and acquires again passes the one that waits',
+    defect: [[lua('lock', 'acquire'), "if sub(raw, 14, 14) == '1' then return { fence, -1 } end", '']],
+  },
+  {
+    id: 'E12',
+    lib: 'lock',
+    what: 'release deletes the key and forgets the fence',
+    defect: [
+      [lua('lock', 'release'), "redis.call('SETRANGE', KEYS[1], '0', '0000000000000')", "redis.call('DEL', KEYS[1])"],
+    ],
+  },
+  {
+    id: 'E13',
+    lib: 'lock',
+    what: 'release without the owner frees the lock of another process',
+    defect: [[lua('lock', 'release'), 'if not mine then', 'if false then']],
+  },
+  {
+    id: 'E14',
+    lib: 'lock',
+    what: 'renewal after the end of the lease takes the lock from its next holder',
+    defect: [[lua('lock', 'renew'), 'if lock.owner ~= ARGV[1] or lock.till <= now_ms then return 0 end', '']],
+  },
+  {
+    id: 'E15',
+    lib: 'once',
+    what: 'confirmation after the lease of another owner replaces its claim',
+    defect: [
+      [
+        lua('once', 'confirm'),
+        "if string.sub(text, 61, 60 + string.sub(text, 44, 47)) ~= ARGV[1] then return 'lost' end",
+        '',
+      ],
+    ],
+  },
+  {
+    id: 'E16',
+    lib: 'once',
+    what: 'late release without the token ends the claim of the next owner',
+    defect: [
+      [lua('once', 'release'), "return string.sub(text, 61 + a, 60 + a + b) == ARGV[1] and 'released' or 'lost'", ''],
+    ],
+  },
+  {
+    id: 'E17',
+    lib: 'once',
+    what: 'claim with at-most-once begins again after its lease',
+    defect: [[lua('once', 'claim'), "if string.sub(text, 2, 2) == 'm' then return 'a' end", '']],
+  },
+  {
+    id: 'E18',
+    lib: 'delayed-task',
+    what: 'page by number misses a dead letter if another one is dropped',
+    defect: [
+      [
+        lua('delayed-task', 'list'),
+        "local from = rank_after(before, before + same, ARGV[3], function(rank)\n  return redis.call('ZRANGE', KEYS[1], rank, rank)[1]\nend)",
+        'local from = before + (tonumber(string.sub(ARGV[3], 2)) or 0)',
+      ],
+    ],
+  },
+  {
+    id: 'E19',
+    lib: 'delayed-task',
+    what: 'take whose replay leases other tasks',
+    defect: [
+      [
+        lua('delayed-task', 'take'),
+        'if not is_replay then write_take(#ids - ended, limit - ended) end',
+        'write_take(#ids - ended, limit - ended)',
+      ],
+    ],
+  },
+  {
+    id: 'E20',
+    lib: 'delayed-task',
+    what: 'failure without its token settles the attempt of another worker',
+    defect: [
+      [
+        lua('delayed-task', 'fail'),
+        "if not record or run.token ~= ARGV[2] then return 'lost' end",
+        "if not record then return 'lost' end",
+      ],
+    ],
+  },
+  {
+    id: 'E21',
+    lib: 'delayed-task',
+    what: 'acknowledgement without its token settles the attempt of another worker',
+    defect: [
+      [lua('delayed-task', 'acknowledge'), "string.find(runs[i], ' l ' .. ARGV[2 * i] .. ' ', 1, true)", 'true'],
+    ],
+  },
+  {
+    id: 'E22',
+    lib: 'scheduled-lock',
+    what: 'slot that has run is claimed again',
+    defect: [[lua('scheduled-lock', 'claim'), "elseif slot <= last then refusal = 'skipped-slot' end", 'end']],
+  },
+  {
+    id: 'E23',
+    lib: 'scheduled-lock',
+    what: 'catch-up takes the slot of a run whose lease lasts',
+    defect: [
+      [lua('scheduled-lock', 'claim'), 'or till > now_ms or now_ms - last > stale', 'or now_ms - last > stale'],
+      [
+        lua('scheduled-lock', 'claim'),
+        "if not refusal and (over or till > now_ms) then refusal = 'skipped-held' end",
+        '',
+      ],
+    ],
+  },
+  {
+    id: 'E24',
+    lib: 'scheduled-lock',
+    what: 'late complete ends the run of another node',
+    defect: [[lua('scheduled-lock', 'complete'), 'local mine = seen[1] == ARGV[1]', 'local mine = true']],
+  },
+  {
+    id: 'E25',
+    lib: 'stream-consumer',
+    what: 'new partition is emptied before each group has found it',
+    defect: [[lua('stream-consumer', 'shared/settlers'), 'if not there[name] then return nil end', '']],
+  },
+  {
+    id: 'E26',
+    lib: 'stream-consumer',
+    what: 'entry is deleted before the slower group has read it',
+    defect: [
+      [
+        lua('stream-consumer', 'shared/ids'),
+        'return pad_id(id) > pad_id(other)',
+        "return pad_id(id):match('^%d+') > pad_id(other):match('^%d+')",
+      ],
+    ],
+  },
+  {
+    id: 'E27',
+    lib: 'stream-consumer',
+    what: 'retry that runs twice takes the entry from its next session',
+    defect: [
+      [
+        lua('stream-consumer', 'retry'),
+        'if not held[1] or held[1][2] ~= ARGV[2] or attempts ~= ARGV[4] - 1 then return { 1 } end',
+        '',
+      ],
+    ],
+  },
+  {
+    id: 'E28',
+    lib: 'stream-consumer',
+    what: 'message is given before the earlier one of its key is settled',
+    defect: [
+      [
+        lua('stream-consumer', 'take-ordered'),
+        "if key ~= '' and is_ours and not may_run(key, entry[1]) then",
+        'if false then',
+      ],
+    ],
+  },
+  {
+    id: 'E29',
+    lib: 'stream-consumer',
+    what: 'repair does not look at parked entries',
+    defect: [
+      [
+        lua('stream-consumer', 'repair'),
+        'local consumer, head = parking_name(key)',
+        'if true then return end local consumer, head = parking_name(key)',
+      ],
+    ],
+  },
+  {
+    id: 'E30',
+    lib: 'stream-consumer',
+    what: 'repair does not put back what its session does not hold',
+    defect: [[lua('stream-consumer', 'repair'), 'if not held[row[1]] then', 'if false then']],
   },
 ];
