@@ -30,13 +30,6 @@ export const tools = {
     macos: 'brew install --cask chromium && export CHROMIUM_BIN=/Applications/Chromium.app/Contents/MacOS/Chromium',
     otherwise: 'Or name the binary of a Chromium or Chrome in CHROMIUM_BIN.',
   },
-  cc: {
-    debian: 'gcc libc6-dev',
-    fedora: 'sudo dnf install -y gcc',
-    alpine: 'sudo apk add build-base',
-    macos: 'xcode-select --install',
-    otherwise: '',
-  },
 };
 
 /**

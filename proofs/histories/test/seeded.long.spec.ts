@@ -4,7 +4,7 @@ import { grabPacket } from '../../../libs/red-packet/src/grabs/grab.scripts';
 import { takeTasks } from '../../../libs/delayed-task/src/delayed-task.scripts';
 import { consumeFixedWindow } from '../../../libs/rate-limit/src/rate-limit.scripts';
 import { defineScript, type ScriptDefinition } from 'luanest/script-registry';
-import { variant } from '../../explore/test/seeded';
+import { variant } from './variant';
 import { linesOf } from '../check-history';
 import type { Seed } from '../record/connection';
 import { grab } from '../subjects/grab';
