@@ -48,7 +48,12 @@ async function run({ name, program }, { variable }, suites) {
   if (!name.startsWith('Redis 7.0')) ignored.push('libs/memory-redis/');
   const folder = mkdtempSync(join(tmpdir(), 'luanest-servers-'));
   const output = join(folder, 'jest.json');
-  const env = { ...process.env, REDIS_SERVER_BIN: program, ...(variable && { LUANEST_TEST_CLIENT: variable }) };
+  const env = {
+    ...process.env,
+    REDIS_SERVER_BIN: program,
+    LUANEST_ALL_SERVERS: '1',
+    ...(variable && { LUANEST_TEST_CLIENT: variable }),
+  };
   const jest = spawn(
     process.execPath,
     [join(root, 'node_modules/jest/bin/jest.js'), ...suites, ...ignored, '--json', '--outputFile', output],

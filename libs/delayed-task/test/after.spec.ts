@@ -11,11 +11,12 @@ import {
 } from '../src/delayed-task.scripts';
 import { Gate } from '../../../test/support/gate';
 import { inventory, openBench, servers, takeCall, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 const HOUR = 3_600_000;
 const EMPTY = { due: [], leased: [], dead: [], problems: [] };
 
-describe.each(servers)("onConflict 'after' on %s", (_, client, partitions) => {
+describe.each(few(servers))("onConflict 'after' on %s", (_, client, partitions) => {
   const benches: Bench[] = [];
   async function open(options = {}, prefix?: string): Promise<Bench> {
     const all = { partitions, leaseMs: 60_000, ...options };

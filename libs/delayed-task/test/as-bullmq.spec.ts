@@ -3,6 +3,7 @@ import { retryLater } from 'luanest/delayed-task';
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
 import { openBench, redisNow, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 /**
  * The promises of BullMQ 6.7 about job schedulers, pauses, rate limits, deduplication and getters, in the words of this lib. docs/queues.md
@@ -10,7 +11,7 @@ import { openBench, redisNow, servers, type Bench } from './support';
  */
 const HOUR = 3_600_000;
 
-describe.each(servers)('as in BullMQ, on %s', (_, client, partitions) => {
+describe.each(few(servers))('as in BullMQ, on %s', (_, client, partitions) => {
   const benches: Bench[] = [];
   const ran: unknown[] = [];
   let gate: Gate;

@@ -23,6 +23,7 @@ import { takeTasks } from '../src/delayed-task.scripts';
 import { Broadcaster, EventListeners } from '../src/queue/broadcast';
 import { TaskQueue } from '../src/queue/task-queue';
 import { Gate, listen, openBench, quiet, servers, takeCall, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 type TaskEvent = TaskEvents[keyof TaskEvents];
 type Told = Exclude<TaskEvent, TaskEvents['missed']>;
@@ -48,7 +49,7 @@ async function collect(bench: Bench, queue?: string) {
 const channelOf = ({ registry }: Bench, queue = 'default'): string =>
   registry.keySpace('delayed-task').tag(queue).key('events');
 
-describe.each(servers)('the events of all processes on %s', (_, client, partitions) => {
+describe.each(few(servers))('the events of all processes on %s', (_, client, partitions) => {
   const benches: Bench[] = [];
   async function open(options: DelayedTaskModuleOptions = {}, prefix?: string): Promise<Bench> {
     const all = { partitions, attempts: 2, backoff: { delayMs: 1 }, broadcastEvents: true, ...options };

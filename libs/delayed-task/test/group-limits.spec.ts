@@ -4,12 +4,13 @@ import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
 import { takeTasks } from '../src/delayed-task.scripts';
 import { inventory, NO_LIMITS, openBench, redisNow, servers, takeCall, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 const HOUR = 3_600_000;
 /** Groups whose names are prefixes of each other, or have characters that patterns use. */
 const GROUPS = ['a', 'a\u0020', 'ab', '*', 'g@1', '租户'];
 
-describe.each(servers)('limits of groups on %s', (_, client, partitions) => {
+describe.each(few(servers))('limits of groups on %s', (_, client, partitions) => {
   const benches: Bench[] = [];
   async function open(options: DelayedTaskModuleOptions = {}, prefix?: string): Promise<Bench> {
     const all = { partitions, backoff: { delayMs: 1 }, ...options };

@@ -3,6 +3,7 @@ import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
 import { deferTasks, IN_LINE, sweepTasks, takeTasks } from '../src/delayed-task.scripts';
 import { inventory, openBench, redisNow, servers, takeCall, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 const HOUR = 3_600_000;
 
@@ -50,7 +51,7 @@ async function sweepAll({ partitions, registry }: Bench): Promise<void> {
   }
 }
 
-describe.each(servers)('groups on %s', (_, client, partitions) => {
+describe.each(few(servers))('groups on %s', (_, client, partitions) => {
   const benches: Bench[] = [];
   async function open(options = {}): Promise<Bench> {
     const bench = await openBench(client(), { partitions, ...options });

@@ -2,11 +2,12 @@ import type { DelayedTaskService } from 'luanest/delayed-task';
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 const HOUR = 3_600_000;
 type Options = Parameters<DelayedTaskService['list']>[0];
 
-describe.each(servers)('list on %s', (_, client, partitions) => {
+describe.each(few(servers))('list on %s', (_, client, partitions) => {
   let bench: Bench;
   let gate: Gate;
   beforeEach(async () => {

@@ -1,9 +1,10 @@
 import { eventually } from '../../../test/support/wait';
 import { inventory, openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 const HOUR = 3_600_000;
 
-describe.each(servers)('an operationId on %s', (_, client, partitions) => {
+describe.each(few(servers))('an operationId on %s', (_, client, partitions) => {
   const benches: Bench[] = [];
   async function open(options = {}): Promise<Bench> {
     const bench = await openBench(client(), { partitions, ...options });

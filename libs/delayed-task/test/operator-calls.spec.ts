@@ -1,10 +1,11 @@
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
 import { openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 const HOUR = 3_600_000;
 
-describe.each(servers)('calls of operators and callers on %s', (_, client, partitions) => {
+describe.each(few(servers))('calls of operators and callers on %s', (_, client, partitions) => {
   const benches: Bench[] = [];
   async function open(options = {}): Promise<Bench> {
     const bench = await openBench(client(), { partitions, ...options });

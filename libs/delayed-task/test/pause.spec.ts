@@ -2,8 +2,9 @@ import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
 import { Partitions } from '../src/queue/task-queue';
 import { openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
-describe.each(servers)('a pause on %s', (_, client, partitions) => {
+describe.each(few(servers))('a pause on %s', (_, client, partitions) => {
   const benches: Bench[] = [];
   const seen: string[] = [];
   let gate: Gate;

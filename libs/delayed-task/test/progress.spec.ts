@@ -2,8 +2,9 @@ import type { TaskContext } from 'luanest/delayed-task';
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
-describe.each(servers)('the progress of a task on %s', (_, client, partitions) => {
+describe.each(few(servers))('the progress of a task on %s', (_, client, partitions) => {
   const benches: Bench[] = [];
   async function open(options = {}, prefix?: string): Promise<Bench> {
     const all = { partitions, attempts: 2, backoff: { delayMs: 1 }, ...options };

@@ -7,11 +7,12 @@ import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/delayed-task.options';
 import { openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 const HOUR = 3_600_000;
 const pdf = defineTask<{ page: number }>({ name: 'pdf', queue: 'slow', attempts: 1 });
 
-describe.each(servers)('queues on %s', (_, client, partitions) => {
+describe.each(few(servers))('queues on %s', (_, client, partitions) => {
   const benches: Bench[] = [];
   async function open(options = {}, prefix?: string): Promise<Bench> {
     const queues = { slow: { concurrency: 2, partitions }, quiet: { work: false } };

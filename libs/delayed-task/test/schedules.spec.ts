@@ -4,12 +4,13 @@ import { eventually } from '../../../test/support/wait';
 import { deferTasks, fireSchedule, scheduleTasks, takeTasks } from '../src/delayed-task.scripts';
 import { checkRule, nextSlot } from '../src/queue/slots';
 import { inventory, listen, openBench, redisNow, servers, takeCall, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 const HOUR = 3_600_000;
 /** Id under which a schedule is stored. */
 const stored = (id: string): string => `\u0001${id}`;
 
-describe.each(servers)('schedules on %s', (_, client, partitions) => {
+describe.each(few(servers))('schedules on %s', (_, client, partitions) => {
   const benches: Bench[] = [];
   async function open(options = {}, prefix?: string): Promise<Bench> {
     const bench = await openBench(client(), { partitions, ...options }, prefix === undefined ? {} : { prefix });

@@ -2,10 +2,11 @@ import { performance } from 'node:perf_hooks';
 import { eventually, sleep } from '../../../test/support/wait';
 import { takeTasks } from '../src/delayed-task.scripts';
 import { openBench, servers, takeCall, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 const HOUR = 3_600_000;
 
-describe.each(servers)('startLimit on %s', (_, client, partitions) => {
+describe.each(few(servers))('startLimit on %s', (_, client, partitions) => {
   const benches: Bench[] = [];
   async function open(options = {}, prefix?: string): Promise<Bench> {
     const bench = await openBench(client(), { partitions, ...options }, prefix === undefined ? {} : { prefix });

@@ -1,10 +1,11 @@
 import { size } from '../../../test/support/size';
+import { few } from '../../../test/support/few';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { leaveQueue, waitForLock } from '../src/lock.scripts';
 import { openBench, servers, type Bench } from './support';
 
-describe.each(servers)('callers that wait for a lock on a %s', (_, client) => {
+describe.each(few(servers))('callers that wait for a lock on a %s', (_, client) => {
   let prefix: string;
   const benches: Bench[] = [];
 

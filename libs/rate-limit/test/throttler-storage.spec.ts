@@ -6,6 +6,7 @@ import { InvalidOptionError, InvalidInputError } from 'luanest/script-registry';
 import { Pulse } from '../../../test/support/pulse';
 import { sharedRedisUrl } from '../../../test/support/shared-servers';
 import { size } from '../../../test/support/size';
+import { few } from '../../../test/support/few';
 import { eventually, sleep } from '../../../test/support/wait';
 import { resolveStorageOptions } from '../src/throttler-storage/throttler-storage.options';
 import type { RateLimitAlgorithm } from '../src/rules/rule';
@@ -63,7 +64,7 @@ async function whileNothingStalls(work: (n: number) => Promise<void>): Promise<v
   }
 }
 
-describe.each(servers)('the storage on %s', (_name, connect) => {
+describe.each(few(servers))('the storage on %s', (_name, connect) => {
   let bench: Bench;
   let storage: RateLimitThrottlerStorage;
   beforeEach(async () => {
@@ -346,7 +347,7 @@ describe('a client that polls 20 times a second against 5 per 500 ms', () => {
 });
 
 describe.each(platforms)("throttler's own guard on %s", (_platform, adapter) => {
-  describe.each(servers)('and %s', (_server, connect) => {
+  describe.each(few(servers))('and %s', (_server, connect) => {
     let client: ReturnType<typeof connect>;
     let bench: ThrottlerBench;
     beforeEach(() => {

@@ -3,8 +3,9 @@ import type { PaidPacket } from '../src/audit/audit.types';
 import type { Layout } from '../src/buckets/layout';
 import { Transfers } from '../src/buckets/transfers';
 import { figures, openBench, packetOf, servers, sum, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
-describe.each(servers)('the audit on %s', (_name, connect) => {
+describe.each(few(servers))('the audit on %s', (_name, connect) => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await openBench(connect());

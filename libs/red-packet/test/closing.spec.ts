@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedTaskService } from 'luanest/delayed-task';
 import { RedPacketService, type CloseResult } from 'luanest/red-packet';
 import { size } from '../../../test/support/size';
+import { few } from '../../../test/support/few';
 import { eventually } from '../../../test/support/wait';
 import { resolveOptions as resolveTasks } from '../../delayed-task/src/delayed-task.options';
 import { delayedTaskScripts } from '../../delayed-task/src/delayed-task.scripts';
@@ -30,7 +31,7 @@ interface Node {
   stop(): Promise<void>;
 }
 
-describe.each(servers)('the end of an activity on %s', (_name, connect) => {
+describe.each(few(servers))('the end of an activity on %s', (_name, connect) => {
   let bench: Bench;
   const nodes: Node[] = [];
   const reported: CloseResult[] = [];

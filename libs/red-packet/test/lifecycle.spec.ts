@@ -15,10 +15,11 @@ import {
   servers,
   type Bench,
 } from './support';
+import { few } from '../../../test/support/few';
 
 const outcomeOf = ({ status }: GrabResult): string => status;
 
-describe.each(servers)('the life of an activity on %s', (_name, connect) => {
+describe.each(few(servers))('the life of an activity on %s', (_name, connect) => {
   let bench: Bench;
   let others: Bench;
   beforeAll(async () => {

@@ -22,13 +22,14 @@ import {
   takeRows,
   type Bench,
 } from './support';
+import { few } from '../../../test/support/few';
 
 /** These tests make attempts fail on purpose, so their logs are off. */
 Logger.overrideLogger(new ConsoleLogger({ logLevels: [] }));
 
 const users = ['a', 'b', 'c', 'd', 'e'];
 
-describe.each(servers)('payouts on %s', (_name, connect) => {
+describe.each(few(servers))('payouts on %s', (_name, connect) => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await openBench(connect());
@@ -347,7 +348,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
   });
 });
 
-describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
+describe.each(few(servers))('the TTLs of an activity on %s', (_name, connect) => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await openBench(connect());

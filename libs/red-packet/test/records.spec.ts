@@ -1,6 +1,7 @@
 import { InvalidInputError } from 'luanest/script-registry';
 import type { ResultsPage } from 'luanest/red-packet';
 import { size } from '../../../test/support/size';
+import { few } from '../../../test/support/few';
 import { byUser, dumpKeys, figures, openBench, packetOf, readRecords, servers, type Bench, payAll } from './support';
 
 const HOSTILE = [
@@ -27,7 +28,7 @@ const HOSTILE = [
 const MANY = size(1_800, 3_000);
 const REFUSED = ['x'.repeat(257), '', '\ud800', 'a\udfffb', undefined, null, 7, {}, 7n];
 
-describe.each(servers)('records on %s', (_name, connect) => {
+describe.each(few(servers))('records on %s', (_name, connect) => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await openBench(connect());

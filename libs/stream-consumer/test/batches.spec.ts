@@ -11,8 +11,9 @@ import { deadLetter, retryLater, StreamConsumer, StreamConsumerService, StreamPa
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { boot, closeAll, group, openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
-describe.each(servers)('handlers of batches on %s', (_, client) => {
+describe.each(few(servers))('handlers of batches on %s', (_, client) => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await openBench(client(), { partitions: 2, concurrency: 20 });

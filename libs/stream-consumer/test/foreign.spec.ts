@@ -4,10 +4,11 @@ import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { keysOf } from '../../read-reward/test/support';
 import { type Bench, define, group, openBench, servers } from './support';
+import { few } from '../../../test/support/few';
 
 const DELETES = ['g'];
 
-describe.each(servers)('streams that another program writes, on %s', (_, client) => {
+describe.each(few(servers))('streams that another program writes, on %s', (_, client) => {
   let bench: Bench;
   let count = 0;
   beforeAll(async () => {

@@ -1,11 +1,12 @@
 import { eventually } from '../../../test/support/wait';
 import { group, openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 const numbers = (count: number): { payload: number }[] => Array.from({ length: count }, (_, payload) => ({ payload }));
 const sorted = (seen: readonly number[]): number[] => [...seen].sort((a, b) => a - b);
 
 /** Groups that look for new partitions at different times: one ten times a second, one never while the test runs. */
-describe.each(servers)('all groups of a stream, on %s', (_, client) => {
+describe.each(few(servers))('all groups of a stream, on %s', (_, client) => {
   let quick: Bench;
   let late: Bench;
   let many: Bench;

@@ -4,8 +4,9 @@ import { tagOf } from '../src/streams/partitions';
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { group, openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
-describe.each(servers)('what changes while consumers run, on %s', (_, client) => {
+describe.each(few(servers))('what changes while consumers run, on %s', (_, client) => {
   let few: Bench;
   let many: Bench;
   beforeAll(async () => {

@@ -11,8 +11,9 @@ import {
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { group, openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
-describe.each(servers)('leases on %s', (_, client) => {
+describe.each(few(servers))('leases on %s', (_, client) => {
   let one: Bench;
   let two: Bench;
   beforeAll(async () => {

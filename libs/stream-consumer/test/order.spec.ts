@@ -3,8 +3,9 @@ import { size } from '../../../test/support/size';
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
 import { define, group, openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
-describe.each(servers)('messages of one key on %s', (_, client) => {
+describe.each(few(servers))('messages of one key on %s', (_, client) => {
   const options = { partitions: 3, drainMs: 0, abortGraceMs: 0 };
   let one: Bench;
   let two: Bench;

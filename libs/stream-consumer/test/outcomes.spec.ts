@@ -11,6 +11,7 @@ import { eventually } from '../../../test/support/wait';
 import { Hands } from './hands';
 import { standaloneClient } from '../../script-registry/test/support';
 import { boot, closeAll, group, openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 const SILENT = new ConsoleLogger({ logLevels: [] });
 let lines: string[];
@@ -99,7 +100,7 @@ describe('outcomes of decorated handlers', () => {
   });
 });
 
-describe.each(servers)('outcomes on %s', (_, client) => {
+describe.each(few(servers))('outcomes on %s', (_, client) => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await openBench(client());

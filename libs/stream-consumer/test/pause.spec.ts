@@ -2,8 +2,9 @@ import { deadLetter, defineStream, retryLater } from 'luanest/stream-consumer';
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
 import { define, group, openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
-describe.each(servers)('a pause of a group on %s', (_, client) => {
+describe.each(few(servers))('a pause of a group on %s', (_, client) => {
   const benches: Bench[] = [];
   const seen: string[] = [];
   let gate: Gate;

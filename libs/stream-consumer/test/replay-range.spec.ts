@@ -4,8 +4,9 @@ import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
 import { replayRange } from '../src/streams/streams.scripts';
 import { openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
-describe.each(servers)('a replay of a range, on %s', (_, client) => {
+describe.each(few(servers))('a replay of a range, on %s', (_, client) => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await openBench(client(), { watchEveryMs: 50 });

@@ -4,6 +4,7 @@ import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
 import { clusterClient, standaloneClient } from '../../script-registry/test/support';
 import { group, openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 type Numbers = StreamDefinition<number>;
 const ofNumbers = (from: number, to: number) =>
@@ -29,7 +30,7 @@ it('refuses retention of streams of which nothing is deleted, and a maxLength th
   expect(() => defineStream({ name: 's', maxLength: 5, retain })).toThrow(/retain and maxLength are both set/);
 });
 
-describe.each(servers)('what a stream retains, on %s', (_, client) => {
+describe.each(few(servers))('what a stream retains, on %s', (_, client) => {
   let bench: Bench;
   /** A process that makes no checks while the test runs. */
   let still: Bench;

@@ -6,12 +6,13 @@ import { eventually } from '../../../test/support/wait';
 import { idleChecksOf } from '../../internal/src';
 import { STREAM_CONSUMER_CHANNELS, type StreamConsumerEvents } from '../src';
 import { define, group, openBench, servers, type Bench } from './support';
+import { few } from '../../../test/support/few';
 
 const HOUR = 3_600_000;
 const SLOW = { backoff: { delayMs: HOUR, maxDelayMs: HOUR }, leaseMs: HOUR };
 type Damage = StreamConsumerEvents['groupDamaged'];
 
-describe.each(servers)('when others change a group, on %s', (_, client) => {
+describe.each(few(servers))('when others change a group, on %s', (_, client) => {
   let bench: Bench;
   let other: Bench;
   let count = 0;
