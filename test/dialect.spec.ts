@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 import { exportedLibs } from './support/libs';
 import { documents, snippetsOf } from './support/snippets';
@@ -58,6 +58,7 @@ const DOORS = [
 
 /** Code of the documents' snippets by path. */
 const snippets = new Map(documents().flatMap((file) => [...snippetsOf(file)]));
+const folders = new Set([...snippets.keys()].map((path) => dirname(path)));
 
 // One program for all tests: the compiler reads all of Nest for it.
 const program = ts.createProgram(
@@ -78,6 +79,7 @@ function compilerHost(): ts.CompilerHost {
   return {
     ...disk,
     fileExists: (path) => snippets.has(path) || disk.fileExists(path),
+    directoryExists: (path) => folders.has(path) || (disk.directoryExists?.(path) ?? true),
     readFile: (path) => snippets.get(path) ?? disk.readFile(path),
     getSourceFile: (path, language, ...rest) => {
       const code = snippets.get(path);

@@ -100,7 +100,7 @@ describe('what is packed', () => {
 
   it('is code, declarations and documents of the libs', () => {
     const document =
-      /^(README|README\.zh-CN|ARCHITECTURE|CHANGELOG)\.md$|^LICENSE$|^docs\/.+\.(md|webp)$|^libs\/[^/]+\/README\.md$/;
+      /^(README|README\.zh-CN|ARCHITECTURE|CHANGELOG)\.md$|^LICENSE$|^docs\/.+\.(md|svg|webp)$|^libs\/[^/]+\/README\.md$/;
     const code = /^dist\/(index|libs\/[^/]+\/src\/.+)(?<!\.spec)\.(js|d\.ts)$/;
     const others = files.filter((file) => file !== 'package.json' && !document.test(file) && !code.test(file));
     expect(others).toEqual([]);

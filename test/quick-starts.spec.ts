@@ -92,9 +92,37 @@ async function expectPrinted(file: string, block = 0): Promise<void> {
   await eventually(() => expect(printed).toEqual(wanted.map((line) => expect.stringMatching(written(line)) as string)));
 }
 
-it('README: a rate limit, an idempotent route, a delayed task and a cron job', async () => {
-  const app = await open(snippet<Names>('README.md', 'app.module.ts').AppModule);
-  const answers = await follow(app, 'README.md');
+it('README: two processes share one limit', async () => {
+  const onAnyPort = (code: string): string =>
+    adapt(code)
+      .replace('process.env.PORT ?? 3000', "0, '127.0.0.1'")
+      .replace('void NestFactory.create(AppModule)', 'exports.app = NestFactory.create(AppModule, { logger: false })')
+      .replace(/\.then\(\(app\) => (.+)\);/, '.then((app) => $1.then(() => app));');
+  const start = async (): Promise<INestApplication> => {
+    const main = runSnippet<{ app: Promise<INestApplication> }>(
+      snippetsOf('README.md'),
+      join(ROOT, 'main.ts'),
+      onAnyPort,
+      load,
+    );
+    apps.push(await main.app);
+    return main.app;
+  };
+  const both = [await start(), await start()];
+  await follow(both[0] as INestApplication, 'README.md');
+  // A window may end within the requests, which two of them do not.
+  await eventually(async () => {
+    const statuses: number[] = [];
+    for (let i = 0; i < 8; i++) {
+      statuses.push((await request(both[i % 2] as INestApplication, 'GET', '/cats')).status);
+    }
+    expect(statuses.slice(-2)).toEqual([429, 429]);
+  });
+});
+
+it('four uses: a rate limit, an idempotent route, a delayed task and a cron job', async () => {
+  const app = await open(snippet<Names>('docs/four-uses.md', 'docs/four-uses/app.module.ts').AppModule);
+  const answers = await follow(app, 'docs/four-uses.md');
   const { orderId } = answers[0]?.body as { orderId: string };
   expect(answers[1]?.body).toEqual({ orderId });
   await expectLimited(app, '/orders');
@@ -111,7 +139,7 @@ it('README: a rate limit, an idempotent route, a delayed task and a cron job', a
 });
 
 it('getting started: from an empty folder', async () => {
-  const app = await open(snippet<Names>(GETTING_STARTED, 'docs/app.module.ts').AppModule);
+  const app = await open(snippet<Names>(GETTING_STARTED, 'docs/getting-started/app.module.ts').AppModule);
   await follow(app, GETTING_STARTED);
   await expectLimited(app);
 });

@@ -24,6 +24,8 @@ describe('snippets of the documents', () => {
       'docs/README.md',
       'docs/comparison.md',
       'docs/queues.md',
+      'docs/versions.md',
+      'docs/which-module.md',
       'docs/demo.md',
       'docs/performance.md',
       'docs/runtimes.md',
@@ -47,7 +49,10 @@ describe('documents', () => {
   });
 
   it('link to existing files and headings', () => {
-    const translations = ['README.zh-CN.md', 'docs/getting-started.zh-CN.md', 'docs/red-packets.zh-CN.md'];
+    const translations = [
+      'README.zh-CN.md',
+      ...['four-uses', 'getting-started', 'red-packets', 'which-module'].map((page) => `docs/${page}.zh-CN.md`),
+    ];
     const broken = [
       ...documents(),
       ...translations,

@@ -47,7 +47,7 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
     });
     expect(app.version('@nestjs/core')).toMatch(/^11\./);
     expect(app.version('ioredis')).toMatch(/^5\./);
-    app.copy('src', 'bundle', 'user.test.ts', 'front-page.test.ts');
+    app.copy('src', 'bundle', 'user.test.ts', 'four-uses.test.ts');
     app.remove('src/main-fastify.ts');
     app.remove('src/lone/main-fastify.ts');
     expect(writeQuickStarts(app)).toEqual(expect.arrayContaining(['getting-started/main.ts', 'lock/app.module.ts']));
@@ -94,7 +94,7 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
 
   it('ends by itself after an e2e test of the front page, by Jest and ts-jest, with no handle left open', async () => {
     useTsJest(app);
-    const args = ['node_modules/jest/bin/jest.js', '--testPathPatterns', 'front-page.test.ts', '--detectOpenHandles'];
+    const args = ['node_modules/jest/bin/jest.js', '--testPathPatterns', 'four-uses.test.ts', '--detectOpenHandles'];
     const { stderr } = await app.withRedis(args);
     expect(stderr).toMatch(/Tests: +2 passed, 2 total/);
     expect(stderr).not.toMatch(/did not exit|open handle/);

@@ -11,7 +11,9 @@ import { folder, tarball } from './support/folder';
 import { run } from './support/run';
 
 const GUIDE = 'docs/getting-started.md';
-const [QUICK_INSTALL = '', ORDERS = ''] = blocksOf('README.md', 'sh');
+const FRONT_INSTALL = 'npm install luanest ioredis';
+const FOUR_USES = 'docs/four-uses.md';
+const [ORDERS = ''] = blocksOf(FOUR_USES, 'sh');
 const [EMPTY_FOLDER = '', START = '', CATS = ''] = blocksOf(GUIDE, 'sh');
 const [TSCONFIG = ''] = blocksOf(GUIDE, 'json');
 
@@ -31,14 +33,15 @@ describe('the getting-started guide, followed from an empty folder', () => {
   });
   afterAll(() => redis.stop());
 
-  it('installs what both of its commands name', async () => {
-    expect(EMPTY_FOLDER).toContain(QUICK_INSTALL.trim());
+  it('installs what the guide and the front page name', async () => {
+    expect(blocksOf('README.md', 'sh').map((block) => block.trim())).toContain(FRONT_INSTALL);
+    expect(EMPTY_FOLDER).toContain(FRONT_INSTALL);
     await run('bash', ['-euc', installing(EMPTY_FOLDER)], { cwd });
   });
 
   it.each([
     [GUIDE, CATS, /^Tom.*429/s, 'successfully started'],
-    ['README.md', ORDERS, /orderId.*orderId.*No orders.*429/s, 'Report by process'],
+    [FOUR_USES, ORDERS, /orderId.*orderId.*No orders.*429/s, 'Report by process'],
   ])('%s compiles and starts, answers its commands, and ends at Ctrl-C', async (page, shown, expected, last) => {
     writeFileSync(join(cwd, 'tsconfig.json'), TSCONFIG);
     const named = [...snippetsOf(page)].filter(([path]) => !basename(path).startsWith(`${basename(page)}.`));

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import ts from 'typescript';
 import { blocksOf } from './markdown';
 
@@ -14,12 +14,18 @@ export function documents(): string[] {
   return ['README.md', 'ARCHITECTURE.md', ...libs, ...docs].filter((file) => existsSync(join(ROOT, file)));
 }
 
-/** Returns the TypeScript blocks of a document, by a path next to it. The name is in the block's first line, or is its number. */
+/**
+ * Returns the TypeScript blocks of a document by path. A block whose first line is a name is in the folder of a README, or in a folder
+ * that is named like another page. Others have the name of the document, and a number.
+ */
 export function snippetsOf(file: string): Map<string, string> {
   return new Map(
     blocksOf(file, 'ts').map((code, i) => {
       const name = /^\/\/ ([\w.-]+\.ts)\n/.exec(code)?.[1];
-      const path = name === undefined ? `${file}.${i + 1}.ts` : join(dirname(file), name);
+      const path =
+        name === undefined
+          ? `${file}.${i + 1}.ts`
+          : join(dirname(file), basename(file, '.md').replace(/^README$/, ''), name);
       return [join(ROOT, path), code];
     }),
   );

@@ -7,7 +7,7 @@ import type { FreshApp } from './fresh-app';
 const URL = "'redis://127.0.0.1:6379'";
 
 /**
- * Writes the named files of the front page and of the getting-started guide, and the quick start of each lib, each into a
+ * Writes the named files of the front page, of the getting-started guide and of the four uses, and the quick start of each lib, each into a
  * folder below `src/quick-starts`. Returns the paths of the files in there.
  */
 export function writeQuickStarts(app: FreshApp): string[] {
@@ -16,7 +16,11 @@ export function writeQuickStarts(app: FreshApp): string[] {
     app.write(`src/quick-starts/${folder}/${file}`, code);
     written.push(`${folder}/${file}`);
   };
-  const pages = { 'front-page': 'README.md', 'getting-started': 'docs/getting-started.md' };
+  const pages = {
+    'front-page': 'README.md',
+    'getting-started': 'docs/getting-started.md',
+    'four-uses': 'docs/four-uses.md',
+  };
   for (const [folder, page] of Object.entries(pages)) {
     const named = [...snippetsOf(page)].filter(([path]) => !basename(path).startsWith(`${basename(page)}.`));
     for (const [path, code] of named) {

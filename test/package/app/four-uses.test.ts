@@ -1,8 +1,8 @@
 import type { INestApplication, Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 
-/** Written from README.md into the app that runs this. */
-const FRONT_PAGE: string = './src/quick-starts/front-page/app.module';
+/** Written from docs/four-uses.md into the app that runs this. */
+const FOUR_USES: string = './src/quick-starts/four-uses/app.module';
 
 jest.setTimeout(60_000);
 
@@ -11,7 +11,7 @@ describe('AppController (e2e)', () => {
   let app: INestApplication;
 
   beforeEach(async () => {
-    const { AppModule } = (await import(FRONT_PAGE)) as { AppModule: Type };
+    const { AppModule } = (await import(FOUR_USES)) as { AppModule: Type };
     const fixture = await Test.createTestingModule({ imports: [AppModule] }).compile();
     app = fixture.createNestApplication({ logger: false });
     await app.listen(0, '127.0.0.1');
