@@ -10,7 +10,19 @@ const INTERNAL_BY_PATH = [
 const TIME_ADVICE = 'Use time, pause or nextTurn of libs/internal; measuredMs for durations that are only measured.';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', 'coverage/', 'data/', '**/generated.ts', 'jest.config.js', '**/*.cjs'] },
+  {
+    ignores: [
+      'dist/',
+      'node_modules/',
+      'coverage/',
+      'data/',
+      'site/dist/',
+      'site/pages/',
+      '**/generated.ts',
+      'jest.config.js',
+      '**/*.cjs',
+    ],
+  },
   eslint.configs.recommended,
   {
     files: ['**/*.ts'],
