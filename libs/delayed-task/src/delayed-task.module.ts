@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
-import { constructed, defineLuanestModule, EXPLORER_PARTS } from '../../internal/src';
+import { ScriptRegistryModule } from 'luanest/script-registry';
+import { constructed, defineLuanestModule, neededRegistry, EXPLORER_PARTS } from '../../internal/src';
 import { DelayedTaskExplorer } from './delayed-task.explorer';
 import { resolveOptions, type DelayedTaskModuleOptions, type ResolvedDelayedTaskOptions } from './delayed-task.options';
 import { delayedTaskScripts } from './delayed-task.scripts';
@@ -27,7 +27,7 @@ const DelayedTaskModuleBase = defineLuanestModule<
     imports: [DiscoveryModule, ScriptRegistryModule.forFeature(delayedTaskScripts, registry)],
     providers: [
       constructed(Handlers, options),
-      constructed(DelayedTaskService, getScriptRegistryToken(registry), options, Handlers),
+      constructed(DelayedTaskService, neededRegistry(registry), options, Handlers),
       constructed(DelayedTaskExplorer, ...EXPLORER_PARTS, Handlers),
     ],
     exports: [DelayedTaskService],

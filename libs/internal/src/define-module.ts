@@ -131,6 +131,17 @@ function objectOf<T>(checks: Checks, options: T): T {
   return checks.object('', options, 'an object; a factory of forRootAsync must return one');
 }
 
+/**
+ * Returns the token under which `ScriptRegistryModule.forFeature` gives a module the ScriptRegistry. Its factory throws if the app has
+ * no such ScriptRegistry. So what depends on this token is not created, and Nest does not report the dependency itself.
+ * See DECISIONS.md: one-sentence-for-a-missing-module
+ *
+ * @param name as given to `ScriptRegistryModule.forRoot`; undefined for the default ScriptRegistry
+ */
+export function neededRegistry(name?: string): InjectionToken {
+  return `luanest:needed-script-registry${name === undefined ? '' : `:${name}`}`;
+}
+
 /** Returns a provider of a class. Its constructor gets the providers that `inject` names. */
 export function constructed<T, Arguments extends unknown[]>(
   type: new (...args: Arguments) => T,

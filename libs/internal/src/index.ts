@@ -1,7 +1,13 @@
 export { unlimitedListeners } from './abort-signals';
 export { Bell } from './bell';
 export { Checks, isIdOf, isIntegerOf, MAX_TIMER_MS, type KnownOptions, type Refusal } from './checks';
-export { constructed, defineLuanestModule, type LuanestModuleClass, type ModuleExtras } from './define-module';
+export {
+  constructed,
+  defineLuanestModule,
+  type LuanestModuleClass,
+  type ModuleExtras,
+  neededRegistry,
+} from './define-module';
 export { classOrMethodDecorator, methodDecorator, type Decorated, type DecoratedMethod } from './decorators';
 export { withEnhancers, type EnhancedMethod, type EnhancedResult, type PipedParameters } from './enhancers';
 export { exploreMethods, NOT_A_SINGLETON, singletonOf, type ExploredMethod } from './explorer';
@@ -34,7 +40,7 @@ export { INSPECT, OUTBOX, REGISTRY } from './inspect';
 export { idleChecksOf, type IdleCheck } from './idle-checks';
 export { sendJsonAs } from './json-type';
 export { Lease, LeaseBook, type LeaseOwner, type LossCause } from './lease-book';
-export { isUndecorated, MethodService, undecorated } from './method-service';
+export { isUndecorated, MethodService, provided, undecorated } from './method-service';
 export { KNOWN_NODE, resolveNode, type NodeOptions } from './node-name';
 export { DELETES, isUnfinished, MOVED, UNFINISHED } from './outcome-marker';
 export { classNameOf, messageOf, oneLine, shown, thrownKind, thrownText } from './printable';

@@ -5,6 +5,23 @@ import { SetupError } from './errors';
 const plain = new WeakSet<object>();
 
 /**
+ * Returns a provider that a guard or an interceptor injects with `@Optional()`. Nest would report a missing provider with the name of
+ * its class, which users do not know.
+ * See DECISIONS.md: one-sentence-for-a-missing-module
+ *
+ * @param who class of the guard or interceptor
+ * @param forRoot call that provides it, such as `OnceModule.forRoot({ ... })`
+ * @throws SetupError if the provider is undefined
+ */
+export function provided<T>(provider: T | undefined, who: string, forRoot: string): T {
+  if (provider !== undefined) return provider;
+  throw new SetupError(
+    `${who}: Its module is missing here. Add ${forRoot} to the imports of the root module. Without isGlobal: false, every module can ` +
+      'then use it.',
+  );
+}
+
+/**
  * A service that decorated methods call.
  *
  * See DECISIONS.md: objects-without-a-service

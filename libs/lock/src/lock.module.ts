@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
-import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
-import { constructed, defineLuanestModule, type ModuleExtras } from '../../internal/src';
+import { ScriptRegistryModule } from 'luanest/script-registry';
+import { constructed, defineLuanestModule, type ModuleExtras, neededRegistry } from '../../internal/src';
 import { resolveOptions, type LockModuleOptions, type ResolvedLockModuleOptions } from './lock.options';
 import { lockScripts } from './lock.scripts';
 import { LockService } from './lock.service';
@@ -10,7 +10,7 @@ const LockModuleBase = defineLuanestModule<LockModuleOptions, ModuleExtras, Reso
   resolve: resolveOptions,
   parts: ({ registry }, options) => ({
     imports: [ScriptRegistryModule.forFeature(lockScripts, registry)],
-    providers: [constructed(LockService, getScriptRegistryToken(registry), options)],
+    providers: [constructed(LockService, neededRegistry(registry), options)],
     exports: [LockService],
   }),
 });

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
-import { constructed, defineLuanestModule, type ModuleExtras } from '../../internal/src';
+import { ScriptRegistryModule } from 'luanest/script-registry';
+import { constructed, defineLuanestModule, type ModuleExtras, neededRegistry } from '../../internal/src';
 import { IdempotencyParts } from './idempotency/idempotency.parts';
 import { OnceExplorer } from './once.explorer';
 import { ONCE_OPTIONS, resolveOptions, type OnceModuleOptions, type ResolvedOnceModuleOptions } from './once.options';
@@ -17,7 +17,7 @@ const OnceModuleBase = defineLuanestModule<OnceModuleOptions, ModuleExtras, Reso
   parts: ({ registry }, options) => ({
     imports: [DiscoveryModule, ScriptRegistryModule.forFeature(onceScripts, registry)],
     providers: [
-      constructed(OnceStore, getScriptRegistryToken(registry)),
+      constructed(OnceStore, neededRegistry(registry)),
       constructed(Runs, options),
       constructed(OnceService, OnceStore, options, Runs),
       constructed(IdempotencyParts, options, Runs),

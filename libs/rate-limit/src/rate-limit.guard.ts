@@ -1,4 +1,5 @@
-import { type CanActivate, type ExecutionContext, Injectable, Logger } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Injectable, Logger, Optional } from '@nestjs/common';
+import { provided } from '../../internal/src';
 import { otherAdapter, type RateLimitContextAdapter, WORK_KINDS } from './contexts/context-adapter';
 import { graphqlAdapter } from './contexts/graphql';
 import { clientOf, httpAdapter, type ProxiedRequest, ProxyWarnings } from './contexts/http';
@@ -177,7 +178,12 @@ export class RateLimitEnforcer {
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
-  constructor(private readonly enforcer: RateLimitEnforcer) {}
+  private readonly enforcer: RateLimitEnforcer;
+
+  /** @throws SetupError if the app does not import RateLimitModule */
+  constructor(@Optional() enforcer?: RateLimitEnforcer) {
+    this.enforcer = provided(enforcer, new.target.name, 'RateLimitModule.forRoot({})');
+  }
 
   /**
    * Decides a request.

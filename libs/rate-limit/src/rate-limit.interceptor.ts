@@ -1,5 +1,6 @@
-import { Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
+import { Injectable, Optional, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { tap, type Observable } from 'rxjs';
+import { provided } from '../../internal/src';
 import { RateLimitEnforcer } from './rate-limit.guard';
 
 /**
@@ -13,7 +14,12 @@ import { RateLimitEnforcer } from './rate-limit.guard';
  */
 @Injectable()
 export class RateLimitInterceptor implements NestInterceptor {
-  constructor(private readonly enforcer: RateLimitEnforcer) {}
+  private readonly enforcer: RateLimitEnforcer;
+
+  /** @throws SetupError if the app does not import RateLimitModule */
+  constructor(@Optional() enforcer?: RateLimitEnforcer) {
+    this.enforcer = provided(enforcer, new.target.name, 'RateLimitModule.forRoot({})');
+  }
 
   /** Runs the handler, and refunds its hits if its outcome does not count. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {

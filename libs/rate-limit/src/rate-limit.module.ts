@@ -8,8 +8,8 @@ import {
   MetadataScanner,
   ModulesContainer,
 } from '@nestjs/core';
-import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { defineLuanestModule, type ModuleExtras } from '../../internal/src';
+import { ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { defineLuanestModule, type ModuleExtras, neededRegistry } from '../../internal/src';
 import { RedisLimiter } from './limiter/redis-limiter';
 import { ResilientLimiter } from './limiter/resilient-limiter';
 import { RateLimitEnforcer, RateLimitGuard } from './rate-limit.guard';
@@ -98,7 +98,7 @@ const RateLimitModuleBase = defineLuanestModule<
     providers: [
       {
         provide: ResilientLimiter,
-        inject: [getScriptRegistryToken(registry), token],
+        inject: [neededRegistry(registry), token],
         useFactory: (scripts: ScriptRegistry, options: ResolvedRateLimitOptions) =>
           new ResilientLimiter(new RedisLimiter(scripts), options),
       },

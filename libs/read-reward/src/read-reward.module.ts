@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
-import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
-import { constructed, defineLuanestModule, type ModuleExtras } from '../../internal/src';
+import { ScriptRegistryModule } from 'luanest/script-registry';
+import { constructed, defineLuanestModule, type ModuleExtras, neededRegistry } from '../../internal/src';
 import {
   resolveOptions,
   type ReadRewardModuleOptions,
@@ -18,7 +18,7 @@ const ReadRewardModuleBase = defineLuanestModule<
   resolve: resolveOptions,
   parts: ({ registry }, options) => ({
     imports: [ScriptRegistryModule.forFeature(readRewardScripts, registry)],
-    providers: [constructed(ReadRewardService, getScriptRegistryToken(registry), options)],
+    providers: [constructed(ReadRewardService, neededRegistry(registry), options)],
     exports: [ReadRewardService],
   }),
 });

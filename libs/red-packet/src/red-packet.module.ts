@@ -1,8 +1,8 @@
 import { Module, type Type } from '@nestjs/common';
 import { DelayedTaskService } from 'luanest/delayed-task';
-import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { StreamConsumerService } from 'luanest/stream-consumer';
-import { defineLuanestModule } from '../../internal/src';
+import { defineLuanestModule, neededRegistry } from '../../internal/src';
 import { Activities } from './activity/activities';
 import { describeRoutes } from './openapi/openapi';
 import { RedPacketPayouts } from './payouts/payouts.service';
@@ -48,7 +48,7 @@ const RedPacketModuleBase = defineLuanestModule<
   extras: { controller: true, openApiSecurity: undefined },
   resolve: resolveOptions,
   parts: ({ controller, openApiSecurity, registry }, token) => {
-    const scriptsToken = getScriptRegistryToken(registry);
+    const scriptsToken = neededRegistry(registry);
     const streamsToken = { token: StreamConsumerService, optional: true };
     return {
       imports: [ScriptRegistryModule.forFeature(redPacketScripts, registry)],

@@ -1,7 +1,7 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Optional } from '@nestjs/common';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { from, lastValueFrom, type Observable } from 'rxjs';
-import { SetupError } from '../../internal/src';
+import { provided, SetupError } from '../../internal/src';
 import { refusalFor } from './handlers/refusals';
 import { jobNameOf, lockedMethod } from './scheduled-lock.decorator';
 import { ScheduledLockService } from './scheduled-lock.service';
@@ -14,7 +14,12 @@ import { ScheduledLockService } from './scheduled-lock.service';
  */
 @Injectable()
 export class ScheduledLockInterceptor implements NestInterceptor {
-  constructor(private readonly service: ScheduledLockService) {}
+  private readonly service: ScheduledLockService;
+
+  /** @throws SetupError if the app does not import ScheduledLockModule */
+  constructor(@Optional() service?: ScheduledLockService) {
+    this.service = provided(service, new.target.name, 'ScheduledLockModule.forRoot({ namespace })');
+  }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const handler = context.getHandler();

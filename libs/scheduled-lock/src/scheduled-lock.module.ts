@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
-import { constructed, defineLuanestModule, type ModuleExtras } from '../../internal/src';
+import { ScriptRegistryModule } from 'luanest/script-registry';
+import { constructed, defineLuanestModule, type ModuleExtras, neededRegistry } from '../../internal/src';
 import { JobRegistry } from './jobs/job-registry';
 import { ScheduledLockExplorer } from './scheduled-lock.explorer';
 import {
@@ -20,7 +20,7 @@ const ScheduledLockModuleBase = defineLuanestModule<
   name: 'ScheduledLockModule',
   resolve: resolveOptions,
   parts: ({ registry }, options) => {
-    const scripts = getScriptRegistryToken(registry);
+    const scripts = neededRegistry(registry);
     return {
       imports: [DiscoveryModule, ScriptRegistryModule.forFeature(scheduledLockScripts, registry)],
       providers: [

@@ -7,7 +7,7 @@ import { REPLACE_REDIS, type ReplaceRedis } from './connection/redis-replacement
 import type { ScriptDefinition } from './script-definition';
 import { getScriptRegistryHealthToken, getScriptRegistryToken } from './script-registry.decorator';
 import { ScriptRegistryHealthIndicator } from './script-registry.health';
-import { defineLuanestModule } from '../../internal/src';
+import { defineLuanestModule, neededRegistry, SetupError } from '../../internal/src';
 import {
   resolveOptions,
   type ResolvedScriptRegistryOptions,
@@ -76,6 +76,17 @@ const ScriptRegistryModuleBase = defineLuanestModule<
   },
 });
 
+/** Makes the error of an app that imports a lib, or scripts of its own, but not the ScriptRegistry that runs them. */
+function noRegistry(scripts: readonly ScriptDefinition[], name?: string): SetupError {
+  const [first, ...others] = scripts.map((script) => script.name);
+  const what = first === undefined ? 'scripts' : `${first}${others.length > 0 ? ` and ${others.length} more` : ''}`;
+  const options = name === undefined ? "url: 'redis://127.0.0.1:6379'" : `name: ${JSON.stringify(name)}, url: ...`;
+  return new SetupError(
+    `ScriptRegistryModule: There is no ${name === undefined ? '' : `${JSON.stringify(name)} `}ScriptRegistry to run ${what}. Add ` +
+      `ScriptRegistryModule.forRoot({ ${options} }) to the imports of the root module.`,
+  );
+}
+
 /**
  * Module that provides a ScriptRegistry. Import it again with a `name` for a further ScriptRegistry, such as for a second Redis.
  * Other modules register their scripts with `forFeature`.
@@ -89,15 +100,21 @@ export class ScriptRegistryModule extends ScriptRegistryModuleBase {
    * @param name of the ScriptRegistry, as given to `forRoot`; default: the default ScriptRegistry
    */
   static forFeature(scripts: readonly ScriptDefinition[], name?: string): DynamicModule {
+    const needed = neededRegistry(name);
     return {
       module: ScriptRegistryModule,
       providers: [
         {
-          provide: Symbol('luanest:registered-scripts'),
-          inject: [getScriptRegistryToken(name)],
-          useFactory: (registry: ScriptRegistry) => registry.register(scripts) ?? scripts,
+          provide: needed,
+          inject: [{ token: getScriptRegistryToken(name), optional: true }],
+          useFactory: (registry?: ScriptRegistry): ScriptRegistry => {
+            if (registry === undefined) throw noRegistry(scripts, name);
+            registry.register(scripts);
+            return registry;
+          },
         },
       ],
+      exports: [needed],
     };
   }
 }

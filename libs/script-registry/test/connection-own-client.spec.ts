@@ -178,7 +178,7 @@ describe('the client of @liaoliaots/nestjs-redis', () => {
       'no module is imported',
       undefined,
       undefined,
-      /^ScriptRegistryModule: There is no client\. Set `url`, `connection` or `client`, /,
+      /^ScriptRegistryModule: url, connection and client are undefined\. Set one of them, /,
     ],
     [
       'there is no default client',

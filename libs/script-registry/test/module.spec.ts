@@ -140,7 +140,9 @@ describe('ScriptRegistryModule', () => {
   });
 
   it('refuses to guess a client', async () => {
-    await expect(boot(ScriptRegistryModule.forRoot({}))).rejects.toThrow(/no client.*RedisModule or ClusterModule/);
+    await expect(boot(ScriptRegistryModule.forRoot({}))).rejects.toThrow(
+      /url, connection and client are undefined.*RedisModule or ClusterModule/,
+    );
     const both = boot(
       RedisModule.forRoot({ config: { url: redisUrl(), onClientCreated } }),
       ClusterModule.forRoot({ config: { nodes: sharedClusterNodes(), onClientCreated } }),

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
-import { constructed, defineLuanestModule, EXPLORER_PARTS } from '../../internal/src';
+import { ScriptRegistryModule } from 'luanest/script-registry';
+import { constructed, defineLuanestModule, neededRegistry, EXPLORER_PARTS } from '../../internal/src';
 import { ConsumerSet } from './consumer/consumer-set';
 import { StreamConsumerExplorer } from './stream-consumer.explorer';
 import {
@@ -29,7 +29,7 @@ const StreamConsumerModuleBase = defineLuanestModule<
   name: 'StreamConsumerModule',
   resolve: resolveOptions,
   parts: ({ registry }, options) => {
-    const scripts = getScriptRegistryToken(registry);
+    const scripts = neededRegistry(registry);
     return {
       imports: [DiscoveryModule, ScriptRegistryModule.forFeature(streamConsumerScripts, registry)],
       providers: [

@@ -1,7 +1,14 @@
-import { Injectable, Logger, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
+import {
+  Injectable,
+  Logger,
+  Optional,
+  type CallHandler,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { NotReplicatedError, NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
-import { time } from '../../../internal/src';
+import { provided, time } from '../../../internal/src';
 import { Observable, type Subscriber } from 'rxjs';
 import type { ResolvedIdempotencyOptions, ResolvedRouteOptions, Subject } from './idempotency.options';
 import { events } from '../once.events';
@@ -51,6 +58,7 @@ interface KeyedRequest {
  */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
+  private readonly once: OnceService;
   private readonly settings: ResolvedIdempotencyOptions;
   private readonly runs: Runs;
   /** Name of the header with the key, as Node's `headers` have it. */
@@ -60,13 +68,15 @@ export class IdempotencyInterceptor implements NestInterceptor {
   /** Handlers for which a refusal with BODY_NOT_COMPARABLE was logged. */
   private readonly warned = new WeakSet<object>();
 
-  /** @throws InvalidOptionError if the module has no option `idempotency` */
+  /** @throws SetupError if the app does not import OnceModule; InvalidOptionError if the module has no option `idempotency` */
   constructor(
-    private readonly once: OnceService,
+    @Optional() once: OnceService,
     private readonly reflector: Reflector,
-    parts: IdempotencyParts,
+    @Optional() parts: IdempotencyParts,
   ) {
-    this.settings = parts.settings;
+    const forRoot = 'OnceModule.forRoot({ idempotency: { subject } })';
+    this.once = provided(once, new.target.name, forRoot);
+    this.settings = provided(parts, new.target.name, forRoot).settings;
     this.runs = parts.runs;
     this.routes = parts.routes(reflector);
     this.headerName = this.settings.header.toLowerCase();

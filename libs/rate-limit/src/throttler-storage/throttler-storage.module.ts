@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
-import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { defineLuanestModule, type ModuleExtras } from '../../../internal/src';
+import { ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { defineLuanestModule, type ModuleExtras, neededRegistry } from '../../../internal/src';
 import { RedisLimiter } from '../limiter/redis-limiter';
 import { ResilientLimiter } from '../limiter/resilient-limiter';
 import { rateLimitScripts } from '../rate-limit.scripts';
@@ -25,7 +25,7 @@ const StorageModuleBase = defineLuanestModule<
     providers: [
       {
         provide: RateLimitThrottlerStorage,
-        inject: [getScriptRegistryToken(registry), token],
+        inject: [neededRegistry(registry), token],
         useFactory: (scripts: ScriptRegistry, { algorithm, limiter }: ResolvedThrottlerStorageOptions) => {
           const resilient = new ResilientLimiter(new RedisLimiter(scripts), limiter);
           return new RateLimitThrottlerStorage(resilient, algorithm);

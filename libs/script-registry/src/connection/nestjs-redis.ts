@@ -43,8 +43,9 @@ export function clientFrom(
   const service = redis ?? cluster;
   if (!service) {
     throw checks.error(
-      'There is no client. Set `url`, `connection` or `client`, or import RedisModule or ClusterModule of ' +
-        '@liaoliaots/nestjs-redis as a global module.',
+      "url, connection and client are undefined. Set one of them, such as url: 'redis://127.0.0.1:6379'. If the value comes from an " +
+        'environment variable, check that the variable is set. An app that has RedisModule or ClusterModule of ' +
+        '@liaoliaots/nestjs-redis as a global module needs none of the three.',
     );
   }
   const client = service.getOrNil();
