@@ -1,5 +1,16 @@
 // The mistakes of the first hour: each must be explained by one sentence that names what to write.
-import { Controller, Get, Injectable, Module, Post, UseGuards, UseInterceptors } from '@nestjs/common';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import {
+  Controller,
+  type DynamicModule,
+  Get,
+  Injectable,
+  Logger,
+  Module,
+  Post,
+  UseGuards,
+  UseInterceptors,
+} from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { DelayedTaskModule } from 'luanest/delayed-task';
 import { LockModule } from 'luanest/lock';
@@ -9,8 +20,15 @@ import { RateLimitThrottlerStorageModule } from 'luanest/rate-limit/throttler-st
 import { ReadRewardModule } from 'luanest/read-reward';
 import { RedPacketModule } from 'luanest/red-packet';
 import { ScheduledLock, ScheduledLockInterceptor, ScheduledLockModule } from 'luanest/scheduled-lock';
-import { defineScript, ScriptRegistryModule, SetupError } from 'luanest/script-registry';
+import {
+  defineScript,
+  ScriptRegistryModule,
+  type ScriptRegistryModuleOptions,
+  SetupError,
+} from 'luanest/script-registry';
 import { StreamConsumerModule } from 'luanest/stream-consumer';
+import { FIXED } from '../libs/script-registry/src/script-registry.options';
+import { eventually } from './support/wait';
 
 /** A Redis that nobody runs. */
 const url = 'redis://127.0.0.1:1';
@@ -141,4 +159,69 @@ describe('without the module of a guard or an interceptor', () => {
         'module can then use it.',
     );
   });
+});
+
+describe('while Redis is down', () => {
+  const lines: string[] = [];
+  beforeEach(() => {
+    lines.length = 0;
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: unknown) => void lines.push(String(line)));
+  });
+  afterEach(() => jest.restoreAllMocks());
+
+  async function boot(options: ScriptRegistryModuleOptions, ...imports: DynamicModule[]): Promise<void> {
+    const all = [ScriptRegistryModule.forRoot({ deadlineMs: 300, ...options }), ...imports];
+    const app = await Test.createTestingModule({ imports: all })
+      .setLogger(false as never)
+      .compile();
+    await app.init();
+    await app.close();
+  }
+
+  it.each([
+    ['a rate limit', RateLimitModule.forRoot(), 1],
+    ['an idempotent route', OnceModule.forRoot(), 1],
+    ['a cron job', ScheduledLockModule.forRoot({ namespace: 'app' }), 1],
+    ['a delayed task', DelayedTaskModule.forRoot(), 2],
+  ])('the boot of %s logs one line with the address, the time and what to do', async (_, module, count) => {
+    await boot({ url }, module);
+    expect(lines).toHaveLength(count);
+    expect(lines[0]).toBe(
+      'Redis is unavailable: 127.0.0.1:1 is not connected (connect ECONNREFUSED 127.0.0.1:1). Start Redis, or correct the address in ' +
+        'ScriptRegistryModule.forRoot(). The app boots without it. A module that reads from Redis at boot waits for it first, for ' +
+        'up to 300 ms.',
+    );
+    if (count > 1) expect(lines[1]).toMatch(/^Queue default: The number of partitions \(1\) was not checked/);
+  });
+
+  it.each(['best-effort', 'required'] as const)(
+    'a server that never replies is logged while boot waits: %s',
+    async (preload) => {
+      const sockets = new Set<Socket>();
+      const server = createServer((socket) => {
+        sockets.add(socket.on('error', () => undefined));
+      });
+      await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+      const { port } = server.address() as AddressInfo;
+      const timeout = jest.replaceProperty(FIXED, 'preloadTimeoutMs', preload === 'required' ? 1_500 : 60_000);
+      const booted = boot({ connection: { host: '127.0.0.1', port, retryStrategy: () => null }, preload });
+      const settled = booted.catch((error: unknown) => error);
+      await eventually(() => expect(lines).toHaveLength(1));
+      expect(lines[0]).toMatch(
+        new RegExp(`^Redis is unavailable: 127\\.0\\.0\\.1:${port} is not connected\\. Start Redis, or `),
+      );
+      expect(lines[0]).toMatch(
+        preload === 'required'
+          ? / for up to 1500 ms, then its boot fails, because preload is 'required'\.$/
+          : / up to 300 ms\.$/,
+      );
+      timeout.restore();
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      if (preload === 'best-effort') {
+        expect(await settled).toBeUndefined();
+        expect(lines).toHaveLength(1);
+      }
+    },
+  );
 });

@@ -132,8 +132,16 @@ function objectOf<T>(checks: Checks, options: T): T {
 }
 
 /**
- * Returns the token under which `ScriptRegistryModule.forFeature` gives a module the ScriptRegistry. Its factory throws if the app has
- * no such ScriptRegistry. So what depends on this token is not created, and Nest does not report the dependency itself.
+ * A ScriptRegistry that the app has. In a holder, because Nest would run the lifecycle hooks of a ScriptRegistry for each provider that
+ * returns it.
+ */
+export class NeededRegistry<Registry = unknown> {
+  constructor(readonly registry: Registry) {}
+}
+
+/**
+ * Returns the token of the NeededRegistry that `ScriptRegistryModule.forFeature` provides. Its factory throws if the app has no such
+ * ScriptRegistry. So what depends on this token is not created, and Nest does not report the dependency itself.
  * See DECISIONS.md: one-sentence-for-a-missing-module
  *
  * @param name as given to `ScriptRegistryModule.forRoot`; undefined for the default ScriptRegistry
@@ -142,10 +150,11 @@ export function neededRegistry(name?: string): InjectionToken {
   return `luanest:needed-script-registry${name === undefined ? '' : `:${name}`}`;
 }
 
-/** Returns a provider of a class. Its constructor gets the providers that `inject` names. */
+/** Returns a provider of a class. Its constructor gets the providers that `inject` names; for a NeededRegistry, the ScriptRegistry. */
 export function constructed<T, Arguments extends unknown[]>(
   type: new (...args: Arguments) => T,
   ...inject: NonNullable<FactoryProvider['inject']>
 ): FactoryProvider<T> {
-  return { provide: type, inject, useFactory: (...args: unknown[]) => new type(...(args as Arguments)) };
+  const given = (arg: unknown): unknown => (arg instanceof NeededRegistry ? arg.registry : arg);
+  return { provide: type, inject, useFactory: (...args: unknown[]) => new type(...(args.map(given) as Arguments)) };
 }

@@ -6,6 +6,7 @@ export {
   defineLuanestModule,
   type LuanestModuleClass,
   type ModuleExtras,
+  NeededRegistry,
   neededRegistry,
 } from './define-module';
 export { classOrMethodDecorator, methodDecorator, type Decorated, type DecoratedMethod } from './decorators';

@@ -9,7 +9,7 @@ import {
   ModulesContainer,
 } from '@nestjs/core';
 import { ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { defineLuanestModule, type ModuleExtras, neededRegistry } from '../../internal/src';
+import { defineLuanestModule, type ModuleExtras, type NeededRegistry, neededRegistry } from '../../internal/src';
 import { RedisLimiter } from './limiter/redis-limiter';
 import { ResilientLimiter } from './limiter/resilient-limiter';
 import { RateLimitEnforcer, RateLimitGuard } from './rate-limit.guard';
@@ -99,8 +99,8 @@ const RateLimitModuleBase = defineLuanestModule<
       {
         provide: ResilientLimiter,
         inject: [neededRegistry(registry), token],
-        useFactory: (scripts: ScriptRegistry, options: ResolvedRateLimitOptions) =>
-          new ResilientLimiter(new RedisLimiter(scripts), options),
+        useFactory: (scripts: NeededRegistry<ScriptRegistry>, options: ResolvedRateLimitOptions) =>
+          new ResilientLimiter(new RedisLimiter(scripts.registry), options),
       },
       ...commonProviders(interceptor === true),
     ],

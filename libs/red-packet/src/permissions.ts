@@ -20,7 +20,10 @@ export async function requirePermissions(registry: ScriptRegistry, logger: Pick<
     missing = await registry.run(checkPermissions, { keys: { sample }, args: {} }, { deadlineMs: DEADLINE_MS });
   } catch (error) {
     if (!(error instanceof NotSentError || error instanceof UnknownOutcomeError)) throw error;
-    logger.warn('Redis did not answer, so it is unknown whether the Redis user may run all commands of red-packet.');
+    logger.warn(
+      'Redis did not reply, so it was not checked that the Redis user may run all commands of red-packet. The app boots. If the user ' +
+        'lacks a permission, the calls that need it fail.',
+    );
     return;
   }
   if (missing.length > 0) {

@@ -2,7 +2,7 @@ import { Module, type Type } from '@nestjs/common';
 import { DelayedTaskService } from 'luanest/delayed-task';
 import { ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { StreamConsumerService } from 'luanest/stream-consumer';
-import { defineLuanestModule, neededRegistry } from '../../internal/src';
+import { constructed, defineLuanestModule, type NeededRegistry, neededRegistry } from '../../internal/src';
 import { Activities } from './activity/activities';
 import { describeRoutes } from './openapi/openapi';
 import { RedPacketPayouts } from './payouts/payouts.service';
@@ -54,28 +54,18 @@ const RedPacketModuleBase = defineLuanestModule<
       imports: [ScriptRegistryModule.forFeature(redPacketScripts, registry)],
       controllers: controller === false ? [] : controllers(openApiSecurity),
       providers: [
-        {
-          provide: Activities,
-          inject: [scriptsToken, token],
-          useFactory: (scripts: ScriptRegistry, options: ResolvedRedPacketModuleOptions) =>
-            new Activities(scripts, options),
-        },
+        constructed(Activities, scriptsToken, token),
         {
           provide: RedPacketService,
           inject: [scriptsToken, token, Activities, { token: DelayedTaskService, optional: true }],
           useFactory: (
-            scripts: ScriptRegistry,
+            { registry: scripts }: NeededRegistry<ScriptRegistry>,
             options: ResolvedRedPacketModuleOptions,
             activities: Activities,
             tasks?: DelayedTaskService,
           ) => new RedPacketService(scripts, options, { activities, tasks, registryName: registry ?? '' }),
         },
-        {
-          provide: RedPacketPayouts,
-          inject: [scriptsToken, Activities, streamsToken],
-          useFactory: (scripts: ScriptRegistry, activities: Activities, streams?: StreamConsumerService) =>
-            new RedPacketPayouts(scripts, activities, streams),
-        },
+        constructed(RedPacketPayouts, scriptsToken, Activities, streamsToken),
         RedPacketAdminGuard,
       ],
       exports: [RedPacketService, RedPacketPayouts],

@@ -10,6 +10,9 @@ import type { ScriptHealth } from './script-registry.types';
 /** Longest time that boot waits for replicas after all masters have the scripts, ms. */
 const REPLICA_GRACE_MS = 1_000;
 
+/** Time after which boot logs what it waits for, ms. */
+const NOTICE_MS = 1_000;
+
 /** Script of the health check. Without keys, any node may run it. With these flags it runs also while memory is full. */
 const PROBE = '#!lua flags=no-writes,allow-oom,allow-stale\nreturn 1';
 const PROBE_SHA = createHash('sha1').update(PROBE).digest('hex');
@@ -22,14 +25,16 @@ export class Preload {
   constructor(
     private readonly connection: RedisConnection,
     private readonly loader: ScriptLoader,
-    private readonly options: Pick<ResolvedScriptRegistryOptions, 'preload' | 'preloadTimeoutMs'>,
+    private readonly options: Pick<ResolvedScriptRegistryOptions, 'preload' | 'preloadTimeoutMs' | 'deadlineMs'>,
     private readonly logger: Logger,
     private readonly changed: (reconnected?: RedisNode) => void,
+    private readonly lastError: () => string | undefined = () => undefined,
   ) {}
 
   /**
    * Starts to load scripts, and waits until loading has ended on the nodes, at most `preloadTimeoutMs`. With `best-effort`, a
-   * problem of a master is logged as a warning, and a connection that fails also ends the wait for masters.
+   * problem of a master is logged as a warning, and a connection that fails also ends the wait for masters. A master that is not
+   * connected is logged once: when the wait ends, or after a second.
    *
    * @throws PreloadFailedError if `preload` is `required`, and by then a master lacks scripts or is not connected
    */
@@ -38,9 +43,14 @@ export class Preload {
     const required = this.options.preload === 'required';
     const done = this.watch(required);
     this.handle('topology');
+    let noticed = false;
+    const notice = (): boolean => (noticed ||= this.notice(required));
+    const timer = setTimeout(notice, NOTICE_MS);
     const problem = await done;
+    clearTimeout(timer);
     if (problem === undefined) return;
     if (required) throw new PreloadFailedError(problem);
+    if (this.unconnected().length > 0) return void notice();
     this.logger.warn(
       `${problem} Calls wait until their master is connected, at most until their deadlines. Missing scripts are loaded when it ` +
         `connects, or when a call needs them.`,
@@ -154,6 +164,29 @@ export class Preload {
       };
       this.watchers.add(check);
     });
+  }
+
+  /** Logs which masters are not connected, how long boot waits, and what to do. @returns false if all masters are connected */
+  private notice(required: boolean): boolean {
+    const masters = this.unconnected();
+    if (masters.length === 0) return false;
+    const error = this.lastError();
+    const { preloadTimeoutMs, deadlineMs } = this.options;
+    this.logger.warn(
+      `Redis is unavailable: ${masters.join(', ')} ${masters.length === 1 ? 'is' : 'are'} not connected` +
+        `${error === undefined ? '' : ` (${error})`}. Start Redis, or correct the address in ScriptRegistryModule.forRoot(). ` +
+        (required
+          ? `The app waits for it for up to ${preloadTimeoutMs} ms, then its boot fails, because preload is 'required'.`
+          : `The app boots without it. A module that reads from Redis at boot waits for it first, for up to ${deadlineMs} ms.`),
+    );
+    return true;
+  }
+
+  /** Returns the ids of the masters that are not connected. */
+  private unconnected(): string[] {
+    const masters = this.connection.nodes().filter(({ role }) => role === 'master');
+    const ids = masters.filter((node) => !node.ready && !this.loader.loaded.has(node)).map(({ id }) => id);
+    return [...ids, ...this.connection.lostMasters()];
   }
 
   private problem(): string | undefined {

@@ -7,7 +7,7 @@ import { REPLACE_REDIS, type ReplaceRedis } from './connection/redis-replacement
 import type { ScriptDefinition } from './script-definition';
 import { getScriptRegistryHealthToken, getScriptRegistryToken } from './script-registry.decorator';
 import { ScriptRegistryHealthIndicator } from './script-registry.health';
-import { defineLuanestModule, neededRegistry, SetupError } from '../../internal/src';
+import { defineLuanestModule, NeededRegistry, neededRegistry, SetupError } from '../../internal/src';
 import {
   resolveOptions,
   type ResolvedScriptRegistryOptions,
@@ -59,10 +59,10 @@ const ScriptRegistryModuleBase = defineLuanestModule<
                   return replaced.deadlineMs(resolved.deadlineMs);
                 },
               };
-              return new ScriptRegistry(known, replaced.connection, limited, replaced.end);
+              return new ScriptRegistry(known, replaced.connection, limited, replaced);
             }
             const own = ownClient(known, resolved);
-            return new ScriptRegistry(known, connectClient(own?.client ?? clientOfApp()), resolved, own?.end);
+            return new ScriptRegistry(known, connectClient(own?.client ?? clientOfApp()), resolved, own);
           },
         },
         {
@@ -107,10 +107,10 @@ export class ScriptRegistryModule extends ScriptRegistryModuleBase {
         {
           provide: needed,
           inject: [{ token: getScriptRegistryToken(name), optional: true }],
-          useFactory: (registry?: ScriptRegistry): ScriptRegistry => {
+          useFactory: (registry?: ScriptRegistry): NeededRegistry => {
             if (registry === undefined) throw noRegistry(scripts, name);
             registry.register(scripts);
-            return registry;
+            return new NeededRegistry(registry);
           },
         },
       ],

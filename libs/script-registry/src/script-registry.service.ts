@@ -1,7 +1,7 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { ChannelListeners } from './channel-listeners';
 import { keyEventsOf } from './connection/key-events';
-import type { RedisConnection } from './connection/port';
+import type { RedisConnection, RedisNode } from './connection/port';
 import { Call, Deadlines, type Wait } from './pipe/call';
 import { expiryError } from './pipe/settle';
 import { type Lane, MAX_CALLS_IN_FLIGHT, type PipeContext, ScriptPipe } from './pipe/script-pipe';
@@ -26,7 +26,7 @@ const NO_OPTIONS: RunOptions = Object.freeze({});
  * rejects a call at its deadline.
  */
 export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
-  private readonly logger = new Logger(ScriptRegistry.name);
+  private readonly logger: Logger;
   private readonly scripts: RegisteredScripts;
   private readonly busy = new Set<Lane>();
   private readonly deadlines: Deadlines;
@@ -41,14 +41,16 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   /**
    * @param name for errors and events: the name in `forRoot`, or `default`
    * @param connection closed by `close()`, which leaves the client in it open
-   * @param endClient ends the client, called by `close()`; undefined if the app made the client
+   * @param client `end` ends the client, called by `close()`; `lastError` says why it is not connected; undefined if the app made the
+   * client
    */
   constructor(
     readonly name: string,
     private readonly connection: RedisConnection,
     private readonly options: ResolvedScriptRegistryOptions,
-    private readonly endClient?: () => Promise<void>,
+    private readonly client?: { readonly end?: () => Promise<void>; readonly lastError?: () => string | undefined },
   ) {
+    this.logger = new Logger(`ScriptRegistry ${name}`);
     this.scripts = new RegisteredScripts(name);
     this.deadlines = new Deadlines(
       (call) => this.expire(call),
@@ -56,11 +58,12 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     );
     this.loader = new ScriptLoader(name, connection, () => this.pump());
     this.channels = new ChannelListeners(connection);
-    this.preload = new Preload(connection, this.loader, options, this.logger, (reconnected) => {
+    const changed = (reconnected?: RedisNode): void => {
       if (reconnected) return this.channels.reconnected(reconnected);
       this.channels.moved();
       this.pump();
-    });
+    };
+    this.preload = new Preload(connection, this.loader, options, this.logger, changed, client?.lastError);
     this.context = {
       registry: name,
       connection,
@@ -225,7 +228,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     this.loader.close();
     this.channels.close();
     this.connection.close();
-    this.clientEnded = this.endClient?.();
+    this.clientEnded = this.client?.end?.();
   }
 
   /** For `luanest/testing`: the registered scripts, with what EVALSHA and EVAL name them by. */

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
 import { disconnect } from '../src/connection/disconnect';
 import { clientFrom, clientServiceTokens, type ClientService } from '../src/connection/nestjs-redis';
-import { ownClient } from '../src/connection/own-client';
+import { ownClient, type OwnClient } from '../src/connection/own-client';
 import { FakeClient, turn } from './client-support';
 
 /** A client of ioredis, which is installed here. */
@@ -14,7 +14,7 @@ interface Made {
 function made(options: Parameters<typeof ownClient>[1]): Made {
   const own = ownClient('main', options);
   if (own === undefined) throw new Error('No client was made.');
-  return own as Made;
+  return own as OwnClient & Made;
 }
 
 /** Sets what ioredis sets. */

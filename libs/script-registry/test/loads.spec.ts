@@ -72,7 +72,7 @@ it('a server without Lua is named at boot and in the health check', async () => 
   } as unknown as RedisConnection;
   const loader = new ScriptLoader('test', connection, () => undefined);
   loader.add([SCRIPT]);
-  const options = { preload: 'required', preloadTimeoutMs: 5_000 } as const;
+  const options = { preload: 'required', preloadTimeoutMs: 5_000, deadlineMs: 5_000 } as const;
   const preload = new Preload(connection, loader, options, new Logger(), () => undefined);
   const why =
     'this server cannot run Lua, because its module lua is not loaded. luanest needs it: load it, or use another server';
@@ -113,7 +113,7 @@ describe('preload: required', () => {
     } as unknown as RedisConnection;
     const loader = new ScriptLoader('test', connection, () => undefined);
     loader.add([SCRIPT]);
-    const options = { preload: 'required', preloadTimeoutMs } as const;
+    const options = { preload: 'required', preloadTimeoutMs, deadlineMs: 5_000 } as const;
     const done = new Preload(connection, loader, options, new Logger(), () => undefined).start();
     const set = (isReady: boolean): void => {
       ready = isReady;

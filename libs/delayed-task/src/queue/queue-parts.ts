@@ -44,7 +44,10 @@ export class QueueParts {
     try {
       noted = await this.tasks.notedPartitions();
     } catch (error) {
-      logger.warn(`Queue ${queue}: the number of partitions was not checked: ${thrownText(error)}`);
+      logger.warn(
+        `Queue ${queue}: The number of partitions (${partitions}) was not checked, because Redis did not reply. The app boots. ` +
+          `If the queue was created with another number, this app may not find all tasks. ${thrownText(error)}`,
+      );
       return;
     }
     if (noted === partitions) return;

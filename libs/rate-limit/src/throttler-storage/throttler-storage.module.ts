@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { defineLuanestModule, type ModuleExtras, neededRegistry } from '../../../internal/src';
+import { defineLuanestModule, type ModuleExtras, type NeededRegistry, neededRegistry } from '../../../internal/src';
 import { RedisLimiter } from '../limiter/redis-limiter';
 import { ResilientLimiter } from '../limiter/resilient-limiter';
 import { rateLimitScripts } from '../rate-limit.scripts';
@@ -26,8 +26,11 @@ const StorageModuleBase = defineLuanestModule<
       {
         provide: RateLimitThrottlerStorage,
         inject: [neededRegistry(registry), token],
-        useFactory: (scripts: ScriptRegistry, { algorithm, limiter }: ResolvedThrottlerStorageOptions) => {
-          const resilient = new ResilientLimiter(new RedisLimiter(scripts), limiter);
+        useFactory: (
+          scripts: NeededRegistry<ScriptRegistry>,
+          { algorithm, limiter }: ResolvedThrottlerStorageOptions,
+        ) => {
+          const resilient = new ResilientLimiter(new RedisLimiter(scripts.registry), limiter);
           return new RateLimitThrottlerStorage(resilient, algorithm);
         },
       },

@@ -30,7 +30,10 @@ export class ActivityList {
       await this.compareStored({ deadlineMs: DEADLINE_MS });
     } catch (error) {
       if (!(error instanceof NotSentError || error instanceof UnknownOutcomeError)) throw error;
-      logger.warn('Redis did not answer, so it is unknown whether its activities have the same number of partitions.');
+      logger.warn(
+        'Redis did not reply, so it was not checked that its activities have the same number of partitions as this app. The app boots. If ' +
+          'the numbers differ, grabs may find no packets.',
+      );
     }
   }
 

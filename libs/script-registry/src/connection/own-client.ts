@@ -30,6 +30,8 @@ export interface OwnClient {
   readonly client: AnyClient;
   /** If the client is ready, ends it when its replies have come, at most a second later. Else at once. Never rejects. */
   readonly end: () => Promise<void>;
+  /** Returns the message of the last error since the client was ready; undefined without one. */
+  readonly lastError: () => string | undefined;
 }
 
 /**
@@ -48,8 +50,7 @@ export function ownClient(
   const ioredis = ioredisIfInstalled();
   if (ioredis) {
     const client = makeIoredis(ioredis, url, connection);
-    logOutages(client, logger);
-    return { client, end: () => endIoredis(client) };
+    return { client, end: () => endIoredis(client), lastError: logOutages(client, logger) };
   }
   const nodeRedis = nodeRedisIfInstalled();
   if (connection !== undefined) {
@@ -63,8 +64,7 @@ export function ownClient(
     url,
     socket: { reconnectStrategy: (retries) => reconnectPause(retries + 1) },
   });
-  logOutages(client, logger);
-  return { client, end: () => endNodeRedis(client) };
+  return { client, end: () => endNodeRedis(client), lastError: logOutages(client, logger) };
 }
 
 function makeIoredis(
@@ -80,24 +80,31 @@ function makeIoredis(
 }
 
 /**
- * Logs one line at the first error of an outage, and one when the client is ready again. Without an `error` listener, ioredis would
- * print a line for each failed attempt, and node-redis would end the process.
+ * Logs one line at the first error of an outage, and one when the client is ready again. Does not log errors before the client is ready
+ * for the first time, because Preload logs them. Without an `error` listener, ioredis would print a line for each failed attempt, and
+ * node-redis would end the process.
+ *
+ * @returns `lastError` of the client
  */
-function logOutages(client: Redis | Cluster | NodeRedisClient, logger: Logger): void {
+function logOutages(client: Redis | Cluster | NodeRedisClient, logger: Logger): () => string | undefined {
   let available = true;
+  let wasReady = false;
+  let last: string | undefined;
   const on = client.on.bind(client) as (event: string, listener: (error: Error) => void) => unknown;
   on('error', (error) => {
-    if (available) {
-      logger.warn(
-        `Redis is unavailable: ${messageOf(error)}. The client reconnects, unless its retry strategy gives up.`,
-      );
+    last = messageOf(error);
+    if (available && wasReady) {
+      logger.warn(`Redis is unavailable: ${last}. The client reconnects, unless its retry strategy gives up.`);
     }
     available = false;
   });
   on('ready', () => {
     if (!available) logger.log('Redis is available again.');
     available = true;
+    wasReady = true;
+    last = undefined;
   });
+  return () => last;
 }
 
 async function endIoredis(client: Redis | Cluster): Promise<void> {
