@@ -44,6 +44,7 @@ describe('tools/check-release.mjs', () => {
   it('stops npm from publishing this repository while it has placeholders', () => {
     const manifest = JSON.parse(readFileSync(join(__dirname, '..', 'package.json'), 'utf8')) as {
       scripts: Record<string, string>;
+      author: string;
     };
     expect(manifest.scripts.prepublishOnly).toBe('node tools/check-release.mjs');
     const args = [join(__dirname, 'check-release.mjs'), '--addresses'];
