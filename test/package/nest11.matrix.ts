@@ -1,4 +1,4 @@
-import { writeExamples } from './support/examples';
+import { testExampleApps, writeExampleApps, writeExamples } from './support/examples';
 import { FreshApp } from './support/fresh-app';
 import { itInFull } from './support/full';
 import { writeQuickStarts } from './support/quick-starts';
@@ -32,9 +32,11 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
         '@opentelemetry/sdk-metrics': '^2.0.0',
         '@types/jest': '^30.0.0',
         '@types/node': '^20.0.0',
+        '@types/pg': '^8.15.0',
         esbuild: '^0.28.0',
         ioredis: '^5.3.0',
         jest: '^30.0.0',
+        pg: '^8.16.0',
         'reflect-metadata': '^0.2.0',
         rxjs: '^7.8.0',
         'ts-jest': '^29.0.0',
@@ -50,10 +52,13 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
     app.copy('src', 'bundle', 'user.test.ts', 'four-uses.test.ts');
     app.remove('src/main-fastify.ts');
     app.remove('src/lone/main-fastify.ts');
+    writeExampleApps(app);
     expect(writeQuickStarts(app)).toEqual(expect.arrayContaining(['getting-started/main.ts', 'lock/app.module.ts']));
     await compile(app, { module: 'commonjs', moduleResolution: 'node10', noCheck: true });
     writeEveryExport(app);
   });
+
+  testExampleApps(() => app);
 
   it('uses every lib', async () => {
     expectAllUsed(await app.withRedis(['dist/main-express.js']));

@@ -1,3 +1,4 @@
+import { onFastify, testExampleApps, writeExampleApps } from './support/examples';
 import { FreshApp } from './support/fresh-app';
 import { itInFull } from './support/full';
 import { writeQuickStarts } from './support/quick-starts';
@@ -42,8 +43,10 @@ describe('Nest 12, ESM, ioredis 6, Fastify', () => {
         '@opentelemetry/api': '^1.9.0',
         '@opentelemetry/sdk-metrics': '^2.0.0',
         '@types/node': '^20.0.0',
+        '@types/pg': '^8.15.0',
         esbuild: '^0.28.0',
         ioredis: '^6.0.0',
+        pg: '^8.16.0',
         'reflect-metadata': '^0.2.0',
         rxjs: '^7.8.0',
         typescript: '^6.0.0',
@@ -63,10 +66,13 @@ describe('Nest 12, ESM, ioredis 6, Fastify', () => {
     app.copy('src', 'bundle');
     app.remove('src/main-express.ts');
     app.remove('src/lone/main-express.ts');
+    writeExampleApps(app, onFastify);
     expect(writeQuickStarts(app)).toEqual(expect.arrayContaining(['getting-started/main.ts', 'lock/app.module.ts']));
     await compile(app, { module: 'nodenext', moduleResolution: 'nodenext', noCheck: true });
     writeEveryExport(app);
   });
+
+  testExampleApps(() => app);
 
   it('uses every lib', async () => {
     expectAllUsed(await app.withRedis(['dist/main-fastify.js']));

@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { defineExampleTests, exampleApps } from '../../support/example-apps';
 import { blocksOf } from '../../support/markdown';
+import { runExamplesFrom } from '../../support/pods';
+import { LONG } from '../../support/size';
 import { ROOT, snippetsOf } from '../../support/snippets';
 import type { FreshApp } from './fresh-app';
 
@@ -43,4 +46,30 @@ export function vitestOfGuide(): { adapt: Adapt; configBeforeVite8: string } {
   const configBeforeVite8 = blocks.find((code) => code.includes("from 'unplugin-swc'"));
   if (imports === undefined || configBeforeVite8 === undefined) throw new Error(`${GUIDE} does not describe Vitest`);
   return { adapt: (code) => imports + code, configBeforeVite8 };
+}
+
+/** Writes the sources of the apps in examples/ into `src/examples`. @param adapt changes `main.ts` */
+export function writeExampleApps(app: FreshApp, adapt: Adapt = asItIs): void {
+  for (const example of exampleApps) {
+    const folder = join(ROOT, 'examples', example, 'src');
+    for (const file of readdirSync(folder)) {
+      const code = readFileSync(join(folder, file), 'utf8');
+      app.write(`src/examples/${example}/${file}`, file === 'main.ts' ? adapt(code) : code);
+    }
+  }
+}
+
+/** Lets a `main.ts` start Fastify instead of Express. */
+export const onFastify: Adapt = (code) =>
+  code
+    .replace('import { AppModule }', "import { FastifyAdapter } from '@nestjs/platform-fastify';\nimport { AppModule }")
+    .replace('create(AppModule)', 'create(AppModule, new FastifyAdapter())');
+
+/** Defines the tests of the apps in examples/, as an app has compiled them; the long ones only in the full matrix. */
+export function testExampleApps(app: () => FreshApp): void {
+  describe('the apps of examples/', () => {
+    runExamplesFrom((example) => [app().path('dist', 'examples', example, 'main.js')]);
+    defineExampleTests('app');
+    if (LONG) defineExampleTests('kill');
+  });
 }
