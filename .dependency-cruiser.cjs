@@ -14,6 +14,8 @@ const testing = '^libs/testing/';
 const memoryRedis = '^libs/memory-redis/';
 // The real servers for tests, which need no Nest.
 const servers = '^libs/testing/src/servers/';
+// The program luanest: a command line, which no lib imports.
+const cli = '^libs/cli/';
 const app = '^(src|test|bench)/';
 // A lib's door, and the doors of rooms that are a subpath of their own, since they need a peer of their own.
 const doors = '^libs/([^/]+/src|rate-limit/src/throttler-storage|testing/src/servers)/index\\.ts$';
@@ -63,6 +65,20 @@ module.exports = {
     above('floor-3-imports-the-floors-below', floor3, `${metrics}|${testing}|${app}`),
     above('metrics-import-no-app', metrics, `${testing}|${app}`),
     above('testing-imports-no-app', testing, `${metrics}|${app}`),
+    above('the-program-imports-no-app', cli, `${metrics}|${testing}|${app}`),
+    {
+      name: 'nothing-imports-the-program',
+      severity: 'error',
+      from: { path: '.', pathNot: cli },
+      to: { path: cli },
+    },
+    {
+      // It runs from any folder, and starts at once.
+      name: 'the-program-needs-no-nest',
+      severity: 'error',
+      from: { path: `${cli}src/` },
+      to: { path: '^libs/|^node_modules/@nestjs/', pathNot: [cli, withoutNest], dependencyTypesNot: ['type-only'] },
+    },
     {
       name: 'memory-redis-imports-nothing-of-luanest',
       severity: 'error',

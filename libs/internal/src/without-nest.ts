@@ -2,3 +2,5 @@
 export { Checks, type KnownOptions } from './checks';
 export { LuanestError } from './errors';
 export { slotOf } from './hash';
+export { measuredMs, time } from './time';
+export { pause } from './waits';

@@ -1,0 +1,162 @@
+import { type ServerFinding, ok } from '../finding';
+import type { Info, ServerFacts } from '../facts';
+
+const OLDEST_MAJOR = 7;
+
+/** Version of the server, and which program it is. */
+export function version(info: Info): ServerFinding {
+  const valkey = info.get('valkey_version');
+  const redis = info.get('redis_version') ?? 'unknown';
+  const dragonfly = info.get('dragonfly_version');
+  if (dragonfly !== undefined)
+    return {
+      check: 'version',
+      level: 'error',
+      found: `The server is Dragonfly ${dragonfly}.`,
+      why: 'It does not know the first line of the scripts (#!lua), so no call works.',
+      remedy: 'Use Redis 7.0 or newer, or Valkey.',
+    };
+  if (valkey !== undefined) return ok('version', `Valkey ${valkey}`);
+  if (Number.parseInt(redis, 10) >= OLDEST_MAJOR) return ok('version', `Redis ${redis}`);
+  return {
+    check: 'version',
+    level: 'error',
+    found: `The server is Redis ${redis}.`,
+    why: 'The scripts need Redis 7.0: #!lua headers, redis.acl_check_cmd, PEXPIRETIME, sharded channels.',
+    remedy: 'Update to Redis 7.0 or newer, or Valkey.',
+  };
+}
+
+/** Finds out if the server has its data. */
+export function readiness(info: Info): ServerFinding[] {
+  if (info.get('loading') !== '1') return [];
+  return [
+    {
+      check: 'loading',
+      level: 'error',
+      found: 'The server is loading its data.',
+      why: 'It refuses commands until it has.',
+      remedy: 'Run this again when it has loaded.',
+    },
+  ];
+}
+
+/** Role, replicas, and what the master does when it has lost them. */
+export function replication(info: Info): ServerFinding[] {
+  if (info.get('role') !== 'master')
+    return [
+      {
+        check: 'role',
+        level: 'error',
+        found: `The server is a replica of ${info.get('master_host') ?? '?'}:${info.get('master_port') ?? '?'}.`,
+        why: 'It refuses writes, so each call that changes something fails.',
+        remedy: 'Connect to the master. With Sentinel, give the client the Sentinels and the name of the group.',
+      },
+    ];
+  const replicas = Number(info.get('connected_slaves') ?? 0);
+  if (replicas === 0)
+    return [
+      {
+        check: 'replicas',
+        level: 'warning',
+        found: 'The master has no replica.',
+        why: 'While it is down, nothing takes over, and the options `replicas` of the libs cannot be used.',
+        remedy: 'Add a replica where an outage or a lost disk matters. Otherwise nothing.',
+      },
+    ];
+  const good = info.get('min_slaves_good_slaves');
+  if (good === undefined)
+    return [
+      {
+        check: 'replicas',
+        level: 'warning',
+        found: `The master has ${counted(replicas, 'replica')}, and min-replicas-to-write is 0.`,
+        why: 'A master that the others have replaced goes on confirming writes, and loses them later.',
+        remedy: 'CONFIG SET min-replicas-to-write 1 (and in redis.conf), if your replicas are reliable.',
+      },
+    ];
+  if (Number(good) === 0)
+    return [
+      {
+        check: 'replicas',
+        level: 'error',
+        found: `The master has ${counted(replicas, 'replica')}, and none of them is up to date.`,
+        why: 'With min-replicas-to-write the master refuses writes (NOREPLICAS).',
+        remedy: 'Look at the replicas, and at the link between them and the master.',
+      },
+    ];
+  return [ok('replicas', `${counted(replicas, 'replica')}, ${good} of them up to date`)];
+}
+
+/** Lag of this machine's clock. */
+export function clock({ clock: outcome }: ServerFacts): ServerFinding {
+  if ('error' in outcome)
+    return {
+      check: 'clock',
+      level: 'error',
+      found: `TIME failed: ${outcome.error}.`,
+      why: 'Each script reads the clock of Redis.',
+      remedy: 'Allow the user +time.',
+    };
+  const { aheadMs, errorMs } = outcome.value;
+  const off = Math.abs(aheadMs);
+  const text = `The clock of this machine is ${shownMs(off)} ${aheadMs > 0 ? 'behind' : 'ahead of'} that of Redis (± ${shownMs(errorMs + 1)}).`;
+  const cause =
+    'luanest counts by the clock of Redis, except for the ticks of scheduled jobs, which are times of the app’s machine.';
+  const remedy = 'Synchronise the clocks of both machines by NTP (chrony, systemd-timesyncd).';
+  if (off > 5_000 + errorMs)
+    return {
+      check: 'clock',
+      level: 'error',
+      found: text,
+      why: `${cause} scheduled-lock refuses ticks of a node that is off by more than 5 s.`,
+      remedy,
+    };
+  if (off > 500 + errorMs)
+    return {
+      check: 'clock',
+      level: 'warning',
+      found: text,
+      why: `${cause} A job starts late, or on one node only.`,
+      remedy,
+    };
+  return ok('clock', text);
+}
+
+/** Round trips of a script that does nothing. */
+export function latency({ evalsha, ping }: ServerFacts): ServerFinding[] {
+  if ('error' in evalsha || 'error' in ping) return [];
+  const { medianMs, slowestMs } = evalsha.value;
+  const found = `An EVALSHA takes ${shownMs(medianMs)} (median of 50; slowest ${shownMs(slowestMs)}), a PING ${shownMs(ping.value.medianMs)}.`;
+  if (medianMs > 25)
+    return [
+      {
+        check: 'latency',
+        level: 'error',
+        found,
+        why: 'rate-limit waits 50 ms for Redis, and then decides without it. Leases are renewed over the same way.',
+        remedy: 'Run the app in the region of Redis, or raise `deadlineMs`. Run this on the machine of the app.',
+      },
+    ];
+  if (medianMs > 5 || slowestMs > 50)
+    return [
+      {
+        check: 'latency',
+        level: 'warning',
+        found,
+        why: 'Each call waits that long. rate-limit decides without Redis after 50 ms (`deadlineMs`).',
+        remedy: 'Look for slow commands (SLOWLOG GET), a busy machine, or a long way to Redis.',
+      },
+    ];
+  return [ok('latency', found)];
+}
+
+export function counted(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? '' : 's'}`;
+}
+
+export function shownMs(ms: number): string {
+  if (ms >= 10_000) return `${Math.round(ms / 1_000)} s`;
+  if (ms >= 10) return `${Math.round(ms)} ms`;
+  return `${Number(ms.toPrecision(2))} ms`;
+}

@@ -1,0 +1,168 @@
+import { measuredMs, slotOf, time } from '../../../internal/src/without-nest';
+import type { Master, SlotRange } from '../redis/servers';
+import type { Node } from '../redis/node';
+import { LUA, permissionProbes, type Probe } from './permission-probes';
+
+/** A reply, or the error of Redis. */
+export type Outcome<T> = { readonly value: T } | { readonly error: string };
+
+/** Lines of INFO by their names. */
+export type Info = ReadonlyMap<string, string>;
+
+export interface Durations {
+  /** Median and the slowest one, ms. */
+  readonly medianMs: number;
+  readonly slowestMs: number;
+}
+
+/** All that the doctor asks one server. */
+export interface ServerFacts {
+  readonly id: string;
+  readonly info: Outcome<Info>;
+  /** `maxmemory-policy` and others, if the user may read the configuration. */
+  readonly config: Info | undefined;
+  readonly user: string;
+  readonly clock: Outcome<Clock>;
+  /** Result of SCRIPT LOAD. */
+  readonly load: Outcome<string>;
+  /** Round trips of a script that does nothing, and of PING. */
+  readonly evalsha: Outcome<Durations>;
+  readonly ping: Outcome<Durations>;
+  /** Commands that the user may not run, by the server itself. */
+  readonly refused: Outcome<readonly Probe[]>;
+  readonly cluster: Outcome<Info> | undefined;
+  readonly keyspace: Outcome<Keyspace>;
+}
+
+export interface Clock {
+  /** Redis' time minus that of this machine, ms. */
+  readonly aheadMs: number;
+  /** Largest error of `aheadMs`: half of the fastest round trip, ms. */
+  readonly errorMs: number;
+}
+
+export interface Keyspace {
+  /** Number of keys that were looked at; less than all of a large database. */
+  readonly scanned: number;
+  readonly total: number;
+  /** Number of keys by lib. */
+  readonly libs: ReadonlyMap<string, number>;
+}
+
+const ROUND_TRIPS = 50;
+const TIME_SAMPLES = 8;
+/** SCAN looks at no more keys than this, a thousand with each call: one takes Redis below a millisecond. */
+const MOST_KEYS = 50_000;
+
+/** Asks a server. Rejects if the connection fails. */
+export async function askServer({ node, slots }: Master, prefix: string, user: string): Promise<ServerFacts> {
+  const key = ownKey(prefix, slots);
+  const load = await outcome(async () => String(await node.call('SCRIPT', 'LOAD', LUA)));
+  const sha = 'value' in load ? load.value : '';
+  const evalsha = (...args: readonly string[]): Promise<unknown> => node.call('EVALSHA', sha, 1, key, ...args);
+  const probes = permissionProbes(key);
+  return {
+    id: node.id,
+    info: await outcome(async () => fields(String(await node.call('INFO')))),
+    config: await configOf(node),
+    user,
+    clock: await outcome(() => clockOf(node)),
+    load,
+    evalsha: sha === '' ? { error: 'there is no script' } : await outcome(() => durationsOf(() => evalsha())),
+    ping: await outcome(() => durationsOf(() => node.call('PING'))),
+    refused:
+      sha === ''
+        ? { error: 'there is no script' }
+        : await outcome(async () => refusedOf(await evalsha(...words(probes)), probes)),
+    cluster: slots && (await outcome(async () => fields(String(await node.call('CLUSTER', 'INFO'))))),
+    keyspace: await outcome(() => keyspaceOf(node, prefix)),
+  };
+}
+
+async function outcome<T>(ask: () => Promise<T>): Promise<Outcome<T>> {
+  try {
+    return { value: await ask() };
+  } catch (error) {
+    return { error: (error as Error).message };
+  }
+}
+
+/** Returns a key below the prefix that the node has the slot of: another node would redirect the script. */
+function ownKey(prefix: string, slots: readonly SlotRange[] | undefined): string {
+  for (let n = 0; ; n += 1) {
+    const key = `${prefix}:doctor:{${n}}`;
+    const slot = slotOf(key);
+    if (slots === undefined || slots.some(([from, to]) => slot >= from && slot <= to)) return key;
+  }
+}
+
+/** Reads the lines `name:value` of INFO and CLUSTER INFO. */
+export function fields(text: string): Map<string, string> {
+  const lines = text.split(/\r?\n/).filter((line) => /^\w[^:]*:/.test(line));
+  return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
+}
+
+async function configOf(node: Node): Promise<Info | undefined> {
+  const names = ['appendfsync', 'save', 'min-replicas-to-write'];
+  const read = async (name: string): Promise<[string, string]> => {
+    const [, value] = (await node.call('CONFIG', 'GET', name)) as readonly string[];
+    return [name, value ?? ''];
+  };
+  // Most users may not, and hosted services have no CONFIG.
+  const found = await outcome(() => Promise.all(names.map(read)));
+  return 'value' in found ? new Map(found.value) : undefined;
+}
+
+async function clockOf(node: Node): Promise<Clock> {
+  let best: Clock | undefined;
+  for (let i = 0; i < TIME_SAMPLES; i += 1) {
+    const before = time.nowMs();
+    const started = measuredMs();
+    const [seconds = 0, microseconds = 0] = ((await node.call('TIME')) as readonly string[]).map(Number);
+    const half = (measuredMs() - started) / 2;
+    const aheadMs = seconds * 1_000 + microseconds / 1_000 - (before + half);
+    if (best === undefined || half < best.errorMs) best = { aheadMs, errorMs: half };
+  }
+  return best as Clock;
+}
+
+async function durationsOf(send: () => Promise<unknown>): Promise<Durations> {
+  await send();
+  const took: number[] = [];
+  for (let i = 0; i < ROUND_TRIPS; i += 1) {
+    const started = measuredMs();
+    await send();
+    took.push(measuredMs() - started);
+  }
+  took.sort((a, b) => a - b);
+  return { medianMs: took[ROUND_TRIPS / 2] as number, slowestMs: took.at(-1) as number };
+}
+
+/** Each probe as arguments of the script: the number of its words, then the words. */
+function words(probes: readonly Probe[]): string[] {
+  return probes.flatMap(({ call }) => [String(call.length), ...call]);
+}
+
+/** The script replies for each probe: 1 permitted, 0 refused, -1 unknown to this server. */
+function refusedOf(reply: unknown, probes: readonly Probe[]): Probe[] {
+  const permitted = reply as readonly number[];
+  return probes.filter((_, i) => Number(permitted[i]) === 0);
+}
+
+async function keyspaceOf(node: Node, prefix: string): Promise<Keyspace> {
+  const libs = new Map<string, number>();
+  const total = Number(await node.call('DBSIZE').catch(() => 0));
+  const pattern = `${prefix.replaceAll(/[\\*?[\]]/g, '\\$&')}:*`;
+  let cursor = '0';
+  let scanned = 0;
+  do {
+    const [next, keys] = (await node.call('SCAN', cursor, 'MATCH', pattern, 'COUNT', 1_000)) as [string, string[]];
+    for (const key of keys) {
+      const lib = key.slice(prefix.length + 1).split(':', 1)[0] ?? '';
+      libs.set(lib, (libs.get(lib) ?? 0) + 1);
+    }
+    cursor = String(next);
+    scanned += 1_000;
+  } while (cursor !== '0' && scanned < MOST_KEYS);
+  return { scanned: cursor === '0' ? total : Math.min(scanned, total), total, libs };
+}

@@ -1,0 +1,58 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { UsageError } from '../usage-error';
+
+/** The part of ioredis that the program uses. */
+interface Ioredis {
+  readonly Redis: new (url: string, options: Readonly<Record<string, unknown>>) => IoredisClient;
+}
+export interface IoredisClient {
+  connect(): Promise<unknown>;
+  call(name: string, ...args: string[]): Promise<unknown>;
+  disconnect(): void;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+}
+
+/** The part of the package `redis` that the program uses. */
+interface NodeRedis {
+  createClient(options: Readonly<Record<string, unknown>>): NodeRedisClient;
+}
+export interface NodeRedisClient {
+  connect(): Promise<unknown>;
+  sendCommand(words: readonly string[]): Promise<unknown>;
+  destroy(): void;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+}
+
+export type InstalledClient =
+  { readonly kind: 'ioredis'; readonly ioredis: Ioredis } | { readonly kind: 'redis'; readonly redis: NodeRedis };
+
+/**
+ * Loads a package from the folder of the app, or else from where luanest itself is installed.
+ *
+ * @returns undefined if it is not installed
+ */
+export function loadInstalled(name: string, folder: string): unknown {
+  for (const from of [join(folder, 'package.json'), __filename]) {
+    const load = createRequire(from);
+    try {
+      load.resolve(name);
+    } catch {
+      continue;
+    }
+    return load(name);
+  }
+  return undefined;
+}
+
+/** Finds ioredis, or else redis. @throws UsageError if neither is installed */
+export function installedClient(folder: string, only?: InstalledClient['kind']): InstalledClient {
+  const ioredis = only === 'redis' ? undefined : (loadInstalled('ioredis', folder) as Ioredis | undefined);
+  if (ioredis) return { kind: 'ioredis', ioredis };
+  const redis = loadInstalled('redis', folder) as NodeRedis | undefined;
+  if (redis) return { kind: 'redis', redis };
+  throw new UsageError(
+    'There is no client of Redis here. Run the command in the folder of an app that has ioredis or redis, or with one of them: ' +
+      'npx -p luanest -p ioredis luanest ...',
+  );
+}

@@ -1,0 +1,90 @@
+import { installedClient, type InstalledClient } from './installed-client';
+
+/** How long a connection may take, ms. */
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** One server, over a connection that does not reconnect. */
+export interface Node {
+  /** `host:port`. */
+  readonly id: string;
+  /** Sends a command. @returns the reply, with text for bytes @throws Error with Redis' error as its message */
+  call(...words: readonly (string | number)[]): Promise<unknown>;
+  close(): void;
+}
+
+/** Makes connections with the client that is installed. */
+export type OpenNode = (url: URL) => Promise<Node>;
+
+/**
+ * Returns a function that connects to a server.
+ *
+ * @param folder where the client is looked for
+ * @param only the client to use. Default: ioredis, or else redis
+ * @throws UsageError if no client is installed
+ */
+export function nodeOpener(folder: string, only?: InstalledClient['kind']): OpenNode {
+  const client = installedClient(folder, only);
+  return client.kind === 'ioredis'
+    ? (url) => openByIoredis(client.ioredis, url)
+    : (url) => openByNodeRedis(client.redis, url);
+}
+
+async function openByIoredis(
+  { Redis }: Extract<InstalledClient, { kind: 'ioredis' }>['ioredis'],
+  url: URL,
+): Promise<Node> {
+  const client = new Redis(url.href, {
+    lazyConnect: true,
+    retryStrategy: null,
+    // A command would wait until the server has loaded its data. That it loads is what is asked for.
+    enableReadyCheck: false,
+    maxRetriesPerRequest: 0,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+  });
+  // The promise of `connect` says only that the connection was closed.
+  const failures = listenForFailures(client);
+  await connect(() => client.connect(), failures, url);
+  return {
+    id: idOf(url),
+    call: (name, ...args) => client.call(String(name), ...args.map(String)),
+    close: () => client.disconnect(),
+  };
+}
+
+async function openByNodeRedis(redis: Extract<InstalledClient, { kind: 'redis' }>['redis'], url: URL): Promise<Node> {
+  const socket = { reconnectStrategy: false, connectTimeout: CONNECT_TIMEOUT_MS };
+  const client = redis.createClient({ url: url.href, RESP: 2, socket });
+  const failures = listenForFailures(client);
+  await connect(() => client.connect(), failures, url);
+  return { id: idOf(url), call: (...words) => client.sendCommand(words.map(String)), close: () => client.destroy() };
+}
+
+/** Without a listener, ioredis prints each error, and node-redis ends the process. */
+function listenForFailures(client: { on(event: 'error', listener: (error: Error) => void): unknown }): Error[] {
+  const failures: Error[] = [];
+  client.on('error', (error) => failures.push(error));
+  return failures;
+}
+
+async function connect(open: () => Promise<unknown>, failures: readonly Error[], url: URL): Promise<void> {
+  try {
+    await open();
+  } catch (error) {
+    throw new ConnectError(url, failures[0] ?? (error as Error));
+  }
+  // ioredis connects although the user or the password is wrong.
+  const [refused] = failures;
+  if (refused) throw new ConnectError(url, refused);
+}
+
+/** A server that cannot be reached, or refuses the user. */
+export class ConnectError extends Error {
+  constructor(url: URL, cause: Error) {
+    const nested = (cause as AggregateError).errors as readonly Error[] | undefined;
+    super(`${idOf(url)} cannot be reached: ${cause.message || (nested?.[0]?.message ?? cause.name)}`);
+  }
+}
+
+function idOf(url: URL): string {
+  return `${url.hostname}:${url.port || '6379'}`;
+}
