@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { SetupError } from '../../internal/src';
+
+/** A file of the page. */
+export interface Asset {
+  readonly type: string;
+  readonly text: string;
+  /** Strong validator: a hash of the text. */
+  readonly etag: string;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml; charset=utf-8',
+  '.txt': 'text/plain; charset=utf-8',
+};
+
+/** Files of the page, read into memory at the first request. So no request can read a file outside the folder. */
+export class Assets {
+  private files: ReadonlyMap<string, Asset> | undefined;
+
+  constructor(private readonly folder = join(__dirname, 'assets')) {}
+
+  /** Returns a file; undefined if there is none of this name. @throws SetupError if the page was not built */
+  get(name: string): Asset | undefined {
+    this.files ??= new Map(this.names().map((each) => [each, assetOf(each, readFileSync(join(this.folder, each)))]));
+    return this.files.get(name);
+  }
+
+  private names(): string[] {
+    const names = existsSync(this.folder) ? readdirSync(this.folder) : [];
+    if (names.includes('index.html')) return names.filter((name) => extname(name) in TYPES);
+    throw new SetupError(`ConsoleModule: the page is not in ${this.folder}. In the sources: run npm run compile.`);
+  }
+}
+
+function assetOf(name: string, bytes: Buffer): Asset {
+  const etag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+  return { type: TYPES[extname(name)] ?? '', text: bytes.toString('utf8'), etag };
+}

@@ -1,0 +1,85 @@
+import {
+  ForbiddenException,
+  Inject,
+  Injectable,
+  UnsupportedMediaTypeException,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { ConsoleAccess } from './console.access';
+import { API_HEADERS, PAGE_HEADERS } from './headers';
+
+interface Request {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+abstract class AccessGuard implements CanActivate {
+  constructor(
+    @Inject(ConsoleAccess) protected readonly access: ConsoleAccess,
+    @Inject(HttpAdapterHost) private readonly host: HttpAdapterHost,
+  ) {}
+
+  abstract canActivate(context: ExecutionContext): Promise<boolean>;
+
+  /** Sets the headers first, so that refusals have them, too. Then asks the app. */
+  protected async allows(context: ExecutionContext, headers: Readonly<Record<string, string>>): Promise<boolean> {
+    const response = context.switchToHttp().getResponse<unknown>();
+    for (const [name, value] of Object.entries(headers)) this.host.httpAdapter.setHeader(response, name, value);
+    if (!(await this.access.allows(context))) return false;
+    if (await this.access.identify(context.switchToHttp().getRequest<object>())) return true;
+    throw new ForbiddenException('The console does not know you. The option actor of ConsoleModule returned nobody.');
+  }
+}
+
+/** Guard of the page and its files: the guards of the app. */
+@Injectable()
+export class ConsolePageGuard extends AccessGuard {
+  canActivate(context: ExecutionContext): Promise<boolean> {
+    return this.allows(context, PAGE_HEADERS);
+  }
+}
+
+/** Guard of the API: the guards of the app, and no request that another site makes. */
+@Injectable()
+export class ConsoleApiGuard extends AccessGuard {
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    if (!(await this.allows(context, API_HEADERS))) return false;
+    const { headers } = context.switchToHttp().getRequest<Request>();
+    const from = headers['sec-fetch-site'];
+    if (from === undefined || from === 'same-origin' || from === 'none') return true;
+    throw new ForbiddenException('Another site has sent this request. The console allows only its own page.');
+  }
+}
+
+/** Guard of actions, after ConsoleApiGuard: the role, and that the console's own page has sent the request. */
+@Injectable()
+export class ConsoleActGuard implements CanActivate {
+  constructor(@Inject(ConsoleAccess) private readonly access: ConsoleAccess) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const request = context.switchToHttp().getRequest<Request>();
+    const { headers } = request;
+    const actor = this.access.actorOf(request);
+    if (this.access.readOnly) {
+      throw new ForbiddenException('The console is read-only: the option readOnly of ConsoleModule is true.');
+    }
+    if (!this.access.mayAct(actor)) throw new ForbiddenException('You may look, but not run actions.');
+    if (!isOwnOrigin(headers)) {
+      throw new ForbiddenException('Another site has sent this request. Actions are run only from the own page.');
+    }
+    if (!String(headers['content-type']).toLowerCase().startsWith('application/json')) {
+      throw new UnsupportedMediaTypeException('The body must be JSON.');
+    }
+    if (await this.access.isToken(headers['x-luanest-console'], actor)) return true;
+    throw new ForbiddenException('The token of the page is invalid or has expired. Reload the page.');
+  }
+}
+
+/** Returns true if the page of this origin has sent the request. Without both headers no browser has, so it is refused. */
+function isOwnOrigin(headers: Request['headers']): boolean {
+  const { origin, host } = headers;
+  const from = headers['sec-fetch-site'];
+  if (from !== undefined) return from === 'same-origin';
+  return typeof origin === 'string' && URL.canParse(origin) && new URL(origin).host === host;
+}

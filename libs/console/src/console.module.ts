@@ -1,0 +1,73 @@
+import { Module } from '@nestjs/common';
+import { DiscoveryModule, DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
+import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
+import { constructed, defineLuanestModule, time } from '../../internal/src';
+import { ActionLog } from './action-log';
+import { Assets } from './assets';
+import { ConsoleAccess } from './console.access';
+import { controllersAt } from './console.controller';
+import {
+  CONSOLE_OPTIONS,
+  pathOf,
+  resolveOptions,
+  type ConsoleModuleExtras,
+  type ConsoleModuleOptions,
+  type ResolvedConsoleModuleOptions,
+} from './console.options';
+import { consoleScripts } from './console.scripts';
+import { ConsoleService, CREATE_SECTIONS, HISTORY, type CreateSections } from './console.service';
+import { LiveOverview } from './live-overview';
+import { Payloads } from './payloads';
+
+const ConsoleModuleBase = defineLuanestModule<ConsoleModuleOptions, ConsoleModuleExtras, ResolvedConsoleModuleOptions>({
+  name: 'ConsoleModule',
+  optionsToken: CONSOLE_OPTIONS,
+  isGlobal: false,
+  extras: { path: '/console' },
+  resolve: resolveOptions,
+  parts: ({ path, registry }, options) => {
+    const registryToken = getScriptRegistryToken(registry);
+    return {
+      imports: [DiscoveryModule, ScriptRegistryModule.forFeature(consoleScripts, registry)],
+      controllers: controllersAt(pathOf(path)),
+      providers: [
+        constructed(ActionLog, registryToken),
+        { provide: Assets, useFactory: () => new Assets() },
+        constructed(ConsoleAccess, options, ModuleRef, ModulesContainer, registryToken),
+        { provide: CREATE_SECTIONS, useValue: (() => []) satisfies CreateSections },
+        { provide: HISTORY, useValue: { read: () => Promise.resolve([]) } },
+        {
+          provide: ConsoleService,
+          inject: [DiscoveryService, CREATE_SECTIONS, options, ActionLog],
+          useFactory: (
+            discovery: DiscoveryService,
+            create: CreateSections,
+            resolved: ResolvedConsoleModuleOptions,
+            log: ActionLog,
+          ) => {
+            const payloads = new Payloads(resolved);
+            const context = { payload: (value: unknown) => payloads.show(value), nowMs: () => time.nowMs() };
+            return new ConsoleService(discovery, create, context, log);
+          },
+        },
+        {
+          provide: LiveOverview,
+          inject: [ConsoleService, ActionLog],
+          useFactory: (service: ConsoleService, log: ActionLog) =>
+            new LiveOverview(
+              () => service.overview(),
+              () => log.newest(),
+            ),
+        },
+      ],
+      exports: [],
+    };
+  },
+});
+
+/**
+ * Serves a page for operators, which shows what the modules of luanest have in Redis, and runs actions. A guard is required. Import
+ * it once, in the root module.
+ */
+@Module({})
+export class ConsoleModule extends ConsoleModuleBase {}

@@ -1,0 +1,146 @@
+import { Logger } from '@nestjs/common';
+import type { DiscoveryService } from '@nestjs/core';
+import { messageOf, time } from '../../internal/src';
+import type { ActionLog, End } from './action-log';
+import type { ActionRequest } from './console.input';
+import type {
+  Address,
+  Done,
+  Listing,
+  ListQuery,
+  Match,
+  Preview,
+  Section,
+  SectionContext,
+  Story,
+  Summary,
+} from './console.types';
+
+/** Makes the sections of what the app imports. */
+export type CreateSections = (app: { find(className: string): unknown }, context: SectionContext) => readonly Section[];
+
+/** Token of `CreateSections`. Tests of the console provide their own. */
+export const CREATE_SECTIONS = Symbol('luanest:console-sections');
+
+/** Token of `History`. */
+export const HISTORY = Symbol('luanest:console-history');
+
+/** Counts of the past, by minute. */
+export interface History {
+  /** Reads the last minutes. */
+  read(minutes: number): Promise<readonly unknown[]>;
+}
+
+/** State of all sections at one time. */
+export interface Overview {
+  readonly atMs: number;
+  readonly sections: readonly {
+    readonly name: string;
+    readonly summary?: Summary;
+    /** Text of the error if the section could not be read. */
+    readonly failed?: string;
+  }[];
+}
+
+/** What the console shows and does, without HTTP. */
+export class ConsoleService {
+  private readonly logger = new Logger('ConsoleModule');
+  private made: readonly Section[] | undefined;
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly create: CreateSections,
+    private readonly context: SectionContext,
+    private readonly log: ActionLog,
+  ) {}
+
+  /** Sections of the modules that the app imports. They are made at the first use, when all services of the app exist. */
+  get sections(): readonly Section[] {
+    return (this.made ??= this.create({ find: (className) => this.provided(className) }, this.context));
+  }
+
+  /** Reads all sections. One that cannot be read does not hide the others. */
+  async overview(): Promise<Overview> {
+    const sections = await Promise.all(
+      this.sections.map(async (section) => {
+        const { name } = section;
+        try {
+          return { name, summary: await section.summary() };
+        } catch (error) {
+          return { name, failed: messageOf(error) };
+        }
+      }),
+    );
+    return { atMs: time.nowMs(), sections };
+  }
+
+  /** Reads a page of a list; undefined if there is no such section. */
+  async list(address: Address, query: ListQuery): Promise<Listing | undefined> {
+    return this.sectionOf(address)?.list(address, query);
+  }
+
+  /** Reads all about one thing; undefined if it does not exist. */
+  async show(address: Address): Promise<Story | undefined> {
+    return this.sectionOf(address)?.show(address);
+  }
+
+  /** Searches all sections for an id. `failed` has the names of sections that could not be searched. */
+  async find(id: string): Promise<{ readonly matches: readonly Match[]; readonly failed: readonly string[] }> {
+    const failed: string[] = [];
+    const found = await Promise.all(
+      this.sections.map((section) =>
+        section.find(id).catch((error: unknown) => {
+          this.logger.warn(`The section ${section.name} was not searched: ${messageOf(error)}`);
+          failed.push(section.name);
+          return [];
+        }),
+      ),
+    );
+    return { matches: found.flat(), failed };
+  }
+
+  /** Returns what an action would do. */
+  preview({ section, action, target, input }: ActionRequest): Promise<Preview> {
+    return section.preview(action, target, input);
+  }
+
+  /**
+   * Runs an action. The log has it before it begins, and its result after it.
+   *
+   * @throws errors of the section, after the log has them; errors of the log before the action runs
+   */
+  async act(actor: string, { section, action, target, input, expected }: ActionRequest): Promise<Done> {
+    const end = await this.log.begin({ actor, section: section.name, action, target, input });
+    try {
+      const done = await section.run(action, target, input, expected);
+      await this.write(end, { result: done.refused ? 'refused' : 'done', ...done });
+      return done;
+    } catch (error) {
+      await this.write(end, { result: 'failed', message: messageOf(error) });
+      throw error;
+    }
+  }
+
+  /** Writes down what came out. A failure of the log does not hide the result of an action that has run. */
+  private async write(end: (end: End) => Promise<unknown>, result: End): Promise<void> {
+    try {
+      await end(result);
+    } catch (error) {
+      this.logger.warn(`The log of actions lacks the result of an action: ${messageOf(error)}`);
+    }
+  }
+
+  private sectionOf([name]: Address): Section | undefined {
+    return this.sections.find((section) => section.name === name);
+  }
+
+  private provided(className: string): unknown {
+    const wrapper = this.discovery.getProviders().find(({ instance }) => nameOf(instance) === className);
+    return wrapper?.instance;
+  }
+}
+
+function nameOf(instance: unknown): string | undefined {
+  if (typeof instance !== 'object' || instance === null) return undefined;
+  return (instance as { constructor?: { name?: string } }).constructor?.name;
+}

@@ -1,0 +1,2 @@
+export { ConsoleModule } from './console.module';
+export type { ConsoleModuleOptions } from './console.options';

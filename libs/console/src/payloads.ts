@@ -1,0 +1,32 @@
+import { Logger } from '@nestjs/common';
+import { messageOf } from '../../internal/src';
+import type { ResolvedConsoleModuleOptions } from './console.options';
+import type { Value } from './console.types';
+
+const MAX_CHARS = 10_000;
+
+/** What the console shows of payloads. See DECISIONS.md: payloads-only-if-asked */
+export class Payloads {
+  private readonly logger = new Logger('ConsoleModule');
+  private warned = false;
+
+  constructor(private readonly options: Pick<ResolvedConsoleModuleOptions, 'showPayloads' | 'redact'>) {}
+
+  /** Returns the value for the page: null without `showPayloads`, and the beginning of its JSON if that is longer than 10,000. */
+  show(payload: unknown): Value {
+    const { showPayloads, redact } = this.options;
+    if (!showPayloads) return null;
+    try {
+      const shown = redact ? redact(payload) : payload;
+      const json = JSON.stringify(shown) as string | undefined;
+      if (json === undefined) return null;
+      return json.length > MAX_CHARS ? { payload: `${json.slice(0, MAX_CHARS)}…` } : { payload: shown };
+    } catch (error) {
+      if (!this.warned) {
+        this.logger.warn(`A payload is not shown, because redact() or JSON.stringify() threw: ${messageOf(error)}`);
+      }
+      this.warned = true;
+      return null;
+    }
+  }
+}
