@@ -201,10 +201,9 @@ export class ConsolePageController extends Replies {
     this.file(response, name, request.headers);
   }
 
-  /** The page, since Fastify takes a URL that ends in "/" for one with an empty parameter. */
-  @Get(':name')
-  other(@Param('name') name: string, @Req() request: PageRequest, @Res() response: Response): void {
-    if (name !== '') throw new NotFoundException(`The console has no page ${shown(name)}.`);
+  /** The page on Fastify at a URL that ends in "/". Nest takes one "/" from the end of a path. */
+  @Get('//')
+  pageAtSlash(@Req() request: PageRequest, @Res() response: Response): void {
     this.page(request, response);
   }
 

@@ -63,6 +63,8 @@ export interface Action {
   name: string;
   danger: boolean;
   on: 'one' | 'all' | 'both';
+  /** Names of the lists that offer it for all that match a filter. Default: each list. */
+  lists?: readonly string[];
   input?: readonly { name: string; kind: 'text' | 'number' | 'instant' | 'duration'; required: boolean }[];
 }
 export interface Preview {

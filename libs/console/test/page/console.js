@@ -1,1 +1,1 @@
-document.title = 'Console';
+'use strict';
