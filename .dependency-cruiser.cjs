@@ -8,6 +8,8 @@ const floor2 = '^libs/(rate-limit|once|read-reward|lock|stream-consumer|delayed-
 const floor3 = '^libs/(scheduled-lock|red-packet|outbox|transport)/';
 // Next to the floors: it imports only types of the libs, and no lib imports it.
 const metrics = '^libs/metrics/';
+// Next to the floors: the page for operators. It imports script-registry and internal, and of other libs types.
+const consolePath = '^libs/console/';
 // Next to the floors, too: tests of users import it, and no lib does. It imports script-registry and internal, and of other libs types.
 const testing = '^libs/testing/';
 // The in-memory Redis, which imports nothing of luanest, so that it can be a package of its own. Only testing and the proofs use it.
@@ -175,6 +177,20 @@ module.exports = {
       name: 'metrics-load-no-lib',
       severity: 'error',
       from: { path: '^libs/metrics/src/' },
+      to: { path: `${floor2}|${floor3}`, dependencyTypesNot: ['type-only'] },
+    },
+    above('console-imports-no-app', consolePath, `${metrics}|${testing}|${app}`),
+    {
+      // The program shows the same sections.
+      name: 'no-lib-imports-the-console',
+      severity: 'error',
+      from: { path: '^libs/', pathNot: [consolePath, cli, '/test/'] },
+      to: { path: consolePath },
+    },
+    {
+      name: 'console-loads-no-lib',
+      severity: 'error',
+      from: { path: '^libs/console/src/' },
       to: { path: `${floor2}|${floor3}`, dependencyTypesNot: ['type-only'] },
     },
     {

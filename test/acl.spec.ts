@@ -2,6 +2,7 @@ import type { DynamicModule, Type } from '@nestjs/common';
 import { Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
+import { ConsoleModule } from 'luanest/console';
 import { DelayedTaskModule, DelayedTaskService } from 'luanest/delayed-task';
 import { LockModule, LockService } from 'luanest/lock';
 import { OnceModule, OnceService } from 'luanest/once';
@@ -14,6 +15,8 @@ import { StreamConsumerModule, StreamConsumerService } from 'luanest/stream-cons
 import { startRedis, type RedisServer } from 'luanest/testing/servers';
 import { StreamClient, StreamServer } from 'luanest/transport';
 import { lastValueFrom } from 'rxjs';
+import { ActionLog } from '../libs/console/src/action-log';
+import { ConsoleAccess } from '../libs/console/src/console.access';
 import { idleChecksOf } from '../libs/internal/src';
 import { NO_PERMISSION } from './support/client-kind';
 import { blocksOf, tableOf, words } from './support/markdown';
@@ -181,6 +184,16 @@ const libs: Readonly<Record<string, Use>> = {
       expect(await lastValueFrom(client.send<number>('double', 2))).toBe(4);
       client.close();
       await server.close();
+    },
+  },
+  console: {
+    modules: [ConsoleModule.forRoot()],
+    async use(app) {
+      const log = app.get(ActionLog);
+      const end = await log.begin({ actor: 'ann', section: 's', action: 'a', target: { address: ['s'] } });
+      expect(await end({ result: 'done' })).toBe(true);
+      expect((await log.list('', 9)).items).toHaveLength(1);
+      expect(await app.get(ConsoleAccess).tokenOf({ name: 'ann', role: 'act' })).not.toBe('');
     },
   },
   'red-packet': {

@@ -202,9 +202,10 @@ it('snippets of the documents compile as strictly as the project does', () => {
   // The compiler takes its time where the machine has other work.
 }, 180_000);
 
-it('the whole package exports at most 214 names', () => {
+// 214, and 2 of the console: its module and the options. Sections and what they show are not exported.
+it('the whole package exports at most 216 names', () => {
   const counts = DOORS.map((door) => exportsOf('', door).length);
-  expect(counts.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(214);
+  expect(counts.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(216);
 });
 
 it('every lib has a module', () => {

@@ -234,6 +234,11 @@ it('red-packet: paying out, and giving back', async () => {
   await expectPrinted('libs/red-packet/README.md');
 });
 
+it('console', async () => {
+  process.env['CONSOLE_PASSWORD'] = 'secret';
+  await follow(await quickStart('console'), 'libs/console/README.md', 0);
+});
+
 it('metrics', async () => {
   const shown: unknown[] = [];
   jest.spyOn(console, 'dir').mockImplementation((what) => void shown.push(what));

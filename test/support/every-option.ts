@@ -1,6 +1,7 @@
 import { type DynamicModule, type ModuleMetadata } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { metrics, trace } from '@opentelemetry/api';
+import { ConsoleModule, type ConsoleModuleOptions } from 'luanest/console';
 import { DelayedTaskModule, DelayedTaskService, type DelayedTaskModuleOptions } from 'luanest/delayed-task';
 import { LockModule, type LockModuleOptions } from 'luanest/lock';
 import { MetricsModule, type MetricsModuleOptions } from 'luanest/metrics';
@@ -334,6 +335,24 @@ export const libs: readonly Lib[] = [
     nested: [
       [{ calls: 'yes' }, 'calls is "yes". Expected true or false.'],
       [{ meterProvider: null }, 'meterProvider is null. Expected an object with a method getMeter().'],
+    ],
+  },
+  {
+    name: 'console',
+    module: ConsoleModule,
+    extras: { path: '/ops/console', registry: 'other' },
+    every: {
+      guard: { canActivate: () => true },
+      readOnly: false,
+      actor: () => ({ name: 'ann', role: 'act' }),
+      showPayloads: true,
+      redact: (payload: unknown) => payload,
+    } satisfies Required<ConsoleModuleOptions>,
+    nested: [
+      [{ guard: null }, 'guard is null. Expected a class or an object with canActivate().'],
+      [{ guard: [{}] }, 'guard[0] is an object. Expected a class or an object with canActivate().'],
+      [{ readOnly: false }, /^readOnly is false, and there is no option actor, so nobody could run an action\. /],
+      [{ redact: 'all' }, 'redact is "all". Expected a function that returns what is shown of a payload.'],
     ],
   },
 ];
