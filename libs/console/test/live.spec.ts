@@ -1,6 +1,8 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { eventually } from '../../../test/support/wait';
 import { replaceTime, time, type TimeSource } from '../../internal/src';
-import { ANN, DROP_ONE, get, openConsole, platforms, post, type ConsoleApp } from './support';
+import { ANN, DROP_ONE, get as fetched, openConsole, platforms, post, type ConsoleApp } from './support';
 
 /** Timers of the libs, which the test ends. */
 class Timers {
@@ -36,20 +38,21 @@ class Timers {
   }
 }
 
-/** A viewer of the stream. */
+/** A viewer of the stream. `fetch` would connect again after it left, and keep the app from closing. */
 class Viewer {
   text = '';
   ended = false;
-  private constructor(
-    readonly response: Response,
-    private readonly abort: AbortController,
-  ) {
-    void this.read();
+
+  private constructor(readonly response: IncomingMessage) {
+    response.setEncoding('utf8').on('data', (text: string) => (this.text += text));
+    response.on('error', () => undefined).on('close', () => (this.ended = true));
   }
 
   static async open(url: string): Promise<Viewer> {
-    const abort = new AbortController();
-    return new Viewer(await fetch(`${url}/api/live`, { headers: ANN, signal: abort.signal }), abort);
+    const [response] = (await once(get(`${url}/api/live`, { headers: ANN, agent: false }), 'response')) as [
+      IncomingMessage,
+    ];
+    return new Viewer(response);
   }
 
   /** Events of a name, as their data. */
@@ -60,17 +63,7 @@ class Viewer {
   }
 
   leave(): void {
-    this.abort.abort();
-  }
-
-  private async read(): Promise<void> {
-    const decoder = new TextDecoder();
-    try {
-      for await (const chunk of this.response.body ?? []) this.text += decoder.decode(chunk as Uint8Array);
-    } catch {
-      // The viewer has left.
-    }
-    this.ended = true;
+    this.response.destroy();
   }
 }
 
@@ -107,8 +100,8 @@ describe.each(platforms)('the live overview on %s', (_name, adapter) => {
 
   it('makes one read for all viewers, and none while nobody looks', async () => {
     const idle = await commands(async () => {
-      await get(`${url}/`);
-      await get(`${url}/assets/console.js`);
+      await fetched(`${url}/`);
+      await fetched(`${url}/assets/console.js`);
       expect(timers.of(2_000)).toHaveLength(0);
     });
     expect(idle).toEqual([]);
@@ -116,9 +109,9 @@ describe.each(platforms)('the live overview on %s', (_name, adapter) => {
     const viewers: Viewer[] = [];
     const watched = await commands(async () => {
       for (let i = 0; i < 5; i++) viewers.push(await Viewer.open(url));
-      expect(viewers[0]?.response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
-      expect(viewers[0]?.response.headers.get('cache-control')).toBe('no-store, no-transform');
-      expect(viewers[0]?.response.headers.get('x-content-type-options')).toBe('nosniff');
+      expect(viewers[0]?.response.headers['content-type']).toBe('text/event-stream; charset=utf-8');
+      expect(viewers[0]?.response.headers['cache-control']).toBe('no-store, no-transform');
+      expect(viewers[0]?.response.headers['x-content-type-options']).toBe('nosniff');
       await eventually(() => viewers.map((viewer) => expect(viewer.events('overview')).toHaveLength(1)));
       expect(app.things.summaries).toBe(1);
       await eventually(() => expect(timers.of(2_000)).toHaveLength(1));
@@ -165,7 +158,7 @@ describe.each(platforms)('the live overview on %s', (_name, adapter) => {
   });
 
   it('shows which section could not be read, and goes on', async () => {
-    await get(`${url}/api/me`);
+    await fetched(`${url}/api/me`);
     app.things.error = new Error('Redis is loading.');
     const viewer = await Viewer.open(url);
     const failed = { sections: [{ name: 'things', failed: 'Redis is loading.' }] };
