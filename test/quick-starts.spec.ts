@@ -236,7 +236,9 @@ it('red-packet: paying out, and giving back', async () => {
 
 it('console', async () => {
   process.env['CONSOLE_PASSWORD'] = 'secret';
-  await follow(await quickStart('console'), 'libs/console/README.md', 0);
+  const app = await quickStart('console');
+  await follow(app, 'libs/console/README.md');
+  expect(await request(app, 'GET', '/console/api/me')).toMatchObject({ status: 401 });
 });
 
 it('metrics', async () => {

@@ -8,7 +8,7 @@ const RETENTION_MS = 30 * 86_400_000;
 /** Length of a text in an entry, such as an input of the action. */
 const MAX_TEXT_CHARS = 500;
 
-/** Who does what. */
+/** Person, action and target. */
 export interface Begin {
   readonly actor: string;
   readonly section: string;
@@ -17,7 +17,7 @@ export interface Begin {
   readonly input?: Readonly<Record<string, string | number>>;
 }
 
-/** What came out. */
+/** Result of an action. */
 export interface End {
   readonly result: 'done' | 'refused' | 'failed';
   readonly count?: number;

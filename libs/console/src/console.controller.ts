@@ -222,7 +222,7 @@ export function controllersAt(path: string): Type[] {
   class Page extends ConsolePageController {}
   for (const [controller, at] of [[Api, `${path}/api`] as const, [Page, path] as const]) {
     Controller({ path: at, version: VERSION_NEUTRAL })(controller);
-    // The routes are no part of the app's API, so @nestjs/swagger leaves them out.
+    // They do not belong to the app's API, so @nestjs/swagger leaves them out.
     Reflect.defineMetadata('swagger/apiExcludeController', [true], controller);
   }
   return [Api, Page];

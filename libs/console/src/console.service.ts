@@ -42,7 +42,7 @@ export interface Overview {
   }[];
 }
 
-/** What the console shows and does, without HTTP. */
+/** Reads and actions of the console, without HTTP. */
 export class ConsoleService {
   private readonly logger = new Logger('ConsoleModule');
   private made: readonly Section[] | undefined;

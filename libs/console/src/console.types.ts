@@ -94,7 +94,7 @@ export interface Section {
     expected: string | undefined,
   ): Promise<Done>;
 }
-/** What sections may use. */
+/** Functions that sections may use. */
 export interface SectionContext {
   payload(value: unknown): Value;
   nowMs(): number;

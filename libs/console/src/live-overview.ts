@@ -7,7 +7,7 @@ const MAX_UNSENT_BYTES = 1_048_576;
 /** Time after which a stream ends, so that the guards are asked again when the browser reconnects, ms. */
 const MAX_STREAM_MS = 300_000;
 
-/** What the streams need of a response of Node.js. */
+/** Part of a response of Node.js that the streams use. */
 export interface EventStream {
   readonly writableLength: number;
   write(text: string): unknown;

@@ -8,7 +8,7 @@ const MAX_CHARS = 10_000;
 /** The page shows that there is a payload. */
 const HIDDEN: Value = Object.freeze({ payload: undefined });
 
-/** What the console shows of payloads. See DECISIONS.md: payloads-only-if-asked */
+/** Payloads as the console shows them. See DECISIONS.md: payloads-only-if-asked */
 export class Payloads {
   private readonly logger = new Logger('ConsoleModule');
   private warned = false;

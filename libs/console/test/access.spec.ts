@@ -206,7 +206,7 @@ describe('roles', () => {
   });
 
   it.each([[{ name: '', role: 'act' }], [{ name: 'a', role: 'admin' }], ['ann'], [{ name: 5, role: 'read' }]])(
-    'what is no actor, %j, is refused',
+    'an invalid actor, %j, is refused',
     async (actor) => {
       const url = await open({ console: { actor: () => actor as never } });
       const { status, text } = await get(`${url}/api/me`);

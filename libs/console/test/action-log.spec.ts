@@ -58,12 +58,12 @@ describe.each([
       await registry.run(beginAction, input(token));
       await registry.run(endAction, { keys, args: { token, text: '{}' } });
     }
-    expect(await raw.zrange(keys.order, 0, -1)).toEqual(['c', 'd', 'e']);
+    expect(await raw.zrange(keys.order, '0', '-1')).toEqual(['c', 'd', 'e']);
     expect((await raw.hkeys(keys.entries)).sort()).toEqual(['bc', 'bd', 'be', 'ec', 'ed', 'ee']);
     expect(await registry.run(endAction, { keys, args: { token: 'a', text: '{}' } })).toBe(false);
     await raw.zadd(keys.order, (Date.now() - 1_000_001) * 1_000, 'c');
     await registry.run(beginAction, input('f', 100));
-    expect(await raw.zrange(keys.order, 0, -1)).toEqual(['d', 'e', 'f']);
+    expect(await raw.zrange(keys.order, '0', '-1')).toEqual(['d', 'e', 'f']);
     for (const key of Object.values(keys)) {
       expect(await raw.pttl(key)).toBeGreaterThan(900_000);
       expect(await raw.pttl(key)).toBeLessThanOrEqual(1_000_000);
@@ -86,10 +86,10 @@ describe.each([
   it('has later entries later, even if the clock went back', async () => {
     await log.begin(ENTRY);
     const future = (Date.now() + 3_600_000) * 1_000;
-    await raw.zadd(keys.order, future, (await raw.zrange(keys.order, 0, 0))[0] as string);
+    await raw.zadd(keys.order, future, (await raw.zrange(keys.order, '0', '0'))[0] as string);
     await log.begin({ ...ENTRY, actor: 'bob' });
     expect((await log.list('', 9)).items.map(({ actor }) => actor)).toEqual(['bob', 'ann']);
-    expect((await raw.zrange(keys.order, -1, -1, 'WITHSCORES'))[1]).toBe(String(future + 1));
+    expect((await raw.zrange(keys.order, '-1', '-1', 'WITHSCORES'))[1]).toBe(String(future + 1));
   });
 
   it('changes nothing if another program has its keys', async () => {
