@@ -1,6 +1,15 @@
 import { defineScript, int, str } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../internal/src';
-import { acquireLua, forceUnlockLua, leaveLua, releaseLua, renewLua, statusLua, waitLua } from './scripts/generated';
+import {
+  acquireLua,
+  forceUnlockLua,
+  leaveLua,
+  lookLua,
+  releaseLua,
+  renewLua,
+  statusLua,
+  waitLua,
+} from './scripts/generated';
 
 const KEYS = ['lock'] as const;
 const WITH_QUEUE = ['lock', 'queue'] as const;
@@ -60,10 +69,10 @@ export const forceUnlock = defineScript({
   name: 'lock.force-unlock',
   ...forceUnlockLua,
   keys: KEYS,
-  args: { retentionMs: int },
+  args: { retentionMs: int, expected: int },
   flags: FREES_MEMORY,
   group: false,
-  reply: ([forced, fence]: [number, number]) => ({ forced: forced === 1, fence }),
+  reply: ([forced, fence]: [number, number], resent) => ({ forced: forced === 1, fence, resent }),
 });
 
 export const readStatus = defineScript({
@@ -81,4 +90,20 @@ export const readStatus = defineScript({
   }),
 });
 
-export const lockScripts = [acquireLock, waitForLock, leaveQueue, renewLock, releaseLock, forceUnlock, readStatus];
+export const lookAtLock = defineScript({
+  name: 'lock.look',
+  ...lookLua,
+  keys: WITH_QUEUE,
+  args: {},
+  flags: ['no-writes'],
+  group: false,
+  reply: ([held, fence, leaseEndsAtMs, owner, waiters, since]: [number, number, number, string, number, number]) => ({
+    ...{ held: held === 1, fence, leaseEndsAtMs, owner, waiters },
+    waitingSinceMs: Math.floor(since / 1_000),
+  }),
+});
+
+export const lockScripts = [
+  ...[acquireLock, waitForLock, leaveQueue, renewLock, releaseLock],
+  ...[forceUnlock, readStatus, lookAtLock],
+];

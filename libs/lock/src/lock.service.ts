@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
 import { type ScriptRegistry, InvalidInputError } from 'luanest/script-registry';
-import { shown, endsWithin, measuredMs, time } from '../../internal/src';
+import { CONSOLE, shown, endsWithin, measuredMs, time } from '../../internal/src';
+import type { LockConsole } from './lock.console';
 import { LockBusyError } from './lock.errors';
 import { events, type LockEvents } from './lock.events';
 import {
@@ -11,7 +12,7 @@ import {
   type ResolvedLockModuleOptions,
   type ResolvedLockOptions,
 } from './lock.options';
-import { forceUnlock, readStatus } from './lock.scripts';
+import { forceUnlock, lookAtLock, readStatus } from './lock.scripts';
 import { Shutdown } from './lock.shutdown';
 import type { Lock, LockStatus } from './lock.types';
 import { Acquirer, nodeOf } from './locks/acquirer';
@@ -111,13 +112,30 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
    */
   async forceUnlock(name: string): Promise<{ readonly forced: boolean; readonly fence: number }> {
     const keys = { lock: this.acquirer.keyOf(name) };
-    const args = { retentionMs: this.options.fenceRetentionMs };
-    const result = await this.registry.run(forceUnlock, { keys, args });
-    for (const lease of [...this.acquirer.leases.all]) {
-      if (lease.name === name && lease.fence < result.fence)
-        lease.loseBecause('forceUnlock() took the lock from its holder');
-    }
-    return result;
+    const args = { retentionMs: this.options.fenceRetentionMs, expected: 0 };
+    const { forced, fence } = await this.registry.run(forceUnlock, { keys, args });
+    this.loseBefore(name, fence);
+    return { forced, fence };
+  }
+
+  /** For `luanest/console`. */
+  [CONSOLE](): LockConsole {
+    const { registry, acquirer, options } = this;
+    return {
+      registry,
+      held: () => acquirer.leases.all.length,
+      look: async (name) => {
+        const { owner, fence, ...found } = await registry.run(lookAtLock, { keys: acquirer.keysOf(name), args: {} });
+        return { ...found, fence, node: nodeOf(owner), acquiredAtMs: Math.floor(fence / 1_000) };
+      },
+      release: async (name, expected) => {
+        const args = { retentionMs: options.fenceRetentionMs, expected };
+        const keys = { lock: acquirer.keyOf(name) };
+        const { forced, fence, resent } = await registry.run(forceUnlock, { keys, args });
+        if (forced) this.loseBefore(name, fence);
+        return forced ? 'released' : resent ? 'unknown' : 'changed';
+      },
+    };
   }
 
   /** Notes when the shutdown began. */
@@ -133,6 +151,12 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
    */
   beforeApplicationShutdown(): Promise<void> {
     return this.shutdown.drain();
+  }
+
+  private loseBefore(name: string, fence: number): void {
+    for (const lease of [...this.acquirer.leases.all]) {
+      if (lease.name === name && lease.fence < fence) lease.loseBecause('forceUnlock() took the lock from its holder');
+    }
   }
 
   private async runUnder<T>(lock: Lock, work: (lock: Lock) => Promise<T> | T): Promise<T> {

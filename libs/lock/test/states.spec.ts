@@ -2,6 +2,7 @@ import { NOW, NOW_US, ScriptStates } from '../../../test/support/script-states';
 import {
   acquireLock,
   forceUnlock,
+  lookAtLock,
   leaveQueue,
   lockScripts,
   readStatus,
@@ -34,7 +35,8 @@ describe('each script of a lock, in a state and at a time of which all is known,
   const acquire = () => states.call(acquireLock, args);
   const renew = () => states.call(renewLock, args);
   const release = (owner = 'me#1') => states.call(releaseLock, { owner });
-  const force = () => states.call(forceUnlock, { retentionMs: TTL_MS });
+  const force = (expected = 0) => states.call(forceUnlock, { retentionMs: TTL_MS, expected });
+  const look = () => states.call(lookAtLock, {});
   const status = () => states.call(readStatus, {});
   const leave = (ticket: string) => states.call(leaveQueue, { ticket });
   const wait = (ticket = 'mine', countsMs = 5_000) =>
@@ -137,14 +139,42 @@ describe('each script of a lock, in a state and at a time of which all is known,
   });
 
   it('force-unlock: raises the fence, and reports whether somebody held the lock', async () => {
-    expect(await force()).toEqual({ forced: false, fence: NOW_US });
+    expect(await force()).toMatchObject({ forced: false, fence: NOW_US });
     expect(read()).toEqual([valueOf(0, 0, NOW_US, ''), TTL_MS]);
     put(NOW, 1, NOW_US, 'other#1');
-    expect(await force()).toEqual({ forced: false, fence: NOW_US + 1 });
+    expect(await force()).toMatchObject({ forced: false, fence: NOW_US + 1 });
     expect(read()).toEqual([valueOf(0, 1, NOW_US + 1, ''), TTL_MS]);
     put(NOW + 1, 0, 7, 'other#1');
-    expect(await force()).toEqual({ forced: true, fence: NOW_US });
+    expect(await force()).toMatchObject({ forced: true, fence: NOW_US });
     expect(await states.published()).toEqual(['forced', 'forced', 'forced']);
+  });
+
+  it('force-unlock: with an expected fence, changes nothing of a free lock, or of a lock with another fence', async () => {
+    expect(await force(7)).toMatchObject({ forced: false, fence: 0 });
+    expect(read()).toEqual([null, -2]);
+    put(NOW, 0, 7, 'other#1');
+    expect(await force(7)).toMatchObject({ forced: false, fence: 7 });
+    put(NOW + 1, 1, 8, 'other#1');
+    expect(await force(7)).toMatchObject({ forced: false, fence: 8 });
+    expect(read()[0]).toBe(valueOf(NOW + 1, 1, 8, 'other#1'));
+    expect(await states.published()).toEqual([]);
+    expect(await force(8)).toMatchObject({ forced: true, fence: NOW_US });
+    expect(await force(8)).toMatchObject({ forced: false, fence: NOW_US });
+    expect(await states.published()).toEqual(['forced']);
+  });
+
+  it('look: reads the tickets that are valid, of a lock that others wait for', async () => {
+    const free = { held: false, fence: 0, leaseEndsAtMs: 0, owner: '', waiters: 0, waitingSinceMs: 0 };
+    expect(await look()).toEqual(free);
+    putTickets({ ended: ticketOf(1_000, NOW), first: ticketOf(2_000, NOW + 9), second: ticketOf(3_000, NOW + 9) });
+    expect(await look()).toEqual({ ...free, waiters: 2, waitingSinceMs: 2 });
+    put(NOW + 1, 1, 7, 'other#1');
+    const held = { held: true, fence: 7, leaseEndsAtMs: NOW + 1, owner: 'other#1', waiters: 2, waitingSinceMs: 2 };
+    expect(await look()).toEqual(held);
+    // Nobody waits by the mark of the lock, so the queue is not read.
+    put(NOW, 0, 7, 'other#1');
+    expect(await look()).toEqual({ ...free, fence: 7 });
+    expect(Object.keys(await tickets())).toHaveLength(3);
   });
 
   it('status: reports the end of a lease that has not ended', async () => {

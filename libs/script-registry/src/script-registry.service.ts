@@ -13,7 +13,7 @@ import { RegisteredScripts } from './registered-scripts';
 import type { ScriptDefinition, ScriptInput } from './script-definition';
 import { ScriptLoader } from './script-loader';
 import { NotSentError } from './script-registry.errors';
-import { Checks, endLast, INSPECT, slotOf } from '../../internal/src';
+import { Checks, CONSOLE, endLast, INSPECT, slotOf } from '../../internal/src';
 import type { ResolvedScriptRegistryOptions } from './script-registry.options';
 import type { RunAndWaitOptions, RunOptions, ScriptHealth, WaitedResult } from './script-registry.types';
 
@@ -234,6 +234,11 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   /** For `luanest/testing`: the registered scripts, with what EVALSHA and EVAL name them by. */
   [INSPECT](): readonly Pick<ScriptCodec, 'name' | 'forms'>[] {
     return [...this.scripts.pipes.values()].map(({ codec }) => codec);
+  }
+
+  /** For `luanest/console`: the prefix of all keys, and the nodes, to which it sends commands that are not scripts, such as INFO and SCAN. */
+  [CONSOLE](): { readonly prefix: string; nodes(): readonly RedisNode[] } {
+    return { prefix: this.options.prefix, nodes: () => this.connection.nodes() };
   }
 
   private start<R>(

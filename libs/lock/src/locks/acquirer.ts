@@ -119,7 +119,7 @@ export class Acquirer {
     const known = this.queues.get(key);
     if (known) return known;
     const ticket = this.tokens.tokenFor(name);
-    const keys = this.bothKeysOf(name);
+    const keys = this.keysOf(name);
     const queue: WaitQueue = new WaitQueue({
       pollMs: this.moduleOptions.pollMs,
       releases: new ReleaseSubscription(this.registry, name, key, () => queue.released()),
@@ -134,7 +134,7 @@ export class Acquirer {
   private async tryOnce(acquisition: Acquisition, ticket?: Ticket): Promise<TryResult> {
     this.refuseIfClosed();
     const { name, options } = acquisition;
-    const keys = ticket ? this.bothKeysOf(name) : { lock: acquisition.key };
+    const keys = ticket ? this.keysOf(name) : { lock: acquisition.key };
     const { leaseMs } = options;
     const { replicas, replicasTimeoutMs } = this.moduleOptions;
     const calls = new LockCalls(this.registry, this.moduleOptions, name, keys, this.tokens.tokenFor(name));
@@ -179,7 +179,8 @@ export class Acquirer {
     return Math.min(this.registry.deadlineMs, leftMs + deadlineMs + replicasMs);
   }
 
-  private bothKeysOf(name: string): LockKeys {
+  /** Returns the keys of a lock and of its queue. @throws InvalidInputError as `keyOf` does */
+  keysOf(name: string): LockKeys {
     const tag = this.space.tag(name);
     return { lock: tag.key('lock'), queue: tag.key('queue') };
   }

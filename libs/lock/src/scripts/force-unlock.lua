@@ -3,12 +3,14 @@ force-unlock: take a lock from its holder, and raise the fence.
 
 KEYS[1]  lock         string  <prefix>:lock:{<name>}:lock; also the name of the sharded channel
 ARGV[1]  retentionMs  int     how long the raised fence is kept
+ARGV[2]  expected     int     take the lock only from the holder with this fence; 0: from any holder
 
 Returns {forced, fence}
-  forced  1 | 0  0 when nobody held the lock
-  fence   int    the raised fence
+  forced  1 | 0  0 when nobody held the lock, or the holder has another fence than the expected one
+  fence   int    the raised fence; the last fence if it is not the expected one, which changes nothing
 
-O(1). TTL: retentionMs. Clock: Redis. Replay: raises the fence again, and would take the lock from a new holder.
+O(1). TTL: retentionMs. Clock: Redis. Replay: without an expected fence, raises the fence again, and would take the lock from
+a new holder; with one, changes nothing.
 ]]
 -- @include clock
 -- @include record
@@ -16,6 +18,7 @@ local raw = redis.call('GET', KEYS[1])
 local lock = { till = 0, waits = '0', fence = 0 }
 if raw then lock = parse_lock(raw) end
 if not lock then return bad_lock() end
+if ARGV[2] ~= '0' and (lock.fence ~= tonumber(ARGV[2]) or lock.till <= now_ms) then return { 0, lock.fence } end
 local raised = math.max(lock.fence + 1, now_us)
 redis.call('SET', KEYS[1], format_lock(0, lock.waits, raised, ''), 'PX', ARGV[1])
 redis.call('SPUBLISH', KEYS[1], 'forced')

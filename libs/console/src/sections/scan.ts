@@ -1,0 +1,86 @@
+import { CONSOLE } from '../../../internal/src';
+import type { ScriptRegistry } from 'luanest/script-registry';
+import type { ListQuery } from '../console.types';
+
+/** A master, as ScriptRegistry shows it to the console. */
+export type Master = ReturnType<ReturnType<ScriptRegistry[typeof CONSOLE]>['nodes']>[number];
+
+/** Most keys that one SCAN visits, so that Redis is busy for less than a millisecond. */
+const MOST_PER_SCAN = 500;
+/** Most keys that the SCANs of a page visit together: about 2 ms of Redis. See DECISIONS.md: pages-of-a-scan */
+const MOST_PER_PAGE = 5_000;
+/** Most keys that a page reads. */
+const MOST_READ = 1_000;
+
+export interface ScanPage<T> {
+  readonly items: readonly T[];
+  /** The next page begins here; undefined after the last one. */
+  readonly nextCursor?: string;
+}
+
+/**
+ * Reads one page of the keys that match a pattern, on all masters one after the other. A page may be short or empty although more
+ * follow, because Redis may have many other keys. A key that exists all the time is on at least one page.
+ *
+ * @param pattern of MATCH; make the fixed parts with `globOf`
+ * @param read returns what the page shows of the keys of one SCAN; keys may be left out
+ */
+export async function scanPage<T>(
+  registry: ScriptRegistry,
+  pattern: string,
+  { cursor = '|0', limit }: Pick<ListQuery, 'cursor' | 'limit'>,
+  read: (keys: readonly string[], node: Master) => Promise<readonly T[]>,
+): Promise<ScanPage<T>> {
+  const [, from = '', begun = '0'] = /^(.*)\|(\d{1,20})$/s.exec(cursor) ?? [];
+  const masters = registry[CONSOLE]()
+    .nodes()
+    .filter(({ role }) => role === 'master')
+    .sort((one, other) => (one.id < other.id ? -1 : 1))
+    .filter(({ id }) => id >= from);
+  const items: T[] = [];
+  let [visited, matched, count] = [0, 0, Math.min(limit, MOST_PER_SCAN)];
+  for (const node of masters) {
+    let at = node.id === from ? begun : '0';
+    do {
+      const full = items.length >= limit || visited >= MOST_PER_PAGE || matched >= MOST_READ;
+      if (full) return { items, nextCursor: `${node.id}|${at}` };
+      const reply = await node.send('SCAN', [at, 'MATCH', pattern, 'COUNT', String(count)]);
+      const [next, keys] = reply as [Buffer, Buffer[]];
+      at = String(next);
+      visited += count;
+      matched += keys.length;
+      if (keys.length > 0) items.push(...(await read(keys.map(String), node)));
+      // As many keys as the rest of the page needs, if the next ones are like those before.
+      const missing = (visited / Math.max(items.length, 1)) * (limit - items.length);
+      count = Math.max(10, Math.min(MOST_PER_SCAN, Math.ceil(missing)));
+    } while (at !== '0');
+  }
+  return { items };
+}
+
+/** Returns a pattern of MATCH that matches exactly this text. */
+export function globOf(text: string): string {
+  return text.replace(/[\\*?[\]]/g, '\\$&');
+}
+
+/** Returns what KeySpace made the tag or a segment of a key of. */
+export function unescaped(part: string): string {
+  return part.replace(/%(25|7B|7D|3A)/g, (escaped) => decodeURIComponent(escaped));
+}
+
+/**
+ * Returns the pattern of a lib's keys of one name, which have no further segments, and a function from such a key to its tag.
+ *
+ * @param name what the keys hold, such as `lock`
+ */
+export function taggedKeys(
+  registry: ScriptRegistry,
+  lib: string,
+  name: string,
+): { readonly pattern: string; tagOf(key: string): string } {
+  const [start, end] = [`${registry[CONSOLE]().prefix}:${lib}:{`, `}:${name}`];
+  return {
+    pattern: `${globOf(start)}*${end}`,
+    tagOf: (key) => unescaped(key.slice(start.length, -end.length)),
+  };
+}
