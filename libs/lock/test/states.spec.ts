@@ -174,7 +174,7 @@ describe('each script of a lock, in a state and at a time of which all is known,
     // Nobody waits by the mark of the lock, so the queue is not read.
     put(NOW, 0, 7, 'other#1');
     expect(await look()).toEqual({ ...free, fence: 7 });
-    expect(Object.keys(await tickets())).toHaveLength(3);
+    expect(Object.keys(tickets())).toHaveLength(3);
   });
 
   it('status: reports the end of a lease that has not ended', async () => {

@@ -77,7 +77,7 @@ export function taggedKeys(
   registry: ScriptRegistry,
   lib: string,
   name: string,
-): { readonly pattern: string; tagOf(key: string): string } {
+): { readonly pattern: string; readonly tagOf: (key: string) => string } {
   const [start, end] = [`${registry[CONSOLE]().prefix}:${lib}:{`, `}:${name}`];
   return {
     pattern: `${globOf(start)}*${end}`,

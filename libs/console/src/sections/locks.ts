@@ -1,0 +1,180 @@
+import type { LockService } from 'luanest/lock';
+import { CONSOLE, isIdOf } from '../../../internal/src';
+import type { Row, Section, SectionFactory, Sentence } from '../console.types';
+import { scanPage, taggedKeys } from './scan';
+import { at, link, oneOf, refused, scanSentences, unknownAction, unknownAddress } from './support';
+
+type Console = ReturnType<LockService[typeof CONSOLE]>;
+type Look = Awaited<ReturnType<Console['look']>>;
+
+const HELD = ['locks', 'held'] as const;
+/** Longest name of a lock, in characters. */
+const MAX_NAME = 1_024;
+const WAITED_FOR = 'waited-for';
+
+/** Locks that anybody holds: who, since when, until when, and who waits. Redis has no list of them, so pages are scans. */
+export const locksSection: SectionFactory = (app, context) => {
+  const service = app.find('LockService') as LockService | undefined;
+  if (service === undefined) return undefined;
+  const locks = service[CONSOLE]();
+  const { registry } = locks;
+  const { pattern, tagOf } = taggedKeys(registry, 'lock', 'lock');
+
+  const lookAt = async (name: string): Promise<Look | undefined> => {
+    const found = await locks.look(name);
+    return found.held || found.fence > 0 || found.waiters > 0 ? found : undefined;
+  };
+
+  const section: Section = {
+    name: 'locks',
+    lists: [{ name: 'held', filters: [WAITED_FOR] }],
+    actions: [{ name: 'release', danger: true, on: 'one' }],
+
+    summary: () =>
+      Promise.resolve({
+        figures: [{ name: 'heldByThisProcess', value: locks.held(), address: HELD }],
+        sentences: [],
+      }),
+
+    async list(address, { filter = '', cursor, limit }) {
+      if (address.length !== 2 || address[1] !== 'held') return unknownAddress(address);
+      const waitedFor = filter.split(' ').includes(WAITED_FOR);
+      const { items: rows, nextCursor } = await scanPage(registry, pattern, { cursor, limit }, async (keys) => {
+        const names = keys.map(tagOf);
+        const found = await Promise.all(names.map((name) => locks.look(name)));
+        return found.flatMap((look, i) =>
+          look.held && (!waitedFor || look.waiters > 0) ? [rowOf(names[i] as string, look)] : [],
+        );
+      });
+      return {
+        columns: [
+          { name: 'name', kind: 'link' },
+          { name: 'node' },
+          { name: 'acquiredAtMs', kind: 'instant' },
+          { name: 'leaseEndsAtMs', kind: 'instant' },
+          { name: 'waiters', kind: 'number' },
+          { name: 'fence', kind: 'number' },
+        ],
+        rows,
+        ...(nextCursor !== undefined && { nextCursor }),
+        sentences: scanSentences({ rows, nextCursor }, limit),
+      };
+    },
+
+    async show(address) {
+      const [, list, name] = address;
+      if (address.length !== 3 || list !== 'held' || name === undefined) return undefined;
+      const found = await lookAt(name);
+      if (found === undefined) return undefined;
+      const { held, node, fence, acquiredAtMs, leaseEndsAtMs, waiters, waitingSinceMs } = found;
+      return {
+        title: name,
+        facts: [
+          { name: 'state', value: held ? 'held' : 'free' },
+          { name: 'node', value: held ? node : null },
+          { name: 'acquiredAtMs', value: at(held ? acquiredAtMs : 0) },
+          { name: 'leaseEndsAtMs', value: at(leaseEndsAtMs) },
+          { name: 'waiters', value: waiters },
+          { name: 'waitingSinceMs', value: at(waitingSinceMs) },
+          { name: 'fence', value: fence },
+        ],
+        sentences: [sentenceOf(name, found, context.nowMs())],
+        actions: held ? ['release'] : [],
+      };
+    },
+
+    async find(id) {
+      if (!isIdOf(id, MAX_NAME)) return [];
+      const found = await lookAt(id);
+      if (found === undefined) return [];
+      return [{ address: [...HELD, id], kind: 'lock', title: id, sentence: sentenceOf(id, found, context.nowMs()) }];
+    },
+
+    async preview(action, target) {
+      if (action !== 'release') return unknownAction('locks', section.actions, action);
+      const name = nameIn(oneOf(target, action));
+      const { held, fence, node, waiters } = await locks.look(name);
+      if (!held) return { count: 0, more: false, samples: [], sentence: free(name) };
+      return {
+        count: 1,
+        more: false,
+        samples: [name],
+        sentence: {
+          code: 'lock-release-what-for',
+          text: `${node} still believes that it has the lock until its next renewal. Release it only if ${node} no longer works on it.`,
+          level: 'warning',
+          values: { node, waiters },
+        },
+        expected: String(fence),
+      };
+    },
+
+    async run(action, target, _input, expected) {
+      if (action !== 'release') return unknownAction('locks', section.actions, action);
+      const name = nameIn(oneOf(target, action));
+      const fence = Number(expected ?? NaN);
+      if (!Number.isSafeInteger(fence) || fence < 1) {
+        return refused({
+          code: 'lock-needs-fence',
+          text: 'A lock is released only from the holder that you saw. Give the fence of that holder as `expected`.',
+          level: 'error',
+        });
+      }
+      const result = await locks.release(name, fence);
+      if (result === 'released') return { count: 1 };
+      return refused(
+        result === 'unknown'
+          ? {
+              code: 'lock-release-unknown',
+              text: 'The call was sent twice, because its first reply was lost. Most probably the first one released the lock.',
+              level: 'warning',
+            }
+          : {
+              code: 'lock-changed',
+              text: 'The holder that you saw no longer has the lock. Nothing was changed.',
+              level: 'warning',
+            },
+      );
+    },
+  };
+  return section;
+
+  function rowOf(name: string, { node, acquiredAtMs, leaseEndsAtMs, waiters, fence }: Look): Row {
+    const address = [...HELD, name];
+    const cells = [link(address), node, at(acquiredAtMs), at(leaseEndsAtMs), waiters, fence];
+    return { address, cells, ...(waiters > 0 && { level: 'warning' as const }) };
+  }
+};
+
+function nameIn(address: readonly string[]): string {
+  const [, list, name] = address;
+  return address.length === 3 && list === 'held' && name !== undefined ? name : unknownAddress(address);
+}
+
+function free(name: string): Sentence {
+  return { code: 'lock-free', text: `Nobody holds the lock ${name}.`, level: 'ok', values: { name } };
+}
+
+function sentenceOf(name: string, look: Look, nowMs: number): Sentence {
+  const { held, node, acquiredAtMs, leaseEndsAtMs, waiters, waitingSinceMs } = look;
+  if (!held && waiters === 0) return free(name);
+  if (!held) {
+    return {
+      code: 'lock-free-waited-for',
+      text: `The lock ${name} is free, and the first of ${waiters} waiting processes takes it next.`,
+      level: 'info',
+      values: { name, waiters },
+    };
+  }
+  const values = { name, node, heldMs: Math.max(0, nowMs - acquiredAtMs), leaseEndsAtMs, waiters };
+  if (waiters === 0) {
+    return { code: 'lock-held', text: `${node} holds the lock ${name}, and nobody waits for it.`, level: 'ok', values };
+  }
+  return {
+    code: 'lock-waited-for',
+    text: `${node} holds the lock ${name}, and ${waiters} processes wait for it.`,
+    level: 'warning',
+    values: { ...values, waitedMs: Math.max(0, nowMs - waitingSinceMs) },
+    fix: { action: 'release', address: [...HELD, name] },
+  };
+}
