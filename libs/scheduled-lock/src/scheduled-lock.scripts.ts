@@ -1,7 +1,8 @@
 import { defineScript, int, str } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../internal/src';
+import type { JobLook } from './scheduled-lock.console';
 import type { JobStatus, JobRecord } from './scheduled-lock.types';
-import { claimLua, completeLua, historyLua, renewLua } from './scripts/generated';
+import { claimLua, completeLua, historyLua, lookLua, renewLua } from './scripts/generated';
 
 export interface ClaimReply {
   readonly status: 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'nothing';
@@ -74,18 +75,37 @@ export const readHistory = defineScript({
   args: {},
   flags: ['no-writes'],
   group: false,
-  reply: (entries: string[]): JobRecord[] =>
-    entries.map((entry) => {
-      const [status, slot, at, duration, fence, node = ''] = entry.split(' ');
-      return {
-        status: status as JobStatus,
-        slot: Number(slot),
-        recordedAtMs: Number(at),
-        durationMs: Number(duration),
-        fence: Number(fence),
-        node,
-      };
-    }),
+  reply: (entries: string[]): JobRecord[] => entries.map(recordOf),
 });
 
-export const scheduledLockScripts = [claimRun, renewRun, completeRun, readHistory];
+export const lookAtJob = defineScript({
+  name: 'scheduled-lock.look',
+  ...lookLua,
+  keys: ['state', 'history'],
+  args: { entries: int },
+  flags: ['no-writes'],
+  group: false,
+  reply: ([run, owner, mode, fence, since, till, ...entries]: string[]) => ({
+    run: run as JobLook['run'],
+    owner: owner as string,
+    mode: mode as JobLook['mode'],
+    fence: Number(fence),
+    startedAtMs: Number(since),
+    leaseEndsAtMs: Number(till),
+    records: entries.map(recordOf),
+  }),
+});
+
+function recordOf(entry: string): JobRecord {
+  const [status, slot, at, duration, fence, node = ''] = entry.split(' ');
+  return {
+    status: status as JobStatus,
+    slot: Number(slot),
+    recordedAtMs: Number(at),
+    durationMs: Number(duration),
+    fence: Number(fence),
+    node,
+  };
+}
+
+export const scheduledLockScripts = [claimRun, renewRun, completeRun, readHistory, lookAtJob];

@@ -5,14 +5,15 @@ import {
   type OnModuleDestroy,
 } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { disguise, draining, LostError, SetupError } from '../../internal/src';
-import type { Job, JobMethod, Work } from './jobs/job';
+import { CONSOLE, disguise, draining, LostError, SetupError, time } from '../../internal/src';
+import { nextSlotOf, type Job, type JobMethod, type Work } from './jobs/job';
 import { JobRegistry } from './jobs/job-registry';
 import { CatchUps } from './runs/catch-ups';
 import { OutcomeLog } from './runs/outcome-log';
 import { Ticks, type TickResult } from './runs/ticks';
+import type { JobsConsole } from './scheduled-lock.console';
 import type { ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
-import { readHistory } from './scheduled-lock.scripts';
+import { lookAtJob, readHistory } from './scheduled-lock.scripts';
 import type { JobRecord, RunNowResult, ScheduledCallOptions, ScheduledRun } from './scheduled-lock.types';
 
 /** How a job was called by hand, and why runNow() suits that better, for a warning. */
@@ -116,6 +117,19 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
       (one, other) => other.recordedAtMs - one.recordedAtMs,
     );
     return all.slice(0, this.options.historySize);
+  }
+
+  /** For `luanest/console`. */
+  [CONSOLE](): JobsConsole {
+    return {
+      look: async (name, records) => {
+        const { kind, state, history } = this.jobs.named(name).job;
+        const keys = { state, history };
+        const { owner, ...found } = await this.registry.run(lookAtJob, { keys, args: { entries: records } });
+        const node = owner.slice(0, Math.max(0, owner.lastIndexOf('#')));
+        return { ...found, node, kind: kind.type, nextAtMs: nextSlotOf(kind, time.nowMs()) };
+      },
+    };
   }
 
   /**

@@ -21,7 +21,10 @@ const OPTIONS = {
   onRedisError: 'skip',
 } as unknown as Job['options'];
 
-export const CRON: JobKind = { type: 'cron', live: { firedByHand: () => false, slotNow: () => Promise.resolve(77) } };
+export const CRON: JobKind = {
+  type: 'cron',
+  live: { firedByHand: () => false, slotNow: () => Promise.resolve(77), nextAfter: () => undefined },
+};
 export const HANDLER: JobKind = { type: 'handler' };
 
 export function jobOf(kind: JobKind = CRON, options: Partial<Job['options']> = {}): Job {

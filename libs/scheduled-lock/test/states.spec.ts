@@ -1,5 +1,12 @@
 import { NOW, NOW_US, ScriptStates } from '../../../test/support/script-states';
-import { claimRun, completeRun, readHistory, renewRun, scheduledLockScripts } from '../src/scheduled-lock.scripts';
+import {
+  claimRun,
+  completeRun,
+  lookAtJob,
+  readHistory,
+  renewRun,
+  scheduledLockScripts,
+} from '../src/scheduled-lock.scripts';
 
 const LEASE_MS = 60_000;
 const RETENTION_MS = 5_000;
@@ -284,5 +291,26 @@ describe('each script of a job, in a state and at a time of which all is known,'
       { status: 'failed', slot: 3, recordedAtMs: 4, durationMs: 5, fence: 6, node: 'node' },
       { status: 'ran', slot: 1, recordedAtMs: 2, durationMs: 3, fence: 4, node: 'other' },
     ]);
+  });
+
+  it('look: says if the last run is running, has died or is done, and reads the last outcomes', async () => {
+    const look = (entries = 2) => states.call(lookAtJob, { entries });
+    states.put('DEL', 'state');
+    states.put('DEL', 'history');
+    const none = { run: 'none', owner: '', mode: '', fence: 0, startedAtMs: 0, leaseEndsAtMs: 0, records: [] };
+    expect(await look()).toEqual(none);
+    put();
+    const run = { owner: 'other', mode: 'tick', fence: 7, startedAtMs: NOW - 500, leaseEndsAtMs: NOW + 1 };
+    expect(await look()).toEqual({ ...run, run: 'running', records: [] });
+    put({ till: NOW });
+    expect(await look()).toEqual({ ...run, run: 'died', leaseEndsAtMs: NOW, records: [] });
+    put({ done: 1 });
+    states.put('RPUSH', 'history', 'ran 1 2 3 4 node', 'failed 5 6 7 8 node', 'lost 9 10 11 12 node');
+    const [first, second] = [
+      { status: 'ran', slot: 1, recordedAtMs: 2, durationMs: 3, fence: 4, node: 'node' },
+      { status: 'failed', slot: 5, recordedAtMs: 6, durationMs: 7, fence: 8, node: 'node' },
+    ];
+    expect(await look()).toEqual({ ...run, run: 'done', records: [first, second] });
+    expect(await look(1)).toEqual({ ...run, run: 'done', records: [first] });
   });
 });

@@ -41,6 +41,14 @@ export function latestSlot(times: CronTimes, now: number, zone?: string): number
   return Math.floor(now / 1_000) * 1_000;
 }
 
+/** Returns the first scheduled instant after `now`, ms since 1970; undefined if there is none. @param zone as of `latestSlot` */
+export function nextSlot(times: CronTimes, now: number, zone?: string): number | undefined {
+  const next = times.realDate
+    ? new Date(times.source as string).getTime()
+    : times.getNextDateFrom(new Date(now), zone).toMillis();
+  return next > now ? next : undefined;
+}
+
 /** Returns the time zone of a cron expression; undefined for that of the process. `utcOffset` is in minutes, as in the cron package. */
 export function zoneOf({ timeZone, utcOffset }: Pick<CronOptions, 'timeZone' | 'utcOffset'>): string | undefined {
   if (timeZone !== undefined || utcOffset === undefined) return timeZone;

@@ -5,6 +5,8 @@ export interface CronSlots {
   firedByHand(): boolean;
   /** Returns the latest scheduled instant, ms since 1970. */
   slotNow(): Promise<number>;
+  /** Returns the first scheduled instant after `nowMs`, ms since 1970; undefined without one. */
+  nextAfter(nowMs: number): number | undefined;
 }
 
 /** Kind of a job, which decides how its slot is found. A handler has no slots. */
@@ -46,4 +48,10 @@ const KEY_MS = 365 * 86_400_000;
 export function retentionOf(kind: JobKind, { catchUpWithinMs }: ResolvedJobOptions, leastMs: number): number {
   if (kind.type === 'timeout') return KEY_MS;
   return Math.max(leastMs, catchUpWithinMs, kind.type === 'interval' ? 2 * kind.periodMs : 0);
+}
+
+/** Returns when the next slot of a job begins, ms since 1970; undefined if it has none. */
+export function nextSlotOf(kind: JobKind, nowMs: number): number | undefined {
+  if (kind.type === 'cron') return kind.live.nextAfter(nowMs);
+  return kind.type === 'interval' ? nowMs - (nowMs % kind.periodMs) + kind.periodMs : undefined;
 }

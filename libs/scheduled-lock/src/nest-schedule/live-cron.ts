@@ -1,5 +1,5 @@
 import { time, SetupError } from '../../../internal/src';
-import { latestSlot, zoneOf, type CronOptions, type CronTimes } from '../jobs/cron-slot';
+import { latestSlot, nextSlot, zoneOf, type CronOptions, type CronTimes } from '../jobs/cron-slot';
 
 /**
  * Longest time since the last date of a job that has just fired, ms. A running job with an older date fired before: with
@@ -54,6 +54,13 @@ export class LiveCron {
     if (!this.job) await Promise.resolve();
     const times = this.registered()?.cronTime ?? this.timesOfDecorator();
     return latestSlot(times, now, zoneOf(times));
+  }
+
+  /** Returns undefined also if the app has no registered cron job. */
+  nextAfter(nowMs: number): number | undefined {
+    if (this.all.length === 0) return undefined;
+    const times = this.registered()?.cronTime ?? this.timesOfDecorator();
+    return nextSlot(times, nowMs, zoneOf(times));
   }
 
   private get all(): (readonly [name: string, job: CronJob])[] {
