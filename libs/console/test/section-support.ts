@@ -66,7 +66,7 @@ export async function factsOf(section: Section, address: Address): Promise<Recor
   };
 }
 
-/** Figures of a summary, as an object, and the codes of its sentences. */
+/** The numbers of a summary, as an object, and the codes of its sentences. */
 export async function figuresOf(section: Section): Promise<Record<string, unknown>> {
   const { figures, sentences } = await section.summary();
   return {

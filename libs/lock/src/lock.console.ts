@@ -17,7 +17,7 @@ export interface LockLook {
   readonly waitingSinceMs: number;
 }
 
-/** What LockService gives `luanest/console`. */
+/** The view of LockService that `luanest/console` needs. */
 export interface LockConsole {
   readonly registry: ScriptRegistry;
   /** Returns the number of locks that this process holds. */

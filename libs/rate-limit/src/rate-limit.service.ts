@@ -1,6 +1,8 @@
-import { Checks, shown, InvalidInputError } from '../../internal/src';
-import { Check } from './limiter/decision';
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { Checks, CONSOLE, shown, InvalidInputError } from '../../internal/src';
+import { capacityOf, Check, memoryId, type Verdict } from './limiter/decision';
 import type { ResilientLimiter } from './limiter/resilient-limiter';
+import { blockOf, type RateLimitConsole, type SubjectLook } from './rate-limit.console';
 import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
 import { MAX_DURATION_MS, MAX_HITS, mostHits, named, resolveRule } from './rules/resolve-rule';
 import type { NamedRule, RateLimitRule } from './rules/rule';
@@ -10,6 +12,10 @@ type CallOptions = Pick<RateLimitCheck, 'cost' | 'limit'>;
 type First = RateLimitRule | string | readonly RateLimitCheck[];
 
 const NO_OPTIONS: CallOptions = Object.freeze({});
+/** Maximum number of rules of calls that are kept for `luanest/console`. */
+const MAX_KNOWN = 1_000;
+/** Maximum number of rules that one script reads for `luanest/console`. */
+const LOOK_RULES = 50;
 
 /**
  * Counts hits of subjects under rules, without HTTP. A subject is the client, user or other party that is counted.
@@ -19,12 +25,15 @@ const NO_OPTIONS: CallOptions = Object.freeze({});
 export class RateLimitService {
   private readonly resolved = new WeakMap<RateLimitRule, NamedRule>();
   private readonly byName: ReadonlyMap<string, NamedRule>;
+  /** Rules of the module and of calls, by algorithm, window and name. */
+  private readonly known: Map<string, NamedRule>;
 
   constructor(
     private readonly limiter: ResilientLimiter,
     rules: readonly NamedRule[],
   ) {
     this.byName = new Map(rules.map((rule) => [rule.name, rule]));
+    this.known = new Map(rules.map((rule) => [memoryId(rule, '-'), rule]));
   }
 
   /**
@@ -93,6 +102,28 @@ export class RateLimitService {
     await this.limiter.block(this.ruleOf(rule), checkSubject(subject), checkedMs);
   }
 
+  /** For `luanest/console`. */
+  [CONSOLE](): RateLimitConsole {
+    const { limiter } = this;
+    return {
+      registry: limiter.registry as ScriptRegistry | undefined,
+      rules: () => [...this.known.values()],
+      refusals: (rule) => limiter.refusals.of(rule),
+      look: async (rules, subject) => {
+        const checks = rules.map((rule) => new Check(rule, checkSubject(subject), limitOf(rule), 0));
+        const looks: SubjectLook[] = [];
+        for (let at = 0; at < checks.length; at += LOOK_RULES) {
+          for (const verdict of await limiter.look(checks.slice(at, at + LOOK_RULES))) looks.push(lookOf(verdict));
+        }
+        return looks;
+      },
+      blockOf,
+      reset: (rule, subject) => limiter.reset(rule, checkSubject(subject)),
+      block: (rule, subject, blockMs) =>
+        limiter.block(rule, checkSubject(subject), input.integer('blockMs', blockMs, 1, MAX_DURATION_MS)),
+    };
+  }
+
   // An `async` method would cost one promise more per call. An invalid call rejects here, too.
   private decide(
     first: First,
@@ -146,6 +177,7 @@ export class RateLimitService {
       throw input.error('The rule has no name, which its keys in Redis need. Set its name.');
     const resolved = named(checked, checked.name);
     this.resolved.set(rule, resolved);
+    if (this.known.size < MAX_KNOWN) this.known.set(memoryId(resolved, '-'), resolved);
     return resolved;
   }
 }
@@ -169,4 +201,18 @@ function numberOf(rule: NamedRule, option: 'limit' | 'cost', given: number | und
   throw input.error(
     `The ${option} of rule ${shown(rule.name)} is a function of the request. Give the ${option} in this call.`,
   );
+}
+
+/** Returns the limit of a rule; the highest one if the limit is a function, so that a look finds the hits. */
+function limitOf({ limit, algorithm }: NamedRule): number {
+  return typeof limit === 'number' ? limit : mostHits(algorithm);
+}
+
+function lookOf({ check, verdict, used, resetMs, retryMs, at }: Verdict): SubjectLook {
+  const { rule } = check;
+  const blocked = verdict === 2;
+  const left = typeof rule.limit === 'number' ? Math.max(0, capacityOf(check) - used) : undefined;
+  const leftMs = blocked ? retryMs : resetMs;
+  const endsAtMs = leftMs > 0 ? Math.floor((at as number) / 1_000) + leftMs : 0;
+  return { rule, used, remaining: blocked ? 0 : left, blocked, endsAtMs };
 }

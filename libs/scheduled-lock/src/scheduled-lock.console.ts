@@ -24,7 +24,7 @@ export interface JobLook {
   readonly records: readonly JobRecord[];
 }
 
-/** What ScheduledLockService gives `luanest/console`. */
+/** The view of ScheduledLockService that `luanest/console` needs. */
 export interface JobsConsole {
   /** @param records most outcomes to read, at least 1. @throws SetupError for a job that this app does not have */
   look(name: string, records: number): Promise<JobLook>;

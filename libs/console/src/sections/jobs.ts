@@ -174,7 +174,7 @@ function rowOf(name: string, look: Look, level: Sentence['level']): Row {
 function runsOf(records: readonly JobRecord[]): Listing {
   const rows = records.map(({ status, slot, recordedAtMs, durationMs, fence, node }): Row => {
     const bad = status === 'failed' || status === 'lost' || status === 'redis-error';
-    // The slots 0 and 1 are no instants: a run by hand or of a handler, and a run of a timeout.
+    // The slots 0 (by hand, or of a handler) and 1 (of a timeout) are not instants.
     const cells = [at(recordedAtMs), status, node, lasts(durationMs), at(slot > 1 ? slot : 0), fence];
     return { cells, ...(bad && { level: 'error' as const }) };
   });

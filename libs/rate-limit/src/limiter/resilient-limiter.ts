@@ -6,6 +6,7 @@ import type { RateLimitDecision } from '../rate-limit.types';
 import type { NamedRule, RedisErrorPolicy } from '../rules/rule';
 import { type Check, Decision, enforced, type Limiter, memoryId, refuses, type Verdict } from './decision';
 import { MemoryLimiter } from './memory-limiter';
+import { RefusalCounts } from './refusal-counts';
 
 /** Circuit breaker: stops the calls to Redis after consecutive failures, and lets single calls through as a test. */
 export class Breaker {
@@ -191,6 +192,8 @@ export type ResilientLimiterOptions = Pick<ResolvedRateLimitOptions, 'onRedisErr
  */
 export class ResilientLimiter {
   private readonly clocks: Clocks;
+  /** Requests that this process refused, for `luanest/console`. */
+  readonly refusals = new RefusalCounts();
   private readonly breaker: Breaker;
   private readonly cache: BlockCache;
   private readonly local: MemoryLimiter;
@@ -217,7 +220,7 @@ export class ResilientLimiter {
    */
   decide(checks: readonly Check[], charge: boolean): Promise<Decision> {
     if (checks.length === 0) return Promise.resolve(Decision.without('none', true));
-    const cached = this.cache.isEmpty ? undefined : this.cachedRefusal(checks);
+    const cached = this.cache.isEmpty ? undefined : this.cachedRefusal(checks, charge);
     if (cached !== undefined) return Promise.resolve(this.published(cached, checks, charge));
     if (!this.breaker.enter()) return Promise.resolve(this.withoutRedis(checks, charge, BREAKER_OPEN));
     const { deadlineMs } = this.options;
@@ -229,6 +232,7 @@ export class ResilientLimiter {
         const decision = new Decision('redis', verdicts, charge);
         if (!decision.allowed) {
           for (const verdict of verdicts) if (refuses(verdict)) this.cache.add(verdict, calledAtMs);
+          if (charge) this.refusals.add(verdicts);
         }
         return this.published(decision, checks, charge);
       },
@@ -277,13 +281,26 @@ export class ResilientLimiter {
     }
   }
 
+  /** Reads what Redis counts of the checks, and charges nothing. @throws the errors of ScriptRegistry.run() */
+  look(checks: readonly Check[]): Promise<readonly Verdict[]> {
+    const calledAtMs = this.clocks.monotonicMs();
+    const startedAtMs = time.measuredAt(calledAtMs);
+    return this.limiter.consume(checks, false, { calledAtMs, startedAtMs, deadlineMs: this.adminDeadlineMs });
+  }
+
+  /** ScriptRegistry of the counters; undefined if they are not in Redis. */
+  get registry(): object | undefined {
+    return this.limiter.registry;
+  }
+
   private get adminDeadlineMs(): number {
     return Math.max(MIN_ADMIN_DEADLINE_MS, this.options.deadlineMs);
   }
 
-  private cachedRefusal(checks: readonly Check[]): Decision | undefined {
+  private cachedRefusal(checks: readonly Check[], charge: boolean): Decision | undefined {
     for (const check of checks) {
       const verdict = enforced(check) ? this.cache.find(check) : undefined;
+      if (verdict && charge) this.refusals.add([verdict]);
       if (verdict) return new Decision('cache', [verdict], false, false, checks);
     }
     return undefined;
@@ -307,7 +324,9 @@ export class ResilientLimiter {
     const policy = denied ? 'deny' : locals.length > 0 ? 'local' : 'allow';
     events.redisFailed.publish(() => ({ rules: checks.map(({ rule }) => rule.name), policy, error }));
     if (policy !== 'local') return this.published(Decision.without('policy', !denied), checks, charge);
-    return this.published(new Decision('local', this.local.decide(locals, charge), charge), checks, charge);
+    const verdicts = this.local.decide(locals, charge);
+    if (charge) this.refusals.add(verdicts);
+    return this.published(new Decision('local', verdicts, charge), checks, charge);
   }
 
   /** Publishes the event of a decision, unless the call is a peek (`charge` is false). Returns the decision. */

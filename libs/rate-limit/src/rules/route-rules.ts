@@ -1,5 +1,6 @@
 import type { Type } from '@nestjs/common';
-import { Checks, shown } from '../../../internal/src';
+import { Checks, CONSOLE, shown } from '../../../internal/src';
+import { memoryId } from '../limiter/decision';
 import { named } from './resolve-rule';
 import { classRouteOf, metadata, routeOf, short, type Handler } from './route-names';
 import type { NamedRule, ResolvedRule } from './rule';
@@ -61,6 +62,8 @@ function isFixed({ limit, cost, subject, skip }: NamedRule): boolean {
 /** Computes the rules of each route, once per route. */
 export class RoutePlans {
   private readonly plans = new WeakMap<object, WeakMap<object, RoutePlan>>();
+  /** Rules of `@RateLimit()`, by algorithm, window and name. */
+  private readonly declared = new Map<string, NamedRule>();
   private readonly modulePaths = new WeakMap<object, Set<string>>();
 
   constructor(readonly rules: readonly NamedRule[]) {}
@@ -87,6 +90,11 @@ export class RoutePlans {
     return plan;
   }
 
+  /** For `luanest/console`: the rules of `@RateLimit()` that the calls of `declarations` have found. */
+  [CONSOLE](): readonly NamedRule[] {
+    return [...this.declared.values()];
+  }
+
   /** Returns the values of `@RateLimit()` and `@SkipRateLimit()` of a route. @throws InvalidOptionError as `of` does */
   declarations(target: Type<unknown>, handler: Handler): Declarations {
     const paths = [...(this.modulePaths.get(target) ?? [''])];
@@ -100,6 +108,7 @@ export class RoutePlans {
     const ofMethod = nameAll(rulesOf(handler), route, where);
     refuseDuplicates(ofClass, target.name);
     refuseDuplicates(ofMethod, where);
+    for (const { rule } of [...ofClass, ...ofMethod]) this.declared.set(memoryId(rule, '-'), rule);
     const [skippedByClass, skippedByMethod] = [
       metadata<string[]>(SKIP_METADATA, target),
       metadata<string[]>(SKIP_METADATA, handler),

@@ -1,0 +1,273 @@
+import type { RateLimitService } from 'luanest/rate-limit';
+import { CONSOLE, isIdOf } from '../../../internal/src';
+import type { Address, Listing, Row, Section, SectionFactory, Sentence } from '../console.types';
+import { globOf, scanPage } from './scan';
+import { at, input, lasts, link, oneOf, scanSentences, unknownAction, unknownAddress } from './support';
+
+type Console = ReturnType<RateLimitService[typeof CONSOLE]>;
+type Rule = ReturnType<Console['rules']>[number];
+type Look = Awaited<ReturnType<Console['look']>>[number];
+/** The part of RateLimitEnforcer that has the rules of routes. */
+interface Enforcer {
+  readonly plans: { [CONSOLE](): readonly Rule[] };
+}
+
+const RULES = ['limits', 'rules'] as const;
+const SUBJECTS = ['limits', 'subjects'] as const;
+/** Longest subject that the console looks for, in characters. */
+const MAX_SUBJECT = 4_096;
+
+/** Rules of the rate limits, what a subject (the counted client or user) has left, and who is blocked. */
+export const limitsSection: SectionFactory = (app, context) => {
+  const service = app.find('RateLimitService') as RateLimitService | undefined;
+  if (service === undefined) return undefined;
+  const enforcer = app.find('RateLimitEnforcer') as Enforcer | undefined;
+  const limits = service[CONSOLE]();
+
+  /** Rules of the module, of routes and of calls. Rules that share their counters are listed once. */
+  const rules = (): readonly Rule[] => {
+    const all = [...limits.rules(), ...(enforcer?.plans[CONSOLE]() ?? [])];
+    const id = ({ name, algorithm, windowMs }: Rule): string => `${algorithm}:${windowMs}:${name}`;
+    return [...new Map(all.reverse().map((rule) => [id(rule), rule])).values()].reverse();
+  };
+  const named = (name: string | undefined): readonly Rule[] => rules().filter((rule) => rule.name === name);
+  const rulesIn = (address: Address): readonly Rule[] => {
+    const [, list, subject, rule] = address;
+    const found = rule === undefined ? rules() : named(rule);
+    const known = list === 'subjects' && subject !== undefined && address.length <= 4 && found.length > 0;
+    return known ? found : unknownAddress(address);
+  };
+
+  const section: Section = {
+    name: 'limits',
+    lists: [
+      { name: 'rules', filters: [] },
+      { name: 'blocked', filters: ['rule:'] },
+    ],
+    actions: [
+      { name: 'reset', danger: false, on: 'one' },
+      { name: 'block', danger: true, on: 'one', input: [{ name: 'blockMs', kind: 'duration', required: true }] },
+    ],
+
+    summary() {
+      const all = rules();
+      const refusals = new Map(all.map(({ name }) => [name, limits.refusals(name).count]));
+      const total = [...refusals.values()].reduce((sum, count) => sum + count, 0);
+      return Promise.resolve({
+        figures: [
+          { name: 'rules', value: all.length, address: RULES },
+          { name: 'refusalsOfThisProcess', value: total, address: RULES },
+        ],
+        sentences: [],
+      });
+    },
+
+    list(address, { filter = '', cursor, limit }) {
+      const [, list, subject, name] = address;
+      if (address.length === 2 && list === 'rules') return Promise.resolve(listRules(rules(), limits));
+      if (address.length === 2 && list === 'blocked') return blocked(filter, cursor, limit);
+      if (address.length === 4 && list === 'rules' && name === 'blocked') {
+        return blocked(`rule:${String(subject)}`, cursor, limit);
+      }
+      return unknownAddress(address);
+    },
+
+    async show(address) {
+      const [, list, id, name] = address;
+      if (address.length === 3 && list === 'rules') {
+        const found = named(id);
+        return found.length === 0 ? undefined : ruleStory(found, limits);
+      }
+      if (list !== 'subjects' || !isIdOf(id, MAX_SUBJECT) || address.length > 4) return undefined;
+      const wanted = name === undefined ? rules() : named(name);
+      if (name !== undefined && wanted.length === 0) return undefined;
+      const looks = await limits.look(wanted, id);
+      const listing: Listing = {
+        columns: [
+          { name: 'rule', kind: 'link' },
+          { name: 'state' },
+          { name: 'used', kind: 'number' },
+          { name: 'limit', kind: 'number' },
+          { name: 'remaining', kind: 'number' },
+          { name: 'endsAtMs', kind: 'instant' },
+        ],
+        rows: looks.map((look) => lookRow(id, look)),
+        total: looks.length,
+      };
+      return {
+        title: id,
+        facts: [],
+        sentences: [sentenceOf(id, looks)],
+        lists: [{ name: 'rules', listing }],
+        actions: ['reset', 'block'],
+      };
+    },
+
+    async find(id) {
+      const matches = named(id)
+        .slice(0, 1)
+        .map(({ name }) => ({ address: [...RULES, name], kind: 'rule', title: name }));
+      if (!isIdOf(id, MAX_SUBJECT)) return matches;
+      const looks = await limits.look(rules(), id);
+      if (!looks.some(({ used, blocked }) => used > 0 || blocked)) return matches;
+      const subject = { address: [...SUBJECTS, id], kind: 'subject', title: id, sentence: sentenceOf(id, looks) };
+      return [...matches, subject];
+    },
+
+    async preview(action, target, given) {
+      const address = oneOf(target, action);
+      const wanted = rulesIn(address);
+      const subject = address[2] as string;
+      if (action === 'block') blockMsOf(given);
+      else if (action !== 'reset') return unknownAction('limits', section.actions, action);
+      const looks = await limits.look(wanted, subject);
+      const affected = action === 'block' ? looks : looks.filter(({ used, blocked }) => used > 0 || blocked);
+      const samples = affected.slice(0, 10).map(({ rule }) => rule.name);
+      return {
+        ...{ count: affected.length, more: false, samples },
+        ...(affected.length === 0 && { sentence: sentenceOf(subject, looks) }),
+      };
+    },
+
+    async run(action, target, given) {
+      const address = oneOf(target, action);
+      const wanted = rulesIn(address);
+      const subject = address[2] as string;
+      if (action === 'reset') {
+        const deleted = await Promise.all(wanted.map((rule) => limits.reset(rule, subject)));
+        return { count: deleted.filter((had) => had).length };
+      }
+      if (action !== 'block') return unknownAction('limits', section.actions, action);
+      const blockMs = blockMsOf(given);
+      await Promise.all(wanted.map((rule) => limits.block(rule, subject, blockMs)));
+      return { count: wanted.length };
+    },
+  };
+  return section;
+
+  async function blocked(filter: string, cursor: string | undefined, limit: number): Promise<Listing> {
+    const { registry } = limits;
+    if (registry === undefined) return { columns: COLUMNS_OF_BLOCKS, rows: [] };
+    const rule = /(?:^|\s)rule:(.+)$/.exec(filter)?.[1];
+    const keys = registry.keySpace('rate-limit').tag('any');
+    const [start, kind] = keys.key('penalty').split('{any}') as [string, string];
+    const named = rule === undefined ? '' : (keys.key('penalty', rule).split('{any}')[1] as string).slice(kind.length);
+    const pattern = `${globOf(start)}{*}${globOf(kind + named)}:*`;
+    const nowMs = context.nowMs();
+    const page = await scanPage(registry, pattern, { cursor, limit }, async (keys, node) => {
+      const values = await Promise.all(keys.map((key) => node.send('MGET', [key])));
+      return keys.flatMap((key, i): Row[] => {
+        const [value] = values[i] as [Buffer | null];
+        const block = limits.blockOf(key, value && String(value));
+        if (block === undefined || block.endsAtMs <= nowMs) return [];
+        const { subject, hashed, endsAtMs, strikes } = block;
+        const address = [...SUBJECTS, subject, block.rule];
+        const cell = hashed ? subject : { link: [...SUBJECTS, subject], text: subject };
+        return [{ cells: [cell, block.rule, at(endsAtMs), strikes], ...(!hashed && { address }) }];
+      });
+    });
+    const { items: rows, nextCursor } = page;
+    return {
+      columns: COLUMNS_OF_BLOCKS,
+      rows,
+      ...(nextCursor !== undefined && { nextCursor }),
+      sentences: scanSentences({ rows, nextCursor }, limit),
+    };
+  }
+};
+
+const COLUMNS_OF_BLOCKS: Listing['columns'] = [
+  { name: 'subject', kind: 'link' },
+  { name: 'rule' },
+  { name: 'blockedUntilAtMs', kind: 'instant' },
+  { name: 'strikes', kind: 'number' },
+];
+
+function blockMsOf({ blockMs }: Readonly<Record<string, string | number>>): number {
+  return input.integer('blockMs', Number(blockMs ?? NaN), 1, Number.MAX_SAFE_INTEGER);
+}
+
+/** A number of a rule, or a word for a function of the request. */
+function perRequest(value: number | ((...args: never) => unknown)): number | string {
+  return typeof value === 'number' ? value : 'per-request';
+}
+
+function listRules(rules: readonly Rule[], limits: Console): Listing {
+  const rows = rules.map((rule): Row => {
+    const { name, algorithm, limit, windowMs, burst, blockMs, shadow } = rule;
+    const { count, lastAtMs } = limits.refusals(name);
+    const cells = [
+      ...[link([...RULES, name]), algorithm, perRequest(limit), lasts(windowMs), burst ?? null],
+      ...[blockMs > 0 ? lasts(blockMs) : null, shadow ? 'shadow' : 'enforced', count, at(lastAtMs)],
+    ];
+    return { address: [...RULES, name], cells };
+  });
+  return {
+    columns: [
+      { name: 'rule', kind: 'link' },
+      { name: 'algorithm' },
+      { name: 'limit', kind: 'number' },
+      { name: 'windowMs', kind: 'duration' },
+      { name: 'burst', kind: 'number' },
+      { name: 'blockMs', kind: 'duration' },
+      { name: 'mode' },
+      { name: 'refusalsOfThisProcess', kind: 'number' },
+      { name: 'lastRefusalAtMs', kind: 'instant' },
+    ],
+    rows,
+    total: rows.length,
+  };
+}
+
+/** @param found rules of one name; more than one if they differ in algorithm or window, and so in their counters */
+function ruleStory(found: readonly Rule[], limits: Console): Awaited<ReturnType<Section['show']>> {
+  const [{ name, cost, count, maxBlockMs, onRedisError }] = found as [Rule];
+  const refusals = limits.refusals(name);
+  return {
+    title: name,
+    facts: [
+      { name: 'cost', value: perRequest(cost) },
+      { name: 'count', value: count },
+      { name: 'maxBlockMs', value: maxBlockMs > 0 ? lasts(maxBlockMs) : null },
+      { name: 'onRedisError', value: onRedisError ?? null },
+      { name: 'refusalsOfThisProcess', value: refusals.count },
+      { name: 'lastRefusalAtMs', value: at(refusals.lastAtMs) },
+      { name: 'blockedSubjects', value: { link: [...RULES, name, 'blocked'], text: name } },
+    ],
+    sentences: [],
+    lists: [{ name: 'variants', listing: listRules(found, limits) }],
+    actions: [],
+  };
+}
+
+function lookRow(subject: string, look: Look): Row {
+  const { rule, used, remaining, blocked, endsAtMs } = look;
+  const address = [...SUBJECTS, subject, rule.name];
+  const state = stateOf(look);
+  const cells = [link(address), state, used, perRequest(rule.limit), remaining ?? null, at(endsAtMs)];
+  return { address, cells, ...(state !== 'allowed' && { level: blocked ? ('error' as const) : ('warning' as const) }) };
+}
+
+function stateOf({ blocked, remaining }: Look): 'blocked' | 'limited' | 'allowed' {
+  return blocked ? 'blocked' : remaining === 0 ? 'limited' : 'allowed';
+}
+
+function sentenceOf(subject: string, looks: readonly Look[]): Sentence {
+  const fix = (rule: string) => ({ action: 'reset', address: [...SUBJECTS, subject, rule] });
+  const blocked = looks.find((look) => stateOf(look) === 'blocked');
+  if (blocked) {
+    const values = { subject, rule: blocked.rule.name, endsAtMs: blocked.endsAtMs };
+    const text = `${subject} is blocked by the rule ${values.rule}.`;
+    return { code: 'subject-blocked', text, level: 'error', values, fix: fix(values.rule) };
+  }
+  const limited = looks.find((look) => stateOf(look) === 'limited' && !look.rule.shadow);
+  if (limited) {
+    const values = { subject, rule: limited.rule.name, used: limited.used, endsAtMs: limited.endsAtMs };
+    const text = `${subject} has nothing left under the rule ${values.rule}.`;
+    return { code: 'subject-limited', text, level: 'warning', values, fix: fix(values.rule) };
+  }
+  const used = looks.some((look) => look.used > 0);
+  return used
+    ? { code: 'subject-counted', text: `No rule refuses ${subject} now.`, level: 'ok', values: { subject } }
+    : { code: 'subject-not-counted', text: `No rule counts hits of ${subject} now.`, level: 'ok', values: { subject } };
+}
