@@ -17,7 +17,7 @@ import { StreamClient, StreamServer } from 'luanest/transport';
 import { lastValueFrom } from 'rxjs';
 import { ActionLog } from '../libs/console/src/action-log';
 import { ConsoleAccess } from '../libs/console/src/console.access';
-import { idleChecksOf } from '../libs/internal/src';
+import { CONSOLE, idleChecksOf } from '../libs/internal/src';
 import { NO_PERMISSION } from './support/client-kind';
 import { blocksOf, tableOf, words } from './support/markdown';
 import { eventually } from './support/wait';
@@ -87,6 +87,9 @@ const libs: Readonly<Record<string, Use>> = {
         const { grantId } = await rewards.record({ rule, userId: 'u', itemId: 'a', operationId: 'o' });
         await rewards.record({ rule, userId: 'u', itemId: 'b' });
         await rewards.record({ rule, userId: 'u', itemId: 'c' });
+        expect((await rewards[CONSOLE]().items(rule, 'u', { limit: 9 })).items).toMatchObject([
+          { itemId: 'a', grantId },
+        ]);
         expect((await rewards.refund(grantId as string)).status).toBe('refunded');
       }
       await rewards.status('u');
@@ -111,6 +114,7 @@ const libs: Readonly<Record<string, Use>> = {
       await (await waits).release();
       await locks.acquire('a');
       await locks.status('a');
+      expect((await locks[CONSOLE]().look('a')).held).toBe(true);
       await locks.forceUnlock('a');
     },
   },
@@ -120,6 +124,7 @@ const libs: Readonly<Record<string, Use>> = {
     async use(app) {
       await eventually(() => expect(app.get(Job).runs).toBeGreaterThan(1));
       expect((await app.get(ScheduledLockService).history('job')).length).toBeGreaterThan(0);
+      expect((await app.get(ScheduledLockService)[CONSOLE]().look('job', 9)).records).not.toEqual([]);
     },
   },
   'delayed-task': {

@@ -39,7 +39,7 @@ describe.each(servers)('the section of limits on %s', (_, connect) => {
     const rules = RULES;
     bench = await openBench(connect(), { rules }, { tags: 4 });
     const enforcer = new RateLimitEnforcer(bench.service, resolveOptions({ rules }));
-    enforcer.plans.declarations(Reports, Reports.prototype.read);
+    enforcer.plans.declarations(Reports, Reflect.get<object, string>(Reports.prototype, 'read') as () => void);
     section = sectionOf(limitsSection, { RateLimitService: bench.service, RateLimitEnforcer: enforcer });
   });
   afterEach(() => bench.close());

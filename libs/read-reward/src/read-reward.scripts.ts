@@ -1,6 +1,6 @@
 import { defineScript, int, str } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../internal/src';
-import { lookLua, recordFullyLua, recordLua, refundLua, statusLua } from './scripts/generated';
+import { itemsLua, lookLua, recordFullyLua, recordLua, refundLua, statusLua } from './scripts/generated';
 import type { RecordStatus, RefundStatus } from './read-reward.types';
 
 /** Statuses by their number in replies. */
@@ -125,4 +125,23 @@ export const readStatus = defineScript({
   }),
 });
 
-export const readRewardScripts = [recordRead, recordFully, lookUp, refundGrant, readStatus] as const;
+export const readItems = defineScript({
+  name: 'read-reward.items',
+  ...itemsLua,
+  keys: ['state'],
+  args: { cursor: str, count: int },
+  flags: ['no-writes'],
+  group: false,
+  reply: ([next, from, to, ...flat]: string[]) => ({
+    next: next as string,
+    startsAtMs: Number(from),
+    endsAtMs: Number(to),
+    items: Array.from({ length: flat.length / 3 }, (_, i) => ({
+      itemId: flat[3 * i] as string,
+      seq: Number(flat[3 * i + 1]),
+      points: Number(flat[3 * i + 2]),
+    })),
+  }),
+});
+
+export const readRewardScripts = [recordRead, recordFully, lookUp, refundGrant, readStatus, readItems] as const;

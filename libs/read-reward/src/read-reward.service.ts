@@ -1,13 +1,16 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { shown, spread, UniqueIds, InvalidInputError } from '../../internal/src';
+import { Checks, CONSOLE, shown, spread, UniqueIds, InvalidInputError } from '../../internal/src';
 import { RewardClock } from './periods';
 import { events } from './read-reward.events';
-import { checkId, readGrantId } from './grant-id';
+import { checkId, grantIdOf, readGrantId } from './grant-id';
+import type { RewardsConsole } from './read-reward.console';
 import { RewardKeys } from './read-reward.keys';
 import type { ResolvedReadRewardModuleOptions, ResolvedRewardRule } from './read-reward.options';
 import { synchronize, ReadRecorder, endOrNull, MAX_TRIES, periodMissed } from './read-reward.recorder';
-import { readStatus, refundGrant } from './read-reward.scripts';
+import { readItems, readStatus, refundGrant } from './read-reward.scripts';
 import type { RecordRead, RecordResult, RefundResult, RewardStatus } from './read-reward.types';
+
+const input = new Checks('ReadRewardService', (message) => new InvalidInputError(message));
 
 /** Grants users points for distinct items, up to a limit for each day, week, month or in total. */
 export class ReadRewardService {
@@ -100,6 +103,29 @@ export class ReadRewardService {
    */
   ledgerKeys(): readonly string[] {
     return [...this.keys.ledgers];
+  }
+
+  /** For `luanest/console`. */
+  [CONSOLE](): RewardsConsole {
+    return {
+      ledger: this.options.ledgerMs > 0,
+      rules: () => [...this.options.rules.values()],
+      items: async (name, userId, { limit, cursor = '0' }) => {
+        const rule = this.ruleOf(name).name;
+        const partition = this.keys.partitionOf(spread(checkId('userId', userId)));
+        const keys = { state: this.keys.state(rule, partition, userId) };
+        input.text('cursor', cursor, /^\d{1,20}$/, 'the nextCursor of the page before');
+        const { items, next, startsAtMs } = await this.registry.run(readItems, {
+          keys,
+          args: { cursor, count: limit },
+        });
+        const rows = items.map(({ itemId, seq, points }) => {
+          return { itemId, points, grantId: grantIdOf(rule, startsAtMs, seq, userId, itemId) };
+        });
+        return next === '0' ? { items: rows } : { items: rows, nextCursor: next };
+      },
+      parse: (grantId) => readGrantId(grantId),
+    };
   }
 
   private async statusOf(rule: ResolvedRewardRule, userId: string, timeZone?: string): Promise<RewardStatus> {

@@ -1,5 +1,5 @@
 import { each, NOW, ScriptStates } from '../../../test/support/script-states';
-import { readRewardScripts, recordFully } from '../src/read-reward.scripts';
+import { readItems, readRewardScripts, recordFully } from '../src/read-reward.scripts';
 
 /** Starts of the previous, the current and the next periods, and the end of the last one. */
 const BOUNDS = [NOW - 5_000, NOW - 1_000, NOW + 2_000, NOW + 6_000, NOW + 13_000] as const;
@@ -235,5 +235,20 @@ describe('record-fully and status, in a state and at a time of which all is know
     states.put('XDEL', 'ledger', '1-1');
     await record('a', { token: 'x', ledgerMs: 900, names: SEPARATE });
     expect(states.keys().ledger).toBe('');
+  });
+
+  it('items: reads the grants of a period until it is over', async () => {
+    const items = (cursor = '0') => states.call(readItems, { cursor, count: 10 });
+    states.put('DEL', 'state');
+    expect(await items()).toEqual({ next: '0', startsAtMs: 0, endsAtMs: 0, items: [] });
+    const head = (to: number) => `${B1}:${to}:${B3}:10:-3:3:1`;
+    states.put('HSET', 'state', '', head(NOW + 1), 'a', '1:0:10:2:token', 'b:c', '3:1:7::o:1', 'odd', 'no grant');
+    const found = [
+      { itemId: 'a', seq: 1, points: 10 },
+      { itemId: 'b:c', seq: 3, points: 7 },
+    ];
+    expect(await items()).toEqual({ next: '0', startsAtMs: B1, endsAtMs: NOW + 1, items: found });
+    states.put('HSET', 'state', '', head(NOW));
+    expect(await items()).toEqual({ next: '0', startsAtMs: 0, endsAtMs: 0, items: [] });
   });
 });

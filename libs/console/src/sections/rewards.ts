@@ -1,0 +1,216 @@
+import type { ReadRewardService, RefundResult } from 'luanest/read-reward';
+import { CONSOLE, isIdOf } from '../../../internal/src';
+import type { Done, Listing, Row, Section, SectionFactory, Sentence } from '../console.types';
+import { at, link, oneOf, refused, unknownAction, unknownAddress } from './support';
+
+type RewardStatus = Awaited<ReturnType<ReadRewardService['status']>>[number];
+type Console = ReturnType<ReadRewardService[typeof CONSOLE]>;
+
+const RULES = ['rewards', 'rules'] as const;
+const USERS = ['rewards', 'users'] as const;
+/** Longest id of a user, in characters. */
+const MAX_ID = 256;
+
+/** Points that users got for distinct items, and the grants of a period, which an operator can take back. */
+export const rewardsSection: SectionFactory = (app) => {
+  const service = app.find('ReadRewardService') as ReadRewardService | undefined;
+  if (service === undefined) return undefined;
+  const rewards = service[CONSOLE]();
+  const isRule = (name: string | undefined): name is string => rewards.rules().some((rule) => rule.name === name);
+
+  const section: Section = {
+    name: 'rewards',
+    lists: [{ name: 'rules', filters: [] }],
+    actions: [{ name: 'take-back', danger: true, on: 'one' }],
+
+    summary: () =>
+      Promise.resolve({
+        figures: [{ name: 'rules', value: rewards.rules().length, address: RULES }],
+        sentences: [],
+      }),
+
+    async list(address, { cursor, limit }) {
+      const [, list, userId, rule, items] = address;
+      if (address.length === 2 && list === 'rules') return listRules(rewards);
+      if (list !== 'users' || !isIdOf(userId, MAX_ID) || !isRule(rule) || items !== 'items' || address.length !== 5) {
+        return unknownAddress(address);
+      }
+      const page = await rewards.items(rule, userId, { limit, ...(cursor !== undefined && { cursor }) });
+      return listItems([...USERS, userId, rule, 'items'], page);
+    },
+
+    async show(address) {
+      const [, list, userId, rule, items, grantId] = address;
+      if (list !== 'users' || !isIdOf(userId, MAX_ID)) return undefined;
+      if (address.length === 3) {
+        const rows = await service.status(userId);
+        return {
+          title: userId,
+          facts: [],
+          sentences: rows.map(sentenceOf),
+          lists: [{ name: 'rules', listing: listStatus(userId, rows) }],
+          actions: [],
+        };
+      }
+      if (!isRule(rule)) return undefined;
+      if (address.length === 4) {
+        const [all, page] = await Promise.all([service.status(userId), rewards.items(rule, userId, { limit: 50 })]);
+        const row = all.find((each) => each.rule === rule) as RewardStatus;
+        const { points, used, remaining, resetsAtMs } = row;
+        return {
+          title: userId,
+          facts: [
+            { name: 'rule', value: rule },
+            { name: 'points', value: points },
+            { name: 'used', value: used },
+            { name: 'remaining', value: remaining },
+            { name: 'resetsAtMs', value: at(resetsAtMs) },
+          ],
+          sentences: [sentenceOf(row)],
+          lists: [{ name: 'items', listing: listItems([...address, 'items'], page) }],
+          actions: [],
+        };
+      }
+      const grant = address.length === 6 && items === 'items' ? grantOf(rewards, address) : undefined;
+      if (grant === undefined) return undefined;
+      return {
+        title: grant.itemId,
+        facts: [
+          { name: 'rule', value: grant.rule },
+          { name: 'user', value: { link: [...USERS, userId], text: userId } },
+          { name: 'grantId', value: String(grantId) },
+        ],
+        sentences: [],
+        actions: ['take-back'],
+      };
+    },
+
+    async find(id) {
+      if (!isIdOf(id, MAX_ID)) return [];
+      const rows = await service.status(id);
+      const points = rows.reduce((sum, row) => sum + row.points, 0);
+      if (points === 0 && rows.every(({ used }) => used === 0)) return [];
+      const sentence: Sentence = {
+        code: 'user-has-points',
+        text: `${id} has ${points} points in the running periods.`,
+        level: 'ok',
+        values: { user: id, points },
+      };
+      return [{ address: [...USERS, id], kind: 'user', title: id, sentence }];
+    },
+
+    preview(action, target) {
+      if (action !== 'take-back') return unknownAction('rewards', section.actions, action);
+      const address = oneOf(target, action);
+      const { itemId } = grantOf(rewards, address) ?? unknownAddress(address);
+      const sentence: Sentence = rewards.ledger
+        ? {
+            code: 'take-back-in-ledger',
+            text: 'The item can be rewarded again. The ledger gets a row, from which your app takes the points back.',
+            level: 'info',
+          }
+        : {
+            code: 'take-back-by-hand',
+            text: 'The item can be rewarded again. There is no ledger, so take the points back in your own accounts.',
+            level: 'warning',
+          };
+      return Promise.resolve({ count: 1, more: false, samples: [itemId], sentence });
+    },
+
+    async run(action, target) {
+      if (action !== 'take-back') return unknownAction('rewards', section.actions, action);
+      const address = oneOf(target, action);
+      if (grantOf(rewards, address) === undefined) return unknownAddress(address);
+      return doneOf(await service.refund(address[5] as string));
+    },
+  };
+  return section;
+};
+
+/** Returns the grant of an address; undefined if the address is not one of this user and rule. */
+function grantOf(rewards: Console, address: readonly string[]): ReturnType<Console['parse']> | undefined {
+  const [, list, userId, rule, items, grantId] = address;
+  if (address.length !== 6 || list !== 'users' || items !== 'items' || grantId === undefined) return undefined;
+  const grant = rewards.parse(grantId);
+  return grant.userId === userId && grant.rule === rule ? grant : undefined;
+}
+
+function doneOf({ status, points }: RefundResult): Done {
+  if (status === 'refunded') return { count: 1 };
+  if (status === 'already-refunded') {
+    return refused({ code: 'grant-taken-back-before', text: 'The grant was taken back before.', level: 'info' });
+  }
+  if (status === 'expired') {
+    return refused({
+      code: 'grant-expired',
+      text: 'The period of the grant is over, so it can no longer be taken back here. Take the points back in your own accounts.',
+      level: 'warning',
+      values: { points },
+    });
+  }
+  return refused({ code: 'grant-unknown', text: 'The period of the user has no such grant.', level: 'warning' });
+}
+
+function sentenceOf({ rule, points, used, remaining, resetsAtMs }: RewardStatus): Sentence {
+  const values = { rule, points, used, remaining, ...(resetsAtMs !== null && { resetsAtMs }) };
+  return remaining === 0
+    ? {
+        code: 'reward-capped',
+        text: `The period of the rule ${rule} is full: further items are not rewarded.`,
+        level: 'info',
+        values,
+      }
+    : { code: 'reward-open', text: `The rule ${rule} still rewards ${remaining} items.`, level: 'ok', values };
+}
+
+function listRules(rewards: Console): Listing {
+  const rows = rewards.rules().map(({ name, limit, pointsPerItem, capPoints, period, timeZone, dedupe }): Row => {
+    return { cells: [name, period, timeZone, limit, pointsPerItem, capPoints > 0 ? capPoints : null, dedupe] };
+  });
+  return {
+    columns: [
+      { name: 'rule' },
+      { name: 'period' },
+      { name: 'timeZone' },
+      { name: 'limit', kind: 'number' },
+      { name: 'pointsPerItem', kind: 'number' },
+      { name: 'capPoints', kind: 'number' },
+      { name: 'dedupe' },
+    ],
+    rows,
+    total: rows.length,
+  };
+}
+
+function listStatus(userId: string, all: readonly RewardStatus[]): Listing {
+  const rows = all.map(({ rule, points, used, remaining, resetsAtMs }): Row => {
+    const address = [...USERS, userId, rule];
+    return { address, cells: [link(address), points, used, remaining, at(resetsAtMs)] };
+  });
+  return {
+    columns: [
+      { name: 'rule', kind: 'link' },
+      { name: 'points', kind: 'number' },
+      { name: 'used', kind: 'number' },
+      { name: 'remaining', kind: 'number' },
+      { name: 'resetsAtMs', kind: 'instant' },
+    ],
+    rows,
+    total: rows.length,
+  };
+}
+
+function listItems(address: readonly string[], page: Awaited<ReturnType<Console['items']>>): Listing {
+  const { items, nextCursor } = page;
+  return {
+    columns: [
+      { name: 'item', kind: 'link' },
+      { name: 'points', kind: 'number' },
+    ],
+    rows: items.map(({ itemId, points, grantId }): Row => {
+      const own = [...address, grantId];
+      return { address: own, cells: [{ link: own, text: itemId }, points] };
+    }),
+    ...(nextCursor !== undefined && { nextCursor }),
+  };
+}

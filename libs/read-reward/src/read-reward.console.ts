@@ -1,0 +1,30 @@
+import type { ResolvedRewardRule } from './read-reward.options';
+
+/** An item that counts in a user's period, for `luanest/console`. */
+export interface RewardItem {
+  readonly itemId: string;
+  /** Points that were granted for it. */
+  readonly points: number;
+  /** Id of the grant, for `refund`. */
+  readonly grantId: string;
+}
+
+/** The view of ReadRewardService that `luanest/console` needs. */
+export interface RewardsConsole {
+  /** True if grants and refunds are written to the ledger's streams. */
+  readonly ledger: boolean;
+  rules(): readonly ResolvedRewardRule[];
+  /**
+   * Reads a page of the items that count in a user's period, in no particular order; none if Redis has no period of the user.
+   *
+   * @param page `limit`: about as many items as a page has, more if the user has less than 512; `cursor`: `nextCursor` of the page before
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
+   */
+  items(
+    rule: string,
+    userId: string,
+    page: { readonly limit: number; readonly cursor?: string },
+  ): Promise<{ readonly items: readonly RewardItem[]; readonly nextCursor?: string }>;
+  /** Reads a grant's id. @throws InvalidInputError for a text that is not a grant id */
+  parse(grantId: string): { readonly rule: string; readonly userId: string; readonly itemId: string };
+}
