@@ -214,6 +214,7 @@ const libs: Readonly<Record<string, Use>> = {
       expect((await packets.audit('a', { deep: true }))?.ok).toBe(true);
       await packets.close('a');
       await packets.activities();
+      expect((await packets[CONSOLE]().page(1, '9:b')).total).toBe(1);
     },
   },
 };

@@ -1,7 +1,7 @@
 import type { Page } from 'luanest/stream-consumer';
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { INSPECT, Steps } from '../../internal/src';
+import { CONSOLE, INSPECT, Steps } from '../../internal/src';
 import { Activities } from './activity/activities';
 import { Creation } from './activity/creation';
 import type { Lifecycle } from './activity/lifecycle';
@@ -119,6 +119,11 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   /** For `luanest/testing`: calls `watcher` at each later call of `grab`. */
   [INSPECT](): { readonly watch: (watcher: GrabWatcher) => void } {
     return { watch: (watcher) => (this.watcher = watcher) };
+  }
+
+  /** For `luanest/console`: reads pages of `activities()`, those with the latest end of their retention first. */
+  [CONSOLE](): { readonly page: (limit: number, cursor?: string) => ReturnType<Activities['list']['page']> } {
+    return { page: (limit, cursor) => this.list.page(limit, cursor) };
   }
 
   private checkAndGrab(activityId: string, userId: string): Promise<GrabResult> {

@@ -1,6 +1,12 @@
 import { NOW, ScriptStates } from '../../../test/support/script-states';
 import { settleBucket } from '../src/activity/activity.scripts';
-import { addActivity, fixPartitions, listActivities, retireActivity } from '../src/activity/list.scripts';
+import {
+  addActivity,
+  fixPartitions,
+  listActivities,
+  pageActivities,
+  retireActivity,
+} from '../src/activity/list.scripts';
 import { readOutboxPage } from '../src/audit/audit.scripts';
 import {
   buryPayout,
@@ -220,6 +226,7 @@ describe('each script of payouts, in a state and at a time of which all is known
       states.call(addActivity, { activityId, partitions, retentionMs: 1_000, fromMs });
     const retire = (activityId: string, keepMs: number) => states.call(retireActivity, { activityId, keepMs });
     const all = () => states.call(listActivities, {});
+    const page = (beforeMs = 0, beforeId = '', limit = 2) => states.call(pageActivities, { beforeMs, beforeId, limit });
     const fix = (partitions: number) => states.call(fixPartitions, { partitions });
 
     beforeEach(() => {
@@ -243,6 +250,22 @@ describe('each script of payouts, in a state and at a time of which all is known
       expect(await all()).toEqual(['owing']);
       await retire('owing', 0);
       expect(await all()).toEqual([]);
+    });
+
+    it('is read in pages, the latest end first, which stay right while activities come and go', async () => {
+      for (const [i, name] of ['a', 'b', 'c', 'd'].entries()) await adds(name, 16, NOW + 1_000 * Math.min(i, 2));
+      const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((activityId, i) => {
+        return { activityId, atMs: NOW + 1_000 * Math.min(i, 2) + 61_000 };
+      });
+      expect(await page()).toEqual({ total: 4, items: [d, c] });
+      await adds('later', 16, NOW + 9_000);
+      expect(await page(c?.atMs, 'c')).toEqual({ total: 5, items: [b, a] });
+      expect(await page(d?.atMs, 'd', 1)).toEqual({ total: 5, items: [c] });
+      // Without `d`, those with its time are listed again: none is left out.
+      await retire('d', 0);
+      states.clock.set(NOW + 63_001);
+      expect(await page(d?.atMs, 'd', 1)).toEqual({ total: 4, items: [c] });
+      expect(await page(a?.atMs, 'a')).toEqual({ total: 4, items: [] });
     });
 
     it('keeps an activity that is created again', async () => {

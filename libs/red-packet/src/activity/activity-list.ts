@@ -1,7 +1,8 @@
 import type { Logger } from '@nestjs/common';
+import type { Page } from 'luanest/stream-consumer';
 import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
 import { SetupError } from '../../../internal/src';
-import { addActivity, fixPartitions, listActivities, retireActivity } from './list.scripts';
+import { addActivity, fixPartitions, listActivities, pageActivities, retireActivity } from './list.scripts';
 
 /** How long the keys of an activity exist at most after they got their TTL before the end of its retention, ms; a day and a bit. */
 const KEPT_MS = 86_400_000 + 120_000;
@@ -72,6 +73,22 @@ export class ActivityList {
   all(): Promise<string[]> {
     const { activities, settled } = this.keys;
     return this.registry.run(listActivities, { keys: { activities, settled }, args: {} });
+  }
+
+  /**
+   * Reads a page of the ids, those with the latest end of their retention first.
+   *
+   * @param cursor `nextCursor` of the page before
+   */
+  async page(limit: number, cursor = '0:'): Promise<Page<string> & { readonly total: number }> {
+    const { activities, settled } = this.keys;
+    const [, beforeMs = '0', beforeId = ''] = /^(\d{1,15}):(.*)$/s.exec(cursor) ?? [];
+    const args = { beforeMs: Number(beforeMs), beforeId, limit: limit + 1 };
+    const { items, total } = await this.registry.run(pageActivities, { keys: { activities, settled }, args });
+    const ids = items.slice(0, limit).map(({ activityId }) => activityId);
+    const last = items[limit - 1];
+    if (items.length <= limit || last === undefined) return { items: ids, total };
+    return { items: ids, total, nextCursor: `${last.atMs}:${last.activityId}` };
   }
 
   private compare(stored: number): void {

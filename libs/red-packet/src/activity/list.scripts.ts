@@ -1,6 +1,12 @@
 import { defineScript, int, str } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../../internal/src';
-import { addActivityLua, fixPartitionsLua, listActivitiesLua, retireActivityLua } from '../scripts/generated';
+import {
+  addActivityLua,
+  fixPartitionsLua,
+  listActivitiesLua,
+  pageActivitiesLua,
+  retireActivityLua,
+} from '../scripts/generated';
 
 const LIST = ['activities', 'settled'] as const;
 
@@ -42,5 +48,21 @@ export const listActivities = defineScript({
   reply: (ids: string[]) => ids,
 });
 
+export const pageActivities = defineScript({
+  name: 'red-packet.page-activities',
+  ...pageActivitiesLua,
+  keys: LIST,
+  args: { beforeMs: int, beforeId: str, limit: int },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: ([total, ...rows]: [number, ...string[]]) => ({
+    total,
+    items: Array.from({ length: rows.length / 2 }, (_, i) => ({
+      activityId: rows[2 * i] as string,
+      atMs: Number(rows[2 * i + 1]),
+    })),
+  }),
+});
+
 /** Scripts of the list of activities, and of the number of partitions. */
-export const listScripts = [fixPartitions, addActivity, retireActivity, listActivities];
+export const listScripts = [fixPartitions, addActivity, retireActivity, listActivities, pageActivities];
