@@ -11,8 +11,12 @@ import type {
 } from '../src/console.types';
 
 /** Makes a section of services, as the module does of an app that has only these. */
-export function sectionOf(factory: SectionFactory, services: Readonly<Record<string, unknown>>): Section {
-  const context: SectionContext = { payload: (payload) => ({ payload }), nowMs: () => Date.now() };
+export function sectionOf(
+  factory: SectionFactory,
+  services: Readonly<Record<string, unknown>>,
+  nowMs = () => Date.now(),
+): Section {
+  const context: SectionContext = { payload: (payload) => ({ payload }), nowMs };
   const section = factory({ find: (name) => services[name] }, context);
   if (section === undefined) throw new Error(`No section was made of ${Object.keys(services).join(', ')}`);
   return section;

@@ -1,0 +1,234 @@
+import type { OutboxService } from 'luanest/outbox';
+import type { Address, Done, Listing, Row, Section, SectionFactory, Sentence, Target, Value } from '../console.types';
+import { at, input, lasts, link, unknownAction, unknownAddress } from './support';
+
+type OutboxRow = Awaited<ReturnType<OutboxService['list']>>['items'][number];
+type Stats = Awaited<ReturnType<OutboxService['stats']>>;
+type State = 'waiting' | 'failed' | 'undecided';
+
+const STATES: readonly State[] = ['waiting', 'failed', 'undecided'];
+const SET_ASIDE = ['failed', 'undecided'] as const;
+/** A row is late if it waits longer than this, ms: a relay needs less than `pollMs` unless something is wrong. */
+const LATE_MS = 60_000;
+/** How long the numbers of the table are used again, ms, since they are counted over the whole table. */
+const STATS_MS = 10_000;
+/** Rows of one transaction of an action on all, and most transactions of one action. */
+const [BATCH, MOST_BATCHES] = [1_000, 100];
+
+/** Rows of the outbox that wait, and rows that were set aside, which an operator retries or drops. */
+export const outboxSection: SectionFactory = (app, context) => {
+  const service = app.find('OutboxService') as OutboxService | undefined;
+  if (service === undefined) return undefined;
+  let known: { readonly stats: Promise<Stats>; readonly atMs: number } | undefined;
+
+  const statsNow = (): Promise<Stats> => {
+    const nowMs = context.nowMs();
+    if (known !== undefined && Math.abs(nowMs - known.atMs) < STATS_MS) return known.stats;
+    const stats = service.stats();
+    // Numbers that could not be read are read again by the next call.
+    stats.catch(() => (known = undefined));
+    known = { stats, atMs: nowMs };
+    return stats;
+  };
+  /** Calls `each` with the rows of a state, page by page, until it returns true. */
+  const walk = async (
+    state: State,
+    each: (rows: readonly OutboxRow[]) => boolean | Promise<boolean>,
+  ): Promise<void> => {
+    let cursor: string | undefined;
+    for (let batches = 0; batches < MOST_BATCHES; batches++) {
+      const page = await service.list({ state, limit: BATCH, ...(cursor !== undefined && { cursor }) });
+      cursor = page.nextCursor;
+      if ((await each(page.items)) || cursor === undefined) return;
+    }
+  };
+  const rowOf = async (state: State, id: string): Promise<OutboxRow | undefined> => {
+    let found: OutboxRow | undefined;
+    await walk(state, (rows) => (found = rows.find((row) => row.id === id)) !== undefined);
+    return found;
+  };
+  const storyOf = (state: State, row: OutboxRow): NonNullable<Awaited<ReturnType<Section['show']>>> => {
+    const { kind, target, createdAtMs, firstSentAtMs, failedAtMs, error } = row;
+    return {
+      title: row.id,
+      facts: [
+        { name: 'state', value: state },
+        { name: 'kind', value: kind },
+        { name: 'target', value: target },
+        { name: 'createdAtMs', value: at(createdAtMs) },
+        { name: 'firstSentAtMs', value: at(firstSentAtMs) },
+        { name: 'failedAtMs', value: at(failedAtMs) },
+        { name: 'error', value: error ?? null },
+        { name: 'payload', value: context.payload(parsed(row.payload)) },
+      ],
+      sentences: [rowSentence(state, row)],
+      actions: state === 'waiting' ? [] : ['retry', 'drop'],
+    };
+  };
+
+  const section: Section = {
+    name: 'outbox',
+    lists: STATES.map((name) => ({ name, filters: [] })),
+    actions: [
+      { name: 'retry', danger: true, on: 'both', lists: SET_ASIDE },
+      { name: 'drop', danger: true, on: 'both', lists: SET_ASIDE },
+    ],
+
+    async summary() {
+      const stats = await statsNow();
+      return {
+        figures: [
+          ...STATES.map((name) => ({ name, value: stats[name], address: ['outbox', name] })),
+          { name: 'oldestMs', value: lasts(stats.oldestMs) },
+        ],
+        sentences: sentencesOf(stats),
+      };
+    },
+
+    async list(address, { cursor, limit }) {
+      const state = stateIn(address);
+      if (address.length !== 2) return unknownAddress(address);
+      const page = await service.list({
+        state,
+        limit: Math.min(limit, BATCH),
+        ...(cursor !== undefined && { cursor }),
+      });
+      return listRows(state, page.items, page.nextCursor);
+    },
+
+    async show(address) {
+      const [, list, id] = address;
+      const state = STATES.find((name) => name === list);
+      const row = state !== undefined && id !== undefined && address.length === 3 ? await rowOf(state, id) : undefined;
+      return state && row && storyOf(state, row);
+    },
+
+    async find(id) {
+      if (!UUID.test(id)) return [];
+      for (const state of STATES) {
+        const row = await rowOf(state, id);
+        if (row !== undefined) {
+          return [{ address: ['outbox', state, id], kind: row.kind, title: id, sentence: rowSentence(state, row) }];
+        }
+      }
+      return [];
+    },
+
+    async preview(action, target) {
+      if (action !== 'retry' && action !== 'drop') return unknownAction('outbox', section.actions, action);
+      const { state, id } = targetOf(target);
+      const warning = action === 'retry' && state === 'undecided' ? { sentence: TWICE } : {};
+      if (id !== undefined) {
+        const row = await rowOf(state, id);
+        return { count: row ? 1 : 0, more: false, samples: row ? [id] : [], ...warning };
+      }
+      const [stats, page] = await Promise.all([service.stats(), service.list({ state, limit: 10 })]);
+      return { count: stats[state], more: false, samples: page.items.map((row) => row.id), ...warning };
+    },
+
+    async run(action, target): Promise<Done> {
+      if (action !== 'retry' && action !== 'drop') return unknownAction('outbox', section.actions, action);
+      const { state, id } = targetOf(target);
+      known = undefined;
+      if (id !== undefined) {
+        const row = await rowOf(state, id);
+        return { count: row ? await service[action]([id]) : 0 };
+      }
+      let count = 0;
+      await walk(state, async (rows) => {
+        count += await service[action](rows.map((row) => row.id));
+        return false;
+      });
+      return { count };
+    },
+  };
+  return section;
+};
+
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+const TWICE: Sentence = {
+  code: 'row-may-act-twice',
+  text: 'Nobody knows whether an undecided row took effect. Look first whether it has: after a retry it may do so a second time.',
+  level: 'warning',
+};
+
+function stateIn(address: Address): State {
+  return STATES.find((name) => name === address[1]) ?? unknownAddress(address);
+}
+
+/** Returns the rows that an action is for: one, or all of a list. Rows that wait are not retried or dropped. */
+function targetOf(target: Target): { readonly state: State; readonly id?: string } {
+  const address = 'address' in target ? target.address : target.list;
+  const state = stateIn(address);
+  const [, , id] = address;
+  if (state === 'waiting') throw input.error('A row that waits is sent by the relay. It cannot be retried or dropped.');
+  if ('list' in target) {
+    if (target.filter) throw input.error(`filter is "${target.filter}". The lists of the outbox have no filter.`);
+    return address.length === 2 ? { state } : unknownAddress(address);
+  }
+  return address.length === 3 && id !== undefined && UUID.test(id) ? { state, id } : unknownAddress(address);
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return json;
+  }
+}
+
+function listRows(state: State, items: readonly OutboxRow[], nextCursor: string | undefined): Listing {
+  return {
+    columns: [
+      { name: 'row', kind: 'link' },
+      { name: 'kind' },
+      { name: 'target' },
+      { name: 'createdAtMs', kind: 'instant' },
+      { name: 'firstSentAtMs', kind: 'instant' },
+      { name: 'failedAtMs', kind: 'instant' },
+      { name: 'error' },
+    ],
+    rows: items.map(({ id, kind, target, createdAtMs, firstSentAtMs, failedAtMs, error }): Row => {
+      const address = ['outbox', state, id];
+      const times: Value[] = [at(createdAtMs), at(firstSentAtMs), at(failedAtMs)];
+      const cells = [link(address), kind, target, ...times, error ?? null];
+      return { address, cells, ...(state !== 'waiting' && { level: 'error' as const }) };
+    }),
+    ...(nextCursor !== undefined && { nextCursor }),
+  };
+}
+
+function sentencesOf({ waiting, oldestMs = 0, failed, undecided }: Stats): Sentence[] {
+  const sentences: Sentence[] = [];
+  if (failed > 0) {
+    const text = `${failed} rows of the outbox were refused and set aside.`;
+    sentences.push({ code: 'outbox-failed', text, level: 'error', values: { failed } });
+  }
+  if (undecided > 0) {
+    const text = `Nobody knows whether ${undecided} rows of the outbox took effect. They were set aside.`;
+    sentences.push({ code: 'outbox-undecided', text, level: 'error', values: { undecided } });
+  }
+  if (oldestMs > LATE_MS) {
+    sentences.push({
+      code: 'outbox-late',
+      text: `The oldest of ${waiting} waiting rows is too old. Look whether a process runs the relay, and whether Redis takes what it sends.`,
+      level: 'warning',
+      values: { waiting, oldestMs },
+    });
+  }
+  return sentences;
+}
+
+function rowSentence(state: State, { id, createdAtMs, error = '' }: OutboxRow): Sentence {
+  if (state === 'waiting') {
+    const text = 'The row waits until a relay sends it.';
+    return { code: 'row-waits', text, level: 'info', values: { createdAtMs } };
+  }
+  const fix = { action: 'retry', address: ['outbox', state, id] };
+  if (state === 'undecided') {
+    const text = 'Nobody knows whether the row took effect.';
+    return { code: 'row-undecided', text, level: 'error', values: { error }, fix };
+  }
+  return { code: 'row-failed', text: `The row was refused: ${error}`, level: 'error', values: { error }, fix };
+}
