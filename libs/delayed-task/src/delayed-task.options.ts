@@ -199,3 +199,15 @@ function checkGroupLimits(
 function checkPartitions(where: Checks, partitions: unknown): number {
   return where.integer('partitions', partitions, 1, 256);
 }
+
+/** Returns the limits of a partition, which has its share of those of the queue, in the form that the script reads: 0 for any number. */
+export function limitsOf({ startLimit, groupLimits, partitions }: ResolvedDelayedTaskOptions) {
+  const share = (limit = 0): number => Math.floor(limit / partitions);
+  return {
+    most: share(startLimit?.limit),
+    windowMs: startLimit?.windowMs ?? 0,
+    groupMost: share(groupLimits?.concurrency),
+    groupStarts: share(groupLimits?.rate?.limit),
+    groupWindowMs: groupLimits?.rate?.windowMs ?? 0,
+  };
+}

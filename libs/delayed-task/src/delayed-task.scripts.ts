@@ -7,12 +7,14 @@ import {
   clearDeadLua,
   completeLua,
   deferLua,
+  explainLua,
   failLua,
   fireLua,
   getLua,
   groupPauseLua,
   layoutLua,
   listLua,
+  lookLua,
   pauseLua,
   progressLua,
   releaseLua,
@@ -175,6 +177,43 @@ export const countTasks = defineScript({
     running,
     dead,
     lateMs,
+  }),
+});
+
+/** For `luanest/console`. */
+export const lookAtPartition = defineScript({
+  name: 'delayed-task.look',
+  ...lookLua,
+  keys: ['due', 'leased', 'dead', 'waits', 'starts', 'pauses'],
+  args: { most: int, windowMs: int },
+  flags: ['no-writes'],
+  group: false,
+  reply: (raw: (number | string)[]) => {
+    const [waiting = 0, overdue = 0, running = 0, dead = 0, lateMs = 0] = raw as number[];
+    const [ended = 0, listeners = -1, startsLeft = -1, windowLeftMs = 0] = raw.slice(5, 9) as number[];
+    const pausedGroups = raw.slice(9) as string[];
+    return { waiting, overdue, running, dead, lateMs, ended, listeners, startsLeft, windowLeftMs, pausedGroups };
+  },
+});
+
+type Explanation = [number, number, number, number, number, number, string];
+
+/** For `luanest/console`. */
+export const explainTask = defineScript({
+  name: 'delayed-task.explain',
+  ...explainLua,
+  keys: ['due', 'heads', 'tasks', 'lines', 'pauses', 'places', 'rates', 'runs'],
+  args: { id: str },
+  flags: ['no-writes'],
+  group: false,
+  reply: ([nowMs, ahead, paused, groupRunning, groupSpentMs, groupHeldMs, token]: Explanation) => ({
+    nowMs,
+    ahead,
+    isGroupPaused: paused === 1,
+    groupRunning,
+    groupSpentMs,
+    groupHeldMs,
+    token,
   }),
 });
 
@@ -374,6 +413,8 @@ export const delayedTaskScripts = [
   listTasks,
   clearDead,
   countTasks,
+  lookAtPartition,
+  explainTask,
   noteLayout,
   pauseQueue,
   pauseGroup,

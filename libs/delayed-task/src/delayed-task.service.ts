@@ -6,11 +6,12 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { draining, INSPECT, OUTBOX, shown } from '../../internal/src';
+import { CONSOLE, draining, INSPECT, OUTBOX, shown } from '../../internal/src';
 import type { ResolvedDelayedTaskOptions } from './delayed-task.options';
 import { DelayedTaskQueue, queueOf } from './delayed-task.queue';
 import type { TaskInspection, TaskOutbox } from './delayed-task.types';
 import { QueueParts } from './queue/queue-parts';
+import { QueueConsole } from './queue/task-console';
 import { checkScheduling, taskInput } from './queue/task-codec';
 import { Handlers } from './worker/worker';
 
@@ -91,6 +92,11 @@ export class DelayedTaskService
         this.route(queueOf(task, checkScheduling(options))).tasks.prepare(task, payload, options),
       has: (queue) => this.queues.has(queue),
     };
+  }
+
+  /** For `luanest/console`. */
+  [CONSOLE](): readonly QueueConsole[] {
+    return [...this.queues.values()].map(({ parts, queue }) => new QueueConsole(parts, queue));
   }
 
   protected override route(queue: string | undefined): QueueParts {

@@ -86,6 +86,12 @@ export class Schedules {
     return view && { ...view, nextRunAtMs: await this.nextOf(storedId(id), found, view.rule) };
   }
 
+  /** Returns the record of the tasks of a schedule; undefined for an unknown id. */
+  async recordOf(id: string): Promise<string | undefined> {
+    const found = await this.read(storedId(id));
+    return found && this.queue.reader.read(found.record).schedule?.record;
+  }
+
   list(limit: number, cursor: string | undefined): Promise<Page<ScheduleView>> {
     return this.pages.page('due', limit, cursor, ({ id: stored, atMs, record }) => {
       const id = scheduleIdOf(stored);

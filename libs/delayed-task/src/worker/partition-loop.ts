@@ -2,7 +2,7 @@ import { type ScriptRegistry, UnknownOutcomeError } from 'luanest/script-registr
 import { Bell, MAX_TIMER_MS, pause, time, type Timer, UniqueIds } from '../../../internal/src';
 import type { Calls, Capacity } from '../../../worker/src';
 import { events } from '../delayed-task.events';
-import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
+import { limitsOf, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import { takeTasks } from '../delayed-task.scripts';
 import type { Broadcaster } from '../queue/broadcast';
 import { RecordReader } from '../queue/task-codec';
@@ -22,18 +22,6 @@ const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [20, 400];
 
 /** Logged for a task that was dead-lettered because its lease ended in the last attempt. */
 const LEASE_ENDED = 'its lease ended, for example because the worker died, stood still or could not reach Redis';
-
-/** Returns the limits of a partition, which has its share of those of the queue, in the form that the script reads: 0 for any number. */
-function limitsOf({ startLimit, groupLimits, partitions }: ResolvedDelayedTaskOptions) {
-  const share = (limit = 0): number => Math.floor(limit / partitions);
-  return {
-    most: share(startLimit?.limit),
-    windowMs: startLimit?.windowMs ?? 0,
-    groupMost: share(groupLimits?.concurrency),
-    groupStarts: share(groupLimits?.rate?.limit),
-    groupWindowMs: groupLimits?.rate?.windowMs ?? 0,
-  };
-}
 
 /**
  * Leases due tasks to this worker. If a reply is lost, the call is repeated for up to `leaseMs`, and Redis returns the same tasks.

@@ -1,0 +1,207 @@
+import type { Action, Address, Done, Preview, Section, SectionContext, Sentence, Target } from '../console.types';
+import { parseFilter } from './filters';
+import type { Queue, Task } from './queue-sentences';
+import { input, oneOf, refused, unknownAction, unknownAddress, type Input } from './support';
+
+/** Most things that a preview of all of a list names, and counts if a filter selects them. */
+const [MOST_SAMPLES, MOST_COUNTED] = [5, 256];
+/** Latest instant of a move, ms since 1970: the year 5138. The lib allows 100 years ahead. */
+const MAX_MS = 1e14;
+const TASKS = ['tasks', 'dead', 'leases'];
+const FILTERS = ['waiting', 'running', 'dead', 'queue:', 'name:', 'group:'];
+
+/** The one thing that an action is for. */
+type Subject =
+  | { readonly kind: 'queue'; readonly queue: Queue }
+  | { readonly kind: 'group'; readonly queue: Queue; readonly group: string }
+  | { readonly kind: 'schedule'; readonly queue: Queue; readonly id: string }
+  | { readonly kind: 'task'; readonly queue: Queue; readonly id: string };
+
+interface Selection {
+  readonly queues: readonly Queue[];
+  readonly name?: string;
+  readonly group?: string;
+}
+
+/** The actions of the section of queues. @param all the queues of the app */
+export function queueActions(
+  all: readonly Queue[],
+  actions: readonly Action[],
+  context: SectionContext,
+): Pick<Section, 'preview' | 'run'> {
+  return {
+    async preview(action, target, given) {
+      check(actions, action, target);
+      if (!('address' in target)) return previewAll(action, selectionOf(all, action, target));
+      const subject = subjectOf(all, target.address);
+      if (action === 'move') instantOf(given);
+      return previewOne(action, subject);
+    },
+    async run(action, target, given, expected) {
+      check(actions, action, target);
+      if (!('address' in target)) return { count: await runAll(action, selectionOf(all, action, target)) };
+      return runOne(action, subjectOf(all, oneOf(target, action)), { ...given, nowMs: context.nowMs() }, expected);
+    },
+  };
+}
+
+function check(actions: readonly Action[], action: string, target: Target): void {
+  const known = actions.find(({ name }) => name === action) ?? unknownAction('queues', actions, action);
+  if (known.on === 'one') oneOf(target, action);
+}
+
+/** @throws InvalidInputError if nothing can be there */
+function subjectOf(all: readonly Queue[], address: Address): Subject {
+  const [, list = '', name, id] = address;
+  const queue = all.find((one) => one.name === name);
+  if (queue === undefined) return unknownAddress(address);
+  if (list === 'queues' && address.length === 3) return { kind: 'queue', queue };
+  if (id === undefined || address.length !== 4) return unknownAddress(address);
+  if (list === 'groups') return { kind: 'group', queue, group: id };
+  if (list === 'schedules') return { kind: 'schedule', queue, id };
+  return TASKS.includes(list) ? { kind: 'task', queue, id } : unknownAddress(address);
+}
+
+/** @throws InvalidInputError if the action is not for this list */
+function selectionOf(all: readonly Queue[], action: string, target: Exclude<Target, { address: Address }>): Selection {
+  const [, list, of] = target.list;
+  const { state, queue = of, name, group } = parseFilter(target.filter, FILTERS);
+  const isFit =
+    action === 'cancel' ? list === 'tasks' && (state ?? 'waiting') === 'waiting' : list === 'dead' || state === 'dead';
+  if (!isFit) {
+    throw input.error(
+      `The action ${action} is not for the list ${target.list.join('/')} with filter "${target.filter ?? ''}".`,
+    );
+  }
+  if (action !== 'cancel' && group !== undefined) {
+    throw input.error(`The action ${action} does not select by group. Leave group: out of the filter.`);
+  }
+  const queues = queue === undefined ? all : all.filter((one) => one.name === queue);
+  return { queues, ...(name !== undefined && { name }), ...(group !== undefined && { group }) };
+}
+
+async function previewAll(action: string, { queues, ...filter }: Selection): Promise<Preview> {
+  const state = action === 'cancel' ? 'waiting' : 'dead';
+  let [count, more] = [0, false];
+  const samples: string[] = [];
+  for (const queue of queues) {
+    const [{ items, nextCursor }, stats] = await Promise.all([
+      queue.queue.list({ state, ...filter, limit: MOST_COUNTED }),
+      queue.queue.stats(),
+    ]);
+    const isAll = filter.name === undefined && filter.group === undefined;
+    count += nextCursor !== undefined && isAll ? stats[state] : items.length;
+    more ||= nextCursor !== undefined && !(isAll && state === 'dead');
+    samples.push(...items.slice(0, MOST_SAMPLES).map(({ id }) => id));
+  }
+  return { count, more, samples: samples.slice(0, MOST_SAMPLES) };
+}
+
+async function runAll(action: string, { queues, ...filter }: Selection): Promise<number> {
+  let count = 0;
+  for (const { queue } of queues) {
+    if (action === 'cancel') count += await queue.cancelAll(filter);
+    else if (action === 'drop') count += await queue.dropAll(filter);
+    else count += await queue.replayAll(filter);
+  }
+  return count;
+}
+
+async function previewOne(action: string, subject: Subject): Promise<Preview> {
+  const { queue } = subject;
+  if (subject.kind === 'queue' || subject.kind === 'group') {
+    if (action !== 'pause' && action !== 'resume') return notFor(action, subject.kind);
+    const sample = subject.kind === 'queue' ? queue.name : subject.group;
+    return { count: 1, more: false, samples: [sample] };
+  }
+  if (subject.kind === 'schedule') {
+    if (action !== 'run-now' && action !== 'remove') return notFor(action, subject.kind);
+    const found = await queue.queue.getSchedule(subject.id);
+    if (found === undefined) return { count: 0, more: false, samples: [], sentence: gone(subject.id) };
+    return { count: 1, more: false, samples: [subject.id], expected: JSON.stringify(found.rule) };
+  }
+  const task = await queue.queue.get(subject.id);
+  const problem = task === undefined ? gone(subject.id) : problemOf(action, task);
+  if (task === undefined || problem)
+    return { count: 0, more: false, samples: [], ...(problem && { sentence: problem }) };
+  return { count: 1, more: false, samples: [task.id], expected: stateOf(task) };
+}
+
+async function runOne(action: string, subject: Subject, given: Input, expected: string | undefined): Promise<Done> {
+  const { queue } = subject.queue;
+  if (subject.kind === 'queue' || subject.kind === 'group') {
+    if (action !== 'pause' && action !== 'resume') return notFor(action, subject.kind);
+    await queue[action](subject.kind === 'group' ? { group: subject.group } : {});
+    return { count: 1 };
+  }
+  const { id } = subject;
+  if (subject.kind === 'schedule') {
+    if (action !== 'run-now' && action !== 'remove') return notFor(action, subject.kind);
+    const found = await queue.getSchedule(id);
+    if (found === undefined) return refused(gone(id));
+    if (expected !== undefined && expected !== JSON.stringify(found.rule)) return refused(changed(id));
+    if (action === 'remove') return (await queue.removeSchedule(id)) ? { count: 1 } : refused(gone(id));
+    return (await subject.queue.runSchedule(id, Number(given.nowMs))) ? { count: 1 } : refused(gone(id));
+  }
+  const task = await queue.get(id);
+  if (task === undefined) return refused(gone(id));
+  if (expected !== undefined && expected !== stateOf(task)) return refused(changed(id));
+  const problem = problemOf(action, task);
+  if (problem) return refused(problem);
+  return (await change(action, subject.queue, id, given)) ? { count: 1 } : refused(changed(id));
+}
+
+/** Changes a task, whose state each call checks once more in Redis. @returns false if it had another state by then */
+async function change(action: string, { queue }: Queue, id: string, given: Input): Promise<boolean> {
+  if (action === 'retry') return (await queue.replay([id])) === 1;
+  if (action === 'drop') return (await queue.drop([id])) === 1;
+  if (action === 'cancel') return (await queue.cancel(id)) === 'cancelled';
+  const time = action === 'move' ? { runAtMs: instantOf(given) } : {};
+  return (await queue.reschedule(id, time)).status === 'rescheduled';
+}
+
+function instantOf({ atMs }: Input): number {
+  return input.integer('atMs', atMs, 0, MAX_MS);
+}
+
+/** Returns why a task in this state does not allow an action. @throws InvalidInputError if no task does */
+function problemOf(action: string, { id, state }: Task): Sentence | undefined {
+  const needs = { retry: 'dead', drop: 'dead', cancel: 'waiting', move: 'waiting', 'run-now': 'waiting' }[action];
+  if (needs === undefined) return notFor(action, 'task');
+  if (state === needs) return undefined;
+  if (state === 'running') {
+    return {
+      code: 'task-runs',
+      text: `The task ${id} runs now, so it stays as it is.`,
+      level: 'warning',
+      values: { id },
+    };
+  }
+  return {
+    code: 'task-state-differs',
+    text: `The task ${id} is ${state}. The action is for tasks that are ${needs}.`,
+    level: 'warning',
+    values: { id, state, needs },
+  };
+}
+
+function stateOf({ state, attemptsMade, atMs }: Task): string {
+  return `${state} ${attemptsMade} ${atMs}`;
+}
+
+function gone(id: string): Sentence {
+  return { code: 'queue-item-gone', text: `Nothing has the id ${id} any more.`, level: 'warning', values: { id } };
+}
+
+function changed(id: string): Sentence {
+  return {
+    code: 'queue-item-changed',
+    text: `${id} is not as you saw it any more. Nothing was changed.`,
+    level: 'warning',
+    values: { id },
+  };
+}
+
+function notFor(action: string, kind: string): never {
+  throw input.error(`The action ${action} is not for a ${kind}.`);
+}

@@ -1,0 +1,130 @@
+import type { Page } from '../../../worker/src';
+import { limitsOf, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
+import type { DelayedTaskQueue } from '../delayed-task.queue';
+import { explainTask, lookAtPartition } from '../delayed-task.scripts';
+import type { ScheduleResult } from '../delayed-task.types';
+import type { QueueParts } from './queue-parts';
+import { checkId, scheduleIdOf, slotId } from './task-codec';
+
+/** A partition, as an operator looks at it. */
+export type PartitionLook = Awaited<ReturnType<typeof lookAt>>;
+
+/** Why a task waits, or who runs it, and the partition that it is in. */
+export interface TaskExplanation extends Omit<Awaited<ReturnType<typeof explain>>, 'token'> {
+  readonly partition: number;
+  readonly look: PartitionLook;
+  readonly paused: boolean;
+  /** Id of the worker that has leased it, or had; '' if it was never taken. */
+  readonly worker: string;
+}
+
+/** A task whose attempt a worker has leased. */
+export interface LeasedTask {
+  readonly id: string;
+  readonly name: string;
+  readonly group: string | undefined;
+  readonly attempt: number;
+  readonly attempts: number;
+  /** When the lease ends, ms since 1970 by Redis' clock. */
+  readonly leaseEndsAtMs: number;
+  /** When the attempt was due, ms. */
+  readonly runAtMs: number;
+  /** Id of the worker; each process has its own for each queue. */
+  readonly worker: string;
+}
+
+/** A queue, as `luanest/console` uses it. */
+export class QueueConsole {
+  readonly name: string;
+
+  constructor(
+    private readonly parts: QueueParts,
+    readonly queue: DelayedTaskQueue,
+  ) {
+    this.name = parts.options.namespace;
+  }
+
+  get options(): Pick<ResolvedDelayedTaskOptions, 'partitions' | 'startLimit' | 'groupLimits' | 'leaseMs'> {
+    return this.parts.options;
+  }
+
+  /** Limits of a group in one partition; 0 for any number. */
+  get groupLimits(): { readonly most: number; readonly starts: number; readonly windowMs: number } {
+    const { groupMost, groupStarts, groupWindowMs } = limitsOf(this.parts.options);
+    return { most: groupMost, starts: groupStarts, windowMs: groupWindowMs };
+  }
+
+  /** Returns true if this process has a handler for the tasks of a name. */
+  handles(name: string): boolean {
+    return this.parts.handlers.of(name) !== undefined;
+  }
+
+  /** Reads the numbers of each partition. @throws the errors of ScriptRegistry.run() */
+  async look(): Promise<{ readonly paused: boolean; readonly partitions: readonly PartitionLook[] }> {
+    const { tasks } = this.parts;
+    const looks = tasks.partitions.all.map((_, index) => lookAt(this.parts, index));
+    const [paused, partitions] = await Promise.all([tasks.pause('read'), Promise.all(looks)]);
+    return { paused, partitions };
+  }
+
+  /** Reads what a task waits for. @throws InvalidInputError; the errors of ScriptRegistry.run() */
+  async explain(id: string): Promise<TaskExplanation> {
+    const { index } = this.parts.tasks.partitions.of(checkId(id));
+    const [paused, look, { token, ...explained }] = await Promise.all([
+      this.parts.tasks.pause('read'),
+      lookAt(this.parts, index),
+      explain(this.parts, id),
+    ]);
+    return { partition: index, paused, look, ...explained, worker: workerOf(token) };
+  }
+
+  /** Returns a page of the tasks that run, with their workers. Takes and throws what `list` does. */
+  leases(limit: number, cursor: string | undefined): Promise<Page<LeasedTask>> {
+    const { pages, tasks } = this.parts;
+    return pages.page('leased', limit, cursor, ({ id, atMs, record, run }) => {
+      const [attempt = '0', , token = '', due = '0'] = run.split(' ');
+      if (atMs === 0 || scheduleIdOf(id) !== undefined) return undefined;
+      const { name, group, attempts } = tasks.reader.read(record);
+      const of = { id, name, group, attempts, attempt: Number(attempt), runAtMs: Number(due) };
+      return { ...of, leaseEndsAtMs: atMs, worker: workerOf(token) };
+    });
+  }
+
+  /**
+   * Schedules the task of a schedule now, besides those of its slots.
+   *
+   * @param nowMs ends the id of the task, ms since 1970
+   * @returns undefined for an unknown schedule
+   * @throws InvalidInputError; the errors of ScriptRegistry.run()
+   */
+  async runSchedule(id: string, nowMs: number): Promise<ScheduleResult | undefined> {
+    const record = await this.parts.schedules.recordOf(id);
+    if (record === undefined) return undefined;
+    const { tasks } = this.parts;
+    const taskId = slotId(id, nowMs);
+    const [result] = await tasks.send(tasks.partitions.of(taskId), 'keep', [taskId, 'd0', record]);
+    return result && { id: taskId, ...result };
+  }
+}
+
+/** Returns the part of a lease's token that all takes of a worker have: 16 letters, digits, `-` and `_`. */
+function workerOf(token: string): string {
+  return token.slice(0, 16);
+}
+
+function lookAt({ tasks, options }: QueueParts, index: number) {
+  const { due, leased, dead, waits, starts, pauses } = tasks.partitions.at(index);
+  const { most, windowMs } = limitsOf(options);
+  return tasks.registry.run(lookAtPartition, {
+    keys: { due, leased, dead, waits, starts, pauses },
+    args: { most, windowMs },
+  });
+}
+
+function explain({ tasks }: QueueParts, id: string) {
+  const { due, heads, tasks: records, lines, pauses, places, rates, runs } = tasks.partitions.of(id);
+  return tasks.registry.run(explainTask, {
+    keys: { due, heads, tasks: records, lines, pauses, places, rates, runs },
+    args: { id },
+  });
+}
