@@ -1,10 +1,22 @@
 import type { Section, SectionContext, SectionFactory } from '../console.types';
 import { jobsSection } from './jobs';
+import { limitsSection } from './limits';
 import { locksSection } from './locks';
+import { outboxSection } from './outbox';
 import { queuesSection } from './queues';
+import { redPacketsSection } from './red-packets';
+import { rewardsSection } from './rewards';
 
 /** All sections, in the order of the page. */
-const FACTORIES: readonly SectionFactory[] = [queuesSection, locksSection, jobsSection];
+const FACTORIES: readonly SectionFactory[] = [
+  queuesSection,
+  locksSection,
+  jobsSection,
+  limitsSection,
+  rewardsSection,
+  redPacketsSection,
+  outboxSection,
+];
 
 /**
  * Makes the sections of the libs that the app imported.

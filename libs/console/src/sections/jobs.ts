@@ -1,11 +1,13 @@
 import type { JobRecord, ScheduledLockService } from 'luanest/scheduled-lock';
 import { CONSOLE, endsWithin, thrownText } from '../../../internal/src';
 import type { Done, Listing, Row, Section, SectionFactory, Sentence } from '../console.types';
+import { parseFilter } from './filters';
 import { at, lasts, link, oneOf, refused, unknownAction, unknownAddress } from './support';
 
 type Look = Awaited<ReturnType<ReturnType<ScheduledLockService[typeof CONSOLE]>['look']>>;
 
 const ALL = ['jobs', 'all'] as const;
+const FILTERS = ['running', 'failing'] as const;
 /** Outcomes that are read of each job: as many as Redis keeps. */
 const RECORDS = 50;
 /** How long `run-now` waits for a run that ends soon, ms. A longer run goes on. */
@@ -28,7 +30,7 @@ export const jobsSection: SectionFactory = (app) => {
 
   const section: Section = {
     name: 'jobs',
-    lists: [{ name: 'all', filters: ['running', 'failing'] }],
+    lists: [{ name: 'all', filters: FILTERS }],
     actions: [{ name: 'run-now', danger: false, on: 'one' }],
 
     async summary() {
@@ -42,15 +44,15 @@ export const jobsSection: SectionFactory = (app) => {
       };
     },
 
-    async list(address, { filter = '' }) {
+    async list(address, { filter }) {
       const name = address.length === 4 && address[3] === 'runs' ? nameIn(address) : undefined;
       if (name !== undefined) return runsOf(await service.history(name));
       if (address.length !== 2 || address[1] !== 'all') return unknownAddress(address);
-      const wanted = filter.split(' ');
+      const wanted = parseFilter(filter, FILTERS).state;
       const rows = (await lookAtAll())
         .map(([name, look]) => ({ name, look, level: sentenceOf(name, look).level }))
-        .filter(({ look }) => !wanted.includes('running') || look.run === 'running')
-        .filter(({ level }) => !wanted.includes('failing') || level === 'error' || level === 'warning')
+        .filter(({ look }) => wanted !== 'running' || look.run === 'running')
+        .filter(({ level }) => wanted !== 'failing' || level === 'error' || level === 'warning')
         .map(({ name, look, level }) => rowOf(name, look, level));
       return {
         columns: [

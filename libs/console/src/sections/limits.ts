@@ -1,6 +1,7 @@
 import type { RateLimitService } from 'luanest/rate-limit';
 import { CONSOLE, isIdOf } from '../../../internal/src';
 import type { Address, Listing, Row, Section, SectionFactory, Sentence } from '../console.types';
+import { parseFilter } from './filters';
 import { globOf, scanPage } from './scan';
 import { at, input, lasts, link, oneOf, scanSentences, unknownAction, unknownAddress } from './support';
 
@@ -13,6 +14,7 @@ interface Enforcer {
 }
 
 const RULES = ['limits', 'rules'] as const;
+const FILTERS_OF_BLOCKS = ['rule:'] as const;
 const SUBJECTS = ['limits', 'subjects'] as const;
 /** Longest subject that the console looks for, in characters. */
 const MAX_SUBJECT = 4_096;
@@ -42,7 +44,7 @@ export const limitsSection: SectionFactory = (app, context) => {
     name: 'limits',
     lists: [
       { name: 'rules', filters: [] },
-      { name: 'blocked', filters: ['rule:'] },
+      { name: 'blocked', filters: FILTERS_OF_BLOCKS },
     ],
     actions: [
       { name: 'reset', danger: false, on: 'one' },
@@ -62,7 +64,7 @@ export const limitsSection: SectionFactory = (app, context) => {
       });
     },
 
-    list(address, { filter = '', cursor, limit }) {
+    list(address, { filter, cursor, limit }) {
       const [, list, subject, name] = address;
       if (address.length === 2 && list === 'rules') return Promise.resolve(listRules(rules(), limits));
       if (address.length === 2 && list === 'blocked') return blocked(filter, cursor, limit);
@@ -145,10 +147,10 @@ export const limitsSection: SectionFactory = (app, context) => {
   };
   return section;
 
-  async function blocked(filter: string, cursor: string | undefined, limit: number): Promise<Listing> {
+  async function blocked(filter: string | undefined, cursor: string | undefined, limit: number): Promise<Listing> {
     const { registry } = limits;
     if (registry === undefined) return { columns: COLUMNS_OF_BLOCKS, rows: [] };
-    const rule = /(?:^|\s)rule:(.+)$/.exec(filter)?.[1];
+    const { rule } = parseFilter(filter, FILTERS_OF_BLOCKS);
     const keys = registry.keySpace('rate-limit').tag('any');
     const [start, kind] = keys.key('penalty').split('{any}') as [string, string];
     const named = rule === undefined ? '' : (keys.key('penalty', rule).split('{any}')[1] as string).slice(kind.length);

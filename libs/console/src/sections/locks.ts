@@ -1,6 +1,7 @@
 import type { LockService } from 'luanest/lock';
 import { CONSOLE, isIdOf } from '../../../internal/src';
 import type { Row, Section, SectionFactory, Sentence } from '../console.types';
+import { parseFilter } from './filters';
 import { scanPage, taggedKeys } from './scan';
 import { at, link, oneOf, refused, scanSentences, unknownAction, unknownAddress } from './support';
 
@@ -11,6 +12,7 @@ const HELD = ['locks', 'held'] as const;
 /** Longest name of a lock, in characters. */
 const MAX_NAME = 1_024;
 const WAITED_FOR = 'waited-for';
+const FILTERS = [WAITED_FOR] as const;
 
 /** Locks that anybody holds: who, since when, until when, and who waits. Redis has no list of them, so pages are scans. */
 export const locksSection: SectionFactory = (app, context) => {
@@ -27,7 +29,7 @@ export const locksSection: SectionFactory = (app, context) => {
 
   const section: Section = {
     name: 'locks',
-    lists: [{ name: 'held', filters: [WAITED_FOR] }],
+    lists: [{ name: 'held', filters: FILTERS }],
     actions: [{ name: 'release', danger: true, on: 'one' }],
 
     summary: () =>
@@ -36,9 +38,9 @@ export const locksSection: SectionFactory = (app, context) => {
         sentences: [],
       }),
 
-    async list(address, { filter = '', cursor, limit }) {
+    async list(address, { filter, cursor, limit }) {
       if (address.length !== 2 || address[1] !== 'held') return unknownAddress(address);
-      const waitedFor = filter.split(' ').includes(WAITED_FOR);
+      const waitedFor = parseFilter(filter, FILTERS).state === WAITED_FOR;
       const { items: rows, nextCursor } = await scanPage(registry, pattern, { cursor, limit }, async (keys) => {
         const names = keys.map(tagOf);
         const found = await Promise.all(names.map((name) => locks.look(name)));
