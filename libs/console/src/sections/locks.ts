@@ -20,7 +20,9 @@ export const locksSection: SectionFactory = (app, context) => {
   if (service === undefined) return undefined;
   const locks = service[CONSOLE]();
   const { registry } = locks;
-  const { pattern, tagOf } = taggedKeys(registry, 'lock', 'lock');
+  const all = taggedKeys(registry, 'lock', 'lock');
+  // Few locks have a queue, so a page of those that others wait for is found among the queues.
+  const queues = taggedKeys(registry, 'lock', 'queue');
 
   const lookAt = async (name: string): Promise<Look | undefined> => {
     const found = await locks.look(name);
@@ -41,6 +43,7 @@ export const locksSection: SectionFactory = (app, context) => {
     async list(address, { filter, cursor, limit }) {
       if (address.length !== 2 || address[1] !== 'held') return unknownAddress(address);
       const waitedFor = parseFilter(filter, FILTERS).state === WAITED_FOR;
+      const { pattern, tagOf } = waitedFor ? queues : all;
       const { items: rows, nextCursor } = await scanPage(registry, pattern, { cursor, limit }, async (keys) => {
         const names = keys.map(tagOf);
         const found = await Promise.all(names.map((name) => locks.look(name)));
