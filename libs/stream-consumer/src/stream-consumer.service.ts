@@ -1,6 +1,15 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { Checks, draining, INSPECT, InvalidInputError, OUTBOX, REGISTRY, type KnownOptions } from '../../internal/src';
+import {
+  Checks,
+  CONSOLE,
+  draining,
+  INSPECT,
+  InvalidInputError,
+  OUTBOX,
+  REGISTRY,
+  type KnownOptions,
+} from '../../internal/src';
 import type { Page } from '../../worker/src';
 import { ConsumerSet } from './consumer/consumer-set';
 import type { InvokeBatch } from './consumer/batches';
@@ -36,6 +45,7 @@ import { forgetGroup, statsOf } from './streams/groups';
 import { checkMessage, publishAll, Publisher } from './streams/publisher';
 import { RangeReplays } from './streams/range-replays';
 import { StreamCatalog, type Stream } from './streams/stream-catalog';
+import { StreamConsole } from './streams/stream-console';
 import {
   checkStreamName,
   NAME,
@@ -309,6 +319,11 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   /** For `luanest/testing`. */
   [INSPECT](): StreamInspection {
     return { groups: this.consumers.groups(), watch: (watcher) => (this.watcher = watcher) };
+  }
+
+  /** For `luanest/console`. */
+  [CONSOLE](): StreamConsole {
+    return new StreamConsole(this.registry, this.catalog, this.letters, () => this.consumers.groups());
   }
 
   /** For `luanest/outbox`. */

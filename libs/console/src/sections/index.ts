@@ -6,10 +6,12 @@ import { outboxSection } from './outbox';
 import { queuesSection } from './queues';
 import { redPacketsSection } from './red-packets';
 import { rewardsSection } from './rewards';
+import { streamsSection } from './streams';
 
 /** All sections, in the order of the page. */
 const FACTORIES: readonly SectionFactory[] = [
   queuesSection,
+  streamsSection,
   locksSection,
   jobsSection,
   limitsSection,

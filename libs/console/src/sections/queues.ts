@@ -1,6 +1,7 @@
 import type { DelayedTaskService } from 'luanest/delayed-task';
 import { CONSOLE } from '../../../internal/src';
-import type { Action, Column, Listing, Match, Row, Section, SectionFactory, Story } from '../console.types';
+import type { Action, Listing, Match, Row, Section, SectionFactory, Story } from '../console.types';
+import { columns } from './columns';
 import { parseFilter } from './filters';
 import { queueActions } from './queue-actions';
 import {
@@ -382,11 +383,4 @@ function textOfRule(rule: { readonly cron?: string; readonly timeZone?: string; 
 function isTaskId(id: string): boolean {
   // eslint-disable-next-line no-control-regex
   return id !== '' && id.length <= 256 && id.isWellFormed() && !/[\u0000-\u001f\u007f]/.test(id);
-}
-
-function columns(text: string): readonly Column[] {
-  return text.split(' ').map((one) => {
-    const [name = '', kind] = one.split(':');
-    return { name, ...(kind !== undefined && { kind: kind as NonNullable<Column['kind']> }) };
-  });
 }

@@ -80,7 +80,7 @@ export class Stream {
   private count: number;
 
   constructor(
-    private readonly registry: ScriptRegistry,
+    protected readonly registry: ScriptRegistry,
     private readonly space: KeySpace,
     readonly name: string,
     readonly options: ResolvedStreamOptions,
@@ -225,7 +225,8 @@ export class Stream {
     return this.config.config;
   }
 
-  private get config(): { readonly config: string } {
+  /** Key of the stream's config. */
+  protected get config(): { readonly config: string } {
     return { config: this.space.tag(this.name).key('config') };
   }
 
@@ -289,6 +290,16 @@ export class StreamCatalog {
       this.others.set(key, stream);
     }
     return stream;
+  }
+
+  /** Names of the streams that this process uses. */
+  get names(): readonly string[] {
+    return [...this.streams.keys()];
+  }
+
+  /** Returns a stream that this process uses; undefined for another one. */
+  find(name: string): Stream | undefined {
+    return this.streams.get(name);
   }
 
   /** Forgets a stream. The options of all values of defineStream are compared again at their next use. */

@@ -3,12 +3,15 @@ import { FREES_MEMORY } from '../../../internal/src';
 import {
   announceLua,
   dropDeadLua,
+  findMessageLua,
+  listConsumersLua,
   listDeadForeignFieldsLua,
   listDeadLua,
   listGroupsLua,
   pauseLua,
   publishLua,
   purgeLua,
+  readConfigLua,
   removeGroupLua,
   replayDeadLua,
   replayRangeLua,
@@ -156,6 +159,63 @@ export const removeGroup = defineScript({
   reply: ([removed]: [number]) => removed === 1,
 });
 
+/** For `luanest/console`. */
+export const readConfig = defineScript({
+  name: 'stream-consumer.read-config',
+  ...readConfigLua,
+  keys: ['config'],
+  args: {},
+  flags: ['no-writes'],
+  group: false,
+  reply: ([partitions, paused, ...names]: [number, number, ...string[]]) => ({
+    partitions,
+    paused: names.slice(0, paused),
+    groups: names.slice(paused),
+  }),
+});
+
+/** For `luanest/console`. */
+export const listConsumers = defineScript({
+  name: 'stream-consumer.list-consumers',
+  ...listConsumersLua,
+  keys: ['stream', 'sessions', 'woken'],
+  args: { group: str, count: int },
+  flags: ['no-writes'],
+  group: false,
+  reply: ([listeners, nowMs, ...rows]: [number, number, ...string[]]) => {
+    const consumers: { name: string; leaseEndsAtMs: number; pending: number }[] = [];
+    for (let i = 0; i + 2 < rows.length; i += 3) {
+      const [name = '', leaseEndsAtMs, pending] = rows.slice(i, i + 3);
+      consumers.push({ name, leaseEndsAtMs: Number(leaseEndsAtMs), pending: Number(pending) });
+    }
+    return { listeners, nowMs, consumers };
+  },
+});
+
+type Found = [number, string, string, number, number, number, number, string, string, ...string[]];
+
+/** For `luanest/console`. */
+export const findMessage = defineScript({
+  name: 'stream-consumer.find-message',
+  ...findMessageLua,
+  keys: ['stream', 'sessions', 'due', 'tries', 'dead'],
+  args: { group: str, id: str, most: int },
+  flags: ['no-writes'],
+  group: false,
+  reply: ([nowMs, state, consumer, leaseEndsAtMs, dueAtMs, deliveries, attempts, error, dead, ...fields]: Found) => ({
+    nowMs,
+    state: state as 'unread' | 'held' | 'waiting' | 'parked' | 'settled' | 'dead' | '',
+    consumer,
+    leaseEndsAtMs,
+    dueAtMs,
+    deliveries,
+    attempts,
+    error,
+    dead,
+    fields,
+  }),
+});
+
 /** Scripts of publishers, groups and dead letters. */
 export const streamScripts = [
   publishMessage,
@@ -171,4 +231,7 @@ export const streamScripts = [
   dropDead,
   purgeStream,
   removeGroup,
+  readConfig,
+  listConsumers,
+  findMessage,
 ];

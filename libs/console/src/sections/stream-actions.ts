@@ -1,0 +1,94 @@
+import type { Action, Address, Done, Preview, Section, Sentence, Target } from '../console.types';
+import { parseFilter } from './filters';
+import { sumOf, type Stream, type Streams } from './stream-sentences';
+import { input, refused, unknownAction, unknownAddress } from './support';
+
+/** Most dead letters that a preview of all names. */
+const MOST_SAMPLES = 5;
+
+/** The actions of the section of streams. */
+export function streamActions(streams: Streams, actions: readonly Action[]): Pick<Section, 'preview' | 'run'> {
+  return {
+    async preview(action, target) {
+      check(actions, action, target);
+      if (!('address' in target)) return previewAll(streams, ...(await groupIn(streams, action, target)));
+      const { stream, group, id } = await subjectOf(streams, action, target.address);
+      if (id === undefined) return { count: 1, more: false, samples: [group] };
+      if (!(await isDead(stream, group, id))) return { count: 0, more: false, samples: [], sentence: gone(id) };
+      return { count: 1, more: false, samples: [id], expected: id };
+    },
+    async run(action, target): Promise<Done> {
+      check(actions, action, target);
+      if (!('address' in target)) {
+        const [stream, group] = await groupIn(streams, action, target);
+        const { dead } = streams;
+        return { count: await dead[action === 'drop' ? 'dropAll' : 'replayAll'](stream, group, {}) };
+      }
+      const { stream, group, id } = await subjectOf(streams, action, target.address);
+      if (id === undefined) {
+        await stream.pause(group, action === 'pause' ? 'pause' : 'resume');
+        return { count: 1 };
+      }
+      const count = await streams.dead[action === 'drop' ? 'drop' : 'replay'](stream, group, [id]);
+      return count === 1 ? { count } : refused(gone(id));
+    },
+  };
+}
+
+function check(actions: readonly Action[], action: string, target: Target): void {
+  const known = actions.find(({ name }) => name === action) ?? unknownAction('streams', actions, action);
+  if (known.on === 'one' && !('address' in target)) {
+    throw input.error(`The action ${action} is for one group, not for all of a list. Give its address.`);
+  }
+}
+
+/** @throws InvalidInputError if the action is not for what is there */
+async function subjectOf(streams: Streams, action: string, address: Address) {
+  const [, list, name = '', group, id] = address;
+  const isOfGroup = action === 'pause' || action === 'resume';
+  const fits = isOfGroup ? list === 'groups' && address.length === 4 : list === 'dead' && address.length === 5;
+  const stream = fits ? await streams.open(name) : undefined;
+  if (stream === undefined || group === undefined) return unknownAddress(address);
+  return { stream, group, id };
+}
+
+/** Returns the group whose dead letters a target selects. @throws InvalidInputError without one */
+async function groupIn(
+  streams: Streams,
+  action: string,
+  { list, filter }: Exclude<Target, { address: Address }>,
+): Promise<[Stream, string]> {
+  const [, kind, name, of, part] = list;
+  const by = parseFilter(filter, ['stream:', 'group:']);
+  const isDead = (kind === 'dead' && list.length === 2) || (kind === 'groups' && part === 'dead');
+  const [streamName, group] = [name ?? by.stream, of ?? by.group];
+  if (!isDead || streamName === undefined || group === undefined) {
+    throw input.error(
+      `The action ${action} needs the dead letters of one group. Give the filter "stream:... group:...".`,
+    );
+  }
+  const stream = await streams.open(streamName);
+  return stream ? [stream, group] : unknownAddress(list);
+}
+
+async function previewAll({ dead }: Streams, stream: Stream, group: string): Promise<Preview> {
+  const [parts, { items }] = await Promise.all([
+    stream.statsOf(group),
+    dead.page(stream, group, { limit: MOST_SAMPLES }),
+  ]);
+  return { count: sumOf(parts).dead, more: false, samples: items.map(({ id }) => id) };
+}
+
+async function isDead(stream: Stream, group: string, id: string): Promise<boolean> {
+  const found = await stream.find(id);
+  return found.some((one) => one.group === group && one.state === 'dead' && id.endsWith(`:${one.dead}`));
+}
+
+function gone(id: string): Sentence {
+  return {
+    code: 'dead-letter-gone',
+    text: `The dead letter ${id} is not there any more.`,
+    level: 'warning',
+    values: { id },
+  };
+}

@@ -1,0 +1,386 @@
+import type { StreamConsumerService } from 'luanest/stream-consumer';
+import { CONSOLE } from '../../../internal/src';
+import type { Action, Column, Listing, Row, Section, SectionFactory, Story, Value } from '../console.types';
+import { columns } from './columns';
+import { parseFilter } from './filters';
+import { scanPage, taggedKeys } from './scan';
+import { streamActions } from './stream-actions';
+import {
+  addressOfGroup,
+  sentenceOfMessage,
+  sentencesOfGroup,
+  sumOf,
+  type Stats,
+  type Stream,
+} from './stream-sentences';
+import { at, lasts, link, scanSentences, unknownAddress } from './support';
+
+const ACTIONS: readonly Action[] = [
+  { name: 'replay', danger: false, on: 'both' },
+  { name: 'drop', danger: true, on: 'both' },
+  { name: 'pause', danger: false, on: 'one' },
+  { name: 'resume', danger: false, on: 'one' },
+];
+
+const COLUMNS = {
+  streams: columns(
+    'stream:link partitions:number groups:number length:number lag:number pending:number dead:number oldestMs:duration',
+  ),
+  groups: columns(
+    'group:link stream lag:number pending:number due:number parked:number dead:number oldestMs:duration paused',
+  ),
+  dead: columns('id:link stream group error attemptsMade:number deadAtMs:instant key payload:payload'),
+  partitions: columns(
+    'partition:number length:number lag:number pending:number due:number parked:number dead:number oldestMs:duration',
+  ),
+  consumers: columns('consumer partition:number pending:number leaseEndsAtMs:instant'),
+  messageGroups: columns('group:link state consumer attemptsMade:number dueAtMs:instant leaseEndsAtMs:instant error'),
+} as const;
+
+/** Most streams that the summary and a search look at, most groups of a stream, and most dead letters in a story. */
+const [MOST_STREAMS, MOST_GROUPS, MOST_DEAD] = [100, 50, 20];
+/** Most streams that a search for a message looks at, and streams whose dead letters are read at the same time. */
+const [MOST_SEARCHED, AT_A_TIME] = [1_000, 50];
+
+interface Group {
+  readonly stream: Stream;
+  readonly group: string;
+  readonly parts: readonly Stats[];
+  readonly stats: Stats;
+  readonly paused: boolean;
+}
+
+/** Streams: how far each group is, who reads, what waits, and the dead letters. */
+export const streamsSection: SectionFactory = (app, context) => {
+  const service = app.find('StreamConsumerService') as StreamConsumerService | undefined;
+  if (service === undefined) return undefined;
+  const streams = service[CONSOLE]();
+  const { registry } = streams;
+  const { pattern, tagOf } = taggedKeys(registry, 'stream-consumer', 'config');
+
+  const section: Section = {
+    name: 'streams',
+    lists: [
+      { name: 'streams', filters: [] },
+      { name: 'groups', filters: ['stream:'] },
+      { name: 'dead', filters: ['stream:', 'group:'] },
+    ],
+    actions: ACTIONS,
+
+    async summary() {
+      const own = [...new Set(streams.ownGroups().map(({ stream }) => stream))].slice(0, MOST_STREAMS);
+      const groups = (await Promise.all((await opened(own)).map(groupsOf))).flat();
+      const sum = (of: (stats: Stats) => number): number => groups.reduce((total, { stats }) => total + of(stats), 0);
+      const sentences = groups.flatMap(({ stream, group, stats, paused }) =>
+        sentencesOfGroup(stream.name, group, stats, paused, -1).filter(({ level }) => level !== 'ok'),
+      );
+      return {
+        figures: [
+          { name: 'streams', value: own.length, address: ['streams', 'streams'] },
+          { name: 'groups', value: groups.length, address: ['streams', 'groups'] },
+          { name: 'lag', value: sum(({ lag }) => lag), address: ['streams', 'groups'] },
+          { name: 'pending', value: sum(({ pending }) => pending), address: ['streams', 'groups'] },
+          { name: 'dead', value: sum(({ dead }) => dead), address: ['streams', 'dead'] },
+        ],
+        sentences: sentences.slice(0, MOST_STREAMS),
+      };
+    },
+
+    async list(address, { filter, cursor, limit }) {
+      const [, list = '', ...names] = address;
+      if (list === 'groups' && names.length === 3) return partOf(names as [string, string, string], cursor, limit);
+      if (names.length > 0) return unknownAddress(address);
+      if (list === 'streams') return pageOf(COLUMNS.streams, cursor, limit, streamRow);
+      const { stream, group } = parseFilter(filter, list === 'dead' ? ['stream:', 'group:'] : ['stream:']);
+      if (list === 'dead') return deadPage(stream, group, cursor, limit);
+      if (list !== 'groups') return unknownAddress(address);
+      if (stream === undefined) return pageOf(COLUMNS.groups, cursor, limit, groupRows);
+      const [one] = await opened([stream]);
+      return { columns: COLUMNS.groups, rows: one ? await groupRows(one) : [] };
+    },
+
+    async show(address) {
+      const [, list, name = '', group, id] = address;
+      const stream = await streams.open(name);
+      if (stream === undefined) return undefined;
+      if (list === 'streams' && address.length === 3) return storyOfStream(stream);
+      if (list === 'groups' && address.length === 4) return storyOfGroup(stream, group as string);
+      if (list === 'messages' && address.length === 4) return storyOfMessage(stream, group as string);
+      if (list === 'dead' && address.length === 5) return storyOfMessage(stream, id as string, group);
+      return undefined;
+    },
+
+    async find(id) {
+      if (/^\d{1,4}:\d{1,20}-\d{1,20}$/.test(id)) {
+        const found = await Promise.all(
+          (await opened(await someNames())).map(async (stream) => ({ stream, rows: await stream.find(id) })),
+        );
+        return found.flatMap(({ stream, rows }) => {
+          const there = rows.filter(({ state }) => state !== '');
+          const row = there.find(({ state }) => state !== 'settled') ?? there[0];
+          if (row === undefined) return [];
+          const sentence = sentenceOfMessage(stream.name, row, stream.pausedNames.includes(row.group));
+          return [{ address: ['streams', 'messages', stream.name, id], kind: 'message', title: id, sentence }];
+        });
+      }
+      const stream = await streams.open(id);
+      return stream ? [{ address: ['streams', 'streams', id], kind: 'stream', title: id }] : [];
+    },
+
+    ...streamActions(streams, ACTIONS),
+  };
+  return section;
+
+  async function opened(names: readonly string[]): Promise<Stream[]> {
+    const found = await Promise.all(names.map((name) => streams.open(name)));
+    return found.filter((stream) => stream !== undefined);
+  }
+
+  /** Names of streams of this process, and of others, as far as one page of a scan has them. */
+  async function someNames(): Promise<string[]> {
+    const { items } = await scanPage(registry, pattern, { limit: MOST_SEARCHED }, (keys) =>
+      Promise.resolve(keys.map(tagOf)),
+    );
+    return [...new Set([...streams.known, ...items])].slice(0, MOST_SEARCHED);
+  }
+
+  async function groupsOf(stream: Stream): Promise<Group[]> {
+    return Promise.all(stream.groupNames.slice(0, MOST_GROUPS).map((group) => groupOf(stream, group)));
+  }
+
+  async function groupOf(stream: Stream, group: string): Promise<Group> {
+    const parts = await stream.statsOf(group);
+    return { stream, group, parts, stats: sumOf(parts), paused: stream.pausedNames.includes(group) };
+  }
+
+  /**
+   * Returns a page of streams: first those that this process uses, by name, then the others, by a scan. The cursor is `+<name>` after
+   * a stream of this process, or that of the scan.
+   */
+  async function pageOf(
+    of: readonly Column[],
+    cursor: string | undefined,
+    limit: number,
+    rowsOf: (stream: Stream) => Promise<readonly Row[]>,
+  ): Promise<Listing> {
+    const known = [...streams.known].sort();
+    const from = cursor === undefined ? 0 : known.findIndex((name) => name > cursor.slice(1));
+    const isKnown = cursor === undefined || cursor.startsWith('+');
+    const names = isKnown && from >= 0 ? known.slice(from, from + limit) : [];
+    const rows = (await Promise.all((await opened(names)).map(rowsOf))).flat();
+    const last = names.at(-1);
+    if (last !== undefined && last !== known.at(-1)) return { columns: of, rows, nextCursor: `+${last}` };
+    const left = limit - names.length;
+    if (left <= 0) return { columns: of, rows, nextCursor: `+${last ?? ''}` };
+    const page = { limit: left, ...(!isKnown && { cursor }) };
+    const { items, nextCursor } = await scanPage(registry, pattern, page, async (keys) => {
+      const others = keys.map(tagOf).filter((name) => !streams.known.includes(name));
+      return (await opened(others)).map((stream) => rowsOf(stream));
+    });
+    rows.push(...(await Promise.all(items)).flat());
+    const next = nextCursor === undefined ? {} : { nextCursor };
+    return { columns: of, rows, ...next, sentences: scanSentences({ rows, ...next }, limit) };
+  }
+
+  async function streamRow(stream: Stream): Promise<Row[]> {
+    const groups = await groupsOf(stream);
+    const total = sumOf(groups.map(({ stats }) => stats));
+    const length = groups[0]?.stats.length ?? null;
+    const address = ['streams', 'streams', stream.name];
+    const { lag, pending, dead, oldestMs } = total;
+    const counts = [(await stream.all()).length, groups.length, length, lag, pending, dead, age(oldestMs)];
+    const isWell = dead === 0 && groups.every(({ paused }) => !paused);
+    return [{ address, cells: [link(address), ...counts], ...(!isWell && { level: 'warning' as const }) }];
+  }
+
+  async function groupRows(stream: Stream): Promise<Row[]> {
+    const groups = await groupsOf(stream);
+    return groups.map(({ group, stats, paused }) => {
+      const address = addressOfGroup(stream.name, group);
+      const { lag, pending, due, parked, dead, oldestMs } = stats;
+      const level = sentencesOfGroup(stream.name, group, stats, paused, -1)[0]?.level ?? 'ok';
+      const cells = [link(address), stream.name, lag, pending, due, parked, dead, age(oldestMs), paused];
+      return { address, cells, ...(level !== 'ok' && { level }) };
+    });
+  }
+
+  /** Returns a page of dead letters, group by group. The cursor is `<stream> <group> <cursor of the group>`. */
+  async function deadPage(
+    ofStream: string | undefined,
+    ofGroup: string | undefined,
+    cursor: string | undefined,
+    limit: number,
+  ): Promise<Listing> {
+    const names = ofStream === undefined ? (await someNames()).sort() : [ofStream];
+    const [atStream, atGroup, at0] = cursor?.split(' ') ?? [];
+    const rows: Row[] = [];
+    const left = names.filter((name) => atStream === undefined || name >= atStream);
+    for (let from = 0; from < left.length; from += AT_A_TIME) {
+      const groups = (await opened(left.slice(from, from + AT_A_TIME))).flatMap((stream) =>
+        stream.groupNames.toSorted().map((group) => ({ stream, group })),
+      );
+      const chosen = groups.filter(({ stream, group }) => {
+        const isBefore = stream.name === atStream && group < (atGroup ?? '');
+        return !isBefore && (ofGroup === undefined || group === ofGroup);
+      });
+      const pages = await Promise.all(
+        chosen.map(async ({ stream, group }) => {
+          const after = stream.name === atStream && group === atGroup ? at0 : undefined;
+          const page = await deadRows(stream, group, after, limit);
+          return { start: `${stream.name} ${group} `, ...page };
+        }),
+      );
+      for (const page of pages) {
+        for (const row of page.rows) {
+          if (rows.length === limit) return { columns: COLUMNS.dead, rows, nextCursor: cursorBefore(page, row) };
+          rows.push(row);
+        }
+        if (page.nextCursor !== undefined) {
+          return { columns: COLUMNS.dead, rows, nextCursor: `${page.start}${page.nextCursor}` };
+        }
+      }
+    }
+    return { columns: COLUMNS.dead, rows };
+  }
+
+  async function deadRows(stream: Stream, group: string, cursor: string | undefined, limit: number) {
+    const page = { limit, ...(cursor !== undefined && cursor !== '' && { cursor }) };
+    const { items, nextCursor } = await streams.dead.page(stream, group, page);
+    const rows = items.map(({ id, error, attemptsMade, deadAtMs, key, payload }): Row => {
+      const address = ['streams', 'dead', stream.name, group, id];
+      const of = [stream.name, group, error, attemptsMade, at(deadAtMs), key ?? null];
+      return { address, cells: [link(address), ...of, context.payload(payload)] };
+    });
+    return { columns: COLUMNS.dead, rows, ...(nextCursor !== undefined && { nextCursor }) };
+  }
+
+  /** Returns a list inside the story of a group. */
+  async function partOf([name, group, part]: [string, string, string], cursor: string | undefined, limit: number) {
+    const address = [...addressOfGroup(name, group), part];
+    const stream = (await streams.open(name)) ?? unknownAddress(address);
+    if (part === 'dead') return deadRows(stream, group, cursor, limit);
+    if (part === 'partitions') return partitionsOf(await stream.statsOf(group));
+    return part === 'consumers' ? consumersOf(stream, group) : unknownAddress(address);
+  }
+
+  async function consumersOf(stream: Stream, group: string): Promise<Listing> {
+    const parts = await stream.consumersOf(group);
+    const rows = parts.flatMap(({ consumers, nowMs }, partition) =>
+      consumers.map(({ name, pending, leaseEndsAtMs }): Row => {
+        const isLost = leaseEndsAtMs <= nowMs;
+        return { cells: [name, partition, pending, at(leaseEndsAtMs)], ...(isLost && { level: 'warning' as const }) };
+      }),
+    );
+    return { columns: COLUMNS.consumers, rows };
+  }
+
+  async function storyOfStream(stream: Stream): Promise<Story> {
+    const groups = await groupsOf(stream);
+    return {
+      title: stream.name,
+      facts: [
+        { name: 'partitions', value: (await stream.all()).length },
+        { name: 'length', value: groups[0]?.stats.length ?? null },
+        { name: 'ofOtherProgram', value: stream.isForeign },
+      ],
+      sentences: groups.flatMap(({ group, stats, paused }) => sentencesOfGroup(stream.name, group, stats, paused, -1)),
+      lists: [{ name: 'groups', listing: { columns: COLUMNS.groups, rows: await groupRows(stream) } }],
+      actions: [],
+    };
+  }
+
+  async function storyOfGroup(stream: Stream, group: string): Promise<Story | undefined> {
+    if (!stream.groupNames.includes(group)) return undefined;
+    const [{ parts, stats, paused }, consumers, of, dead] = await Promise.all([
+      groupOf(stream, group),
+      consumersOf(stream, group),
+      stream.consumersOf(group),
+      deadRows(stream, group, undefined, MOST_DEAD),
+    ]);
+    const { length, lag, pending, due, parked, oldestMs, sessions } = stats;
+    const listeners = Math.min(...of.map((one) => one.listeners));
+    return {
+      title: group,
+      facts: [
+        { name: 'stream', value: link(['streams', 'streams', stream.name]) },
+        { name: 'paused', value: paused },
+        { name: 'length', value: length },
+        { name: 'lag', value: lag },
+        { name: 'pending', value: pending },
+        { name: 'due', value: due },
+        { name: 'parked', value: parked },
+        { name: 'dead', value: stats.dead },
+        { name: 'oldestMs', value: age(oldestMs) },
+        { name: 'leases', value: sessions },
+        { name: 'processes', value: listeners < 0 ? null : listeners },
+      ],
+      sentences: sentencesOfGroup(stream.name, group, stats, paused, listeners),
+      lists: [
+        { name: 'partitions', listing: partitionsOf(parts) },
+        { name: 'consumers', listing: consumers },
+        { name: 'dead', listing: dead },
+      ],
+      actions: [paused ? 'resume' : 'pause'],
+    };
+  }
+
+  /** @param ofGroup shows what this group did with it, as a dead letter; default: all groups */
+  async function storyOfMessage(stream: Stream, id: string, ofGroup?: string): Promise<Story | undefined> {
+    const all = (await stream.find(id)).filter(({ group }) => ofGroup === undefined || group === ofGroup);
+    const found = all.filter(({ state }) => (ofGroup === undefined ? state !== '' : state === 'dead'));
+    const first = found[0];
+    if (first === undefined) return undefined;
+    const { payload, key, operationId } = contentOf(first.fields, stream.isForeign);
+    const rows = all.map((one): Row => {
+      const cells = [link(addressOfGroup(stream.name, one.group)), one.state || 'gone', one.consumer || null];
+      return { cells: [...cells, one.attempts, at(one.dueAtMs), at(one.leaseEndsAtMs), one.error || null] };
+    });
+    return {
+      title: id,
+      facts: [
+        { name: 'stream', value: link(['streams', 'streams', stream.name]) },
+        { name: 'key', value: key || null },
+        { name: 'operationId', value: operationId || null },
+        { name: 'addedAtMs', value: at(Number.parseInt(id.slice(id.indexOf(':') + 1), 10)) },
+        { name: 'payload', value: context.payload(payload) },
+      ],
+      sentences: all.map((one) => sentenceOfMessage(stream.name, one, stream.pausedNames.includes(one.group))),
+      lists: [{ name: 'groups', listing: { columns: COLUMNS.messageGroups, rows } }],
+      actions: ofGroup === undefined ? [] : ['replay', 'drop'],
+    };
+  }
+};
+
+function partitionsOf(parts: readonly Stats[]): Listing {
+  const rows = parts.map(({ length, lag, pending, due, parked, dead, oldestMs }, index): Row => {
+    return { cells: [index, length, lag, pending, due, parked, dead, age(oldestMs)] };
+  });
+  return { columns: COLUMNS.partitions, rows, total: rows.length };
+}
+
+/** Returns the cursor of a page of dead letters that begins with a row. */
+function cursorBefore({ start, rows }: { readonly start: string; readonly rows: readonly Row[] }, row: Row): string {
+  return `${start}${rows[rows.indexOf(row) - 1]?.address?.at(-1) ?? ''}`;
+}
+
+function age(ms: number): Value {
+  return ms < 0 ? null : lasts(ms);
+}
+
+/** Returns the content of an entry. @param isForeign true if another program wrote it: its payload is the object of its fields */
+function contentOf(fields: readonly string[], isForeign: boolean) {
+  const all: Record<string, string> = {};
+  for (let i = 0; i + 1 < fields.length; i += 2) all[fields[i] as string] = fields[i + 1] as string;
+  delete all['luanest:group'];
+  const { payload = '', key = '', operation = '' } = all;
+  if (isForeign) return { payload: all as unknown, key, operationId: '' };
+  return { payload: parsed(payload), key, operationId: operation };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}

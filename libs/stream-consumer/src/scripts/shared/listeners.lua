@@ -1,0 +1,6 @@
+-- Returns how many connections listen to the channel of a key: one for each process whose consumers read the partition. -1 if this user
+-- may not ask.
+local function count_listeners(channel)
+  local reply = redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)
+  return not reply.err and reply[2] or -1
+end

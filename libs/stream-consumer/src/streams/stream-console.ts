@@ -1,0 +1,104 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { Checks } from '../../../internal/src';
+import type { DeadLetters } from './dead-letters';
+import type { Partition } from './partitions';
+import { Stream, type StreamCatalog } from './stream-catalog';
+import { NAME, resolveStream } from './stream-options';
+import { findMessage, listConsumers, listGroups, readConfig, readStats } from './streams.scripts';
+
+/** Most dead letters among which one of a message is looked for, and most consumers of a partition that are listed. */
+const [MOST_DEAD, MOST_CONSUMERS] = [200, 100];
+const MESSAGE = /^(\d{1,4}):(\d{1,20}-\d{1,20})$/;
+const checks = new Checks('Console');
+
+/** A stream that is looked at: nothing is stored, and this process does not remember the stream. */
+class SeenStream extends Stream {
+  private found = 0;
+  groupNames: readonly string[] = [];
+  pausedNames: readonly string[] = [];
+
+  /** Reads the partitions and the groups. @returns false if Redis has no such stream. @throws the errors of ScriptRegistry.run() */
+  async look(): Promise<boolean> {
+    const { partitions, groups, paused } = await this.registry.run(readConfig, { keys: this.config, args: {} });
+    this.found = this.isForeign ? this.options.keys.length : partitions;
+    const { stream } = this.partition(0);
+    const isListed = groups.length > 0 || (this.found === 0 && !this.isForeign);
+    this.groupNames = isListed ? groups : await this.registry.run(listGroups, { keys: { stream }, args: {} });
+    this.pausedNames = paused;
+    return this.found > 0;
+  }
+
+  override all(): Promise<readonly Partition[]> {
+    return Promise.resolve(Array.from({ length: this.found }, (_, index) => this.partition(index)));
+  }
+
+  /** Reads the numbers of a group, by partition. @throws the errors of ScriptRegistry.run() */
+  async statsOf(group: string) {
+    const partitions = await this.all();
+    return Promise.all(
+      partitions.map((partition) => {
+        const { stream, sessions, due, dead, unsettled } = partition.of(group);
+        return this.registry.run(readStats, { keys: { stream, sessions, due, dead, unsettled }, args: { group } });
+      }),
+    );
+  }
+
+  /** Lists who has messages of a group, by partition. @throws the errors of ScriptRegistry.run() */
+  async consumersOf(group: string) {
+    const partitions = await this.all();
+    return Promise.all(
+      partitions.map((partition) => {
+        const { stream, sessions, woken } = partition.of(group);
+        const keys = { stream, sessions, woken };
+        return this.registry.run(listConsumers, { keys, args: { group, count: MOST_CONSUMERS } });
+      }),
+    );
+  }
+
+  /**
+   * Finds a message or a dead letter.
+   *
+   * @returns a row for each group; without groups, one of the group `''`. Empty for an id that no message can have
+   * @throws the errors of ScriptRegistry.run()
+   */
+  async find(id: string) {
+    const [, index, entry] = MESSAGE.exec(id) ?? [];
+    const partition = (await this.all())[Number(index ?? NaN)];
+    const fits = entry?.split('-').every((part) => BigInt(part) < 2n ** 64n);
+    if (partition === undefined || entry === undefined || !fits) return [];
+    const groups = this.groupNames.length > 0 ? this.groupNames : [''];
+    return Promise.all(
+      groups.map(async (group) => {
+        const { stream, sessions, due, tries, dead } = partition.of(group || '-');
+        const keys = { stream, sessions, due, tries, dead };
+        const found = await this.registry.run(findMessage, { keys, args: { group, id: entry, most: MOST_DEAD } });
+        return { group, ...found };
+      }),
+    );
+  }
+}
+
+/** Parts of StreamConsumerService that `luanest/console` needs. */
+export class StreamConsole {
+  constructor(
+    readonly registry: ScriptRegistry,
+    private readonly catalog: StreamCatalog,
+    /** Dead letters of the streams that `open` returns. */
+    readonly dead: DeadLetters,
+    /** Groups that consumers of this process read. */
+    readonly ownGroups: () => readonly { readonly stream: string; readonly group: string }[],
+  ) {}
+
+  /** Names of the streams that this process uses. */
+  get known(): readonly string[] {
+    return this.catalog.names;
+  }
+
+  /** Returns a stream; undefined if Redis has none of the name. @throws the errors of ScriptRegistry.run() */
+  async open(name: string): Promise<SeenStream | undefined> {
+    if (!NAME.test(name)) return undefined;
+    const options = this.catalog.find(name)?.options ?? resolveStream(checks, undefined);
+    const stream = new SeenStream(this.registry, this.registry.keySpace('stream-consumer'), name, options);
+    return (await stream.look()) ? stream : undefined;
+  }
+}
