@@ -120,7 +120,7 @@ export class ConsoleController extends Replies {
   show(@Query() query: Parameters, @Res() response: Response): Promise<void> {
     return this.json(response, async () => {
       const address = addressOf(query);
-      return found(address, await this.service.show(address));
+      return found(address, await this.service.show(address).catch(unknownAddress));
     });
   }
 
@@ -226,6 +226,12 @@ export function controllersAt(path: string): Type[] {
     Reflect.defineMetadata('swagger/apiExcludeController', [true], controller);
   }
   return [Api, Page];
+}
+
+/** For a section that has no such list. The page then tries the address as that of a list. */
+function unknownAddress(error: unknown): undefined {
+  if (error instanceof InvalidInputError) return undefined;
+  throw error;
 }
 
 function found<T>(address: readonly string[], value: T | undefined): T {

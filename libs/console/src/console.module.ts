@@ -18,6 +18,7 @@ import { consoleScripts } from './console.scripts';
 import { ConsoleService, CREATE_SECTIONS, HISTORY, type CreateSections } from './console.service';
 import { LiveOverview } from './live-overview';
 import { Payloads } from './payloads';
+import { createSections } from './sections';
 
 const ConsoleModuleBase = defineLuanestModule<ConsoleModuleOptions, ConsoleModuleExtras, ResolvedConsoleModuleOptions>({
   name: 'ConsoleModule',
@@ -34,7 +35,7 @@ const ConsoleModuleBase = defineLuanestModule<ConsoleModuleOptions, ConsoleModul
         constructed(ActionLog, registryToken),
         { provide: Assets, useFactory: () => new Assets() },
         constructed(ConsoleAccess, options, ModuleRef, ModulesContainer, registryToken),
-        { provide: CREATE_SECTIONS, useValue: (() => []) satisfies CreateSections },
+        { provide: CREATE_SECTIONS, useValue: createSections satisfies CreateSections },
         { provide: HISTORY, useValue: { read: () => Promise.resolve([]) } },
         {
           provide: ConsoleService,

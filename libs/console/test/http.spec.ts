@@ -1,5 +1,12 @@
 import { Controller, Get, Injectable, Module, VersioningType, type NestInterceptor } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { ConsoleModule } from 'luanest/console';
+import { DelayedTaskModule, DelayedTaskService } from 'luanest/delayed-task';
+import { LockModule, LockService } from 'luanest/lock';
+import { ScriptRegistryModule } from 'luanest/script-registry';
 import { map, type Observable } from 'rxjs';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { standaloneClient } from '../../script-registry/test/support';
 import { ANN, DROP_ONE, get, openConsole, platforms, post, type ConsoleApp } from './support';
 
 @Controller('api/things')
@@ -162,4 +169,33 @@ describe.each(platforms)('on %s', (_name, adapter) => {
     }
     expect(console.things.ran).toEqual([]);
   });
+});
+
+it('has a section for each module that the app imports', async () => {
+  const client = standaloneClient();
+  const imports = [
+    ScriptRegistryModule.forRoot({ client, prefix: uniquePrefix() }),
+    LockModule.forRoot(),
+    DelayedTaskModule.forRoot({ work: false }),
+    ConsoleModule.forRoot(),
+  ];
+  const app = (await Test.createTestingModule({ imports }).compile()).createNestApplication({ logger: false });
+  await app.listen(0, '127.0.0.1');
+  const url = `${await app.getUrl()}/console/api`;
+  const held = await app.get(LockService).acquire('report');
+  await app.get(DelayedTaskService).schedule('send', {}, { id: 'order-7', delayMs: 60_000 });
+  const names = ((await get(`${url}/me`)).body['sections'] as { name: string }[]).map(({ name }) => name);
+  expect(names).toEqual(['queues', 'locks']);
+  const { sections } = (await get(`${url}/overview`)).body;
+  expect(sections).toEqual(names.map((name) => ({ name, summary: expect.any(Object) as unknown })));
+  expect((await get(`${url}/find?id=report`)).body).toMatchObject({
+    matches: [{ address: ['locks', 'held', 'report'] }],
+  });
+  const { matches } = (await get(`${url}/find?id=order-7`)).body;
+  const address = encodeURIComponent((matches[0].address as string[]).map(encodeURIComponent).join('/'));
+  expect((await get(`${url}/show?address=${address}`)).body).toMatchObject({ facts: expect.any(Array) });
+  expect((await get(`${url}/show?address=locks/none/a`)).status).toBe(404);
+  await held.release();
+  await app.close();
+  client.disconnect();
 });
