@@ -95,3 +95,25 @@ it('a prefix with the characters of patterns is matched word for word', async ()
   for (const each of [registry, other]) each.close();
   client.disconnect();
 });
+
+it('says which permission is missing, and which node did not reply', async () => {
+  const client = standaloneClient();
+  const user = uniquePrefix();
+  await client.acl('SETUSER', user, 'on', '>password', '~*', '&*', '+@all', '-scan');
+  const limited = standaloneClient({ username: user, password: 'password' });
+  const registry = await open(limited);
+  const { pattern } = taggedKeys(registry, 'x', 'kind');
+  const page = () => scanPage(registry, pattern, { limit: 10 }, (keys) => Promise.resolve(keys));
+  await expect(page()).rejects.toMatchObject({
+    code: 'SETUP',
+    message: expect.stringContaining('Allow it: ACL SETUSER <user> +scan.') as string,
+  });
+  limited.disconnect();
+  await expect(page()).rejects.toMatchObject({
+    code: 'NOT_SENT',
+    message: expect.stringMatching(/^SCAN on .*:\d+ failed: /) as string,
+  });
+  registry.close();
+  await client.acl('DELUSER', user);
+  client.disconnect();
+});

@@ -2,7 +2,7 @@ import type { RateLimitService } from 'luanest/rate-limit';
 import { CONSOLE, isIdOf } from '../../../internal/src';
 import type { Address, Listing, Row, Section, SectionFactory, Sentence } from '../console.types';
 import { parseFilter } from './filters';
-import { globOf, scanPage } from './scan';
+import { ask, globOf, scanPage } from './scan';
 import { at, input, lasts, link, oneOf, scanSentences, unknownAction, unknownAddress } from './support';
 
 type Console = ReturnType<RateLimitService[typeof CONSOLE]>;
@@ -157,7 +157,7 @@ export const limitsSection: SectionFactory = (app, context) => {
     const pattern = `${globOf(start)}{*}${globOf(kind + named)}:*`;
     const nowMs = context.nowMs();
     const page = await scanPage(registry, pattern, { cursor, limit }, async (keys, node) => {
-      const values = await Promise.all(keys.map((key) => node.send('MGET', [key])));
+      const values = await Promise.all(keys.map((key) => ask(node, 'MGET', [key])));
       return keys.flatMap((key, i): Row[] => {
         const [value] = values[i] as [Buffer | null];
         const block = limits.blockOf(key, value && String(value));

@@ -1,4 +1,4 @@
-import { CONSOLE } from '../../../internal/src';
+import { CONSOLE, messageOf, NotSentError, SetupError } from '../../../internal/src';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { ListQuery } from '../console.types';
 
@@ -44,7 +44,7 @@ export async function scanPage<T>(
     do {
       const full = items.length >= limit || visited >= MOST_PER_PAGE || matched >= MOST_READ;
       if (full) return { items, nextCursor: `${node.id}|${at}` };
-      const reply = await node.send('SCAN', [at, 'MATCH', pattern, 'COUNT', String(count)]);
+      const reply = await ask(node, 'SCAN', [at, 'MATCH', pattern, 'COUNT', String(count)]);
       const [next, keys] = reply as [Buffer, Buffer[]];
       at = String(next);
       visited += count;
@@ -56,6 +56,25 @@ export async function scanPage<T>(
     } while (at !== '0');
   }
   return { items };
+}
+
+/**
+ * Sends a command that is not a script, and that only reads.
+ *
+ * @throws SetupError if the user of Redis may not send it; NotSentError for any other failure
+ */
+export async function ask(node: Master, command: string, args: readonly string[]): Promise<unknown> {
+  try {
+    return await node.send(command, [...args]);
+  } catch (cause) {
+    const reason = messageOf(cause);
+    if (!reason.startsWith('NOPERM')) throw new NotSentError(`${command} on ${node.id} failed: ${reason}`, { cause });
+    const allow = `+${command.toLowerCase()}`;
+    throw new SetupError(
+      `The console needs ${command}, which the user of Redis may not run. Allow it: ACL SETUSER <user> ${allow}.`,
+      { cause },
+    );
+  }
 }
 
 /** Returns a pattern of MATCH that matches exactly this text. */
