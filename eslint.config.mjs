@@ -16,6 +16,7 @@ export default tseslint.config(
       'node_modules/',
       'coverage/',
       'data/',
+      'libs/console/src/assets/',
       'site/dist/',
       'site/pages/',
       '**/generated.ts',
@@ -136,10 +137,17 @@ export default tseslint.config(
   },
   {
     // What browsers load, as it is.
-    files: ['src/visitors/pages/public/*.js'],
+    files: ['src/visitors/pages/public/*.js', 'libs/console/page/**/*.js'],
     languageOptions: {
       globals: {
         AbortController: 'readonly',
+        scrollTo: 'readonly',
+        ResizeObserver: 'readonly',
+        HTMLElement: 'readonly',
+        getComputedStyle: 'readonly',
+        EventSource: 'readonly',
+        clearTimeout: 'readonly',
+        addEventListener: 'readonly',
         AbortSignal: 'readonly',
         crypto: 'readonly',
         document: 'readonly',

@@ -1,0 +1,8 @@
+// preact and htm, as all parts of the page use them.
+import htm from 'htm';
+import { h } from 'preact';
+
+/** Makes elements from a template: html`<b class=${name}>${text}</b>`. Texts become text nodes, never HTML. */
+export const html = /** @type {(strings: TemplateStringsArray, ...values: any[]) => import('preact').VNode<any>} */ (
+  /** @type {unknown} */ (htm.bind(h))
+);
