@@ -110,8 +110,8 @@ export function Chart({ series, minutes, endMs, title }) {
     };
   }, [series, minutes, endMs, theme, language()]);
   const described = lines.map(({ name, total }) => `${nameOf(name)}: ${count(total, language())}`).join(', ');
-  return html`<figure class="chart">
-    <figcaption>
+  return html`<div class="chart">
+    <div class="caption">
       ${title}
       <span class="legend">
         ${lines.map(
@@ -122,10 +122,10 @@ export function Chart({ series, minutes, endMs, title }) {
             >`,
         )}
       </span>
-    </figcaption>
+    </div>
     <div ref=${box} class="plot" role="img" aria-label=${described || t('noCounts')}></div>
     <div ref=${readout} class="readout num muted"></div>
-  </figure>`;
+  </div>`;
 }
 
 /** @param {number} atMs @param {number} minutes */
