@@ -26,14 +26,15 @@ const colourOf = (index) => /** @type {string} */ (COLOURS[index % COLOURS.lengt
 export const stepOf = (minutes) => MINUTE_MS * (minutes <= 60 ? 1 : minutes <= 360 ? 5 : minutes <= 1_440 ? 15 : 60);
 
 /**
- * Adds up counts per minute over steps of time. A minute without counts is zero.
+ * Adds up counts per minute over steps of time. A minute without counts is zero. The running step is left out: its count would
+ * look like a fall.
  * @param {Series['points']} points
  * @param {number} minutes
  * @param {number} endMs
  */
 export function summed(points, minutes, endMs) {
   const step = stepOf(minutes);
-  const last = Math.floor(endMs / step) * step;
+  const last = Math.floor(endMs / step) * step - step;
   const length = Math.max(2, Math.round((minutes * MINUTE_MS) / step));
   const first = last - (length - 1) * step;
   const names = [...new Set(points.flatMap(([, counts]) => Object.keys(counts)))];
@@ -60,10 +61,11 @@ export function Chart({ series, minutes, endMs, title }) {
   useEffect(() => {
     const at = box.current;
     if (at === null) return undefined;
+    // Colours of the style's variables, as a canvas takes them.
     const style = getComputedStyle(at);
     const axis = {
-      stroke: style.getPropertyValue('--muted'),
-      grid: { stroke: style.getPropertyValue('--line'), width: 1 },
+      stroke: style.color,
+      grid: { stroke: style.borderTopColor, width: 1 },
       ticks: { show: false },
       font: '11px system-ui, sans-serif',
     };
@@ -71,7 +73,7 @@ export function Chart({ series, minutes, endMs, title }) {
       {
         width: at.clientWidth,
         height: HEIGHT,
-        padding: [8, 4, 0, 0],
+        padding: [8, 18, 0, 0],
         legend: { show: false },
         cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
         scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.05, 1)] } },

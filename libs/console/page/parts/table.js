@@ -33,6 +33,12 @@ export function Table({ columns, rows, label }) {
   </div>`;
 }
 
+/** Text of a cell that may be cut off. @param {import('./value.js').AnyValue | undefined} value */
+function titleOf(value) {
+  const text = typeof value === 'object' && value !== null && 'link' in value ? value.text : value;
+  return typeof text === 'string' && text.length > 30 ? text : undefined;
+}
+
 /** @param {{ row: Row, columns: readonly Column[] }} props */
 function TableRow({ row, columns }) {
   const { address, cells, level } = row;
@@ -47,7 +53,7 @@ function TableRow({ row, columns }) {
   return html`<tr class=${level ?? ''}>
     ${columns.map(
       (column, index) =>
-        html`<td key=${column.name} class=${classOf(column)}>
+        html`<td key=${column.name} class=${classOf(column)} title=${titleOf(cells[index])}>
           ${index === 0 && level && html`<${Dot} level=${level} /> `}${cell(index)}
         </td>`,
     )}

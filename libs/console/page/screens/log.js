@@ -28,7 +28,7 @@ function Line({ item }) {
       ${given.map(([name, value]) => html` <span class="muted text">${nameOf(name)} ${name.endsWith('AtMs') || name === 'atMs' ? html`<${Instant} atMs=${value} />` : value}</span>`)}
     </td>
     <td class="right num">${concerned === undefined ? '–' : count(concerned, language())}</td>
-    <td>
+    <td class="prose">
       <${Dot} level=${LEVELS[result] ?? 'info'} /> ${nameOf(result)}
       ${refused && html`<${Sentence} sentence=${refused} quiet />`}
       ${message && html`<div class="error-text text">${message}</div>`}

@@ -225,7 +225,13 @@ function StoryView({ me, route, ask, story, loaded }) {
   const { address } = route;
   const [section = ''] = address;
   const known = sectionOf(me, section);
-  const actions = story.actions.flatMap((name) => known?.actions.find((each) => each.name === name) ?? []);
+  const here = hashOf(address);
+  const offered = new Set(
+    story.sentences.flatMap(({ fix }) => (fix && hashOf(fix.address) === here ? fix.action : [])),
+  );
+  // An action that a sentence offers is not offered twice.
+  const names = story.actions.filter((name) => !offered.has(name));
+  const actions = names.flatMap((name) => known?.actions.find((each) => each.name === name) ?? []);
   const isPayload = (/** @type {Story['facts'][number]} */ { value }) =>
     typeof value === 'object' && value !== null && 'payload' in value && value.payload !== undefined;
   const plain = story.facts.filter((fact) => !isPayload(fact));
