@@ -26,8 +26,8 @@ const colourOf = (index) => /** @type {string} */ (COLOURS[index % COLOURS.lengt
 export const stepOf = (minutes) => MINUTE_MS * (minutes <= 60 ? 1 : minutes <= 360 ? 5 : minutes <= 1_440 ? 15 : 60);
 
 /**
- * Adds up counts per minute over steps of time. A minute without counts is zero. The running step is left out: its count would
- * look like a fall.
+ * Adds up counts per minute over steps of time. A minute without counts is zero. The running step and the first one
+ * are left out: they are not whole, and would look like a fall.
  * @param {Series['points']} points
  * @param {number} minutes
  * @param {number} endMs
@@ -35,7 +35,7 @@ export const stepOf = (minutes) => MINUTE_MS * (minutes <= 60 ? 1 : minutes <= 3
 export function summed(points, minutes, endMs) {
   const step = stepOf(minutes);
   const last = Math.floor(endMs / step) * step - step;
-  const length = Math.max(2, Math.round((minutes * MINUTE_MS) / step));
+  const length = Math.round((minutes * MINUTE_MS) / step) - 1;
   const first = last - (length - 1) * step;
   const names = [...new Set(points.flatMap(([, counts]) => Object.keys(counts)))];
   const times = Array.from({ length }, (_, index) => first + index * step);

@@ -24,7 +24,9 @@ function Line({ item }) {
     <td class="text">${actor}</td>
     <td>${nameOf(action)}</td>
     <td>
-      <span class="muted">${nameOf(section)}</span> <a class="text" href=${to}>${textOfTarget(target)}</a>
+      ${'address' in target && html`<span class="muted">${nameOf(section)} </span>`}<a class="text" href=${to}
+        >${textOfTarget(target)}</a
+      >
       ${given.map(([name, value]) => html` <span class="muted text">${nameOf(name)} ${name.endsWith('AtMs') || name === 'atMs' ? html`<${Instant} atMs=${value} />` : value}</span>`)}
     </td>
     <td class="right num">${concerned === undefined ? '–' : count(concerned, language())}</td>

@@ -137,7 +137,7 @@ function Filters({ address, filters, filter }) {
           key=${name}
           class="chip used"
           href=${hash({ texts: { ...texts, [name]: '' } })}
-          aria-label=${t('dropFilter', { filter: nameOf(name.slice(0, -1)) })}
+          title=${t('dropFilter', { filter: nameOf(name.slice(0, -1)) })}
           >${nameOf(name.slice(0, -1))}: <span class="text">${text}</span> ✕</a
         >`,
     )}

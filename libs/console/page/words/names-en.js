@@ -19,7 +19,6 @@ export const NAMES_EN = {
   nextRunAtMs: 'Next run',
   acquiredAtMs: 'Held since',
   waitingSinceMs: 'Waited for since',
-  idempotency: 'Idempotency',
   id: 'Id',
   'take-back': 'Take back',
 };

@@ -1,4 +1,4 @@
-import type { Action, Listing, Match, Row, Section, Sentence, Story, Summary, Value } from '../../src/console.types';
+import type { Listing, Match, Row, Section, Sentence, Story, Summary, Value } from '../../src/console.types';
 
 /** Text that a browser would run if the page took it for HTML. */
 export const HOSTILE = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
@@ -19,8 +19,8 @@ export const SECTIONS: readonly Pick<Section, 'name' | 'lists' | 'actions'>[] = 
       { name: 'schedules', filters: [] },
     ],
     actions: [
-      { name: 'retry', danger: false, on: 'both', lists: ['dead'] } as Action,
-      { name: 'drop', danger: true, on: 'both', lists: ['dead'] } as Action,
+      { name: 'retry', danger: false, on: 'both', lists: ['dead'] },
+      { name: 'drop', danger: true, on: 'both', lists: ['dead'] },
       { name: 'run-now', danger: false, on: 'one' },
       { name: 'move', danger: false, on: 'one', input: [{ name: 'atMs', kind: 'instant', required: true }] },
       { name: 'cancel', danger: true, on: 'one' },
