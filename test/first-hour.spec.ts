@@ -7,15 +7,17 @@ import {
   Injectable,
   Logger,
   Module,
+  type ModuleMetadata,
   Post,
+  Put,
   UseGuards,
   UseInterceptors,
 } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { DelayedTaskModule } from 'luanest/delayed-task';
+import { DelayedTask, DelayedTaskModule } from 'luanest/delayed-task';
 import { LockModule } from 'luanest/lock';
 import { Idempotent, OnceModule } from 'luanest/once';
-import { RateLimit, RateLimitGuard, RateLimitInterceptor, RateLimitModule } from 'luanest/rate-limit';
+import { RateLimit, RateLimitGuard, RateLimitInterceptor, RateLimitModule, SkipRateLimit } from 'luanest/rate-limit';
 import { RateLimitThrottlerStorageModule } from 'luanest/rate-limit/throttler-storage';
 import { ReadRewardModule } from 'luanest/read-reward';
 import { RedPacketModule } from 'luanest/red-packet';
@@ -26,7 +28,8 @@ import {
   type ScriptRegistryModuleOptions,
   SetupError,
 } from 'luanest/script-registry';
-import { StreamConsumerModule } from 'luanest/stream-consumer';
+import { StreamConsumer, StreamConsumerModule } from 'luanest/stream-consumer';
+import { LuanestTestingModule } from 'luanest/testing';
 import { FIXED } from '../libs/script-registry/src/script-registry.options';
 import { eventually } from './support/wait';
 
@@ -182,7 +185,7 @@ describe('while Redis is down', () => {
     ['a rate limit', RateLimitModule.forRoot(), 1],
     ['an idempotent route', OnceModule.forRoot(), 1],
     ['a cron job', ScheduledLockModule.forRoot({ namespace: 'app' }), 1],
-    ['a delayed task', DelayedTaskModule.forRoot(), 2],
+    ['a delayed task', DelayedTaskModule.forRoot({ work: false }), 2],
   ])('the boot of %s logs one line with the address, the time and what to do', async (_, module, count) => {
     await boot({ url }, module);
     expect(lines).toHaveLength(count);
@@ -224,4 +227,123 @@ describe('while Redis is down', () => {
       }
     },
   );
+});
+
+describe('what is set up, but has no effect', () => {
+  const lines: string[] = [];
+  beforeEach(() => {
+    lines.length = 0;
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: unknown) => void lines.push(String(line)));
+  });
+  afterEach(() => jest.restoreAllMocks());
+
+  async function warningsOf(metadata: ModuleMetadata): Promise<string[]> {
+    const imports = [LuanestTestingModule.forRoot(), ...(metadata.imports ?? [])];
+    const app = await Test.createTestingModule({ ...metadata, imports })
+      .setLogger(false as never)
+      .compile();
+    await app.init();
+    await app.close();
+    return lines;
+  }
+
+  @Controller()
+  @UseGuards(RateLimitGuard)
+  class Unlimited {
+    @Get()
+    get(): void {}
+    @Post()
+    post(): void {}
+  }
+  @Controller()
+  class PartlyLimited {
+    @UseGuards(RateLimitGuard)
+    @Get()
+    forgotten(): void {}
+    @UseGuards(RateLimitGuard)
+    @RateLimit({ limit: 1, windowMs: 1_000 })
+    @Post()
+    limited(): void {}
+    @UseGuards(RateLimitGuard)
+    @SkipRateLimit()
+    @Put()
+    skipped(): void {}
+  }
+
+  it('a guard without a rule', async () => {
+    const controllers = [Unlimited, PartlyLimited];
+    expect(await warningsOf({ imports: [RateLimitModule.forRoot()], controllers })).toEqual([
+      'RateLimitGuard limits nothing on Unlimited, PartlyLimited.forgotten, because no rule applies there. Add @RateLimit({ limit, ' +
+        'windowMs }) to the class or the method, or rules to RateLimitModule.forRoot(). Or remove the guard.',
+    ]);
+  });
+
+  it('a guard with a rule of the module is silent', async () => {
+    const imports = [RateLimitModule.forRoot({ rules: [{ name: 'all', limit: 1, windowMs: 1_000 }] })];
+    expect(await warningsOf({ imports, controllers: [Unlimited] })).toEqual([]);
+  });
+
+  @Injectable()
+  class Tasks {
+    @DelayedTask('order.expire')
+    expire(): void {}
+  }
+  @Injectable()
+  class Messages {
+    @StreamConsumer({ stream: 'orders', group: 'mails' })
+    mail(): void {}
+  }
+
+  it('a handler of tasks whose class is not a provider', async () => {
+    expect(await warningsOf({ imports: [DelayedTaskModule.forRoot()] })).toEqual([
+      'No provider of this app has @DelayedTask(), but Tasks.expire has it. Add the class to the providers of a module, or its ' +
+        'handlers are never called. If this process only schedules tasks, set work: false.',
+    ]);
+  });
+
+  it('a handler of messages whose class is not a provider', async () => {
+    expect(await warningsOf({ imports: [StreamConsumerModule.forRoot()] })).toEqual([
+      'No provider of this app has @StreamConsumer(), but Messages.mail has it. Add the class to the providers of a module, or its ' +
+        'handlers are never called.',
+    ]);
+  });
+
+  it('is silent about handlers that are provided, and about a process that only schedules', async () => {
+    const imports = [DelayedTaskModule.forRoot(), StreamConsumerModule.forRoot()];
+    @Injectable()
+    class Inherits extends Tasks {}
+    expect(await warningsOf({ imports, providers: [Inherits, Messages] })).toEqual([]);
+    expect(await warningsOf({ imports: [DelayedTaskModule.forRoot({ work: false })] })).toEqual([]);
+  });
+});
+
+describe('the stack of an error of a decorator begins in the file of the user', () => {
+  const decorators: Record<string, () => unknown> = {
+    'an unknown option': () => {
+      class Cats {
+        @RateLimit({ ttl: 5 } as never)
+        find(): void {}
+      }
+      return Cats;
+    },
+    'a wrong target': () => {
+      class Mails {
+        @DelayedTask('mail.send')
+        static send(): void {}
+      }
+      return Mails;
+    },
+  };
+
+  it.each(Object.entries(decorators))('%s', (_, load) => {
+    let stack = '';
+    try {
+      load();
+    } catch (error) {
+      stack = (error as Error).stack ?? '';
+    }
+    const frames = stack.split('\n').filter((line) => line.startsWith('    at ') && !line.includes('reflect-metadata'));
+    expect(frames[0]).toContain('first-hour.spec.ts');
+    expect(stack).toMatch(/^InvalidOptionError: @(RateLimit on Cats\.find|DelayedTask on Mails\.send): /);
+  });
 });

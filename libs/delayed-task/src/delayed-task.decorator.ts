@@ -1,4 +1,4 @@
-import { methodDecorator } from '../../internal/src';
+import { methodDecorator, noteHandler } from '../../internal/src';
 import type { TaskDefinition, TaskHandler } from './delayed-task.types';
 
 /** Decorator of a method that handles tasks with a payload of type `Payload`. */
@@ -23,7 +23,8 @@ const TASKS = 'luanest:delayed-task';
 export function DelayedTask<Payload>(task: TaskDefinition<Payload>): TaskMethodDecorator<Payload>;
 export function DelayedTask(name: string, options?: { readonly queue?: string }): MethodDecorator;
 export function DelayedTask(task: string | TaskDefinition, options?: { readonly queue?: string }): MethodDecorator {
-  return methodDecorator('@DelayedTask', ({ method }) => {
+  return methodDecorator('@DelayedTask', ({ where, target, method }) => {
+    noteHandler('@DelayedTask', target, where);
     Reflect.defineMetadata(
       TASKS,
       [...delayedTasksOf(method), typeof task === 'string' && options ? { ...options, name: task } : task],

@@ -1,8 +1,17 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
-import { exploreMethods, NOT_A_SINGLETON, singletonOf, type ExploredMethod, SetupError } from '../../internal/src';
+import {
+  exploreMethods,
+  forgottenHandlers,
+  forgottenText,
+  NOT_A_SINGLETON,
+  singletonOf,
+  type ExploredMethod,
+  SetupError,
+} from '../../internal/src';
 import { definitionOf } from './queue/task-codec';
 import { delayedTasksOf } from './delayed-task.decorator';
+import type { ResolvedDelayedTaskOptions } from './delayed-task.options';
 import type { TaskDefinition } from './delayed-task.types';
 import { enhance } from './handlers/nest-handler';
 import { Handlers } from './worker/worker';
@@ -15,13 +24,23 @@ export class DelayedTaskExplorer implements OnModuleInit {
     private readonly scanner: MetadataScanner,
     private readonly contexts: ExternalContextCreator,
     private readonly handlers: Handlers,
+    private readonly options: Pick<ResolvedDelayedTaskOptions, 'work'>,
   ) {}
 
   /** @throws SetupError with class and method, for a handler that cannot be registered */
   onModuleInit(): void {
+    let count = 0;
     for (const found of exploreMethods(this.discovery, this.scanner)) {
-      for (const task of delayedTasksOf(found.method)) this.add(found, task);
+      for (const task of delayedTasksOf(found.method)) {
+        this.add(found, task);
+        count += 1;
+      }
     }
+    const forgotten = count > 0 || this.options.work === false ? [] : forgottenHandlers(this.discovery, '@DelayedTask');
+    if (forgotten.length === 0) return;
+    new Logger('DelayedTask').warn(
+      `${forgottenText('@DelayedTask', forgotten)} If this process only schedules tasks, set work: false.`,
+    );
   }
 
   private add({ wrapper, where, name, method }: ExploredMethod, task: string | TaskDefinition): void {

@@ -28,7 +28,7 @@ const DelayedTaskModuleBase = defineLuanestModule<
     providers: [
       constructed(Handlers, options),
       constructed(DelayedTaskService, neededRegistry(registry), options, Handlers),
-      constructed(DelayedTaskExplorer, ...EXPLORER_PARTS, Handlers),
+      constructed(DelayedTaskExplorer, ...EXPLORER_PARTS, Handlers, options),
     ],
     exports: [DelayedTaskService],
   }),

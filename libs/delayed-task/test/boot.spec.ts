@@ -369,6 +369,8 @@ it('log lines are one line, and do not show a value that a handler throws', asyn
   const note = (...all: unknown[]): void => void lines.push(String(all[0]));
   const logger = { log: () => undefined, error: note, warn: note, debug: note };
   const app = await boot({}, { attempts: 1 }, uniquePrefix(), logger);
+  // The boot warns of the handlers of this file, whose classes are not in this app.
+  lines.length = 0;
   const tasks = app.get(DelayedTaskService);
   tasks.handle('text\u2028\u0085', () => {
     // eslint-disable-next-line @typescript-eslint/only-throw-error

@@ -1,4 +1,5 @@
 import { Checks } from './checks';
+import { LuanestError } from './errors';
 import type { Method } from './handlers';
 
 export interface Decorated {
@@ -33,12 +34,27 @@ type Descriptor = PropertyDescriptor | undefined;
  * @throws InvalidOptionError when the class is loaded; it names decorator, class and member
  */
 export function methodDecorator(name: string, decorate: (method: DecoratedMethod) => void): MethodDecorator {
-  return (target, key, descriptor: Descriptor) => {
+  return function decorator(target, key, descriptor: Descriptor) {
     const where = placeOf(target, key);
     const checks = new Checks(`${name} on ${where}`);
-    const method = checkedMethod(checks, target, key, descriptor);
-    decorate({ where, checks, target, key, method, descriptor: descriptor as PropertyDescriptor });
+    pointAtUser(decorator, () => {
+      const method = checkedMethod(checks, target, key, descriptor);
+      decorate({ where, checks, target, key, method, descriptor: descriptor as PropertyDescriptor });
+    });
   };
+}
+
+/**
+ * Runs the work of a decorator. The stack of its error begins where the decorator was applied, which is the user's file: the frames of
+ * this package would fill the ten lines that Node prints.
+ */
+function pointAtUser(decorator: (...args: never[]) => unknown, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof LuanestError) Error.captureStackTrace(error, decorator);
+    throw error;
+  }
 }
 
 /**
@@ -51,19 +67,21 @@ export function classOrMethodDecorator(
   name: string,
   decorate: (decorated: Decorated) => void,
 ): ClassDecorator & MethodDecorator {
-  return (target: object, key?: string | symbol, descriptor?: Descriptor) => {
+  return function decorator(target: object, key?: string | symbol, descriptor?: Descriptor) {
     const where = placeOf(target, key);
     const checks = new Checks(`${name} on ${where}`);
-    const on =
-      key === undefined ? target : checkedMethod(checks, target, key, descriptor, 'a class or an instance method');
-    decorate({
-      where,
-      checks,
-      on,
-      apply: (decorator) => {
-        if (key === undefined) decorator(target as never);
-        else decorator(target, key, descriptor as never);
-      },
+    pointAtUser(decorator, () => {
+      const on =
+        key === undefined ? target : checkedMethod(checks, target, key, descriptor, 'a class or an instance method');
+      decorate({
+        where,
+        checks,
+        on,
+        apply: (other) => {
+          if (key === undefined) other(target as never);
+          else other(target, key, descriptor as never);
+        },
+      });
     });
   };
 }

@@ -41,6 +41,7 @@ export { CONSOLE, INSPECT, OUTBOX, REGISTRY } from './inspect';
 export { idleChecksOf, type IdleCheck } from './idle-checks';
 export { sendJsonAs } from './json-type';
 export { Lease, LeaseBook, type LeaseOwner, type LossCause } from './lease-book';
+export { forgottenHandlers, forgottenText, noteHandler } from './loaded-handlers';
 export { isUndecorated, MethodService, provided, undecorated } from './method-service';
 export { KNOWN_NODE, resolveNode, type NodeOptions } from './node-name';
 export { DELETES, isUnfinished, MOVED, UNFINISHED } from './outcome-marker';

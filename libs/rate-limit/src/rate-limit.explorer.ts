@@ -1,4 +1,4 @@
-import type { OnModuleInit, Type } from '@nestjs/common';
+import { Logger, type OnModuleInit, type Type } from '@nestjs/common';
 import type {
   AbstractHttpAdapter,
   DiscoveryService,
@@ -47,6 +47,7 @@ export class RateLimitExplorer implements OnModuleInit {
     }
     const checks = new BootChecks(plans, this.guarded(), this.interceptor);
     const wrappers: Wrapper[] = [...controllers, ...this.discovery.getProviders()];
+    const useless: string[] = [];
     const targets = new Set(wrappers.map(({ metatype }) => metatype));
     for (const metatype of targets) {
       if (typeof metatype !== 'function') continue;
@@ -57,7 +58,9 @@ export class RateLimitExplorer implements OnModuleInit {
         .map((handler) => ({ handler, declared: plans.declarations(target, handler) }));
       if (methods.length > 0) checks.check({ target, methods });
       for (const handler of handlers) checks.checkOutcomes(target, handler);
+      useless.push(...checks.uselessGuards(target, handlers));
     }
+    if (useless.length > 0) warnOfGuards(useless);
   }
 
   private handlersOf(target: Type<unknown>): Handler[] {
@@ -73,6 +76,16 @@ export class RateLimitExplorer implements OnModuleInit {
     const path = metadata<string>(`__module_path__${this.modules.applicationId}`, target);
     return path ?? metadata<string>('__module_path__', target) ?? '';
   }
+}
+
+/** @param places classes and methods with a guard, but without a rule */
+function warnOfGuards(places: readonly string[]): void {
+  const shown = places.slice(0, 3).join(', ');
+  const more = places.length > 3 ? ` and ${places.length - 3} more` : '';
+  new Logger('RateLimit').warn(
+    `RateLimitGuard limits nothing on ${shown}${more}, because no rule applies there. Add @RateLimit({ limit, windowMs }) to the class or ` +
+      'the method, or rules to RateLimitModule.forRoot(). Or remove the guard.',
+  );
 }
 
 /** Returns a filter for methods that have `@RateLimit()` or `@SkipRateLimit()`, or whose class has one of them. */

@@ -1,5 +1,5 @@
 import { Inject, type PipeTransform, type Type } from '@nestjs/common';
-import { methodDecorator, SetupError } from '../../internal/src';
+import { methodDecorator, noteHandler, SetupError } from '../../internal/src';
 import type { AnyConsumerOptions, StreamBatchOptions, StreamConsumerOptions } from './stream-consumer.options';
 import { StreamConsumerService } from './stream-consumer.service';
 import type { BatchResult, HandlerResult, StreamMessage } from './stream-consumer.types';
@@ -100,6 +100,7 @@ export function StreamConsumer(options: AnyConsumerOptions): MethodDecorator {
     if (Reflect.hasOwnMetadata(CONSUMER, method)) {
       throw new SetupError(`${where}: the method has @StreamConsumer twice. Give each group its own method.`);
     }
+    noteHandler('@StreamConsumer', target, where);
     // Without the module, Nest cannot resolve this dependency, and its error shows the text of the symbol.
     Inject(StreamConsumerService)(target, Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`));
     const known = (Reflect.getMetadata(PARAMETERS, target.constructor, key) ?? {}) as Record<string, Parameter>;

@@ -1,6 +1,15 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
-import { methodOf, NOT_A_SINGLETON, prototypeOf, singletonOf, type Wrapper, SetupError } from '../../internal/src';
+import {
+  forgottenHandlers,
+  forgottenText,
+  methodOf,
+  NOT_A_SINGLETON,
+  prototypeOf,
+  singletonOf,
+  type Wrapper,
+  SetupError,
+} from '../../internal/src';
 import { enhanceHandler } from '../../worker/src';
 import type { InvokeBatch } from './consumer/batches';
 import { ConsumerSet } from './consumer/consumer-set';
@@ -57,6 +66,8 @@ export class StreamConsumerExplorer implements OnModuleInit {
       const prototype = prototypeOf(wrapper);
       if (prototype) this.explore(wrapper, prototype);
     }
+    const forgotten = this.groups.size > 0 ? [] : forgottenHandlers(this.discovery, '@StreamConsumer');
+    if (forgotten.length > 0) new Logger('StreamConsumer').warn(forgottenText('@StreamConsumer', forgotten));
   }
 
   private explore(wrapper: Wrapper, prototype: object): void {

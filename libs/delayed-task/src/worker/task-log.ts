@@ -22,7 +22,8 @@ export class TaskLog extends WorkLog {
     if (!this.isNews(`unknown ${name}`, AGAIN_MS)) return;
     this.logger.warn(
       `${this.where}: this process has no handler for tasks named ${shown(name)}. It hands them back for other ` +
-        `processes, and the attempts do not count. A task that is handed back for a day is dead-lettered.`,
+        `processes, and the attempts do not count. A task that is handed back for a day is dead-lettered. If this process should ` +
+        `have the handler, add its class to the providers of a module.`,
     );
   }
 

@@ -5,6 +5,7 @@ import type { ResolvedRateLimitOptions } from '../rate-limit.options';
 import type { RateLimitDecision } from '../rate-limit.types';
 import type { NamedRule, RedisErrorPolicy } from '../rules/rule';
 import { type Check, Decision, enforced, type Limiter, memoryId, refuses, type Verdict } from './decision';
+import { FallbackLog } from './fallback-log';
 import { MemoryLimiter } from './memory-limiter';
 import { RefusalCounts } from './refusal-counts';
 
@@ -197,6 +198,7 @@ export class ResilientLimiter {
   private readonly breaker: Breaker;
   private readonly cache: BlockCache;
   private readonly local: MemoryLimiter;
+  private readonly log: FallbackLog;
 
   constructor(
     private readonly limiter: Limiter,
@@ -208,6 +210,7 @@ export class ResilientLimiter {
     const now = (): number => clocks.monotonicMs();
     this.breaker = new Breaker(failures, openMs, now, (state) => events.breakerChanged.publish(() => ({ state })));
     this.cache = new BlockCache(cachedRefusals, CACHED_REFUSAL_MS, now);
+    this.log = new FallbackLog(now);
     // Redis counts by the time of day, so this process does the same.
     this.local = new MemoryLimiter(() => clocks.wallUs(), LOCAL_SUBJECTS);
   }
@@ -229,6 +232,7 @@ export class ResilientLimiter {
     return this.limiter.consume(checks, charge, budget).then(
       (verdicts) => {
         this.breaker.succeeded();
+        this.log.succeeded();
         const decision = new Decision('redis', verdicts, charge);
         if (!decision.allowed) {
           for (const verdict of verdicts) if (refuses(verdict)) this.cache.add(verdict, calledAtMs);
@@ -323,6 +327,7 @@ export class ResilientLimiter {
     const denied = checks.some((check) => enforced(check) && policyOf(check) === 'deny');
     const policy = denied ? 'deny' : locals.length > 0 ? 'local' : 'allow';
     events.redisFailed.publish(() => ({ rules: checks.map(({ rule }) => rule.name), policy, error }));
+    this.log.failed(policy, error);
     if (policy !== 'local') return this.published(Decision.without('policy', !denied), checks, charge);
     const verdicts = this.local.decide(locals, charge);
     if (charge) this.refusals.add(verdicts);

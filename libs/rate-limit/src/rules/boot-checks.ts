@@ -3,7 +3,7 @@ import { Checks, shown } from '../../../internal/src';
 import { RateLimitInterceptor } from '../rate-limit.interceptor';
 import type { GuardedRoutes } from './guarded-routes';
 import { metadata, type Handler } from './route-names';
-import type { Declarations, DeclaredRule, RoutePlans } from './route-rules';
+import { SKIP_METADATA, type Declarations, type DeclaredRule, type RoutePlans } from './route-rules';
 import type { NamedRule } from './rule';
 
 /** A class, and its methods that `@RateLimit()` or `@SkipRateLimit()` applies to. */
@@ -77,6 +77,20 @@ export class BootChecks {
       `count of rule ${shown(rule.name)} is ${shown(rule.count)}, but ${target.name}.${handler.name} has no HTTP response ` +
         'whose status shows the outcome. Set interceptor: true next to the options of RateLimitModule.',
     );
+  }
+
+  /**
+   * Returns where a class has a guard that has nothing to enforce: the class, if none of its methods has a rule or `@SkipRateLimit()`, or
+   * else such methods.
+   */
+  uselessGuards(target: Type<unknown>, handlers: readonly Handler[]): string[] {
+    const isIdle = (handler: Handler): boolean =>
+      this.plans.of(target, handler).rules.length === 0 &&
+      ![target, handler].some((each) => metadata<unknown>(SKIP_METADATA, each) !== undefined);
+    if (this.guarded.declares(target)) return handlers.every(isIdle) ? [target.name] : [];
+    return handlers
+      .filter((handler) => this.guarded.declares(handler) && isIdle(handler))
+      .map(({ name }) => `${target.name}.${name}`);
   }
 
   private checkRules(declared: readonly DeclaredRule[], where: string, parts: readonly unknown[]): void {

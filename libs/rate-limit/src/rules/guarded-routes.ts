@@ -30,7 +30,12 @@ export class GuardedRoutes {
   }
 
   has(target: Type<unknown> | Handler): boolean {
-    return this.everywhere || this.includesGuard(metadata<unknown[]>('__guards__', target) ?? []);
+    return this.everywhere || this.declares(target);
+  }
+
+  /** Returns true if the class or method itself has the guard. */
+  declares(target: Type<unknown> | Handler): boolean {
+    return this.includesGuard(metadata<unknown[]>('__guards__', target) ?? []);
   }
 
   private includesGuard(guards: readonly unknown[]): boolean {

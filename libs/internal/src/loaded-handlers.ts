@@ -1,0 +1,48 @@
+import { type DiscoveryService } from '@nestjs/core';
+import { prototypeOf } from './handlers';
+
+interface Loaded {
+  readonly prototype: WeakRef<object>;
+  readonly where: string;
+}
+
+/** Decorated methods of the classes that this process has loaded, by decorator. */
+const loaded = new Map<string, Loaded[]>();
+
+/**
+ * Notes a method with a handler's decorator.
+ *
+ * @param decorator such as `@DelayedTask`
+ * @param where `Class.method`
+ */
+export function noteHandler(decorator: string, prototype: object, where: string): void {
+  const all = loaded.get(decorator) ?? [];
+  loaded.set(decorator, all);
+  all.push({ prototype: new WeakRef(prototype), where });
+}
+
+/**
+ * Returns the handlers whose classes are loaded, but are not providers or controllers of the app, as `Class.method`. Nest does not know
+ * such a class, so nothing calls its handlers.
+ */
+export function forgottenHandlers(discovery: DiscoveryService, decorator: string): string[] {
+  const found = new Set<object | null>();
+  for (const wrapper of [...discovery.getControllers(), ...discovery.getProviders()]) {
+    let prototype: object | null = prototypeOf(wrapper) ?? null;
+    for (; prototype; prototype = Object.getPrototypeOf(prototype) as object | null) found.add(prototype);
+  }
+  return (loaded.get(decorator) ?? []).flatMap(({ prototype, where }) => {
+    const alive = prototype.deref();
+    return alive === undefined || found.has(alive) ? [] : [where];
+  });
+}
+
+/** Returns the first words of the warning about forgotten handlers. */
+export function forgottenText(decorator: string, handlers: readonly string[]): string {
+  const shown = handlers.slice(0, 3).join(', ');
+  const more = handlers.length > 3 ? ` and ${handlers.length - 3} more` : '';
+  return (
+    `No provider of this app has ${decorator}(), but ${shown}${more} ${handlers.length === 1 ? 'has' : 'have'} it. Add the class to the ` +
+    'providers of a module, or its handlers are never called.'
+  );
+}
