@@ -3,19 +3,32 @@ import { dirname, join } from 'node:path';
 
 const ROOT = join(__dirname, '..', '..');
 
-/** Returns the rows of the table of a document whose header begins with these cells. @throws Error if there is no such table */
+/** Returns the rows of the first table of a document whose header begins with these cells. @throws Error if there is no such table */
 export function tableOf(file: string, ...header: readonly string[]): string[][] {
+  return rowsOf(file, header, 1);
+}
+
+/** Returns the rows of all tables of a document whose headers begin with these cells. @throws Error if there is no such table */
+export function tablesOf(file: string, ...header: readonly string[]): string[][] {
+  return rowsOf(file, header, Infinity);
+}
+
+function rowsOf(file: string, header: readonly string[], tables: number): string[][] {
   const lines = readFileSync(join(ROOT, file), 'utf8').split('\n');
   const cells = (line: string): string[] =>
     line
       .split('|')
       .slice(1, -1)
       .map((cell) => cell.trim());
-  const at = lines.findIndex((line) => line.startsWith('|') && header.every((cell, i) => cells(line)[i] === cell));
-  if (at === -1) throw new Error(`${file} has no table that begins with ${header.join(', ')}`);
-  const rows = lines.slice(at + 2);
-  const end = rows.findIndex((line) => !line.startsWith('|'));
-  return (end === -1 ? rows : rows.slice(0, end)).map(cells);
+  const starts = lines.flatMap((line, at) =>
+    line.startsWith('|') && header.every((cell, i) => cells(line)[i] === cell) ? [at] : [],
+  );
+  if (starts.length === 0) throw new Error(`${file} has no table that begins with ${header.join(', ')}`);
+  return starts.slice(0, tables).flatMap((at) => {
+    const rows = lines.slice(at + 2);
+    const end = rows.findIndex((line) => !line.startsWith('|'));
+    return (end === -1 ? rows : rows.slice(0, end)).map(cells);
+  });
 }
 
 /** Returns the texts between backquotes. */
