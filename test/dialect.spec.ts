@@ -1,6 +1,7 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
+import { examplesOf } from './support/examples';
 import { exportedLibs } from './support/libs';
 import { documents, snippetsOf } from './support/snippets';
 
@@ -56,8 +57,20 @@ const DOORS = [
   join('testing', 'src', 'servers', 'index.ts'),
 ];
 
-/** Code of the documents' snippets by path. */
-const snippets = new Map(documents().flatMap((file) => [...snippetsOf(file)]));
+/** Names that the files at DOORS export, by what a user imports. */
+const exported = new Map(
+  DOORS.map((door) => {
+    const names = readFileSync(join(ROOT, 'libs', door), 'utf8').matchAll(/\b\w+\b(?=,|\s*\})/g);
+    return [
+      `luanest/${door.replace(/[/\\]src/, '').replace(/[/\\]index\.ts$/, '')}`,
+      [...names].map(([name]) => name),
+    ] as const;
+  }),
+);
+/** Code of the examples of docstrings by path. */
+const examples = new Map(exportedLibs().flatMap((lib) => [...examplesOf(lib, exported)]));
+/** Code of the documents' snippets and of the examples by path. */
+const snippets = new Map([...documents().flatMap((file) => [...snippetsOf(file)]), ...examples]);
 const folders = new Set([...snippets.keys()].map((path) => dirname(path)));
 
 // One program for all tests: the compiler reads all of Nest for it.
@@ -192,8 +205,9 @@ describe.each(exportedLibs())('the public names of %s', (lib) => {
   });
 });
 
-it('snippets of the documents compile as strictly as the project does', () => {
-  expect(snippets.size).toBeGreaterThan(50);
+it('snippets of the documents and examples of docstrings compile as strictly as the project does', () => {
+  expect(snippets.size).toBeGreaterThan(70);
+  expect(examples.size).toBeGreaterThan(20);
   // Only of the snippets: `tsc -p tsconfig.json` checks the sources that they import.
   const problems = [...snippets.keys()]
     .flatMap((path) => ts.getPreEmitDiagnostics(program, program.getSourceFile(path)))

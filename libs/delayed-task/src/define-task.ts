@@ -20,6 +20,11 @@ const KNOWN: KnownOptions<TaskDefinitionOptions> = {
  *
  * @param options settings of the tasks. They override those of the module; options of a single call override both
  * @throws InvalidOptionError for invalid settings, InvalidInputError for an invalid name
+ *
+ * @example
+ * ```ts
+ * const expireOrder = defineTask<{ orderId: string }>({ name: 'order.expire', attempts: 5, timeoutMs: 10_000 });
+ * ```
  */
 export function defineTask<Payload>(options: TaskDefinitionOptions): TaskDefinition<Payload> {
   new Checks('defineTask').object('', options);

@@ -19,6 +19,9 @@ const TASKS = 'luanest:delayed-task';
  *   definition, the method must take the payload of the definition. If pipes change the type of the payload, pass `definition.name`.
  *   Next to a name, `{ queue }` is the queue of its tasks; default: the first queue, `namespace` of the module. A definition names its own
  * @throws InvalidOptionError when the class is loaded, if the member is not an instance method
+ *
+ * @example
+ * `@DelayedTask('order.expire') async expire({ orderId }: { orderId: string }) { await cancelOrder(orderId); }`
  */
 export function DelayedTask<Payload>(task: TaskDefinition<Payload>): TaskMethodDecorator<Payload>;
 export function DelayedTask(name: string, options?: { readonly queue?: string }): MethodDecorator;

@@ -47,6 +47,12 @@ export class DelayedTaskQueue {
    * @param task name that selects the handler, 1 to 128 characters, or the definition of the tasks
    * @param payload JSON data of at most `maxPayloadBytes`; undefined is stored as null
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
+   *
+   * @example
+   * ```ts
+   * // With an id of yours, a second call schedules no second task.
+   * await tasks.schedule('order.expire', { orderId }, { id: `expire-${orderId}`, delayMs: 30 * 60_000 });
+   * ```
    */
   schedule<Payload>(
     task: TaskDefinition<Payload>,
@@ -174,6 +180,11 @@ export class DelayedTaskQueue {
    * @param rule `{ cron, timeZone }` or `{ everyMs }`
    * @param task name or definition, payload, and settings such as `group` and `attempts`
    * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()
+   *
+   * @example
+   * ```ts
+   * await tasks.upsertSchedule('daily-report', { cron: '0 6 * * *', timeZone: 'Europe/Berlin' }, { name: 'report.send' });
+   * ```
    */
   async upsertSchedule<Payload>(
     id: string,

@@ -52,6 +52,16 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
    * @throws InvalidInputError or InvalidOptionError for an invalid name or option, and inside `withLock` of the same
    *   name, while that lock is held; nothing was sent
    * @throws NotReplicatedError, ClosedError, the errors of ScriptRegistry.run()
+   *
+   * @example
+   * ```ts
+   * const lock = await locks.acquire(['account:1', 'account:2'], { waitMs: 2_000 });
+   * try {
+   *   await save({ fence: lock.fence });
+   * } finally {
+   *   await lock.release();
+   * }
+   * ```
    */
   async acquire(names: Names, options: LockOptions = {}): Promise<Lock> {
     const resolved = resolveAcquire(options, this.options);
@@ -73,6 +83,14 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
    * @returns the result of `work`; undefined if `onBusy` is `skip` and the lock was not acquired
    * @throws InvalidInputError if `work` is not a function; the error of `work`; LostError if `work` succeeded but the lock was lost before its release, or the script of the
    *   release failed, or shutdown no longer waits for `work`; the errors of `acquire`
+   *
+   * @example
+   * ```ts
+   * const sent = await locks.withLock('report', { onBusy: 'skip' }, async ({ signal }) => {
+   *   await sendReport(signal);
+   *   return true;
+   * }); // undefined if another process holds the lock
+   * ```
    */
   withLock<T>(
     names: Names,

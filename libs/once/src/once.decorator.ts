@@ -64,6 +64,9 @@ export const onceService = new MethodService(OnceService, 'OnceModule');
  * @throws InvalidInputError when the method is called: for an invalid result of `id`; OnceInProgressError while another
  * call handles the message, unless `onInProgress` is `skip`; SetupError on an object that no app made, unless it is one of
  * `undecorated()` of `luanest/testing`; the errors of `OnceService.run`
+ *
+ * @example
+ * `@Once({ id: (order: Order) => order.id }) async handle(order: Order) { await ship(order); }`
  */
 export function Once(options: OnceHandlerOptions) {
   return methodDecorator('@Once', ({ where, checks, target, method, descriptor }) => {

@@ -114,6 +114,11 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    * @param options `retentionMs`, ms, integer from 1 to 10 years, default: `retentionMs` of the module; `token`, with which the
    * first caller gets true again
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
+   *
+   * @example
+   * ```ts
+   * if (await once.first(`mail-${orderId}`)) await sendMail(orderId);
+   * ```
    */
   first(id: string, options: Pick<RunOptions, 'retentionMs' | 'token'> = {}): Promise<boolean> {
     // An `async` method would make one more promise per call, which costs throughput. So this returns the promise of the store.
@@ -146,6 +151,12 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    * @throws InvalidInputError, InvalidOptionError before anything is sent; the error that the work throws;
    * NotReplicatedError with `replicas`, before the work (`during: 'claim'`) or after it (`during: 'confirm'`); the errors
    * of ScriptRegistry.run(), before or after the work
+   *
+   * @example
+   * ```ts
+   * const outcome = await once.run(`payment-${paymentId}`, {}, () => pay(paymentId));
+   * if (outcome.status === 'in-progress') return; // another process pays now
+   * ```
    */
   run<T>(
     target: string | MessageTarget,

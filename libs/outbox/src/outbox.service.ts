@@ -37,6 +37,14 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
    * @param options as of `DelayedTaskService.schedule`, without `operationId`. `delayMs` counts from this call
    * @returns `id` of the row, and `taskId`, the id that the task will have
    * @throws InvalidInputError, before anything is written; SetupError without DelayedTaskModule; the error of `query`
+   *
+   * @example
+   * ```ts
+   * await database.transaction(async (query) => {
+   *   await query('INSERT INTO orders (id) VALUES ($1)', [orderId]);
+   *   await outbox.schedule(query, 'order.expire', { orderId }, { delayMs: 60_000 });
+   * });
+   * ```
    */
   schedule<Payload>(
     query: SqlQuery,

@@ -18,6 +18,9 @@ type AnyDecorator = ClassDecorator & MethodDecorator;
  *
  * @throws InvalidOptionError when the class is loaded, for an invalid rule; when an app with RateLimitModule boots, for a rule
  * that no guard enforces, that has no name and cannot get one from its route, or whose name conflicts with that of another rule
+ *
+ * @example
+ * `@UseGuards(RateLimitGuard) @RateLimit({ limit: 5, windowMs: 1_000 }) @Get('orders') list() { return 'No orders'; }`
  */
 export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]): AnyDecorator {
   return classOrMethodDecorator('@RateLimit', ({ on, checks, apply }) => {
@@ -36,6 +39,9 @@ export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]
  *
  * @throws InvalidOptionError when the class is loaded, for a name that is not text or is empty; when an app with
  * RateLimitModule boots, for a name that no rule of the route has
+ *
+ * @example
+ * `@SkipRateLimit('burst') @Get('health') health() { return 'ok'; }`
  */
 export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
   return classOrMethodDecorator('@SkipRateLimit', ({ on, checks }) => {

@@ -48,6 +48,12 @@ export class RateLimitService {
    * @param subject client, user or other party that is counted; text of at least 1 character
    * @param options `cost` and `limit` of this call, as in RateLimitCheck; they replace the rule's values
    * @throws InvalidInputError for an invalid argument, InvalidOptionError for an invalid rule; nothing is counted then
+   *
+   * @example
+   * ```ts
+   * const decision = await limits.consume({ name: 'mail', limit: 3, windowMs: 60_000 }, userId);
+   * if (!decision.allowed) throw new Error(`Try again in ${decision.retryAfterMs} ms.`);
+   * ```
    */
   consume(rule: RateLimitRule | string, subject: string, options?: CallOptions): Promise<RateLimitDecision>;
   consume(first: First, subject?: string, options: CallOptions = NO_OPTIONS): Promise<RateLimitDecision> {
@@ -76,6 +82,12 @@ export class RateLimitService {
    * @param rules names of the rules to refund. Default: all rules of the decision
    * @returns number of refunded hits
    * @throws the errors of ScriptRegistry.run()
+   *
+   * @example
+   * ```ts
+   * const decision = await limits.consume('uploads', userId);
+   * if (decision.allowed && !(await upload())) await limits.refund(decision); // a failed upload does not count
+   * ```
    */
   async refund(decision: RateLimitDecision, rules?: readonly string[]): Promise<number> {
     return this.limiter.refund(decision, rules && ((check: Check): boolean => rules.includes(check.rule.name)));

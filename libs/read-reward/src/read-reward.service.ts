@@ -34,6 +34,12 @@ export class ReadRewardService {
    * @throws InvalidInputError for an invalid field; nothing was sent
    * @throws PeriodMissedError if Redis' clock was in none of the periods, four times in a row; nothing was granted
    * @throws the errors of ScriptRegistry.run()
+   *
+   * @example
+   * ```ts
+   * const result = await rewards.record({ rule: 'article', userId, itemId: articleId, operationId: requestId });
+   * if (result.status === 'rewarded') await show(result.points);
+   * ```
    */
   record({ rule, userId, itemId, operationId, timeZone }: RecordRead): Promise<RecordResult> {
     try {

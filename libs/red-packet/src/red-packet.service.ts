@@ -100,6 +100,13 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    * @throws InvalidInputError for invalid parameters, and for a new activity whose end has passed by Redis' clock
    * @throws ActivityConflictError if there is an activity with this id and other parameters, or Redis has lost its parameters
    * @throws ActivityIncompleteError if Redis lost packets or parameters during the creation; the errors of ScriptRegistry.run()
+   *
+   * @example
+   * ```ts
+   * await packets.create({ activityId: 'new-year', totalCents: 88_800, packets: 100 });
+   * const result = await packets.grab('new-year', userId);
+   * if (result.status === 'won') await show(result.packet.amountCents);
+   * ```
    */
   async create(input: CreateActivity): Promise<CreateResult> {
     return this.creation.create(checkActivity(input));

@@ -29,6 +29,9 @@ export interface LockedMethod {
  *   the app boots
  * @throws InvalidOptionError if the options are not an object, or if it does not decorate an instance method;
  *   SetupError if it decorates the same method twice
+ *
+ * @example
+ * `@ScheduledLock({ name: 'report' }) @Cron('0 6 * * *') async report() { await sendReport(); }`
  */
 export function ScheduledLock(options: ScheduledLockOptions = {}): MethodDecorator {
   return methodDecorator('@ScheduledLock', ({ checks, target, key, method, descriptor }) => {

@@ -72,6 +72,12 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
    *
    * @param name the option `name` of the job; without that option `Class.method`
    * @throws the error of the job; SetupError for a handler, and for a job that this app does not have
+   *
+   * @example
+   * ```ts
+   * const result = await jobs.runNow('report');
+   * if (!result.ran) throw new Error(`The report did not run: ${result.status}`);
+   * ```
    */
   async runNow(name: string): Promise<RunNowResult> {
     const found = this.jobs.named(name);

@@ -110,6 +110,21 @@ function resolveGroup(name: string, group: GroupOptions | false | undefined): Sc
  *
  * @throws SetupError if the definition is invalid, or the Lua reads, by a literal index such as `KEYS[3]`, a key or an
  *   argument that is not declared
+ *
+ * @example
+ * ```ts
+ * const buy = defineScript({
+ *   name: 'stock.buy',
+ *   keys: ['stock'],
+ *   args: { count: int },
+ *   reply: Number,
+ *   source: `
+ *     local left = tonumber(redis.call('GET', KEYS[1]) or 0)
+ *     if left < tonumber(ARGV[1]) then return -1 end
+ *     return redis.call('DECRBY', KEYS[1], ARGV[1])
+ *   `,
+ * });
+ * ```
  */
 export function defineScript<
   const K extends readonly string[],

@@ -126,6 +126,11 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    * @throws ScriptFailedError if the script failed, or Redis replied with an unknown error; writes before the failure stay
    * @throws UnknownOutcomeError if the reply was lost or late; the script may have run
    * @throws ReplyDecodeError if the script ran, and its reply could not be decoded
+   *
+   * @example
+   * ```ts
+   * const left = await registry.run(buy, { keys: { stock: 'stock:{7}' }, args: { count: 2 } }, { deadlineMs: 1_000 });
+   * ```
    */
   run<K extends readonly string[], A, R>(
     script: ScriptDefinition<K, A, R>,

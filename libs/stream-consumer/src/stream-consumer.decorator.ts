@@ -83,6 +83,9 @@ export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandle
  * @param options `stream` and `group` are required
  * @throws SetupError if the method has the decorator already; InvalidOptionError if the target is not an
  *   instance method, or the options are not an object
+ *
+ * @example
+ * `@StreamConsumer({ stream: 'orders', group: 'mails' }) async mail({ payload }: StreamMessage<Order>) { await sendMail(payload.id); }`
  */
 export function StreamConsumer<Message = unknown>(
   options: StreamConsumerOptions<Message>,

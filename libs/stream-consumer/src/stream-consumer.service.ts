@@ -88,6 +88,12 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
    * @param options `key` and `operationId` of the message
    * @throws InvalidInputError and InvalidOptionError, before anything is sent; the errors of
    *   ScriptRegistry.run()
+   *
+   * @example
+   * ```ts
+   * // Messages with the same key are handled one after the other.
+   * await streams.publish('orders', { orderId }, { key: orderId, operationId: requestId });
+   * ```
    */
   async publish<T = unknown>(
     stream: string | StreamDefinition<T>,

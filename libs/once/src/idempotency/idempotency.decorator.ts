@@ -12,6 +12,9 @@ import { IDEMPOTENT } from './idempotency.metadata';
  *
  * @throws InvalidOptionError for an unknown option or an invalid value, and for a decorated member that is not a method
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
+ *
+ * @example
+ * `@Post('orders') @Idempotent() create() { return { orderId: randomUUID() }; }`
  */
 export function Idempotent(options: IdempotencyRouteOptions = {}): MethodDecorator & ClassDecorator {
   return classOrMethodDecorator('@Idempotent', ({ checks, apply }) => {
