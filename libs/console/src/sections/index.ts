@@ -3,6 +3,7 @@ import { jobsSection } from './jobs';
 import { limitsSection } from './limits';
 import { locksSection } from './locks';
 import { outboxSection } from './outbox';
+import { overviewSection } from './overview';
 import { queuesSection } from './queues';
 import { redPacketsSection } from './red-packets';
 import { rewardsSection } from './rewards';
@@ -10,6 +11,7 @@ import { streamsSection } from './streams';
 
 /** All sections, in the order of the page. */
 const FACTORIES: readonly SectionFactory[] = [
+  overviewSection,
   queuesSection,
   streamsSection,
   locksSection,

@@ -1,0 +1,135 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { measuredMs, time, type CONSOLE } from '../../../internal/src';
+import type { Sentence } from '../console.types';
+
+export type Node = ReturnType<ReturnType<ScriptRegistry[typeof CONSOLE]>['nodes']>[number];
+
+/** A server, as INFO describes it. */
+export interface Server {
+  readonly id: string;
+  readonly role: string;
+  readonly ready: boolean;
+  /** Fields of INFO; empty without a reply, and without the permission. */
+  readonly info: ReadonlyMap<string, string>;
+  /** Clock of the server minus that of this process, ms; undefined without a reply. */
+  readonly clockMs: number | undefined;
+}
+
+/** Longest time that a server gets to reply, ms. */
+const REPLY_MS = 1_000;
+/** Difference of clocks that is reported, ms. */
+const CLOCK_MS = 1_000;
+/** Share of maxmemory from which on memory counts as almost full. */
+const FULL = 0.9;
+
+/** Asks a server for INFO and its time. Never rejects. */
+export async function serverOf(node: Node): Promise<Server> {
+  const { id, role, ready } = node;
+  const silent = { id, role, ready, info: new Map<string, string>(), clockMs: undefined };
+  if (!ready) return silent;
+  const beganMs = measuredMs();
+  const [info, clock] = await Promise.all([reply(node, 'INFO'), reply(node, 'TIME')]);
+  const between = (measuredMs() - beganMs) / 2;
+  const [seconds, micros] = (clock ?? []) as readonly (Buffer | undefined)[];
+  const clockMs =
+    seconds === undefined
+      ? undefined
+      : Math.round(Number(String(seconds)) * 1_000 + Number(String(micros)) / 1_000 - (time.nowMs() - between));
+  return { ...silent, info: fieldsOf(info), clockMs };
+}
+
+function reply(node: Node, command: string): Promise<unknown> {
+  let timer: ReturnType<typeof time.setTimer> | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = time.setTimer(() => resolve(undefined), REPLY_MS);
+  });
+  const sent = node.send(command, []).catch(() => undefined);
+  return Promise.race([sent, late]).finally(() => time.clearTimer(timer));
+}
+
+function fieldsOf(info: unknown): ReadonlyMap<string, string> {
+  const lines = Buffer.isBuffer(info) ? info.toString().split(/\r?\n/) : [];
+  const fields = lines.flatMap((line): [string, string][] => {
+    const at = line.indexOf(':');
+    return at > 0 ? [[line.slice(0, at), line.slice(at + 1)]] : [];
+  });
+  return new Map(fields);
+}
+
+/** Returns a field as a number; undefined without one. */
+export function numberOf({ info }: Server, field: string): number | undefined {
+  const text = info.get(field);
+  return text === undefined || text === '' || Number.isNaN(Number(text)) ? undefined : Number(text);
+}
+
+/** Returns the name and the version of the server; '' without INFO. */
+export function versionOf({ info }: Server): string {
+  const valkey = info.get('valkey_version');
+  return valkey === undefined ? (info.get('redis_version') ?? '') : `Valkey ${valkey}`;
+}
+
+/** Says what is wrong with a server; empty if nothing is. */
+export function sentencesOfServer(server: Server): Sentence[] {
+  const { id, info, ready, clockMs } = server;
+  if (!ready) {
+    return [
+      {
+        code: 'server-not-connected',
+        text: `The server ${id} is not connected. Check that it runs, and that this process can reach it.`,
+        level: 'error',
+        values: { server: id },
+      },
+    ];
+  }
+  const sentences: Sentence[] = [];
+  const [used, most] = [numberOf(server, 'used_memory') ?? 0, numberOf(server, 'maxmemory') ?? 0];
+  const policy = info.get('maxmemory_policy') ?? 'noeviction';
+  if (most > 0 && policy !== 'noeviction') {
+    sentences.push({
+      code: 'server-evicts',
+      text: `The server ${id} removes keys when its memory is full (${policy}). Set maxmemory-policy to noeviction, or tasks, locks and claims can be lost.`,
+      level: 'warning',
+      values: { server: id, policy },
+    });
+  }
+  if (most > 0 && used > FULL * most) {
+    sentences.push({
+      code: 'server-memory-full',
+      text: `The memory of the server ${id} is almost full. Give it more, or remove data: when it is full, calls that add something fail.`,
+      level: 'error',
+      values: { server: id, usedBytes: used, mostBytes: most },
+    });
+  }
+  if (info.get('rdb_last_bgsave_status') === 'err' || info.get('aof_last_write_status') === 'err') {
+    sentences.push({
+      code: 'server-cannot-save',
+      text: `The server ${id} could not write to its disk. Look at its log and at the space of the disk.`,
+      level: 'error',
+      values: { server: id },
+    });
+  } else if (info.get('aof_enabled') === '0' && server.role === 'master') {
+    sentences.push({
+      code: 'server-no-aof',
+      text: `The server ${id} has no append-only file. After a crash it lacks what was written since its last snapshot.`,
+      level: 'info',
+      values: { server: id },
+    });
+  }
+  if (info.get('master_link_status') === 'down') {
+    sentences.push({
+      code: 'server-replica-behind',
+      text: `The replica ${id} has no connection to its master, so it falls behind.`,
+      level: 'warning',
+      values: { server: id },
+    });
+  }
+  if (clockMs !== undefined && Math.abs(clockMs) > CLOCK_MS) {
+    sentences.push({
+      code: 'server-clock-differs',
+      text: `The clock of the server ${id} differs from that of this process by ${clockMs} ms. Synchronize both with NTP.`,
+      level: 'warning',
+      values: { server: id, differenceMs: Math.abs(clockMs) },
+    });
+  }
+  return sentences;
+}
