@@ -240,7 +240,7 @@ module.exports = {
   options: {
     doNotFollow: { path: 'node_modules' },
     // The second is what runs in the apps that test/package makes, where the bundlers are installed.
-    exclude: { path: '^dist/|^test/package/app/bundle/' },
+    exclude: { path: '^dist/|^examples/[^/]+/(dist|node_modules)/|^test/package/app/bundle/' },
     tsConfig: { fileName: 'tsconfig.json' },
     tsPreCompilationDeps: 'specify',
     enhancedResolveOptions: {
