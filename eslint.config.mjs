@@ -10,6 +10,7 @@ const INTERNAL_BY_PATH = [
 const TIME_ADVICE = 'Use time, pause or nextTurn of libs/internal; measuredMs for durations that are only measured.';
 
 export default tseslint.config(
+  // The apps of cli's tests are written as users write theirs.
   {
     ignores: [
       'dist/',
@@ -17,6 +18,7 @@ export default tseslint.config(
       'node_modules/',
       'coverage/',
       'data/',
+      'libs/cli/test/apps/',
       'libs/console/src/assets/',
       'site/dist/',
       'site/pages/',

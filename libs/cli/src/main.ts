@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util';
 import type { Command } from './command';
 import { doctor } from './doctor/doctor';
+import { migrate } from './migrate/migrate';
 import type { Terminal } from './terminal';
 import { UsageError } from './usage-error';
 
-const COMMANDS: Readonly<Record<string, Command>> = { doctor };
+const COMMANDS: Readonly<Record<string, Command>> = { doctor, migrate };
 
 const HELP = ['--help', '-h', 'help'];
 

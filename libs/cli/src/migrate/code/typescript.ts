@@ -1,0 +1,16 @@
+import { UsageError } from '../../usage-error';
+import { loadInstalled } from '../../redis/installed-client';
+
+/** The compiler of the app, of which only the parser is used. See DECISIONS.md: parser-of-the-app */
+export type TypeScript = typeof import('typescript');
+
+/** Finds the compiler of the app. @throws UsageError if there is none, or it has no parser to call */
+export function typescriptOf(folder: string): TypeScript {
+  const found = loadInstalled('typescript', folder) as Partial<TypeScript> | undefined;
+  if (typeof found?.createSourceFile === 'function') return found as TypeScript;
+  throw new UsageError(
+    found === undefined
+      ? `typescript is not installed in ${folder}. Run \`npm install --save-dev typescript@6\` there, or npx -p luanest -p typescript@6 luanest migrate ...`
+      : `typescript ${String(found.version)} in ${folder} has no parser that a program can call. Run npx -p luanest -p typescript@6 luanest migrate ...`,
+  );
+}

@@ -1,0 +1,104 @@
+import type * as ts from 'typescript';
+import type { EditedFile } from './code/edited-file';
+import { addToRoot, type NestModule, registryModule } from './code/nest-modules';
+import type { Project } from './code/project';
+import type { Migration } from './migration';
+
+const SCHEDULE = '@nestjs/schedule';
+const FROM = 'luanest/scheduled-lock';
+
+/** `luanest migrate schedule`: each job of @nestjs/schedule runs on one node for each tick. */
+export const schedule: Migration = {
+  guide: 'from-nest-schedule.md',
+  afterwards: ['npm install luanest ioredis'],
+  migrate(project) {
+    const files = project.importing(SCHEDULE);
+    let jobs = 0;
+    for (const file of files) jobs += lockJobs(file, project);
+    if (jobs === 0) return;
+    const modules: NestModule[] = [...registryModule(project)];
+    if (!project.imports(FROM, 'ScheduledLockModule'))
+      modules.push({
+        from: FROM,
+        name: 'ScheduledLockModule',
+        call: `ScheduledLockModule.forRoot({ namespace: '${project.name}' })`,
+      });
+    const [first] = files;
+    const root = project.rootModule();
+    if (!addToRoot(project, modules) && first)
+      first.note(
+        first.source,
+        'must',
+        `No root module was found. Add to its imports: ${modules.map(({ call }) => call).join(', ')}`,
+      );
+    else if (root && modules.length > 0)
+      root.file.note(
+        root.type,
+        'check',
+        'Modules were added. Set `url` to your Redis. `namespace` is the name of the app: two apps with the same one share their jobs',
+      );
+  },
+};
+
+/** @returns the number of jobs that got a lock */
+function lockJobs(file: EditedFile, project: Project): number {
+  const { syntax } = project;
+  const schedulers = new Map(
+    file.imports
+      .from(SCHEDULE)
+      .filter(({ name }) => /^(Cron|Interval|Timeout)$/.test(name))
+      .map(({ name, local }) => [local, name]),
+  );
+  noteDynamicJobs(file, project);
+  let jobs = 0;
+  for (const type of syntax.classes(file.source)) {
+    for (const method of type.members.filter(syntax.ts.isMethodDeclaration)) {
+      const decorators = syntax.decorators(method);
+      const [job, second] = decorators.filter((decorator) => schedulers.has(syntax.nameOfDecorator(decorator)));
+      if (!job) continue;
+      if (decorators.some((decorator) => syntax.nameOfDecorator(decorator) === 'ScheduledLock')) continue;
+      const problem = problemOf(project, type, method, schedulers.get(syntax.nameOfDecorator(job)) ?? '', second);
+      if (problem) {
+        file.note(job, 'must', problem);
+        continue;
+      }
+      const other = decorators.find((decorator) => /lock|mutex|leader/i.test(syntax.nameOfDecorator(decorator)));
+      if (other) file.note(other, 'must', `${other.getText()} locks the job, too. Remove it`);
+      const start = job.getStart();
+      file.add({ start, end: start, text: `@ScheduledLock()\n${file.indentAt(start)}` });
+      file.imports.want(FROM, 'ScheduledLock');
+      jobs += 1;
+    }
+  }
+  return jobs;
+}
+
+/** Says why a job cannot be locked: the app would not boot. */
+function problemOf(
+  { syntax }: Project,
+  type: ts.ClassDeclaration,
+  method: ts.MethodDeclaration,
+  scheduler: string,
+  second: ts.Decorator | undefined,
+): string | undefined {
+  if (second) return 'The method has two schedules. Give each of them a method of its own, and run this again';
+  if (scheduler === 'Timeout')
+    return '@Timeout runs at each start. @ScheduledLock({ key: ... }) runs it once for each key, such as a version: add it if that is what you want';
+  const injectable = syntax.decorator(type, 'Injectable')?.arguments[0]?.getText() ?? '';
+  if (/Scope\.(REQUEST|TRANSIENT)/.test(injectable))
+    return 'The class is request-scoped or transient. Move the job into a provider of the default scope';
+  if (method.modifiers?.some(({ kind }) => kind === syntax.ts.SyntaxKind.StaticKeyword))
+    return 'A static method cannot be locked';
+  return undefined;
+}
+
+function noteDynamicJobs(file: EditedFile, { syntax }: Project): void {
+  for (const call of syntax.all(file.source, syntax.ts.isCallExpression)) {
+    if (/\.add(CronJob|Interval|Timeout)$/.test(call.expression.getText()))
+      file.note(
+        call,
+        'must',
+        'Jobs that are added at run time have no ticks that nodes share. Use @Cron with a `name` and getCronJob(name).setTime(...), or luanest/delayed-task',
+      );
+  }
+}

@@ -1,0 +1,156 @@
+import type * as ts from 'typescript';
+import type { Edit, EditedFile } from '../code/edited-file';
+import type { Project } from '../code/project';
+
+export const THROTTLER = '@nestjs/throttler';
+
+const HELPERS: Readonly<Record<string, number>> = {
+  seconds: 1_000,
+  minutes: 60_000,
+  hours: 3_600_000,
+  days: 86_400_000,
+  weeks: 604_800_000,
+};
+
+/** Options of a throttler that need a decision, and what they become. */
+const BY_HAND: Readonly<Record<string, string>> = {
+  getTracker: 'getTracker becomes `subject: (context) => ...`, which gets the ExecutionContext',
+  generateKey: 'generateKey has no equivalent: the `name` and the `subject` of a rule identify its counter',
+  ignoreUserAgents: 'ignoreUserAgents becomes a `skip` of the rule',
+  errorMessage: 'errorMessage becomes `responses: { problem: (decision, context) => ({ ... }) }`',
+};
+
+const RENAMED: Readonly<Record<string, string>> = { ttl: 'windowMs', blockDuration: 'blockMs', skipIf: 'skip' };
+
+/** Converts the objects that describe throttlers into rules of luanest/rate-limit. */
+export class Rules {
+  constructor(
+    private readonly file: EditedFile,
+    private readonly project: Project,
+  ) {}
+
+  /** Edits that make a throttler a rule. @param name the name that it gets if it has none; undefined: none */
+  rule(object: ts.ObjectLiteralExpression, name: string | undefined): Edit[] {
+    const { syntax } = this.project;
+    const edits = object.properties.flatMap((property) => this.property(property));
+    if (name !== undefined && !syntax.property(object, 'name')) {
+      const [first] = object.properties;
+      const start = first?.getStart() ?? object.end - 1;
+      const multiline = first && this.file.text.slice(object.getStart(), start).includes('\n');
+      const quoted = `name: ${this.file.imports.quoted(name)},`;
+      edits.unshift({ start, end: start, text: multiline ? `${quoted}\n${this.file.indentAt(start)}` : `${quoted} ` });
+    }
+    return edits;
+  }
+
+  private property(property: ts.ObjectLiteralElementLike): Edit[] {
+    const { syntax } = this.project;
+    const { ts } = syntax;
+    const name = syntax.nameOf(property);
+    if (name === undefined) {
+      this.file.note(
+        property,
+        'must',
+        'The rule copies another object. Rename ttl to windowMs and blockDuration to blockMs there',
+      );
+      return [];
+    }
+    const byHand = BY_HAND[name];
+    if (byHand !== undefined) this.file.note(property, 'must', byHand);
+    const renamed = RENAMED[name];
+    if (renamed === undefined) return [];
+    if (ts.isShorthandPropertyAssignment(property))
+      return [{ start: property.getStart(), end: property.getStart(), text: `${renamed}: ` }];
+    if (!property.name) return [];
+    const value = ts.isPropertyAssignment(property) ? property.initializer : undefined;
+    if (name === 'ttl' && (value === undefined || syntax.isFunction(value)))
+      this.file.note(property, 'must', 'windowMs cannot be a function. Use two rules, each with a `skip`');
+    return [
+      { start: property.name.getStart(), end: property.name.end, text: renamed },
+      ...(value ? this.durations(value) : []),
+    ];
+  }
+
+  /** Edits that replace seconds(5) and the like by milliseconds. */
+  durations(value: ts.Node): Edit[] {
+    const { syntax } = this.project;
+    return syntax.all(value, syntax.ts.isCallExpression).flatMap((call) => {
+      const imported = this.file.imports.from(THROTTLER).find(({ local }) => local === call.expression.getText());
+      const factor = imported && HELPERS[imported.name];
+      const [argument] = call.arguments;
+      if (factor === undefined || argument === undefined) return [];
+      const number = syntax.number(argument);
+      const plain = syntax.ts.isIdentifier(argument) || syntax.ts.isPropertyAccessExpression(argument);
+      const text =
+        number === undefined
+          ? `${plain ? argument.getText() : `(${argument.getText()})`} * ${grouped(factor)}`
+          : grouped(number * factor);
+      return [{ start: call.getStart(), end: call.end, text }];
+    });
+  }
+
+  /**
+   * Converts what `forRoot` or a factory of `forRootAsync` gives: a list of throttlers, or options with one.
+   *
+   * @returns false if it has another form; then nothing is changed
+   */
+  options(given: ts.Expression | undefined): boolean {
+    const { syntax } = this.project;
+    const list = syntax.array(given);
+    if (given && list) {
+      const edits = this.list(list);
+      if (edits === undefined) return false;
+      const arrow = syntax.ts.isArrowFunction(given.parent) && given.parent.body === given;
+      const [open, close] = arrow ? ['({ rules: ', ' })'] : ['{ rules: ', ' }'];
+      this.file.add({ start: list.getStart(), end: list.getStart(), text: open }, ...edits);
+      this.file.add({ start: list.end, end: list.end, text: close });
+      return true;
+    }
+    const object = syntax.object(given);
+    const throttlers = object && syntax.property(object, 'throttlers');
+    if (!object || !throttlers?.name) return false;
+    const edits = this.list(syntax.array(syntax.value(object, 'throttlers')));
+    if (edits === undefined) return false;
+    this.file.add({ start: throttlers.name.getStart(), end: throttlers.name.end, text: 'rules' }, ...edits);
+    for (const property of object.properties) if (property !== throttlers) this.moduleOption(property);
+    return true;
+  }
+
+  private list(list: ts.ArrayLiteralExpression | undefined): Edit[] | undefined {
+    const objects = list?.elements.map((element) => this.project.syntax.object(element)) ?? [];
+    if (objects.length === 0 || objects.includes(undefined)) return undefined;
+    return (objects as ts.ObjectLiteralExpression[]).flatMap((object) => this.rule(object, 'default'));
+  }
+
+  private moduleOption(property: ts.ObjectLiteralElementLike): void {
+    const { syntax } = this.project;
+    const name = syntax.nameOf(property) ?? '';
+    if (name === 'storage') {
+      const value = syntax.ts.isPropertyAssignment(property) ? property.initializer : undefined;
+      this.file.removeElement(property);
+      this.dropStorage(value && syntax.ts.isNewExpression(value) ? value.expression.getText() : undefined);
+      return;
+    }
+    if (name === 'setHeaders' && property.getText().endsWith('false'))
+      return this.file.replace(property, 'responses: { headers: false }');
+    const byHand = BY_HAND[name] ?? (name === 'skipIf' ? 'skipIf becomes a `skip` of each rule' : undefined);
+    this.file.note(property, 'must', byHand ?? `${name || 'The copied object'} has no equivalent in RateLimitModule`);
+  }
+
+  /** Removes the import of a storage's class that nothing else uses. */
+  private dropStorage(local: string | undefined): void {
+    const { syntax } = this.project;
+    if (local === undefined || syntax.uses(this.file, local).length > 1) return;
+    for (const statement of this.file.source.statements) {
+      if (!syntax.ts.isImportDeclaration(statement)) continue;
+      const module = (statement.moduleSpecifier as ts.StringLiteral).text;
+      const imported = this.file.imports.from(module).find((found) => found.local === local);
+      if (imported) this.file.imports.drop(module, imported.name);
+    }
+  }
+}
+
+/** Writes a number as code: 60_000. */
+export function grouped(n: number): string {
+  return String(n).replaceAll(/\B(?=(\d{3})+(?!\d))/g, '_');
+}

@@ -1,0 +1,18 @@
+import { Injectable } from '@nestjs/common';
+import { Interval, Timeout } from '@nestjs/schedule';
+
+@Injectable()
+export class CleanupService {
+  cleaned = 0;
+  warmed = false;
+
+  @Interval('cleanup', 200)
+  clean() {
+    this.cleaned++;
+  }
+
+  @Timeout(50)
+  warmUp() {
+    this.warmed = true;
+  }
+}
