@@ -24,8 +24,8 @@ it.each([
       `^ERR user_script:${line}: MemoryRedis has stopped this script, which had run for 0\\.1 s\\. A loop may never end script: [0-9a-f]{40}, on @user_script:${line}\\.$`,
     ),
   );
-  // The next script has all its time.
-  expect(redis.run('EVAL', ['local n = 0 for i = 1, 100000 do n = n + 1 end return n', 0])).toBe(100_000);
+  // The next script has all its time. It is so short that a busy machine hardly stops it in between, and looks at the time once.
+  expect(redis.run('EVAL', ['local n = 0 for i = 1, 50001 do n = n + 1 end return n', 0])).toBe(50_001);
 });
 
 it('stops a loop in code of loadstring', () => {

@@ -83,8 +83,11 @@ describe.each(few(servers))('the end of an activity on %s', (_name, connect) => 
 
   it.each([1, 4])('closes and refunds once, whichever of three nodes does it (%i buckets)', async (buckets) => {
     const [one, two] = [await node(), await node(), await node()];
+    // Several, if the machine was too slow for the first.
+    const made: string[] = [];
     const id = await before(bench, 700, async (endsAtMs, turn) => {
       const name = `end-${buckets}-${turn}`;
+      made.push(name);
       const activity = { ...figures(name, 40), buckets, endsAtMs };
       await one?.packets.create(activity);
       // Asked for again, and from elsewhere: still one end.
@@ -101,9 +104,11 @@ describe.each(few(servers))('the end of an activity on %s', (_name, connect) => 
     expect((status?.grantedCents ?? 0) + (status?.refundedCents ?? 0)).toBe(4_000);
     expect(await bench.packets.audit(id, { deep: true })).toMatchObject({ ok: true });
     // The closing task ends a moment after it has called onClosed. The settling task waits until the winners are paid.
-    await eventually(async () => expect(await one?.tasks.stats()).toMatchObject({ waiting: 1, running: 0, dead: 0 }), {
-      timeoutMs: 60_000,
-    });
+    await eventually(
+      async () => expect(await one?.tasks.stats()).toMatchObject({ waiting: made.length, running: 0, dead: 0 }),
+      { timeoutMs: 60_000 },
+    );
+    for (const slow of made.slice(0, -1)) await payAll(bench, slow);
     expect(await payAll(bench, id)).toHaveLength(15);
     await eventually(async () => expect(await bench.packets.status(id)).toMatchObject({ settled: true }), {
       timeoutMs: 15_000,
