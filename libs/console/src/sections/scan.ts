@@ -7,7 +7,7 @@ export type Master = ReturnType<ReturnType<ScriptRegistry[typeof CONSOLE]>['node
 
 /** Most keys that one SCAN visits, so that Redis is busy for less than a millisecond. */
 const MOST_PER_SCAN = 500;
-/** Most keys that the SCANs of a page visit together: about 2 ms of Redis. */
+/** Most keys that the SCANs of a page visit together: about 2 ms of Redis. See DECISIONS.md: pages-of-a-scan */
 const MOST_PER_PAGE = 5_000;
 /** Most keys that a page reads. */
 const MOST_READ = 1_000;

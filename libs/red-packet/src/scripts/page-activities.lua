@@ -23,4 +23,5 @@ if ARGV[1] ~= '0' then
   if kept and tonumber(kept) == tonumber(ARGV[1]) then from = redis.call('ZREVRANK', KEYS[1], ARGV[2]) + 1 end
 end
 local rows = redis.call('ZRANGE', KEYS[1], from, from + ARGV[3] - 1, 'REV', 'WITHSCORES')
-return { redis.call('ZCARD', KEYS[1]), unpack(rows) }
+table.insert(rows, 1, redis.call('ZCARD', KEYS[1]))
+return rows
