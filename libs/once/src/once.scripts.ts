@@ -1,7 +1,16 @@
 import { defineScript, int, str } from 'luanest/script-registry';
 import { FREES_MEMORY, shown } from '../../internal/src';
 import type { ConfirmResult } from './once.types';
-import { claimLua, confirmLua, firstLua, peekLua, releaseLua, renewLua } from './scripts/generated';
+import {
+  claimLua,
+  confirmLua,
+  endClaimLua,
+  firstLua,
+  lookLua,
+  peekLua,
+  releaseLua,
+  renewLua,
+} from './scripts/generated';
 
 // `first`, `claim`, `confirm` and `renew` are called many times at once by one process, so their calls are grouped.
 
@@ -120,4 +129,37 @@ export const peekOnce = defineScript({
   }),
 });
 
-export const onceScripts = [firstOnce, claimOnce, renewOnce, confirmOnce, releaseOnce, peekOnce];
+/** For `luanest/console`. */
+export const lookOnce = defineScript({
+  name: 'once.look',
+  ...lookLua,
+  keys: ['claim'],
+  args: {},
+  flags: ['no-writes'],
+  group: false,
+  reply: ([state, delivery, fence, leaseEndsAtMs, expiresAtMs, bytes, nowMs]: [
+    ...[string, string, string],
+    ...[number, number, number, number],
+  ]) => ({
+    state: state as 'claimed' | 'done' | 'released' | 'first' | '',
+    delivery,
+    fence,
+    leaseEndsAtMs,
+    expiresAtMs,
+    bytes,
+    nowMs,
+  }),
+});
+
+/** For `luanest/console`. */
+export const endClaim = defineScript({
+  name: 'once.end-claim',
+  ...endClaimLua,
+  keys: ['claim'],
+  args: { verb: str, fence: str },
+  flags: FREES_MEMORY,
+  group: false,
+  reply: (status: string) => status as 'ended' | 'changed' | 'unknown',
+});
+
+export const onceScripts = [firstOnce, claimOnce, renewOnce, confirmOnce, releaseOnce, peekOnce, lookOnce, endClaim];

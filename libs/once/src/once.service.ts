@@ -1,6 +1,7 @@
 import type { BeforeApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
-import { InvalidInputError, shown } from '../../internal/src';
+import { CONSOLE, InvalidInputError, shown } from '../../internal/src';
 import { Claims, peekAt, type ClaimsOptions } from './once.claims';
+import type { OnceConsole } from './once.console';
 import type { OnceStore } from './once.store';
 import { locate } from './once.targets';
 import type {
@@ -171,6 +172,11 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
+  }
+
+  /** For `luanest/console`. */
+  [CONSOLE](): OnceConsole {
+    return this.store.console();
   }
 
   /** Notes when the shutdown began. */

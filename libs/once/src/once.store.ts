@@ -1,6 +1,7 @@
 import { type KeySpace, type ScriptRegistry } from 'luanest/script-registry';
 import { MAX_TIMER_MS, NotReplicatedError, renewalNotReplicated, UniqueIds, waitOfRenewal } from '../../internal/src';
 import { events } from './once.events';
+import { OnceConsole } from './once.console';
 import { checkId, checkLease, checkRetention, checkToken } from './once.input';
 import {
   claimOnce,
@@ -150,6 +151,11 @@ export class OnceStore {
   first(id: string, token: string, retentionMs: number): Promise<boolean> {
     const args = { token: checkToken(token), retentionMs: checkRetention(retentionMs) };
     return this.registry.run(firstOnce, { keys: { first: this.keys.tag(checkId(id)).key('first') }, args });
+  }
+
+  /** For `luanest/console`. */
+  console(): OnceConsole {
+    return new OnceConsole(this.registry);
   }
 
   /** Returns the Redis key of an id. @throws InvalidInputError for an invalid id */

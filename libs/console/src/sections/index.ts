@@ -3,6 +3,7 @@ import { jobsSection } from './jobs';
 import { limitsSection } from './limits';
 import { locksSection } from './locks';
 import { outboxSection } from './outbox';
+import { onceSection } from './once';
 import { overviewSection } from './overview';
 import { queuesSection } from './queues';
 import { redPacketsSection } from './red-packets';
@@ -14,6 +15,7 @@ const FACTORIES: readonly SectionFactory[] = [
   overviewSection,
   queuesSection,
   streamsSection,
+  onceSection,
   locksSection,
   jobsSection,
   limitsSection,

@@ -1,0 +1,275 @@
+import type { OnceService } from 'luanest/once';
+import { CONSOLE } from '../../../internal/src';
+import type { Action, Address, Match, Row, Section, SectionFactory, Sentence, Value } from '../console.types';
+import { columns } from './columns';
+import { globOf, scanPage, taggedKeys } from './scan';
+import { at, oneOf, refused, scanSentences, unknownAction, unknownAddress } from './support';
+
+type Console = ReturnType<OnceService[typeof CONSOLE]>;
+type Look = Awaited<ReturnType<Console['look']>>;
+type Kind = Parameters<Console['look']>[0];
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  claims: 'claim',
+  handlers: 'handler',
+  requests: 'request',
+  firsts: 'first',
+};
+const STATES = ['in-progress', 'done', 'lease-ended', 'abandoned', 'released'];
+const COLUMNS = columns('id:link of state delivery leaseEndsAtMs:instant expiresAtMs:instant resultBytes:bytes');
+const ACTIONS: readonly Action[] = [
+  { name: 'release', danger: true, on: 'one' },
+  { name: 'forget', danger: true, on: 'one' },
+];
+/** Longest id, in characters, and most ids of a kind that a search returns. */
+const [MAX_ID, MOST_FOUND] = [1_024, 20];
+
+/** Idempotency: who works on a request key, when its lease ends, how large its response is. Redis has no list, so pages are scans. */
+export const onceSection: SectionFactory = (app, context) => {
+  const service = app.find('OnceService') as OnceService | undefined;
+  if (service === undefined) return undefined;
+  const once = service[CONSOLE]();
+  const { registry } = once;
+
+  const section: Section = {
+    name: 'once',
+    lists: Object.keys(KINDS).map((name) => ({ name, filters: name === 'firsts' ? ['id:'] : [...STATES, 'id:'] })),
+    actions: ACTIONS,
+
+    summary: () =>
+      Promise.resolve({
+        figures: [],
+        sentences: [
+          {
+            code: 'once-search',
+            text: 'Search for a request key or an id to see its state. Redis keeps no list of them, so lists are read page by page.',
+            level: 'info',
+          },
+        ],
+      }),
+
+    async list(address, { filter, cursor, limit }) {
+      const [, list = ''] = address;
+      const kind = KINDS[list];
+      if (kind === undefined || address.length !== 2) return unknownAddress(address);
+      const text = filter?.startsWith('id:') ? filter.slice(3).trim() : '';
+      const state = text === '' ? (filter ?? '') : '';
+      const page = { limit, ...(cursor !== undefined && { cursor }) };
+      const { items: rows, nextCursor } = await pageOf(kind, text, page, (id, look) =>
+        state === '' || stateOf(look) === state ? rowOf(list, id, look) : undefined,
+      );
+      const next = nextCursor === undefined ? {} : { nextCursor };
+      return { columns: COLUMNS, rows, ...next, sentences: scanSentences({ rows, ...next }, limit) };
+    },
+
+    async show(address) {
+      const [, list = '', id = ''] = address;
+      const kind = KINDS[list];
+      if (kind === undefined || address.length !== 3 || !isId(id)) return undefined;
+      const look = await once.look(kind, id);
+      if (look.state === '') return undefined;
+      const result =
+        look.state === 'done' && (kind === 'claim' || kind === 'handler') ? await once.resultOf(kind, id) : undefined;
+      const { of, name } = namesOf(list, id);
+      const claimedMs = Math.floor(Number(look.fence) / 1_000);
+      return {
+        title: name,
+        facts: [
+          ...(of === null ? [] : [{ name: kind === 'handler' ? 'scope' : 'subject', value: of }]),
+          { name: 'state', value: stateOf(look) },
+          { name: 'delivery', value: look.delivery || null },
+          { name: 'claimedAtMs', value: at(claimedMs) },
+          { name: 'leaseEndsAtMs', value: at(look.leaseEndsAtMs) },
+          { name: 'expiresAtMs', value: at(Math.max(0, look.expiresAtMs)) },
+          { name: 'resultBytes', value: { bytes: look.bytes } },
+          ...(result === undefined ? [] : [{ name: 'result', value: context.payload(result) }]),
+        ],
+        sentences: [sentenceOf(look)],
+        actions: look.state === 'claimed' ? ['release', 'forget'] : ['forget'],
+      };
+    },
+
+    async find(id) {
+      if (!isId(id)) return [];
+      const found = await Promise.all(
+        Object.keys(KINDS).map(async (list): Promise<readonly Match[]> => {
+          const kind = KINDS[list] as Kind;
+          if (kind === 'claim' || kind === 'first') {
+            const look = await once.look(kind, id);
+            return look.state === '' ? [] : [matchOf(list, id, look)];
+          }
+          // The key of a request has the user before it, which is unknown here, so this is one page of a scan.
+          const page = await pageOf(kind, id, { limit: MOST_FOUND }, (tag, look) => matchOf(list, tag, look));
+          return page.items.filter(({ title }) => title === id);
+        }),
+      );
+      return found.flat();
+    },
+
+    async preview(action, target) {
+      const { kind, id, name } = subjectOf(action, oneOf(target, action));
+      const look = await once.look(kind, id);
+      if (look.state === '') return { count: 0, more: false, samples: [], sentence: gone(name) };
+      if (action === 'release' && look.state !== 'claimed') {
+        return { count: 0, more: false, samples: [], sentence: sentenceOf(look) };
+      }
+      return { count: 1, more: false, samples: [name], sentence: warningOf(action), expected: look.fence };
+    },
+
+    async run(action, target, _input, expected) {
+      const { kind, id, name } = subjectOf(action, oneOf(target, action));
+      if (expected === undefined) {
+        return refused({
+          code: 'once-needs-fence',
+          text: 'A claim is ended only if it is the one that you saw. Give its fence as `expected`.',
+          level: 'error',
+        });
+      }
+      const status = await once.end(kind, id, action === 'release' ? 'release' : 'forget', expected);
+      if (status === 'ended') return { count: 1 };
+      return refused(status === 'unknown' ? gone(name) : changed(name));
+    },
+  };
+  return section;
+
+  function pageOf<T>(
+    kind: Kind,
+    text: string,
+    page: { readonly limit: number; readonly cursor?: string },
+    read: (id: string, look: Look) => T | undefined,
+  ) {
+    const { pattern, tagOf } = taggedKeys(registry, 'once', kind);
+    const chosen = text === '' ? pattern : pattern.replace('*', () => `*${globOf(text)}*`);
+    return scanPage(registry, chosen, page, async (keys) => {
+      const ids = keys.map(tagOf);
+      const looks = await Promise.all(ids.map((id) => once.look(kind, id)));
+      return looks.flatMap((look, i) => (look.state === '' ? [] : (read(ids[i] as string, look) ?? [])));
+    });
+  }
+
+  function subjectOf(action: string, address: Address) {
+    if (!ACTIONS.some(({ name }) => name === action)) return unknownAction('once', ACTIONS, action);
+    const [, list = '', id = ''] = address;
+    const kind = KINDS[list];
+    if (kind === undefined || address.length !== 3 || !isId(id)) return unknownAddress(address);
+    return { kind, id, name: namesOf(list, id).name };
+  }
+};
+
+function rowOf(list: string, id: string, look: Look): Row {
+  const address = ['once', list, id];
+  const { of, name } = namesOf(list, id);
+  const state = stateOf(look);
+  const level = state === 'abandoned' ? 'warning' : undefined;
+  const named: Value = { link: address, text: name };
+  const times = [at(look.leaseEndsAtMs), at(Math.max(0, look.expiresAtMs))];
+  const cells = [named, of, state, look.delivery || null, ...times, { bytes: look.bytes }];
+  return { address, cells, ...(level && { level }) };
+}
+
+function matchOf(list: string, id: string, look: Look): Match {
+  const kind = `once-${KINDS[list] as Kind}`;
+  return { address: ['once', list, id], kind, title: namesOf(list, id).name, sentence: sentenceOf(look) };
+}
+
+/** Returns the name of an id for people, and the scope of its method or the user of its request. A long request has a hash instead. */
+function namesOf(list: string, id: string): { readonly of: string | null; readonly name: string } {
+  if (list === 'handlers') {
+    const [scope = '', name = id] = parsedPair(id);
+    return { of: scope || null, name };
+  }
+  const length = Number(/^http:(\d+):/.exec(id)?.[1] ?? NaN);
+  if (list !== 'requests' || Number.isNaN(length)) return { of: null, name: id };
+  const start = id.indexOf(':', 5) + 1;
+  return { of: id.slice(start, start + length), name: id.slice(start + length + 1) };
+}
+
+function parsedPair(text: string): readonly string[] {
+  try {
+    const pair = JSON.parse(text) as unknown;
+    return Array.isArray(pair) && pair.every((part) => typeof part === 'string') ? pair : [];
+  } catch {
+    return [];
+  }
+}
+
+function stateOf({ state, delivery, leaseEndsAtMs, nowMs }: Look): string {
+  if (state !== 'claimed') return state;
+  if (leaseEndsAtMs > nowMs) return 'in-progress';
+  return delivery === 'at-most-once' ? 'abandoned' : 'lease-ended';
+}
+
+function sentenceOf(look: Look): Sentence {
+  const { leaseEndsAtMs, bytes: resultBytes, expiresAtMs } = look;
+  switch (stateOf(look)) {
+    case 'in-progress':
+      return {
+        code: 'once-in-progress',
+        text: 'An owner works on it, and renews the lease meanwhile. Repeats get "in progress".',
+        level: 'info',
+        values: { leaseEndsAtMs },
+      };
+    case 'done':
+      return {
+        code: 'once-done',
+        text: 'It is done. Repeats get the stored result until it expires.',
+        level: 'ok',
+        values: { resultBytes, expiresAtMs },
+      };
+    case 'abandoned':
+      return {
+        code: 'once-abandoned',
+        text: 'Its owner died or stood still, and at most one run is allowed, so it does not run again. Look if the work was done, and forget it if not.',
+        level: 'warning',
+        values: { leaseEndsAtMs },
+      };
+    case 'lease-ended':
+      return {
+        code: 'once-lease-ended',
+        text: 'The lease of its owner has ended. The next caller does the work.',
+        level: 'info',
+        values: { leaseEndsAtMs },
+      };
+    case 'released':
+      return { code: 'once-released', text: 'It was released. The next caller does the work.', level: 'info' };
+    default:
+      return {
+        code: 'once-first',
+        text: 'Somebody was the first, so later callers are refused until it expires.',
+        level: 'ok',
+        values: { expiresAtMs },
+      };
+  }
+}
+
+function warningOf(action: string): Sentence {
+  if (action === 'release') {
+    return {
+      code: 'once-release-what-for',
+      text: 'The owner may still work, and the next caller may do the work at the same time. Release only if the owner is gone.',
+      level: 'warning',
+    };
+  }
+  return {
+    code: 'once-forget-what-for',
+    text: 'The stored result is deleted, and the next caller does the work again.',
+    level: 'warning',
+  };
+}
+
+function gone(name: string): Sentence {
+  return { code: 'once-gone', text: `Redis has forgotten ${name}.`, level: 'info', values: { name } };
+}
+
+function changed(name: string): Sentence {
+  return {
+    code: 'once-changed',
+    text: `${name} is not as you saw it any more. Nothing was changed.`,
+    level: 'warning',
+    values: { name },
+  };
+}
+
+function isId(id: string): boolean {
+  return id !== '' && id.length <= MAX_ID && id.isWellFormed();
+}
