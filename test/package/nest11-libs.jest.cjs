@@ -9,7 +9,7 @@ if (folder === undefined) throw new Error('LUANEST_NEST_FOLDER must name a folde
 module.exports = {
   ...base,
   moduleNameMapper: {
-    '^@nestjs/(common|core|platform-express|platform-fastify)(/.*)?$': `${folder}/node_modules/@nestjs/$1$2`,
+    '^@nestjs/(common|core|platform-express|platform-fastify|testing)(/.*)?$': `${folder}/node_modules/@nestjs/$1$2`,
     '^(rxjs|reflect-metadata)(/.*)?$': `${folder}/node_modules/$1$2`,
     ...base.moduleNameMapper,
   },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { SetupError } from '../../internal/src';
+import { SetupError, shown } from '../../internal/src';
 
 /** A file of the page. */
 export interface Asset {
@@ -23,7 +23,8 @@ const TYPES: Readonly<Record<string, string>> = {
 export class Assets {
   private files: ReadonlyMap<string, Asset> | undefined;
 
-  constructor(private readonly folder = join(__dirname, 'assets')) {}
+  /** @param folder default: the one next to this file; '' in a bundle of ES modules, which has no such folder */
+  constructor(private readonly folder = typeof __dirname === 'undefined' ? '' : join(__dirname, 'assets')) {}
 
   /** Returns a file; undefined if there is none of this name. @throws SetupError if the page was not built */
   get(name: string): Asset | undefined {
@@ -34,7 +35,9 @@ export class Assets {
   private names(): string[] {
     const names = existsSync(this.folder) ? readdirSync(this.folder) : [];
     if (names.includes('index.html')) return names.filter((name) => extname(name) in TYPES);
-    throw new SetupError(`ConsoleModule: the page is not in ${this.folder}. In the sources: run npm run compile.`);
+    throw new SetupError(
+      `ConsoleModule: the files of the page are not in ${shown(this.folder)}. In the sources run npm run compile. In a bundle leave luanest out of it.`,
+    );
   }
 }
 

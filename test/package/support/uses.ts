@@ -21,6 +21,7 @@ const LINES = [
   'transport: the sum is 3, and 3 was noted',
   'red-packet: won, already-won, won, sold-out; audit ok',
   'metrics: started and stopped',
+  'console: 403 for nobody, ann may read, overview 200',
   'closed',
 ];
 

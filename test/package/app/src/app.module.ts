@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { RedisModule } from '@liaoliaots/nestjs-redis';
 import { ScriptRegistryModule } from 'luanest/script-registry';
+import { ConsoleUse } from './uses/console.js';
 import { DelayedTaskUse } from './uses/delayed-task.js';
 import { LockUse } from './uses/lock.js';
 import { OnceUse } from './uses/once.js';
@@ -30,6 +31,7 @@ import { TransportUse } from './uses/transport.js';
     OutboxUse,
     TransportUse,
     RedPacketUse,
+    ConsoleUse,
   ],
 })
 export class AppModule {}

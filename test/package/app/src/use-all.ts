@@ -1,4 +1,5 @@
 import type { INestApplication } from '@nestjs/common';
+import { useConsole } from './uses/console.js';
 import { useDelayedTask } from './uses/delayed-task.js';
 import { useLock } from './uses/lock.js';
 import { useMetrics } from './uses/metrics.js';
@@ -28,6 +29,7 @@ export const uses: Record<string, (app: INestApplication, url: string) => Promis
   transport: useTransport,
   'red-packet': useRedPacket,
   metrics: useMetrics,
+  console: useConsole,
 };
 
 /** Uses each door once, prints a line for each, and closes the app: the process must then end by itself. */
