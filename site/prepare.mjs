@@ -152,5 +152,6 @@ runAsTool(import.meta.url, () => {
   for (const picture of readdirSync(join(ROOT, 'docs')).filter((name) => PICTURE.test(name))) {
     cpSync(join(ROOT, 'docs', picture), join(target, 'public', picture));
   }
+  cpSync(join(ROOT, 'site', 'favicon.svg'), join(target, 'public', 'favicon.svg'));
   return 0;
 });

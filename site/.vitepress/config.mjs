@@ -7,6 +7,7 @@ import { slugOf, titleOf } from '../markdown.mjs';
 import { baseOf, descriptions, PAGES_BY_PATH, ROOT } from '../prepare.mjs';
 
 const address = baseOf();
+const base = address.startsWith('http') ? new URL(address).pathname : '/';
 const about = descriptions();
 
 /** @param {string} lang */
@@ -41,7 +42,8 @@ const tokenize = (text) =>
 export default defineConfig({
   title: 'luanest',
   description: 'NestJS modules for operations that must be atomic in Redis',
-  base: process.env.SITE_BASE ?? (address.startsWith('http') ? new URL(address).pathname : '/'),
+  base,
+  head: [['link', { rel: 'icon', href: `${base}favicon.svg` }]],
   srcDir: 'pages',
   srcExclude: ['public/**'],
   outDir: 'dist',
@@ -52,7 +54,7 @@ export default defineConfig({
   vite: { build: { chunkSizeWarningLimit: 2_000 } },
   markdown: {
     anchor: { slugify: slugOf },
-    theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   transformPageData(page) {
     const document = PAGES_BY_PATH.get(page.relativePath.replace(/\.md$/, ''));
@@ -83,7 +85,10 @@ export default defineConfig({
           { text: '选哪个模块', link: '/zh/which-module' },
           { text: '英文文档', link: '/guides' },
         ],
-        sidebar: [...sidebarOf('zh-CN'), ...sidebarOf('en').map((section) => ({ ...section, collapsed: true }))],
+        sidebar: [
+          ...sidebarOf('zh-CN'),
+          ...sidebarOf('en').map((section) => ({ ...section, text: `英文：${section.text}` })),
+        ],
         outline: { level: [2, 3], label: '本页目录' },
         docFooter: { prev: '上一页', next: '下一页' },
         darkModeSwitchLabel: '外观',
