@@ -21,7 +21,7 @@ const { ScheduledLock, ScheduledLockModule } = lib('scheduled-lock');
 const SETTLE_MS = 4_000;
 const SLICES = 5;
 const SLICE_MS = 12_000;
-/** Most partitions of one queue. */
+/** Maximum number of partitions of one queue. */
 const PARTITIONS = 250;
 /** Wake-ups that are not counted. */
 const WARM_UPS = 50;

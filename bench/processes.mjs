@@ -9,7 +9,7 @@ const WINDOW_MS = 800;
 const LEAD_MS = 100;
 /** Time in which a new process ends what it began while it started, ms. */
 const SETTLE_MS = 300;
-/** Most calls that a process of a fleet makes in a round, for what users grab from. */
+/** Maximum number of calls that a process of a fleet makes in a round, for what users grab from. */
 const CALLS_OF_ROUND = 12_000;
 
 /** Gives a process the first core. Returns false if the machine cannot. */

@@ -37,6 +37,10 @@ export const WORDS = [
   { pattern: 'Whether', opens: true, write: 'Returns true if ..., True if ...' },
   { pattern: 'What', opens: true, write: 'the noun or the verb' },
   { pattern: 'Answers?', opens: true, write: 'Returns' },
+  { pattern: 'Most', opens: true, write: 'Maximum number of, Largest, Longest' },
+  { pattern: 'Why', opens: true, write: 'Reason why' },
+  { pattern: '(?:undefined|null|Infinity) without (?:one|it|them)', write: 'undefined if there is none' },
+  { pattern: 'the begin', write: 'the beginning, the start' },
 ];
 
 /**

@@ -4,7 +4,7 @@ import type { Ledger } from './ledger.types';
 import { LedgerHost } from './ledger-host';
 
 const EVERY_MS = 2_000;
-/** Most rains whose written refund is remembered. */
+/** Maximum number of rains whose written refund is remembered. */
 const MOST_NOTED = 10_000;
 
 /**

@@ -30,7 +30,7 @@ import {
 } from './ledger-queries';
 import { safeInteger, type SqlDatabase, type SqlRow, type SqlSession } from './sql';
 
-/** Most wrong accounts that are named, of all users. */
+/** Maximum number of wrong accounts that are named, of all users. */
 const MOST_WRONG = 20;
 
 // See DECISIONS.md: ledger-decides-what-is-paid

@@ -18,7 +18,7 @@ const REQUEST_MS = 20_000;
 const HEADERS_MS = 10_000;
 /** Interval at which Node looks for requests that take too long, ms. */
 const CHECK_MS = 5_000;
-/** Most characters of a path parameter. The longest is an activity key: an id of 128 characters, percent-encoded twice. */
+/** Maximum number of characters of a path parameter. The longest is an activity key: an id of 128 characters, percent-encoded twice. */
 const MOST_PARAM = 4_096;
 
 /**

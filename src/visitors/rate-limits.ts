@@ -5,7 +5,7 @@ import type { AdminToken } from './identity/admin.guard';
 import { GuestsController } from './identity/guests.controller';
 import type { GuestTokens } from './identity/guest-tokens';
 
-/** Most taps of one guest in a window. The limit is for scripts: hardly any person taps this often. */
+/** Maximum number of taps of one guest in a window. The limit is for scripts: hardly any person taps this often. */
 const TAPS = 150;
 const TAPS_WINDOW_MS = 10_000;
 

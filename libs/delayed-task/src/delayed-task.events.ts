@@ -36,7 +36,7 @@ export interface DelayedTaskEvents {
       readonly id: string;
       readonly name: string;
       readonly attempt: number;
-      /** Group of the task; undefined without one. */
+      /** Group of the task; undefined if it has no group. */
       readonly group: string | undefined;
     }[];
   };
@@ -71,10 +71,10 @@ interface AboutTask {
   readonly namespace: string;
   readonly id: string;
   readonly name: string;
-  /** Group of the task; undefined without one. */
+  /** Group of the task; undefined if it has no group. */
   readonly group: string | undefined;
   readonly attempt: number;
-  /** Most attempts of the task. */
+  /** Maximum number of attempts of the task. */
   readonly attempts: number;
   /** When it happened, ms since 1970 by the clock of the process that ran the task. */
   readonly atMs: number;
@@ -82,11 +82,11 @@ interface AboutTask {
 
 /** Type of each event of `onEvents`, by its `type`: `TaskEvents['attemptSettled']`, for example. */
 export interface TaskEvents {
-  /** As the event of this name of one process. Also for the tasks of `tasksBuried`, with the status `dead`. */
+  /** An attempt ended, as in the event `attemptSettled` of one process. Also sent for the tasks of `tasksBuried`, with the status `dead`. */
   readonly attemptSettled: AboutTask & {
     readonly type: 'attemptSettled';
     readonly status: DelayedTaskEvents['attemptSettled']['status'];
-    /** Why the attempt failed or the task was dead-lettered, as `get` returns it: at most 1,000 characters; else ''. */
+    /** Reason why the attempt failed or the task was dead-lettered, as `get` returns it: at most 1,000 characters. Otherwise ''. */
     readonly error: string;
   };
 
@@ -96,11 +96,11 @@ export interface TaskEvents {
     readonly progress: unknown;
   };
 
-  /** Events may be missing. Read with `get` what must be known. */
+  /** Events may be missing. If you need the states of tasks, read them with `get`. */
   readonly missed: {
     readonly type: 'missed';
     readonly namespace: string;
-    /** Number of events that a process did not send; undefined if the connection was lost, and nobody knows it. */
+    /** Number of events that a process did not send; undefined if the connection was lost, so that the number is unknown. */
     readonly count: number | undefined;
   };
 }

@@ -23,7 +23,7 @@ export interface DelayedTaskModuleOptions extends WorkOptions, TaskSettings, Shu
    */
   readonly partitions?: number;
   /**
-   * Most tasks that all workers start in a window, retries among them: `limit`, integer from the number of partitions, each of which has
+   * Maximum number of tasks, with retries, that all workers start in a window: `limit`, integer from the number of partitions, each of which has
    * an equal share, and `windowMs`, integer from 1 to 86,400,000. The first task begins a window. Give all workers the same. Default:
    * any number.
    */
@@ -42,14 +42,14 @@ export interface DelayedTaskModuleOptions extends WorkOptions, TaskSettings, Shu
    * what handlers report as progress. Never payloads and results. Default false.
    */
   readonly broadcastEvents?: boolean;
-  /** Most bytes of a payload, and of a result, as JSON; integer from 1 to 16 MiB. Default 65,536. */
+  /** Maximum size of a payload, and of a result, as JSON, bytes; integer from 1 to 16 MiB. Default 65,536. */
   readonly maxPayloadBytes?: number;
   /** How long an `operationId` of `schedule` is remembered, ms; integer from 1,000 to 100 years. Default 600,000. */
   readonly operationRetentionMs?: number;
   /** Age at which a sweep deletes a dead letter, ms; integer from 1 s to 100 years. Default 30 days. */
   readonly deadRetentionMs?: number;
   /**
-   * Further queues, by name: what each has of its own. For the rest they have the options of the module. Give a queue to tasks whose
+   * Further queues, by name, with the options of each. Options that a queue does not set are those of the module. Give a queue to tasks whose
    * handlers are slow, so that others need not wait for them.
    */
   readonly queues?: Readonly<Record<string, OptionsOfQueue>>;
@@ -152,7 +152,7 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
       queues: [],
       ...(concurrency !== undefined && { concurrency: resolveWork({ concurrency }, where).concurrency }),
       ...(partitions !== undefined && { partitions: checkPartitions(where, partitions) }),
-      // Limits of the first queue are not those of others.
+      // Further queues do not inherit the limits of the first queue.
       startLimit: checkStartLimit(where.in('startLimit'), startLimit, partitions ?? own.partitions, MOST_STARTS),
       groupLimits: checkGroupLimits(where, groupLimits, partitions ?? own.partitions),
       ...(work !== undefined && { work: where.flag('work', work) }),
@@ -162,7 +162,7 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
   return Object.freeze({ ...own, queues });
 }
 
-/** Most starts of a queue, and of a group, in a window. */
+/** Maximum number of starts of a queue, and of a group, in a window. */
 const [MOST_STARTS, MOST_GROUP_STARTS] = [1_000_000_000, 1_000_000];
 
 function checkStartLimit(

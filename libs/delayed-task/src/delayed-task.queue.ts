@@ -172,8 +172,8 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Makes or changes a schedule: a task that is scheduled again and again, at the slots of a rule. Each slot has one task, on whatever
-   * worker; its id is `<id>@<ms of the slot>`. Call it at each boot, in each process: a schedule that is the same stays as it is. A
+   * Makes or changes a schedule: a task that is scheduled again and again, at the slots of a rule. Each slot has one task, which any
+   * worker runs; its id is `<id>@<ms of the slot>`. Call it at each boot, in each process: a schedule that is the same stays as it is. A
    * changed one begins with its first slot after now. Slots that were missed, while no worker ran or the queue was paused, become one.
    *
    * @param id text of 1 to 200 characters without control characters
@@ -286,7 +286,7 @@ export class DelayedTaskQueue {
 
   /**
    * Pauses the queue: no process takes tasks of it, until `resume`. Tasks that run go on. Those that another process takes at this moment
-   * may still begin. Tasks can be scheduled meanwhile. A pause has no end of its own, also if no process runs.
+   * may still begin. Tasks can be scheduled meanwhile. A pause lasts until `resume`, even if no process runs.
    *
    * @param options `group`, 1 to 128 characters: pauses only that group. Then none of its tasks is taken after the call has returned, but
    *   those whose worker died are taken again. Default: the whole queue
@@ -300,7 +300,7 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Ends a pause of the queue, or of a group, in all processes. Each has to be ended by itself.
+   * Ends a pause of the queue, or of a group, in all processes. The pause of the queue and the pause of a group end separately.
    *
    * @param options `group`, 1 to 128 characters: ends the pause of that group. Default: that of the queue
    * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()

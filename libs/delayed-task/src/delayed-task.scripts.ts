@@ -65,7 +65,7 @@ export interface TaskRow {
 /** Is added to the due time of a task in the zset `due` that waits for the turn of its group. */
 export const IN_LINE = 2 ** 52;
 
-/** Most tasks in one call that writes, so that no call blocks Redis for long. */
+/** Maximum number of tasks in one call that writes, so that no call blocks Redis for long. */
 export const MAX_CHUNK = 100;
 
 // Only the two scripts that schedule are called many times at once by one process, so only their calls are grouped.

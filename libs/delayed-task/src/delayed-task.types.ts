@@ -97,7 +97,7 @@ export interface PreparedTask {
   readonly name: string;
   /** JSON. */
   readonly payload: string;
-  /** Those of the call, those of the definition that the call does not set, and the queue. */
+  /** Options of the call; options of the definition that the call does not set; and the queue. */
   readonly options: ScheduleOptions & { readonly queue: string };
 }
 
@@ -126,11 +126,11 @@ export type RescheduleResult =
 export interface TaskContext {
   readonly id: string;
   readonly name: string;
-  /** Group of the task; undefined without one. */
+  /** Group of the task; undefined if it has no group. */
   readonly group: string | undefined;
   /** Number of this attempt; 1 for the first. */
   readonly attempt: number;
-  /** Most attempts of the task. */
+  /** Maximum number of attempts of the task. */
   readonly attempts: number;
   /**
    * When this attempt was due, ms since 1970 by Redis' clock. If it follows an attempt whose lease ended: when that attempt was due.
@@ -208,7 +208,7 @@ export interface TaskView<Payload = unknown> {
   readonly state: 'waiting' | 'running' | 'dead' | 'done';
   /** Name of the task. If the task is done: '', `payload` is undefined, and both numbers of attempts are 0. */
   readonly name: string;
-  /** Group of the task; undefined without one, and if the task is done. */
+  /** Group of the task; undefined if it has no group, or is done. */
   readonly group: string | undefined;
   readonly payload: Payload | undefined;
   /**
@@ -221,10 +221,10 @@ export interface TaskView<Payload = unknown> {
    * back, and `countsAsAttempt: false`.
    */
   readonly attemptsMade: number;
-  /** Most attempts of the task. */
+  /** Maximum number of attempts of the task. */
   readonly attempts: number;
   /**
-   * Why the last failed attempt failed, or the task was dead-lettered. If the task is done: why its result was not kept. At most
+   * Reason why the last failed attempt failed, or why the task was dead-lettered. If the task is done: why its result was not kept. At most
    * 1,000 characters; else ''.
    */
   readonly error: string;
@@ -243,7 +243,7 @@ export interface TaskView<Payload = unknown> {
  */
 export interface DeadLetter<Payload = unknown> extends DeadWork<Payload> {
   readonly name: string;
-  /** Most attempts of the task. */
+  /** Maximum number of attempts of the task. */
   readonly attempts: number;
   /**
    * When an attempt first failed; ms since 1970 by Redis' clock. If none did: when the task was dead-lettered because its lease had

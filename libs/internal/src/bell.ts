@@ -29,7 +29,7 @@ export class Bell {
   };
 
   /**
-   * @param ring called with the text of each message, and without one when messages may have been missed; its first argument is true if
+   * @param ring called with the text of each message, and without a text when messages may have been missed; its first argument is true if
    * the reason is that a subscription begins
    * @param failed called with the error when the channel could not be listened to
    */

@@ -5,7 +5,7 @@ const COMMANDS_A_SECOND = 0.4;
 /** Shortest pause between two checks, ms. */
 const LEAST_PAUSE_MS = 1_000;
 
-/** A check of something that may rest. It is a safety net: whatever changes the subject also wakes those who wait for it. */
+/** A check of something that may be idle. It is a safety net, because a change of it also wakes those who wait for the change. */
 export interface IdleCheck {
   /** Number of commands that a check sends to Redis, with those that scripts call. */
   readonly commands: number;

@@ -4,7 +4,7 @@ import type { LostError } from './errors';
 import { time, type Timer } from './time';
 
 /**
- * Why a lease is not held. `time`: it ended by the clock of this process. `latest`: its latest end was reached. `redis`: a renewal did
+ * Reason why a lease is not held. `time`: it ended by the clock of this process. `latest`: its latest end was reached. `redis`: a renewal did
  * not find it in Redis. `settled`: it is being released or confirmed.
  */
 export type LossCause = 'time' | 'latest' | 'redis' | 'settled';
@@ -23,7 +23,7 @@ export abstract class Lease {
   leaseMs: number;
   /** End of the lease, by `time.monotonicMs()`. */
   endsAt: number;
-  /** When the next renewal is due, by `time.monotonicMs()`; Infinity without one. */
+  /** When the next renewal is due, by `time.monotonicMs()`; Infinity if no renewal is due. */
   renewAt: number;
   /** When the book calls `alarm()`, by `time.monotonicMs()`. Call `watch()` of the book after you set it. */
   alarmAt = Infinity;

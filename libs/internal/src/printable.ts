@@ -18,8 +18,8 @@ export function oneLine(text: string): string {
 }
 
 /**
- * Returns a value as text for a message: one line, at most 80 characters of the value. Of an array, shows only the length; of a
- * Date, the time; of other objects, `an object`, since they may hold secrets or a `toString` that throws. Never throws.
+ * Returns a value as text for a message: one line, at most 80 characters of the value. For an array, shows only the length; for a
+ * Date, the time; for other objects, `an object`, since they may hold secrets or a `toString` that throws. Never throws.
  * See DECISIONS.md: messages-quote-no-objects
  */
 export function shown(value: unknown): string {

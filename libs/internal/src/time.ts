@@ -6,7 +6,7 @@ export interface Timer {
   unref(): unknown;
 }
 
-/** Where the libs get the time from. See DECISIONS.md: one-source-of-time */
+/** Source of the time of all libs. See DECISIONS.md: one-source-of-time */
 export interface TimeSource {
   /** Time of day, ms since 1970. It may go back. */
   nowMs(): number;

@@ -29,7 +29,7 @@ export interface LockEvents {
   readonly lockLost: {
     readonly name: string;
     readonly fence: number;
-    /** Why the lock was lost, such as `the lease ended`. */
+    /** Reason why the lock was lost, such as `the lease ended`. */
     readonly reason: string;
     /** Time since the acquisition was sent, ms. */
     readonly heldMs: number;

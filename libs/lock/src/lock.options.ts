@@ -12,7 +12,7 @@ import {
   type ShutdownOptions,
 } from '../../internal/src';
 
-/** Options that the module has for all acquisitions, and an acquisition for itself. */
+/** Options of the module, for all acquisitions, and of one acquisition, for itself. */
 interface LockTerms {
   /** Lease: how long a process that died keeps the lock at most, ms; integer of 10 to 2^31 - 1. Default 30,000, or the module's. */
   readonly leaseMs?: number;

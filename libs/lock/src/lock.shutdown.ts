@@ -52,7 +52,7 @@ export class Shutdown {
     this.begin();
     const leftMs = Math.max(0, this.options.drainMs - (time.monotonicMs() - (this.since as number)));
     const allDrained = drained();
-    // Requests that take locks may go on for longer than this method. They are not to hold up the shutdown beyond `drainMs`.
+    // Requests may acquire locks for longer than this method runs. They must not delay the shutdown beyond `drainMs`.
     time.setTimeLimit(() => void allDrained.then(() => this.refuse()), leftMs).unref();
     await Promise.all([this.idleWithin(leftMs), allDrained]);
     if (this.idle) return;

@@ -4,7 +4,7 @@ export interface Clock {
   nowUs(): number;
   /**
    * True if a key is gone as soon as its TTL is over. Default: it lives until the millisecond in which it is over has passed, as
-   * in a Redis server. While a clock stands still, that does not happen.
+   * in a Redis server. While a clock keeps its time, that does not happen.
    */
   readonly exactTtl?: boolean;
 }
@@ -14,7 +14,7 @@ export const processClock: Clock = {
   nowUs: () => Math.floor((performance.timeOrigin + performance.now()) * 1000),
 };
 
-/** A clock that stands still until it is set. */
+/** A clock that keeps its time until it is set. */
 export class ManualClock implements Clock {
   private us: number;
 

@@ -75,7 +75,7 @@ export class Keyspace {
     return value === undefined || isOf(value, type) ? value : refuse(WRONG_TYPE);
   }
 
-  /** Returns a value to change. Afterwards `removeIfEmpty` is to be called if it may have lost its last element. */
+  /** Returns a value to change. If the change may remove its last element, call `removeIfEmpty` afterwards. */
   change<Type extends Value>(key: string, type: TypeOf<Type>): Type | undefined {
     const value = this.read(key, type);
     return value === undefined ? undefined : (this.own(key).value as Type);

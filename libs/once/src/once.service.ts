@@ -164,7 +164,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
     options: RunOptions,
     work: (run: OnceRun) => T | PromiseLike<T>,
   ): Promise<RunResult<Awaited<T>>> {
-    // Not `async`, as `first`.
+    // Not `async`, as in `first`: it would make one more promise per call.
     try {
       if (typeof work !== 'function')
         throw new InvalidInputError(`OnceService.run: work is ${shown(work)}. Expected a function.`);

@@ -12,7 +12,7 @@ export interface Located {
   readonly key: string;
   /** True if results are the responses of a request. */
   readonly isRequest: boolean;
-  /** Hash of a request's content; '' without one. */
+  /** Hash of a request's content; '' if the target is not a request. */
   readonly fingerprint: string;
 }
 

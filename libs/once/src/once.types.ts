@@ -1,7 +1,7 @@
-/** Effect of a crash of the owner, see `delivery` of ClaimTerms. */
+/** Effect of a crash of the owner: see the option `delivery` of ClaimTerms. */
 export type Delivery = 'at-least-once' | 'at-most-once';
 
-/** Terms that the module has for all claims, and a claim for itself. */
+/** Terms of the module, for all claims, and of one claim, for itself. */
 export interface ClaimTimes {
   /**
    * Length of the lease: time in which the owner must renew the lease, ms; integer from 10 ms to 10 years. Default 30,000, or
@@ -94,7 +94,7 @@ export type ClaimResult =
   | InProgress
   | {
       readonly status: 'done';
-      /** Result that was confirmed, of a request a StoredResponse; undefined without one. */
+      /** Result that was confirmed. For a request it is a StoredResponse. Undefined if no result was stored. */
       readonly result: unknown;
       /**
        * False if the lease of an `at-most-once` claim ended without a confirmation. Then nobody knows if the work was

@@ -22,7 +22,7 @@ describe('the key of a request', () => {
     ['empty', '', null],
     ['empty in quotation marks', '""', null],
     ['one quotation mark', '"', null],
-    ['a quotation mark at the begin only', '"abc', null],
+    ['a quotation mark at the beginning only', '"abc', null],
     ['a quotation mark at the end only', 'abc"', null],
     ['a quotation mark inside', 'a"b', null],
     ['a comma', 'a,b', null],

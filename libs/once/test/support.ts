@@ -37,7 +37,7 @@ export interface Bench {
   /** The client as one of a standalone server: its commands take one key each, so they do on a Cluster too. */
   readonly raw: Redis;
   keyOf(id: string, name?: 'claim' | 'first'): string;
-  /** The claim of an id; undefined without one. */
+  /** The claim of an id; undefined if there is none. */
   stored(id: string): Promise<Stored | undefined>;
   /** Ends the lease of the owner of an id. */
   expire(id: string): Promise<void>;

@@ -14,7 +14,7 @@ export interface OutboxModuleOptions {
   readonly relay?: boolean;
   /** Pause between two looks into the table, ms; integer from 10 to 2^31 - 1. Default 500. */
   readonly pollMs?: number;
-  /** Most rows of a round; integer from 1 to 1,000. Default 100. */
+  /** Maximum number of rows of a round; integer from 1 to 1,000. Default 100. */
   readonly batch?: number;
   /** Longest time that shutdown waits for the current round, ms; integer from 0 to 2^31 - 1. Default 10,000. */
   readonly drainMs?: number;

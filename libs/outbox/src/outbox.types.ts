@@ -55,7 +55,7 @@ export interface OutboxRow {
 export interface OutboxStats {
   /** Rows that will be sent. */
   readonly waiting: number;
-  /** Age of the oldest of them, ms; undefined without one. */
+  /** Age of the oldest of them, ms; undefined if there are none. */
   readonly oldestMs: number | undefined;
   /** Rows that were refused, and set aside. */
   readonly failed: number;

@@ -69,7 +69,7 @@ export class RateLimitExplorer implements OnModuleInit {
     return names.flatMap((name) => methodOf(prototype as object, name) ?? []);
   }
 
-  /** Returns the path that RouterModule gives a module; '' without one. */
+  /** Returns the path that RouterModule gives a module; '' if it has no path. */
   private pathOf(module: unknown): string {
     if (typeof module !== 'function') return '';
     const target = module as Type<unknown>;

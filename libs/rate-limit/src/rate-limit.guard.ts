@@ -98,7 +98,7 @@ export class RateLimitEnforcer {
     });
   }
 
-  /** Returns and forgets the guard's decision of a call that may be refunded after its outcome; undefined without one. */
+  /** Returns and forgets the guard's decision of a call, if the call may be refunded after its outcome; otherwise undefined. */
   takeDecision(context: ExecutionContext): RateLimitDecision | undefined {
     if (!this.plans.of(context.getClass(), context.getHandler()).refunds) return undefined;
     const call = this.adapters.get(context.getType<string>())?.call(context);

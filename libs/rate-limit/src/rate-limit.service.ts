@@ -206,7 +206,7 @@ function checkSubject(subject: string | undefined): string {
   return input.refuse('subject', subject, 'text of at least 1 character');
 }
 
-/** Returns the limit or cost that a call gives. @throws InvalidInputError without one */
+/** Returns the limit or cost that a call gives. @throws InvalidInputError if the call gives none */
 function numberOf(rule: NamedRule, option: 'limit' | 'cost', given: number | undefined): number {
   if (given !== undefined)
     return input.integer(option, given, 0, option === 'cost' ? MAX_HITS : mostHits(rule.algorithm));

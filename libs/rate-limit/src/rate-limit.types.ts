@@ -46,7 +46,7 @@ export interface RateLimitPolicy {
   readonly name: string;
   readonly limit: number;
   readonly windowMs: number;
-  /** Most hits that are allowed at once: the burst of a token bucket, else the limit; 0 if the limit is 0. */
+  /** Maximum number of hits that are allowed at once: the burst of a token bucket, or the limit of another algorithm; 0 if the limit is 0. */
   readonly capacity: number;
 }
 

@@ -128,7 +128,7 @@ interface Hit {
   readonly cost: number;
 }
 
-/** Most hits in any span of a window's length. */
+/** Maximum number of hits in any span of a window's length. */
 function mostInAnyWindow(hits: readonly Hit[], windowMs: number): number {
   let [most, sum, from] = [0, 0, 0];
   for (const { us, cost } of hits) {

@@ -2,7 +2,7 @@ import type { Type } from '@nestjs/common';
 import type { ModuleRef, ModulesContainer } from '@nestjs/core';
 
 /**
- * Returns the app's provider of a class, from any module; undefined without one. The containers are searched first, because
+ * Returns the app's provider of a class, from any module; undefined if no module has it. The containers are searched first, because
  * ModuleRef.get() throws if there is no provider, and Nest does not export the class of that error.
  */
 export function optionalProvider<T>(modules: ModulesContainer, moduleRef: ModuleRef, token: Type<T>): T | undefined {

@@ -47,7 +47,7 @@ export function checkUserId(value: unknown): string {
   return check.id('userId', value, MAX_USER_ID);
 }
 
-/** Where a page begins: a bucket, and a cursor or id in it. */
+/** Start of a page: a bucket, and a cursor or id in it. */
 export interface BucketPosition {
   readonly bucket: number;
   readonly at: string;

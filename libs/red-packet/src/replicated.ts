@@ -40,7 +40,7 @@ export class Replicated {
   }
 
   /**
-   * As `run`, for a step that another one builds on, so that a failover must not undo it.
+   * Does what `run` does, for a step on which another one depends, so that a failover must not undo it.
    *
    * @param step what was done, for the error, such as `Packets left a bucket`
    * @param isDone returns false for a result of a call that has done nothing, which needs no replica

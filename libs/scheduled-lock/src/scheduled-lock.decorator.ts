@@ -72,7 +72,7 @@ function lockedForm(
   return wrapper;
 }
 
-/** Returns the name of a job: the option `name`, else `Class.method`. */
+/** Returns the name of a job: the option `name`, or `Class.method` without it. */
 export function jobNameOf({ name }: ScheduledLockOptions, type: string, method: string | symbol): string {
   return name ?? `${type}.${String(method)}`;
 }

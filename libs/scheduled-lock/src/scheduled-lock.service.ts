@@ -16,7 +16,7 @@ import type { ResolvedScheduledLockModuleOptions } from './scheduled-lock.option
 import { lookAtJob, readHistory } from './scheduled-lock.scripts';
 import type { JobRecord, RunNowResult, ScheduledCallOptions, ScheduledRun } from './scheduled-lock.types';
 
-/** How a job was called by hand, and why runNow() suits that better, for a warning. */
+/** For a warning: how a job was called by hand, and why runNow() is better for that. */
 interface ByHand {
   readonly how: string;
   readonly why: string;
@@ -111,7 +111,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
 
   /**
    * Returns the last outcomes of a job on all nodes, the newest first. Outcomes of this node that may not have been saved in Redis
-   * are included, so an status may appear twice if the reply to its write was lost.
+   * are included, so a status may appear twice if the reply to its write was lost.
    *
    * @param name the option `name` of the job; without that option `Class.method`
    * @throws SetupError for a job that this app does not have; the errors of ScriptRegistry.run()
@@ -160,7 +160,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
     this.closing = draining(this.ticks.close());
   }
 
-  /** Waits until what `onModuleDestroy` began has ended. */
+  /** Waits until the shutdown that `onModuleDestroy` began has ended. */
   beforeApplicationShutdown(): Promise<void> | undefined {
     this.onModuleDestroy();
     return this.closing;

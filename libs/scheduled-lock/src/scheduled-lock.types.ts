@@ -63,7 +63,7 @@ export interface ScheduledRun {
   assertHeld(): void;
 }
 
-/** Options that the module has for all jobs, and a job for itself. */
+/** Options of the module, for all jobs, and of one job, for itself. */
 export interface JobTerms {
   /** Lease: how long a node that died keeps the lock, ms; integer from 10 to 2^31 - 1. Default 30,000, or the module's. */
   readonly leaseMs?: number;

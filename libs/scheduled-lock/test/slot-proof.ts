@@ -67,7 +67,7 @@ export function proveSlots(
   return { slots, ran, twice, missing, unexplained };
 }
 
-/** Why a process did not run a slot; undefined where it was not there for it. */
+/** Reason why a process did not run a slot; undefined where it was not there for it. */
 function ofNode(
   node: NodeRecord,
   nodes: readonly NodeRecord[],
@@ -97,7 +97,7 @@ function ofNode(
   return { why: `${node.name} was ready, and its timer did not fire between ${before} and ${after}` };
 }
 
-/** Why a tick whose timer fired in a slot did not run it. */
+/** Reason why a tick whose timer fired in a slot did not run it. */
 function ofTick(
   node: NodeRecord,
   nodes: readonly NodeRecord[],

@@ -5,12 +5,12 @@ import { NotSentError } from './script-registry.errors';
 
 /** Pause between two checks of the connections, ms. */
 const CHECK_MS = 5_000;
-/** A connection that has not replied for this many checks is given up. One check may find that this process itself stood still. */
+/** A connection that has not replied for this many checks is given up. One check may fail because this process itself was paused. */
 const MOST_SILENT_CHECKS = 2;
 /** A node's clock that steps forward by more than this wakes the listeners, ms. */
 const CLOCK_STEP_MS = 250;
 
-/** Called with the text of each message; without one if messages may have been missed. */
+/** Called with the text of each message; without a text if messages may have been missed. */
 export type ChannelListener = (message?: string) => void;
 
 interface Channel {
@@ -24,7 +24,7 @@ interface Link {
   readonly node: RedisNode;
   readonly opening: Promise<ChannelSubscriber>;
   readonly channels: Map<string, Channel>;
-  /** Sharded channels and channels of key events that have no listener and are still subscribed to: at most one of each kind. */
+  /** Channels that have no listener and are still subscribed to: at most one sharded channel, and one channel of key events. */
   readonly kept: Map<boolean, string>;
   /** True if there was a channel of key events. */
   hasKeyEvents: boolean;
@@ -84,7 +84,7 @@ export class ChannelListeners {
     return stop;
   }
 
-  /** Opens a new connection for the listeners of a node, because the client has connected to the node again: maybe to another server. */
+  /** Opens a new connection for the listeners of a node, because the client has reconnected to the node, which may be another server now. */
   reconnected(node: RedisNode): void {
     this.links.get(node.id)?.drop();
   }
@@ -114,7 +114,7 @@ export class ChannelListeners {
   }
 
   /**
-   * Returns the channel to unsubscribe from instead of one that has lost its last listener. The last channel of a kind is kept:
+   * Returns the channel to unsubscribe from when a channel has lost its last listener: that one, or one that was kept before. The last channel of a kind is kept:
    * Redis counts the channels of each kind, and ioredis takes a 0 for the end of all subscriptions.
    * See DECISIONS.md: last-channel-of-a-kind-stays
    */
@@ -163,7 +163,7 @@ export class ChannelListeners {
 
   /**
    * Gives up connections that have died without a sign, for example behind a firewall that forgot them. Wakes the listeners of a node
-   * whose clock was set forward: what they sleep for is due earlier than they computed.
+   * whose clock was set forward, because what they wait for is due earlier than they computed.
    */
   private check(): void {
     for (const link of [...this.links.values()]) {

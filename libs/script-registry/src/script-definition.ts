@@ -5,7 +5,7 @@ export type ScriptFlag = 'no-writes' | 'allow-oom' | 'allow-stale';
 
 /** How the calls of a script that are in flight at the same time share one command. */
 export interface GroupOptions {
-  /** Most calls in a group; integer >= 1. Default 128. Choose a small number if a call's work grows with its arguments. */
+  /** Maximum number of calls in a group; integer >= 1. Default 128. Choose a small number if a call's work grows with its arguments. */
   readonly maxCalls?: number;
   /**
    * Lua for groups that does the same as `source`, at a lower cost for many calls. It may end in a section that begins with the line

@@ -200,7 +200,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    * Listens to the events of a key, such as `xadd`, on the master of its slot. Redis sends them only if its setting
    * `notify-keyspace-events` has `K` and the class of the events, and to users who may read the channel `__keyspace@<db>__:<key>`.
    *
-   * @param listener called with the name of each event, and without one as the listener of `listen`
+   * @param listener called with the name of each event, and without a name when events may have been missed, as for `listen`
    * @returns a function that stops calling the listener
    * @throws as `listen` does
    */

@@ -37,7 +37,7 @@ export class FakeNode implements RedisNode {
   readonly sent: Sent[] = [];
   /** SCRIPT LOAD waits for it. */
   gate: Promise<unknown> = Promise.resolve();
-  /** Why SCRIPT LOAD fails. */
+  /** Reason why SCRIPT LOAD fails. */
   problem: Error | undefined;
   /** How often each body was loaded. */
   readonly loads: string[] = [];

@@ -44,7 +44,7 @@ type Accepts<M extends StreamHandlerMethod, Message> = Parameters<M>[0] extends 
 /** A method that handles batches: any parameters, and a `BatchResult` as the result. */
 export type StreamBatchMethod = (...args: never[]) => BatchResult | Promise<BatchResult>;
 
-/** As `Accepts`, for an array of messages: `never` also if the first parameter is one message. */
+/** Does what `Accepts` does, for an array of messages. `never` also if the first parameter is one message. */
 type AcceptsBatch<M extends StreamBatchMethod, Message> = Parameters<M>[0] extends StreamMessage
   ? never
   : unknown extends Message
@@ -137,7 +137,7 @@ export function StreamMessageParam(): ParameterDecorator {
     addParameter(target, key as string, PARAMETER_TYPES.message, { index, data: undefined, pipes: [] });
 }
 
-/** Returns the options that `@StreamConsumer` stored on a function; undefined for a function without it. */
+/** Returns the options that `@StreamConsumer` stored on a function; undefined if the function has no such decorator. */
 export function streamConsumerOf(method: object): AnyConsumerOptions | undefined {
   return Reflect.getMetadata(CONSUMER, method) as AnyConsumerOptions | undefined;
 }

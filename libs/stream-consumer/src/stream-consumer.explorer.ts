@@ -22,7 +22,7 @@ import {
 } from './stream-consumer.options';
 import type { StreamMessage } from './stream-consumer.types';
 
-/** Returns the value of a parameter: the message, its payload, or a property of the payload; of a batch, an array of these. */
+/** Returns the value of a parameter: the message, its payload, or a property of the payload. For a batch, returns an array of these. */
 function valueOf(type: number, property: unknown, [message]: readonly unknown[]): unknown {
   if (Array.isArray(message)) return message.map((one) => valueOf(type, property, [one]));
   if (type !== PARAMETER_TYPES.payload) return message;

@@ -70,7 +70,7 @@ export interface StreamConsumerModuleOptions extends WorkOptions, ShutdownOption
 export type ResolvedConsumerOptions = ResolvedWork &
   Required<Omit<AnyConsumerOptions, keyof WorkOptions | 'stream' | 'batch'>> & {
     readonly stream: string;
-    /** Most messages of a batch; 0 if the handler gets one message. */
+    /** Maximum number of messages of a batch; 0 if the handler gets one message. */
     readonly batch: number;
     /** See DELETES in libs/internal. */
     readonly [DELETES]?: boolean;

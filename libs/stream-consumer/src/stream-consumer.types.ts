@@ -172,7 +172,7 @@ export interface DeadLetter<Payload = unknown> extends DeadWork<Payload> {
 
 /** Selects a page of dead letters. */
 export interface DeadLetterPageOptions {
-  /** Most dead letters of the page, integer from 1 to 500. Default 100. */
+  /** Maximum number of dead letters of the page, integer from 1 to 500. Default 100. */
   readonly limit?: number;
   /** `nextCursor` of the page before. Default: begins with the first page. */
   readonly cursor?: string;
@@ -189,7 +189,7 @@ export interface ReplayRange {
    * Messages that were published before this time, ms, which is after `fromAtMs`. Default: up to the last message that the group has read.
    */
   readonly beforeAtMs?: number;
-  /** Most messages, integer >= 1. They are replayed partition by partition, the oldest of each first. Default: all. */
+  /** Maximum number of messages, integer >= 1. They are replayed partition by partition, the oldest of each first. Default: all. */
   readonly limit?: number;
   /**
    * Text of 1 to 256 characters. Within `operationRetentionMs` of the stream, another call with the same id continues where the last one

@@ -52,7 +52,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     this.drivers = new Drivers(services, this.use.clock, this.records.packets);
   }
 
-  /** Clock of the luanest modules, the app's Redis and jobs of `@nestjs/schedule`. It stands still until the test moves it. */
+  /** Clock of the luanest modules, the app's Redis and jobs of `@nestjs/schedule`. It moves only when the test moves it. */
   get clock(): TestClock {
     this.scheduleJobs();
     return this.use.clock;

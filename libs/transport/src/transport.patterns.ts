@@ -5,9 +5,9 @@ import { InvalidInputError } from '../../internal/src';
 
 /** Largest message of a stream of this lib, and largest part of a reply, bytes of JSON. */
 export const MAX_BYTES = 1_048_576;
-/** Most events of a pattern that some group has not settled. */
+/** Maximum number of events of a pattern that some group has not settled. */
 const MAX_EVENTS = 1_000_000;
-/** Most requests of a pattern that wait. Without a server, they would wait for ever. */
+/** Maximum number of requests of a pattern that wait. Without a server, they would wait for ever. */
 const MAX_REQUESTS = 10_000;
 /** Longest encoded pattern. With the longest prefix, it is the name of a stream of 100 characters. */
 const MAX_PATTERN = 87;

@@ -59,7 +59,7 @@ export class Replies {
     await this.sending;
   }
 
-  /** As `end`, with what the handler threw. */
+  /** Does what `end` does, with the error that the handler threw. */
   async fail(thrown: unknown): Promise<void> {
     // JSON has nothing of an Error. Nest's filters throw other objects.
     this.add(thrown instanceof Error ? failure(thrown.message) : { err: thrown ?? 'error', isDisposed: true });

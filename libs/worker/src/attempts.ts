@@ -154,7 +154,7 @@ export abstract class Attempt extends Lease {
 
   /** Number of this attempt; 1 for the first. */
   abstract get attempt(): number;
-  /** Most attempts of the task or message. */
+  /** Maximum number of attempts of the task or message. */
   abstract get attempts(): number;
   abstract get backoff(): ResolvedBackoff;
   /** Name for errors and logs, such as `message 0:1-0`. */

@@ -5,7 +5,7 @@ export interface DeadWork<Payload = unknown> {
   /** Id for `replay` and `drop`. */
   readonly id: string;
   readonly payload: Payload;
-  /** Why it became a dead letter, such as the text of the last error or the reason of `deadLetter`; at most 1,000 characters. */
+  /** Reason why it became a dead letter, such as the text of the last error or the reason of `deadLetter`; at most 1,000 characters. */
   readonly error: string;
   /** Attempts that counted since it was added or last replayed. Not counted: attempts that were handed back, and `countsAsAttempt: false`. */
   readonly attemptsMade: number;

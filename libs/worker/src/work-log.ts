@@ -2,11 +2,11 @@ import { Logger } from '@nestjs/common';
 import { thrownKind, thrownText, time } from '../../internal/src';
 import { hasCode } from './failure';
 
-/** Most lines in a second about attempts that are retried. */
+/** Maximum number of lines in a second about attempts that are retried. */
 const MOST_FAILURES = 10;
 /** Pause before the next line about a call to Redis that failed, ms. */
 const CALL_AGAIN_MS = 30_000;
-/** Most problems that are remembered. Further problems are not logged. */
+/** Maximum number of problems that are remembered. Further problems are not logged. */
 const MOST_PROBLEMS = 1_000;
 
 /** Attempt that a line names. */

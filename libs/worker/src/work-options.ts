@@ -5,7 +5,7 @@ const DAY_MS = 86_400_000;
 
 /** How often work is attempted. */
 export interface AttemptOptions {
-  /** Most attempts that count. When the last one fails, the work is dead-lettered. Integer from 1 to 10,000. Default 5. */
+  /** Maximum number of attempts that count. When the last one fails, the work is dead-lettered. Integer from 1 to 10,000. Default 5. */
   readonly attempts?: number;
   /** Pauses between attempts; a number is `{ delayMs }`. Default: 1 s, doubled each time, at most 1 hour. */
   readonly backoff?: number | Backoff;
@@ -14,7 +14,7 @@ export interface AttemptOptions {
 /** Options of a worker: the same for tasks, messages and payouts. */
 export interface WorkOptions extends AttemptOptions {
   /**
-   * Most handlers that run at the same time in this process; integer from 1 to 10,000. A handler that runs on after `timeoutMs`
+   * Maximum number of handlers that run at the same time in this process; integer from 1 to 10,000. A handler that runs on after `timeoutMs`
    * counts until it ends. Default 50.
    */
   readonly concurrency?: number;

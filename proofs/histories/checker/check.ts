@@ -1,7 +1,7 @@
 import { eventsOf, mayBeLeftOut, type Event, type Model, type Operation } from './history';
 
 export interface CheckOptions {
-  /** Most configurations that are looked at. Default 1,000,000. */
+  /** Maximum number of configurations that are looked at. Default 1,000,000. */
   readonly configurations?: number;
   /** `first`: looks first at what is most likely. `last`: the other way round, which decides some histories sooner. Default `first`. */
   readonly likely?: 'first' | 'last';

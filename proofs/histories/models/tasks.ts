@@ -43,7 +43,7 @@ export interface TaskState {
 }
 
 export interface TaskRules {
-  /** Most attempts. */
+  /** Maximum number of attempts. */
   readonly attempts: number;
   /** Length of a lease, less what the clocks may differ by; in the unit of the history's times. */
   readonly lease: number;

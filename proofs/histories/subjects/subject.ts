@@ -7,7 +7,7 @@ import type { Random } from '../record/random';
 
 /** Longest difference between two clocks, and of the rounding of times in ms, ms. */
 export const SLACK_MS = 8;
-/** Most sendings of one call that are looked for, besides the last one. */
+/** Maximum number of sendings of one call that are looked for, besides the last one. */
 const MOST_REPEATS = 3;
 
 /** Plan of a history. It is the history of one key: a lock, a subject of a limit, an id, an activity or a task. */

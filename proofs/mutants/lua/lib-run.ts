@@ -3,7 +3,7 @@ import type { Coverage, Order, Outcome, TestFiles } from '../run/messages';
 import { WorkerProcess } from '../run/worker-process';
 import type { LibScripts, Mutant } from './scripts';
 
-/** Most time for all tests on one mutant, ms. */
+/** Longest time for all tests on one mutant, ms. */
 const MUTANT_LIMIT_MS = 120_000;
 /** A process that is larger than this is started again, MB. */
 const MOST_MEGABYTES = 600;

@@ -2,7 +2,7 @@ import { Server } from '../../../libs/memory-redis/src/server';
 import { mocker, type Block, type Test } from './test-tree';
 import { virtualTime } from './virtual-time';
 
-/** Most time of a test with its hooks: by the time of the test, and in fact, ms. */
+/** Longest time of a test with its hooks, ms: by the time of the test, and in fact. */
 export interface Limits {
   readonly virtualMs: number;
   readonly realMs: number;

@@ -9,7 +9,7 @@ export interface Coverage {
   readonly realMs: number;
   /** Marks of the statements that it ran. */
   readonly ran: readonly string[];
-  /** Why it fails, and cannot be used. */
+  /** Reason why it fails, and cannot be used. */
   readonly failure?: string | undefined;
 }
 

@@ -3,7 +3,7 @@ import { RegisteredScripts } from '../../../libs/script-registry/src/registered-
 import { ScriptEngine } from '../../../libs/memory-redis/src/scripting/script-engine';
 import { operators } from '../../../libs/memory-redis/src/lua/operators';
 
-/** Most steps of a script: a loop that a mutation made endless ends here. */
+/** Maximum number of steps of a script: a loop that a mutation made endless ends here. */
 const MOST_STEPS = 3_000_000;
 
 /** Replaces texts of scripts in each ScriptRegistry that is made afterwards. */

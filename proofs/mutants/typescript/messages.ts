@@ -10,7 +10,7 @@ export interface Coverage {
   readonly hits: Readonly<Record<string, number>>;
   /** Mutants that run outside of tests: when their module is loaded. */
   readonly atLoad: readonly string[];
-  /** Why it fails, and cannot be used. */
+  /** Reason why it fails, and cannot be used. */
   readonly failure?: string | undefined;
 }
 

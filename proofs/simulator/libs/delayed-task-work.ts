@@ -14,7 +14,7 @@ export interface Settings {
   readonly hasStranger: boolean;
   /** True: handlers are registered after the boot. */
   readonly late: boolean;
-  /** Most tasks of a group that run, for each partition; 0: any number. */
+  /** Maximum number of tasks of a group that run, for each partition; 0: any number. */
   readonly groupShare: number;
   /** Time in which two tasks of a group start, for each partition, ms; 0: none. */
   readonly groupWindowMs: number;

@@ -1,7 +1,7 @@
 import type { Payout, RedPacketService } from 'luanest/red-packet';
 import type { Conflict, Ledger } from '../ledger.types';
 
-/** Most rows of one transaction. The embedded ledger blocks the process while it books the rows. */
+/** Maximum number of rows of one transaction. The embedded ledger blocks the process while it books the rows. */
 const BATCH = 100;
 
 interface Waiting {

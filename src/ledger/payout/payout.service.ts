@@ -11,7 +11,7 @@ import type { AppConfigService } from '../../platform/config/load-config';
 import { LedgerHost } from '../ledger-host';
 import { LedgerPayer } from './ledger-payer';
 
-/** Most payouts in flight: while one batch is booked, others are collected. */
+/** Maximum number of payouts in flight: while one batch is booked, others are collected. */
 const CONCURRENCY = 256;
 /** Attempts of a payout. The pauses grow to 30 to 60 s, so the ledger may be unavailable for at least four hours. */
 const ATTEMPTS = 500;

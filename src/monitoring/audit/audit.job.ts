@@ -10,11 +10,11 @@ import { CountService } from './count.service';
 /** Name of the job, by which other processes and the operator's page find its history. */
 export const AUDIT_JOB = 'rain-audit';
 
-/** Most packets of a rain whose records the job counts. Larger rains are counted only on request of an operator. */
+/** Maximum number of packets of a rain whose records the job counts. Larger rains are counted only on request of an operator. */
 const MOST_PACKETS = 100_000;
 /** Least age of a rain's stored count at which the job counts the rain again, ms. */
 const COUNT_AGAIN_MS = 4_000;
-/** Most lines that the job remembers and does not log again. */
+/** Maximum number of lines that the job remembers and does not log again. */
 const MOST_LOGGED = 1_000;
 /** Rains that are read at the same time. */
 const AT_ONCE = 8;

@@ -10,7 +10,7 @@ import { type StreamConsumerEvents, STREAM_CONSUMER_CHANNELS } from 'luanest/str
 
 /** Attempts at tasks of which the details are kept. */
 const KEPT_TASKS = 5;
-/** Most names in one set of counts. */
+/** Maximum number of names in one set of counts. */
 const MOST_NAMES = 20;
 
 /** Counts by name. */

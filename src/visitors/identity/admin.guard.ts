@@ -24,7 +24,7 @@ export class AdminToken {
   }
 }
 
-/** Most requests of one client with a wrong token, or without one, in a minute. Then all its requests to admin routes are refused. */
+/** Maximum number of requests of one client with a wrong token, or without one, in a minute. Then all its requests to admin routes are refused. */
 const TRIES: RateLimitRule = { name: 'sign-in', limit: 30, windowMs: 60_000 };
 
 /** Guard that allows requests with the admin token only, and lets no client try tokens without limit. */

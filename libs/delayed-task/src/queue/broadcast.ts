@@ -8,15 +8,15 @@ type Status = DelayedTaskEvents['attemptSettled']['status'];
 
 /** Pauses before the next events are sent: usually, and after a failure, ms. */
 const [PAUSE_MS, FAILED_PAUSE_MS] = [50, 1_000];
-/** Most events of a message, bytes of their texts, and messages of a call. */
+/** Limits of what is sent together: events of a message, bytes of their texts, and messages of a call. */
 const [MOST_EVENTS, MOST_BYTES, MOST_MESSAGES] = [100, 64_000, 20];
-/** Most events that wait to be sent. Further ones are dropped. */
+/** Maximum number of events that wait to be sent. Further ones are dropped. */
 const MOST_WAITING = 10_000;
 /** How long a shutdown waits until the last events are sent, ms. */
 const CLOSE_MS = 1_000;
 /** Pause before the next attempt to listen, without its random part, ms. */
 const LISTEN_AGAIN_MS = 500;
-/** Most senders whose last message a listener knows. */
+/** Maximum number of senders whose last message a listener knows. */
 const MOST_SENDERS = 1_000;
 
 /** Attempt that an event is about, or task that was dead-lettered because its lease ended. */
@@ -64,7 +64,7 @@ export class Broadcaster {
     private readonly failed: (error: unknown) => void,
   ) {}
 
-  /** @param error text of the error; '' without one */
+  /** @param error text of the error; '' if there is no error */
   settled(task: EventTask, status: Status, error: string): void {
     if (this.hasRoom()) this.add(JSON.stringify({ type: 'attemptSettled', ...aboutOf(task), status, error }));
   }

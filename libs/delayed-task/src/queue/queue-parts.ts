@@ -77,7 +77,7 @@ export class QueueParts {
     this.start();
   }
 
-  /** Runs tasks in this process, whatever `work` says. */
+  /** Runs tasks in this process, even if the option `work` is false. */
   startWork(): void {
     this.asked = true;
     if (this.booted) this.start();

@@ -14,7 +14,7 @@ import { scheduleIdOf, storedId, taskInput } from './task-codec';
 import { NEVER_MS, type TaskPages } from './task-pages';
 import type { TaskQueue } from './task-queue';
 
-/** Most times that a change is tried which another change, or the next slot, comes before. */
+/** Maximum number of tries of a change, if another change or the next slot comes first each time. */
 const MOST_TRIES = 20;
 
 type AnyTask = Omit<ScheduleOptions, keyof DueTime | 'id' | 'operationId' | 'operationRetentionMs' | 'onConflict'> & {
@@ -116,7 +116,7 @@ export class Schedules {
     return state === 'waiting' ? atMs : nextSlot(rule, await this.nowMs(stored));
   }
 
-  /** Returns the time of Redis: a range of `list` ends there. A slot after it has no task yet, whatever the clock of this process says. */
+  /** Returns the time of Redis: a range of `list` ends there. A later slot has no task yet, even if the clock of this process is ahead. */
   private async nowMs(stored: string): Promise<number> {
     const { due, tasks, runs } = this.queue.partitions.of(stored);
     const args = { untilMs: NEVER_MS, afterMs: NEVER_MS, afterId: '', limit: 1 };

@@ -17,9 +17,9 @@ import type { TaskQueue } from './task-queue';
 /** Instant after all others, ms since 1970. */
 export const NEVER_MS = 10 ** 15 - 1;
 const NO_END = -1;
-/** Most tasks of one call of the script, and of one page that a filter makes smaller. */
+/** Maximum number of tasks of one call of the script, and of one page before its filter is applied. */
 const [MOST_ROWS, MOST_LOOKED_AT] = [256, 2_048];
-/** Most times that `cancelAll` looks at all tasks. A second time is usually enough. */
+/** Maximum number of times that `cancelAll` looks at all tasks. A second time is usually enough. */
 const MOST_PASSES = 10;
 // <partition>.<untilMs>.<afterMs>.<afterId in base64url>. See DECISIONS.md: dead-letter-cursor
 const CURSOR = /^(\d{1,3})\.(-1|\d{1,15})\.(\d{1,16})\.([\w-]{0,1100})$/;
@@ -89,7 +89,7 @@ export class TaskPages {
       'Call it again: it continues with the tasks that are left.',
     );
     let count = 0;
-    // The next task of a group takes the place of the first one, perhaps before the page that comes next.
+    // When the first task of a group is removed, the next one gets its position, perhaps before the next page.
     for (let pass = 0, before = -1; pass < MOST_PASSES && count > before; pass++) {
       before = count;
       count += await this.cancelPass(selects, steps);
@@ -116,7 +116,7 @@ export class TaskPages {
   }
 
   /**
-   * Returns a page of tasks of one place.
+   * Returns a page of the tasks of one zset.
    *
    * @param itemOf returns undefined for a task that is left out. Then a page may have fewer items than `limit`, and still a cursor
    */

@@ -108,7 +108,7 @@ export class Partitions {
   }
 }
 
-/** Pauses between two looks at a task that somebody waits for: the first, and the longest, ms. */
+/** Pauses of `waitFor` between two reads of the task, ms: the first one, and the longest one. */
 const [FIRST_LOOK_MS, LAST_LOOK_MS] = [5, 500];
 
 /**
@@ -118,14 +118,14 @@ const [FIRST_LOOK_MS, LAST_LOOK_MS] = [5, 500];
 export const OPERATION_MS = 60_000;
 /** How long Redis keeps the number of partitions after the last boot or sweep of an app with the queue, ms: 90 days. */
 const LAYOUT_MS = 90 * 86_400_000;
-/** Most calls of one `scheduleMany` that are in flight at the same time. */
+/** Maximum number of calls of one `scheduleMany` that are in flight at the same time. */
 const CALLS_AT_A_TIME = 32;
-/** Most characters of all records of one call. A task whose record has more is sent alone. */
+/** Maximum number of characters of all records of one call. A task whose record has more is sent alone. */
 const MAX_CHUNK_CHARS = 4 * 1_024 * 1_024;
-/** Most characters of one `scheduleMany` that are in flight at the same time, approximately. */
+/** Maximum number of characters of one `scheduleMany` that are in flight at the same time, approximately. */
 const CHARS_AT_A_TIME = 8 * MAX_CHUNK_CHARS;
 const CONFLICTS = ['keep', 'replace', 'after'];
-/** Advice after a failure between the calls of one `scheduleMany`. */
+/** Advice of the error if `scheduleMany` fails after some of its calls. */
 const REPEAT =
   "If each task has an id and onConflict is 'keep', call it again: a task that exists is not scheduled twice.";
 
@@ -154,7 +154,7 @@ export class TaskQueue {
   }
 
   /**
-   * Schedules a task. A new id, as most are, needs one command; an id that exists needs a second one.
+   * Schedules a task. A new id needs one command, and most ids are new. An id that exists needs a second one.
    *
    * @param options which `checkScheduling` has checked
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
@@ -349,8 +349,8 @@ export class TaskQueue {
   /**
    * Sends tasks of one partition, each as its id, its due time and its record.
    *
-   * @param operationId that of the one task
-   * @param retainMs how long it is remembered; default: as the module says
+   * @param operationId operation id of a call with one task
+   * @param retainMs how long it is remembered, ms; default: the option of the module
    */
   send(partition: Partition, conflict: string, fields: string[], operationId?: string, retainMs?: number) {
     const { due, leased, tasks, runs, dead, waits, lines, heads } = partition;
@@ -359,7 +359,7 @@ export class TaskQueue {
     return this.registry.run(scheduleTasks, { keys, args: { conflict, operationMs, tasks: fields } });
   }
 
-  /** Returns the key under which Redis keeps the reply of a call, and for how long. @param operationId that of the caller, if there is one */
+  /** Returns the key under which Redis keeps the reply of a call, and for how long. @param operationId operation id of the caller, if there is one */
   private operationOf(partition: Partition, id: string, operationId: string | undefined, retainMs?: number) {
     if (operationId === undefined) {
       return { operation: partition.operation(this.tokens.next()), operationMs: OPERATION_MS };

@@ -47,7 +47,7 @@ export class Taker {
    * Takes up to `limit` tasks.
    *
    * @param ended members of `places` whose tasks have ended
-   * @param lane number of a series of takes that follow each other. For each series, Redis keeps the last take for a replay
+   * @param lane number of the lane: takes of one lane follow each other. For each lane, Redis keeps the last take for a replay
    * @returns undefined if the call failed, or the worker has stopped
    */
   async take(
@@ -155,7 +155,7 @@ interface LoopContext {
   readonly pausing: Pausing;
   readonly taker: Taker;
   readonly settlements: Settlements;
-  /** Begins an attempt, for which a slot is reserved. */
+  /** Begins an attempt. A slot is reserved for it. */
   readonly begin: (attempt: TaskAttempt) => void;
   /** A task that is running was cancelled or replaced. @param id undefined: perhaps any task of the partition */
   readonly cancelled: (partition: Partition, id?: string) => void;
@@ -163,14 +163,14 @@ interface LoopContext {
   readonly busy: Set<Partition>;
 }
 
-/** Begins the message about a running task that was cancelled or replaced. Its id follows. Other messages are about tasks that are due. */
+/** First character of a message about a running task that was cancelled or replaced; its id follows. Other messages are about due tasks. */
 const CANCELLED = 'cancelled ';
 
-/** Most tasks that one take requests. A take is a call that leases due tasks to this worker. */
+/** Maximum number of tasks that one take requests. A take is a call that leases due tasks to this worker. */
 const MAX_TAKE = 64;
 /** A take requests up to at least this many tasks, if `concurrency` allows it. A take of fewer tasks costs Redis almost as much. */
 const MIN_TAKE = 16;
-/** Most ended tasks of groups that one take reports. */
+/** Maximum number of ended tasks of groups that one take reports. */
 const MAX_ENDED = 250;
 
 /**
@@ -257,7 +257,7 @@ export class PartitionLoop {
     return attempts.length === slots;
   }
 
-  /** Starts a second series of takes, which ends with the first take that is not full. */
+  /** Starts a second lane of takes, which ends with the first take that is not full, or when the worker stops. */
   private takeMore(): void {
     if (this.takingMore) return;
     this.takingMore = true;

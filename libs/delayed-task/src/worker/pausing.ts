@@ -3,7 +3,7 @@ import type { Calls } from '../../../worker/src';
 import type { TaskQueue } from '../queue/task-queue';
 import type { Step } from './settlements';
 
-/** Knows for a worker if a queue is paused. Until Redis has replied for the first time, it counts as paused. */
+/** Tracks for a worker if its queue is paused. Until Redis has replied for the first time, it counts as paused. */
 export class Pausing {
   private isPaused = true;
   private readonly bell: Bell;
@@ -23,7 +23,7 @@ export class Pausing {
     return this.isPaused && !this.calls.closing;
   }
 
-  /** This process has paused the queue. It takes nothing more; others may have resumed the queue already. */
+  /** This process has paused the queue, so it takes nothing more. Another process may have resumed the queue already. */
   hold(): void {
     this.isPaused = true;
     this.look();

@@ -27,7 +27,7 @@ export interface Handler {
   readonly timeoutMs: number;
 }
 
-/** Most bytes of the progress of a task, as JSON. */
+/** Maximum size of the progress of a task as JSON, bytes. */
 const MAX_PROGRESS_BYTES = 4_096;
 
 interface AttemptStart {
@@ -115,14 +115,14 @@ export class TaskAttempt extends Attempt implements TaskContext {
   }
 }
 
-/** Returns attempts in the form that the scripts read: id and token of the first, id and token of the second, and so on. */
+/** Returns attempts as the scripts read them: the id and the token of each attempt in turn. */
 export function pairsOf(attempts: readonly TaskAttempt[]): string[] {
   return attempts.flatMap(({ id, token }) => [id, token]);
 }
 
 /**
- * Time from the first hand-back after which a task without a handler is dead-lettered, ms. A rolling deploy takes less, and a name
- * that no app has any more should not be taken for ever.
+ * Time from the first hand-back after which a task without a handler is dead-lettered, ms. A rolling deploy takes less time, and a task
+ * whose name no app has any more must not be handed back for ever.
  */
 const UNKNOWN_MS = 86_400_000;
 
@@ -179,7 +179,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     try {
       nextMs = nextSlot(rule, slotMs + attempt.lateMs);
     } catch (error) {
-      // Without the package cron, another process may do it.
+      // This process does not have the package cron. Another process may.
       this.calls.reportError('settle', error);
       return this.unknown.add(attempt);
     }
@@ -213,7 +213,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     await Promise.all(sent);
   }
 
-  /** Publishes the outcome of an attempt as an event, and forgets the attempt. @param text what Redis keeps of the error */
+  /** Publishes the outcome of an attempt as an event, and forgets the attempt. @param text text of the error, as Redis keeps it */
   settled(attempt: TaskAttempt, status: Status, error?: unknown, text = ''): void {
     this.forget(attempt);
     this.broadcaster?.settled(attempt, status, text);

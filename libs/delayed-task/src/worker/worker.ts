@@ -89,7 +89,7 @@ export class Worker {
     const { registry } = queue;
     this.log = new TaskLog(options.namespace);
     this.calls = new Calls((during, error) => {
-      // The tasks of a `release` that failed wait for the end of their leases.
+      // If `release` fails, its tasks wait for the end of their leases.
       if (during === 'broadcast') this.log.broadcastFailed(error);
       else if (during !== 'release') this.log.callFailed(during, error);
       events.callFailed.publish(() => ({ namespace: options.namespace, during, error }));
@@ -172,7 +172,7 @@ export class Worker {
     this.attempts.forget(attempt);
     const { group, id, partition } = attempt;
     const isLimited = this.options.groupLimits?.concurrency !== undefined && group !== undefined;
-    // A schedule has the group of its tasks, and is in none itself.
+    // The group belongs to the tasks of a schedule. The schedule itself is in no group.
     if (isLimited && attempt.record.schedule === undefined) this.loops[partition.index]?.frees(group, id);
   }
 

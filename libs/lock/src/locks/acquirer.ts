@@ -260,7 +260,7 @@ export class LockCalls implements LeasePort {
     const { keys, owner } = this;
     const input = { keys, args: { owner, leaseMs, ttlMs: leaseMs + this.options.fenceRetentionMs } };
     if (this.options.replicas === 0) return this.registry.run(renewLock, input, { deadlineMs });
-    // Else a failover could end the lease in Redis before it ends in this process.
+    // Otherwise a failover could end the lease in Redis before it ends in this process.
     const waited = this.registry.runAndWait(renewLock, input, waitOfRenewal(this.options, deadlineMs));
     return waited.then(({ result, replicas: copies }) => {
       if (!result || copies >= this.options.replicas) return result;

@@ -288,7 +288,7 @@ export class Sleeper {
     this.endSleep = undefined;
   }
 
-  /** Ends the current sleep; without one, the next sleep. */
+  /** Ends the current sleep. If nothing sleeps now, the next sleep ends at once. */
   wake(): void {
     this.woken = true;
     this.endSleep?.();

@@ -2,7 +2,7 @@ import { NOT_A_FLOAT, refuse } from '../reply';
 
 const DECIMAL = /^([-+]?)(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?$/;
 const INFINITE = /^[-+]?inf(?:inity)?$/i;
-/** Most digits after the point that Redis writes. */
+/** Maximum number of digits after the point that Redis writes. */
 const DIGITS = 17;
 
 /**

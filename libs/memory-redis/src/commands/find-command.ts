@@ -23,7 +23,7 @@ export function findCommand(words: readonly string[]): Found {
   return found;
 }
 
-/** Finds a command whatever its number of arguments is. */
+/** Finds a command by its name; does not check the number of arguments. */
 export function lookUp(words: readonly string[]): Found | 'unknown' | 'unknown subcommand' {
   const name = words[0]?.toLowerCase() ?? '';
   const entry = commands.get(name);

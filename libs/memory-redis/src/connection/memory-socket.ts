@@ -31,7 +31,7 @@ abstract class SocketLike extends Duplex {
 
 /** The client's end of a connection that is refused, as by a host on which no server runs. */
 export class RefusedSocket extends SocketLike {
-  /** As in a socket: true until it is connected, which this one never is. */
+  /** True until the socket is connected, which this one never is. */
   readonly connecting = true;
 
   constructor() {

@@ -6,7 +6,7 @@ import type { LuaValue } from './values';
 const MOST_NESTED = 1000;
 const SPACE = /[ \t\n\r]*/y;
 const WORD = /true|false|null/y;
-/** As C's strtod() reads it, with NaN, Infinity and hexadecimal numbers. It begins with a sign, a digit, i or n. */
+/** A number as C's strtod() reads it, with NaN, Infinity and hexadecimal numbers. It begins with a sign, a digit, i or n. */
 const NUMBER =
   /(?=[-+\diInN])[-+]?(?:0[xX](?:[\dA-Fa-f]+\.?[\dA-Fa-f]*|\.[\dA-Fa-f]+)(?:[pP][-+]?\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN](?:\(\w*\))?)/y;
 const PLAIN = /[^"\\\0]*/y;

@@ -2,7 +2,7 @@ import { inClass } from './character-classes';
 import { raise } from './position';
 import type { LuaValue } from './values';
 
-/** Where a match of a pattern of Lua begins and ends (exclusive), and its captures. */
+/** A match of a pattern of Lua: its start, its end (exclusive) and its captures. */
 export interface PatternMatch {
   readonly start: number;
   readonly end: number;

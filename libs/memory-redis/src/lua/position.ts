@@ -23,7 +23,7 @@ export function raise(text: string): LuaError {
   return raiseAt(position.line, text);
 }
 
-/** Returns an error with a line before its text; without one if the line is 0. */
+/** Returns an error with a line before its text; without a line if the line is 0. */
 export function raiseAt(line: number, text: string): LuaError {
   const error = new LuaError(line === 0 ? text : `user_script:${line}: ${text}`);
   error.line = position.line;

@@ -64,7 +64,7 @@ function gmatch(args: Arguments): LuaResult {
   };
 }
 
-/** An index that counts from the end if it is negative; 0 if it is before the begin. */
+/** An index that counts from the end if it is negative; 0 if it is before the beginning. */
 function indexOf(index: number, length: number): number {
   return index >= 0 ? index : Math.max(0, length + index + 1);
 }

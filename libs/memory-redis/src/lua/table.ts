@@ -45,7 +45,7 @@ export class LuaTable implements AnyTable {
     return typeof key === 'number' && this.isInArray(key) ? this.array[key - 1] : this.nodes.get(key);
   }
 
-  /** Sets a value. A key of nil or NaN is the caller's error and is to be refused before. */
+  /** Sets a value. The caller must refuse a key of nil or NaN before. */
   set(key: LuaValue, value: LuaValue): void {
     if (typeof key === 'number' && this.isInArray(key)) {
       this.array[key - 1] = value;

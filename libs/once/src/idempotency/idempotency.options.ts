@@ -2,7 +2,7 @@ import { type Checks, type KnownOptions } from '../../../internal/src';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms, type ResolvedTerms } from '../once.terms';
 import type { ClaimTerms } from '../once.types';
 
-/** Options that the module has for all routes, and a route for itself. */
+/** Options of the module, for all routes, and of one route, for itself. */
 interface KeyOptions {
   /** True: a request without a key is refused with 400. False: the handler runs for it without protection. Default true, or the module's. */
   readonly required?: boolean;
@@ -29,7 +29,7 @@ export interface IdempotencyRouteOptions extends KeyOptions, ClaimTerms {
   readonly fingerprint?: (request: unknown) => string | Promise<string>;
 }
 
-/** Settings that a route takes from the module. */
+/** Settings that all routes have from the module. */
 type ModuleSettings = ResolvedTerms & {
   readonly required: boolean;
   /** Maximum size of a stored response with status, headers and body, bytes. */

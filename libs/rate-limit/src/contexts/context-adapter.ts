@@ -22,7 +22,7 @@ export interface RateLimitContextAdapter {
   refusal(context: ExecutionContext, refusal: RateLimitRefusal): Error;
   /**
    * Returns an argument of the context: an object that belongs to this call alone and that guards and interceptors both get.
-   * Undefined without one: then `@RateLimitResult()` is undefined, and RateLimitInterceptor refunds nothing.
+   * Undefined if the context has no such object: then `@RateLimitResult()` is undefined, and RateLimitInterceptor refunds nothing.
    */
   call(context: ExecutionContext): object | undefined;
   /**

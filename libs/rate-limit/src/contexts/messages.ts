@@ -18,7 +18,7 @@ function loadWsException(): ExceptionClass {
   }
 }
 
-/** Returns the first argument of a context that is an object, of those at the given indexes; undefined without one. */
+/** Looks at the arguments of a context at the given indexes. Returns the first that is an object; undefined if none is. */
 function objectAt(context: ExecutionContext, ...indexes: readonly number[]): object | undefined {
   for (const index of indexes) {
     const value: unknown = context.getArgByIndex(index);

@@ -97,7 +97,7 @@ export interface Limiter {
 }
 
 /**
- * Returns the most hits that a rule allows at once: the burst of a token bucket, else the limit. With a limit of 0, returns 0.
+ * Returns the most hits that a rule allows at once: the burst of a token bucket, or the limit of another algorithm. Returns 0 if the limit is 0.
  */
 export function capacityOf({ rule, limit }: Pick<Check, 'rule' | 'limit'>): number {
   return limit === 0 ? 0 : (rule.burst ?? limit);
@@ -123,9 +123,9 @@ export function refuses({ check, verdict }: Verdict): boolean {
   return verdict > 0 && enforced(check);
 }
 
-/** Most that the clocks of two machines are assumed to drift apart, ms per ms. */
+/** Largest drift that is assumed between the clocks of two machines, ms per ms. */
 const DRIFT = 0.001;
-/** Most that two times of Redis in whole ms differ from the time between them, ms. */
+/** Largest error of a difference between two times of Redis, which are whole ms; ms. */
 const ROUNDING_MS = 2;
 
 /**

@@ -105,8 +105,7 @@ export class BlockCache {
   isEmpty = true;
 
   /**
-   * Returns the verdict of a cached refusal that applies to a check, with its times counted from now; undefined without
-   * one.
+   * Returns the verdict of a cached refusal that applies to a check, with its times counted from now; undefined if there is none.
    */
   find(check: Check): Verdict | undefined {
     const id = memoryId(check.rule, check.subject);
@@ -167,7 +166,7 @@ export interface LimiterSettings {
   readonly failures: number;
   /** Time after a failure in which no request calls Redis while the breaker is open, before one tries again, ms. */
   readonly openMs: number;
-  /** Most refusals that a process caches. */
+  /** Maximum number of refusals that a process caches. */
   readonly cachedRefusals: number;
 }
 

@@ -39,7 +39,7 @@ export class ActivityList {
   }
 
   /**
-   * Compares the numbers of partitions. Call it before something that is not where it should be is taken for lost: it may be where
+   * Compares the numbers of partitions. Call it before you treat something as lost that is not where it should be: it may be where
    * a process with another number of partitions has put it.
    *
    * @throws SetupError if there are activities with another number of partitions; the errors of ScriptRegistry.run()

@@ -15,7 +15,7 @@ import {
   voidGrantLua,
 } from '../scripts/generated';
 
-/** Most packets of one call of fill-pool.lua, which passes all of them to one RPUSH. fill-pool.lua refuses more. */
+/** Maximum number of packets of one call of fill-pool.lua, which passes all of them to one RPUSH. fill-pool.lua refuses more. */
 export const CHUNK_PACKETS = 1_000;
 
 /** Value of the field `state`. `spread:<n>` is the state of the opened root of n buckets. */

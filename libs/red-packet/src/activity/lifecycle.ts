@@ -14,7 +14,7 @@ import type { Replicated } from '../replicated';
 import { Refunds } from './refunds';
 
 /**
- * Most rounds in which a close finishes transfers of packets between buckets. One round finishes all transfers that it finds,
+ * Maximum number of rounds in which a close finishes transfers of packets between buckets. One round finishes all transfers that it finds,
  * and closed buckets begin no transfers. The limit is for transfers to a bucket that is lost, which cannot be finished.
  */
 const MAX_ROUNDS = 20;
@@ -65,7 +65,7 @@ export class Lifecycle {
   }
 
   /**
-   * Reads every bucket. Of a draft with several buckets, reads only the root: the meta hash that knows the number of buckets.
+   * Reads every bucket. If the activity is a draft with several buckets, reads only the root: the meta hash that knows the number of buckets.
    * Returns undefined if there is no such activity.
    */
   async read(activityId: string): Promise<Read | undefined> {
@@ -272,7 +272,7 @@ export class Lifecycle {
     return seen === undefined || isLost(seen) ? undefined : seen;
   }
 
-  /** As `find`. Also returns an activity of which Redis has nothing but the root. */
+  /** Does what `find` does, and also returns an activity of which Redis has nothing but the root. */
   private async look(activityId: string): Promise<Read | undefined> {
     const remembered = this.layouts.of(activityId);
     const readings = await this.transfers.readAll(remembered);

@@ -7,7 +7,7 @@ import { readGrant, readLuckiest, readRecords } from './results.scripts';
 
 const PAGE = 1_000;
 
-/** Which page to read: a bucket of the activity, the cursor of HSCAN in it, and about how many grants. */
+/** The page to read: a bucket of the activity, the cursor of HSCAN in it, and about how many grants. */
 export interface PageRequest {
   readonly bucket: number;
   readonly cursor: string;

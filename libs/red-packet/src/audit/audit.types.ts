@@ -8,7 +8,7 @@ export interface AuditOptions {
   readonly ledger?: PaidPackets;
 }
 
-/** A packet that was paid, or is to be paid, to a user. */
+/** A packet that was paid to a user, or must be paid. */
 export interface PaidPacket {
   readonly userId: string;
   readonly packetId: string;

@@ -11,9 +11,9 @@ import { PacketBook } from './packet-book';
 import { Problems } from './problem-list';
 import { countRecords, unpaidOf, type Unpaid } from './record-count';
 
-/** Most counts of all records. If something changed during a count, the records are counted again. */
+/** Maximum number of counts of all records. If something changed during a count, the records are counted again. */
 const MAX_COUNTS = 3;
-/** Most packets that are listed. */
+/** Maximum number of packets that are listed. */
 const MAX_LISTED = 100;
 
 /** Result of one count of all records. `quiet` is true if nothing changed meanwhile. */

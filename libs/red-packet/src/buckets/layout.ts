@@ -119,7 +119,7 @@ export class Layouts {
     this.confirmed.set(activityId, { layout, at: time.monotonicMs() });
   }
 
-  /** Returns the layout of an activity if it was read from Redis within the last two seconds; else undefined. */
+  /** Returns the layout of an activity if it was read from Redis within the last two seconds; otherwise undefined. */
   fresh(activityId: string): Layout | undefined {
     const known = this.confirmed.get(activityId);
     return known !== undefined && time.monotonicMs() - known.at < FRESH_MS ? known.layout : undefined;

@@ -46,7 +46,7 @@ export class Grabber {
   }
 
   /**
-   * Returns `sold-out` if this process knows that the activity is sold out and the user has no packet of it; else undefined. Does
+   * Returns `sold-out` if this process knows that the activity is sold out and the user has no packet of it; otherwise undefined. Does
    * not call Redis.
    */
   knownResult(activityId: string, userId: string): GrabResult | undefined {
@@ -101,7 +101,7 @@ export class Grabber {
   }
 
   /**
-   * Moves packets to the user's empty bucket. Returns undefined if the grab is to be sent again; otherwise the reply that ends
+   * Moves packets to the user's empty bucket. Returns undefined if the grab must be sent again; otherwise the reply that ends
    * the grab, because the activity is sold out or `transferWaitMs` is over.
    */
   private async awaitPackets(layout: Layout, userId: string, deadline: number): Promise<FinalReply | undefined> {

@@ -2,10 +2,10 @@ import type { Logger } from '@nestjs/common';
 import { oneLine } from '../../../internal/src';
 import type { ActivityStatus } from '../red-packet.types';
 
-/** Why payouts stand still. `overdue`: the retention is over, and the activity still owes something. */
+/** Reason why payouts make no progress. `overdue`: the retention is over, and the activity still owes something. */
 type Problem = 'dead-letters' | 'overdue';
 
-/** Logs a warning when payouts of an activity stand still, and a line when that is over. */
+/** Logs a warning when payouts of an activity make no progress, and a line when they do again. */
 export class Debts {
   private readonly warned = new Map<string, Problem>();
 

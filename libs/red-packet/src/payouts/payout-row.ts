@@ -7,7 +7,7 @@ export function ownerOf(activityId: string, expiresAtMs: number, buckets: number
   return ownerText(activityKeyOf(activityId, expiresAtMs), buckets, bucket);
 }
 
-/** As `ownerOf`, of an activity whose key is known. */
+/** Does what `ownerOf` does, for an activity whose key is known. */
 export function ownerText(activityKey: string, buckets: number, bucket: number): string {
   return `${activityKey}/${buckets}/${bucket}`;
 }

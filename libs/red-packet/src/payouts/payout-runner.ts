@@ -38,7 +38,7 @@ const POLL_MS = 3_600_000;
 const ELSEWHERE_MS = 1_000;
 /** Commands of a look at an idle outbox: the script and its XLEN. */
 const IDLE_COMMANDS = 2;
-/** Most attempts of a message in stream-consumer. The run dead-letters a payout itself, after its own `attempts`. */
+/** Maximum number of attempts of a message in stream-consumer. The run dead-letters a payout itself, after its own `attempts`. */
 export const MOST_ATTEMPTS = 10_000;
 const MAX_PROBLEM = 1_000;
 const NO_ATTEMPT_LEFT =

@@ -2,7 +2,7 @@ import type { Candidate } from '../nest-schedule/candidate';
 import { cronOptions, hasTwoSchedulers, isTimeout } from '../nest-schedule/scheduler-metadata';
 
 /**
- * Returns the mistake in the setup of a job or handler, and what to do; undefined without one.
+ * Returns the mistake in the setup of a job or handler, and what to do; undefined if there is none.
  *
  * @param schedulers number of ScheduleModule.forRoot() in the app
  */

@@ -22,8 +22,8 @@ const EARLY_MS = 5;
 const LOOKBACKS_MS = [2_000, 61_000, 3_601_000, 86_401_000, 2_764_800_000, 31_708_800_000, 158_112_000_000];
 
 /**
- * Returns the latest scheduled instant up to 5 ms after `now`, ms since 1970. For a job with a date instead of an expression:
- * that date. If there is no instant in the last five years: the current second.
+ * Returns the latest scheduled instant up to 5 ms after `now`, ms since 1970. For a job with a date instead of an expression, returns
+ * that date. If there is no instant in the last five years, returns the current second.
  *
  * @param zone IANA name or `UTC+hh:mm`; default: the time zone of the process
  */
@@ -49,7 +49,7 @@ export function nextSlot(times: CronTimes, now: number, zone?: string): number |
   return next > now ? next : undefined;
 }
 
-/** Returns the time zone of a cron expression; undefined for that of the process. `utcOffset` is in minutes, as in the cron package. */
+/** Returns the time zone of a cron expression; undefined for the time zone of the process. `utcOffset` is in minutes, as in the cron package. */
 export function zoneOf({ timeZone, utcOffset }: Pick<CronOptions, 'timeZone' | 'utcOffset'>): string | undefined {
   if (timeZone !== undefined || utcOffset === undefined) return timeZone;
   const minutes = Math.abs(Number(utcOffset));

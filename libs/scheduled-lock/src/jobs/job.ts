@@ -1,7 +1,7 @@
 import type { ResolvedJobOptions } from '../scheduled-lock.options';
 
 export interface CronSlots {
-  /** Returns true if `fireOnTick()` is known to have made the tick. Must be called once for each tick, at once when the tick begins. */
+  /** Returns true if `fireOnTick()` is known to have made the tick. Call it once for each tick, as soon as the tick begins. */
   firedByHand(): boolean;
   /** Returns the latest scheduled instant, ms since 1970. */
   slotNow(): Promise<number>;
@@ -40,8 +40,8 @@ export type Work = () => unknown;
 const KEY_MS = 365 * 86_400_000;
 
 /**
- * Returns how long Redis must remember which slots of a job ran: until no node can fire or catch up one of them any more. Otherwise it
- * could run twice.
+ * Returns how long Redis must remember which slots of a job ran: until no node can fire or catch up one of them any more. A slot
+ * that was forgotten earlier could run twice.
  *
  * @param leastMs shortest time, ms
  */

@@ -34,7 +34,7 @@ export class LiveCron {
   ) {}
 
   /**
-   * Returns true if a call of `fireOnTick()` made this tick, and not the timer: only a timer gives the job a new `lastDate()`. Returns
+   * Returns true if a call of `fireOnTick()` made this tick, and false if a timer did: only a timer gives the job a new `lastDate()`. Returns
    * false if the job is not found. Must be called once for each tick, in the turn of the event loop in which the tick begins, because
    * only then a job without a name can be found.
    */

@@ -28,7 +28,7 @@ export function cronOptions(method: object): CronOptions | undefined {
   return Reflect.getMetadata(CRON, method) as CronOptions | undefined;
 }
 
-/** Returns the period of `@Interval`, ms; undefined without it. */
+/** Returns the period of `@Interval`, ms; undefined if the method has no `@Interval`. */
 export function intervalMs(method: object): number | undefined {
   return (Reflect.getMetadata(INTERVAL, method) as { timeout: number } | undefined)?.timeout;
 }

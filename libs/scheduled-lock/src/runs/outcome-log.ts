@@ -36,7 +36,7 @@ export class OutcomeLog {
     private readonly registry?: object,
   ) {}
 
-  /** Publishes and logs an status. @param saved true if the history in Redis is known to have the status */
+  /** Publishes and logs a status. @param saved true if the history in Redis is known to have the status */
   record(job: Job, tick: TickOutcome, saved: boolean): void {
     const { name } = job.options;
     const { status, slot, fence = 0, durationMs = 0, error } = tick;

@@ -7,7 +7,7 @@ import type { RedisConnection } from './port';
 
 /**
  * A client of ioredis, iovalkey or node-redis, or an adapter for another client. The type of a client is as wide as this, because each
- * package and version has types of its own, and the app need not have installed them all. What it is, is checked when the module makes its
+ * package and version has types of its own, and the app need not have installed them all. The module checks the client when it makes its
  * connection.
  */
 export type AnyClient = { readonly sendCommand: unknown; connect(): Promise<unknown> } | RedisConnection;
@@ -31,8 +31,8 @@ const METHODS = [
 const checks = new Checks('ScriptRegistryModule');
 
 /**
- * Makes the RedisConnection of a client, or returns the adapter that the app has made. A client is recognised by what it can do, so that
- * one of another copy of its package works too.
+ * Makes the RedisConnection of a client, or returns the adapter that the app has made. A client is recognised by its methods, so that
+ * a client of another copy of its package works, too.
  *
  * @throws InvalidOptionError if `client` is another object, or has an option that its scripts cannot work with
  */

@@ -10,8 +10,8 @@ interface NodeRedis {
 }
 
 /*
- * Both clients are optional peers, so neither may be imported. The name stands in the call itself, and the call in a `try` block: so bundlers
- * put the package that is there into the bundle, and leave out the one that is not.
+ * Both clients are optional peers, so neither may be imported. The name is a literal in a call inside a `try` block, so bundlers
+ * include the package that is installed, and leave out the other one.
  */
 /* eslint-disable @typescript-eslint/no-require-imports -- an import would make the peer mandatory */
 

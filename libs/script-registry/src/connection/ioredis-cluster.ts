@@ -21,8 +21,8 @@ const CLOSED = 'Connection is closed.';
 
 /**
  * A node of a Cluster. If the connection closes before a script's reply, the script is sent again through the client's own
- * routing, as ioredis' Cluster does with the commands that it routes itself. Not so if the client's `redisOptions` have
- * `autoResendUnfulfilledCommands: false`.
+ * routing, as ioredis' Cluster does with the commands that it routes itself. If the client's `redisOptions` have
+ * `autoResendUnfulfilledCommands: false`, it is not sent again.
  */
 class ClusterNode extends IoredisNode {
   constructor(
@@ -37,7 +37,7 @@ class ClusterNode extends IoredisNode {
     const { resend } = this;
     // Other commands, such as SCRIPT LOAD, are for this node only.
     if (resend === undefined || !name.startsWith('EVAL')) return super.run(name, args, receiver);
-    // Without `resent`: the client of a node does not reconnect by itself, so it writes a command once.
+    // There is no `resent` here: the client of a node does not reconnect by itself, so it writes a command only once.
     super.run(name, args, {
       replied: (reply) => receiver.replied(reply),
       failed: (failure) => {

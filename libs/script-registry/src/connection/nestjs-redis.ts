@@ -2,7 +2,7 @@ import type { InjectionToken } from '@nestjs/common';
 import { Checks } from '../../../internal/src';
 import type { IoredisClient } from './ioredis-connection';
 
-/** The part that RedisService and ClusterService of `@liaoliaots/nestjs-redis` have in common. */
+/** Methods that RedisService and ClusterService of `@liaoliaots/nestjs-redis` have in common. */
 export interface ClientService<Client> {
   getOrNil(namespace?: string | symbol): Client | null;
 }
@@ -20,7 +20,7 @@ function loadPackage(): Package {
   }
 }
 
-/** Returns the tokens of RedisService and ClusterService; without the package, names that no module provides. */
+/** Returns the tokens of RedisService and ClusterService. If the package is not installed, returns tokens that no module provides. */
 export function clientServiceTokens(): readonly InjectionToken[] {
   const { RedisService, ClusterService } = loadPackage();
   return [RedisService ?? 'luanest:no-redis-service', ClusterService ?? 'luanest:no-cluster-service'];

@@ -37,7 +37,7 @@ export interface NodeRedisCluster {
   off(event: string, listener: (...args: never[]) => void): unknown;
 }
 
-/** Most redirections of one command, and the pause before a command is sent again that no node may run now, ms. */
+/** Maximum number of redirections of one command, and the pause before a command is repeated that no node can run now, ms. */
 const MAX_REDIRECTIONS = 16;
 const RETRY_MS = 100;
 

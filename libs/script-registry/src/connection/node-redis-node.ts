@@ -36,7 +36,7 @@ interface NodeRedisOptions {
   readonly keyPrefix?: string;
 }
 
-/** How node-redis decodes replies: as ioredis does. The keys are the first characters of RESP types. */
+/** Makes node-redis decode replies as ioredis does. The keys are the first characters of RESP types. */
 const TYPES = {
   [code('$')]: Buffer,
   [code('+')]: Buffer,
@@ -52,7 +52,7 @@ function code(character: string): number {
   return character.charCodeAt(0);
 }
 
-/** Errors of commands that node-redis has not written, and will not write. After its other errors that is unknown. */
+/** Errors of commands that node-redis has not written, and will not write. After its other errors, the command may have been written. */
 const NOT_WRITTEN = new Set([
   'The client is closed',
   'The client is offline',

@@ -88,8 +88,8 @@ export class NodeRedisStandalone implements RedisConnection {
 }
 
 /**
- * Connection to the current master of a Sentinel group. Commands go to the client of the master itself: the Sentinel client would send a
- * command again whose reply was lost, and would not say so.
+ * Connection to the current master of a Sentinel group. Commands go to the client of the master itself: the Sentinel client would repeat a
+ * command whose reply was lost, and would not report it.
  */
 export class NodeRedisSentinelConnection extends NodeRedisStandalone {
   private readonly stop: () => void;
@@ -126,7 +126,7 @@ export class NodeRedisSentinelConnection extends NodeRedisStandalone {
     super.close();
   }
 
-  /** Uses the client of the current master. Sentinel may replace it while it is asked for, and then says so again. */
+  /** Uses the client of the current master. Sentinel may replace the master meanwhile, and then reports that again. */
   private adopt(): void {
     if (this.closed || !this.sentinel.isOpen) return;
     this.adopting ??= this.sentinel

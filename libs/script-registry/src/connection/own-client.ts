@@ -14,8 +14,8 @@ const QUIT_TIMEOUT_MS = 1_000;
 const LONGEST_PAUSE_MS = 500;
 
 /**
- * Pause before the n-th try to reconnect, ms. The pauses of ioredis and node-redis grow to seconds, as if the outage took twice its
- * time: leases would end in that time.
+ * Pause before the n-th try to reconnect, ms. The pauses of ioredis and node-redis grow to seconds, so an outage would last longer
+ * for this process than for Redis, and leases would end in that time.
  *
  * @param n 1 for the first try
  */
@@ -28,14 +28,14 @@ const checks = new Checks('ScriptRegistryModule');
 /** A client that ScriptRegistry made and must end. */
 export interface OwnClient {
   readonly client: AnyClient;
-  /** If the client is ready, ends it when its replies have come, at most a second later. Else at once. Never rejects. */
+  /** If the client is ready, ends it when its replies have come, at most a second later. Otherwise ends it at once. Never rejects. */
   readonly end: () => Promise<void>;
-  /** Returns the message of the last error since the client was ready; undefined without one. */
+  /** Returns the message of the last error since the client was ready; undefined if there was no error. */
   readonly lastError: () => string | undefined;
 }
 
 /**
- * Makes the client that the options describe: of ioredis if it is installed, else of node-redis. It connects when ScriptRegistry starts, or
+ * Makes the client that the options describe: of ioredis if it is installed, otherwise of node-redis. It connects when ScriptRegistry starts, or
  * at an earlier call. So an app whose boot fails before has no open connection.
  *
  * @returns undefined if the options name no server

@@ -64,11 +64,11 @@ export interface RedisNode {
    * @throws CommandFailure
    */
   send(name: string, args: CommandArg[], resent?: () => void): Promise<unknown>;
-  /** Same as `send`, without a promise of its own, which costs each call more. Never throws. */
+  /** Same as `send`, but makes no promise, which would cost each call more. Never throws. */
   run(name: string, args: CommandArg[], receiver: Receiver): void;
   /**
-   * Sends the command between two TIME commands, so that the measured time mostly includes neither the network nor Redis' queue.
-   * Of a large command, it may include both.
+   * Sends the command between two TIME commands, so that the measured time usually includes neither the network nor Redis' queue.
+   * For a large command, it may include both.
    *
    * @param took called with the time that the command took in Redis, ms, or undefined if this user may not send TIME; not
    *   called if the command failed, or TIME failed for another reason
@@ -118,11 +118,11 @@ export interface ChannelSubscriber {
 export interface RedisConnection {
   /** True for a Redis Cluster, where keys are in slots on several nodes. */
   readonly clustered: boolean;
-  /** The nodes that the client knows now; of a Cluster, also the replicas. */
+  /** The nodes that the client knows now. For a Cluster, the replicas, too. */
   nodes(): readonly RedisNode[];
   /**
    * Ids of masters that own slots by the client's slot table, but are not in `nodes()`. While the slot table of a Cluster is
-   * unknown: one text for all masters.
+   * unknown, one text stands for all masters.
    */
   lostMasters(): readonly string[];
   /**

@@ -1,6 +1,6 @@
-// Which errors of Redis and Valkey say that a command did not run. Servers word their errors differently, and a script may raise or
+// This file knows which errors of Redis and Valkey prove that a command did not run. Servers word their errors differently, and a script may raise or
 // return an error with any code. So an error counts as a refusal only if its whole text is one that the servers are known to send before
-// they run a script. Of any other error with such a code it is unknown what happened: it is never reported as "had no effect".
+// they run a script. After any other error with such a code, it is unknown if the command ran: the error is never reported as "had no effect".
 // See DECISIONS.md: refusals-by-whole-text
 
 /** Errors of a Cluster node that cannot run a command because of the slots of its keys, or because the Cluster is down. */
@@ -57,7 +57,7 @@ export function isNoScript(message: string): boolean {
 /** The text that Redis and Valkey add to an error that a script raised. Valkey 9.1 leaves out the SHA1 hash. */
 const RAISED = /(?: script: (?:[0-9a-f]{40}, )?|, )on @user_script:(\d+)\.$/;
 
-/** Returns true if the server says that a script raised this error. Where it does not say so, nothing follows from it. */
+/** Returns true if the server says that a script raised this error. If it does not, a script may have raised the error nevertheless. */
 export function saysRaised(message: string): boolean {
   return RAISED.test(message);
 }

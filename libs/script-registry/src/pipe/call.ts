@@ -9,7 +9,7 @@ export interface Wait {
   readonly timeoutMs: number;
 }
 
-/** Who sent a call alone, and goes on when its command has ended. */
+/** Sender of a call that was sent alone. It continues when the command has ended. */
 export interface CallSender {
   /** @param problem the error if the reply could not be decoded; then the call is not settled */
   replied(call: Call, problem: Error | undefined): void;
@@ -39,7 +39,7 @@ export class Call implements Receiver {
   lost = false;
   /** True once the caller has a result or an error. Later replies are ignored. */
   settled = false;
-  /** Who sent it alone, and to which node. */
+  /** Sender and node of a call that was sent alone. */
   sender: CallSender | undefined = undefined;
   node: RedisNode | undefined = undefined;
   /** Publishes that the command has ended, if somebody listens. */

@@ -133,7 +133,7 @@ until ok
 `;
 }
 
-/** Most keys or arguments of a call that its group form spells out. Lua allows more, but long lines gain nothing. */
+/** Maximum number of keys or arguments of a call that its group form spells out. Lua allows more, but long lines gain nothing. */
 const SPELLED_OUT = 24;
 
 /**

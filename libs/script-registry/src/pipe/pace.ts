@@ -1,7 +1,7 @@
 /** Longest time that one group should take in Redis, ms. While a script runs, Redis serves no other client. */
 export const GROUP_MS = 5;
 
-/** Most calls in the first groups of a script, before any reply came. */
+/** Maximum number of calls in the first groups of a script, before any reply came. */
 const FIRST_CALLS = 16;
 
 /** Largest factor by which one reply may raise the number of calls in a group. */
@@ -37,7 +37,7 @@ export class GroupPace {
     this.limit = Math.min(maxCalls, FIRST_CALLS);
   }
 
-  /** Most calls that the next group may have. */
+  /** Maximum number of calls that the next group may have. */
   get calls(): number {
     return this.limit;
   }

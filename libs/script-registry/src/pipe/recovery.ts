@@ -26,7 +26,7 @@ export interface RecoveryHost {
   readonly fail: (call: Call, error: Error) => void;
 }
 
-/** Where calls are sent again. */
+/** Node to which calls are sent again. */
 interface Route {
   /** The node's id; undefined if the client chooses the node. */
   readonly id: string | undefined;

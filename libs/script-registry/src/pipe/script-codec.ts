@@ -30,7 +30,7 @@ export class ScriptCodec {
   readonly lone: LoadableScript;
   /** Undefined if calls are sent alone. */
   readonly group: LoadableScript | undefined;
-  /** Most calls in a group; 1 if calls are sent alone. */
+  /** Maximum number of calls in a group; 1 if calls are sent alone. */
   readonly maxCalls: number;
   private readonly fixedKeys: readonly string[];
   private readonly keyList: string | undefined;

@@ -21,10 +21,10 @@ const FEW = 2;
  */
 const CROWDED_GROUPS_IN_FLIGHT = 4;
 
-/** Most characters of the keys and arguments in a group of several calls. A larger call goes alone. */
+/** Maximum number of characters of the keys and arguments in a group of several calls. A larger call goes alone. */
 const MAX_CHARS = 65_536;
 
-/** Most keys and arguments in a group of several calls, so that scripts with lists do not block Redis for longer than others. */
+/** Maximum number of keys and arguments in a group of several calls, so that scripts with lists do not block Redis for longer than others. */
 const MAX_WORDS = 4_096;
 
 /** Parts that the lanes of one script share. */
@@ -55,7 +55,7 @@ export class Lane implements CallSender {
   private groupsInFlight = 0;
   /** True from the first call that must wait until few calls are left: callers that get their replies together call again together. */
   private crowd = false;
-  /** Most calls that go alone: as many as may be in flight if the script has no groups, none before WAIT. */
+  /** Maximum number of calls that go alone: as many as may be in flight if the script has no groups, none before WAIT. */
   private readonly few: number;
 
   constructor(

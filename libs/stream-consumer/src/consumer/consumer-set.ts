@@ -87,7 +87,7 @@ export class ConsumerSet {
     await Promise.all([...this.consumers].map((consumer) => consumer.stop()));
   }
 
-  /** Returns a group whose consumer of this process reads the stream; undefined without one. */
+  /** Returns a group whose consumer of this process reads the stream; undefined if there is none. */
   groupOf(stream: string): string | undefined {
     return this.active().find((consumer) => consumer.stream === stream)?.group;
   }

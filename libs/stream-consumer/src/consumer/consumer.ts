@@ -12,7 +12,7 @@ import { Maintenance } from './maintenance';
 import { Reader } from './reader';
 import type { Session, Step } from './session';
 
-/** Most entries that one call returns, so that the script does not block Redis for long. */
+/** Maximum number of entries that one call returns, so that the script does not block Redis for long. */
 const MAX_TAKE = 128;
 /** How long a stop waits for the calls that end the leases, ms. */
 const LAST_MS = 2_000;

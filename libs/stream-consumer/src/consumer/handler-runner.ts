@@ -47,7 +47,7 @@ export class Delivery extends Attempt implements StreamMessage, Held {
     return this.entry.key === '' ? undefined : this.entry.key;
   }
 
-  /** `<partition>:<key>` if the group is ordered and the message has a key; else undefined. */
+  /** `<partition>:<key>` if the group is ordered and the message has a key; otherwise undefined. */
   get orderKey(): string | undefined {
     const { origin } = this.reader;
     return origin.isOrdered && this.entry.key !== '' ? origin.idPrefix + this.entry.key : undefined;
@@ -232,7 +232,7 @@ export class HandlerRunner implements Work<Delivery> {
     void this.handBack(delivery, delayMs);
   }
 
-  /** Hands back a message whose outcome is to be ignored. The attempt does not count. */
+  /** Hands back a message whose outcome does not count. The attempt does not count. */
   handBack(delivery: Delivery, delayMs = 0): Promise<void> {
     release(delivery);
     return delivery.reader.settler.retry(delivery, delayMs, false, uniqueNote(HANDED_BACK, delivery));

@@ -30,9 +30,9 @@ import { LEASE_LOST, Session, Settler, type Held, type Origin, type Step } from 
 const MAX_KEYS = 10_000;
 const SWEPT_A_CALL = 100;
 const CHECKED_A_CALL = 500;
-/** Most calls of one `repair`. The next `repair` continues where the last one ended. */
+/** Maximum number of calls of one `repair`. The next `repair` continues where the last one ended. */
 const REPAIR_CALLS = 100;
-/** Most calls of one `purge`, which look at 100 messages each. The next `purge` continues where the last one ended. */
+/** Maximum number of calls of one `purge`, which look at 100 messages each. The next `purge` continues where the last one ended. */
 const PURGE_CALLS = 2_000;
 /** Stored as the error of the attempt when a message is taken over, unless an earlier attempt has an error. */
 const DIED = 'The consumer died, lost its lease or shut down during the attempt';

@@ -122,7 +122,7 @@ export class Session extends Lease {
   }
 }
 
-/** Most entries that one call settles, so that the script does not block Redis for long. */
+/** Maximum number of entries that one call settles, so that the script does not block Redis for long. */
 const ROWS_A_CALL = 128;
 /** Step of a consumer that makes a call to Redis. */
 export type Step = StreamConsumerEvents['callFailed']['during'];

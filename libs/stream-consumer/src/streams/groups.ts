@@ -8,7 +8,7 @@ import type { Stream } from './stream-catalog';
 const PURGED_A_CALL = 100;
 const NOTHING_KEPT = { count: 0, bytes: -1, ageMs: -1 };
 
-/** Where a purge continues. */
+/** Position at which a purge continues. */
 export interface PurgePosition {
   /** `-` to begin. */
   readonly after: string;

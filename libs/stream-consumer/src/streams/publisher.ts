@@ -107,7 +107,7 @@ export class Publisher {
 }
 
 // See DECISIONS.md: publish-many-pulls
-/** Most messages in flight. More would only wait longer for their turn, until some pass their deadline. */
+/** Maximum number of messages in flight. More would only wait longer for their turn, until some pass their deadline. */
 const MOST_IN_FLIGHT = 1_024;
 /** Codes of the errors after which it is certain that a message was not published. */
 const NOT_PUBLISHED: readonly string[] = ['INVALID_INPUT', 'NOT_SENT', 'SCRIPT_REFUSED', 'INVALID_CALL', 'INVALID_KEY'];

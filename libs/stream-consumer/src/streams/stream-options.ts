@@ -2,7 +2,7 @@ import { Checks, type KnownOptions } from '../../../internal/src';
 
 /**
  * Limits of what a partition keeps of the messages that all groups have settled: a message is kept while it is within each limit that is given, and
- * deleted after that. At least one of them. A message that a group has not settled is never deleted, whatever these say.
+ * deleted after that. At least one of them. A message that a group has not settled is never deleted.
  */
 export interface Retention {
   /** The newest messages of the partition, settled or not; integer >= 1. */

@@ -6,7 +6,7 @@ interface Users {
   byApp: boolean;
   /** Apps whose `init()` has begun, and that have not closed. */
   begun: number;
-  /** Those of them that have booted. */
+  /** Apps that use the clock and have booted. */
   running: number;
 }
 

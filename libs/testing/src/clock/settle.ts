@@ -6,7 +6,7 @@ const resources = process.getActiveResourcesInfo.bind(process);
 
 /** Number of turns of the event loop without an immediate after which the process has settled. */
 const QUIET_TURNS = 2;
-/** Most turns of the event loop to wait. */
+/** Maximum number of turns of the event loop to wait. */
 const MOST_TURNS = 100_000;
 
 /** Calls of `settled` that have not ended. Each has an immediate, which the others must not wait for. */

@@ -14,7 +14,7 @@ const realMs = performance.now.bind(performance);
 /** Least step of `run`, unless a job is due. */
 const LEAST_STEP_MS = 60_000;
 
-/** Most jumps of `until`. */
+/** Maximum number of jumps of `until`. */
 const MOST_JUMPS = 10_000;
 
 /** Options of a TestClock. */
@@ -24,7 +24,7 @@ export interface TestClockOptions {
 }
 
 /**
- * Clock for tests, which stands still until the test moves it. Once installed, all modules of luanest in this process live by
+ * Clock for tests, which moves only when the test moves it. Once installed, all modules of luanest in this process live by
  * it, and so does each MemoryRedis that was made with it: windows end, leases expire and tasks become due without waiting.
  *
  * It does not change `Date`, `setTimeout` or the time of other code; LuanestTestingModule makes jobs of `@nestjs/schedule` follow
@@ -46,7 +46,7 @@ export class TestClock implements Clock {
     this.wallMs = checked('nowMs', nowMs);
   }
 
-  /** The clock that is installed in this process; undefined without one. */
+  /** The clock that is installed in this process; undefined if there is none. */
   static get installed(): TestClock | undefined {
     return TestClock.current;
   }
@@ -113,7 +113,7 @@ export class TestClock implements Clock {
   /**
    * Lets `ms` pass as on a machine that stays awake: the clock jumps from timer to timer, and everything settles in between. Jobs of
    * `@nestjs/schedule` run at each of their times. Other timers run at their times, or up to a minute later, so that workers that
-   * look for work all the time do not make it slow. A day takes a few seconds with workers, and no time to speak of without them.
+   * look for work all the time do not make it slow. A day takes a few seconds with workers, and almost no time without them.
    *
    * A lease of less than a minute that is held meanwhile may be lost, as in `advance`.
    *

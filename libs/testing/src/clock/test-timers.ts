@@ -5,7 +5,7 @@ import type { Timer } from '../../../internal/src';
 // Read now, because fake timers of a test may replace them later.
 const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout } = timers;
 
-/** Most steps (microtasks in a row) of code that goes on after a timer. */
+/** Maximum number of steps (microtasks in a row) of code that goes on after a timer. */
 const STEPS = 100;
 
 /** A timer of a TestClock. */
@@ -84,7 +84,7 @@ export class TestTimers {
     for (const timer of this.waiting) this.clear(timer);
   }
 
-  /** Fires the timers that are due, in order of due time; of a repeating timer only once. @returns true if one was due */
+  /** Fires the timers that are due, in order of due time; a repeating timer only once. @returns true if one was due */
   async fire(now: number): Promise<boolean> {
     const due = [...this.waiting].filter(({ dueAt }) => dueAt <= now);
     due.sort((one, other) => one.dueAt - other.dueAt || one.order - other.order);

@@ -69,7 +69,7 @@ export function freePort(): Promise<number> {
   return pick(portRanges().standalone, [0]);
 }
 
-/** Like `freePort`, and the port of the Cluster bus (10,000 above) is free too. */
+/** Returns a port as `freePort` does, if the port of the Cluster bus (10,000 above) is free, too. */
 export function freeClusterPort(): Promise<number> {
   return pick(portRanges().cluster, [0, CLUSTER_BUS_OFFSET]);
 }

@@ -19,7 +19,7 @@ export interface ServerSettings {
   readonly sentinel?: readonly string[];
 }
 
-/** Where a {@link RedisServer} listens: on a fixed port, or on one that `pick` chooses again while others take them. */
+/** Address on which a {@link RedisServer} listens: on a fixed port, or on one that `pick` chooses again while others take them. */
 export type PortChoice = { readonly port: number } | { readonly pick: () => Promise<number> };
 
 /** In the log of a server whose port another process has taken first. */

@@ -2,7 +2,7 @@ import { at, figures, panel, write } from './dom.js';
 import { count, money } from './figures.js';
 import { w } from './operator-words.js';
 
-/** Most characters that fit into one line. */
+/** Maximum number of characters that fit into one line. */
 const MOST_CHARS = 16;
 
 /**

@@ -2,7 +2,7 @@
 import { money } from './figures.js';
 import { asGuest } from './guest.js';
 
-/** Most packets that are shown. */
+/** Maximum number of packets that are shown. */
 const MOST = 50;
 
 /** @typedef {import('luanest/red-packet').ResultsPage} ResultsPage */
