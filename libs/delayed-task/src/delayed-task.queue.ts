@@ -351,7 +351,9 @@ export class DelayedTaskQueue {
   protected route(queue: string | undefined): QueueParts {
     const { namespace } = this.parts.options;
     if (queue === undefined || queue === namespace) return this.parts;
-    throw taskInput.error(`The task is of queue ${shown(queue)}. This is queue ${shown(namespace)}.`);
+    throw taskInput.error(
+      `The task is of queue ${shown(queue)}, and this is queue ${shown(namespace)}. Call DelayedTaskService, or its queue(name).`,
+    );
   }
 
   private routeAll(tasks: readonly NewTask[]): QueueParts {

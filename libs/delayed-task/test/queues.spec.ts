@@ -133,7 +133,7 @@ describe.each(few(servers))('queues on %s', (_, client, partitions) => {
     [
       'a definition of another queue',
       ({ tasks }) => tasks.queue('quiet').schedule(pdf, { page: 1 }),
-      'The task is of queue "slow". This is queue "quiet".',
+      'The task is of queue "slow", and this is queue "quiet". Call DelayedTaskService, or its queue(name).',
     ],
     [
       'two queues for one task',

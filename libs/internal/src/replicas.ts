@@ -26,7 +26,7 @@ export function waitOfRenewal({ replicas, replicasTimeoutMs }: ResolvedReplicas,
 export function renewalNotReplicated(what: string, copies: number, { replicas }: ResolvedReplicas): NotReplicatedError {
   const effect = 'It does not count: a failover may lose it.';
   return new NotReplicatedError(
-    `The renewal of ${what} reached ${copies} of ${replicas} replicas in time. ${effect}`,
+    `The renewal of ${what} reached ${copies} of ${replicas} replicas within replicasTimeoutMs. ${effect} Check the replicas.`,
     'renew',
     copies,
     replicas,

@@ -28,7 +28,8 @@ export class Shutdown {
         this.rejectors.delete(rejectNow);
         reject(
           new LostError(
-            `The app shut down before the work under lock ${lock.names.join(', ')} was done, so the lock may no longer be used.`,
+            `The app is shutting down and no longer waits for the work under lock ${lock.names.join(', ')}: drainMs and abortGraceMs ` +
+              'are over. The work may still run, but its lock is being released, so another process may get it.',
           ),
         );
       };

@@ -136,7 +136,7 @@ describe('locks when Redis fails', () => {
     server.pause();
     try {
       await eventually(() => expect(signal.aborted).toBe(true));
-      expect(() => lock.assertHeld()).toThrow(/may no longer be used/);
+      expect(() => lock.assertHeld()).toThrow(/is lost: /);
     } finally {
       server.resume();
     }

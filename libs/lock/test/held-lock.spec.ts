@@ -28,7 +28,7 @@ describe('a lock of several names', () => {
     both.assertHeld();
     b.lease.loseBecause('it was taken');
     expect(both.held).toBe(false);
-    expect(() => both.assertHeld()).toThrow('Lock b (fence 8) may no longer be used: it was taken.');
+    expect(() => both.assertHeld()).toThrow('Lock b (fence 8) is lost: it was taken.');
   });
 
   it('has one signal, which fires with the first that is lost', () => {

@@ -23,7 +23,7 @@ describe('the lease of a lock', () => {
   it('is lost at its end by the local clock, whether its timer or a caller notices it', async () => {
     const [noticed, looked] = [open(), open()];
     time.now += 2_999;
-    expect(() => looked.lease.assertHeld()).toThrow('Lock a (fence 7) may no longer be used: the lease ended.');
+    expect(() => looked.lease.assertHeld()).toThrow('Lock a (fence 7) is lost: the lease ended.');
     time.now -= 2_999;
     await time.pass(2_999);
     expect(noticed.lease.signal.reason).toBeInstanceOf(LostError);

@@ -205,7 +205,7 @@ function notReplicated(during: 'claim' | 'confirm', copies: number, replicas: nu
       : 'The id is marked as done on the master. If a failover loses this mark, the work may run again.';
   const what = during === 'claim' ? 'claim' : 'confirmation';
   return new NotReplicatedError(
-    `The ${what} reached ${copies} of ${replicas} replicas in time. ${effect}`,
+    `The ${what} reached ${copies} of ${replicas} replicas within replicasTimeoutMs. ${effect} Check the replicas.`,
     during,
     copies,
     replicas,

@@ -122,7 +122,7 @@ export class Relay {
         state = 'late';
         reject(
           new SetupError(
-            `OutboxModule: database gave the relay no second connection in ${CONNECTION_MS} ms. It needs two.`,
+            `OutboxModule: database gave the relay no second connection in ${CONNECTION_MS} ms. It needs two: raise the size of the pool.`,
           ),
         );
       }, CONNECTION_MS);

@@ -142,7 +142,8 @@ describe('a message whose handler fails', () => {
   it('is dead-lettered at once after an error that another attempt would repeat', async () => {
     const malformed = openRunner(() => undefined);
     malformed.start({ payload: '{no' });
-    const text = 'InvalidInputError: The payload of message 0:1-0 is not JSON (3 characters).';
+    const text =
+      'InvalidInputError: The payload of message 0:1-0 is not JSON (3 characters), so no handler was called. If another program writes the stream, define the stream with the option keys.';
     expect(malformed.outcomes).toEqual([['bury', '0:1-0', text]]);
     const invalid = openRunner(throwing(new InvalidInputError('wrong. Again.', { code: 'INVALID_OUTCOME' })));
     invalid.start();

@@ -24,9 +24,7 @@ export function resolveOptions(options: LuanestTestingModuleOptions, checks: Che
   if (redis !== undefined) {
     if (!(redis instanceof MemoryRedis)) checks.refuse('redis', redis, 'a MemoryRedis');
     if (!(redis.server.clock instanceof TestClock)) {
-      throw checks.error(
-        'redis does not live by a TestClock. Make it with new MemoryRedis({ clock: new TestClock() }).',
-      );
+      throw checks.error('redis has no TestClock. Make it with new MemoryRedis({ clock: new TestClock() }).');
     }
   }
   if (!Array.isArray(registries)) checks.refuse('registries', registries, 'an array of names');

@@ -116,7 +116,7 @@ it('the end of a lock of one app leaves the locks of another app, with a Redis o
 });
 
 it('a Redis without a TestClock is refused', () => {
-  const message = 'LuanestTestingModule: redis does not live by a TestClock.';
+  const message = 'LuanestTestingModule: redis has no TestClock.';
   expect(() => LuanestTestingModule.forRoot({ redis: new MemoryRedis() })).toThrow(message);
   expect(() => LuanestTestingModule.forRoot({ redis: {} as MemoryRedis })).toThrow('Expected a MemoryRedis.');
 });

@@ -130,7 +130,7 @@ export class StreamClient
     const result = await this.streams.publish<unknown>(stream as StreamDefinition, payload, options);
     if (result.status === 'published') return result;
     throw new NotSentError(
-      `Stream ${stream.name} is full: ${result.length} messages wait. Does a service handle the pattern?`,
+      `Stream ${stream.name} is full: ${result.length} messages wait. Check that a service with a handler of the pattern runs.`,
     );
   }
 

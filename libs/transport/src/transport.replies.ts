@@ -84,7 +84,7 @@ export class Replies {
       await this.registry.run(passReply, { keys: { replies: this.channel }, args: { packet: this.textOf(packet) } });
     } catch (error) {
       this.logger.warn(
-        `A part of a reply could not be sent, so its client gets an error or waits in vain. ${thrownText(error)}`,
+        `A part of a reply could not be sent, so its client gets an error, or waits until its timeout. ${thrownText(error)}`,
       );
     }
   }

@@ -70,7 +70,9 @@ export class Schedules {
       ]);
       if (status !== 'kept') return { nextRunAtMs: runAtMs };
       if (tries === MOST_TRIES)
-        throw taskInput.error(`schedule ${shown(id)} is changed again and again. Call it again.`);
+        throw taskInput.error(
+          `schedule ${shown(id)} was not changed, because other changes came first each time. Call it again.`,
+        );
     }
   }
 

@@ -110,7 +110,9 @@ export class LockLease extends Lease {
 
   private because(reason: string): LostError {
     this.lossReason = reason;
-    return new LostError(`Lock ${this.name} (fence ${this.fence}) may no longer be used: ${reason}.`);
+    return new LostError(
+      `Lock ${this.name} (fence ${this.fence}) is lost: ${reason}. Another process may have it, so stop the work under it.`,
+    );
   }
 
   private end(): Promise<Released> {

@@ -105,7 +105,11 @@ export class Delivery extends Attempt implements StreamMessage, Held {
       // Errors are logged, payloads must not be. So this error quotes neither the payload nor the parser's error, which quotes
       // it.
       const problem = payload.length === 0 ? 'missing' : `not JSON (${payload.length} characters)`;
-      throw new InvalidInputError(`The payload of message ${this.id} is ${problem}.`, { code: 'MALFORMED_PAYLOAD' });
+      throw new InvalidInputError(
+        `The payload of message ${this.id} is ${problem}, so no handler was called. If another program writes the stream, define the ` +
+          'stream with the option keys.',
+        { code: 'MALFORMED_PAYLOAD' },
+      );
     }
   }
 

@@ -53,7 +53,9 @@ export class Drivers {
       const given = { ...options, id, keepResultMs: KEEP_RESULT_MS };
       const scheduled = await service.schedule(task as string, payload, given);
       if (scheduled.status === 'kept')
-        throw new SetupError(`runTask(): a task with the id ${id} exists, so none was run.`, { code: 'TESTING_SETUP' });
+        throw new SetupError(`runTask(): a task with the id ${id} exists, so none was run. Use another id.`, {
+          code: 'TESTING_SETUP',
+        });
       const { status, error } = await wait.result;
       const queue = options.queue ?? (typeof task === 'string' ? undefined : task.queue);
       const view = await (queue === undefined ? service : service.queue(queue)).get(id);
@@ -112,9 +114,12 @@ export class Drivers {
     try {
       const result = await service.publish(stream, payload, options);
       if (result.status === 'full')
-        throw new SetupError(`deliver(): stream ${name} is full, so nothing was sent.`, { code: 'TESTING_SETUP' });
+        throw new SetupError(
+          `deliver(): stream ${name} is full, so nothing was sent. Let the app handle its messages first, or raise maxLength.`,
+          { code: 'TESTING_SETUP' },
+        );
       if (result.replayed)
-        throw new SetupError('deliver(): a message with this operationId was published before.', {
+        throw new SetupError('deliver(): a message with this operationId was published before. Use another one.', {
           code: 'TESTING_SETUP',
         });
       id = result.id;

@@ -65,14 +65,14 @@ function meet(node: RedisServer, others: readonly RedisServer[]): Promise<unknow
 function untilAcquainted(node: RedisServer, all: readonly RedisServer[]): Promise<string> {
   const look = async (): Promise<string> => {
     const { nodes, self } = await viewOf(node);
-    // A node that stands still for too long during a meeting is forgotten, so it must meet the others again.
+    // A node that is paused for too long during a meeting is forgotten, so it must meet the others again.
     const strangers = all.filter(({ port }) => !nodes.some((other) => other.port === port));
     if (strangers.length > 0) await meet(node, strangers);
     const known = nodes.filter((other) => !isFailing(other) && (other === self || other.linked));
     if (known.length !== all.length || nodes.length !== all.length) {
       throw new TestServerError(
-        `The node on port ${node.port} lists ${nodes.length} nodes of ${all.length}. ${known.length} of them, with itself, are ` +
-          'linked and work.',
+        `The Cluster is not ready: the node on port ${node.port} knows ${nodes.length} of ${all.length} nodes, and can reach ` +
+          `${known.length} of them. Is the machine overloaded?`,
       );
     }
     return self.id;
