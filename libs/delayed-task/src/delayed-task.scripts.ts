@@ -231,7 +231,7 @@ export const pauseQueue = defineScript({
   ...pauseLua,
   keys: ['paused'],
   args: { action: str },
-  // A worker of a Redis whose memory is full must know that it may run tasks.
+  // Allowed while memory is full: a worker must know then, too, if it may run tasks.
   flags: FREES_MEMORY,
   group: false,
   reply: (paused: number) => paused === 1,

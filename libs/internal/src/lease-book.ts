@@ -130,7 +130,7 @@ export abstract class Lease {
     return Math.min(this.alarmAt, this.lapsed ? Infinity : this.endsAt, this.renewal ? Infinity : this.renewAt);
   }
 
-  /** For the book: true if the lease can be renewed now. What is due soon is renewed with what is due, for larger batches. */
+  /** For the book: true if the lease can be renewed now. Leases that are due soon are renewed with those that are due, for larger batches. */
   isDue(now: number): boolean {
     return !this.over && !this.settling && !this.renewal && now >= this.renewAt - this.leaseMs / 100;
   }
@@ -217,7 +217,7 @@ export class LeaseBook<L extends Lease> {
     if (dueAt < this.wakeAt) this.wakeBy(dueAt);
   }
 
-  /** Renews a lease now, or right after the renewal in flight. What is wrong with it is found out by the reply. */
+  /** Renews a lease now, or right after the renewal in flight. The reply shows if the lease is lost. */
   renewNow(lease: L): void {
     const now = time.monotonicMs();
     lease.renewAt = Math.min(lease.renewAt, now);
@@ -316,7 +316,7 @@ export class LeaseBook<L extends Lease> {
         this.watch(lease);
       }
     };
-    // `async`, so that an error that `renew` throws at once is one of the promise.
+    // `async`, so that the promise rejects if `renew` throws at once.
     const renewal = (async () => this.owner.renew(batch, deadlineMs))().then(
       (gone) => {
         const lost = gone.length > 0 ? new Set(gone) : undefined;

@@ -55,7 +55,7 @@ export class Retries<During extends string> {
     while (this.outstanding.size > 0) await Promise.allSettled(this.outstanding);
   }
 
-  /** Ends all pauses. After that, no call begins. */
+  /** Ends all pauses. After that, `run` and `once` make no more calls. */
   close(): void {
     this.closed = true;
     for (const wake of [...this.waits]) wake();

@@ -32,10 +32,10 @@ export function resolveShutdown({ drainMs, abortGraceMs }: ShutdownOptions, chec
 /** Drains that have not ended, of all apps of the process: work of one ScriptRegistry may need locks of another one. */
 const drains = new Set<Promise<unknown>>();
 
-/** Functions to call when nothing can use any more what they end, such as locks, by the ScriptRegistry that they need. */
+/** Functions that end something, such as locks, when nothing can use it any more; by the ScriptRegistry that they need. */
 const ends = new WeakMap<object, (() => Promise<unknown>)[]>();
 
-/** Notes a drain of what takes work, and returns it. Locks and claims can be taken until it has ended. */
+/** Notes the drain of a worker, and returns it. Locks and claims can be taken until the drain has ended. */
 export function draining(drain: Promise<void>): Promise<void> {
   drains.add(drain);
   const ended = (): void => void drains.delete(drain);
@@ -49,7 +49,7 @@ export async function drained(): Promise<void> {
   await Promise.allSettled(drains);
 }
 
-/** Notes a function to call when the app has nothing left that could use what it ends. The ScriptRegistry still works then. */
+/** Notes a function to call at the end of the shutdown, when nothing can use what it ends. The ScriptRegistry still works then. */
 export function atLast(registry: object, end: () => Promise<unknown>): void {
   const all = ends.get(registry);
   if (all === undefined) ends.set(registry, [end]);

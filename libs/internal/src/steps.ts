@@ -16,7 +16,7 @@ export class Steps {
     private readonly advice = 'Call it again: that is safe.',
   ) {}
 
-  /** Waits for a call that changes data, or for several calls of which one does. */
+  /** Waits for a call that changes data, or for several calls of which at least one changes data. */
   async one<T>(call: Promise<T>): Promise<T> {
     try {
       return await this.note(call);
@@ -34,7 +34,7 @@ export class Steps {
     });
   }
 
-  /** Waits for calls that only read, or that do what the caller does not see. */
+  /** Waits for calls that only read, or whose effect the caller does not see. */
   async read<T>(calls: Promise<T>): Promise<T> {
     try {
       return await calls;

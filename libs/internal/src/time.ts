@@ -27,11 +27,11 @@ export interface TimeSource {
   clearTimer(timer: Timer | undefined): void;
 }
 
-// Read now, before a test replaces them by fake timers.
+// These are read now, before a test replaces them by fake timers.
 const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout } = timers;
 const RealTimeout = classOfTimers();
 
-// Except for time limits, each call looks the functions up, so that fake timers of a test apply.
+// Except for time limits, each call looks up the global functions again, so that fake timers of a test take effect.
 const realTime: TimeSource = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -77,7 +77,7 @@ export function replaceTime(source: TimeSource): () => void {
 /** `setImmediate`, read here before a test replaces it, so that fake timers of the test do not stop it. */
 export const nextTurn: (callback: () => void) => NodeJS.Immediate = timers.setImmediate;
 
-/** Calls back after real time, also under fake timers of a test: for the next check of a condition that no clock controls. */
+/** Calls back after real time, even under fake timers of a test. Used for the next check of a condition that no clock controls. */
 export function setRealTimer(callback: () => void, ms: number): Timer {
   return setRealTimeout(callback, ms);
 }

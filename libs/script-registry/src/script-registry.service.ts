@@ -92,7 +92,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  /** Ends what is left of locks, calls `close()`, and waits until the client has ended if ScriptRegistry made the client. */
+  /** Releases the locks that are still held, then calls `close()`. If ScriptRegistry made the client, waits until the client has ended. */
   async onApplicationShutdown(): Promise<void> {
     await endLast(this);
     this.close();

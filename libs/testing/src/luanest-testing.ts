@@ -58,7 +58,7 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     return this.use.clock;
   }
 
-  /** Redis of the ScriptRegistry without a name. With the option `redis`, that one. */
+  /** Redis of the ScriptRegistry without a name: that of the option `redis`, or a new one. */
   get redis(): MemoryRedis {
     return this.redisOf();
   }

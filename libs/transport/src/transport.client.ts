@@ -47,7 +47,7 @@ function publishOf(packet: ReadPacket): {
   return { payload, options: record?.options };
 }
 
-/** Emits events and sends requests to services with a StreamServer: a client of Nest. */
+/** Client of Nest that emits events and sends requests to services with a StreamServer. */
 export class StreamClient
   extends ClientProxy<Record<string, never>, 'connected' | 'disconnected'>
   implements OnApplicationShutdown
@@ -75,7 +75,7 @@ export class StreamClient
     return Promise.resolve();
   }
 
-  /** Ends the listening, and fails the requests that wait. A later request listens again. Nest calls it when the app closes. */
+  /** Stops listening, and fails the requests that wait. A later request listens again. Nest calls it when the app closes. */
   close(): void {
     time.clearTimer(this.listenTimer);
     for (const id of [...this.pending.keys()]) this.fail(id, 'The client was closed.');
@@ -176,7 +176,7 @@ export class StreamClient
     }
     const { id, part, err, response, isDisposed } = JSON.parse(text) as ReplyPacket;
     const request = this.pending.get(id);
-    // A part that was sent twice, or the caller no longer waits.
+    // The part was sent twice, or the caller no longer waits.
     if (!request || part < request.part) return;
     if (part > request.part) return this.fail(id, 'A part of the reply was lost.');
     request.part += 1;

@@ -136,7 +136,7 @@ interface Timeouts {
 }
 
 /**
- * One run of a handler for a task or a message that this process has taken. As a lease, it has the signal of the handler; it is
+ * One run of a handler for a task or a message that this process has taken. It is a lease with the signal of the handler. The lease is
  * renewed if the lib leases each task by itself.
  */
 export abstract class Attempt extends Lease {
@@ -184,7 +184,7 @@ export interface Work<A extends Attempt> {
   succeed(attempt: A, value: unknown): void;
   /** Settles an attempt that failed or that the handler ended with an outcome, and calls `forget` when Redis has replied. */
   fail(attempt: A, failure: Failure): void;
-  /** Called when a handler has ended, which may be after its outcome was decided. */
+  /** Called when a handler has ended. Its outcome may have been decided before. */
   ended?(attempt: A): void;
   /** Codes of errors after which there is no other attempt, besides `INVALID_OUTCOME`. */
   readonly final?: readonly string[];
@@ -254,7 +254,7 @@ export class Attempts<A extends Attempt> implements Timeouts {
     }
   }
 
-  /** Renews leases now, because Redis may have ended them: the reply fires the signals then. */
+  /** Renews leases now, because Redis may have ended them. If it has, the reply fires the signals. */
   renewNow(which: (attempt: A) => boolean): void {
     for (const attempt of this.all) if (which(attempt)) this.book.renewNow(attempt);
   }
@@ -312,7 +312,7 @@ export class Attempts<A extends Attempt> implements Timeouts {
           try {
             this.follow(attempt, value);
           } catch {
-            // The value throws when its type is read, as a Proxy can. The handler has succeeded.
+            // The value is a Proxy that throws when its type is read. The handler has succeeded nevertheless.
             this.returned(attempt, undefined);
           }
         },

@@ -5,15 +5,15 @@ export interface DeadWork<Payload = unknown> {
   /** Id for `replay` and `drop`. */
   readonly id: string;
   readonly payload: Payload;
-  /** Reason why it became a dead letter, such as the text of the last error or the reason of `deadLetter`; at most 1,000 characters. */
+  /** Reason why the work became a dead letter, such as the text of the last error or the reason of `deadLetter`; at most 1,000 characters. */
   readonly error: string;
-  /** Attempts that counted since it was added or last replayed. Not counted: attempts that were handed back, and `countsAsAttempt: false`. */
+  /** Number of attempts since the work was added or last replayed. Attempts that were handed back, and those with `countsAsAttempt: false`, do not count. */
   readonly attemptsMade: number;
-  /** When it became a dead letter, ms since 1970 by Redis' clock. */
+  /** Time at which the work became a dead letter, ms since 1970 by Redis' clock. */
   readonly deadAtMs: number;
 }
 
-/** Filter of dead letters by the time at which they became so. */
+/** Filter of dead letters by the time at which they were dead-lettered. */
 export interface DeadRange {
   /** Selects those that were dead-lettered at this instant or later, ms since 1970 by Redis' clock; integer >= 0. Default: any time. */
   readonly diedFromAtMs?: number;

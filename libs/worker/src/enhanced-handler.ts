@@ -17,9 +17,9 @@ export interface EnhancedHandler {
   /** Type of the execution context, which `context.getType()` returns. */
   readonly contextType: string;
   readonly parameters: PipedParameters;
-  /** Makes the arguments of the method of the values after the pipes and the arguments of the call. */
+  /** Returns the arguments of the method, made from the values after the pipes and from the arguments of the call. */
   readonly arguments: (values: unknown[], args: readonly unknown[]) => unknown[];
-  /** Selects the value of a handler that succeeded. */
+  /** Returns the value of a handler that succeeded, from what the handler and its interceptors returned. */
   readonly value: (ran: EnhancedResult) => unknown;
 }
 
@@ -37,7 +37,7 @@ export function enhanceHandler(contexts: ExternalContextCreator, handler: Enhanc
   const { run, filter } = withEnhancers(contexts, {
     ...{ instance, name, method, contextType, parameters },
     invoke: (values, args) => {
-      // Read at each call: an app may replace the method, for example to trace it.
+      // The method is read at each call, because an app may replace it, for example to trace it.
       const current = (instance as Record<string, unknown>)[name];
       if (typeof current !== 'function')
         throw new InvalidInputError(`${where} is no longer a function.`, { code: 'INVALID_OUTCOME' });

@@ -7,7 +7,7 @@ const ASKED = 'the handler asked for another attempt';
 /** Logged for an attempt whose handler used `deadLetter`. The reason is not logged, because it may hold private data. */
 const GIVEN_UP = 'the handler gave up with deadLetter()';
 
-/** How an attempt that did not succeed is settled. */
+/** Settlement of an attempt that did not succeed. */
 export interface Failure {
   /** `retry`: another attempt follows, with the next number. `postpone`: the attempt does not count. `dead-letter`: no other attempt follows. */
   readonly verdict: 'retry' | 'postpone' | 'dead-letter';
@@ -28,7 +28,7 @@ interface FailedAttempt {
 }
 
 /**
- * Returns how an attempt is settled that timed out, or whose handler threw a value or returned an outcome. Never throws.
+ * Returns the settlement of an attempt that timed out, or whose handler threw a value or returned an outcome. Never throws.
  *
  * @param final codes of errors after which there is no other attempt, besides `INVALID_OUTCOME`
  */
@@ -77,7 +77,7 @@ export function hasCode(value: unknown, codes: readonly string[]): boolean {
   }
 }
 
-/** Returns what was thrown. If its type cannot be read, because it is a Proxy that throws, returns another error. */
+/** Returns the thrown value. If its type cannot be read, because it is a Proxy that throws, returns another error. */
 export function readable(thrown: unknown): unknown {
   try {
     void (thrown instanceof Error);

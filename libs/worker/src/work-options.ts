@@ -3,7 +3,7 @@ import { type Backoff, type ResolvedBackoff, resolveBackoff } from './backoff';
 
 const DAY_MS = 86_400_000;
 
-/** How often work is attempted. */
+/** Number of attempts of work, and the pauses between them. */
 export interface AttemptOptions {
   /** Maximum number of attempts that count. When the last one fails, the work is dead-lettered. Integer from 1 to 10,000. Default 5. */
   readonly attempts?: number;
@@ -24,7 +24,7 @@ export interface WorkOptions extends AttemptOptions {
    */
   readonly leaseMs?: number;
   /**
-   * How long a handler may run, ms; integer from 1 to 2^31 - 1. After that the signal fires, and the handler has `abortGraceMs` to
+   * Longest time that a handler may run, ms; integer from 1 to 2^31 - 1. After that the signal fires, and the handler has `abortGraceMs` to
    * end. If it throws an error, or has not ended by then, the attempt has failed. Default 5 minutes.
    */
   readonly timeoutMs?: number;

@@ -125,7 +125,7 @@ export function refuses({ check, verdict }: Verdict): boolean {
 
 /** Largest drift that is assumed between the clocks of two machines, ms per ms. */
 const DRIFT = 0.001;
-/** Largest error of a difference between two times of Redis, which are whole ms; ms. */
+/** Largest rounding error of a difference between two times of Redis, ms: each time is a whole number of ms. */
 const ROUNDING_MS = 2;
 
 /**

@@ -50,7 +50,8 @@ export class ActivityList {
   }
 
   /**
-   * @param fromMs end of the activity, or its start if it has no end, ms since 1970; 0 for now
+   * @param fromMs start of the retention, ms since 1970: the end of the activity, or its start while the default end is not known. A time
+   *   in the past, such as 0, counts as now
    * @throws SetupError if there are activities with another number of partitions
    */
   async add(activityId: string, retentionMs: number, fromMs: number): Promise<void> {

@@ -83,7 +83,7 @@ export class Creation {
       // Redis may have lost the closing task, so it is scheduled again if it does not exist.
       await this.closing.schedule(activityId, begun.endsAtMs, 'keep');
     }
-    // To add it to the list has removed the mark that it leaves the list.
+    // Adding the activity to the list has removed the mark that it leaves the list.
     if (begun.status === 'settled') await this.list.retire(activityId, true);
     const created = await this.open(this.layouts.root(activityId), root);
     return { activityId, totalCents, packets, created };

@@ -161,7 +161,7 @@ export class Lifecycle {
       if (found === undefined) return undefined;
       const { layout, expiresAtMs } = found;
       const statuses = await steps.all(layout.buckets.map((keys) => run(keys, layout)));
-      // A draft of several buckets is read as its root alone. If it was opened since, the script has changed nothing yet.
+      // Of a draft with several buckets, only the root was read. If the draft was opened meanwhile, the script has changed nothing yet.
       if (!statuses.some((status) => status.startsWith('spread:'))) return { layout, expiresAtMs, statuses };
     }
   }

@@ -60,7 +60,7 @@ export class Audit {
     return this.deep.repair(read, paid);
   }
 
-  /** Returns the packets that the ledger has paid: those given to the audit, else those of the option `ledger`. */
+  /** Returns the packets that the ledger has paid: those given to the audit, or those that the option `ledger` returns. */
   private async paid(
     { activityId, activityKey }: ActivityStatus,
     options: { readonly ledger?: PaidPackets | undefined },

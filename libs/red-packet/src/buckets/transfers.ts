@@ -21,7 +21,7 @@ export interface Direction {
  * See DECISIONS.md: packets-move-to-users
  */
 export class Transfers {
-  /** @param replicated waits for replicas after each step that the next one builds on. Default: for none */
+  /** @param replicated waits for replicas after each step that the next one builds on. Default: does not wait */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly replicated = new Replicated(registry, { replicas: 0, replicasTimeoutMs: 1 }),
@@ -35,7 +35,7 @@ export class Transfers {
   /**
    * Moves packets from one bucket to another. If a transfer in this direction was not finished, finishes that one instead.
    *
-   * @param most most packets to move; 0 only finishes a transfer
+   * @param most maximum number of packets to move; 0 only finishes a transfer
    * @returns how many packets arrived, by this call or by an earlier one
    */
   async move(layout: Layout, direction: Direction, most = MOST_PACKETS): Promise<number> {

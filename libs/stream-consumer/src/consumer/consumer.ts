@@ -27,13 +27,13 @@ export class Consumer implements StreamConsumerHandle {
   private readonly runner: HandlerRunner;
   private readonly maintenance: Maintenance;
   private readonly takes = new Set<Promise<void>>();
-  /** Rounds of takes so far. The number selects the partition that comes first in the next round. */
+  /** Number of rounds of takes so far. The number selects the partition that comes first in the next round. */
   private rounds = 0;
   private scheduled = false;
   /** True if the group was paused when this consumer last looked. Then it takes nothing. */
   private paused = false;
   private started = false;
-  /** True once the group was opened on all partitions that there were. On those that are added later, it begins at the start. */
+  /** True once the group was opened on all partitions that existed then. On partitions that are added later, the group begins at the start. */
   private opened = false;
   private takeTimer: Timer | undefined;
   private stopped: Promise<void> | undefined;
@@ -98,7 +98,7 @@ export class Consumer implements StreamConsumerHandle {
     return statsOf(this.registry, this.source, this.group);
   }
 
-  /** Learns whether the group is paused, adds readers of new partitions, and creates the group there if it is missing. @throws the errors of ScriptRegistry.run() */
+  /** Reads whether the group is paused, adds readers of new partitions, and creates the group there if it is missing. @throws the errors of ScriptRegistry.run() */
   async openPartitions(): Promise<void> {
     const steps = new Steps('StreamConsumerService.handle', 'Call it again, or remove the group with removeGroup().');
     const { from } = this.options;

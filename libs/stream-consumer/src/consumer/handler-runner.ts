@@ -12,7 +12,7 @@ interface Taker {
   readonly origin: Origin;
   readonly settler: Settler;
   readonly options: { readonly attempts: number; readonly backoff: ResolvedBackoff };
-  /** Notes that Redis has the outcome of a message, or never will. */
+  /** Notes that the outcome of a message is in Redis, or will never be. */
   forget(delivery: Delivery): void;
 }
 
@@ -262,7 +262,7 @@ export class HandlerRunner implements Work<Delivery> {
   private bury(delivery: Delivery, { problem, why, error }: Burial): void {
     const { stream, group, id, attempt, attempts } = delivery;
     const made = Math.min(attempt, attempts);
-    // If no attempt was left, this one did not begin.
+    // If no attempt was left, this attempt did not begin.
     const last = attempt > attempts ? attempt - 1 : attempt;
     release(delivery);
     events.messageDeadLettered.publish(

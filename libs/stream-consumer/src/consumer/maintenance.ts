@@ -15,10 +15,10 @@ interface MaintainedConsumer extends StreamConsumerHandle {
 
 /** Average pause between two checks of a group in use, ms. */
 export const CHECK_EVERY_MS = 10_000;
-/** Commands of a check: of the stream, and of each partition, with those that scripts call. */
+/** Number of commands of a check, with those that its scripts call: for the stream, and for each partition. */
 const [STREAM_COMMANDS, PARTITION_COMMANDS] = [8, 34];
 
-/** True if all messages are settled, so that nothing can go wrong before the next publish. */
+/** True if all messages are settled, so that no check is needed before the next publish. */
 function isQuiet({ pending, lag, due }: StreamStats): boolean {
   return pending + lag + due === 0;
 }
@@ -75,14 +75,14 @@ export class Maintenance {
     const ms = CHECK_EVERY_MS * (0.75 + Math.random() / 2);
     this.timer = time.setTimer(() => {
       const { partitions, options } = this.consumer;
-      // Entries that a consumer of another program took and left wake nobody. So who polls also checks, not more often than it polls.
+      // Entries that a consumer of another program took and left wake no reader. So a consumer that polls also checks, at most as often as it polls.
       const polls = this.source.isForeign && time.monotonicMs() - this.checkedAt >= options.pollMs;
       const isInUse = polls || !this.quiet || partitions.some(({ wakeup }) => wakeup.used);
       void (isInUse ? this.check() : Promise.resolve()).finally(() => !this.stopped && this.schedule());
     }, ms);
   }
 
-  /** Looks for what nothing else would find, such as a message whose publisher could not wake the readers. */
+  /** Looks for messages that nothing else would find, such as one whose publisher could not wake the readers. */
   private async checkIdle(): Promise<void> {
     await this.check();
     for (const { wakeup } of this.consumer.partitions) wakeup.ring();

@@ -191,7 +191,7 @@ export class Reader {
     return answer.state !== 'no-stream';
   }
 
-  /** Takes up to `count` entries. @param stopping returns true if a call that failed shall not be repeated */
+  /** Takes up to `count` entries. @param stopping returns true if a call that failed must not be repeated */
   async take(count: number, stopping: () => boolean): Promise<readonly Delivery[]> {
     const session = this.session;
     const token = session.nextToken();
@@ -236,7 +236,7 @@ export class Reader {
     return renewing;
   }
 
-  /** Notes that Redis has the outcome of a message, or never will. */
+  /** Notes that the outcome of a message is in Redis, or will never be. */
   forget(delivery: Delivery): void {
     this.owner.forget(delivery);
   }

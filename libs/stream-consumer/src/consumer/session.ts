@@ -34,7 +34,7 @@ export interface Held {
    * @returns the message id
    */
   giveUp(reason: string): string;
-  /** Notes that Redis has the outcome of the message, or never will. */
+  /** Notes that the outcome of the message is in Redis, or will never be. */
   settled(): void;
 }
 

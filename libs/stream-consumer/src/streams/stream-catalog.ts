@@ -16,7 +16,7 @@ import { announcePartitions, listGroups, pauseGroup, withdrawGroup } from './str
 /** Pause after which a publisher writes the number of partitions to Redis again, in case that Redis has lost the number; ms. */
 const ANNOUNCE_EVERY_MS = 30_000;
 
-/** How long a group is kept that Redis no longer lists, ms. Consumers of a group in use check it within 12.5 s. */
+/** Time for which a group is kept that Redis no longer lists, ms. Consumers of a group in use check it within 12.5 s. */
 const KEPT_MS = 20_000;
 
 /**

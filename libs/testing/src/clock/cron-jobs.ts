@@ -38,7 +38,7 @@ export function adoptCron(job: CronJob): void {
     };
     timer = ofJob(time.setTimer(fire, at - now));
   };
-  // Not stopReal(), which calls `onComplete` of the job.
+  // stopReal() is not used here, because it calls `onComplete` of the job.
   clearTimeout(job._timeout);
   Object.defineProperties(job, {
     // The field behind `isActive`, which `setTime` reads, too. Methods of the class write it.

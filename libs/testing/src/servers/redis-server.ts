@@ -8,7 +8,7 @@ import { freePort } from './free-port';
 import { untilReady } from './redis-ready';
 import { RedisProcess } from './redis-process';
 
-/** How a {@link RedisServer} runs. */
+/** Settings of a {@link RedisServer}. */
 export interface ServerSettings {
   readonly binary: string;
   readonly args: readonly string[];
@@ -22,7 +22,7 @@ export interface ServerSettings {
 /** Address on which a {@link RedisServer} listens: on a fixed port, or on one that `pick` chooses again while others take them. */
 export type PortChoice = { readonly port: number } | { readonly pick: () => Promise<number> };
 
-/** In the log of a server whose port another process has taken first. */
+/** Text in the log of a server whose port another process has taken first. */
 const PORT_TAKEN = /Address already in use|Failed listening/i;
 const ATTEMPTS = 5;
 const SENTINEL_FILE = 'sentinel.conf';
@@ -89,7 +89,7 @@ export class RedisServer implements AsyncDisposable {
   async stop(): Promise<void> {
     if (!this.#stopped && this.live && faultsAreCounted()) await withAdmin(this, reportScripts).catch(() => undefined);
     this.#stopped = true;
-    // Nothing is to be saved, and Redis takes up to 100 ms to notice a SIGTERM.
+    // Nothing must be saved, and Redis takes up to 100 ms to notice a SIGTERM.
     await this.#process?.kill();
     rmSync(this.dir, { recursive: true, force: true });
   }
