@@ -80,7 +80,7 @@ export class VersionedPod {
 export class Fleet {
   readonly killed = new Set<string>();
   readonly all: VersionedPod[] = [];
-  /** Why calls failed, except those of pods that close. */
+  /** Reason why calls failed, except those of pods that close. */
   readonly failures: string[] = [];
   private live: VersionedPod[] = [];
   private turns = 0;

@@ -32,7 +32,7 @@ import {
   type Reply,
 } from './protocol';
 
-/** A process of the app under test. It notes the begin and the end of all its work in Redis, on a connection of its own. */
+/** A process of the app under test. It notes the start and the end of all its work in Redis, on a connection of its own. */
 const { url, pod } = JSON.parse(process.argv[3] as string) as PodJob;
 const redis = new Redis(url);
 const note = (entry: Omit<Note, 'pod'>): Promise<unknown> => redis.rpush(NOTES, JSON.stringify({ ...entry, pod }));

@@ -8,7 +8,7 @@ export interface Finding {
   readonly nodes?: readonly string[];
   /** The observation. */
   readonly found: string;
-  /** Why it matters. Absent if all is well. */
+  /** Reason why it matters. Absent if all is well. */
   readonly why?: string;
   /** The remedy: commands, settings, or a page. Absent if all is well. */
   readonly remedy?: string;
