@@ -73,7 +73,7 @@ export class DelayedTaskService
     return this.closing;
   }
 
-  /** For `luanest/testing`. */
+  /** Used by `luanest/testing`: shows the work of this process. */
   [INSPECT](): TaskInspection {
     const all = this.allParts;
     return {
@@ -85,7 +85,7 @@ export class DelayedTaskService
     };
   }
 
-  /** For `luanest/outbox`. */
+  /** Used by `luanest/outbox`: checks a task without sending it. */
   [OUTBOX](): TaskOutbox {
     return {
       prepare: (task, payload, options) =>

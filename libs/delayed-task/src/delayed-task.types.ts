@@ -95,7 +95,7 @@ export interface TaskInspection {
 /** A task that `schedule` would take, in a form that JSON can hold. */
 export interface PreparedTask {
   readonly name: string;
-  /** JSON. */
+  /** Payload as JSON. */
   readonly payload: string;
   /** Options of the call; options of the definition that the call does not set; and the queue. */
   readonly options: ScheduleOptions & { readonly queue: string };

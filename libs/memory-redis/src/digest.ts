@@ -23,7 +23,7 @@ export class Digest {
     this.low = (this.low + low) | 0;
   }
 
-  /** 16 hexadecimal digits. */
+  /** Returns the digest as 16 hexadecimal digits. */
   toString(): string {
     return hex(this.high) + hex(this.low);
   }

@@ -14,7 +14,7 @@ export interface Entry {
   expiresAtMs: number | undefined;
   /** The epoch in which the entry was made. A snapshot may have an entry of an earlier epoch: it is copied before it changes. */
   readonly epoch: number;
-  /** Undefined after a change. */
+  /** Digest of the value; undefined if the value has changed since. */
   digest: Digest | undefined;
 }
 

@@ -21,7 +21,7 @@ export type CommandArgument = string | number | Buffer;
 
 /** A state of a MemoryRedis, for `restore()`. It needs no release: it is collected when nothing refers to it. */
 export interface Snapshot {
-  /** Not for users. */
+  /** Used by luanest itself, not by users. */
   readonly state: ServerState;
 }
 
@@ -34,7 +34,7 @@ export class MemoryRedis {
   readonly server: Server;
   private readonly listener: Listener;
   private readonly connector: ReturnType<typeof connectorTo>;
-  /** Of `run()`. It is not one of the server's connections. */
+  /** Session of `run()`. It is not one of the server's connections. */
   private readonly direct = new Session(
     0,
     () => undefined,

@@ -65,7 +65,7 @@ export class NoReply {
 
 export const NO_REPLY = new NoReply();
 
-/** Null instead of an array. */
+/** Reply of null where the command usually replies with an array. */
 export class NullArray {
   readonly kind = 'null array';
 }

@@ -69,7 +69,11 @@ export const TABLE = Object.freeze({
     'luanest.registry',
     ERROR,
   ),
-  'luanest.script.heals': counter('{heal}', 'Times that a node lacked the script of a call and got it', ...SCRIPT),
+  'luanest.script.heals': counter(
+    '{heal}',
+    'Times that a node did not have the script of a call, so that it was loaded again',
+    ...SCRIPT,
+  ),
   'luanest.rate_limit.decisions': counter('{decision}', 'Requests decided', OUTCOME, 'luanest.rate_limit.source'),
   'luanest.rate_limit.violations': counter(
     '{violation}',
@@ -78,7 +82,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.rate_limit.redis_failures': counter(
     '{failure}',
-    'Requests that Redis did not decide, by the policy that decided instead; refunds that failed (not-refunded)',
+    'Requests that Redis did not decide, by the policy that decided instead; not-refunded counts refunds that failed',
     'luanest.rate_limit.policy',
     ERROR,
   ),
@@ -102,7 +106,7 @@ export const TABLE = Object.freeze({
   ),
   'luanest.once.settle.errors': counter(
     '{call}',
-    'Failed confirmations and releases of claims whose error no caller got',
+    'Confirmations and releases of claims that failed without a caller who got the error',
     ERROR,
   ),
   'luanest.read_reward.records': counter('{item}', 'Reads recorded, by outcome', REWARD, OUTCOME),

@@ -52,7 +52,7 @@ const ONCE = 'luanest:once';
 export const onceService = new MethodService(OnceService, 'OnceModule');
 
 /**
- * Runs a method once for each message, no matter how many workers receive the message; after a crash, as `delivery` says. The
+ * Runs a method once for each message, even if several workers receive the message. After a crash, the option `delivery` decides. The
  * method can be a microservice handler, or any method of a provider or controller that Nest creates. When the message has been
  * handled, a further call within `retentionMs` does not run the method: it resolves with the stored result, if there is one.
  *

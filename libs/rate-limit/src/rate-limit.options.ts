@@ -10,7 +10,7 @@ import type { NamedRule, PolicyOptions, RateLimitRule, RedisErrorPolicy } from '
 
 export const RATE_LIMIT_OPTIONS = Symbol('luanest:rate-limit-options');
 
-/** How the module calls Redis. */
+/** Options of the calls to Redis. */
 export interface RedisCallOptions extends PolicyOptions {
   /** Longest wait for Redis in one request, ms; integer from 1 to 60,000. Default 50. */
   readonly deadlineMs?: number;

@@ -322,17 +322,17 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     return this.closing;
   }
 
-  /** For `luanest/testing`. */
+  /** Used by `luanest/testing`: shows the groups of this process. */
   [INSPECT](): StreamInspection {
     return { groups: this.consumers.groups(), watch: (watcher) => (this.watcher = watcher) };
   }
 
-  /** For `luanest/console`. */
+  /** Used by `luanest/console`: shows and changes the streams. */
   [CONSOLE](): StreamConsole {
     return new StreamConsole(this.registry, this.catalog, this.letters, () => this.consumers.groups());
   }
 
-  /** For `luanest/outbox`. */
+  /** Used by `luanest/outbox`: checks a message without sending it. */
   [OUTBOX](): StreamOutbox {
     return {
       prepare: (stream, payload, options) => {
@@ -347,7 +347,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     };
   }
 
-  /** For `luanest/transport`. */
+  /** Used by `luanest/transport`: the ScriptRegistry that runs the scripts. */
   get [REGISTRY](): ScriptRegistry {
     return this.registry;
   }

@@ -96,7 +96,7 @@ export interface StreamInspection {
 /** A message that `publish` would take, in a form that JSON can hold. */
 export interface PreparedMessage {
   readonly stream: string;
-  /** JSON. */
+  /** Payload as JSON. */
   readonly payload: string;
   /** Options of the stream that decide where and whether the message is added. */
   readonly options: StreamOptions;

@@ -118,7 +118,9 @@ export class StreamClient
   private async request(id: string, request: Pending, packet: ReadPacket, endsAt: number): Promise<void> {
     const { payload, options } = publishOf(packet);
     if (options)
-      throw new InvalidInputError('send() got a StreamRecord. Its options are those of events: pass the data alone.');
+      throw new InvalidInputError(
+        'send() got a StreamRecord, whose options are only for events. Pass the data itself.',
+      );
     await this.listen();
     const timeoutMs = Math.ceil(endsAt - time.monotonicMs());
     if (this.pending.get(id) !== request || timeoutMs <= 0) return;

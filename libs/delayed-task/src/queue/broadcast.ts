@@ -35,7 +35,7 @@ function channelOf({ registry, options }: TaskQueue): string {
 
 /** Message on the channel of a queue. */
 interface Message {
-  /** The process that sent it. */
+  /** Process that sent the message. */
   readonly from: string;
   /** Its messages are numbered from 1, so that one that Redis got twice is read once. */
   readonly number: number;

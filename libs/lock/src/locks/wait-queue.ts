@@ -24,7 +24,7 @@ export interface TryResult {
   readonly lease: LockLease | undefined;
   /** Time after which to try again, ms. */
   readonly leftMs: number;
-  /** Number of tickets before ours. */
+  /** Number of tickets before the ticket of this process. */
   readonly ahead: number;
 }
 
@@ -45,7 +45,7 @@ export interface WaitQueueContext {
 export class WaitQueue {
   private readonly sleepers: Sleeper[] = [];
   private readonly ticket: Ticket;
-  /** Number of tickets before ours: the number that Redis returned, less one for each release since then; at least 0. */
+  /** Number of tickets before the ticket of this process: the number that Redis returned, less one for each release since then; at least 0. */
   private ahead = 0;
   /** When to try again, by `time.monotonicMs()`. */
   private nextTryAt = 0;

@@ -61,7 +61,7 @@ function expire(name: string, unitMs: bigint, isRelative: boolean): Command {
   });
 }
 
-/** TTL and the like. */
+/** Makes a command that returns the time until a key expires, such as TTL. */
 function remaining(convert: (expiresAtMs: number, nowMs: number) => number | bigint): Command {
   return reads(2, ({ db }, args): Reply => {
     const expiresAtMs = db.expiryOf(at(args, 0));

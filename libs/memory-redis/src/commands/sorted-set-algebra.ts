@@ -33,7 +33,7 @@ function readSets(
   return { sets, options: args.slice(1 + count) };
 }
 
-/** WEIGHTS, AGGREGATE and WITHSCORES. */
+/** Reads the options WEIGHTS, AGGREGATE and WITHSCORES. */
 function readOptions(options: readonly string[], sets: number, operation: Operation, isStored: boolean) {
   const found = { weights: Array.from({ length: sets }, () => 1), aggregate: AGGREGATES.SUM, withScores: false };
   for (let index = 0; index < options.length; index++) {

@@ -40,8 +40,8 @@ function textBound(text: string, isStart: boolean): (member: string) => boolean 
 }
 
 /**
- * Returns the members between two bounds, such as "[a" and "+". It is meant for members with equal scores. For others it finds
- * what Redis finds in a small set. @throws RedisError
+ * Returns the members between two bounds, such as "[a" and "+". It is meant for members with equal scores. If the scores differ, it returns
+ * the same as Redis does for a small set. @throws RedisError
  */
 export function byText(min: string, max: string): RangeOf {
   const [isFrom, isAfter] = [textBound(min, true), textBound(max, false)];

@@ -54,7 +54,7 @@ function elementsOf({ db }: Context, key: string): { readonly elements: readonly
   refuse(WRONG_TYPE);
 }
 
-/** Returns a number as C reads it: up to a zero byte, and nothing is 0. */
+/** Returns a number as C reads it: only the text before a zero byte counts, and empty text is 0. */
 function weightOf(text = ''): number {
   const shown = shownText(text);
   return shown === '' ? 0 : float(shown.trimStart(), "ERR One or more scores can't be converted into double");

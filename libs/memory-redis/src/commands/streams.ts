@@ -144,7 +144,7 @@ function countOption(args: readonly string[]): number | undefined {
   return count;
 }
 
-/** ENTRIESADDED and MAXDELETEDID of XSETID. */
+/** Reads the options ENTRIESADDED and MAXDELETEDID of XSETID. */
 function setIdOptions(id: StreamId, options: readonly string[]): { entriesAdded?: bigint; maxDeletedId?: StreamId } {
   const found: { entriesAdded?: bigint; maxDeletedId?: StreamId } = {};
   for (let index = 0; index < options.length; index += 2) {

@@ -25,7 +25,7 @@ abstract class SocketLike extends Duplex {
   }
 
   override _read(): void {
-    // Replies are pushed when they are made.
+    // Nothing must be read: replies are pushed as soon as they are made.
   }
 }
 

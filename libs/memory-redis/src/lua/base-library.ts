@@ -35,7 +35,7 @@ export function toText(value: LuaValue): string {
   return typeof value === 'number' ? formatNumber(value) : String(value);
 }
 
-/** Of all texts. */
+/** Metatable of all strings, as in Lua. */
 const TEXT_METATABLE = new LuaTable();
 
 /** Sets the table of the functions that texts have as methods. */
@@ -137,7 +137,7 @@ const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
   tostring: (args) => {
     const value = args.any(1);
     const handler = metamethod(value, '__tostring');
-    // Whatever it returns.
+    // xpcall returns what the handler returns.
     return typeof handler === 'function' ? first(callBack(handler, value)) : toText(value);
   },
   type: (args) => typeOf(args.any(1)),
@@ -203,7 +203,7 @@ function inBase(text: string, base: number, args: Arguments): LuaValue {
   const allowed = '0123456789abcdefghijklmnopqrstuvwxyz'.slice(0, base);
   if (digits === '' || ![...digits.toLowerCase()].every((digit) => allowed.includes(digit))) return undefined;
   const size = Number.parseInt(digits, base);
-  // strtoul() of C.
+  // As strtoul() of C does: too large is the maximum, and a minus sign wraps around.
   if (size >= 2 ** 64) return 2 ** 64;
   return sign === '-' && size > 0 ? 2 ** 64 - size : size;
 }

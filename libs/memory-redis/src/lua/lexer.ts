@@ -143,7 +143,7 @@ class Lexer {
     const next = this.code(1);
     let length = 1;
     if (code === DOT && this.isOneOf(DOTS, 1)) length = this.isOneOf(DOTS, 2) ? 3 : 2;
-    // == ~= <= >=
+    // The operators == ~= <= >=.
     else if (next === EQUALS && (code === EQUALS || code === 126 || code === 60 || code === 62)) length = 2;
     const text = code === DOT ? '...'.slice(0, length) : this.source.slice(this.at, this.at + length);
     this.at += length;

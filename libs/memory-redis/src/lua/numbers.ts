@@ -41,7 +41,7 @@ export function formatGeneral(value: number, precision: number, keepZeros: boole
   return keepZeros ? fixed : withoutZeros(fixed);
 }
 
-/** %e of C. */
+/** Returns a number in the format `%e` of C. */
 export function formatScientific(value: number, precision: number): string {
   if (!Number.isFinite(value)) return formatInfinite(value);
   const exponential = exactExponential(value, precision + 1);

@@ -6,9 +6,9 @@ export interface ReadText {
   readonly near: string;
   /** 'unfinished', or the whole message of what is wrong. */
   readonly problem?: string;
-  /** Index after it. */
+  /** Index of the character after the token. */
   readonly end: number;
-  /** How many lines it ends. */
+  /** Number of line breaks in the token. */
   readonly lines: number;
 }
 

@@ -20,7 +20,7 @@ export interface ResponseWatcher {
   /** Maximum size of a body that is written in pieces, with a content-length, and still stored, bytes; HTTP/2 only. */
   readonly maxStoredBytes: number;
   /**
-   * Called when the response is about to end, at most once: not if the client leaves and nothing ends the response.
+   * Called at most once, when the response is about to end. Not called if the client leaves and nothing ends the response.
    *
    * @param sent the whole response, of which nothing was sent yet; undefined if a part of the response was sent already
    * @param send sends the response, or its end; must be called

@@ -29,7 +29,7 @@ export function hasPort(address: string): boolean {
 }
 
 /**
- * Returns the text that identifies the client of an address. For IPv4, also mapped into IPv6, the text is the IPv4 address.
+ * Returns the text that identifies the client of an address. For IPv4, and for IPv4 mapped into IPv6, the text is the IPv4 address.
  * For IPv6 it is the leading bits, because one client often has a whole network of addresses. Other text without a port is
  * returned unchanged.
  *

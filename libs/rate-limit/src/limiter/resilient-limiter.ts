@@ -122,7 +122,7 @@ export class BlockCache {
     const { verdict, used } = refusal;
     const retryMs = Math.max(1, refusal.retryMs - passedMs);
     const resetMs = Math.max(0, refusal.resetMs - passedMs);
-    // A refusal has charged nothing, so nobody reads when it was decided.
+    // A refusal has charged nothing, so its time `at` is never read.
     return { check, verdict, used, resetMs, retryMs, nextMs: retryMs, at: 0 };
   }
 
@@ -187,8 +187,8 @@ const MIN_ADMIN_DEADLINE_MS = 1_000;
 export type ResilientLimiterOptions = Pick<ResolvedRateLimitOptions, 'onRedisError' | 'deadlineMs'>;
 
 /**
- * Decides requests: by a cached refusal, else by Redis, and by the policy `onRedisError` if Redis fails or the breaker is
- * open.
+ * Decides requests: by a cached refusal if there is one, otherwise by Redis. If Redis fails or the breaker is open, decides by the policy
+ * `onRedisError`.
  */
 export class ResilientLimiter {
   private readonly clocks: Clocks;

@@ -80,8 +80,8 @@ export class BootChecks {
   }
 
   /**
-   * Returns where a class has a guard that has nothing to enforce: the class, if none of its methods has a rule or `@SkipRateLimit()`, or
-   * else such methods.
+   * Returns the places of guards that have nothing to enforce, because no rule and no `@SkipRateLimit()` applies there: the class, if that is
+   * so for all of its methods, or single methods.
    */
   uselessGuards(target: Type<unknown>, handlers: readonly Handler[]): string[] {
     const isIdle = (handler: Handler): boolean =>

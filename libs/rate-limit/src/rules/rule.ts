@@ -26,7 +26,7 @@ export type RedisErrorPolicy =
 /** A value, or a function that returns it for a request; the function may be async. */
 export type PerRequest<T> = T | ((context: ExecutionContext) => T | Promise<T>);
 
-/** Option that the module has for all rules, and a rule for itself. */
+/** Option of the module, for all rules, and of one rule, for itself. */
 export interface PolicyOptions {
   /**
    * Policy for requests that Redis does not decide in time. `allow` allows the request, `deny` refuses it (over HTTP with 503), and

@@ -9,7 +9,7 @@ const PAUSE_MS = 1_000;
 /** After this time without another failure, an outbox no longer counts as waiting for replicas, ms. */
 const FORGET_MS = 30_000;
 
-/** An outbox, and the key that a check of its rows writes. */
+/** An outbox, and the key that is written when its rows are checked, so that a WAIT covers the rows. */
 export interface CheckedOutbox {
   readonly outbox: string;
   readonly waited: string;

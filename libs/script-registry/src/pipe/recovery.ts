@@ -36,7 +36,7 @@ interface Route {
 }
 
 /**
- * Handles calls whose command failed, alone or in a group: sends them again if it is certain that nothing ran, else rejects them.
+ * Handles calls whose command failed, alone or in a group: sends them again if it is certain that nothing ran, otherwise rejects them.
  * Also sends calls with WAIT.
  */
 export class Recovery {

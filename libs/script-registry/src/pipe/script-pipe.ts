@@ -127,7 +127,7 @@ export class Lane implements CallSender {
     });
   }
 
-  /** Groups and calls alone. */
+  /** Number of commands in flight: groups, and calls that were sent alone. */
   private get commandsInFlight(): number {
     return this.groupsInFlight + this.aloneInFlight;
   }

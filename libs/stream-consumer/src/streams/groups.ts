@@ -10,7 +10,7 @@ const NOTHING_KEPT = { count: 0, bytes: -1, ageMs: -1 };
 
 /** Position at which a purge continues. */
 export interface PurgePosition {
-  /** `-` to begin. */
+  /** Id after which the purge continues; `-` at the beginning. */
   readonly after: string;
   /** Number of older messages that some group has not settled. */
   readonly passed: number;

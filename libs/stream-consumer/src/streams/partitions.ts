@@ -26,7 +26,7 @@ function positionOf(partition: number): number {
  * @param partition index of the partition, from 0
  */
 export function tagOf(stream: string, partition: number): string {
-  // Shifted by 1/6. Of three masters, each begins at a third of the slots; a tag near that edge could be on either side of it.
+  // The position is shifted by 1/6, because three masters begin at the thirds of the slots, and a tag near such an edge could be on either side.
   const wanted = ((positionOf(partition) + 1 / 6) % 1) * SLOTS;
   for (let n = 0; ; n++) {
     const tag = `${stream}.${partition}.${n}`;
