@@ -17,7 +17,7 @@ export interface TaskSettings extends AttemptOptions {
 }
 
 export interface TaskOptions extends DueTime, TaskSettings {
-  /** Queue of the task: one of `queues` of the module, or its `namespace`. Default: that of the definition, else `namespace`. */
+  /** Queue of the task: one of `queues` of the module, or its `namespace`. Default: the queue of the definition, or `namespace`. */
   readonly queue?: string;
   /** Text of 1 to 256 characters without control characters. Default: a new unique id. */
   readonly id?: string;
@@ -225,7 +225,7 @@ export interface TaskView<Payload = unknown> {
   readonly attempts: number;
   /**
    * Reason why the last failed attempt failed, or why the task was dead-lettered. If the task is done: why its result was not kept. At most
-   * 1,000 characters; else ''.
+   * 1,000 characters. Otherwise ''.
    */
   readonly error: string;
   /**

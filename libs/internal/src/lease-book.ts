@@ -177,7 +177,7 @@ export interface LeaseOwner<L extends Lease> {
 /**
  * Leases of one kind in this process. Renews each at a third of its length, and notices its end by the clock.
  *
- * Most leases are held for a moment, so adding and removing are an assignment each, and one timer looks after all leases.
+ * Most leases are held only for a moment. So adding and removing a lease are cheap, and one timer serves all leases.
  * See DECISIONS.md: one-timer-for-all-leases
  */
 export class LeaseBook<L extends Lease> {

@@ -44,7 +44,7 @@ export function scoreText(value: number): string {
   return formatGeneral(value, 17, false);
 }
 
-/** Returns an integer as a number if that is exact, else as it is. */
+/** Returns an integer as a number if that is exact; otherwise unchanged. */
 export function replyInteger(value: bigint): number | bigint {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;

@@ -8,7 +8,7 @@ import {
   resetLua,
 } from './scripts/generated';
 
-/** Reply of `consume`: 1 if the request is allowed, else 0; time of the decision, us; per rule four integers. See consume.lua. */
+/** Reply of `consume`: 1 if the request is allowed, otherwise 0; time of the decision, us; per rule four integers. See consume.lua. */
 export type Consumed = readonly number[];
 
 export const consume = defineScript({

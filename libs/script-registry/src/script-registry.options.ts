@@ -16,7 +16,7 @@ export interface ClusterConnectionOptions extends ClusterOptions {
  */
 export interface ScriptRegistryModuleOptions {
   /**
-   * Address of a server, `redis://` or `rediss://`. ScriptRegistry makes the client, of ioredis if it is installed, else of node-redis, and
+   * Address of a server, `redis://` or `rediss://`. ScriptRegistry makes the client, of ioredis if it is installed, otherwise of node-redis, and
    * closes it when the app closes.
    */
   readonly url?: string;

@@ -69,7 +69,7 @@ export interface StreamConsumerEvents {
     readonly messages: number;
   };
 
-  /** Numbers of a group, published by each of its consumers at each check that succeeds: each 10 s while the group has messages, else at each idle check. */
+  /** Numbers of a group, published by each of its consumers at each check that succeeds: each 10 s while the group has messages, otherwise at each idle check. */
   readonly groupMeasured: {
     readonly stream: string;
     readonly group: string;

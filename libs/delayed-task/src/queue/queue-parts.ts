@@ -71,7 +71,7 @@ export class QueueParts {
     }
   }
 
-  /** Starts to run tasks, if this process is a worker of the queue; else when it gets a handler. */
+  /** Starts to run tasks, if this process is a worker of the queue. Otherwise it starts when it gets a handler. */
   boot(): void {
     this.booted = true;
     this.start();

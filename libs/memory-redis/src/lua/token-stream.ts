@@ -73,7 +73,7 @@ export class TokenStream {
     const { line, near, kind } = this.current;
     // Lua takes the character of a zero byte for no token at all.
     if (kind === '\0') return new LuaError(`user_script:${line}: ${text}`);
-    // C ends the text at a zero byte.
+    // As in C, the text of the message ends at a zero byte.
     return new LuaError(`user_script:${line}: ${text} near '${near.split('\0', 1)[0]}'`);
   }
 

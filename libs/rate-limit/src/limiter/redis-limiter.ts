@@ -138,7 +138,7 @@ export class RedisLimiter implements Limiter {
   private readonly keys: LimiterKeys;
 
   /**
-   * @param tags number of hash tags over which the keys are sharded, at least 1. Default: 32 on a Cluster, else 1
+   * @param tags number of hash tags over which the keys are sharded, at least 1. Default: 32 on a Cluster, otherwise 1
    * @param now monotonic clock, ms; the clock of `Budget.calledAtMs`
    */
   constructor(

@@ -9,7 +9,7 @@ export class WinnerFilter {
   private readonly words: Uint32Array;
   private readonly mask: number;
 
-  /** @param winners number of users for whom the filter has room; integer >= 0. With more users, more others pass for winners. */
+  /** @param winners number of users for whom the filter has room; integer >= 0. With more users than that, the filter takes more of the others for winners. */
   constructor(winners: number) {
     const bits = 2 ** Math.ceil(Math.log2(Math.max(winners * BITS_PER_WINNER, 64)));
     this.words = new Uint32Array(bits / 32);

@@ -80,7 +80,7 @@ export class Drivers {
         { code: 'TESTING_SETUP' },
       );
     }
-    /** Outcomes of messages of the stream, by `<group>/<id>`: the reply to the publish may come after the outcome. */
+    /** Outcomes of messages of the stream, by `<group>/<id>`. All are kept, because an outcome may come before the reply to the publish. */
     const outcomes = new Map<string, MessageOutcome>();
     let id: string | undefined;
     const all = (): MessageOutcome[] | undefined => {
