@@ -22,6 +22,7 @@ describe('snippets of the documents', () => {
     const without = [
       'ARCHITECTURE.md',
       'docs/README.md',
+      'docs/cli.md',
       'docs/comparison.md',
       'docs/cli.md',
       'docs/queues.md',

@@ -1,13 +1,7 @@
 import type * as ts from 'typescript';
+import { applied, type Edit } from './edits';
 import { Imports } from './imports';
 import type { TypeScript } from './typescript';
-
-/** A piece of a text that another text replaces. */
-export interface Edit {
-  readonly start: number;
-  readonly end: number;
-  readonly text: string;
-}
 
 /** Something that the user must do, or look at. */
 export interface Note {
@@ -116,19 +110,4 @@ export class EditedFile {
     this.imports.finish();
     return applied(this.text, this.edits);
   }
-}
-
-function applied(text: string, edits: readonly Edit[]): string {
-  const sorted = edits
-    .map((edit, order) => ({ ...edit, order }))
-    .sort((a, b) => a.start - b.start || a.end - b.end || a.order - b.order);
-  let result = '';
-  let at = 0;
-  for (const { start, end, text: replacement } of sorted) {
-    // Both change the same piece: an edit within a piece that goes has no effect.
-    if (start < at) continue;
-    result += text.slice(at, start) + replacement;
-    at = end;
-  }
-  return result + text.slice(at);
 }

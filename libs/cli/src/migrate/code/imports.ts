@@ -1,6 +1,15 @@
 import type * as ts from 'typescript';
-import type { EditedFile } from './edited-file';
+import type { Edit } from './edits';
 import type { TypeScript } from './typescript';
+
+/** The part of a file that its imports use. */
+interface File {
+  readonly source: ts.SourceFile;
+  readonly text: string;
+  add(...edits: readonly Edit[]): void;
+  indentAt(position: number): string;
+  removeLines(node: ts.Node): void;
+}
 
 /** A name that a file imports. `name` is `default` for a default import. */
 interface Imported {
@@ -15,7 +24,7 @@ export class Imports {
   private readonly dropped = new Set<ts.Node>();
 
   constructor(
-    private readonly file: EditedFile,
+    private readonly file: File,
     private readonly typescript: TypeScript,
   ) {}
 

@@ -1,8 +1,9 @@
+import type ts from 'typescript';
 import { UsageError } from '../../usage-error';
 import { loadInstalled } from '../../redis/installed-client';
 
 /** The compiler of the app, of which only the parser is used. See DECISIONS.md: parser-of-the-app */
-export type TypeScript = typeof import('typescript');
+export type TypeScript = typeof ts;
 
 /** Finds the compiler of the app. @throws UsageError if there is none, or it has no parser to call */
 export function typescriptOf(folder: string): TypeScript {

@@ -1,5 +1,6 @@
 import type * as ts from 'typescript';
-import type { Edit, EditedFile } from '../code/edited-file';
+import type { EditedFile } from '../code/edited-file';
+import type { Edit } from '../code/edits';
 import type { Project } from '../code/project';
 
 export const THROTTLER = '@nestjs/throttler';
