@@ -16,7 +16,6 @@ const PACKAGES = new Map([
   ['preact', 'preact/dist/preact.mjs'],
   ['preact/hooks', 'preact/hooks/dist/hooks.mjs'],
   ['htm', 'htm/dist/htm.module.js'],
-  ['uplot', 'uplot/dist/uPlot.esm.js'],
 ]);
 
 /** @param {string} name */
@@ -81,7 +80,7 @@ require(0);
 
 /** Packages inside console.js, each with the text of its licence. */
 function bundledPackages() {
-  return ['preact', 'htm', 'uplot'].map((name) => {
+  return ['preact', 'htm'].map((name) => {
     const { version, license } = JSON.parse(readFileSync(packagePath(`${name}/package.json`), 'utf8'));
     return { title: `${name} ${version} (${license})`, text: readFileSync(packagePath(`${name}/LICENSE`), 'utf8') };
   });
@@ -100,10 +99,7 @@ export function buildPage() {
     format: { comments: false },
   });
   const styles = readdirSync(join(PAGE, 'styles')).sort();
-  const css = [
-    readFileSync(packagePath('uplot/dist/uPlot.min.css'), 'utf8'),
-    ...styles.map((name) => readFileSync(join(PAGE, 'styles', name), 'utf8')),
-  ].join('\n');
+  const css = [...styles.map((name) => readFileSync(join(PAGE, 'styles', name), 'utf8'))].join('\n');
   return new Map([
     ['index.html', readFileSync(join(PAGE, 'index.html'), 'utf8')],
     ['console.js', banner + code],

@@ -25,10 +25,6 @@ export function startSettings() {
   apply(settings.theme);
 }
 
-/** Returns true if the page is dark now. */
-export const isDark = () =>
-  settings.theme === 'dark' || (settings.theme === 'system' && matchMedia('(prefers-color-scheme: dark)').matches);
-
 /** Changes to the next theme: system, light, dark. */
 export function nextTheme() {
   settings.theme = settings.theme === 'system' ? 'light' : settings.theme === 'light' ? 'dark' : 'system';

@@ -20,8 +20,8 @@ const SCREENS: readonly (readonly [hash: string, selector: string])[] = [
   ['#/~find?id=both', '.matches li'],
   ['#/~find', '.empty'],
   ['#/~log', 'td'],
-  ['#/~history?minutes=60', '.plot canvas'],
-  ['#/~history?minutes=10080', '.plot canvas'],
+  ['#/~history?minutes=60', '.plot polyline'],
+  ['#/~history?minutes=10080', '.plot polyline'],
 ];
 
 let server: PageServer;

@@ -1,3 +1,4 @@
+import { roundUp, summed } from '../page/counts.js';
 import { readFilter, writeFilter } from '../page/filters.js';
 import { absolute, asInput, bytes, count, duration, payloadText, since } from '../page/format.js';
 import { hashOf, readRoute } from '../page/route.js';
@@ -89,4 +90,31 @@ it('writes numbers, sizes and payloads', () => {
   expect(payloadText('{"a":1}')).toBe('{\n  "a": 1\n}');
   expect(payloadText('{"a":')).toBe('{"a":');
   expect(payloadText('12')).toBe('12');
+});
+
+describe('charts', () => {
+  const MINUTE = 60_000;
+
+  it('add up counts over whole steps, and leave out the first and the running one', () => {
+    const endMs = 1_000 * MINUTE;
+    const points = [
+      [600 * MINUTE, { done: 1_000 }],
+      [984 * MINUTE, { done: 4 }],
+      [990 * MINUTE, { done: 3, failed: 1 }],
+      [994 * MINUTE, { done: 2 }],
+      [999 * MINUTE, { failed: 5 }],
+      [1_000 * MINUTE, { done: 1_000 }],
+    ] as const;
+    const { times, lines } = summed(points, 360, endMs);
+    expect(times).toHaveLength(71);
+    expect(times.slice(-3)).toEqual([985, 990, 995].map((minute) => minute * MINUTE));
+    expect(lines.map(({ name, line, total }) => [name, line.slice(-4), total])).toEqual([
+      ['done', [4, 0, 5, 0], 9],
+      ['failed', [0, 0, 1, 5], 6],
+    ]);
+  });
+
+  it('have a round number at their top', () => {
+    expect([0, 1, 3, 10, 11, 499, 501].map(roundUp)).toEqual([1, 1, 5, 10, 20, 500, 1_000]);
+  });
 });

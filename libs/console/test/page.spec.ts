@@ -240,3 +240,17 @@ it('speaks Chinese, is dark, and is accessible in both', async () => {
   await page.keyboard.press('t');
   await eventually(async () => expect(await instant.textContent()).toMatch(/^\d{4}-/));
 });
+
+it('draws the history, and reads it out below the pointer', async () => {
+  const page = await open('#/~history?minutes=60');
+  const chart = page.locator('.chart', { hasText: 'emails' });
+  await chart.locator('polyline').first().waitFor(PATIENCE);
+  expect(await chart.locator('svg').getAttribute('aria-label')).toMatch(/^Completed: [\d,]+, Failed: [\d,]+$/);
+  const total = await chart.locator('.legend b').first().textContent();
+  await chart.locator('svg').hover();
+  await sees(page, '.x-axis', /^\s*\d{4}-\d\d-\d\d \d\d:\d\d\s*$/);
+  expect(await chart.locator('.legend b').first().textContent()).not.toBe(total);
+  await page.click('a:has-text("7 d")');
+  await eventually(() => expect(page.url()).toContain('#/~history?minutes=10080'));
+  await sees(page, '.x-axis', /^\s*(\d\d-\d\d\s*){5}$/);
+});

@@ -2,6 +2,10 @@
 
 /** @type {Readonly<Record<string, string>>} */
 export const NAMES_EN = {
+  overview: 'Servers and processes',
+  'dead-payouts': 'Dead-lettered payouts',
+  oldestMs: 'Oldest waits for',
+  appendOnlyFile: 'AOF',
   once: 'Idempotency',
   limits: 'Rate limits',
   rewards: 'Read rewards',
