@@ -185,7 +185,7 @@ it('has a section for each module that the app imports', async () => {
   const held = await app.get(LockService).acquire('report');
   await app.get(DelayedTaskService).schedule('send', {}, { id: 'order-7', delayMs: 60_000 });
   const names = ((await get(`${url}/me`)).body['sections'] as { name: string }[]).map(({ name }) => name);
-  expect(names).toEqual(['queues', 'locks']);
+  expect(names).toEqual(['overview', 'queues', 'locks']);
   const { sections } = (await get(`${url}/overview`)).body;
   expect(sections).toEqual(names.map((name) => ({ name, summary: expect.any(Object) as unknown })));
   expect((await get(`${url}/find?id=report`)).body).toMatchObject({
