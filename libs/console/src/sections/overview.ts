@@ -3,6 +3,8 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { CONSOLE, INSPECT } from '../../../internal/src';
 import type { Listing, Row, Section, SectionFactory, Sentence, Story } from '../console.types';
 import { columns } from './columns';
+import { readProcesses } from './history';
+import { historyScripts } from './history.scripts';
 import { numberOf, sentencesOfServer, serverOf, versionOf, type Server } from './servers';
 import { at, lasts, link, unknownAction, unknownAddress } from './support';
 
@@ -11,8 +13,11 @@ const COLUMNS = {
     'server:link role state version usedMemory:bytes maxMemory:bytes clients:number commandsPerSecond:number',
   ),
   scripts: columns('script bodies:number servers:number missingOn'),
-  processes: columns('process current memory:bytes startedAtMs:instant runtime'),
+  processes: columns('process current seenAtMs:instant memory:bytes startedAtMs:instant runtime'),
 } as const;
+
+/** Most processes of the list. */
+const MOST_PROCESSES = 200;
 
 /** The servers, the scripts on them, and if the registry is healthy, and why not. */
 export const overviewSection: SectionFactory = (app, context) => {
@@ -115,11 +120,22 @@ export const overviewSection: SectionFactory = (app, context) => {
     return { columns: COLUMNS.scripts, rows, total: rows.length };
   }
 
-  function processRows(): Listing {
+  async function processRows(): Promise<Listing> {
+    const own = `${hostname()}:${process.pid}`;
     const startedAtMs = context.nowMs() - Math.round(process.uptime() * 1_000);
     const { rss } = process.memoryUsage();
-    const cells = [`${hostname()}:${process.pid}`, true, { bytes: rss }, at(startedAtMs), `Node.js ${process.version}`];
-    return { columns: COLUMNS.processes, rows: [{ cells }] };
+    // The history of the app has registered them already, unless the console runs without the app.
+    (registry as ScriptRegistry).register(historyScripts);
+    const others = await readProcesses(registry as ScriptRegistry, MOST_PROCESSES);
+    const rows = others
+      .filter(({ process: name }) => name !== own)
+      .map(({ process: name, seenAtMs, about }): Row => {
+        const known = JSON.parse(about) as { startedAtMs?: number; rss?: number; runtime?: string };
+        const memory = known.rss === undefined ? null : { bytes: known.rss };
+        return { cells: [name, false, at(seenAtMs), memory, at(known.startedAtMs), known.runtime ?? null] };
+      });
+    const cells = [own, true, at(context.nowMs()), { bytes: rss }, at(startedAtMs), `Node.js ${process.version}`];
+    return { columns: COLUMNS.processes, rows: [{ cells }, ...rows] };
   }
 
   function storyOf(server: Server): Story {

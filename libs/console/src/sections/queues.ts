@@ -26,11 +26,11 @@ export const QUEUE_LISTS = {
 } as const;
 
 const ACTIONS: readonly Action[] = [
-  { name: 'retry', danger: false, on: 'both' },
+  { name: 'retry', danger: false, on: 'both', lists: ['dead'] },
   { name: 'run-now', danger: false, on: 'one' },
   { name: 'move', danger: false, on: 'one', input: [{ name: 'atMs', kind: 'instant', required: true }] },
-  { name: 'cancel', danger: true, on: 'both' },
-  { name: 'drop', danger: true, on: 'both' },
+  { name: 'cancel', danger: true, on: 'both', lists: ['tasks'] },
+  { name: 'drop', danger: true, on: 'both', lists: ['dead'] },
   { name: 'remove', danger: true, on: 'one' },
   { name: 'pause', danger: false, on: 'one' },
   { name: 'resume', danger: false, on: 'one' },

@@ -16,8 +16,8 @@ import {
 import { at, lasts, link, scanSentences, unknownAddress } from './support';
 
 const ACTIONS: readonly Action[] = [
-  { name: 'replay', danger: false, on: 'both' },
-  { name: 'drop', danger: true, on: 'both' },
+  { name: 'replay', danger: false, on: 'both', lists: ['dead'] },
+  { name: 'drop', danger: true, on: 'both', lists: ['dead'] },
   { name: 'pause', danger: false, on: 'one' },
   { name: 'resume', danger: false, on: 'one' },
 ];

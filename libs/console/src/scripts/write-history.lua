@@ -1,0 +1,37 @@
+--[[
+write-history: add the counts of one process in one minute to those of the others, and note the process.
+
+KEYS[1]  day        string  <prefix>:console:{history}:day:<day>   per minute `most` numbers of 32 bits
+KEYS[2]  seen       zset    <prefix>:console:{history}:seen        processes, by the ms of their last write
+KEYS[3]  processes  hash    <prefix>:console:{history}:processes   of each process, the token of its last write and what it says of itself
+ARGV[1]  process    str
+ARGV[2]  token      str     of this write; a token that is not new adds nothing
+ARGV[3]  about      str     JSON
+ARGV[4]  ttlMs      int     how long the day is kept, ms
+ARGV[5]  keep       int     most processes
+ARGV[6..]  counts   list(str)  index of a number in the day, and what is added to it; at most 100 pairs
+
+Returns written
+  written  1 | 0  0: this write was there already
+
+O(counts + log keep). TTL: ttlMs. Clock: Redis. Replay: adds nothing.
+]]
+-- @include clock
+local known = redis.call('HGET', KEYS[3], ARGV[1])
+redis.call('ZCARD', KEYS[2])
+redis.call('STRLEN', KEYS[1])
+if known and string.match(known, '^[^\n]*') == ARGV[2] then return 0 end
+local command = { 'BITFIELD', KEYS[1], 'OVERFLOW', 'SAT' }
+for i = 6, #ARGV, 2 do
+  for _, word in ipairs({ 'INCRBY', 'u32', '#' .. ARGV[i], ARGV[i + 1] }) do command[#command + 1] = word end
+end
+redis.call(unpack(command))
+redis.call('ZADD', KEYS[2], now_ms, ARGV[1])
+redis.call('HSET', KEYS[3], ARGV[1], ARGV[2] .. '\n' .. ARGV[3])
+local surplus = redis.call('ZRANGE', KEYS[2], 0, -ARGV[5] - 1)
+if #surplus > 0 then
+  redis.call('HDEL', KEYS[3], unpack(surplus))
+  redis.call('ZREM', KEYS[2], unpack(surplus))
+end
+for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], ARGV[4]) end
+return 1

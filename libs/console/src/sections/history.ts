@@ -1,0 +1,231 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { hostname } from 'node:os';
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { endsWithin, time, UniqueIds, type Timer } from '../../../internal/src';
+import { historyScripts, listProcesses, readHistory, writeHistory } from './history.scripts';
+
+/** An event of a lib, as far as it is counted. */
+interface Event {
+  readonly status?: string;
+  readonly count?: number;
+  readonly ids?: readonly unknown[];
+}
+
+/** Section and name of a number. The index in this list is its place in each minute, so new ones go to the end. */
+const COUNTS = [
+  ...['queues.done', 'queues.retried', 'queues.dead', 'streams.handled', 'streams.retried', 'streams.dead'],
+  ...['once.claimed', 'once.repeated', 'limits.allowed', 'limits.refused', 'locks.acquired', 'locks.busy'],
+  ...['locks.lost', 'jobs.done', 'jobs.failed'],
+] as const;
+type Count = (typeof COUNTS)[number];
+
+/** Names of numbers, by what an event says. */
+const OF_TASKS: Readonly<Record<string, Count>> = {
+  done: 'queues.done',
+  retried: 'queues.retried',
+  dead: 'queues.dead',
+};
+const OF_LOCKS: Readonly<Record<string, Count>> = { acquired: 'locks.acquired', busy: 'locks.busy' };
+const OF_JOBS: Readonly<Record<string, Count>> = { ran: 'jobs.done', failed: 'jobs.failed' };
+
+/**
+ * The number that each event adds to. Channels are named here, because the console loads no lib that the app does not import; a test
+ * compares them with those of the libs.
+ */
+export const CHANNELS: Readonly<Record<string, (event: Event) => Count | undefined>> = {
+  'luanest:delayed-task:attempt.settled': ({ status = '' }) => OF_TASKS[status],
+  'luanest:delayed-task:tasks.buried': () => 'queues.dead',
+  'luanest:stream-consumer:messages.handled': () => 'streams.handled',
+  'luanest:stream-consumer:message.retried': () => 'streams.retried',
+  'luanest:stream-consumer:message.dead-lettered': () => 'streams.dead',
+  'luanest:once:claim.answered': ({ status }) => (status === 'claimed' ? 'once.claimed' : 'once.repeated'),
+  'luanest:rate-limit:request.allowed': () => 'limits.allowed',
+  'luanest:rate-limit:request.refused': () => 'limits.refused',
+  'luanest:lock:acquisition.ended': ({ status = '' }) => OF_LOCKS[status],
+  'luanest:lock:lock.lost': () => 'locks.lost',
+  'luanest:scheduled-lock:tick.ended': ({ status = '' }) => OF_JOBS[status],
+};
+
+const [MINUTE_MS, DAY_MS] = [60_000, 86_400_000];
+const MINUTES = DAY_MS / MINUTE_MS;
+/** Numbers of a minute in Redis, of which those of COUNTS are used; bytes of a number. A day has 115,200 bytes. */
+const [SLOTS, BYTES] = [20, 4];
+/** How long a day is kept, ms: the week of the page, and the day that has begun. */
+const TTL_MS = 8 * DAY_MS;
+/** Most processes that are noted, and most minutes that wait while Redis is unavailable. */
+const [MOST_PROCESSES, MOST_WAITING] = [200, 60];
+/** Time after the end of a minute within which it is written, ms: not all processes write at the same moment. */
+const SPREAD_MS = 5_000;
+/** How long a shutdown waits for the last write, ms. */
+const CLOSE_MS = 1_000;
+/** Most points of a series. A longer time has points of several minutes. */
+const MOST_POINTS = 1_500;
+
+/** Counts of a process in one minute. */
+interface Minute {
+  readonly atMs: number;
+  readonly token: string;
+  readonly counts: Map<Count, number>;
+  /** True once it was sent: it has its token, so it gets no more. */
+  sent: boolean;
+}
+
+/** The numbers of a section. Points without events are left out. */
+export interface Series {
+  readonly section: string;
+  readonly name: string;
+  readonly points: readonly (readonly [atMs: number, counts: Readonly<Record<string, number>>])[];
+}
+
+/**
+ * Counts what the workers of this process do, and writes the counts of each minute to Redis: one small call for a minute in which
+ * something happened, and none for others. Reads what all processes have written.
+ */
+export class History {
+  private readonly undo: (() => void)[] = [];
+  private readonly tokens = new UniqueIds();
+  private readonly startedAtMs = time.nowMs();
+  private waiting: Minute[] = [];
+  private timer: Timer | undefined;
+  private writing: Promise<void> | undefined;
+
+  /** @param name of this process, in the list of processes */
+  constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly name = `${hostname()}:${process.pid}`,
+  ) {
+    registry.register(historyScripts);
+  }
+
+  /** Begins to count. */
+  start(): void {
+    if (this.undo.length > 0) return;
+    for (const [channel, countOf] of Object.entries(CHANNELS)) {
+      const listener = (event: unknown): void => {
+        const count = countOf(event as Event);
+        if (count !== undefined) this.add(count, (event as Event).count ?? (event as Event).ids?.length ?? 1);
+      };
+      subscribe(channel, listener);
+      this.undo.push(() => unsubscribe(channel, listener));
+    }
+  }
+
+  /** Ends the counting, and writes what was counted. Never rejects. */
+  async close(): Promise<void> {
+    for (const undo of this.undo.splice(0)) undo();
+    time.clearTimer(this.timer);
+    await endsWithin(CLOSE_MS, this.write());
+  }
+
+  /**
+   * Reads the last minutes, and the one that has begun.
+   *
+   * @param minutes 1 to 10,080
+   * @throws the errors of ScriptRegistry.run()
+   */
+  async read(minutes: number): Promise<readonly Series[]> {
+    const last = Math.floor(time.nowMs() / MINUTE_MS);
+    const first = last - Math.min(Math.max(1, minutes), 7 * MINUTES) + 1;
+    const step = Math.ceil((last - first + 1) / MOST_POINTS);
+    const sums = new Map<string, Map<number, Record<string, number>>>();
+    const days = Array.from(
+      { length: Math.floor(last / MINUTES) - Math.floor(first / MINUTES) + 1 },
+      (_, i) => Math.floor(first / MINUTES) + i,
+    );
+    const texts = await Promise.all(days.map((day) => this.readDay(day, first, last)));
+    for (const { from, counts } of texts) {
+      for (let at = 0; at + BYTES <= counts.length; at += BYTES) {
+        const value = counts.readUInt32BE(at);
+        const [section, name] = COUNTS[(at / BYTES) % SLOTS]?.split('.') ?? [];
+        if (value === 0 || section === undefined || name === undefined) continue;
+        const minute = from + Math.floor(at / BYTES / SLOTS);
+        const atMs = (minute - (minute % step)) * MINUTE_MS;
+        const points = sums.get(section) ?? new Map<number, Record<string, number>>();
+        const point = points.get(atMs) ?? {};
+        point[name] = (point[name] ?? 0) + value;
+        sums.set(section, points.set(atMs, point));
+      }
+    }
+    return [...sums].map(([section, points]) => ({ section, name: 'counts', points: [...points] }));
+  }
+
+  private async readDay(day: number, first: number, last: number) {
+    const from = Math.max(first, day * MINUTES);
+    const to = Math.min(last, (day + 1) * MINUTES - 1);
+    const offset = (minute: number): number => (minute - day * MINUTES) * SLOTS * BYTES;
+    const keys = { day: historyKeys(this.registry).day(day) };
+    const args = { from: offset(from), to: offset(to + 1) - 1 };
+    return { from, counts: await this.registry.run(readHistory, { keys, args }) };
+  }
+
+  private add(count: Count, value: number): void {
+    const nowMs = time.nowMs();
+    const atMs = nowMs - (nowMs % MINUTE_MS);
+    let minute = this.waiting.at(-1);
+    if (minute === undefined || minute.atMs !== atMs || minute.sent) {
+      minute = { atMs, token: this.tokens.next(), counts: new Map(), sent: false };
+      this.waiting.push(minute);
+      this.waiting = this.waiting.slice(-MOST_WAITING);
+    }
+    minute.counts.set(count, (minute.counts.get(count) ?? 0) + value);
+    this.timer ??= this.writeAt(atMs + MINUTE_MS - nowMs + Math.random() * SPREAD_MS);
+  }
+
+  private writeAt(ms: number): Timer {
+    const timer = time.setTimer(() => {
+      this.timer = undefined;
+      void this.write();
+    }, Math.ceil(ms));
+    timer.unref();
+    return timer;
+  }
+
+  /** Writes what waits. A minute that could not be written waits for the next write. */
+  private async write(): Promise<void> {
+    this.writing ??= this.writeAll().finally(() => {
+      this.writing = undefined;
+      if (this.waiting.length > 0 && this.undo.length > 0) this.timer ??= this.writeAt(MINUTE_MS);
+    });
+    await this.writing;
+  }
+
+  private async writeAll(): Promise<void> {
+    for (let minute = this.waiting[0]; minute !== undefined; minute = this.waiting[0]) {
+      minute.sent = true;
+      try {
+        await this.send(minute);
+      } catch {
+        // The registry reports it, and the next write sends the minute again, with the same token.
+        return;
+      }
+      this.waiting = this.waiting.filter((one) => one !== minute);
+    }
+  }
+
+  private async send({ atMs, token, counts }: Minute): Promise<void> {
+    const { seen, processes, day } = historyKeys(this.registry);
+    const minute = (atMs % DAY_MS) / MINUTE_MS;
+    const pairs = [...counts].flatMap(([count, value]) => [
+      String(minute * SLOTS + COUNTS.indexOf(count)),
+      String(Math.min(value, 2 ** 32 - 1)),
+    ]);
+    const { rss } = process.memoryUsage();
+    const about = JSON.stringify({ startedAtMs: this.startedAtMs, rss, runtime: `Node.js ${process.version}` });
+    await this.registry.run(writeHistory, {
+      keys: { day: day(Math.floor(atMs / DAY_MS)), seen, processes },
+      args: { process: this.name, token, about, ttlMs: TTL_MS, keep: MOST_PROCESSES, counts: pairs },
+    });
+  }
+}
+
+/** Returns the processes that wrote history last. @throws the errors of ScriptRegistry.run() */
+export function readProcesses(registry: ScriptRegistry, limit: number) {
+  const { seen, processes } = historyKeys(registry);
+  return registry.run(listProcesses, { keys: { seen, processes }, args: { limit } });
+}
+
+function historyKeys(registry: ScriptRegistry) {
+  const keys = registry.keySpace('console').tag('history');
+  const day = keys.series('day');
+  return { seen: keys.key('seen'), processes: keys.key('processes'), day: (index: number) => day(String(index)) };
+}
