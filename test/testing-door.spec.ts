@@ -22,3 +22,7 @@ it('no door for production loads luanest/testing', () => {
 it('luanest/testing loads only the libs that every app has', () => {
   expect(libsLoadedBy(['luanest/testing'])).toEqual(['internal', 'memory-redis', 'script-registry', 'testing']);
 });
+
+it('luanest/console loads no lib that the app does not import', () => {
+  expect(libsLoadedBy(['luanest/console'])).toEqual(['console', 'internal', 'script-registry']);
+});

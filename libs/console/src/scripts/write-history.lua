@@ -21,17 +21,16 @@ local known = redis.call('HGET', KEYS[3], ARGV[1])
 redis.call('ZCARD', KEYS[2])
 redis.call('STRLEN', KEYS[1])
 if known and string.match(known, '^[^\n]*') == ARGV[2] then return 0 end
-local command = { 'BITFIELD', KEYS[1], 'OVERFLOW', 'SAT' }
 for i = 6, #ARGV, 2 do
-  for _, word in ipairs({ 'INCRBY', 'u32', '#' .. ARGV[i], ARGV[i + 1] }) do command[#command + 1] = word end
+  redis.call('BITFIELD', KEYS[1], 'OVERFLOW', 'SAT', 'INCRBY', 'u32', '#' .. ARGV[i], ARGV[i + 1])
 end
-redis.call(unpack(command))
 redis.call('ZADD', KEYS[2], now_ms, ARGV[1])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[2] .. '\n' .. ARGV[3])
-local surplus = redis.call('ZRANGE', KEYS[2], 0, -ARGV[5] - 1)
-if #surplus > 0 then
-  redis.call('HDEL', KEYS[3], unpack(surplus))
-  redis.call('ZREM', KEYS[2], unpack(surplus))
+for _, process in ipairs(redis.call('ZRANGE', KEYS[2], 0, -ARGV[5] - 1)) do
+  redis.call('HDEL', KEYS[3], process)
+  redis.call('ZREM', KEYS[2], process)
 end
-for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], ARGV[4]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+redis.call('PEXPIRE', KEYS[3], ARGV[4])
 return 1

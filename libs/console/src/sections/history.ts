@@ -146,7 +146,7 @@ export class History {
         sums.set(section, points.set(atMs, point));
       }
     }
-    return [...sums].map(([section, points]) => ({ section, name: 'counts', points: [...points] }));
+    return [...sums].map(([section, points]) => ({ section, name: section, points: [...points] }));
   }
 
   private async readDay(day: number, first: number, last: number) {
