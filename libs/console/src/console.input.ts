@@ -28,7 +28,7 @@ interface Body {
 
 const KNOWN_BODY: KnownOptions<Body> = { section: true, action: true, target: true, input: true, expected: true };
 
-/** Returns a parameter of a URL; undefined without one. @throws InvalidInputError if it is given twice or is too long */
+/** Returns a parameter of a URL; undefined if there is none. @throws InvalidInputError if it is given twice or is too long */
 export function textOf(query: Readonly<Record<string, unknown>>, name: string, max = MAX_CHARS): string | undefined {
   const value = query[name];
   return value === undefined || value === '' ? undefined : checks.id(name, value, max);

@@ -27,7 +27,7 @@ const FACTORIES: readonly SectionFactory[] = [
 /**
  * Makes the sections of the libs that the app imported.
  *
- * @param app finds a service of the app by the name of its class; undefined without one
+ * @param app finds a service of the app by the name of its class; undefined if there is none
  */
 export function createSections(app: { find(className: string): unknown }, context: SectionContext): Section[] {
   return FACTORIES.flatMap((factory) => factory(app, context) ?? []);

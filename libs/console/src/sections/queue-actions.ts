@@ -3,7 +3,7 @@ import { parseFilter } from './filters';
 import type { Queue, Task } from './queue-sentences';
 import { input, oneOf, refused, unknownAction, unknownAddress, type Input } from './support';
 
-/** Most things that a preview of all of a list names, and counts if a filter selects them. */
+/** Maximum number of things that a preview of all of a list names, and counts if a filter selects them. */
 const [MOST_SAMPLES, MOST_COUNTED] = [5, 256];
 /** Latest instant of a move, ms since 1970: the year 5138. The lib allows 100 years ahead. */
 const MAX_MS = 1e14;

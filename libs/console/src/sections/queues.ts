@@ -53,7 +53,7 @@ const COLUMNS = {
   ),
 } as const;
 
-/** Most rows that one list of a lib returns. */
+/** Maximum number of rows that one list of a lib returns. */
 const MOST_ROWS = 256;
 
 /** Queues of delayed tasks: who waits for what, who is late and why, and what puts it right. */

@@ -56,7 +56,7 @@ function fieldsOf(info: unknown): ReadonlyMap<string, string> {
   return new Map(fields);
 }
 
-/** Returns a field as a number; undefined without one. */
+/** Returns a field as a number; undefined if there is none. */
 export function numberOf({ info }: Server, field: string): number | undefined {
   const text = info.get(field);
   return text === undefined || text === '' || Number.isNaN(Number(text)) ? undefined : Number(text);

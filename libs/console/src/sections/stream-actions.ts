@@ -3,7 +3,7 @@ import { parseFilter } from './filters';
 import { sumOf, type Stream, type Streams } from './stream-sentences';
 import { input, refused, unknownAction, unknownAddress } from './support';
 
-/** Most dead letters that a preview of all names. */
+/** Maximum number of dead letters that a preview of all names. */
 const MOST_SAMPLES = 5;
 
 /** The actions of the section of streams. */

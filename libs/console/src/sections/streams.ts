@@ -37,9 +37,9 @@ const COLUMNS = {
   messageGroups: columns('group:link state consumer attemptsMade:number dueAtMs:instant leaseEndsAtMs:instant error'),
 } as const;
 
-/** Most streams that the summary and a search look at, most groups of a stream, and most dead letters in a story. */
+/** Maximum number of streams that the summary and a search look at, most groups of a stream, and most dead letters in a story. */
 const [MOST_STREAMS, MOST_GROUPS, MOST_DEAD] = [100, 50, 20];
-/** Most streams that a search for a message looks at, and streams whose dead letters are read at the same time. */
+/** Maximum number of streams that a search for a message looks at, and streams whose dead letters are read at the same time. */
 const [MOST_SEARCHED, AT_A_TIME] = [1_000, 50];
 
 interface Group {

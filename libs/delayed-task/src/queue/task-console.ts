@@ -9,7 +9,7 @@ import { checkId, scheduleIdOf, slotId } from './task-codec';
 /** A partition, as an operator looks at it. */
 export type PartitionLook = Awaited<ReturnType<typeof lookAt>>;
 
-/** Why a task waits, or who runs it, and the partition that it is in. */
+/** Reason why a task waits, or who runs it, and the partition that it is in. */
 export interface TaskExplanation extends Omit<Awaited<ReturnType<typeof explain>>, 'token'> {
   readonly partition: number;
   readonly look: PartitionLook;

@@ -5,7 +5,7 @@ export interface CronSlots {
   firedByHand(): boolean;
   /** Returns the latest scheduled instant, ms since 1970. */
   slotNow(): Promise<number>;
-  /** Returns the first scheduled instant after `nowMs`, ms since 1970; undefined without one. */
+  /** Returns the first scheduled instant after `nowMs`, ms since 1970; undefined if there is none. */
   nextAfter(nowMs: number): number | undefined;
 }
 

@@ -6,7 +6,7 @@ import { Stream, type StreamCatalog } from './stream-catalog';
 import { NAME, resolveStream } from './stream-options';
 import { findMessage, listConsumers, listGroups, readConfig, readStats } from './streams.scripts';
 
-/** Most dead letters among which one of a message is looked for, and most consumers of a partition that are listed. */
+/** Maximum number of dead letters among which one of a message is looked for, and most consumers of a partition that are listed. */
 const [MOST_DEAD, MOST_CONSUMERS] = [200, 100];
 const MESSAGE = /^(\d{1,4}):(\d{1,20}-\d{1,20})$/;
 const checks = new Checks('Console');
