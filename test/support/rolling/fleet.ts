@@ -34,8 +34,8 @@ export class VersionedPod {
   }
 
   /** Starts a process, and waits until it takes orders. @param folder of a version, see versions.ts */
-  static async start(name: string, folder: string, url: string): Promise<VersionedPod> {
-    const job: PodJob = { url, pod: name };
+  static async start(folder: string, job: PodJob): Promise<VersionedPod> {
+    const name = job.pod;
     const child = fork(join(__dirname, '..', 'worker-entry.cjs'), [join(__dirname, 'pod.ts'), JSON.stringify(job)], {
       execArgv: [],
       silent: true,
@@ -86,12 +86,17 @@ export class Fleet {
   private turns = 0;
   private readonly counts = new Map<string, number>();
 
-  constructor(private readonly url: string) {}
+  /** @param leaseMs of all work; SIGKILL makes others wait for its end */
+  constructor(
+    private readonly url: string,
+    private readonly leaseMs: number,
+  ) {}
 
   async add(version: string, folder: string): Promise<void> {
     const count = (this.counts.get(version) ?? 0) + 1;
     this.counts.set(version, count);
-    const pod = await VersionedPod.start(`${version}-${count}`, folder, this.url);
+    const { url, leaseMs } = this;
+    const pod = await VersionedPod.start(folder, { url, pod: `${version}-${count}`, leaseMs });
     this.all.push(pod);
     this.live.push(pod);
   }

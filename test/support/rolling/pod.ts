@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable, Module } from '@nestjs/common';
+import { Injectable, Module, type BeforeApplicationShutdown } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
@@ -19,7 +19,6 @@ import { defineStream, StreamConsumer, StreamConsumerModule, StreamConsumerServi
 import type { StreamMessage } from 'luanest/stream-consumer';
 import {
   COUNTER,
-  LEASE_MS,
   LIMIT,
   NOTES,
   RULES,
@@ -33,17 +32,19 @@ import {
 } from './protocol';
 
 /** A process of the app under test. It notes the start and the end of all its work in Redis, on a connection of its own. */
-const { url, pod } = JSON.parse(process.argv[3] as string) as PodJob;
+const { url, pod, leaseMs } = JSON.parse(process.argv[3] as string) as PodJob;
 const redis = new Redis(url);
 const note = (entry: Omit<Note, 'pod'>): Promise<unknown> => redis.rpush(NOTES, JSON.stringify({ ...entry, pod }));
 
 interface Message {
   readonly id: string;
 }
+/** Orders without a reply so far. */
+const inFlight = new Set<Promise<void>>();
 const messages = defineStream<Message>({ name: 'messages', partitions: 2 });
 
 @Injectable()
-class Work {
+class Work implements BeforeApplicationShutdown {
   constructor(
     private readonly jobs: ScheduledLockService,
     private readonly tasks: DelayedTaskService,
@@ -105,6 +106,11 @@ class Work {
     }
   }
 
+  /** As the HTTP server of an app, which waits for its requests before the connections of the app are closed. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(inFlight);
+  }
+
   private async noted(entry: Omit<Note, 'pod' | 'what'>): Promise<void> {
     await note({ ...entry, what: 'begin' });
     await sleep(20 * Math.random());
@@ -112,7 +118,7 @@ class Work {
   }
 }
 
-const terms = { leaseMs: LEASE_MS };
+const terms = { leaseMs };
 
 @Module({
   imports: [
@@ -140,7 +146,6 @@ async function main(): Promise<void> {
   });
   const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });
   const work = app.get(Work);
-  const inFlight = new Set<Promise<void>>();
   let closing = false;
   const reply = (message: Reply): Promise<void> => new Promise((resolve) => process.send?.(message, () => resolve()));
   const answer = async ({ number, order }: Asked): Promise<void> => {
@@ -156,7 +161,7 @@ async function main(): Promise<void> {
     const answering = answer(message).finally(() => inFlight.delete(answering));
     inFlight.add(answering);
   });
-  // As an HTTP server does: it takes no new requests, sends the last response, and says that it closes the connection.
+  // It takes no new orders, and says when it gets none any more.
   process.once('SIGTERM', () => {
     closing = true;
     void app.close().then(() => process.send?.('bye'));

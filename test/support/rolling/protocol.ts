@@ -3,6 +3,7 @@
 export interface PodJob {
   readonly url: string;
   readonly pod: string;
+  readonly leaseMs: number;
 }
 
 /** Work that a pod does for the test, and answers. */
@@ -54,5 +55,3 @@ export const COUNTER = 'counter';
 export const LIMIT = 150;
 export const WINDOW_MS = 30 * 86_400_000;
 export const RULES = ['fixed-window', 'sliding-window', 'sliding-log'] as const;
-
-export const LEASE_MS = 4_000;
