@@ -19,6 +19,7 @@ export function runExamplesFrom(entry: (example: string) => string[]): void {
   entryOf = entry;
 }
 
+// See DECISIONS.md: examples-are-processes
 /** A process of an example that serves. */
 export class Pod {
   /** All that it has printed. */
