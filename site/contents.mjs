@@ -39,9 +39,9 @@ const LISTED = [
       },
       {
         title: 'In production',
-        pages: guides('production', 'redis-down', 'errors', 'cluster-and-sentinel', 'managed-redis', 'versions', 'cli'),
+        pages: guides('production', 'cli', 'redis-down', 'errors', 'cluster-and-sentinel', 'managed-redis', 'versions'),
       },
-      { title: 'Moving in', pages: guides('from-throttler', 'from-redlock', 'from-shedlock') },
+      { title: 'Moving in', pages: guides('from-throttler', 'from-redlock', 'from-nest-schedule', 'from-shedlock') },
       { title: 'Scripts and tests', pages: guides('own-scripts', 'registry', 'testing', 'testing-servers') },
       { title: 'Measured', pages: guides('performance', 'servers', 'runtimes') },
       {
