@@ -39,7 +39,16 @@ const LISTED = [
       },
       {
         title: 'In production',
-        pages: guides('production', 'cli', 'redis-down', 'errors', 'cluster-and-sentinel', 'managed-redis', 'versions'),
+        pages: guides(
+          'production',
+          'cli',
+          'monitoring',
+          'redis-down',
+          'errors',
+          'cluster-and-sentinel',
+          'managed-redis',
+          'versions',
+        ),
       },
       { title: 'Moving in', pages: guides('from-throttler', 'from-redlock', 'from-nest-schedule', 'from-shedlock') },
       { title: 'Scripts and tests', pages: guides('own-scripts', 'registry', 'testing', 'testing-servers') },

@@ -100,7 +100,7 @@ describe('what is packed', () => {
 
   it('is code, declarations and documents of the libs', () => {
     const document =
-      /^(README|README\.zh-CN|ARCHITECTURE|CHANGELOG)\.md$|^LICENSE$|^docs\/.+\.(md|svg|webp)$|^libs\/[^/]+\/README\.md$/;
+      /^(README|README\.zh-CN|ARCHITECTURE|CHANGELOG)\.md$|^LICENSE$|^docs\/.+\.(md|svg|webp)$|^docs\/monitoring\/.+\.(json|yml)$|^libs\/[^/]+\/README\.md$/;
     const code = /^dist\/(index|libs\/[^/]+\/src\/.+)(?<!\.spec)\.(js|d\.ts)$/;
     // What the console sends to a browser.
     const page = /^dist\/libs\/console\/src\/assets\/(console\.css|favicon\.svg|index\.html|licences\.txt)$/;

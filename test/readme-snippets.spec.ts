@@ -30,6 +30,7 @@ describe('snippets of the documents', () => {
       'docs/versions.md',
       'docs/which-module.md',
       'docs/demo.md',
+      'docs/monitoring.md',
       'docs/performance.md',
       'docs/runtimes.md',
       'docs/servers.md',

@@ -23,6 +23,13 @@ export const tools = {
     macos: 'brew install postgresql@17 && export POSTGRES_BIN_DIR="$(brew --prefix postgresql@17)/bin"',
     otherwise: 'Or name the folder that holds postgres and initdb in POSTGRES_BIN_DIR.',
   },
+  promtool: {
+    debian: 'prometheus',
+    fedora: 'sudo dnf install -y golang-github-prometheus',
+    alpine: 'sudo apk add prometheus',
+    macos: 'brew install prometheus',
+    otherwise: '',
+  },
   chromium: {
     debian: 'chromium',
     fedora: 'sudo dnf install -y chromium && export CHROMIUM_BIN=chromium-browser',

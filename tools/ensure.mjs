@@ -1,5 +1,5 @@
 // @ts-check
-// node tools/ensure.mjs [--or-redis-url] <redis-server | luacheck | postgresql | chromium>...
+// node tools/ensure.mjs [--or-redis-url] <redis-server | luacheck | postgresql | chromium | promtool>...
 // Finds the programs that the tests and checks need. As root on Debian or Ubuntu it installs missing programs. Elsewhere it
 // prints how to install them.
 import { spawnSync } from 'node:child_process';
