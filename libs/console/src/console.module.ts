@@ -1,6 +1,6 @@
-import { Module } from '@nestjs/common';
+import { Module, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
-import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
+import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { constructed, defineLuanestModule, time } from '../../internal/src';
 import { ActionLog } from './action-log';
 import { Assets } from './assets';
@@ -19,6 +19,18 @@ import { ConsoleService, CREATE_SECTIONS, HISTORY, type CreateSections } from '.
 import { LiveOverview } from './live-overview';
 import { Payloads } from './payloads';
 import { createSections } from './sections';
+import { History } from './sections/history';
+
+/** Counts from the boot of the app to its shutdown. */
+class RunningHistory extends History implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  onApplicationBootstrap(): void {
+    this.start();
+  }
+
+  beforeApplicationShutdown(): Promise<void> {
+    return this.close();
+  }
+}
 
 const ConsoleModuleBase = defineLuanestModule<ConsoleModuleOptions, ConsoleModuleExtras, ResolvedConsoleModuleOptions>({
   name: 'ConsoleModule',
@@ -36,7 +48,11 @@ const ConsoleModuleBase = defineLuanestModule<ConsoleModuleOptions, ConsoleModul
         { provide: Assets, useFactory: () => new Assets() },
         constructed(ConsoleAccess, options, ModuleRef, ModulesContainer, registryToken),
         { provide: CREATE_SECTIONS, useValue: createSections satisfies CreateSections },
-        { provide: HISTORY, useValue: { read: () => Promise.resolve([]) } },
+        {
+          provide: HISTORY,
+          inject: [registryToken],
+          useFactory: (scripts: ScriptRegistry) => new RunningHistory(scripts),
+        },
         {
           provide: ConsoleService,
           inject: [DiscoveryService, CREATE_SECTIONS, options, ActionLog],
