@@ -6,7 +6,7 @@ KEYS[2]  processes  hash  <prefix>:console:{history}:processes   as in write-his
 ARGV[1]  limit      int
 
 Returns rows
-  rows  str  name, ms of its last write, and what it says of itself as JSON, of each; the last one first
+  rows  str  name, ms of its last write, and what it reports of itself as JSON, of each; the last one first
 
 O(limit). TTL: untouched. Clock: not read. Replay: reads again.
 ]]
