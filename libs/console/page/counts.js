@@ -26,7 +26,7 @@ export function summed(points, minutes, endMs) {
     const line = new Array(length).fill(0);
     for (const [atMs, counts] of points) {
       const index = Math.floor((atMs - first) / step);
-      if (index >= 0 && index < length) line[index] += counts[name] ?? 0;
+      if (index >= 0 && index < length) line[index] = (line[index] ?? 0) + (counts[name] ?? 0);
     }
     return { name, line, total: line.reduce((sum, each) => sum + each, 0) };
   });
