@@ -42,6 +42,12 @@ it('has Chinese for each name of the sections', () => {
   expect(names.filter((name) => !known(name))).toEqual([]);
 });
 
+it('has Chinese for each count of the history', () => {
+  const counts = literals(/'(?:[a-z]+)\.([a-z]+)'/g);
+  expect(counts).toEqual(expect.arrayContaining(['done', 'retried', 'refused']));
+  expect(counts.filter((name) => !(name in NAMES_ZH))).toEqual([]);
+});
+
 /** Kinds of columns and inputs, which nobody reads. */
 const KINDS_OF_VALUES = new Set(['text', 'number', 'instant', 'duration', 'bytes', 'link', 'payload']);
 

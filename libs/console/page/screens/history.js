@@ -39,13 +39,10 @@ export function HistoryScreen({ route }) {
                     series=${each}
                     minutes=${minutes}
                     endMs=${endMs}
-                    title=${html`<b class="text">${nameOfSeries(each.name)}</b>`}
+                    title=${html`<b class="text">${nameOf(each.name)}</b>`}
                   />`,
               )}
           </div>
         </section>`,
     )}`;
 }
-
-/** Names of series are mostly those of queues and streams, which stay as they are. @param {string} name */
-const nameOfSeries = (name) => (name === '' ? t('all') : name);

@@ -53,6 +53,7 @@ export const NAMES_ZH = {
   claimed: '已认领',
   cost: '消耗',
   count: '数量',
+  counts: '计数',
   dedupe: '去重',
   diedAtMs: '成为死信于',
   doneAtMs: '完成于',
@@ -245,4 +246,11 @@ export const NAMES_ZH = {
   unread: '未读',
   retention: '保留期',
   retentionMs: '保留期',
+  // Counts of the history.
+  retried: '已重试',
+  handled: '已处理',
+  repeated: '重复',
+  allowed: '已放行',
+  acquired: '已取得',
+  busy: '被占用',
 };

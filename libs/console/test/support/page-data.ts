@@ -359,7 +359,7 @@ export function history(minutes: number) {
     series: [
       { section: 'queues', name: 'emails', points: points(120) },
       { section: 'queues', name: 'invoices', points: points(9) },
-      { section: 'streams', name: 'orders', points: points(900) },
+      { section: 'streams', name: 'counts', points: points(900) },
     ],
   };
 }
