@@ -3,9 +3,10 @@ import type { Command } from './command';
 import { doctor } from './doctor/doctor';
 import { migrate } from './migrate/migrate';
 import type { Terminal } from './terminal';
+import { top } from './top/top';
 import { UsageError } from './usage-error';
 
-const COMMANDS: Readonly<Record<string, Command>> = { doctor, migrate };
+const COMMANDS: Readonly<Record<string, Command>> = { doctor, migrate, top };
 
 const HELP = ['--help', '-h', 'help'];
 

@@ -24,6 +24,17 @@ export function redisUrl(option: unknown, environment: Readonly<Record<string, s
   return url;
 }
 
+/** Connects to a server, or to all masters of a Cluster. */
+export async function openMasters(url: URL, cluster: boolean, open: OpenNode): Promise<Master[]> {
+  const first = await open(url);
+  if (!cluster) return [{ node: first }];
+  try {
+    return await mastersOf(first, url, open);
+  } finally {
+    first.close();
+  }
+}
+
 /** Connects to all masters of a Cluster that have slots. @param first an open node of it */
 export async function mastersOf(first: Node, url: URL, open: OpenNode): Promise<Master[]> {
   const slots = (await first.call('CLUSTER', 'SLOTS')) as readonly [number, number, readonly [string, number]][];
