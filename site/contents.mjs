@@ -34,7 +34,7 @@ const LISTED = [
         title: 'Modules',
         pages: modules(
           ...['rate-limit', 'once', 'lock', 'scheduled-lock', 'delayed-task', 'stream-consumer', 'outbox', 'transport'],
-          ...['read-reward', 'red-packet', 'script-registry', 'metrics', 'testing'],
+          ...['read-reward', 'red-packet', 'script-registry', 'console', 'metrics', 'testing'],
         ),
       },
       {
