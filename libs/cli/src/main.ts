@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import type { Command } from './command';
 import { doctor } from './doctor/doctor';
 import { migrate } from './migrate/migrate';
+import { ConnectError } from './redis/node';
 import type { Terminal } from './terminal';
 import { top } from './top/top';
 import { UsageError } from './usage-error';
@@ -40,7 +41,12 @@ async function run(name: string, command: Command, args: readonly string[], term
     return await command.run({ values: values as Record<string, string | boolean>, positionals }, terminal);
   } catch (error) {
     const known = error instanceof UsageError || isParseError(error);
-    const text = error instanceof Error ? (known ? error.message : (error.stack ?? error.message)) : String(error);
+    const text =
+      error instanceof Error
+        ? known || error instanceof ConnectError
+          ? error.message
+          : (error.stack ?? error.message)
+        : String(error);
     terminal.complain(`luanest ${name}: ${text}`);
     if (known) terminal.complain(`luanest ${name} --help shows its options.`);
     return known ? 2 : 1;

@@ -79,6 +79,12 @@ it('draws the screen again and again until q', async () => {
   }
 });
 
+it('says that nobody listens, without a stack', async () => {
+  const { status, complained } = await luanest(['top', '--redis', 'redis://127.0.0.1:1']);
+  expect(status).toBe(1);
+  expect(complained).toBe('luanest top: 127.0.0.1:1 cannot be reached: connect ECONNREFUSED 127.0.0.1:1');
+});
+
 describe('rates', () => {
   const sample = (atMs: number, calls: number, usec: number, failed = 0): Sample => ({
     atMs,
