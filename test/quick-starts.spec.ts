@@ -162,6 +162,17 @@ it('getting started: a script of your own', async () => {
   expect(await points.add('ann', 80)).toEqual({ has: 100, added: 20 });
 });
 
+it('getting started: a first test, without a Redis', async () => {
+  const tests: (() => Promise<void>)[] = [];
+  const nodeTest = { test: (_name: string, run: () => Promise<void>) => void tests.push(run) };
+  const quiet = (code: string): string =>
+    adapt(code).replace('createNestApplication()', 'createNestApplication({ logger: false })');
+  const loadTest = (name: string): unknown => (name === 'node:test' ? nodeTest : load(name));
+  runSnippet(snippetsOf(GETTING_STARTED), join(ROOT, 'docs/getting-started/app.test.ts'), quiet, loadTest);
+  expect(tests).toHaveLength(1);
+  await tests[0]?.();
+});
+
 it('production: a health route', async () => {
   const app = await open(snippet<Names>('docs/production.md').AppModule);
   const healthy = { status: 'ok', info: { redis: { status: 'up' } } };

@@ -21,8 +21,8 @@ import { runAsTool } from './run-as-tool.mjs';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const PAGE = join(ROOT, 'docs', 'sizes.md');
 const PROBE = fileURLToPath(new URL('load-probe.cjs', import.meta.url));
-const ROUNDS = 7;
-/** What each app has, so what is not counted. */
+const ROUNDS = 3;
+/** Packages of every app, which are not counted. */
 const NEST = ['@nestjs/common@12', '@nestjs/core@12', '@nestjs/platform-express@12', 'reflect-metadata', 'rxjs'];
 
 /**
@@ -141,7 +141,7 @@ const versionOf = (folder, name) =>
 /** Returns a row of a table. @param {readonly (string | number)[]} cells */
 const row = (cells) => `| ${cells.join(' | ')} |`;
 const kB = (/** @type {number} */ bytes) => Math.round(bytes / 1_000).toLocaleString('en');
-const MB = (/** @type {number} */ bytes) => (bytes / 1_000_000).toFixed(1);
+const MB = (/** @type {number} */ bytes) => (Math.max(bytes, 0) / 1_000_000).toFixed(1);
 
 /** @param {string} work folder for the installations */
 async function page(work) {

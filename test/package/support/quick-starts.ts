@@ -7,7 +7,7 @@ import type { FreshApp } from './fresh-app';
 const URL = "'redis://127.0.0.1:6379'";
 
 /**
- * Writes the named files of the front page, of the getting-started guide and of the four uses, and the quick start of each lib, each into a
+ * Writes the named files of the front page, of the getting-started guide and of the four uses, and the quick start of each lib, but no test, each into a
  * folder below `src/quick-starts`. Returns the paths of the files in there.
  */
 export function writeQuickStarts(app: FreshApp): string[] {
@@ -22,7 +22,9 @@ export function writeQuickStarts(app: FreshApp): string[] {
     'four-uses': 'docs/four-uses.md',
   };
   for (const [folder, page] of Object.entries(pages)) {
-    const named = [...snippetsOf(page)].filter(([path]) => !basename(path).startsWith(`${basename(page)}.`));
+    const named = [...snippetsOf(page)].filter(
+      ([path]) => !basename(path).startsWith(`${basename(page)}.`) && !path.endsWith('.test.ts'),
+    );
     for (const [path, code] of named) {
       write(folder, basename(path), code.replace(URL, `process.env.REDIS_URL ?? ${URL}`));
     }
