@@ -52,7 +52,7 @@ const LISTED = [
       },
       { title: 'Moving in', pages: guides('from-throttler', 'from-redlock', 'from-nest-schedule', 'from-shedlock') },
       { title: 'Scripts and tests', pages: guides('own-scripts', 'registry', 'testing', 'testing-servers') },
-      { title: 'Measured', pages: guides('performance', 'servers', 'runtimes') },
+      { title: 'Measured', pages: guides('performance', 'sizes', 'servers', 'runtimes') },
       {
         title: 'The project',
         pages: [

@@ -15,7 +15,6 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { format, resolveConfig } from 'prettier';
 import { runAsTool } from './run-as-tool.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -220,6 +219,8 @@ ${row(['import', 'files', 'kB of code', 'CPU ms', 'MB of memory'])}
 ${row(['---', '---', '---', '---', '---'])}
 ${loadRows.join('\n')}
 `;
+  // Loaded here, since Jest cannot load it.
+  const { format, resolveConfig } = await import('prettier');
   return format(text, { ...(await resolveConfig(PAGE)), filepath: PAGE });
 }
 
