@@ -63,7 +63,7 @@ describe.each(servers)('the section of idempotency on %s', (_, connect) => {
     await expect(section.list(['once', 'others'], { limit: 1 })).rejects.toThrow('nothing at "once/others"');
   });
 
-  it('finds a request by its key, the caller who sent it', async () => {
+  it('finds the requests of all users by their key', async () => {
     await bench.once.claim({ subject: 'u1', key: 'key-1' });
     await bench.once.claim({ subject: 'u2', key: 'key-1' });
     await bench.once.claim({ subject: 'u3', key: 'key-10' });

@@ -80,6 +80,7 @@ export interface Series {
 /**
  * Counts what the workers of this process do, and writes the counts of each minute to Redis: one small call for a minute in which
  * something happened, and none for others. Reads what all processes have written.
+ * See DECISIONS.md: history-in-one-string-a-day
  */
 export class History {
   private readonly undo: (() => void)[] = [];

@@ -1,3 +1,4 @@
+-- See libs/console/DECISIONS.md: listeners-are-the-workers
 -- Returns how many connections listen to the channel of a key: one for each process whose workers take tasks of the partition. -1 if
 -- this user may not ask.
 local function count_listeners(channel)
