@@ -18,7 +18,7 @@ import { consoleScripts } from './console.scripts';
 import { ConsoleService, CREATE_SECTIONS, HISTORY, type CreateSections } from './console.service';
 import { LiveOverview } from './live-overview';
 import { Payloads } from './payloads';
-import { createSections } from './sections';
+import { createSections } from './sections/create-sections';
 import { History } from './sections/history';
 
 /** Counts from the boot of the app to its shutdown. */

@@ -18,7 +18,7 @@ export class OnceConsole {
     return this.registry.run(lookOnce, { keys: { claim: this.keyOf(kind, id) }, args: {} });
   }
 
-  /** Reads the result of an id that is done; undefined without one. Throws what `look` throws. */
+  /** Reads the result of an id that is done; undefined if there is none. Throws what `look` throws. */
   async resultOf(kind: 'claim' | 'handler', id: string): Promise<unknown> {
     const { result } = await this.registry.run(peekOnce, { keys: { claim: this.keyOf(kind, id) }, args: {} });
     return decodeResult(result);

@@ -35,22 +35,21 @@ const CONNECTION: Readonly<Record<string, string>> = {
 
 /** Commands of each lib's scripts. A test compares them with the table in docs/production.md. */
 export const LIB_COMMANDS: Readonly<Record<string, string>> = {
+  console:
+    'bitfield getrange hdel hget hlen hmget hset hsetnx pexpire set strlen time zadd zcard zcount zrange zrem zremrangebyrank zrevrange zscore',
   'delayed-task':
-    'del get hdel hexists hget hlen hmget hscan hset pexpire pttl set spublish time zadd zcard zcount zlexcount zmscore zrandmember ' +
-    'zrange zrangebylex zrangebyscore zrem zremrangebyrank zscore',
+    'del get hdel hexists hget hlen hmget hrandfield hscan hset pexpire pttl pubsub set spublish time zadd zcard zcount zlexcount zmscore zrandmember zrange zrangebylex zrangebyscore zrank zrem zremrangebyrank zscore',
   lock: 'get hdel hgetall hlen hset pexpireat set setrange spublish time',
-  once: 'get pexpire pexpiretime pttl set time',
+  once: 'get pexpire pexpiretime pttl set time unlink',
   'rate-limit':
     'decrby del incrby mget pexpire pexpireat pexpiretime pttl set time zadd zrange zrangebyscore zrem zremrangebyscore zscore',
-  'read-reward': 'get hdel hget hmget hset pexpireat pexpiretime pttl sadd set sismember srem time unlink xadd xlen',
+  'read-reward':
+    'get hdel hget hmget hscan hset pexpireat pexpiretime pttl sadd set sismember srem time unlink xadd xlen',
   'red-packet':
-    'exists get hdel hexists hget hincrby hkeys hlen hmget hscan hset lindex llen lpop lrange lrem ltrim persist pexpireat pttl rename ' +
-    'rpush set spublish time xadd xdel xgroup xlen xrange xrevrange zadd zcard zrange zrem zscore',
+    'exists get hdel hexists hget hincrby hkeys hlen hmget hscan hset lindex llen lpop lrange lrem ltrim persist pexpireat pttl rename rpush set spublish time xadd xdel xgroup xlen xrange xrevrange zadd zcard zcount zrange zrem zrevrank zscore',
   'scheduled-lock': 'hincrby hmget hset llen lpush lrange ltrim pexpire time',
   'stream-consumer':
-    'del exists get hdel hget hgetall hlen hscan hset hsetnx memory pexpireat pexpiretime pttl sadd scard set sismember smismember ' +
-    'spublish srem sscan time unlink xack xadd xautoclaim xclaim xdel xgroup xinfo xlen xpending xrange xreadgroup xrevrange zadd zcard ' +
-    'zcount zrange zrangebyscore zrem zscore',
+    'del exists get hdel hget hgetall hlen hscan hset hsetnx memory pexpireat pexpiretime pttl pubsub sadd scard set sismember smismember spublish srem sscan time unlink xack xadd xautoclaim xclaim xdel xgroup xinfo xlen xpending xrange xreadgroup xrevrange zadd zcard zcount zrange zrangebyscore zrem zrevrange zscore',
   transport: 'spublish',
 };
 

@@ -3,7 +3,7 @@ write-history: add the counts of one process in one minute to those of the other
 
 KEYS[1]  day        string  <prefix>:console:{history}:day:<day>   per minute `most` numbers of 32 bits
 KEYS[2]  seen       zset    <prefix>:console:{history}:seen        processes, by the ms of their last write
-KEYS[3]  processes  hash    <prefix>:console:{history}:processes   of each process, the token of its last write and what it reports of itself
+KEYS[3]  processes  hash    <prefix>:console:{history}:processes   of each process, the token of its last write and what it reports
 ARGV[1]  process    str
 ARGV[2]  token      str     of this write; a token that is not new adds nothing
 ARGV[3]  about      str     JSON

@@ -52,13 +52,13 @@ const MINUTES = DAY_MS / MINUTE_MS;
 const [SLOTS, BYTES] = [20, 4];
 /** How long a day is kept, ms: the week of the page, and the day that has begun. */
 const TTL_MS = 8 * DAY_MS;
-/** Most processes that are noted, and most minutes that wait while Redis is unavailable. */
+/** Maximum numbers of processes that are noted, and of minutes that wait while Redis is unavailable. */
 const [MOST_PROCESSES, MOST_WAITING] = [200, 60];
 /** Time after the end of a minute within which it is written, ms: not all processes write at the same moment. */
 const SPREAD_MS = 5_000;
 /** How long a shutdown waits for the last write, ms. */
 const CLOSE_MS = 1_000;
-/** Most points of a series. A longer time has points of several minutes. */
+/** Maximum number of points of a series. A longer time has points of several minutes. */
 const MOST_POINTS = 1_500;
 
 /** Counts of a process in one minute. */

@@ -16,7 +16,7 @@ const COLUMNS = {
   processes: columns('process current seenAtMs:instant memory:bytes startedAtMs:instant runtime'),
 } as const;
 
-/** Most processes of the list. */
+/** Maximum number of processes in the list. */
 const MOST_PROCESSES = 200;
 
 /** The servers, the scripts on them, and if the registry is healthy, and why not. */

@@ -5,11 +5,11 @@ import type { ListQuery } from '../console.types';
 /** A master, as ScriptRegistry shows it to the console. */
 export type Master = ReturnType<ReturnType<ScriptRegistry[typeof CONSOLE]>['nodes']>[number];
 
-/** Most keys that one SCAN visits, so that Redis is busy for less than a millisecond. */
+/** Maximum number of keys that one SCAN visits, so that Redis is busy for less than a millisecond. */
 const MOST_PER_SCAN = 500;
-/** Most keys that the SCANs of a page visit together: about 2 ms of Redis. See DECISIONS.md: pages-of-a-scan */
+/** Maximum number of keys that the SCANs of a page visit together: about 2 ms of Redis. See DECISIONS.md: pages-of-a-scan */
 const MOST_PER_PAGE = 5_000;
-/** Most keys that a page reads. */
+/** Maximum number of keys that a page reads. */
 const MOST_READ = 1_000;
 
 export interface ScanPage<T> {
