@@ -3,7 +3,8 @@ import { CatsController, Jobs, Pusher } from '../examples/testing/decorated';
 
 /** The classes of examples/testing without their modules, and without the helpers of luanest/testing. */
 
-const UNAVAILABLE = /OnceService|ScheduledLockService|RateLimitEnforcer/;
+const UNAVAILABLE =
+  /OnceService|ScheduledLockService|(IdempotencyInterceptor|ScheduledLockInterceptor|RateLimitGuard): Its module is missing/;
 
 test('a decorated method of an object that no app made throws, with what to do', async () => {
   expect(() => new Jobs().build()).toThrow(

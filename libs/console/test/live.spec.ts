@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
+import { CommandWatcher } from '../../../test/support/command-watcher';
 import { eventually } from '../../../test/support/wait';
 import { replaceTime, time, type TimeSource } from '../../internal/src';
 import { ANN, DROP_ONE, get as fetched, openConsole, platforms, post, type ConsoleApp } from './support';
@@ -82,20 +83,20 @@ describe.each(platforms)('the live overview on %s', (_name, adapter) => {
 
   /** Number of commands that Redis has run for this app. */
   async function commands(work: () => Promise<void>): Promise<string[]> {
-    const monitor = await app.client.monitor();
-    const seen: string[] = [];
-    monitor.on('monitor', (_time: string, args: string[], source: string) => {
-      if (source !== 'lua' && args.some((arg) => arg.includes(app.prefix))) seen.push(String(args[0]).toLowerCase());
-    });
+    const watcher = await CommandWatcher.open(app.client.options.port as number);
+    const seen = (): string[] =>
+      watcher.commands
+        .filter(({ from, args }) => from !== 'lua' && args.some((arg) => arg.includes(app.prefix)))
+        .map(({ args }) => String(args[0]).toLowerCase());
     try {
       await work();
       // What was sent before this marker has been seen when the marker is.
       await app.client.get(`${app.prefix}:end`);
-      await eventually(() => expect(seen.at(-1)).toBe('get'));
+      await eventually(() => expect(seen().at(-1)).toBe('get'));
+      return seen().slice(0, -1);
     } finally {
-      monitor.disconnect();
+      watcher.close();
     }
-    return seen.slice(0, -1);
   }
 
   it('makes one read for all viewers, and none while nobody looks', async () => {

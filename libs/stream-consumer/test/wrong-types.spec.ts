@@ -66,6 +66,7 @@ describe('a key of another type', () => {
       passed: 0,
       size: 5,
       limit: 5,
+      most: 5,
       bytes: -1,
       ageMs: -1,
     };
@@ -126,7 +127,8 @@ describe('a key of another type', () => {
       return;
     }
     if (outcome === 'ran') {
-      expect(['leave stream', 'leave woken', 'drop-dead woken', 'stats stream']).toContain(`${name} ${key}`);
+      const others = ['list-consumers stream', 'list-consumers woken', 'find-message dead'];
+      expect(['leave stream', 'leave woken', 'drop-dead woken', 'stats stream', ...others]).toContain(`${name} ${key}`);
       return;
     }
     expect(outcome).toBe('SCRIPT_FAILED');
