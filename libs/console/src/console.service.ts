@@ -105,9 +105,10 @@ export class ConsoleService {
   }
 
   /**
-   * Runs an action. The log has it before it begins, and its result after it.
+   * Runs an action. Writes the action to the log before it runs, and its result after it has run.
    *
-   * @throws errors of the section, after the log has them; errors of the log before the action runs
+   * @throws an error of the section, which is written to the log first; an error of the log, if the action cannot be written before
+   *   it runs: then it does not run
    */
   async act(actor: string, { section, action, target, input, expected }: ActionRequest): Promise<Done> {
     const end = await this.log.begin({ actor, section: section.name, action, target, input });
@@ -121,7 +122,7 @@ export class ConsoleService {
     }
   }
 
-  /** Writes down what came out. A failure of the log does not hide the result of an action that has run. */
+  /** Writes the result of an action to the log. If this fails, it logs a warning, so that the caller still gets the result. */
   private async write(end: (end: End) => Promise<unknown>, result: End): Promise<void> {
     try {
       await end(result);

@@ -4,8 +4,8 @@ import type { LostError } from './errors';
 import { time, type Timer } from './time';
 
 /**
- * Reason why a lease is not held. `time`: it ended by the clock of this process. `latest`: its latest end was reached. `redis`: a renewal did
- * not find it in Redis. `settled`: it is being released or confirmed.
+ * Reason why a lease is not held. `time`: it ended by the clock of this process. `latest`: its latest end was reached. `redis`: a
+ * renewal did not find it in Redis. `settled`: it is being released or confirmed.
  */
 export type LossCause = 'time' | 'latest' | 'redis' | 'settled';
 
@@ -130,7 +130,7 @@ export abstract class Lease {
     return Math.min(this.alarmAt, this.lapsed ? Infinity : this.endsAt, this.renewal ? Infinity : this.renewAt);
   }
 
-  /** For the book: true if the lease can be renewed now. Leases that are due soon are renewed with those that are due, for larger batches. */
+  /** For the book: true if the lease may be renewed now. A lease that is due soon may be renewed early, to make batches larger. */
   isDue(now: number): boolean {
     return !this.over && !this.settling && !this.renewal && now >= this.renewAt - this.leaseMs / 100;
   }
@@ -166,7 +166,7 @@ export interface LeaseOwner<L extends Lease> {
    * @returns the leases that are lost
    */
   renew(batch: readonly L[], deadlineMs: number): Promise<readonly L[]>;
-  /** Called when a renewal failed that is tried again. */
+  /** Called when a renewal has failed. The book tries it again later. A failure of `extend` is thrown instead. */
   renewalFailed(batch: readonly L[], error: unknown): void;
   /** Returns what the leases of a batch have in common, such as their partition. They must have one length. Default: no batches. */
   batchOf?(lease: L): unknown;

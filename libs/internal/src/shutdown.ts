@@ -8,11 +8,12 @@ import type { Checks, KnownOptions } from './checks';
 
 /** Options of a module that runs users' code until the shutdown. */
 export interface ShutdownOptions {
-  /** Longest time that shutdown waits for running work; then its signals fire, ms; integer from 0 to 2^31 - 1. Default 10,000. */
+  /** Longest time that shutdown waits for running work, ms; integer from 0 to 2^31 - 1. Then the work's signals fire. Default 10,000. */
   readonly drainMs?: number;
   /**
-   * Longest time that shutdown waits after the signals until it ends the work's leases itself, ms; integer from 0 to 2^31 - 1. Tasks
-   * and messages have as much time after `timeoutMs`. Default 500.
+   * Longest time that shutdown waits for the work after its signals have fired, ms; integer from 0 to 2^31 - 1. After that it
+   * releases the locks of the work, and hands its tasks and messages back. A handler of tasks or messages has the same time to end
+   * after its `timeoutMs`. Default 500.
    */
   readonly abortGraceMs?: number;
 }

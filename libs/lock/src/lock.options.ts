@@ -14,7 +14,10 @@ import {
 
 /** Options of the module, for all acquisitions, and of one acquisition, for itself. */
 interface LockTerms {
-  /** Lease: how long a process that died keeps the lock at most, ms; integer of 10 to 2^31 - 1. Default 30,000, or the module's. */
+  /**
+   * Length of the lease, ms; integer of 10 to 2^31 - 1. If a process dies, its lock is free after this time at the latest. Default
+   * 30,000, or the module's.
+   */
   readonly leaseMs?: number;
   /**
    * Longest wait for a lock that others hold or wait for, ms; integer of 0 to 2^31 - 1. Default 10,000, or the module's; 0 with

@@ -22,7 +22,7 @@ export function integer(text: string, error = NOT_AN_INTEGER): number {
   return Number(bigInteger(text, error));
 }
 
-/** Returns an integer from 0. @throws RedisError */
+/** Returns an integer that is 0 or more, rounded if it is beyond 2^53. @throws RedisError */
 export function positive(text: string, error = 'ERR value is out of range, must be positive'): number {
   const value = integer(text, error);
   return value < 0 ? refuse(error) : value;

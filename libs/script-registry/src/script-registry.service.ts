@@ -186,9 +186,9 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    * Listens to the sharded channel that has the name of a key, on the master of the key's slot. Scripts publish to it with
    * `SPUBLISH`. All listeners of a node share one connection, which `close()` closes.
    *
-   * @param listener called with the text of each message, and once without a text if messages may be missed from now on, because the connection closed or did not
-   * reply to two checks 5 s apart, the client has reconnected, or the slot moved. After that it is not called until you call `listen`
-   * again. It may also be called once if `listen` rejects, and when the node's clock was set forward
+   * @param listener called with the text of each message. Called once without a text if messages may be missed from now on: the
+   *   connection closed or did not reply to two checks 5 s apart, the client has reconnected, or the slot moved. After that it is not
+   *   called until you call `listen` again. It may also be called once if `listen` rejects, and when the node's clock was set forward
    * @returns a function that stops calling the listener
    * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
    */
@@ -236,12 +236,12 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     this.clientEnded = this.client?.end?.();
   }
 
-  /** For `luanest/testing`: the registered scripts, with what EVALSHA and EVAL name them by. */
+  /** For `luanest/testing`: the registered scripts. Each has the texts that EVAL runs, and their SHA1 hashes for EVALSHA. */
   [INSPECT](): readonly Pick<ScriptCodec, 'name' | 'forms'>[] {
     return [...this.scripts.pipes.values()].map(({ codec }) => codec);
   }
 
-  /** For `luanest/console`: the prefix of all keys, and the nodes, to which it sends commands that are not scripts, such as INFO and SCAN. */
+  /** For `luanest/console`: the prefix of all keys, and the nodes. The console sends them other commands than scripts, such as INFO. */
   [CONSOLE](): { readonly prefix: string; nodes(): readonly RedisNode[] } {
     return { prefix: this.options.prefix, nodes: () => this.connection.nodes() };
   }

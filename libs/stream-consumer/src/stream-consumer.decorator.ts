@@ -24,7 +24,7 @@ function addParameter(target: object, key: string | symbol, type: number, parame
   Reflect.defineMetadata(PARAMETERS, all, target.constructor, key);
 }
 
-/** A method that handles messages: any parameters, and an outcome or nothing as the result. */
+/** Type of a method that handles messages. It may have any parameters. It returns nothing or an outcome. */
 export type StreamHandlerMethod = (...args: never[]) => HandlerResult | Promise<HandlerResult>;
 
 /**
@@ -41,7 +41,7 @@ type Accepts<M extends StreamHandlerMethod, Message> = Parameters<M>[0] extends 
         : never
       : unknown;
 
-/** A method that handles batches: any parameters, and a `BatchResult` as the result. */
+/** Type of a method that handles batches. It may have any parameters. It returns a `BatchResult`. */
 export type StreamBatchMethod = (...args: never[]) => BatchResult | Promise<BatchResult>;
 
 /** Does what `Accepts` does, for an array of messages. `never` also if the first parameter is one message. */

@@ -69,14 +69,20 @@ export interface StreamConsumerEvents {
     readonly messages: number;
   };
 
-  /** Numbers of a group, published by each of its consumers at each check that succeeds: each 10 s while the group has messages, otherwise at each idle check. */
+  /**
+   * Numbers of a group. Each of its consumers publishes them after each check of the group that succeeds. While the group has
+   * messages, a consumer checks it about every 10 s; otherwise rarely, in turn with everything else that is idle on this Redis.
+   */
   readonly groupMeasured: {
     readonly stream: string;
     readonly group: string;
     readonly stats: StreamStats;
   };
 
-  /** Numbers of a group, published at each check that finds its oldest unsettled message at least a minute old, unless the group is paused. */
+  /**
+   * Numbers of a group. A consumer publishes them after each check that finds the group's oldest unsettled message at least a
+   * minute old, unless the group is paused.
+   */
   readonly groupStalled: StreamConsumerEvents['groupMeasured'];
 
   /**
@@ -88,7 +94,10 @@ export interface StreamConsumerEvents {
     readonly group: string;
     /** Messages that were removed from the group's list of pending entries, as XGROUP DELCONSUMER does. They are delivered again. */
     readonly restored: number;
-    /** Messages that were deleted from the stream after the group had read and before it had handled them. They are lost. 0 on a stream with `keys`. */
+    /**
+     * Messages that were deleted from the stream after the group had read them, and before it had handled them. They are lost. 0 on
+     * a stream with `keys`.
+     */
     readonly deleted: number;
   };
 

@@ -7,7 +7,7 @@ export type Stream = NonNullable<Awaited<ReturnType<Streams['open']>>>;
 export type Found = Awaited<ReturnType<Stream['find']>>[number];
 export type Stats = Awaited<ReturnType<Stream['statsOf']>>[number];
 
-/** A group is behind if its oldest message was published longer ago, ms. */
+/** If the oldest message that a group has not settled is older than this, the group is behind, ms. */
 const BEHIND_MS = 60_000;
 
 export const addressOfGroup = (stream: string, group: string): Address => ['streams', 'groups', stream, group];
@@ -31,9 +31,10 @@ export function sumOf(parts: readonly Stats[]): Stats {
 }
 
 /**
- * Says how a group is: what holds it up first, or that nothing does.
+ * Returns sentences about a group: the main reason why it does not keep up, then its dead letters. If it has neither, one sentence
+ * says so.
  *
- * @param listeners processes that listen to a partition: the fewest of all; -1 if that is unknown
+ * @param listeners number of processes that listen to the partition that has the fewest of them; -1 if it is unknown
  */
 export function sentencesOfGroup(
   stream: string,

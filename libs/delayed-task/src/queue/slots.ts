@@ -12,7 +12,10 @@ interface Instant {
   plus(time: { hours?: number; minutes?: number }): Instant;
 }
 
-/** The part of the package `cron` that is used: that of @nestjs/schedule, so both read an expression alike. */
+/**
+ * The part of the package `cron` that is used. It is the copy that @nestjs/schedule depends on, so queues and @nestjs/schedule read an
+ * expression in the same way.
+ */
 interface Cron {
   readonly CronTime: new (
     source: string,
@@ -82,7 +85,7 @@ export function nextSlot(rule: ScheduleRule, afterMs: number): number {
   const { cron, timeZone = 'UTC' } = rule;
   const { CronTime } = (loaded ??= loadCron());
   const found = new CronTime(cron, timeZone).getNextDateFrom(new Date(afterMs), timeZone);
-  // In the hour that the clocks repeat, `cron` may take the first one for the second one: it depends on the clock of this process.
+  // When the clocks go back, an hour comes twice. `cron` may take the first one for the second one, depending on this process' clock.
   const repeatedMinutes = found.offset - found.plus({ hours: CHANGE_HOURS }).offset;
   const next = found.toMillis() <= afterMs ? found.plus({ minutes: repeatedMinutes }) : found;
   const nextMs = next.toMillis();

@@ -260,7 +260,8 @@ export class LockCalls implements LeasePort {
     const { keys, owner } = this;
     const input = { keys, args: { owner, leaseMs, ttlMs: leaseMs + this.options.fenceRetentionMs } };
     if (this.options.replicas === 0) return this.registry.run(renewLock, input, { deadlineMs });
-    // Otherwise a failover could end the lease in Redis before it ends in this process.
+    // The renewal waits for replicas. After a failover to a replica without it, the lease could end in Redis before it ends in this
+    // process.
     const waited = this.registry.runAndWait(renewLock, input, waitOfRenewal(this.options, deadlineMs));
     return waited.then(({ result, replicas: copies }) => {
       if (!result || copies >= this.options.replicas) return result;

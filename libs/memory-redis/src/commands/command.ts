@@ -28,7 +28,7 @@ export interface Context {
 export type Run = (context: Context, args: readonly string[]) => Reply;
 
 export interface Command {
-  /** Number of arguments with the command's name; negative for at least as many. */
+  /** Number of arguments, with the command's name as the first one. A negative number -n means n or more. */
   readonly arity: number;
   /** True if read-only scripts may not call it. */
   readonly writes: boolean;
@@ -57,7 +57,7 @@ export function notInScripts(command: Command): Command {
   return { ...command, inScripts: false };
 }
 
-/** Returns true if a command may be called with this number of words. */
+/** Returns true if a command may have this number of arguments. @param words number of arguments, with the command's name */
 export function hasArity({ arity }: Command, words: number): boolean {
   return arity < 0 ? words >= -arity : words === arity;
 }

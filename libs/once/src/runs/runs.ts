@@ -36,7 +36,7 @@ export interface HeldClaim {
 
 /** Run with a claim: renews the lease, watches its end by the monotonic clock, and fires the signal when the lease is lost. */
 export class Run extends Lease implements OnceRun {
-  /** True until the confirmation or the release has ended, or failed. */
+  /** False once `Runs.end` was called: the claim was confirmed or released, or this failed. */
   open = true;
   readonly fence: number;
 

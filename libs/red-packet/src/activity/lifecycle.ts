@@ -31,7 +31,7 @@ export interface Read {
 /** Keys of an activity, and what distinguishes it from others with the same id. */
 type Life = Pick<Read, 'layout' | 'expiresAtMs'>;
 
-/** A closed activity, and the readings from which its refund was counted. */
+/** A closed activity. `closed` has its refund, which was calculated from `readings`. */
 export interface Closed extends Read {
   readonly closed: CloseResult;
 }
@@ -105,7 +105,7 @@ export class Lifecycle {
       const args = { state, decision: (await numbered) ?? '' };
       return (await this.registry.run(setPause, { keys: { meta }, args })).was;
     });
-    // It may have been opened since. That state would hide that nothing was paused.
+    // The activity may have been opened since. If its state now were returned, the caller would not see that a bucket was not paused.
     if (done?.statuses.includes('draft')) return 'draft';
     return done && (await steps.read(this.status(activityId)))?.state;
   }

@@ -1,7 +1,10 @@
 import type { ResolvedJobOptions } from '../scheduled-lock.options';
 
 export interface CronSlots {
-  /** Returns true if `fireOnTick()` is known to have made the tick. Call it once for each tick, as soon as the tick begins. */
+  /**
+   * Returns true if a call of `fireOnTick()` caused this tick; false if a timer did, or if the job is not found. Call it once for
+   * each tick, as soon as the tick begins.
+   */
   firedByHand(): boolean;
   /** Returns the latest scheduled instant, ms since 1970. */
   slotNow(): Promise<number>;
@@ -9,7 +12,10 @@ export interface CronSlots {
   nextAfter(nowMs: number): number | undefined;
 }
 
-/** Kind of a job, which decides how its slot is found. A handler has no slots. */
+/**
+ * Kind of a job. It decides how to find the slot of a tick, such as the scheduled instant of a cron job. A handler is not scheduled, so it
+ * has no slots.
+ */
 export type JobKind =
   | { readonly type: 'cron'; readonly live: CronSlots }
   | { readonly type: 'interval'; readonly periodMs: number }

@@ -52,7 +52,7 @@ function code(character: string): number {
   return character.charCodeAt(0);
 }
 
-/** Errors of commands that node-redis has not written, and will not write. After its other errors, the command may have been written. */
+/** Errors after which node-redis has not written the command, and will not write it. After other errors, it may have written it. */
 const NOT_WRITTEN = new Set([
   'The client is closed',
   'The client is offline',
@@ -61,8 +61,9 @@ const NOT_WRITTEN = new Set([
 ]);
 
 /**
- * Returns true for an error reply of Redis. The classes of node-redis have no `name`, and the client may be of another copy of it. So
- * the names of the classes decide. A bundler may have shortened these: then the text must begin like an error of Redis.
+ * Returns true if an error is an error reply of Redis. `instanceof` does not show this, because the client may come from another copy of
+ * node-redis. Nor does the `name` of the error, which is always `Error`. So the function looks for a class with the name `ErrorReply`. A
+ * bundler may have shortened that name. Then the text must begin as error replies of Redis do, such as with `WRONGTYPE `.
  */
 function isReply(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;

@@ -9,10 +9,10 @@ const GROWTH = 4;
 
 const MEASURE_EVERY_MS = 100;
 
-/** How many times longer than the fastest reply a reply takes if Redis or this process is busy. */
+/** If a reply takes more than this many times as long as the fastest reply, Redis or this process is busy. */
 const CROWDED = 2;
 
-/** Time after which the fastest reply is forgotten, ms, because the link may have changed. */
+/** Time after which the next reply counts as the fastest one, even if it is slower, ms: the link may have become slower. */
 const FASTEST_FOR_MS = 10_000;
 
 /**
@@ -43,8 +43,8 @@ export class GroupPace {
   }
 
   /**
-   * True if the latest reply took much longer than the link needs, or before the first reply. Then Redis or this process is busy,
-   * and larger groups help. On a long link alone they do not.
+   * True if the latest reply took much longer than the link needs: then Redis or this process is busy, and larger groups help. They
+   * do not help if only the link is slow. Also true before the first reply.
    */
   get crowded(): boolean {
     return this.latestMs > CROWDED * this.fastestMs;

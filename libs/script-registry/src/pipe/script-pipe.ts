@@ -248,7 +248,7 @@ export interface PipeContext extends Pick<RecoveryHost, 'registry' | 'connection
   readonly maxCallsInFlight: number;
   /** Lanes with calls waiting or in flight, and lanes that had some lately. */
   readonly busy: Set<Lane>;
-  /** Called when a lane has calls, but no node to send them to. */
+  /** Called when calls must wait for a node: it is not connected, or its first load of scripts has not ended. */
   held(): void;
 }
 
