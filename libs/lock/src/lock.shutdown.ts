@@ -61,7 +61,7 @@ export class Shutdown {
     if (!(await this.idleWithin(this.options.abortGraceMs))) await this.abandon();
   }
 
-  /** Refuses acquisitions, and releases what is still held. Nobody can use it: the workers have drained, and the servers are closed. */
+  /** Refuses acquisitions, and releases locks that are still held. Nobody uses them now: workers have drained, and servers are closed. */
   private async end(): Promise<void> {
     this.refuse();
     await this.abandon();
@@ -72,10 +72,10 @@ export class Shutdown {
     for (const lease of this.acquirer.leases.all) lease.revoke('the app is shutting down');
   }
 
-  /** Rejects what still runs, and then releases its locks. See DECISIONS.md: revoke-before-release-at-shutdown */
+  /** Rejects the calls of `withLock` that still run, and then releases all locks. See DECISIONS.md: revoke-before-release-at-shutdown */
   private async abandon(): Promise<void> {
     for (const rejectNow of this.rejectors) rejectNow();
-    // Callers of withLock() see the error before their lock is released.
+    // Waits one turn, so that callers of withLock() get their LostError before their lock is released.
     await new Promise<void>((resolve) => void nextTurn(resolve));
     for (const lease of [...this.acquirer.leases.all]) lease.release().catch(() => undefined);
     await reachedWithin(LAST_REPLIES_MS, () => this.acquirer.idle);

@@ -55,9 +55,9 @@ export interface ResolvedRewardRule extends Required<Omit<RewardRule, 'capPoints
   /** Maximum points of a period; 0 without a maximum. */
   readonly capPoints: number;
   readonly dayStartsAtMinutes: number;
-  /** True if the scripts `record` and `look` know the rule: civil periods, items that count in one period and get the same points. */
+  /** True if the scripts `record` and `look` can run the rule: civil periods, `dedupe: 'period'`, and the same points for all items. */
   readonly isPlain: boolean;
-  /** Items that a period rewards if all get the same points: `limit`, or fewer with `capPoints`. */
+  /** Maximum number of items that get all of `pointsPerItem` in one period: `limit`, or fewer if `capPoints` allows only fewer. */
   readonly maxItems: number;
 }
 

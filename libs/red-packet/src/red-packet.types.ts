@@ -157,7 +157,7 @@ export interface Grant extends Packet {
 
 /** A packet as other winners see it, without the user's id. */
 export interface ResultRow extends Packet {
-  /** Name that the app's `participantName` returned for the user; left out without a name. */
+  /** Name that the app's `participantName` returned for the user. Missing if there is no name. */
   readonly name?: string;
   /** True for the packet of the user who asks. */
   readonly own: boolean;

@@ -2,7 +2,10 @@
 export interface RunOptions {
   /** Longest time until the reply, ms; integer >= 1. Default: `deadlineMs` of ScriptRegistryModule. */
   readonly deadlineMs?: number;
-  /** For libs of luanest that make several calls in one deadline: a reading of `performance.now()`, ms. Default: the time of the call. */
+  /**
+   * When the deadline began, by `performance.now()`, ms. Libs of luanest set it if several calls share one deadline. Default: the time
+   * of the call.
+   */
   readonly startedAtMs?: number;
 }
 

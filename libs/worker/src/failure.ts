@@ -9,13 +9,16 @@ const GIVEN_UP = 'the handler gave up with deadLetter()';
 
 /** Settlement of an attempt that did not succeed. */
 export interface Failure {
-  /** `retry`: another attempt follows, with the next number. `postpone`: the attempt does not count. `dead-letter`: no other attempt follows. */
+  /**
+   * `retry`: another attempt follows, with the next number. `postpone`: the attempt does not count. `dead-letter`: no other attempt
+   * follows.
+   */
   readonly verdict: 'retry' | 'postpone' | 'dead-letter';
   /** Pause before the next attempt, ms; 0 for a dead letter. */
   readonly delayMs: number;
   /** Text that is stored with the task or message. */
   readonly text: string;
-  /** The error for events and logs; undefined if the handler asked for this outcome. */
+  /** The error for events and logs; undefined if the handler used `retryLater` or `deadLetter`. */
   readonly error?: unknown;
   /** Text for the log if there is no error. */
   readonly note?: string;

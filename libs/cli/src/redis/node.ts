@@ -36,12 +36,12 @@ async function openByIoredis(
   const client = new Redis(url.href, {
     lazyConnect: true,
     retryStrategy: null,
-    // A command would wait until the server has loaded its data. That it loads is what is asked for.
+    // With the check, commands would wait until the server has loaded its data. The CLI must report that it is still loading.
     enableReadyCheck: false,
     maxRetriesPerRequest: 0,
     connectTimeout: CONNECT_TIMEOUT_MS,
   });
-  // The promise of `connect` says only that the connection was closed.
+  // If `connect` fails, its error says only that the connection was closed. The event `error` has the cause.
   const failures = listenForFailures(client);
   await connect(() => client.connect(), failures, url);
   return {
@@ -72,7 +72,7 @@ async function connect(open: () => Promise<unknown>, failures: readonly Error[],
   } catch (error) {
     throw new ConnectError(url, failures[0] ?? (error as Error));
   }
-  // ioredis connects although the user or the password is wrong.
+  // If the user or the password is wrong, `connect` of ioredis resolves all the same. The event `error` reports the refusal.
   const [refused] = failures;
   if (refused) throw new ConnectError(url, refused);
 }

@@ -79,7 +79,7 @@ export function isWord(arg: string | undefined, word: string): boolean {
 /** The arguments of a command that looks at several keys and takes from the first one that exists: `numkeys key ... side [COUNT n]`. */
 export interface FirstOfKeys {
   readonly keys: readonly string[];
-  /** The word after the keys. */
+  /** The argument after the keys, unchecked: LEFT or RIGHT of LMPOP, MIN or MAX of ZMPOP. */
   readonly side: string;
   readonly count: number;
 }

@@ -63,13 +63,13 @@ function encode(value: LuaValue, depth: number): string {
   return `{${members.join(',')}}`;
 }
 
-/** Returns the length of a table whose keys are all positive integers; 0 if it is not an array. */
+/** Returns the length of a JSON array: the highest key of a table. Returns 0 unless all keys are positive integers. */
 function arrayLength(table: LuaTable): number {
   let [most, count] = [0, 0];
   for (let entry = table.next(undefined); entry !== undefined; entry = table.next(entry[0])) {
     const [key] = entry;
     if (typeof key !== 'number' || key < 1 || !Number.isInteger(key)) return 0;
-    // cjson keeps the largest key in 32 bits: one that is too large becomes the lowest number.
+    // cjson keeps the largest key as an integer of 32 bits. A larger key becomes the lowest such integer.
     if (key > most) most = key < 2 ** 31 ? key : -(2 ** 31);
     count++;
   }

@@ -59,7 +59,7 @@ export class LuaRuntime {
     const code = isChecked ? undefined : compile(source);
     let compiled: CompiledScript | undefined;
     return (lua, varargs) => {
-      // At the first run: most of the scripts that a test loads are not called.
+      // Compiles at the first run, because a test never runs most of the scripts that it loads.
       // eslint-disable-next-line @typescript-eslint/no-implied-eval -- this is the compiler of Lua
       compiled ??= new Function('lua', 'varargs', code ?? compile(source)) as CompiledScript;
       return compiled(lua, varargs);
@@ -84,7 +84,7 @@ export class LuaRuntime {
       const compiled = this.compile(source);
       return (...args) => compiled(this.environment, args);
     } catch (error) {
-      // Its name is its first line.
+      // Lua names a text that it compiles by the first line of the text.
       const text = asLuaError(error).message.replace(/^user_script:/, `[string "${source.split('\n', 1)[0]}"]:`);
       return [undefined, text];
     }

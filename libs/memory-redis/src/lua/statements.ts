@@ -90,7 +90,7 @@ function compileIf(tokens: TokenStream, scope: Scope): string {
   code += compileBlock(tokens, scope);
   for (;;) {
     if (tokens.accept('elseif')) {
-      // In a block of its own, so that the condition's temporary values are computed only if it is reached.
+      // As `else if`, the condition is computed only if no condition before it was true.
       code += `\n} else if (${condition(compileExpression(tokens, scope))}) {\n`;
       tokens.expect('then');
       code += compileBlock(tokens, scope);
@@ -193,7 +193,7 @@ function compileLocal(tokens: TokenStream, scope: Scope): string {
   const names = [tokens.expect('name').text];
   while (tokens.accept(',')) names.push(tokens.expect('name').text);
   const values = tokens.accept('=') ? compileList(tokens, scope) : [];
-  // Declared after the values, in which the same names are still those of the block around.
+  // Declares the names after it has compiled the values: in the values, these names still mean the variables outside.
   const variables = names.map((name) => scope.declare(name));
   const only = values.length === 1 ? values[0] : undefined;
   if (variables.length === 1 && only !== undefined) return `let ${variables[0]} = ${single(only)};`;

@@ -73,7 +73,7 @@ export interface Verdict {
 export interface Budget {
   /** Time at which the decision began, by the monotonic clock of the limiter, ms. */
   readonly calledAtMs: number;
-  /** The same time by `performance.now()`, for the registry's deadline. */
+  /** When the decision began, by `performance.now()`, ms. ScriptRegistry counts the deadline of each call from this time. */
   readonly startedAtMs: number;
   /** Longest duration from `startedAtMs`, ms. */
   readonly deadlineMs: number;
@@ -97,7 +97,8 @@ export interface Limiter {
 }
 
 /**
- * Returns the most hits that a rule allows at once: the burst of a token bucket, or the limit of another algorithm. Returns 0 if the limit is 0.
+ * Returns the most hits that a rule allows at once: the burst of a token bucket, or the limit of another algorithm. Returns 0 if
+ * the limit is 0.
  */
 export function capacityOf({ rule, limit }: Pick<Check, 'rule' | 'limit'>): number {
   return limit === 0 ? 0 : (rule.burst ?? limit);

@@ -5,9 +5,8 @@ import { MAX_HITS, mostHits } from './resolve-rule';
 import type { NamedRule, PerRequest } from './rule';
 
 /**
- * Subject (the counted client or user) under which requests without a subject are counted. RateLimitService refuses the empty
- * text, and a `subject` function that returns the empty text says that there is no subject. So no client can have this
- * subject.
+ * The subject (the counted client or user) of all requests that have none. No client can have this subject: RateLimitService
+ * refuses the empty text, and a `subject` function returns it only for a request that has no subject.
  */
 export const UNKNOWN_SUBJECT = '';
 

@@ -109,8 +109,8 @@ function isRefusing(readings: readonly BucketReading[]): boolean {
 }
 
 /**
- * Returns a text that changes with every grant, and with every new activity of the same id. Returns undefined if a bucket has
- * lost its grants, because the text contains the time of the last grant of each bucket.
+ * Returns a text that changes with every grant, and with every new activity of the same id. The text contains the time of the
+ * last grant of each bucket. So if Redis has lost the grants of a bucket, this function returns undefined.
  */
 function versionOf(readings: readonly BucketReading[]): string | undefined {
   if (readings.some(({ lastGrant }) => lastGrant === '')) return undefined;

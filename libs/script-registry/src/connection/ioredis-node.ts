@@ -13,7 +13,7 @@ import {
 import { passText, sendBetweenTimes } from './replies';
 import { isRefusal } from './server-errors';
 
-/** Beginnings of ioredis' messages for commands that it will not write any more. If `writes` is 0, it never wrote the command. */
+/** How messages of ioredis begin when it gives up a command. If `writes` is 0 then, ioredis never wrote the command to a socket. */
 const NOT_WRITTEN = [
   'Connection is closed.',
   "Stream isn't writeable",
@@ -30,7 +30,7 @@ const NOT_WRITTEN = [
  * See DECISIONS.md: outcome-belongs-to-the-call
  */
 export interface SentCommand extends Command {
-  /** Number of times that the command was written. */
+  /** How often ioredis wrote the command to a socket. */
   writes: number;
   /** Number of error replies. ioredis may have sent the command again after each. */
   errorReplies: number;
@@ -135,7 +135,7 @@ export function routedFailureOf(command: SentCommand, error: unknown): CommandFa
   const message = messageOf(error);
   const mayHaveRun = unanswered(command) > 0;
   if (isReply(error)) return new CommandFailure('reply', message, mayHaveRun);
-  // Other errors leave it open: after `commandTimeout` the command may still be in a queue of ioredis and be written later.
+  // Other errors do not say so. After `commandTimeout`, a queue of ioredis may still have the command and write it later.
   const neverWritten = !mayHaveRun && NOT_WRITTEN.some((start) => message.startsWith(start));
   return new CommandFailure(neverWritten ? 'not-sent' : 'lost', message);
 }

@@ -152,7 +152,7 @@ const BUSY_KEY_MS = 1_000;
 interface Burial {
   /** Text that is kept with the dead letter. The text may quote a payload. */
   readonly problem: string;
-  /** Text for the log, which contains nothing of a payload, or the error of the last attempt. */
+  /** The reason for the log: the error of the last attempt, or a text that quotes nothing of a payload. */
   readonly why: string | { readonly error: unknown };
   readonly error?: unknown;
 }

@@ -38,7 +38,7 @@ function rangeOf(range: ReplayRange): Range {
   };
 }
 
-/** Delivers messages again that a group has settled and the stream still has. */
+/** Delivers messages to a group again that the group has settled, if the stream still has them. */
 export class RangeReplays {
   private readonly operationIds = new UniqueIds('r');
 
@@ -57,7 +57,8 @@ export class RangeReplays {
         ? 'Messages may have been replayed. With an operationId, the call could be repeated.'
         : 'Call it again with the same operationId: it continues where it ended.';
     const steps = new Steps('StreamConsumerService.replayRange', again);
-    // In Redis, operation ids of callers begin with g, so they never collide with those that luanest makes or those of a publish.
+    // In Redis, the operation id of a caller begins with g here. An id that luanest makes begins with r, and an id of a publish begins
+    // with c or p. So these ids never collide.
     const isOwn = range.operationId === undefined;
     const operation = isOwn ? this.operationIds.next() : `g${group} ${range.operationId}`;
     const { operationRetentionMs } = stream.options;

@@ -60,7 +60,7 @@ export class RegisteredGroups {
 export interface Settlers {
   /** Their names, separated by spaces; `*` if no message is deleted. */
   readonly needs: string;
-  /** For each of them, the key of what it has not settled. */
+  /** For each of these groups, the key of the messages that the group has not settled. */
   readonly needed: readonly string[];
 }
 
@@ -76,7 +76,7 @@ export class Stream {
   private readonly paused = new Set<string>();
   private announcing: Promise<void> | undefined;
   private announcedAt = -Infinity;
-  /** Highest number of partitions that this process knows: its own, or one that another process has written to Redis. */
+  /** Number of partitions: the option `partitions`, or a higher number that another process has written to Redis. */
   private count: number;
 
   constructor(
@@ -157,7 +157,7 @@ export class Stream {
     return paused;
   }
 
-  /** Returns the groups without which a message of a partition is not deleted when it is settled. With `retain`, a purge deletes it. */
+  /** Returns the groups that must settle a message of a partition; then it is deleted. With `retain`, a purge deletes it instead. */
   settlersOf(partition: Partition): Settlers {
     return this.options.retain ? KEPT : this.groupsOf(partition);
   }

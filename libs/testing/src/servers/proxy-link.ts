@@ -5,16 +5,16 @@ import { RespFrames, isPush } from './resp-frames';
 export interface LinkHooks {
   latencyMs: () => number;
   swallows: () => boolean;
-  /** Called with each request when all of it has come. Returns true to lose its end and all requests behind it. */
+  /** Called when all of a request has come. If it returns true, the server gets neither the end of this request nor any later one. */
   losesRequest: (request: Buffer) => boolean;
   onClose: () => void;
 }
 
 /** A planned end of a connection. */
 interface Cut {
-  /** Number of the last reply of the connection that passes. */
+  /** Number of the last reply that the client gets; the first reply of the connection has number 1. */
   lastReply: number;
-  /** Number of replies, passed and discarded, after which nothing is left to wait for. */
+  /** Number of replies, passed or discarded, after which `cut` resolves. */
   until: number;
   reached: () => void;
 }
@@ -63,7 +63,7 @@ export class ProxyLink {
     return this.#cut !== undefined;
   }
 
-  /** Discards all replies after the first `lastReply`. Resolves when `until` replies have come, or when the connection ends. */
+  /** Discards all replies after reply number `lastReply`. Resolves when `until` replies have come, or when the connection ends. */
   cut(lastReply: number, until: number): Promise<void> {
     return new Promise((reached) => {
       this.#cut = { lastReply, until, reached };
