@@ -7,13 +7,16 @@ export interface LockLook {
   readonly fence: number;
   /** Option `node` of the process that holds the lock; '' if the lock is free. */
   readonly node: string;
-  /** When the lock was acquired, as in LockStatus; of a free lock, when it was acquired or taken from its holder last. */
+  /**
+   * When the holder acquired the lock, as in LockStatus. If the lock is free: when it was last acquired, or taken from its holder if that
+   * was later; 0 if Redis has no record of the name.
+   */
   readonly acquiredAtMs: number;
   /** When the lease ends unless it is renewed; 0 if the lock is free. */
   readonly leaseEndsAtMs: number;
   /** Number of processes that wait for the lock; processes that poll because the queue is full do not count. */
   readonly waiters: number;
-  /** Since when the first of them waits; 0 if none waits. */
+  /** When the first of these processes began to wait; 0 if none waits. */
   readonly waitingSinceMs: number;
 }
 
@@ -24,8 +27,8 @@ export interface LockConsole {
   held(): number;
   look(name: string): Promise<LockLook>;
   /**
-   * Takes a lock from the holder with this fence, as `forceUnlock` does. `changed`: nobody holds the lock with this fence, and nothing
-   * was changed. `unknown`: the same, but the call was sent twice, so that the first one may have released it.
+   * Takes a lock from the holder with this fence, as `forceUnlock` does. `changed`: nobody held the lock with this fence, so the call
+   * did nothing. `unknown`: the call was sent twice, and the second one did nothing. The first one may have released the lock.
    */
   release(name: string, fence: number): Promise<'released' | 'changed' | 'unknown'>;
 }

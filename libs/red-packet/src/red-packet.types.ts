@@ -145,7 +145,8 @@ export interface ActivityStatus {
   /** True if `expiresAtMs` has passed. */
   readonly overdue: boolean;
   /**
-   * True if the TTL of all keys is set, because the activity owes nothing any more, or because of `RedPacketService.forget`.
+   * True after the TTL of all keys was set. luanest sets it when it finds that the activity owes nothing, or when you call
+   * `RedPacketService.forget`.
    */
   readonly settled: boolean;
 }

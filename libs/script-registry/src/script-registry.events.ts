@@ -61,7 +61,7 @@ export interface ScriptRegistryEvents {
    * when the call was made.
    */
   readonly callEnded: {
-    /** The event of the call's start. */
+    /** The `callStarted` event of this call. It is the same object. */
     readonly call: ScriptRegistryEvents['callStarted'];
     /** Time since the call was made, ms. */
     readonly durationMs: number;

@@ -143,9 +143,9 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Runs a script, then waits until replicas have its writes (WAIT), at most `options.timeoutMs`. Both commands use a separate
-   * connection, because WAIT blocks its connection. A call that is redirected is sent again without WAIT. Fewer replicas than
-   * `options.replicas` are not an error, see the result.
+   * Runs a script. Then waits (WAIT) until `options.replicas` replicas have its writes, at most `options.timeoutMs`. Both commands use
+   * a separate connection, because WAIT blocks its connection. If fewer replicas have the writes in time, the call does not throw: the
+   * result has their number. If a Cluster redirects the call, it is sent again without WAIT, and the number is 0.
    *
    * Calls of `run` and `runAndWait` are ordered only if you await them. Throws the same errors as `run`.
    *

@@ -6,9 +6,9 @@ import type { TaskQueue } from './task-queue';
 
 type Status = DelayedTaskEvents['attemptSettled']['status'];
 
-/** Pauses before the next events are sent: usually, and after a failure, ms. */
+/** How long this process waits before it sends the next events, ms: usually, and after a failure. */
 const [PAUSE_MS, FAILED_PAUSE_MS] = [50, 1_000];
-/** Limits of what is sent together: events of a message, bytes of their texts, and messages of a call. */
+/** Maximum number of events in a message, of bytes of these events, and of messages in a call. One larger event is sent alone. */
 const [MOST_EVENTS, MOST_BYTES, MOST_MESSAGES] = [100, 64_000, 20];
 /** Maximum number of events that wait to be sent. Further ones are dropped. */
 const MOST_WAITING = 10_000;
@@ -19,7 +19,7 @@ const LISTEN_AGAIN_MS = 500;
 /** Maximum number of senders whose last message a listener knows. */
 const MOST_SENDERS = 1_000;
 
-/** Attempt that an event is about, or task that was dead-lettered because its lease ended. */
+/** The attempt that an event is about, or the task that became a dead letter because its lease ended. */
 interface EventTask {
   readonly id: string;
   readonly name: string;
@@ -37,9 +37,9 @@ function channelOf({ registry, options }: TaskQueue): string {
 interface Message {
   /** Process that sent the message. */
   readonly from: string;
-  /** Its messages are numbered from 1, so that one that Redis got twice is read once. */
+  /** The sender numbers its messages from 1. Listeners ignore a number that they have seen, because Redis may get a message twice. */
   readonly number: number;
-  /** Events that the sender has dropped since its last message. */
+  /** Number of events that the sender has dropped since its last message. */
   readonly missed: number;
   readonly events: readonly unknown[];
 }

@@ -1,9 +1,9 @@
 import { oneLine, shown, thrownText } from '../../../internal/src';
 import { WorkLog } from '../../../worker/src';
 
-/** Pause before the same problem with tasks of the same name is logged again, ms. */
+/** Shortest time between two log lines about the same problem of tasks with the same name, ms. */
 const AGAIN_MS = 3_600_000;
-/** Pause before the next line about events of other processes, ms. */
+/** Shortest time between two log lines about the same problem with events, ms. */
 const EVENTS_AGAIN_MS = 30_000;
 
 interface NamedTask {

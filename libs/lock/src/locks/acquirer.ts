@@ -169,8 +169,8 @@ export class Acquirer {
   }
 
   /**
-   * Returns how long a call waits for the reply of Redis, ms: the rest of the caller's wait, plus `deadlineMs`, plus
-   * `replicasTimeoutMs` if replicas are required; but at most the deadline of the ScriptRegistry.
+   * Returns how long a call waits for the reply of Redis, ms. This is the time that the caller still waits, plus `deadlineMs`. If
+   * replicas are required, `replicasTimeoutMs` is added. The deadline of the ScriptRegistry is the maximum.
    */
   private deadlineOf({ until }: Acquisition, now: number): number {
     const { deadlineMs, replicas, replicasTimeoutMs } = this.moduleOptions;

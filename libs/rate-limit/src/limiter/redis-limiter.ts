@@ -40,7 +40,7 @@ export class LimiterKeys {
     this.tags = evenTags(count);
   }
 
-  /** Returns what the calls of a rule have in common, made at its first call. */
+  /** Returns what all calls of a rule have in common. Makes it at the first call of the rule. */
   of(rule: NamedRule): RuleInRedis {
     const known = this.rules.get(rule);
     if (known !== undefined) return known;
@@ -84,7 +84,7 @@ export class RuleInRedis {
     this.mostInWindow = isPlain ? Math.floor(Number.MAX_SAFE_INTEGER / (rule.windowMs + 1)) - 1 : 0;
   }
 
-  /** Returns true if the scripts for fixed windows can decide a check of this rule. */
+  /** Returns true if the scripts for fixed windows accept a check with this limit and cost. If not, only `consume` can decide the check. */
   fits(limit: number, cost: number): boolean {
     return cost > 0 && cost <= limit && limit <= this.mostInWindow;
   }
@@ -130,7 +130,7 @@ function penaltyOf({ blockMs, maxBlockMs }: NamedRule): string {
 
 const CLUSTER_TAGS = 32;
 
-/** Advice of an error of a refund that failed halfway. */
+/** Advice in the error message of a refund that failed halfway. */
 const NO_SECOND_REFUND = 'It cannot be repeated: only the first call for a decision refunds.';
 
 /** Counts hits in Redis, by Redis' clock. */

@@ -54,7 +54,7 @@ export async function unpaidOf(registry: ScriptRegistry, layout: Layout, book: P
   return [...found.values()];
 }
 
-/** For each source bucket, the number of the last transfer that has arrived in this bucket. */
+/** For one destination bucket: maps the index of each source bucket to the sequence number of its last transfer that has arrived. */
 type Arrived = ReadonlyMap<number, number>;
 
 class Pages {
@@ -110,7 +110,7 @@ class Pages {
     return found;
   }
 
-  /** Reads the rows of one bucket. Its outbox also has rows of others. */
+  /** Reads the payout rows of one bucket, and returns their number. The outbox also has rows of other buckets. */
   async outbox(outbox: string, owner: string, book: PacketBook): Promise<number> {
     let rows = 0;
     for (let after = '0-0'; after !== '';) {
@@ -122,7 +122,7 @@ class Pages {
     return rows;
   }
 
-  /** Reads the fields of a hash. A field may come twice. */
+  /** Reads the fields of a hash. It may return a field twice. */
   async *hash(key: string): AsyncGenerator<readonly [string, string]> {
     for (let cursor = '0'; ;) {
       const page = await this.registry.run(readHashPage, { keys: { hash: key }, args: { cursor, count: PAGE } });

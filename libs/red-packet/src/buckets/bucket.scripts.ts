@@ -40,7 +40,7 @@ export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[numb
   readonly openPayouts: number;
   /** Number of packets in the list of refunds. */
   readonly refundRecords: number;
-  /** Indexes of the buckets to which a transfer of this bucket is not confirmed. Its packets may have arrived. */
+  /** Indexes of the buckets to which this bucket has an unfinished transfer. The packets of such a transfer may have arrived already. */
   readonly outgoing: readonly number[];
   /** When the last packet was granted, ms since 1970; '0' before the first grant; '' if the grants are lost. */
   readonly lastGrant: string;

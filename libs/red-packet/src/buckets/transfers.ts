@@ -5,7 +5,7 @@ import { Replicated } from '../replicated';
 import { keysOf, type Layout } from './layout';
 
 const MOST_PACKETS = 500;
-/** How long a bucket sends no packets after a transfer to it, ms. The grabs that waited for the packets can come in this time. */
+/** How long a bucket sends no packets after it has received some, ms. Grabs that waited for the packets can come in this time. */
 export const REST_MS = 50;
 
 /** Direction of a transfer: the indexes of the source and of the destination. */
@@ -49,7 +49,7 @@ export class Transfers {
   /**
    * First step: moves packets from the source's pool to a record. Returns undefined if the source gives no packets now.
    *
-   * @throws NotReplicatedError if a failover may undo the step, so that the packets must not be in the other bucket
+   * @throws NotReplicatedError if a failover may undo this step. The destination must then not get the packets
    */
   async send(layout: Layout, { from, to }: Direction, most = MOST_PACKETS): Promise<Sent | undefined> {
     const { meta, pool, moves } = keysOf(layout, from);
@@ -60,10 +60,10 @@ export class Transfers {
   }
 
   /**
-   * Second step: adds packets to the pool or the refunds of the destination, once. Returns false if Redis has no such bucket of
-   * this activity, or it is not open yet.
+   * Second step: adds the packets to the pool of the destination, or to its refunds if it is closed. A repetition adds nothing.
+   * Returns false if Redis does not have the destination bucket of this activity, or if that bucket is a draft.
    *
-   * @throws NotReplicatedError if a failover may undo the step, so that the source must keep its record
+   * @throws NotReplicatedError if a failover may undo this step. The source must then keep its record
    */
   async receive(layout: Layout, { from, to }: Direction, { sequence, expiresAtMs, packets }: Sent): Promise<boolean> {
     const { meta, pool, moves, refunds } = keysOf(layout, to);

@@ -82,8 +82,9 @@ export function failureOf(error: unknown): CommandFailure {
 }
 
 /**
- * RedisNode on one connection of a node-redis client, which never sends a command again. A command waits in the client until the end of
- * the turn, and longer if the socket is full. If the connection is lost then, the client writes it to the next one.
+ * RedisNode on one connection of a node-redis client. The client never writes a command twice. It keeps a new command until the end of
+ * the turn, and longer if the socket is full. If the connection is lost before the command is written, the client writes the command
+ * to the next connection.
  */
 export class NodeRedisNode implements RedisNode {
   private readonly handlers: [event: string, handler: () => void][] = [];

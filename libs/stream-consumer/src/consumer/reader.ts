@@ -55,7 +55,7 @@ interface ReaderOwner {
 export class Wakeup {
   /** Time of the next take, by `time.monotonicMs()`; 0 for at once. */
   at = 0;
-  /** True if there was a message of the channel, or entries were taken, since `Maintenance` has set this to false. */
+  /** True if the channel had a message, or a take returned entries, after `Maintenance` set this to false. */
   used = false;
   /** Number of calls of `ring`. It differs from `ringsAtTake` if a call came while the take was in flight. */
   private rings = 0;
@@ -217,8 +217,8 @@ export class Reader {
   }
 
   /**
-   * Ends the lease of a session without messages, instead of renewing it. The next take begins a new session. If the call fails, the
-   * lease ends by itself.
+   * Replaces a session that has no messages with a new one, so that nothing renews its lease. Ends the lease in Redis too. If that call
+   * fails, the lease expires. Does nothing during a take.
    */
   rest(session: Session): void {
     if (this.busy || session !== this.session) return;

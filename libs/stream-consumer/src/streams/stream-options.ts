@@ -1,8 +1,8 @@
 import { Checks, type KnownOptions } from '../../../internal/src';
 
 /**
- * Limits of what a partition keeps of the messages that all groups have settled: a message is kept while it is within each limit that is given, and
- * deleted after that. At least one of them. A message that a group has not settled is never deleted.
+ * Limits of what a partition keeps of the messages that all groups have settled. Set at least one limit. luanest keeps a message
+ * while it is within all limits that are set, and deletes it after that. It never deletes a message that a group has not settled.
  */
 export interface Retention {
   /** The newest messages of the partition, settled or not; integer >= 1. */
@@ -25,8 +25,8 @@ export interface StreamOptions {
    */
   readonly keys?: readonly string[];
   /**
-   * With `keys`: names of groups. An entry is deleted when all these groups, and all other groups on the key, have settled it.
-   * Default: luanest never deletes an entry of such a stream.
+   * Names of groups; only together with `keys`. luanest deletes an entry when these groups and all other groups of the key have
+   * settled it. Default: luanest deletes no entry of a stream with `keys`.
    */
   readonly deleteAfter?: readonly string[];
   /**
