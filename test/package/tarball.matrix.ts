@@ -12,7 +12,8 @@ async function answerOf(script: string): Promise<unknown> {
 
 describe('The tarball', () => {
   it('is small', () => {
-    expect(readFileSync(tarball()).length).toBeLessThan(1_150_000);
+    // The console and the program luanest are 190 kB of it.
+    expect(readFileSync(tarball()).length).toBeLessThan(1_375_000);
   });
 
   it('satisfies publint', async () => {
