@@ -1,3 +1,5 @@
+import { Redis } from 'ioredis';
+import { startRedis } from 'luanest/testing/servers';
 import { openBench, servers, type Bench } from '../../once/test/support';
 import type { Section } from '../src/console.types';
 import { onceSection } from '../src/sections/once';
@@ -119,4 +121,20 @@ describe.each(servers)('the section of idempotency on %s', (_, connect) => {
     await expect(act(section, 'burn', address)).rejects.toThrow('no action "burn"');
     await expect(section.preview('forget', { list: ['once', 'claims'] }, {})).rejects.toThrow('for one thing');
   });
+});
+
+it('finds a request among many other keys, and says when it did not search all', async () => {
+  await using server = await startRedis();
+  const client = new Redis(server.port);
+  const bench = await openBench(client);
+  const section = sectionOf(onceSection, { OnceService: bench.once });
+  const fill = (from: number, to: number) =>
+    client.mset(Array.from({ length: to - from }, (_, i) => [`other:${from + i}`, '1']).flat());
+  await fill(0, 20_000);
+  await bench.once.claim({ subject: 'u1', key: 'rare' });
+  expect((await section.find('rare')).map(({ address }) => address.slice(0, 2))).toEqual([['once', 'requests']]);
+  for (let from = 20_000; from < 300_000; from += 20_000) await fill(from, from + 20_000);
+  const partly = (await section.find('missing')).map(({ address, sentence }) => [address, sentence?.code]);
+  expect(partly).toContainEqual([['once', 'requests'], 'once-searched-in-part']);
+  bench.close();
 });

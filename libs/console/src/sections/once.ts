@@ -23,6 +23,8 @@ const ACTIONS: readonly Action[] = [
 ];
 /** Longest id, in characters, and most ids of a kind that a search returns. */
 const [MAX_ID, MOST_FOUND] = [1_024, 20];
+/** Maximum number of pages that a search reads: at most 100,000 keys, about 40 ms of Redis in steps of less than 1 ms. */
+const MOST_PAGES = 20;
 
 /** Idempotency: who works on a request key, when its lease ends, how large its response is. Redis has no list, so pages are scans. */
 export const onceSection: SectionFactory = (app, context) => {
@@ -98,9 +100,21 @@ export const onceSection: SectionFactory = (app, context) => {
             const look = await once.look(kind, id);
             return look.state === '' ? [] : [matchOf(list, id, look)];
           }
-          // The key of a request has the user before it, which is unknown here, so this is one page of a scan.
-          const page = await pageOf(kind, id, { limit: MOST_FOUND }, (tag, look) => matchOf(list, tag, look));
-          return page.items.filter(({ title }) => title === id);
+          // The key of a request has the user before it, which is unknown here, so this is a scan.
+          const matches: Match[] = [];
+          let cursor: string | undefined;
+          for (let pages = 0; pages < MOST_PAGES && matches.length < MOST_FOUND; pages++) {
+            const page = await pageOf(
+              kind,
+              id,
+              { limit: MOST_FOUND, ...(cursor !== undefined && { cursor }) },
+              (tag, look) => matchOf(list, tag, look),
+            );
+            matches.push(...page.items.filter(({ title }) => title === id));
+            ({ nextCursor: cursor } = page);
+            if (cursor === undefined) return matches;
+          }
+          return [...matches, searchedInPart(list, id)];
         }),
       );
       return found.flat();
@@ -165,6 +179,16 @@ function rowOf(list: string, id: string, look: Look): Row {
   const times = [at(look.leaseEndsAtMs), at(Math.max(0, look.expiresAtMs))];
   const cells = [named, of, state, look.delivery || null, ...times, { bytes: look.bytes }];
   return { address, cells, ...(level && { level }) };
+}
+
+/** A match that is not a request: it says that others may exist, and leads to the list. */
+function searchedInPart(list: string, id: string): Match {
+  const sentence: Sentence = {
+    code: 'once-searched-in-part',
+    text: 'Redis has many keys, so only a part of them was searched. The list has all: filter it by this key.',
+    level: 'info',
+  };
+  return { address: ['once', list], kind: `once-${list}`, title: id, sentence };
 }
 
 function matchOf(list: string, id: string, look: Look): Match {
