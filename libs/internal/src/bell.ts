@@ -1,9 +1,9 @@
 import { time, type Timer } from './time';
 
-/** Longest pause between two rings while the channel cannot be listened to, ms. */
+/** Longest pause between two calls of `ring` while the subscription fails, ms. */
 const MUTE_RING_MS = 1_000;
 
-/** Takes more microtasks than a promise of `listen` that waits for nothing. */
+/** Waits for 16 microtasks: more than `listen` of ScriptRegistry needs if the subscription exists already. */
 async function manyMicrotasks(): Promise<void> {
   for (let i = 0; i < 16; i++) await Promise.resolve();
 }
@@ -14,8 +14,9 @@ interface Channels {
 }
 
 /**
- * Listens to a sharded channel. Rings at each message, and whenever messages may have been missed: when a subscription has ended, when
- * a new one begins, and each second while there is none. So code that waits for the bell need not ask Redis periodically.
+ * Listens to a sharded Pub/Sub channel, and calls `ring` at each message. Also calls `ring` whenever messages may have been missed: when
+ * the subscription has ended, when a new subscription begins, and each second while there is no subscription. So code that waits for
+ * `ring` need not poll Redis.
  */
 export class Bell {
   private listening = false;
@@ -29,9 +30,9 @@ export class Bell {
   };
 
   /**
-   * @param ring called with the text of each message, and without a text when messages may have been missed; its first argument is true if
-   * the reason is that a subscription begins
-   * @param failed called with the error when the channel could not be listened to
+   * @param ring called with the text of each message, and without a text when messages may have been missed. `begins` is true if it is
+   *   called because a subscription begins
+   * @param failed called with the error when a subscription failed
    */
   constructor(
     private readonly channels: Channels,
@@ -41,14 +42,15 @@ export class Bell {
   ) {}
 
   /**
-   * Listens, unless it does so already. Call it before each wait: ScriptRegistry calls a listener also once when its subscription has
-   * ended, so after each ring a new call is needed. It costs no command while the subscription lasts.
+   * Listens to the channel, unless this Bell listens already. Call `listen` before each wait, because each call of `ring` may mean that
+   * the subscription has ended. While the subscription exists, `listen` sends no command.
    */
   listen(): void {
     if (this.listening || this.closed) return;
     this.listening = true;
-    // If the subscription existed before, `listen` resolves in a few microtasks, and no message was missed. A new one needs a reply of
-    // Redis, which comes later. A turn of the event loop is not a measure: it may include the reply.
+    // If the subscription existed before, `listen` resolves after a few microtasks, and no message was missed. A new subscription needs a
+    // reply of Redis, which takes longer. Waiting for the next turn of the event loop would not show the difference, because the reply
+    // may arrive in this turn.
     let isNew = false;
     void manyMicrotasks().then(() => (isNew = true));
     this.channels.listen(this.channel, this.heard).then(
@@ -61,7 +63,7 @@ export class Bell {
       (error: unknown) => {
         if (this.closed) return;
         this.failed(error);
-        // The pause is random, so that not all ring at the same time.
+        // The pause is random, so that not all processes call `ring` at the same time.
         this.retry = time.setTimer(() => this.heard(), MUTE_RING_MS * (0.8 + Math.random() * 0.2));
         this.retry.unref();
       },

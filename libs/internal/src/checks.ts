@@ -1,16 +1,16 @@
 import { InvalidOptionError } from './errors';
 import { shown } from './printable';
 
-/** Function that makes the error for an invalid value from its message. */
+/** Function that creates the error for an invalid value. It gets the message. */
 export type Refusal = (message: string) => Error;
 
-/** Record with the names of all options of a type. A missing or unknown name does not compile. */
+/** Object whose keys are the names of all options in `T`. If a name is missing or unknown, the object does not compile. */
 export type KnownOptions<T> = Readonly<Record<keyof T, unknown>>;
 
-/** Longest time of a Node timer, ms. */
+/** Longest delay of a Node timer, ms. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Texts of `Object.prototype.toString` for objects with named values; `[object Module]` is that of `import * as`. */
+/** Results of `Object.prototype.toString` for objects that may hold options. `[object Module]` is the result for `import * as`. */
 const OBJECTS: readonly string[] = ['[object Object]', '[object Module]'];
 
 const kindOf = (value: unknown): string => Object.prototype.toString.call(value);
@@ -21,8 +21,8 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * Returns true if the object's prototype has a prototype, as that of a class instance has. The prototype is not compared with
- * Object.prototype, since each realm (such as a `vm` context) has its own.
+ * Returns true if the object is an instance of a class: its prototype has a prototype itself. The prototype is not compared with
+ * Object.prototype, because each realm (such as a `vm` context) has its own Object.prototype.
  */
 function hasClass(object: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);
@@ -40,15 +40,15 @@ export function isIdOf(value: unknown, maxChars: number): value is string {
 }
 
 /**
- * Checks for the options of a module, a decorator or a call. Each check returns the value, or throws an error such as
- * `LockModule: leaseMs is "30s". Expected an integer from 10 to 2147483647.`
+ * Checks of the options of a module, a decorator or a call. Each check returns the value, or throws an error such as `LockModule: leaseMs
+ * is "30s". Expected an integer from 10 to 2147483647.`
  * See DECISIONS.md: options-refused-by-one-class
  */
 export class Checks {
   /**
-   * @param where owner of the options: `LockModule`, `@Once on Jobs.send`; '' to leave it out of errors
-   * @param refusal makes the errors. Default: makes an InvalidOptionError
-   * @param path the option whose own options are checked, such as `breaker`. Default: none
+   * @param where owner of the options, such as `LockModule` or `@Once on Jobs.send`. Errors begin with it. Empty: errors have no owner
+   * @param refusal function that creates the errors. Default: creates an InvalidOptionError
+   * @param path name of the option that contains the checked options, such as `breaker`. Default: none
    */
   constructor(
     readonly where: string,
@@ -61,7 +61,7 @@ export class Checks {
     return new Checks(this.where, this.refusal, this.nameOf(name));
   }
 
-  /** Makes an error that begins with the owner of the options. @param sentence the problem and its solution */
+  /** Returns an error. The message begins with the owner of the options. @param sentence the problem and its solution */
   error(sentence: string): Error {
     return this.refusal(this.where === '' ? sentence : `${this.where}: ${sentence}`);
   }
@@ -72,7 +72,7 @@ export class Checks {
     throw this.error(`${seen === '' ? 'The options are' : `${seen} is`} ${shown(value)}. Expected ${expected}.`);
   }
 
-  /** Checks for an integer from `min` to `max`. @param max default: the longest time of a Node timer, ms */
+  /** Checks for an integer from `min` to `max`. @param max default: the longest delay of a Node timer, ms */
   integer(name: string, value: unknown, min: number, max: number = MAX_TIMER_MS): number {
     if (isIntegerOf(value, min, max)) return value;
     const isFraction = typeof value === 'number' && value > 0 && value < 1 && name.endsWith('Ms');
@@ -107,7 +107,7 @@ export class Checks {
     return this.refuse(name, value, quoted.length < 3 ? quoted.join(' or ') : `one of ${quoted.join(', ')}`);
   }
 
-  /** Checks for a function. @param purpose ends the phrase `a function ...`, such as `from the request to the user's id` */
+  /** Checks for a function. @param purpose end of the phrase `a function ...` in the error, such as `from the request to the user's id` */
   fn<T>(name: string, value: T, purpose = ''): T {
     return typeof value === 'function' ? value : this.refuse(name, value, `a function ${purpose}`.trimEnd());
   }
@@ -121,7 +121,11 @@ export class Checks {
     return Array.isArray(value) ? (value as readonly unknown[]) : this.refuse(name, value, expected);
   }
 
-  /** Checks for an object with named values; not an array, Map or Promise. @param name '' for the options themselves */
+  /**
+   * Checks for an object that may hold options: not an array, Map or Promise.
+   *
+   * @param name name of the option; empty for the options object itself
+   */
   object<T>(name: string, value: T, expected = 'an object'): T {
     if (isObject(value)) return value;
     const kind = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
@@ -132,9 +136,9 @@ export class Checks {
   }
 
   /**
-   * Checks for an object that has only known names. The names are not checked if the object has a class.
+   * Checks for an object that has only known options. The names are not checked if the object is an instance of a class.
    *
-   * @param name '' for the options themselves
+   * @param name name of the option; empty for the options object itself
    */
   options<T>(name: string, value: T, known: KnownOptions<NoInfer<T>>): T {
     const names = (): string => Object.keys(known).join(', ');

@@ -7,7 +7,7 @@ export interface Decorated {
   readonly where: string;
   /** Checks of the decorator's options; their errors begin with `@Name on Class.method`. */
   readonly checks: Checks;
-  /** The class, or the function of the method; metadata is set on it. */
+  /** The class, or the function of the method. The decorator sets metadata on it. */
   readonly on: object;
   /** Applies another decorator to the same class or method. */
   readonly apply: (decorator: ClassDecorator & MethodDecorator) => void;
@@ -28,7 +28,7 @@ export interface DecoratedMethod {
 type Descriptor = PropertyDescriptor | undefined;
 
 /**
- * Makes a decorator for instance methods. A getter, a class field, a static method or a class is refused.
+ * Creates a decorator for instance methods. The decorator refuses getters, class fields, static methods and classes.
  *
  * @param name name of the decorator, such as `@Once`
  * @throws InvalidOptionError when the class is loaded; it names decorator, class and member
@@ -45,8 +45,8 @@ export function methodDecorator(name: string, decorate: (method: DecoratedMethod
 }
 
 /**
- * Runs the work of a decorator. The stack of its error begins where the decorator was applied, which is the user's file: the frames of
- * this package would fill the ten lines that Node prints.
+ * Runs the work of a decorator. If it throws, the stack of the error begins in the user's file, where the decorator was applied. Without
+ * this, the frames of this package would fill the ten lines that Node prints.
  */
 function pointAtUser(decorator: (...args: never[]) => unknown, work: () => void): void {
   try {
@@ -58,7 +58,7 @@ function pointAtUser(decorator: (...args: never[]) => unknown, work: () => void)
 }
 
 /**
- * Makes a decorator for classes and instance methods. Anything else is refused.
+ * Creates a decorator for classes and instance methods. The decorator refuses anything else.
  *
  * @param name name of the decorator, such as `@RateLimit`
  * @throws InvalidOptionError when the class is loaded; it names decorator, class and member
@@ -104,8 +104,8 @@ function checkedMethod(
 }
 
 /**
- * Returns the kind of what is decorated; undefined for an instance method. Compilers give fields no descriptor, or a descriptor
- * without a value.
+ * Returns what the decorator was applied to, as text for an error; undefined if it is an instance method, as it should be. For a field,
+ * compilers pass no descriptor, or a descriptor without a value.
  */
 function kindOf(target: object, key: string | symbol | undefined, descriptor: Descriptor): string | undefined {
   if (key === undefined) return 'a class';

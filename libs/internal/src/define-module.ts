@@ -12,20 +12,20 @@ import { ModulesContainer } from '@nestjs/core';
 import { Checks } from './checks';
 import { timesProvided } from './handlers';
 
-/** Settings that Nest needs before the options are resolved. `forRootAsync` takes them next to the factory. */
+/** Settings that Nest needs before the options are resolved. In `forRootAsync`, they are set next to `useFactory`, not returned by it. */
 export interface ModuleExtras {
-  /** True: every module of the app can inject what this module exports. Default true. */
+  /** True: every module of the app can inject the exports of this module, without importing it. Default true. */
   readonly isGlobal?: boolean;
   /** Name of the ScriptRegistry that runs the scripts. Default: the ScriptRegistry without a name. */
   readonly registry?: string;
 }
 
-/** Base class of a module. `forRoot` can be called without options if each option has a default. */
+/** Base class of a module. If each option has a default, `forRoot` can be called without options. */
 export interface LuanestModuleClass<Options extends object, Extras extends object> {
   new (): object;
   /**
-   * Makes the module, for the imports of the root module. Invalid values make the boot of the app fail with InvalidOptionError.
-   * So does the result of a second `forRoot` or `forRootAsync`, unless the module may be imported several times.
+   * Returns the module for the imports of the root module. If a value is invalid, the boot of the app fails with InvalidOptionError. The
+   * boot also fails if the module is imported a second time, unless it may be imported several times.
    *
    * @throws InvalidOptionError if the options are not an object, or `isGlobal` or `registry` is invalid
    */
@@ -33,8 +33,8 @@ export interface LuanestModuleClass<Options extends object, Extras extends objec
     ...options: object extends Options ? [options?: Options & Extras] : [options: Options & Extras]
   ): DynamicModule;
   /**
-   * Makes the module from options that a factory or a class of the app returns. Settings such as `registry` and `isGlobal` are
-   * given next to the factory. Invalid values make the boot of the app fail with InvalidOptionError.
+   * Returns the module for the imports of the root module. A factory or a class of the app returns the options. Settings such as
+   * `registry` and `isGlobal` are set next to the factory. If a value is invalid, the boot of the app fails with InvalidOptionError.
    *
    * @throws InvalidOptionError if `isGlobal` or `registry` is invalid
    */
@@ -51,22 +51,25 @@ interface Parts {
 export interface ModuleDefinition<Options extends object, Extras extends object, Resolved> {
   /** Name of the module's class. Errors of its options begin with this name. */
   readonly name: string;
-  /** Token of the resolved options. Default: a symbol. */
+  /** Injection token of the resolved options. Default: a new symbol. */
   readonly optionsToken?: InjectionToken<Resolved>;
   /** Default of the setting `isGlobal`. Default true. */
   readonly isGlobal?: boolean;
   /** Further settings of this module that Nest needs before the options are resolved, with their defaults. */
   readonly extras?: { readonly [Name in Exclude<keyof Extras, keyof ModuleExtras>]: Extras[Name] };
-  /** Checks the options and fills in the defaults; runs when the app boots. */
+  /** Checks the options and fills in the defaults. Called when the app boots. */
   readonly resolve: (options: Options) => Resolved;
   /**
-   * Returns a token that only one module of an app may provide, because two would use the same Redis keys without knowing of each
-   * other. Default: the token of the resolved options. Null: the module may be imported any number of times.
+   * Returns a token that only one module of an app may provide. Two such modules would use the same Redis keys, and would not know of
+   * each other. Default: the token of the resolved options. Null: the module may be imported any number of times.
    */
   readonly once?: ((extras: Extras) => InjectionToken) | null;
-  /** Returns the end of the error for a second import: what to do. Default: import it once, in the root module. */
+  /**
+   * Returns the last sentence of the error for a second import, which says what to do. Default: import the module once, in the root
+   * module.
+   */
   readonly onceRemedy?: (extras: Extras) => string;
-  /** Makes the providers and exports of the module. @param options token of the resolved options */
+  /** Returns the providers, exports, imports and controllers of the module. @param options token of the resolved options */
   readonly parts: (extras: Extras, options: InjectionToken<Resolved>) => Parts;
 }
 
@@ -74,8 +77,8 @@ const IMPORT_ONCE =
   'Import it once, in the root module, without isGlobal: false. Every other module can then inject what it exports';
 
 /**
- * Makes the base class of a module with `forRoot` and `forRootAsync`. Options are checked and resolved when the app boots. A second
- * module that provides the token of `once` is refused.
+ * Creates the base class of a module, with `forRoot` and `forRootAsync`. The options are checked and resolved when the app boots. The
+ * boot fails if several modules provide the token that `once` returns.
  *
  * @returns the class to extend
  */
@@ -99,7 +102,7 @@ export function defineLuanestModule<Options extends object, Extras extends objec
       const options: FactoryProvider<Resolved> = {
         provide: token,
         inject: [raw, ModulesContainer],
-        // All providers that inject the options are made after this check. See DECISIONS.md: options-resolved-once
+        // Nest creates all providers that inject the options after this check. See DECISIONS.md: options-resolved-once
         useFactory: (given: Options, modules: ModulesContainer) => {
           const times = once === undefined ? 1 : timesProvided(modules, once);
           if (times > 1) {
@@ -132,25 +135,29 @@ function objectOf<T>(checks: Checks, options: T): T {
 }
 
 /**
- * A ScriptRegistry that the app has. In a holder, because Nest would run the lifecycle hooks of a ScriptRegistry for each provider that
- * returns it.
+ * Holder of a ScriptRegistry, as the value of a provider. If a provider returned the ScriptRegistry itself, Nest would run its lifecycle
+ * hooks once more.
  */
 export class NeededRegistry<Registry = unknown> {
   constructor(readonly registry: Registry) {}
 }
 
 /**
- * Returns the token of the NeededRegistry that `ScriptRegistryModule.forFeature` provides. Its factory throws if the app has no such
- * ScriptRegistry. So what depends on this token is not created, and Nest does not report the dependency itself.
+ * Returns the token of the NeededRegistry that `ScriptRegistryModule.forFeature` provides. If the app has no such ScriptRegistry, the
+ * factory of this provider throws an error that says what to import. Services inject this token, so that users get this error, not that
+ * of Nest about a missing dependency.
  * See DECISIONS.md: one-sentence-for-a-missing-module
  *
- * @param name as given to `ScriptRegistryModule.forRoot`; undefined for the default ScriptRegistry
+ * @param name the name that `ScriptRegistryModule.forRoot` got; undefined for the default ScriptRegistry
  */
 export function neededRegistry(name?: string): InjectionToken {
   return `luanest:needed-script-registry${name === undefined ? '' : `:${name}`}`;
 }
 
-/** Returns a provider of a class. Its constructor gets the providers that `inject` names; for a NeededRegistry, the ScriptRegistry. */
+/**
+ * Returns a provider that creates an instance of a class. The constructor gets the providers whose tokens are in `inject`. For a
+ * NeededRegistry, it gets the ScriptRegistry.
+ */
 export function constructed<T, Arguments extends unknown[]>(
   type: new (...args: Arguments) => T,
   ...inject: NonNullable<FactoryProvider['inject']>

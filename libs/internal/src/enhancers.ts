@@ -6,49 +6,58 @@ import { disguise, type Method } from './handlers';
 
 /** Parameters of a method that pipes may change. */
 export interface PipedParameters {
-  /** Metadata key under which the class has the parameters of its methods, in Nest's format. */
+  /** Metadata key under which the class stores the parameters of its methods, in the format of Nest. */
   readonly metadataKey: string;
-  /** Returns the value of a parameter before its pipes run. `args` are the arguments of the call. */
+  /** Returns the value that is passed to the pipes of a parameter. `args` are the arguments of the call. */
   readonly valueOf: (type: number, data: unknown, args: readonly unknown[]) => unknown;
 }
 
-/** A method whose guards, pipes, interceptors and filters shall run. */
+/** Method that is to run with its guards, pipes, interceptors and filters. */
 export interface MethodToEnhance {
   readonly instance: object;
   readonly name: string;
-  /** Function that has the metadata of the decorators. */
+  /** Function on which the decorators set their metadata. */
   readonly method: object;
   /** Type of the execution context, which `context.getType()` returns. */
   readonly contextType: string;
-  /** Default: pipes do not run, and the method gets the arguments of the call. */
+  /** Parameters for the pipes. Default: pipes do not run, and the method gets the arguments of the call. */
   readonly parameters?: PipedParameters;
-  /** Calls the method. `values` are the values after the pipes, `args` the arguments of the call. */
+  /** Calls the method. `values` are the values that the pipes returned. `args` are the arguments of the call. */
   readonly invoke: (values: unknown[], args: readonly unknown[]) => unknown;
 }
 
 export interface EnhancedResult {
-  /** Result after the interceptors, which may have caught an error or may not have called the method. */
+  /** Result that the interceptors returned. They may have caught an error, or may not have called the method. */
   readonly result: unknown;
   /**
-   * Result of the last call of the method itself; of an Observable, its last value. `retryLater()` and `deadLetter()` are results
-   * even if they were thrown. Undefined if the method was not called or threw an error, or an interceptor did not wait for it.
+   * Result of the last call of the method itself. If the method returned an Observable, this is the last value. A thrown `retryLater()`
+   * or `deadLetter()` also counts as a result. Undefined if the method was not called, threw an error, or had not ended when an
+   * interceptor returned.
    */
   readonly returned: { readonly value: unknown } | undefined;
 }
 
 export interface EnhancedMethod {
-  /** Runs the method with its guards, pipes and interceptors, without filters. @throws what any of them throws */
+  /**
+   * Runs the method with its guards, pipes and interceptors, but without filters.
+   *
+   * @throws each error of the method, a guard, a pipe or an interceptor
+   */
   readonly run: (...args: unknown[]) => Promise<EnhancedResult>;
   /**
    * Runs the filters on an error of `run`, with the arguments of the call.
    *
-   * @returns what the filter returned that caught the error
-   * @throws the error if no filter catches it, or a filter that is not async returns nothing; the error that the filter throws
+   * @returns the result of the filter that caught the error
+   * @throws the error itself if no filter catches it, or if a filter that is not async returns nothing; otherwise the error that the
+   *   filter throws
    */
   readonly filter: (error: unknown, ...args: unknown[]) => Promise<unknown>;
 }
 
-/** One call of `EnhancedMethod.run` or `EnhancedMethod.filter`. `error`: what `filter` got. `returned`: result of the method. */
+/**
+ * One call of `EnhancedMethod.run` or `EnhancedMethod.filter`. `error` is the error that `filter` got. `returned` is the result of the
+ * method.
+ */
 interface Call {
   readonly args: readonly unknown[];
   readonly error?: unknown;
@@ -98,7 +107,7 @@ export function withEnhancers(contexts: ExternalContextCreator, target: MethodTo
   const inside = { guards: true, interceptors: true, filters: false };
   const runAround = contexts.create(instance, around, name, key, factory, none, none, inside, contextType) as Method;
   const outside = { guards: false, interceptors: false, filters: true };
-  // Nest 11 caches parameters by the name of the method. With the same name, the pipes would run before the filters.
+  // Nest 11 caches parameters by the name of the method. If both had the same name, Nest would run the pipes before the filters.
   const filterName = `${name} (filters)`;
   const runFilters = contexts.create(instance, thrower, filterName, none, none, none, none, outside, contextType) as (
     ...args: unknown[]

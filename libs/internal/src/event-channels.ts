@@ -3,18 +3,18 @@ import { channel } from 'node:diagnostics_channel';
 const KEPT = Symbol.for('luanest:channels');
 
 /**
- * All channels, also those of other copies of this module: Jest loads it again for each test file, with other globals, but with the
- * same `channel` function.
+ * All channels, including those of other copies of this module. There may be several copies, because Jest loads this module again for
+ * each test file, with other globals, but with the same `channel` function.
  *
- * They are kept because Node 20 may forget a new channel when an old one with the same name is garbage (nodejs/node#59910). Then a
- * later subscriber of this name gets no events.
+ * The set keeps the channels from being garbage-collected. Otherwise Node 20 may drop a new channel when an old one with the same name is
+ * collected (nodejs/node#59910). A later subscriber of this name would then get no events.
  */
 const kept = ((channel as { [KEPT]?: Set<object> })[KEPT] ??= new Set());
 
-/** Origins of events, see `publish`. */
+/** ScriptRegistry of the app that published an event, by event. See `publish`. */
 const origins = new WeakMap<object, object>();
 
-/** Returns the ScriptRegistry of the app in which an event happened; undefined if its publisher did not name it. */
+/** Returns the ScriptRegistry of the app that published an event; undefined if `publish` got no `origin`. */
 export function originOf(event: object): object | undefined {
   return origins.get(event);
 }
@@ -28,7 +28,7 @@ export class EventChannel<Event extends object> {
     kept.add(this.channel);
   }
 
-  /** True if the channel has subscribers. Check it before work that only serves the event. */
+  /** True if the channel has subscribers. Check this before work that is needed only for the event. */
   get hasSubscribers(): boolean {
     return this.channel.hasSubscribers;
   }
@@ -36,7 +36,7 @@ export class EventChannel<Event extends object> {
   /**
    * Publishes an event. `make` is called only if the channel has subscribers.
    *
-   * @param origin ScriptRegistry of the app, for `originOf`: the apps of a process share the channels
+   * @param origin ScriptRegistry of the app, which `originOf` returns. It is needed because all apps of a process share the channels
    */
   publish(make: () => Event, origin?: object): void {
     if (!this.channel.hasSubscribers) return;
@@ -46,7 +46,7 @@ export class EventChannel<Event extends object> {
   }
 }
 
-/** Makes the channels of a lib. @param names full name of each channel, by the short name of its event */
+/** Creates the channels of a lib. @param names full name of each channel; the keys are the names of the events */
 export function eventChannels<Events extends { readonly [E in keyof Events]: object }>(
   names: Readonly<Record<keyof Events, string>>,
 ): { readonly [E in keyof Events]: EventChannel<Events[E]> } {

@@ -6,14 +6,17 @@ export interface ExploredMethod {
   readonly wrapper: Wrapper;
   readonly prototype: object;
   readonly name: string;
-  /** The function, found without calling getters. */
+  /** The function of the method. It is found without calling getters. */
   readonly method: Method;
   /** `Class.method`. */
   readonly where: string;
 }
 
 export interface ExploreOptions {
-  /** True: an alias (`useExisting`) counts as a further provider. False: each instance is explored once. Default false. */
+  /**
+   * True: an alias (`useExisting`) counts as another provider, so its methods are found again. False: each instance is explored once.
+   * Default false.
+   */
   readonly aliases?: boolean;
 }
 
@@ -40,13 +43,13 @@ export function* exploreMethods(
   }
 }
 
-/** End of an error that begins with `Class.method: ` and refuses a handler whose class is not a singleton. */
+/** Second part of the error for a handler whose class is not a singleton. The error begins with `Class.method: `. */
 export const NOT_A_SINGLETON =
   'its class is request-scoped or transient, or depends on a request-scoped class, so there is no instance to call. Make it a singleton';
 
 /**
- * Returns the one instance of a provider or controller; undefined without an instance, or if its class is request-scoped or
- * transient, or depends on a request-scoped class.
+ * Returns the instance of a provider or controller that is a singleton. Returns undefined if there is no instance, or if the class is
+ * request-scoped or transient, or depends on a request-scoped class.
  */
 export function singletonOf(wrapper: Wrapper): object | undefined {
   if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient) return undefined;

@@ -7,16 +7,22 @@ const MAX_DELAY_MS = 366 * 86_400_000;
 
 /** Options of `retryLater`. */
 export interface RetryLaterOptions {
-  /** Delay from now, ms; safe integer, at most 366 days. A negative delay counts as 0, such as `dueAtMs - Date.now()` after `dueAtMs`. */
+  /**
+   * Delay from now, ms; safe integer, at most 366 days. A negative delay counts as 0, so `dueAtMs - Date.now()` works also after
+   * `dueAtMs`.
+   */
   readonly delayMs: number;
-  /** True if this attempt counts towards `attempts`. False: the handler may ask for retries without end. Default true. */
+  /**
+   * True: this attempt counts towards the option `attempts`. False: the attempt does not count, so the handler can ask for any number of
+   * retries. Default true.
+   */
   readonly countsAsAttempt?: boolean;
 }
 
 const KNOWN = ['delayMs', 'countsAsAttempt'];
 
 /**
- * Describes a value by its type or class, for logs and errors that must not show values of the app, which may be private.
+ * Describes a value by its type or class. For logs and errors, which must not show values of the app, because they may be private.
  *
  * @returns text such as `a number` or `an object of Order`
  */
@@ -30,7 +36,10 @@ export function classOf(value: unknown): string {
   }
 }
 
-/** Checks the options. Of their values, the error shows only numbers: it is logged, and other values may come from a payload. */
+/**
+ * Checks the options. The error shows numbers, but no other values: the error is logged, and other values may come from a payload, which
+ * may be private.
+ */
 function checkRetry(options: RetryLaterOptions): Required<RetryLaterOptions> {
   const invalid = (problem: string): InvalidInputError =>
     new InvalidInputError(`retryLater(): ${problem}`, { code: 'INVALID_OUTCOME' });
@@ -51,7 +60,7 @@ function checkRetry(options: RetryLaterOptions): Required<RetryLaterOptions> {
   return { delayMs: Math.max(0, delayMs), countsAsAttempt };
 }
 
-/** Outcome of a handler: try the work again later. Made by `retryLater`. */
+/** Outcome of a handler that asks for another attempt later. `retryLater` creates it. */
 export class RetryLater {
   readonly kind = 'retry-later';
   readonly [UNFINISHED] = true;
@@ -67,7 +76,7 @@ export class RetryLater {
   }
 }
 
-/** Outcome of a handler: do not try the work again, keep it as a dead letter. Made by `deadLetter`. */
+/** Outcome of a handler that wants no further attempt. The work becomes a dead letter. `deadLetter` creates this outcome. */
 export class DeadLetter {
   readonly kind = 'dead-letter';
   readonly [UNFINISHED] = true;
@@ -89,7 +98,7 @@ export class DeadLetter {
 }
 
 /**
- * Makes an outcome of a handler that asks for another attempt. Return it or throw it.
+ * Creates an outcome that asks for another attempt. Return it from the handler, or throw it there.
  *
  * @param options `delayMs`, and `countsAsAttempt`
  * @throws InvalidInputError for invalid or unknown options
@@ -99,9 +108,9 @@ export function retryLater(options: RetryLaterOptions): RetryLater {
 }
 
 /**
- * Makes an outcome of a handler that ends the attempts at once. Return it or throw it.
+ * Creates an outcome that ends the attempts at once, and makes the work a dead letter. Return it from the handler, or throw it there.
  *
- * @param reason non-empty text, kept with the dead letter
+ * @param reason non-empty text, which is stored with the dead letter
  * @throws InvalidInputError for any other reason
  */
 export function deadLetter(reason: string): DeadLetter {
@@ -109,10 +118,10 @@ export function deadLetter(reason: string): DeadLetter {
 }
 
 /**
- * Finds the outcome that a handler returned or threw.
+ * Returns `value` if it is an outcome that a handler returned or threw.
  *
- * @returns the value if `retryLater` or `deadLetter` made it; undefined for any other value. Never throws, not even for a
- *   Proxy that throws
+ * @returns `value` if `retryLater` or `deadLetter` created it; undefined for any other value. Never throws, not even for a Proxy that
+ *   throws
  */
 export function unfinishedOutcome(value: unknown): RetryLater | DeadLetter | undefined {
   try {

@@ -8,7 +8,7 @@ export function slotOf(key: string): number {
 }
 
 /**
- * Returns a 32-bit hash of a text (FNV-1a over UTF-16 units), for choosing one of several partitions. The hash is not
+ * Returns a 32-bit hash of a text (FNV-1a over UTF-16 units). It is used to choose one of several partitions. The hash is not
  * cryptographic, so anyone can find texts with the same hash.
  */
 export function spread(text: string): number {
@@ -18,10 +18,10 @@ export function spread(text: string): number {
 }
 
 /**
- * Returns hash tags, one in each of `count` slot ranges of about equal size. So masters that have equally many adjacent slots get
- * about equally many tags.
+ * Returns `count` hash tags. The hash slots are divided into `count` ranges of about the same size, and one tag is in each range. So if
+ * each master of a Cluster has one range of slots of the same size, each gets about the same number of tags.
  *
- * @param count number of tags; with another count, the tags may differ
+ * @param count number of tags. The tags for one count may differ from those for another count
  * @param name first part of each tag; text without braces; default: none
  */
 export function evenTags(count: number, name = ''): string[] {

@@ -1,21 +1,24 @@
 import { time, type Timer } from './time';
 
-/** Commands a second that the idle checks on one Redis send together. */
+/** Commands a second that all idle checks on one Redis send together, at most. */
 const COMMANDS_A_SECOND = 0.4;
-/** Shortest pause between two checks, ms. */
+/** Shortest pause between two idle checks, ms. */
 const LEAST_PAUSE_MS = 1_000;
 
-/** A check of something that may be idle. It is a safety net, because a change of it also wakes those who wait for the change. */
+/**
+ * Idle check: asks Redis if something that is idle has changed, such as an empty queue. It is only a safety net, because each change also
+ * wakes the code that waits for it.
+ */
 export interface IdleCheck {
-  /** Number of commands that a check sends to Redis, with those that scripts call. */
+  /** Number of commands that one check runs in Redis, including the commands that its scripts call. */
   readonly commands: number;
-  /** Never rejects. */
+  /** Makes the check once. Never rejects. */
   check(): Promise<void>;
 }
 
 /**
- * Makes the idle checks of this process on one Redis, one after the other and again from the first, at a fixed cost. So the more there
- * are, the rarer each of them is.
+ * Makes the idle checks of this process on one Redis, one after the other; after the last one, begins again with the first. All checks
+ * together may send only a fixed number of commands a second. So if there are more checks, each of them is made less often.
  * See DECISIONS.md: idle-checks-share-a-budget
  */
 export class IdleChecks {
@@ -34,7 +37,7 @@ export class IdleChecks {
     this.timer = undefined;
   }
 
-  /** Makes each check once, now. */
+  /** Makes all checks once, now. */
   async checkAll(): Promise<void> {
     for (const check of [...this.checks]) await check.check();
   }
@@ -49,11 +52,11 @@ export class IdleChecks {
   private async checkOne(timer: Timer): Promise<void> {
     const [check] = this.checks;
     if (!check) return;
-    // The one that was checked is the last of the next round.
+    // This check moves to the end of the set, so that all others are made before it is made again.
     this.checks.delete(check);
     this.checks.add(check);
     await check.check();
-    // Others may have removed all checks meanwhile, and added new ones.
+    // Meanwhile, other code may have removed all checks, and added new ones with a new timer.
     if (this.timer === timer) this.next(check.commands);
   }
 }

@@ -1,19 +1,20 @@
 /**
- * Name of the method with which a service shows `luanest/testing` what it needs and no caller does: `service[INSPECT]()`. Each
- * service gives the method a type, so that a change of private fields breaks no test.
+ * Key of a method of services, `service[INSPECT]()`. It returns what only `luanest/testing` needs. Each service declares the type of the
+ * result, so that a change of private fields breaks no test.
  */
 export const INSPECT: unique symbol = Symbol('luanest:inspect');
 
 /**
- * Name of the method with which a service gives `luanest/outbox` what it needs: checks of a call that is made later, in any process.
+ * Key of a method of services, for `luanest/outbox`. It returns functions that check the parameters of a call that is made later, in any
+ * process.
  */
 export const OUTBOX: unique symbol = Symbol('luanest:outbox');
 
-/** Name of the property with which a service gives `luanest/transport` the ScriptRegistry that runs its scripts. */
+/** Key of a property of services, for `luanest/transport`: the ScriptRegistry that runs the scripts of the service. */
 export const REGISTRY: unique symbol = Symbol('luanest:registry');
 
 /**
- * Name of the method with which a service gives `luanest/console` what it needs and no caller does: `service[CONSOLE]()`. Each service
- * gives the method a type.
+ * Key of a method of services, `service[CONSOLE]()`. It returns what only `luanest/console` needs. Each service declares the type of the
+ * result.
  */
 export const CONSOLE: unique symbol = Symbol('luanest:console');

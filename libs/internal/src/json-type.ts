@@ -6,8 +6,8 @@ interface NodeResponse {
 }
 
 /**
- * Replaces the content type of a JSON body by `type` when the headers are written. If `type` was set earlier, Nest 11 and early
- * versions of Nest 12 on Express would replace it and log a warning for each response.
+ * Sets the content type of a JSON response to `type`, at the time when the headers are written. If the content type was set before, Nest
+ * 11 and early versions of Nest 12 on Express would replace it, and would log a warning for each response.
  */
 export function sendJsonAs(response: NodeResponse, type: string): void {
   const { writeHead } = response;

@@ -4,32 +4,34 @@ import type { LostError } from './errors';
 import { time, type Timer } from './time';
 
 /**
- * Reason why a lease is not held. `time`: it ended by the clock of this process. `latest`: its latest end was reached. `redis`: a
- * renewal did not find it in Redis. `settled`: it is being released or confirmed.
+ * Reason why this process does not hold a lease. `time`: the lease ended by the clock of this process. `latest`: the lease reached its
+ * latest end. `redis`: a renewal did not find the lease in Redis. `settled`: the lease is being released or confirmed.
  */
 export type LossCause = 'time' | 'latest' | 'redis' | 'settled';
 
-/** By how much a lease ends sooner in this process than its length, ms: scripts round the time of Redis down to ms. */
+/**
+ * Time by which a lease ends earlier in this process than in Redis, ms. It is needed because scripts round the time of Redis down to ms.
+ */
 const ROUNDING_MS = 1;
 
 /**
- * Local side of something that Redis leases to this process: its end by the monotonic clock, and its signal. A lease counts from when
- * its call was sent, never from the reply, and so does each renewal.
+ * Lease in this process: its end by the monotonic clock, and its AbortSignal. Redis has the other side of the lease, such as the key of a
+ * lock. A lease begins when the call for it is sent, not when the reply arrives. The same applies to each renewal.
  */
 export abstract class Lease {
-  /** Index in the list of its book, which sets it; -1 outside of a book. */
+  /** Index of the lease in the list of its LeaseBook, which sets this field. -1 if the lease is not in a LeaseBook. */
   index = -1;
-  /** Length from now on, also of later renewals, ms. */
+  /** Length of the lease, ms. A new value counts from the next renewal on. */
   leaseMs: number;
-  /** End of the lease, by `time.monotonicMs()`. */
+  /** End of the lease, by `time.monotonicMs()`, ms. */
   endsAt: number;
   /** When the next renewal is due, by `time.monotonicMs()`; Infinity if no renewal is due. */
   renewAt: number;
-  /** When the book calls `alarm()`, by `time.monotonicMs()`. Call `watch()` of the book after you set it. */
+  /** When the LeaseBook calls `alarm()`, by `time.monotonicMs()`. After you set this field, call `LeaseBook.watch()`. */
   alarmAt = Infinity;
-  /** The renewal in flight. */
+  /** The renewal in flight. Undefined if there is none. */
   renewal: Promise<void> | undefined;
-  /** True once the lease is lost. It is not renewed any more. */
+  /** True once the lease is lost. A lost lease is not renewed any more. */
   over = false;
   /** True once `settle` was called. */
   settling = false;
@@ -38,10 +40,10 @@ export abstract class Lease {
   private abortReason: Error | undefined;
 
   /**
-   * @param sentAt `time.monotonicMs()` just before the call that began the lease was sent
+   * @param sentAt `time.monotonicMs()` just before the call that acquired the lease was sent
    * @param leaseMs length of the lease, ms
-   * @param renews false: the book does not renew the lease
-   * @param latestAt time after which the lease ends although it was renewed, by `time.monotonicMs()`
+   * @param renews false: the LeaseBook does not renew the lease
+   * @param latestAt latest end of the lease, even if it is renewed, by `time.monotonicMs()`
    */
   constructor(
     readonly sentAt: number,
@@ -54,12 +56,12 @@ export abstract class Lease {
     this.renewAt = renews ? sentAt + leaseMs / 3 : Infinity;
   }
 
-  /** Returns the error for a loss. */
+  /** Returns the error for the loss of this lease. */
   abstract lossOf(cause: LossCause): LostError;
 
   /**
-   * Signal that fires when the lease is lost or aborted before it is settled. It is made when it is first read, because most leases do
-   * not need one.
+   * AbortSignal that fires when the lease is lost or aborted, unless it is settled. The signal is created when it is first read, because
+   * most leases do not need one.
    */
   get signal(): AbortSignal {
     this.check();
@@ -77,12 +79,19 @@ export abstract class Lease {
     return !this.over && !this.settling && this.abortReason === undefined;
   }
 
-  /** Must be called right before an action that must not happen without the lease. @throws the reason of the signal, or LostError */
+  /**
+   * Throws if the lease is not held. Call it right before an action that must not happen without the lease.
+   *
+   * @throws the reason of the signal, or LostError
+   */
   assertHeld(): void {
     if (!this.held) throw this.abortReason ?? this.lossOf('settled');
   }
 
-  /** Fires the signal, but keeps and renews the lease: the work may need a moment to end. Only the first reason counts. */
+  /**
+   * Fires the signal, but keeps and renews the lease, because the work may need a moment to end. If it is called again, only the first
+   * reason counts.
+   */
   abort(reason: Error): void {
     if (this.abortReason || this.settling) return;
     this.abortReason = reason;
@@ -97,13 +106,13 @@ export abstract class Lease {
     this.abort(error);
   }
 
-  /** Stops the renewals: the lease is being released or confirmed, so it cannot be lost any more. Returns the renewal in flight. */
+  /** Marks the lease as being released or confirmed. From now on, it is not renewed, and cannot be lost. Returns the renewal in flight. */
   settle(): Promise<void> | undefined {
     this.settling = true;
     return this.renewal;
   }
 
-  /** Notices the end of the lease by the clock. */
+  /** Calls `lapse` if the lease has ended by the clock of this process. */
   check(now = time.monotonicMs()): void {
     if (now < this.endsAt || this.over || this.settling || this.lapsed) return;
     this.lapsed = true;
@@ -116,33 +125,39 @@ export abstract class Lease {
   /** Called before each renewal that is due. If it settles the lease, the lease is not renewed. */
   beforeRenewal(): void {}
 
-  /** Called when the signal fires, or would fire. */
+  /** Called when the lease is aborted or lost: the signal fires, if it was ever read. */
   protected aborted(_reason: Error): void {}
 
-  /** Called at the end by the clock. Override it for a lease that is renewed until Redis has lost it: a renewal may still succeed. */
+  /**
+   * Called when the lease has ended by the clock of this process. Marks the lease as lost. Override this method for a lease that counts
+   * as lost only if Redis has lost it; a renewal may still succeed.
+   */
   protected lapse(error: LostError): void {
     this.lose(error);
   }
 
-  /** For the book: time at which it must look at the lease again. */
+  /** For LeaseBook: returns when the book must check the lease again, by `time.monotonicMs()`. */
   dueAt(): number {
     if (this.over || this.settling) return this.alarmAt;
     return Math.min(this.alarmAt, this.lapsed ? Infinity : this.endsAt, this.renewal ? Infinity : this.renewAt);
   }
 
-  /** For the book: true if the lease may be renewed now. A lease that is due soon may be renewed early, to make batches larger. */
+  /** For LeaseBook: returns true if the lease may be renewed now. A lease may be renewed slightly too early, so that batches are larger. */
   isDue(now: number): boolean {
     return !this.over && !this.settling && !this.renewal && now >= this.renewAt - this.leaseMs / 100;
   }
 
-  /** For the book: a renewal is sent. A shorter length counts at once: Redis may have it although the reply is lost. */
+  /**
+   * For LeaseBook: called when a renewal is sent. If `leaseMs` has become shorter, the earlier end counts at once, because Redis may
+   * renew the lease although the reply is lost.
+   */
   sent(sentAt: number): void {
     this.endsAt = Math.min(this.endsAt, this.endOf(sentAt));
-    // If the call fails, there must be time for another one.
+    // If the renewal fails, there must be time for another one.
     if (this.renews) this.renewAt = Math.min(this.renewAt, sentAt + this.leaseMs / 3);
   }
 
-  /** For the book: a call that was sent at this time has restarted the lease. */
+  /** For LeaseBook: called when a call that was sent at `sentAt` has renewed the lease. */
   restarted(sentAt: number): void {
     this.check();
     if (this.over) return;
@@ -156,28 +171,32 @@ export abstract class Lease {
   }
 }
 
-/** Renews the leases of a book in Redis. */
+/** Object that renews the leases of a LeaseBook in Redis. */
 export interface LeaseOwner<L extends Lease> {
   /**
    * Renews leases in Redis, each for its `leaseMs`.
    *
-   * @param batch one lease; with `batchOf`, several of one batch
+   * @param batch one lease, or with `batchOf` several leases of one batch
    * @param deadlineMs longest time until the reply, ms
    * @returns the leases that are lost
    */
   renew(batch: readonly L[], deadlineMs: number): Promise<readonly L[]>;
-  /** Called when a renewal has failed. The book tries it again later. A failure of `extend` is thrown instead. */
+  /** Called when a renewal has failed. The LeaseBook tries the renewal again later. Not called for `extend`, which throws the error. */
   renewalFailed(batch: readonly L[], error: unknown): void;
-  /** Returns what the leases of a batch have in common, such as their partition. They must have one length. Default: no batches. */
+  /**
+   * Returns the key of the batch of a lease, such as a partition. Leases with the same key are renewed together, so they must have the
+   * same `leaseMs`. Default: each lease is renewed alone.
+   */
   batchOf?(lease: L): unknown;
-  /** Largest batch. Default: no limit. */
+  /** Maximum number of leases in a batch. Default: no limit. */
   readonly maxBatch?: number;
 }
 
 /**
- * Leases of one kind in this process. Renews each at a third of its length, and notices its end by the clock.
+ * Leases of one kind in this process, such as those of locks. Renews each lease after a third of its length. Marks a lease as lost when
+ * it ends by the clock.
  *
- * Most leases are held only for a moment. So adding and removing a lease are cheap, and one timer serves all leases.
+ * Most leases are held only for a moment. So adding and removing a lease must be fast, and all leases share one timer.
  * See DECISIONS.md: one-timer-for-all-leases
  */
 export class LeaseBook<L extends Lease> {
@@ -188,7 +207,7 @@ export class LeaseBook<L extends Lease> {
 
   constructor(private readonly owner: LeaseOwner<L>) {}
 
-  /** All leases that were added and not removed: also those that are lost, aborted or settled. */
+  /** All leases that were added and not removed. They include lost, aborted and settled leases. */
   get all(): readonly L[] {
     return this.leases;
   }
@@ -199,7 +218,7 @@ export class LeaseBook<L extends Lease> {
     this.watch(lease);
   }
 
-  /** Removes a lease. May be called twice. */
+  /** Removes a lease. Does nothing if the lease was removed already. */
   remove(lease: L): void {
     const { index } = lease;
     if (index < 0) return;
@@ -210,14 +229,14 @@ export class LeaseBook<L extends Lease> {
     last.index = index;
   }
 
-  /** Must be called when a lease must act sooner than before, such as after `alarmAt` was set. */
+  /** Sets the timer earlier if this lease needs it. Call this method after a change of the lease, such as after you set `alarmAt`. */
   watch(lease: L): void {
     if (lease.index < 0) return;
     const dueAt = lease.dueAt();
     if (dueAt < this.wakeAt) this.wakeBy(dueAt);
   }
 
-  /** Renews a lease now, or right after the renewal in flight. The reply shows if the lease is lost. */
+  /** Renews a lease now, or right after the renewal in flight. If the lease is lost, the reply shows this. */
   renewNow(lease: L): void {
     const now = time.monotonicMs();
     lease.renewAt = Math.min(lease.renewAt, now);
@@ -231,21 +250,22 @@ export class LeaseBook<L extends Lease> {
     this.watch(lease);
   }
 
-  /** Notes that another call than a renewal has restarted a lease. @param sentAt `time.monotonicMs()` just before it was sent */
+  /** Records that a call which is not a renewal has renewed a lease. @param sentAt `time.monotonicMs()` just before the call was sent */
   restarted(lease: L, sentAt: number): void {
     lease.restarted(sentAt);
     this.watch(lease);
   }
 
   /**
-   * Restarts a lease in Redis now, after the renewal in flight.
+   * Renews a lease in Redis now. First waits for the renewal in flight.
    *
-   * @param leaseMs length from now on, also of later renewals; default: as before
-   * @throws the errors of `assertHeld` and of `renew`. If it fails, the lease keeps its end, or ends after `leaseMs` if that is sooner
+   * @param leaseMs new length of the lease, ms, also for later renewals; default: the length does not change
+   * @throws the errors of `assertHeld` and of `renew`. If `extend` fails, the lease keeps its end. If the new end would be earlier, this
+   *   earlier end counts
    */
   async extend(lease: L, leaseMs?: number): Promise<void> {
     lease.assertHeld();
-    // One renewal at a time: the reply to an older one must not count for a newer one.
+    // Only one renewal may be in flight, because the reply to an older renewal must not count for a newer one.
     while (lease.renewal) await lease.renewal.catch(() => undefined);
     lease.assertHeld();
     if (leaseMs !== undefined) lease.leaseMs = leaseMs;
@@ -257,7 +277,8 @@ export class LeaseBook<L extends Lease> {
   private wakeBy(at: number): void {
     time.clearTimer(this.timer);
     this.wakeAt = at;
-    // Each time the timer fires, it looks at all leases. So with many of them it fires less often, and a signal may be late.
+    // Each time the timer fires, all leases are checked. So if there are many leases, the timer fires less often, and a signal may be
+    // late.
     const ms = Math.max(1, at - time.monotonicMs(), this.leases.length / 1_000);
     this.timer = time.setTimer(this.lookAtAll, Math.min(Math.ceil(ms), MAX_TIMER_MS));
     this.timer.unref();
@@ -279,7 +300,7 @@ export class LeaseBook<L extends Lease> {
       lease.alarmAt = Infinity;
       lease.alarm(now);
     }
-    // The lease may have been removed by another one, or by its own alarm.
+    // The alarm of this lease or of another one may have removed this lease.
     if (lease.index < 0) return false;
     lease.check(now);
     if (!lease.isDue(now)) return false;
@@ -306,7 +327,7 @@ export class LeaseBook<L extends Lease> {
     return batches;
   }
 
-  /** @param again true: a failure is reported and tried again, not thrown */
+  /** @param again true: if the renewal fails, calls `renewalFailed`, and tries again later. False: throws the error */
   private send(batch: readonly L[], deadlineMs: number, again: boolean): Promise<void> {
     const sentAt = time.monotonicMs();
     for (const lease of batch) lease.sent(sentAt);
@@ -316,7 +337,7 @@ export class LeaseBook<L extends Lease> {
         this.watch(lease);
       }
     };
-    // `async`, so that the promise rejects if `renew` throws at once.
+    // The function is async, so that the promise rejects if `renew` throws without returning a promise.
     const renewal = (async () => this.owner.renew(batch, deadlineMs))().then(
       (gone) => {
         const lost = gone.length > 0 ? new Set(gone) : undefined;
@@ -327,7 +348,7 @@ export class LeaseBook<L extends Lease> {
         ended();
       },
       (error: unknown) => {
-        // Redis may reply before the lease ends.
+        // Try again soon, because Redis may be available again before the lease ends.
         const now = time.monotonicMs();
         if (again) for (const lease of batch) lease.renewAt = now + (lease.leaseMs / 20) * (0.5 + Math.random());
         ended();
@@ -343,7 +364,7 @@ export class LeaseBook<L extends Lease> {
   }
 }
 
-/** Returns how long a renewal waits for its reply, ms: short enough that another one can follow before the leases end. */
+/** Returns how long a renewal waits for its reply, ms. The time is short enough that another renewal can follow before the leases end. */
 function deadlineOf(batch: readonly Lease[], now: number): number {
   let ms = Infinity;
   for (const { leaseMs, endsAt } of batch) {

@@ -6,13 +6,13 @@ interface Loaded {
   readonly where: string;
 }
 
-/** Decorated methods of the classes that this process has loaded, by decorator. */
+/** Methods with a handler decorator of all classes that this process has loaded, by the name of the decorator. */
 const loaded = new Map<string, Loaded[]>();
 
 /**
- * Notes a method with a handler's decorator.
+ * Records a method that has a handler decorator. Called when its class is loaded.
  *
- * @param decorator such as `@DelayedTask`
+ * @param decorator name of the decorator, such as `@DelayedTask`
  * @param where `Class.method`
  */
 export function noteHandler(decorator: string, prototype: object, where: string): void {
@@ -22,8 +22,8 @@ export function noteHandler(decorator: string, prototype: object, where: string)
 }
 
 /**
- * Returns the handlers whose classes are loaded, but are not providers or controllers of the app, as `Class.method`. Nest does not know
- * such a class, so nothing calls its handlers.
+ * Returns the handlers whose class is loaded, but is not a provider or controller of the app, as `Class.method`. Nest does not know such
+ * a class, so nothing calls its handlers.
  */
 export function forgottenHandlers(discovery: DiscoveryService, decorator: string): string[] {
   const found = new Set<object | null>();
@@ -37,7 +37,7 @@ export function forgottenHandlers(discovery: DiscoveryService, decorator: string
   });
 }
 
-/** Returns the first words of the warning about forgotten handlers. */
+/** Returns the first sentences of the warning about handlers that `forgottenHandlers` found. */
 export function forgottenText(decorator: string, handlers: readonly string[]): string {
   const shown = handlers.slice(0, 3).join(', ');
   const more = handlers.length > 3 ? ` and ${handlers.length - 3} more` : '';

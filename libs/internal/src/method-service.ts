@@ -1,16 +1,16 @@
 import { Inject, type Type } from '@nestjs/common';
 import { SetupError } from './errors';
 
-/** Objects of unit tests whose decorated methods run as they are. */
+/** Objects of unit tests whose decorated methods run without the decorators of luanest. */
 const plain = new WeakSet<object>();
 
 /**
- * Returns a provider that a guard or an interceptor injects with `@Optional()`. Nest would report a missing provider with the name of
- * its class, which users do not know.
+ * Returns a provider that a guard or an interceptor injects with `@Optional()`; throws if it is missing. Without `@Optional()`, Nest
+ * would report the missing provider by the name of its class, which users do not know.
  * See DECISIONS.md: one-sentence-for-a-missing-module
  *
  * @param who class of the guard or interceptor
- * @param forRoot call that provides it, such as `OnceModule.forRoot({ ... })`
+ * @param forRoot call that provides the provider, such as `OnceModule.forRoot({ ... })`
  * @throws SetupError if the provider is undefined
  */
 export function provided<T>(provider: T | undefined, who: string, forRoot: string): T {
@@ -22,25 +22,25 @@ export function provided<T>(provider: T | undefined, who: string, forRoot: strin
 }
 
 /**
- * A service that decorated methods call.
+ * Gives a service to objects whose decorated methods call it. For example, methods with `@Once` call the service of luanest/once.
  *
  * See DECISIONS.md: objects-without-a-service
  */
 export class MethodService<T extends object> {
-  /** Services of objects that Nest does not inject into, such as those of `useFactory`. */
+  /** Services of objects into which Nest injects nothing, such as objects that a `useFactory` returns. */
   private readonly given = new WeakMap<object, T>();
 
-  /** @param module class of the module that provides the service, for errors */
+  /** @param module name of the module class that provides the service, for errors */
   constructor(
     private readonly type: Type<T>,
     private readonly module: string,
   ) {}
 
   /**
-   * Makes Nest inject the service into each object of a class. Without the module, Nest refuses to create the class, and its error
-   * says what the decorator needs.
+   * Makes Nest inject the service into each object of a class. If the module is missing, Nest cannot create the object. Its error then
+   * names the decorator and the module.
    *
-   * @param where decorator and method, with which errors begin
+   * @param where decorator and method; errors begin with this text
    * @returns a function that returns the service of an object, and throws SetupError for an object without it
    */
   injectInto(target: object, where: string): (object: object) => T {
@@ -57,19 +57,19 @@ export class MethodService<T extends object> {
     };
   }
 
-  /** Gives the service to an object. Explorers call it for each decorated object when the app boots. */
+  /** Sets the service of an object. Called at boot for each object with decorated methods. */
   give(object: object, service: T): void {
     this.given.set(object, service);
   }
 }
 
-/** Returns true for an object of `undecorated`. */
+/** Returns true if `undecorated` was called with this object. */
 export function isUndecorated(object: object): boolean {
   return plain.has(object);
 }
 
 /**
- * Lets the decorated methods of an object run as they are, as if they had no decorator of luanest. For unit tests of a class.
+ * Makes the methods of an object run as if they had no decorators of luanest. For unit tests of a class.
  *
  * @returns the object
  */

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Checks, KnownOptions } from './checks';
 
-/** Options of a module that notes in Redis which process did what. */
+/** Options of a module that stores in Redis which process holds or did something. */
 export interface NodeOptions {
   /** Name of this process; text of 1 to 200 characters without spaces and `#`. Default `<host>:<pid>`. */
   readonly node?: string;

@@ -1,6 +1,6 @@
 /**
- * Property that marks a handler's result as "the work is not done", for example because the handler asks for a retry. Code that
- * records work as done, such as luanest/once, must not record such work.
+ * Key of a property that is true in a result of a handler if the work is not done, for example because the handler asks for a retry. Code
+ * that marks work as done, such as luanest/once, must not mark such work.
  */
 export const UNFINISHED: unique symbol = Symbol.for('luanest.unfinished');
 
@@ -10,15 +10,15 @@ export function isUnfinished(result: unknown): boolean {
 }
 
 /**
- * Property of a stream message. Code of this package sets it to true if it has moved the entry to dead letters of its own, and
- * returns `deadLetter` for the event and the log. The consumer then keeps no dead letter: if a failover has brought the entry back,
- * the message is handled again.
+ * Key of a property of a stream message. A handler of this package sets the property to true if it has stored the message as its own dead
+ * letter, and removed the entry from the stream. The handler then returns `deadLetter`, for the event and the log. The consumer does not
+ * store another dead letter. If a failover has brought the entry back, the message is handled again.
  */
 export const MOVED: unique symbol = Symbol('luanest:moved');
 
 /**
- * Property of the options of a consumer whose handlers delete the entries that they have handled, in scripts of their own. An
- * acknowledgement then settles only entries that are gone. One that is still there was brought back by a failover, and is delivered
- * again.
+ * Key of a property in the options of a consumer. It says that the handlers delete the entries that they have handled, with their own
+ * scripts. An acknowledgement then counts only for entries that do not exist any more. If an entry still exists, a failover has brought
+ * it back, so it is delivered again.
  */
 export const DELETES: unique symbol = Symbol('luanest:deletes');

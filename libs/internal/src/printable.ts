@@ -1,6 +1,6 @@
 import { isNativeError } from 'node:util/types';
 
-/** Longest text of a value in a message, characters. */
+/** Maximum length of the text of a value in a message, characters. */
 const MAX_CHARS = 80;
 
 function textOf(value: unknown): string {
@@ -12,14 +12,15 @@ function textOf(value: unknown): string {
   return value instanceof Date ? `Date ${value.getTime()}` : 'an object';
 }
 
-/** Replaces control characters and line breaks by spaces, so that quoted text cannot forge a line of a log. */
+/** Replaces control characters and line breaks by spaces, so that text in a log message cannot look like another line of the log. */
 export function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ');
 }
 
 /**
- * Returns a value as text for a message: one line, at most 80 characters of the value. For an array, shows only the length; for a
- * Date, the time; for other objects, `an object`, since they may hold secrets or a `toString` that throws. Never throws.
+ * Returns a value as text for a message: one line, with at most 80 characters of the value. The text of an array has only its length, and
+ * that of a Date its time. The text of any other object is `an object`, because the object may contain secrets, or a `toString` that
+ * throws. Never throws.
  * See DECISIONS.md: messages-quote-no-objects
  */
 export function shown(value: unknown): string {
@@ -27,23 +28,23 @@ export function shown(value: unknown): string {
   try {
     text = oneLine(textOf(value));
   } catch {
-    // A revoked Proxy throws at any access.
+    // A revoked Proxy throws an error whenever it is read.
     text = 'something that cannot be shown';
   }
   if (text.length <= MAX_CHARS) return text;
-  // Without the quotes and escapes of the shown text, since limits are for the value.
+  // The length is that of the value, without the quotes and escapes of `text`, because limits apply to the value.
   const { length } = typeof value === 'string' ? value : text;
   return `${text.slice(0, MAX_CHARS)}… (${length} characters)`;
 }
 
-/** Returns true for an error, also of another realm, such as Node's own errors in a test of Jest. */
+/** Returns true for an error. The error may come from another realm, as errors of Node do in a test of Jest. */
 function isError(thrown: unknown): thrown is NodeJS.ErrnoException {
   return isNativeError(thrown) || thrown instanceof Error;
 }
 
 /**
- * Returns the message of an error, or its code or name if it has no message, as some errors of Node for a host with several addresses.
- * Other thrown values are printed as by `shown`. Never throws.
+ * Returns the message of an error. If the message is empty, returns the code or the name of the error; some errors of Node for a host
+ * with several addresses have no message. For any other thrown value, returns the text of `shown`. Never throws.
  */
 export function messageOf(thrown: unknown): string {
   try {
@@ -65,9 +66,10 @@ export function thrownText(thrown: unknown): string {
 }
 
 /**
- * Returns the name of an object's class. Does not read the object's own property `constructor`, which may be a part of a payload.
+ * Returns the name of the class of an object. Does not read a property `constructor` of the object itself, because this may be part of a
+ * payload.
  *
- * @throws TypeError for an object without a class; what a Proxy throws
+ * @throws TypeError for an object without a class; for a Proxy, the error that it throws
  */
 export function classNameOf(value: object): string {
   const { constructor } = Object.getPrototypeOf(value) as object;
@@ -75,8 +77,8 @@ export function classNameOf(value: object): string {
 }
 
 /**
- * Returns the class of a thrown error, or the type of another thrown value. For logs, because the text of an error may quote what
- * the app keeps secret. Never throws.
+ * Returns the class of a thrown error, or the type of another thrown value. For logs, because the message of an error may contain secrets
+ * of the app. Never throws.
  */
 export function thrownKind(thrown: unknown): string {
   try {

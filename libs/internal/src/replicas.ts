@@ -1,7 +1,7 @@
 import type { Checks, KnownOptions } from './checks';
 import { NotReplicatedError } from './errors';
 
-/** Options of a module whose writes can wait for replicas. */
+/** Options of a module that can wait until replicas have its writes. */
 export interface ReplicaOptions {
   /** Number of replicas that must have a write (WAIT), integer from 0 to 100. Default 0: no wait for replicas. */
   readonly replicas?: number;
@@ -12,7 +12,8 @@ export interface ReplicaOptions {
 export type ResolvedReplicas = Readonly<Required<ReplicaOptions>>;
 
 /**
- * Returns the terms of the WAIT after a renewal, which must leave time for the reply.
+ * Returns the parameters of the WAIT after a renewal of a lease. The WAIT takes at most half of `deadlineMs`, so that there is time for
+ * the reply.
  * See DECISIONS.md: renewals-wait-for-replicas
  *
  * @param deadlineMs longest time until the reply, ms
@@ -22,7 +23,7 @@ export function waitOfRenewal({ replicas, replicasTimeoutMs }: ResolvedReplicas,
   return { replicas, timeoutMs: Math.min(replicasTimeoutMs, Math.floor(longestMs / 2)), deadlineMs: longestMs };
 }
 
-/** Returns the error of a renewal that too few replicas have. @param what lease that was to be renewed, such as `lock a` */
+/** Returns the error for a renewal that too few replicas confirmed. @param what name of the lease in the message, such as `lock a` */
 export function renewalNotReplicated(what: string, copies: number, { replicas }: ResolvedReplicas): NotReplicatedError {
   const effect = 'It does not count: a failover may lose it.';
   return new NotReplicatedError(

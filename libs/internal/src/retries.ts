@@ -4,8 +4,8 @@ const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Makes calls to Redis, and repeats those that fail. Use it only for scripts that give a replay the first result, or are harmless
- * twice. The pauses grow from 20 ms to 1 s; each pause is shortened at random by up to half.
+ * Makes calls to Redis, and repeats calls that fail. Use this class only for scripts that are harmless if they run twice, or that return
+ * the first result again. The pauses between the tries grow from 20 ms to 1 s. Each pause is shortened at random by up to half.
  */
 export class Retries<During extends string> {
   private readonly outstanding = new Set<Promise<unknown>>();
@@ -21,10 +21,10 @@ export class Retries<During extends string> {
   }
 
   /**
-   * Makes a call, and repeats it until it succeeds, `until` returns true, or `close` is called.
+   * Makes a call. Repeats the call until it succeeds, or `until` returns true, or `close` is called.
    *
    * @param during name of the step, for `failed`
-   * @param until returns true when the call need not be repeated any more
+   * @param until function that returns true when the call need not be repeated any more
    * @returns the result of the call; undefined if no call succeeded
    */
   async run<T>(during: During, until: () => boolean, call: () => Promise<T>): Promise<T | undefined> {
@@ -37,7 +37,11 @@ export class Retries<During extends string> {
     }
   }
 
-  /** Makes a call once, for work that other code repeats later. @returns its result; undefined if it failed, or after `close` */
+  /**
+   * Makes a call once, and does not repeat it. Used for work that other code tries again later.
+   *
+   * @returns the result of the call; undefined if the call failed, or after `close`
+   */
   async once<T>(during: During, call: () => Promise<T>): Promise<T | undefined> {
     let called = false;
     return this.run(
@@ -50,7 +54,7 @@ export class Retries<During extends string> {
     );
   }
 
-  /** Resolves when no call is in flight or waiting to be repeated. */
+  /** Resolves when no call is in flight, and no call waits to be repeated. */
   async settled(): Promise<void> {
     while (this.outstanding.size > 0) await Promise.allSettled(this.outstanding);
   }

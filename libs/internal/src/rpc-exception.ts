@@ -3,7 +3,8 @@ type ExceptionClass = new (body: object) => Error;
 let loaded: ExceptionClass | undefined;
 
 function load(): ExceptionClass {
-  // The package is optional. A static import, or for a bundler a `require` outside of `try`, would make it mandatory.
+  // The package is optional, so it is loaded here, inside `try`. A static import would make it mandatory. For a bundler, so would a
+  // `require` outside of `try`.
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     return (require('@nestjs/microservices') as { RpcException: ExceptionClass }).RpcException;
@@ -15,7 +16,11 @@ function load(): ExceptionClass {
   }
 }
 
-/** Makes the exception that refuses a message of a microservice. @throws Error if `@nestjs/microservices` cannot be loaded */
+/**
+ * Returns an RpcException, with which a handler of a Nest microservice refuses a message.
+ *
+ * @throws Error if `@nestjs/microservices` cannot be loaded
+ */
 export function rpcException(body: object): Error {
   return new (loaded ??= load())(body);
 }

@@ -1,19 +1,24 @@
 import type { Checks, KnownOptions } from './checks';
 
-// Nest ends modules one after the other, in an order that their imports decide. So the order of a shutdown is kept here:
-// 1. `onModuleDestroy`, which Nest calls in all modules first: workers take no more work, and begin to drain side by side.
-// 2. `beforeApplicationShutdown`: all drains end. Locks and claims can still be taken, by the handlers that run.
-// 3. Nest closes the HTTP server, and waits for its requests. They can take locks, too.
-// 4. `onApplicationShutdown`: the registry ends what is left of the locks, and then itself.
+// Nest shuts modules down one after the other, in an order that depends on their imports. luanest needs another order, which this file
+// ensures:
+// 1. `onModuleDestroy`, which Nest calls first, in all modules: workers take no more work, and all begin to drain: they wait until their
+// running work ends.
+// 2. `beforeApplicationShutdown`: waits until all workers have drained. Handlers that still run can still acquire locks and claims.
+// 3. Nest closes the HTTP server, and waits for its requests. These requests can also acquire locks.
+// 4. `onApplicationShutdown`: ScriptRegistry releases the locks that are still held, and then closes.
 
-/** Options of a module that runs users' code until the shutdown. */
+/** Options of a module that runs code of the app, such as handlers, and waits for it at the shutdown. */
 export interface ShutdownOptions {
-  /** Longest time that shutdown waits for running work, ms; integer from 0 to 2^31 - 1. Then the work's signals fire. Default 10,000. */
+  /**
+   * Longest time that shutdown waits for running work, ms; integer from 0 to 2^31 - 1. After that, the AbortSignals of the work fire.
+   * Default 10,000.
+   */
   readonly drainMs?: number;
   /**
-   * Longest time that shutdown waits for the work after its signals have fired, ms; integer from 0 to 2^31 - 1. After that it
-   * releases the locks of the work, and hands its tasks and messages back. A handler of tasks or messages has the same time to end
-   * after its `timeoutMs`. Default 500.
+   * Longest time that shutdown waits for the work after its AbortSignals have fired, ms; integer from 0 to 2^31 - 1. After that it
+   * releases the locks of the work, and hands its tasks and messages back. This is also the time that a handler of tasks or messages has
+   * to end after its `timeoutMs`. Default 500.
    */
   readonly abortGraceMs?: number;
 }
@@ -30,34 +35,43 @@ export function resolveShutdown({ drainMs, abortGraceMs }: ShutdownOptions, chec
   };
 }
 
-/** Drains that have not ended, of all apps of the process: work of one ScriptRegistry may need locks of another one. */
+/**
+ * Drains that have not ended, of all apps of the process. They are not separated by ScriptRegistry, because work of one ScriptRegistry
+ * may need locks of another one.
+ */
 const drains = new Set<Promise<unknown>>();
 
-/** Functions that end something, such as locks, when nothing can use it any more; by the ScriptRegistry that they need. */
+/** Functions to call at the end of the shutdown, such as one that releases locks, by the ScriptRegistry that they need. */
 const ends = new WeakMap<object, (() => Promise<unknown>)[]>();
 
-/** Notes the drain of a worker, and returns it. Locks and claims can be taken until the drain has ended. */
+/**
+ * Registers the drain of a worker: a promise that resolves when its running work has ended. Returns the promise. Until then, locks and
+ * claims can be acquired.
+ */
 export function draining(drain: Promise<void>): Promise<void> {
   drains.add(drain);
   const ended = (): void => void drains.delete(drain);
-  // The caller that awaits the drain handles its error.
+  // An error of the drain is ignored here, because the caller handles it.
   drain.then(ended, ended);
   return drain;
 }
 
-/** Resolves when all drains have ended that have begun so far. Never rejects. */
+/** Resolves when all drains that have begun so far have ended. Never rejects. */
 export async function drained(): Promise<void> {
   await Promise.allSettled(drains);
 }
 
-/** Notes a function to call at the end of the shutdown, when nothing can use what it ends. The ScriptRegistry still works then. */
+/**
+ * Registers a function to call at the end of the shutdown, such as one that releases locks. No work runs any more at this time, but the
+ * ScriptRegistry still works.
+ */
 export function atLast(registry: object, end: () => Promise<unknown>): void {
   const all = ends.get(registry);
   if (all === undefined) ends.set(registry, [end]);
   else all.push(end);
 }
 
-/** Calls all functions that were noted by `atLast`, and waits for them. Never rejects. */
+/** Calls all functions that `atLast` has registered for this ScriptRegistry, and waits for them. Never rejects. */
 export async function endLast(registry: object): Promise<void> {
   const all = ends.get(registry) ?? [];
   ends.delete(registry);

@@ -1,14 +1,15 @@
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from './errors';
 
 /**
- * The calls to Redis of one operation. If a call had no effect, but another one of the operation may have had one, the error of the
- * operation is UnknownOutcomeError. The error of the call would wrongly show that nothing happened.
+ * Calls to Redis that one operation makes. Decides with which error the operation fails. If a call fails without an effect, but another
+ * call of the operation may have had an effect, this is UnknownOutcomeError. The error of the call itself would wrongly show that nothing
+ * happened.
  */
 export class Steps {
   private mayHaveChanged = false;
 
   /**
-   * @param operation name for errors, such as `RedPacketService.close`
+   * @param operation name of the operation in errors, such as `RedPacketService.close`
    * @param advice what the caller can do, as a sentence
    */
   constructor(
@@ -25,7 +26,7 @@ export class Steps {
     }
   }
 
-  /** Waits until all of these calls have ended. Each changes data. @throws the error of the first one in the list that failed */
+  /** Waits until all of these calls have ended. Each of them changes data. @throws the error for the first call in the list that failed */
   async all<T>(calls: readonly Promise<T>[]): Promise<T[]> {
     const outcomes = await Promise.allSettled(calls.map((call) => this.note(call)));
     return outcomes.map((outcome) => {
@@ -34,7 +35,7 @@ export class Steps {
     });
   }
 
-  /** Waits for calls that only read, or whose effect the caller does not see. */
+  /** Waits for calls that only read, or whose effects do not matter to the caller. */
   async read<T>(calls: Promise<T>): Promise<T> {
     try {
       return await calls;
@@ -43,7 +44,10 @@ export class Steps {
     }
   }
 
-  /** Waits for a call that changes data. Throws its error as it is: calls of the operation that still run may have an effect. */
+  /**
+   * Waits for a call that changes data, and records if it may have had an effect. If the call fails, throws the error of the call
+   * unchanged, because other calls of the operation may still run. Pass this error to `errorOf` later.
+   */
   async note<T>(call: Promise<T>): Promise<T> {
     try {
       const result = await call;
@@ -55,7 +59,7 @@ export class Steps {
     }
   }
 
-  /** Returns the error of the operation for the error of one of its calls. Call it when no call runs any more. */
+  /** Returns the error of the operation for the error of one of its calls. Call this method when all calls of the operation have ended. */
   errorOf(error: unknown): Error {
     if (!this.mayHaveChanged) return error as Error;
     return afterEffect(
@@ -67,10 +71,10 @@ export class Steps {
 }
 
 /**
- * Returns UnknownOutcomeError for the error of a call that had no effect, because other parts of the operation may have had one.
- * Returns any other error as it is.
+ * Returns UnknownOutcomeError if `error` shows that a call had no effect, because other parts of the operation may have had an effect.
+ * Returns any other error unchanged.
  *
- * @param before what may have happened before the call
+ * @param before text that says what may have happened before the call
  * @param advice what the caller can do, as a sentence
  */
 export function afterEffect(error: unknown, before: string, advice: string): Error {

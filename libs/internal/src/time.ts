@@ -1,37 +1,40 @@
 import * as timers from 'node:timers';
 
-/** A timer, which `clearTimer` ends. */
+/** Timer of a TimeSource. `clearTimer` ends it. */
 export interface Timer {
   /** Lets the process end while the timer waits. */
   unref(): unknown;
 }
 
-/** Source of the time of all libs. See DECISIONS.md: one-source-of-time */
+/** Clock and timers that all libs use. A test can replace them. See DECISIONS.md: one-source-of-time */
 export interface TimeSource {
-  /** Time of day, ms since 1970. It may go back. */
+  /** Returns the time of day, ms since 1970. It may go back. */
   nowMs(): number;
-  /** Time that never goes back, ms since some moment. */
+  /** Returns a time that never goes back (monotonic clock), ms since an arbitrary moment. */
   monotonicMs(): number;
-  /** Returns the `performance.now()` of a time of `monotonicMs()` that was just read. ScriptRegistry counts deadlines by it. */
+  /**
+   * Converts a time of `monotonicMs()` that was just read to a time of `performance.now()`, ms. ScriptRegistry uses the latter for
+   * deadlines.
+   */
   measuredAt(monotonicMs: number): number;
-  /** Calls back once. @param ms time from now, at most `MAX_TIMER_MS` */
+  /** Calls `callback` once. @param ms time from now, ms; at most `MAX_TIMER_MS` */
   setTimer(callback: () => void, ms: number): Timer;
-  /** Calls back again and again, each time `ms` after the last time. */
+  /** Calls `callback` every `ms` milliseconds. */
   setRepeatingTimer(callback: () => void, ms: number): Timer;
   /**
-   * Like `setTimer`, for code that waits for something that no clock controls, such as the end of a handler. A clock of a test
-   * can end it early, but not delay it. Fake timers of a test do not change it.
+   * Does the same as `setTimer`. For code that waits for something that does not depend on a clock, such as the end of a handler. The
+   * clock of a test can end this timer early, but cannot delay it. Fake timers of a test do not change it.
    */
   setTimeLimit(callback: () => void, ms: number): Timer;
-  /** Ends a timer of each of these kinds. Does nothing for `undefined`, or if the timer has ended. */
+  /** Ends a timer of `setTimer`, `setRepeatingTimer` or `setTimeLimit`. Does nothing for `undefined`, or if the timer has ended. */
   clearTimer(timer: Timer | undefined): void;
 }
 
-// These are read now, before a test replaces them by fake timers.
+// These functions are read here, when the file is loaded, before a test replaces them by fake timers.
 const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout } = timers;
 const RealTimeout = classOfTimers();
 
-// Except for time limits, each call looks up the global functions again, so that fake timers of a test take effect.
+// Each method reads the global function at each call, so that fake timers of a test take effect. Only time limits use the real timers.
 const realTime: TimeSource = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -43,15 +46,15 @@ const realTime: TimeSource = {
     timer instanceof RealTimeout ? clearRealTimeout(timer) : clearTimeout(timer as NodeJS.Timeout | undefined),
 };
 
-/** The time of this process. The libs use it for durations and dates that options or documents name. */
+/** Clock and timers of this process. The libs use them for all durations and dates that options or documents mention. */
 export const time: TimeSource = { ...realTime };
 
 let replaced = false;
 
 /**
- * Makes the libs use another source of time, until the returned function is called. Only a clock for tests does that.
+ * Makes the libs use another TimeSource, until the returned function is called. Only the test clock calls this function.
  *
- * @throws Error if the time is replaced already
+ * @throws Error if another TimeSource is in use already
  */
 export function replaceTime(source: TimeSource): () => void {
   if (replaced) throw new Error('The time of this process is replaced already.');
@@ -74,10 +77,16 @@ export function replaceTime(source: TimeSource): () => void {
   };
 }
 
-/** `setImmediate`, read here before a test replaces it, so that fake timers of the test do not stop it. */
+/**
+ * Function `setImmediate` of Node: calls back after the I/O of this turn of the event loop. It is read before a test replaces it, so fake
+ * timers of the test do not stop it.
+ */
 export const nextTurn: (callback: () => void) => NodeJS.Immediate = timers.setImmediate;
 
-/** Calls back after real time, even under fake timers of a test. Used for the next check of a condition that no clock controls. */
+/**
+ * Calls `callback` after `ms` of real time, even if a test uses fake timers. For code that repeatedly checks a condition that does not
+ * depend on a clock.
+ */
 export function setRealTimer(callback: () => void, ms: number): Timer {
   return setRealTimeout(callback, ms);
 }
@@ -88,7 +97,7 @@ function classOfTimers(): new () => NodeJS.Timeout {
   return timer.constructor as new () => NodeJS.Timeout;
 }
 
-/** Returns `performance.now()`, ms, also while the time is replaced: for durations that are only measured or logged. */
+/** Returns `performance.now()`, ms, even if a test has replaced the TimeSource. For durations that are only measured or logged. */
 export function measuredMs(): number {
   return performance.now();
 }

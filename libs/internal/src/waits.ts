@@ -5,13 +5,13 @@ const LONGEST_PAUSE_MS = 5;
 
 /** Options of `pause`. */
 export interface PauseOptions {
-  /** Ends the pause. */
+  /** Signal that ends the pause early. */
   readonly signal?: AbortSignal;
-  /** False to let the process end during the pause. Default: true. */
+  /** True: the pause keeps the process alive. False: the process may end during the pause. Default true. */
   readonly ref?: boolean;
 }
 
-/** Waits for some time before the next try of something that failed, or was not ready. Never rejects. */
+/** Waits for `ms` milliseconds, such as before the next try of something that failed. Never rejects. */
 export function pause(ms: number, { signal, ref = true }: PauseOptions = {}): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   return new Promise((resolve) => {
@@ -26,7 +26,7 @@ export function pause(ms: number, { signal, ref = true }: PauseOptions = {}): Pr
   });
 }
 
-/** Waits until `work` has ended, at most `ms`. Returns true if it ended in time, also if it failed. Never rejects. */
+/** Waits until `work` has ended, at most `ms` milliseconds. Returns true if `work` was resolved or rejected in time. Never rejects. */
 export function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = time.setTimeLimit(() => resolve(false), ms);
@@ -38,7 +38,10 @@ export function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean>
   });
 }
 
-/** Waits until a condition is true, at most `ms`. Returns false if it is not true by then. `condition` must not throw. */
+/**
+ * Waits until `condition` returns true, at most `ms` milliseconds. Returns false if the condition is not true at that time. `condition`
+ * must not throw.
+ */
 export function reachedWithin(ms: number, condition: () => boolean): Promise<boolean> {
   if (condition() || ms <= 0) return Promise.resolve(condition());
   return new Promise((resolve) => {

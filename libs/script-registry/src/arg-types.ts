@@ -2,14 +2,14 @@ import { isUint8Array } from 'node:util/types';
 import { InvalidInputError } from './script-registry.errors';
 import { shown } from '../../internal/src';
 
-/** Type of an argument: how a value is checked and encoded. */
+/** Type of an argument of a script. It checks and encodes the value. */
 export interface ArgType<T> {
-  /** Name of the type: `int`, `str` or `bytes`. Definitions with different labels are different scripts. */
+  /** Name of the type: `int`, `str` or `bytes`. Two scripts of the same name conflict if their labels differ. */
   readonly label: string;
   /**
-   * Encodes a value for ARGV: text, which is sent as UTF-8, or bytes.
+   * Checks a value, and returns it as an element of ARGV: text, which is sent as UTF-8, or bytes.
    *
-   * @param name the argument as errors name it, such as `"limit" of rate-limit.consume`
+   * @param name name of the argument in errors, such as `"limit" of rate-limit.consume`
    * @throws InvalidInputError if the value is not of this type
    */
   encode(value: T, name: string): string | Buffer;
@@ -37,7 +37,7 @@ export const int: ArgType<number> = {
   },
 };
 
-/** A string argument: any well-formed Unicode text, also an empty one. */
+/** A string argument: any well-formed Unicode text. It may be empty. */
 export const str: ArgType<string> = {
   label: 'str',
   encode(value, name) {
@@ -56,8 +56,8 @@ export const str: ArgType<string> = {
 };
 
 /**
- * A bytes argument: a `Buffer` or another `Uint8Array`, also an empty one. Lua gets exactly these bytes. They are copied when
- * the call is made, so you may change them afterwards.
+ * A bytes argument: a `Buffer` or another `Uint8Array`. It may be empty. Lua gets exactly these bytes. The call copies them, so you may
+ * change the array after you have made the call.
  */
 export const bytes: ArgType<Uint8Array> = {
   label: 'bytes',
@@ -71,7 +71,10 @@ export const bytes: ArgType<Uint8Array> = {
   },
 };
 
-/** Makes the type of a last argument that takes any number of values. Lua reads them from the argument's index to `#ARGV`. */
+/**
+ * Returns the type of an argument that takes any number of values of the type `item`. Only the last argument may have it. In Lua, the
+ * values are in ARGV from the argument's index to `#ARGV`.
+ */
 export function list<T>(item: ArgType<T>): ListType<T> {
   return { label: `list(${item.label})`, item };
 }

@@ -5,9 +5,12 @@ import { NotSentError } from './script-registry.errors';
 
 /** Pause between two checks of the connections, ms. */
 const CHECK_MS = 5_000;
-/** A connection that has not replied for this many checks is given up. One check may fail because this process itself was paused. */
+/**
+ * Number of consecutive checks without a reply after which a connection is closed. A single check may get no reply because this process
+ * itself was paused.
+ */
 const MOST_SILENT_CHECKS = 2;
-/** A node's clock that steps forward by more than this wakes the listeners, ms. */
+/** If the clock of a node steps forward by more than this, ms, the listeners are called. */
 const CLOCK_STEP_MS = 250;
 
 /** Called with the text of each message; without a text if messages may have been missed. */
@@ -24,20 +27,24 @@ interface Link {
   readonly node: RedisNode;
   readonly opening: Promise<ChannelSubscriber>;
   readonly channels: Map<string, Channel>;
-  /** Channels that have no listener and are still subscribed to: at most one sharded channel, and one channel of key events. */
+  /**
+   * Channels that have no listener, but are not unsubscribed from: at most one sharded channel (key false), and one channel of key events
+   * (key true).
+   */
   readonly kept: Map<boolean, string>;
-  /** True if there was a channel of key events. */
+  /** True if this connection has ever subscribed to a channel of key events. */
   hasKeyEvents: boolean;
-  /** Checks whose PING has no reply yet. */
+  /** Number of consecutive checks whose PING got no reply. */
   silentChecks: number;
-  /** Node's clock minus the clock of this process, ms; null if this user may not read it. */
+  /** Clock of the node minus `performance.now()`, ms. Null if the Redis user may not send TIME. Undefined before the first reading. */
   clockMs: number | null | undefined;
-  /** Calls each listener once, because messages may be missed from now on. Closes the connection. */
+  /** Closes the connection, and calls each listener once without a text, because listeners may miss messages from now on. */
   readonly drop: () => void;
 }
 
 /**
- * Listeners of sharded channels and of channels of key events. All listeners of a node share one connection, which is opened when it is needed.
+ * Listeners of sharded Pub/Sub channels, and of channels of key events (keyspace notifications). All listeners of a node share one
+ * connection. The first `listen` opens it.
  * See DECISIONS.md: listeners-need-not-ask
  */
 export class ChannelListeners {
@@ -48,8 +55,9 @@ export class ChannelListeners {
   constructor(private readonly connection: RedisConnection) {}
 
   /**
-   * Calls `listener` at each message of the channel, and once if messages may be missed from now on. After that it is not called
-   * until `listen` is called again. It may also be called once if `listen` rejects, and when the clock of the node has been set forward.
+   * Calls `listener` with each message of the channel. When the subscription has ended, calls `listener` once without a text. Then the
+   * caller must call `listen` again to get more messages. The listener may also be called once without a text if `listen` rejects. A call
+   * without a text also comes if the clock of the node was set forward; the subscription then stays.
    *
    * @returns a function that stops calling the listener
    * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
@@ -84,12 +92,18 @@ export class ChannelListeners {
     return stop;
   }
 
-  /** Opens a new connection for the listeners of a node, because the client has reconnected to the node, which may be another server now. */
+  /**
+   * Closes the connection for the listeners of a node, and calls them without a text, so that they call `listen` again. Called after the
+   * client has reconnected, because the node may now be another server.
+   */
   reconnected(node: RedisNode): void {
     this.links.get(node.id)?.drop();
   }
 
-  /** Opens new connections for the listeners of slots that are on another node now. */
+  /**
+   * Closes each connection with a channel whose slot is now on another node, and calls its listeners without a text, so that they call
+   * `listen` again.
+   */
   moved(): void {
     for (const { node, channels, drop } of [...this.links.values()]) {
       const hasMoved = ({ slot }: Channel): boolean => (this.connection.nodeFor(slot)?.id ?? node.id) !== node.id;
@@ -114,8 +128,10 @@ export class ChannelListeners {
   }
 
   /**
-   * Returns the channel to unsubscribe from when a channel has lost its last listener: that one, or one that was kept before. The last channel of a kind is kept:
-   * Redis counts the channels of each kind, and ioredis takes a 0 for the end of all subscriptions.
+   * Returns the channel to unsubscribe from after `channel` has lost its last listener. There are two kinds of channels: sharded ones,
+   * and those of key events. If other channels of the kind are in use, this is `channel` itself. Otherwise the subscription to `channel`
+   * stays, and the channel whose subscription stayed before is returned. So one channel of each kind always stays: Redis counts the
+   * channels of each kind, and ioredis takes the count 0 as the end of all subscriptions.
    * See DECISIONS.md: last-channel-of-a-kind-stays
    */
   private exchange({ channels, kept }: Link, channel: string): string | undefined {
@@ -138,7 +154,7 @@ export class ChannelListeners {
     };
     const moved = (channel: string): void => {
       this.connection.refresh();
-      // After the end of its last sharded channel, ioredis would misread the messages of the others.
+      // If the last sharded channel of the connection has ended, ioredis would misread the messages of the channels of key events.
       if (link.hasKeyEvents) drop();
       else lost(channel);
     };
@@ -162,8 +178,8 @@ export class ChannelListeners {
   }
 
   /**
-   * Gives up connections that have died without a sign, for example behind a firewall that forgot them. Wakes the listeners of a node
-   * whose clock was set forward, because what they wait for is due earlier than they computed.
+   * Closes connections that no longer reply, for example because a firewall dropped them. Also calls the listeners of a node whose clock
+   * was set forward: the time that they wait for comes earlier than they computed.
    */
   private check(): void {
     for (const link of [...this.links.values()]) {
@@ -173,7 +189,7 @@ export class ChannelListeners {
       }
       link.silentChecks += 1;
       const replied = (): void => void (link.silentChecks = 0);
-      // An error is a reply, too.
+      // An error reply also shows that the connection works.
       link.opening.then((subscriber) => subscriber.ping()).then(replied, replied);
       if (link.node.ready && link.clockMs !== null) void this.checkClock(link);
     }

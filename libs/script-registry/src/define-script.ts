@@ -4,12 +4,12 @@ import { sectionsOf, withoutComments } from './pipe/forms';
 import type { ScriptDefinition, ArgSpecs, GroupOptions, ScriptSpec } from './script-definition';
 import { SetupError } from './script-registry.errors';
 
-/** Type of the items of an array; of an array of arrays, the type of the items of the inner arrays. Other types stay as they are. */
+/** Type of the items of an array. For an array of arrays: type of the items of the inner arrays. Any other type is returned as it is. */
 type Items<T> = T extends readonly (infer I)[] ? (I extends readonly (infer J)[] ? J : I) : T;
 
 /**
- * Fails to compile if `reply` takes strings although `replyBytes` is true, or Buffers although `replyBytes` is false. Looks no
- * deeper than into arrays of arrays.
+ * Type that does not compile if `reply` takes strings although `replyBytes` is true, or Buffers although `replyBytes` is false. It checks
+ * arrays, and arrays in arrays, but nothing deeper.
  */
 type FittingReply<Raw, B> =
   unknown extends Items<Raw>
@@ -31,7 +31,7 @@ function isList(type: ArgSpecs[string]): boolean {
 }
 
 function checkNames(name: string, kind: 'key' | 'argument', names: readonly string[]): void {
-  // Names like "1" are refused, since Object.keys() moves them to the front, which would change the order of ARGV.
+  // Names such as "1" are refused, because Object.keys() returns them first. This would change the order of ARGV.
   const valid = kind === 'key' ? /^[A-Za-z_]\w*(\[\])?$/ : /^[A-Za-z_]\w*$/;
   for (const item of names) {
     if (!valid.test(item)) {
@@ -108,8 +108,8 @@ function resolveGroup(name: string, group: GroupOptions | false | undefined): Sc
  *
  * The types of keys, arguments and result are inferred, so a wrong call does not compile.
  *
- * @throws SetupError if the definition is invalid, or the Lua reads, by a literal index such as `KEYS[3]`, a key or an
- *   argument that is not declared
+ * @throws SetupError if the definition is invalid, or if the Lua reads a key or an argument that is not declared. Only literal indexes,
+ *   such as `KEYS[3]`, are checked
  *
  * @example
  * ```ts
@@ -156,8 +156,8 @@ export function defineScript<
 }
 
 /**
- * Returns a text that is equal for two definitions with the same Lua, parameters, flags and `replyBytes`. `reply` and the limits
- * of `group` do not matter.
+ * Returns a text that identifies a script. Two definitions have the same text if their Lua, parameters, flags and `replyBytes` are the
+ * same. Their `reply` functions and their `maxCalls` may differ.
  */
 export function fingerprint({ source, group, keys, args, flags, replyBytes }: ScriptDefinition): string {
   const types = Object.entries(args as Record<string, { label: string }>).map(([name, { label }]) => [name, label]);

@@ -20,12 +20,12 @@ function escapeTag(subject: string): string {
   return subject.replace(/[%{}]/g, (char) => (char === '%' ? '%25' : char === '{' ? '%7B' : '%7D'));
 }
 
-/** Escapes as `escapeTag` does, and also colons, so that `a:b` + `c` and `a` + `b:c` give different keys. */
+/** Escapes braces, `%` and colons, so that the segments `a:b` and `c` do not give the same key as `a` and `b:c`. */
 function escapeSegment(segment: string): string {
   return segment.includes(':') ? escapeTag(segment).replaceAll(':', '%3A') : escapeTag(segment);
 }
 
-/** Builder of keys with one hash tag, so one call may use these keys together on a Cluster. */
+/** Builder of keys that all have the same hash tag, so that one call may use several of these keys on a Cluster. */
 export class TaggedKeys {
   constructor(private readonly base: string) {}
 
@@ -33,7 +33,7 @@ export class TaggedKeys {
    * Builds the key `<prefix>:<lib>:{<tag>}:<name>[:<segment>...]`.
    *
    * @param name what the key holds, such as `counter`; kebab-case
-   * @param segments further parts, each any well-formed Unicode with a `length` of 1 to 1,024
+   * @param segments more parts of the key; each is well-formed Unicode with a `length` of 1 to 1,024
    * @throws InvalidInputError for an invalid name or segment
    */
   key(name: string, ...segments: readonly string[]): string {
@@ -49,8 +49,8 @@ export class TaggedKeys {
   /**
    * Prepares many keys that differ only in their last segment, so that their common part is built once.
    *
-   * @returns a function from the last segment to `key(name, ...segments, last)`
-   * @throws InvalidInputError for an invalid name or segment; so does the returned function
+   * @returns a function that takes the last segment, and returns `key(name, ...segments, last)`
+   * @throws InvalidInputError for an invalid name or segment. The returned function throws it for an invalid last segment
    */
   series(name: string, ...segments: readonly string[]): (last: string) => string {
     const start = this.key(name, ...segments);
@@ -82,10 +82,10 @@ export class KeySpace {
   }
 
   /**
-   * Starts the keys of one subject. The subject becomes the hash tag of the keys, with braces and `%` escaped.
+   * Returns a builder for the keys of one subject, such as a user. The subject becomes the hash tag of the keys, with braces and `%`
+   * escaped.
    *
-   * @param subject id of the user, order or other thing that the keys belong to; any well-formed Unicode with a
-   *   `length` of 1 to 1,024
+   * @param subject id of the user, order or other thing that the keys belong to; any well-formed Unicode with a `length` of 1 to 1,024
    * @throws InvalidInputError for an invalid subject
    */
   tag(subject: string): TaggedKeys {
@@ -93,10 +93,10 @@ export class KeySpace {
   }
 
   /**
-   * Starts keys in the slot of an existing key, which another lib or program may have named.
+   * Returns a builder for keys in the same hash slot as an existing key. Another lib or program may have created this key.
    *
-   * @param key the whole existing key, with its prefix. The new keys get its hash tag; if it has no hash tag, the whole key becomes
-   *   their hash tag.
+   * @param key the whole existing key, with its prefix. The new keys get the hash tag of this key. If the key has no hash tag, the whole
+   *   key becomes the hash tag of the new keys.
    * @throws InvalidInputError if the key is invalid, or has braces but no hash tag
    */
   sameSlotAs(key: string): TaggedKeys {

@@ -7,13 +7,16 @@ import { PreloadFailedError } from './script-registry.errors';
 import type { ResolvedScriptRegistryOptions } from './script-registry.options';
 import type { ScriptHealth } from './script-registry.types';
 
-/** Longest time that boot waits for replicas after all masters have the scripts, ms. */
+/** Longest time that the boot waits for replicas after all masters have the scripts, ms. */
 const REPLICA_GRACE_MS = 1_000;
 
-/** Time after which boot logs what it waits for, ms. */
+/** Time after which the boot logs the masters that it waits for, ms. */
 const NOTICE_MS = 1_000;
 
-/** Script of the health check. Without keys, any node may run it. With these flags it runs also while memory is full. */
+/**
+ * Script of the health check. It has no keys, so any node can run it. With these flags, it also runs while memory is full, and on a
+ * replica.
+ */
 const PROBE = '#!lua flags=no-writes,allow-oom,allow-stale\nreturn 1';
 const PROBE_SHA = createHash('sha1').update(PROBE).digest('hex');
 
@@ -32,11 +35,11 @@ export class Preload {
   ) {}
 
   /**
-   * Starts to load scripts, and waits until loading has ended on the nodes, at most `preloadTimeoutMs`. With `best-effort`, a
-   * problem of a master is logged as a warning, and a connection that fails also ends the wait for masters. A master that is not
-   * connected is logged once: when the wait ends, or after a second.
+   * Starts to load scripts. Waits until loading has ended on all nodes, at most `preloadTimeoutMs`. With `best-effort`, also stops
+   * waiting for masters when a connection fails, and logs a warning if a master lacks scripts. Logs the masters that are not connected
+   * once: after a second, or when the wait ends before.
    *
-   * @throws PreloadFailedError if `preload` is `required`, and by then a master lacks scripts or is not connected
+   * @throws PreloadFailedError if `preload` is `required`, and a master lacks scripts or is not connected when the wait ends
    */
   async start(): Promise<void> {
     this.stopListening = this.connection.listen((event, node) => this.handle(event, node));
@@ -57,7 +60,7 @@ export class Preload {
     );
   }
 
-  /** Checks each node: it must reply to PING, have all scripts and let this user run scripts. */
+  /** Checks each node: the node must reply to PING, have all scripts, and allow the Redis user to run scripts. */
   async health(timeoutMs: number): Promise<ScriptHealth> {
     const nodes = this.connection.nodes();
     if (!nodes.some(({ role }) => role === 'master')) return { healthy: false, problems: ['no master is connected'] };
@@ -95,9 +98,9 @@ export class Preload {
   }
 
   /**
-   * Runs a script that does nothing. Throws if no reply comes, or if the node does not let this user run scripts; other error
-   * replies are left to the PING of the check. A node that lacks the script gets it, if SCRIPT LOAD is allowed, so that the
-   * next check does not add a NOSCRIPT error to the statistics of Redis.
+   * Runs a script that does nothing. Throws if no reply comes, or if the node does not allow the Redis user to run scripts. Ignores other
+   * error replies, because the PING of the check gets them, too. If the node lacks the script, tries to load it. So the next check does
+   * not add another NOSCRIPT error to the statistics of Redis.
    * See DECISIONS.md: health-runs-an-empty-script
    */
   private async mayRunScripts(node: RedisNode): Promise<void> {
@@ -131,10 +134,10 @@ export class Preload {
   }
 
   /**
-   * Waits until loading has ended on all nodes, at most `preloadTimeoutMs`. It waits for replicas at most a second longer than
-   * for masters. If not `required`, it also stops waiting for masters when a connection fails.
+   * Waits until loading has ended on all nodes, at most `preloadTimeoutMs`. Waits for replicas at most a second longer than for masters.
+   * If `required` is false, also stops waiting for masters when a connection fails.
    *
-   * @returns the problem of the masters; undefined if loading has succeeded on all of them
+   * @returns a text that names the masters that are not connected or lack scripts; undefined if there are none
    */
   private watch(required: boolean): Promise<string | undefined> {
     return new Promise((resolve) => {
@@ -150,8 +153,8 @@ export class Preload {
         const nodes = this.connection.nodes();
         const masters = nodes.filter(({ role }) => role === 'master');
         const complete = masters.length > 0 && this.connection.lostMasters().length === 0;
-        // A load also ends when its connection closes. The next connection may hold: a Cluster client closes all of them while a master
-        // is down.
+        // A load also ends when its connection closes. So a master must be ready, too. The next connection may succeed: the client of a
+        // Cluster closes all connections while a master is down.
         if (complete && masters.every((node) => node.ready && this.loader.loaded.has(node))) {
           if (masters.some((node) => this.loader.problem(node)) || nodes.every((node) => this.loader.loaded.has(node)))
             return finish(this.problem());
@@ -166,7 +169,11 @@ export class Preload {
     });
   }
 
-  /** Logs which masters are not connected, how long boot waits, and what to do. @returns false if all masters are connected */
+  /**
+   * Logs a warning: which masters are not connected, what to do, and how long the boot waits.
+   *
+   * @returns false if all masters are connected
+   */
   private notice(required: boolean): boolean {
     const masters = this.unconnected();
     if (masters.length === 0) return false;

@@ -4,14 +4,14 @@ import type { ScriptDefinition } from './script-definition';
 import { shown } from '../../internal/src';
 import { SetupError } from './script-registry.errors';
 
-/** Scripts of one ScriptRegistry, each with the pipe of its calls. */
+/** Scripts of one ScriptRegistry. Each has a ScriptPipe, which sends its calls. */
 export class RegisteredScripts {
   readonly pipes = new Map<ScriptDefinition, ScriptPipe>();
 
   constructor(private readonly registry: string) {}
 
   /**
-   * Adds scripts. A script that was added before is left out.
+   * Adds scripts. Ignores a script that was added before.
    *
    * @returns the pipes that `makePipe` made
    * @throws SetupError if two different scripts have the same name
@@ -35,7 +35,7 @@ export class RegisteredScripts {
     return added;
   }
 
-  /** Returns the error of a call of a script that was not added. */
+  /** Returns the error for a call of a script that is not registered. */
   unknown(script: unknown): SetupError {
     const known = [...this.pipes.keys()].map(({ name }) => name).join(', ') || 'none';
     const name = (script as ScriptDefinition | undefined)?.name ?? shown(script);

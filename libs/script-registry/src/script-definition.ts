@@ -1,25 +1,32 @@
 import type { ArgType, ListType } from './arg-types';
 
-/** Flag of the `#!lua` line. With a flag Redis runs the script in states in which it refuses other scripts: see Redis' docs. */
+/**
+ * Flag of the `#!lua` line. `no-writes`: the script writes nothing. `allow-oom`: Redis runs the script although its memory is full.
+ * `allow-stale`: a replica runs the script although its data may be old.
+ */
 export type ScriptFlag = 'no-writes' | 'allow-oom' | 'allow-stale';
 
-/** How the calls of a script that are in flight at the same time share one command. */
+/** Options of a group: several concurrent calls of one script, which are sent together as one command. */
 export interface GroupOptions {
-  /** Maximum number of calls in a group; integer >= 1. Default 128. Choose a small number if a call's work grows with its arguments. */
+  /**
+   * Maximum number of calls in a group; integer >= 1. Default 128. Choose a small number if the work of one call grows with its
+   * arguments.
+   */
   readonly maxCalls?: number;
   /**
-   * Lua for groups that does the same as `source`, at a lower cost for many calls. It may end in a section that begins with the line
-   * `-- @finish`: Lua that runs after all calls of a group, for a write that several calls can make together. It runs once with
-   * the keys of each call, or only once if all calls have the same keys, and also after calls that raised an error. So its first
-   * run for some keys must do the work of all calls with these keys, and a further run for them must do nothing. It must not
-   * read ARGV. If it raises an error, every call of the group rejects. Default: `source`.
+   * Lua that runs in place of `source` if calls are sent as a group. It must do the same as `source`, and may cost less for many calls.
+   * The Lua may end in a section that begins with the line `-- @finish`. This section runs after all calls of a group, for a write that
+   * several calls can make together. If all calls have the same keys, the section runs once. Otherwise it runs once for each call, with
+   * the keys of this call. It also runs after calls that raised an error. So the first run for some keys must do the work of all calls
+   * with these keys, and another run for these keys must do nothing. The section must not read ARGV. If it raises an error, every call of
+   * the group rejects. Default: `source`.
    */
   readonly source?: string;
 }
 
 /**
- * Reply of a script as `reply` gets it: integers, strings, null and arrays of these. If the script puts an error of `redis.pcall`
- * into an array, that element is an Error. Types of RESP3, such as `{ double = 0.5 }`, come as the client decodes them.
+ * Reply of a script, which the function `reply` gets: integers, strings, null and arrays of these. If the script puts an error of
+ * `redis.pcall` into an array, that element is an Error. The client decides how it decodes types of RESP3, such as `{ double = 0.5 }`.
  */
 export type ScriptReply = number | string | null | ScriptReply[];
 
@@ -28,10 +35,10 @@ export type BytesReply = number | Buffer | null | BytesReply[];
 
 type ArgSpec = ArgType<never> | ListType<never>;
 
-/** Names and types of the arguments, in the order of ARGV. Only the last argument may be a `list`. */
+/** Name and type of each argument, in the order of ARGV. Only the last argument may be a `list`. */
 export type ArgSpecs = Readonly<Record<string, ArgSpec>>;
 
-/** Values of the declared keys. A key declared as `name[]` takes a list of strings, under the name without brackets. */
+/** Values of the declared keys. A key that is declared as `name[]` has the property `name` here, with a list of strings. */
 type KeysOf<K extends readonly string[]> = {
   readonly [N in K[number] as N extends `${infer Base}[]` ? Base : N]: N extends `${string}[]`
     ? readonly string[]
@@ -53,37 +60,44 @@ export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
   /** `<lib>.<verb>`, kebab-case. A ScriptRegistry refuses two different scripts with the same name. */
   readonly name: string;
   /**
-   * The Lua source, without a `#!lua` line. It is sent as it is written.
+   * The Lua source, without a `#!lua` line. ScriptRegistry does not change it for a call that is sent alone.
    *
-   * A line `-- @call` parts it in two sections. In a group, the Lua above that line runs once for all calls: functions, constants,
-   * and what the calls may share, such as `redis.call('TIME')`. It must not read KEYS or ARGV. The Lua below it runs for each call.
+   * A line `-- @call` divides the source into two sections. In a group of calls that are sent together, the Lua above this line runs once
+   * for all calls. Put functions and constants there, and results that the calls may share, such as that of `redis.call('TIME')`. The Lua
+   * above the line must not read KEYS or ARGV. The Lua below the line runs for each call.
    */
   readonly source: string;
-  /** Names of the keys in the order of KEYS; at least one. The last name may end in `[]`; that key takes a list. */
+  /**
+   * Names of the keys in the order of KEYS; at least one. The last name may end in `[]`. The script then takes a list of keys under this
+   * name.
+   */
   readonly keys: K;
   /** Names and types of the arguments in the order of ARGV. */
   readonly args: A;
   /**
-   * Converts Redis' reply to the result. It must not throw for a reply that the script can return. `resent` is true if the script may
-   * have run before for the same call, because its reply was lost and it was sent again: a script that does not give a replay the
-   * first result must not report then that it did nothing.
+   * Converts Redis' reply to the result. It must not throw for a reply that the script can return. `resent` is true if the call was sent
+   * again after its first reply was lost. The script may then have run twice for this call. If the second run of your script does not
+   * return the first result, do not report that the call did nothing.
    */
   readonly reply: (raw: Raw, resent: boolean) => R;
   /**
-   * True: strings of the reply are a `Buffer` with the exact bytes. False: they are decoded as UTF-8, which changes bytes that
+   * True: each string of the reply is a `Buffer` with the exact bytes. False: each string is decoded as UTF-8, which changes bytes that
    * are not valid UTF-8. Default false.
    */
   readonly replyBytes?: boolean;
   /**
-   * Flags for the `#!lua` line. Default none: Redis refuses the script while it refuses writes, such as when its memory is
+   * Flags for the `#!lua` line. Default: none. Redis then refuses the script while it refuses writes, such as when the memory of Redis is
    * full.
    */
   readonly flags?: readonly ScriptFlag[];
-  /** How calls share a command, or false to send each call alone. Default: up to 128 calls. */
+  /** Limits of the groups of calls that are sent together; false to send each call alone. Default: groups of up to 128 calls. */
   readonly group?: GroupOptions | false;
 }
 
-/** A defined script: its source, its parameters and its `reply` function, with inferred types. Without type arguments: any script. */
+/**
+ * A defined script: its source, its parameters and its `reply` function, with inferred types. Without type arguments, the type of any
+ * script.
+ */
 export interface ScriptDefinition<
   K extends readonly string[] = readonly string[],
   A = unknown,

@@ -7,22 +7,22 @@ import { events } from './script-registry.events';
 const VERIFY_DEBOUNCE_MS = 500;
 
 /**
- * Loads scripts on nodes, and keeps the outcome of each node's last load.
+ * Loads scripts on nodes (SCRIPT LOAD). For each node, keeps the outcome of the last load.
  * See DECISIONS.md: heal-per-node
  */
 export class ScriptLoader {
   private readonly scripts = new Map<string, LoadableScript>();
   private readonly loading = new WeakMap<RedisNode, Promise<void>>();
-  /** The last check of each node. */
+  /** The last `loadMissing` of each node. */
   private readonly checks = new WeakMap<RedisNode, Promise<void>>();
   /**
-   * The outcome of each node's last load. A node that is in here may get calls, because its first load has ended, with or without
-   * success.
+   * Outcome of the last load of each node: true, or the error. Calls are sent only to nodes that are in this map: their first load has
+   * ended, with or without success.
    */
   readonly loaded: WeakMap<RedisNode, Error | true> = new WeakMap();
   private verifyTimer: NodeJS.Timeout | undefined;
 
-  /** @param onLoaded called when a node's first load since it connected has ended, so that waiting calls can be sent to it */
+  /** @param onLoaded called when the first load of a node since it connected has ended, so that waiting calls can be sent to the node */
   constructor(
     private readonly registry: string,
     private readonly connection: RedisConnection,
@@ -33,27 +33,31 @@ export class ScriptLoader {
     return [...this.scripts.keys()];
   }
 
-  /** Adds scripts, and loads them on the nodes whose first load has ended. */
+  /** Adds scripts, and loads them on the nodes whose first load has ended. The first load of the other nodes includes them. */
   add(scripts: readonly LoadableScript[]): void {
     for (const script of scripts) this.scripts.set(script.sha, script);
     for (const node of this.connection.nodes()) if (this.loaded.has(node)) void this.loadMissing(node);
   }
 
-  /** Returns why the node may lack scripts: the error of its last load, or that no load has ended yet. Undefined after a success. */
+  /**
+   * Returns why the node may lack scripts: the error of the last load, or an error that no load has ended yet. Returns undefined if the
+   * last load succeeded.
+   */
   problem(node: RedisNode): Error | undefined {
     const state = this.loaded.get(node);
     return state === true ? undefined : (state ?? new Error('scripts are not loaded yet'));
   }
 
-  /** Forgets which scripts a node has, because after a reconnect it may be another server. */
+  /** Forgets the outcome of the last load of a node, because after a reconnect the node may be another server. */
   forget(node: RedisNode): void {
     this.loaded.delete(node);
     this.loading.delete(node);
   }
 
   /**
-   * Loads all scripts on a node. If a load of all scripts is in flight, waits for that one. If a check is, waits for it and checks again:
-   * a check that was sent before the scripts were lost finds none missing. Never rejects, see `problem`.
+   * Loads all scripts on a node. If a load of all scripts is in flight, waits for that load instead. If a `loadMissing` is in flight,
+   * waits for it, and calls `loadMissing` again: Redis may have lost the scripts after it checked them for the first one. Never rejects;
+   * see `problem`.
    */
   load(node: RedisNode): Promise<void> {
     const check = this.checks.get(node);
@@ -61,7 +65,10 @@ export class ScriptLoader {
     return this.once(node, () => this.sendLoads(node, [...this.scripts.values()]));
   }
 
-  /** Checks which scripts a node has (SCRIPT EXISTS), and loads the missing ones. If a load is in flight, waits for that one. */
+  /**
+   * Checks which scripts a node has (SCRIPT EXISTS), and loads the missing ones. If a load or a check is in flight, waits for that one
+   * instead.
+   */
   loadMissing(node: RedisNode): Promise<void> {
     const running = this.loading.get(node);
     if (running) return running;
@@ -95,11 +102,11 @@ export class ScriptLoader {
     if (running) return running;
     const { size } = this.scripts;
     const settle = (outcome: Error | true, scripts: number): void => {
-      // After `forget` this was a load on a connection that has closed.
+      // If `forget` was called, the connection of this load has closed, so its outcome does not count.
       if (this.loading.get(node) !== done) return;
       this.settle(node, outcome, scripts);
       this.loading.delete(node);
-      // Scripts that were added while this load ran are not loaded yet.
+      // Scripts may have been added during this load. They are not loaded yet.
       if (this.scripts.size > size) void this.loadMissing(node);
     };
     const done: Promise<void> = work().then(
@@ -118,7 +125,7 @@ export class ScriptLoader {
     if (first) this.onLoaded();
   }
 
-  /** Sends all SCRIPT LOAD commands before it awaits the first reply, so that they take one round trip. @returns their number */
+  /** Sends all SCRIPT LOAD commands before it awaits the first reply, so that they take one round trip. @returns the number of scripts */
   private async sendLoads(node: RedisNode, scripts: readonly LoadableScript[]): Promise<number> {
     const replies = await Promise.allSettled(scripts.map(({ body }) => node.send('SCRIPT', ['LOAD', body])));
     for (const [i, reply] of replies.entries()) {

@@ -14,14 +14,14 @@ export {
   UnknownOutcomeError,
 } from '../../internal/src';
 
-/** A master lacks scripts or is not connected while `preload` is `required`; boot fails with this error. */
+/** The boot failed: `preload` is `required`, and a master lacks scripts or is not connected. */
 export class PreloadFailedError extends LuanestError {
   readonly code = 'PRELOAD_FAILED';
 }
 
 /**
- * The script itself raised or returned an error, does not compile, or Redis replied with an error that is not known as a refusal.
- * The script's writes before the error stay, because Redis does not roll back.
+ * The script raised or returned an error, or it does not compile. Also thrown if Redis replied with an error that luanest does not know.
+ * Writes that the script made before the error stay, because Redis does not roll back.
  */
 export class ScriptFailedError extends LuanestError {
   readonly code = 'SCRIPT_FAILED';
@@ -36,7 +36,7 @@ export class ScriptFailedError extends LuanestError {
   }
 }
 
-/** The script ran, but its result is lost: its `reply` function threw, or the reply lacks values. */
+/** The script ran, but its result is lost, because its `reply` function threw an error, or the reply of Redis lacks values. */
 export class ReplyDecodeError extends LuanestError {
   readonly code = 'REPLY_DECODE';
 }

@@ -2,30 +2,33 @@ import { eventChannels } from '../../internal/src';
 
 /** Type of each event of this lib, by its key in SCRIPT_REGISTRY_CHANNELS: `ScriptRegistryEvents['scriptsLoaded']`, for example. */
 export interface ScriptRegistryEvents {
-  /** ScriptRegistry has finished loading scripts on a node, or checking that the node has them, with or without success. */
+  /**
+   * ScriptRegistry has finished loading scripts on a node, with or without success. It may have found that the node already has all
+   * scripts.
+   */
   readonly scriptsLoaded: {
     readonly registry: string;
     /** `host:port` of the node, or the path of its socket. */
     readonly node: string;
-    /** Number of script bodies that the node loaded. 0 if it lacked none, or if loading failed (see `error`). */
+    /** Number of script bodies that the node loaded. 0 if the node already had all scripts, or if loading failed (see `error`). */
     readonly scripts: number;
-    /** The error if loading failed; some of the scripts may be loaded nevertheless. */
+    /** The error if loading failed. Some of the scripts may be loaded nevertheless. */
     readonly error?: unknown;
   };
 
-  /** A node lacked scripts: it replied NOSCRIPT to a call, and then the scripts were loaded. */
+  /** A node replied NOSCRIPT to a call, because it lacked scripts. ScriptRegistry then loaded the scripts. */
   readonly scriptsHealed: {
     readonly registry: string;
     /**
-     * `host:port` of the node, or the path of its socket; `routed by the client` if the call was sent through the client's own
-     * routing, so that the node is unknown.
+     * `host:port` of the node, or the path of its socket; `routed by the client` if the client chose the node, so that ScriptRegistry
+     * does not know it.
      */
     readonly node: string;
     /** Name of the script whose call got NOSCRIPT. */
     readonly script: string;
   };
 
-  /** Calls of one script are sent together, first as one EVALSHA. A call that is sent alone is a group of one. */
+  /** ScriptRegistry has sent a group: one or more calls of one script in one EVALSHA. A call that is sent alone is a group of one. */
   readonly groupSent: {
     readonly registry: string;
     readonly script: string;
@@ -33,13 +36,13 @@ export interface ScriptRegistryEvents {
     /** Calls in the group, at least 1. */
     readonly calls: number;
     /**
-     * Groups in flight of the same script, this one included; on a Cluster of the same slot. Groups of `runAndWait` are counted
-     * apart, for each `replicas` and `timeoutMs`.
+     * Number of groups of the same script that are in flight, including this one. On a Cluster, only groups of the same slot count.
+     * Groups of `runAndWait` are counted separately for each pair of `replicas` and `timeoutMs`.
      */
     readonly inFlight: number;
   };
 
-  /** A group ended: each of its calls has a result or an error. */
+  /** A group has ended: each of its calls has a result or an error. */
   readonly groupEnded: {
     readonly registry: string;
     readonly script: string;
@@ -50,7 +53,7 @@ export interface ScriptRegistryEvents {
     readonly durationMs: number;
   };
 
-  /** A call of `run` or `runAndWait` began. The `call` of its `callEnded` event is this same object. */
+  /** A call of `run` or `runAndWait` began. The event `callEnded` of the same call has this object in its field `call`. */
   readonly callStarted: {
     readonly registry: string;
     readonly script: string;
@@ -70,8 +73,8 @@ export interface ScriptRegistryEvents {
   };
 
   /**
-   * A call was rejected after it was accepted. Not published for calls with invalid parameters, without a registered script or on
-   * a closed ScriptRegistry.
+   * A call was rejected because it failed in Redis, could not be sent, or reached its deadline. Not published if a call is rejected at
+   * once: its parameters are invalid, its script is not registered, or ScriptRegistry is closed.
    */
   readonly callFailed: {
     readonly registry: string;
@@ -97,7 +100,7 @@ export const SCRIPT_REGISTRY_CHANNELS = Object.freeze({
 
 export const events = eventChannels<ScriptRegistryEvents>(SCRIPT_REGISTRY_CHANNELS);
 
-/** Makes a call, and publishes its start and its end. */
+/** Calls `make`, which runs a script, and publishes the start and the end of this call. */
 export function withCallEvents<R>(registry: string, script: string, make: () => Promise<R>): Promise<R> {
   const call: ScriptRegistryEvents['callStarted'] = { registry, script };
   const startedAt = performance.now();

@@ -8,8 +8,8 @@ interface HealthStatus {
 }
 
 /**
- * Health indicator of a ScriptRegistry. The status is `down` if a node is unavailable, if a node replies to PING but lacks
- * scripts, or if a node does not let the user run scripts.
+ * Health indicator of a ScriptRegistry. The status is `down` if a node is unavailable, lacks scripts, or does not allow the Redis user to
+ * run scripts.
  *
  * With terminus: `health.check([() => indicator.check('scripts')])`. It also works without terminus.
  */
@@ -20,7 +20,7 @@ export class ScriptRegistryHealthIndicator {
    * Checks every node.
    *
    * @param key name of this check in the result
-   * @param timeoutMs time for each node, ms; integer >= 1; default 1,000
+   * @param timeoutMs longest time for the check of each node, ms; integer >= 1; default 1,000
    * @throws InvalidOptionError if `timeoutMs` is invalid
    */
   async check<Key extends string>(key: Key, timeoutMs?: number): Promise<Record<Key, HealthStatus>> {

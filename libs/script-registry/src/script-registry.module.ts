@@ -17,7 +17,7 @@ import { ScriptRegistry } from './script-registry.service';
 
 /** Settings that Nest needs before the options are resolved. */
 interface ScriptRegistryModuleExtras {
-  /** Name of a further ScriptRegistry of the app. Default: none, for the app's default ScriptRegistry. */
+  /** Name of an additional ScriptRegistry, such as for a second Redis. Without a name, it is the default ScriptRegistry of the app. */
   readonly name?: string;
 }
 
@@ -76,7 +76,7 @@ const ScriptRegistryModuleBase = defineLuanestModule<
   },
 });
 
-/** Makes the error of an app that imports a lib, or scripts of its own, but not the ScriptRegistry that runs them. */
+/** Returns the error for an app that imports scripts, its own or those of a lib, but does not import the ScriptRegistry that runs them. */
 function noRegistry(scripts: readonly ScriptDefinition[], name?: string): SetupError {
   const [first, ...others] = scripts.map((script) => script.name);
   const what = first === undefined ? 'scripts' : `${first}${others.length > 0 ? ` and ${others.length} more` : ''}`;
@@ -88,16 +88,16 @@ function noRegistry(scripts: readonly ScriptDefinition[], name?: string): SetupE
 }
 
 /**
- * Module that provides a ScriptRegistry. Import it again with a `name` for a further ScriptRegistry, such as for a second Redis.
- * Other modules register their scripts with `forFeature`.
+ * Module that provides a ScriptRegistry. To add another ScriptRegistry, such as for a second Redis, import the module again with a
+ * `name`. Other modules register their scripts with `forFeature`.
  */
 @Module({})
 export class ScriptRegistryModule extends ScriptRegistryModuleBase {
   /**
    * Registers scripts, so that they are loaded when the app initialises.
    *
-   * @param scripts values of `defineScript`
-   * @param name of the ScriptRegistry, as given to `forRoot`; default: the default ScriptRegistry
+   * @param scripts scripts that `defineScript` returned
+   * @param name name of the ScriptRegistry that `forRoot` got; default: the default ScriptRegistry
    */
   static forFeature(scripts: readonly ScriptDefinition[], name?: string): DynamicModule {
     const needed = neededRegistry(name);

@@ -16,43 +16,48 @@ export interface ClusterConnectionOptions extends ClusterOptions {
  */
 export interface ScriptRegistryModuleOptions {
   /**
-   * Address of a server, `redis://` or `rediss://`. ScriptRegistry makes the client, of ioredis if it is installed, otherwise of node-redis, and
-   * closes it when the app closes.
+   * Address of a server, `redis://` or `rediss://`. ScriptRegistry creates the client, with ioredis if it is installed, otherwise with
+   * node-redis. It closes the client when the app closes.
    */
   readonly url?: string;
   /**
-   * ioredis' options of a server, a Sentinel group (`sentinels`, `name`) or a Cluster (`nodes`). ScriptRegistry makes the
-   * client, and quits it when the app closes.
+   * Options of ioredis for a server, for a Sentinel group (`sentinels`, `name`) or for a Cluster (`nodes`). ScriptRegistry creates the
+   * client, and closes it when the app closes.
    */
   readonly connection?: RedisOptions | ClusterConnectionOptions;
   /**
-   * A client that you made: a `Redis` or `Cluster` of ioredis or iovalkey, or what `createClient`, `createCluster` or `createSentinel` of
-   * node-redis returned. ScriptRegistry never configures or closes it, so close it yourself. It connects a client that was never open. Or
-   * an adapter for another client, which ScriptRegistry closes when the app closes.
+   * A client that you created: a `Redis` or `Cluster` of ioredis or iovalkey, or the result of `createClient`, `createCluster` or
+   * `createSentinel` of node-redis. ScriptRegistry connects this client if it was never open. It does not configure or close the client,
+   * so close it yourself. The value can also be an adapter for another client (a `RedisConnection`). ScriptRegistry closes the adapter
+   * when the app closes.
    */
   readonly client?: AnyClient;
   /** First part of every key that `keySpace()` builds; 1 to 1,024 characters of well-formed Unicode, without braces. Default `luanest`. */
   readonly prefix?: string;
   /**
-   * Behaviour of boot while Redis is unavailable. `required`: boot fails unless every master has the scripts. `best-effort`:
-   * the app boots, the health indicator is `down`, and scripts are loaded when Redis is available. Default `best-effort`.
+   * Sets how the app boots if Redis is unavailable. `required`: the boot fails unless every master has the scripts. `best-effort`: the
+   * app boots, and the health indicator is `down`. The scripts are loaded when Redis is available. Default `best-effort`.
    */
   readonly preload?: 'required' | 'best-effort';
   /**
-   * Longest time from `run` to the reply, ms; integer >= 1. Default 5,000. A call may set its own `deadlineMs`. Time in which
-   * this process is too busy to send calls or to read replies is not counted, but for about 10 ms of each such stall.
+   * Longest time from `run` to the reply, ms; integer >= 1. Default 5,000. A call may set its own `deadlineMs`. If this process is too
+   * busy to send calls or to read replies (a stall), only about the first 10 ms of each stall count.
    */
   readonly deadlineMs?: number;
   /**
-   * False sends every call alone, in a form that reads KEYS as the script's own Lua does. Managed Clusters that allow only literal
-   * `KEYS[n]` need it. Scripts that loop over KEYS, such as several of rate-limit, do not run there. Default true.
+   * True: concurrent calls of a script may be sent together, as one command. False: every call is sent alone, with the Lua source of the
+   * script as it is written. Set false for a managed Cluster that allows only literal indexes, such as `KEYS[1]`. Scripts that loop over
+   * KEYS, such as several scripts of rate-limit, cannot run on such a Cluster. Default true.
    */
   readonly grouping?: boolean;
 }
 
 export interface ResolvedScriptRegistryOptions
   extends Required<Omit<ScriptRegistryModuleOptions, RedisOption>>, Pick<ScriptRegistryModuleOptions, RedisOption> {
-  /** How long boot waits at most, ms. With `best-effort`, it also stops waiting for masters when a connection fails. */
+  /**
+   * Longest time that the boot waits until the scripts are loaded, ms. With `best-effort`, the boot also stops waiting for masters when a
+   * connection fails.
+   */
   readonly preloadTimeoutMs: number;
 }
 
@@ -69,7 +74,7 @@ const KNOWN: KnownOptions<ScriptRegistryModuleOptions> = {
   grouping: true,
 };
 
-/** Values that are not options. Only tests change them. */
+/** Fixed settings, which users cannot set. Only tests change them. */
 export const FIXED = { preloadTimeoutMs: 10_000 };
 
 const checks = new Checks('ScriptRegistryModule');

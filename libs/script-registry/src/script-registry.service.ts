@@ -39,10 +39,10 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   private clientEnded: Promise<void> | undefined;
 
   /**
-   * @param name for errors and events: the name in `forRoot`, or `default`
-   * @param connection closed by `close()`, which leaves the client in it open
-   * @param client `end` ends the client, called by `close()`; `lastError` says why it is not connected; undefined if the app made the
-   * client
+   * @param name name in errors and events: the name that `forRoot` got, or `default`
+   * @param connection connection to Redis. `close()` closes this object, but not the client in it
+   * @param client `close()` calls `end`, which ends the client. `lastError` returns why the client is not connected. Undefined if the app
+   *   created the client
    */
   constructor(
     readonly name: string,
@@ -78,7 +78,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Loads all registered scripts on all nodes. With `preload: 'best-effort'` a problem of a master is logged as a warning.
+   * Loads all registered scripts on all nodes. With `preload: 'best-effort'`, logs a warning if a master lacks scripts or is not
+   * connected.
    *
    * @throws PreloadFailedError if `preload` is `required`, and a master lacks scripts or is not connected
    */
@@ -92,7 +93,10 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  /** Releases the locks that are still held, then calls `close()`. If ScriptRegistry made the client, waits until the client has ended. */
+  /**
+   * Releases the locks that are still held, then calls `close()`. If ScriptRegistry created the client, also waits until the client has
+   * ended.
+   */
   async onApplicationShutdown(): Promise<void> {
     await endLast(this);
     this.close();
@@ -116,12 +120,12 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   /**
    * Runs a script and returns its decoded reply.
    *
-   * Calls of one script and slot are sent in the order in which they were made. They also run in this order, unless some of
-   * them must be sent again, such as after a redirection or a lost connection.
+   * Calls of one script with keys in one slot are sent in the order in which you make them. Redis also runs them in this order, unless
+   * ScriptRegistry must send some of them again, such as after a redirection or a lost connection.
    *
-   * @throws InvalidInputError, SetupError, InvalidOptionError before anything is sent
-   * @throws NotSentError if the call could not be sent, such as by its deadline, or ScriptRegistry is closed; the call had no
-   *   effect
+   * @throws InvalidInputError, SetupError, InvalidOptionError if the input or the options are invalid, or the script is not registered;
+   *   nothing was sent
+   * @throws NotSentError if the call could not be sent before its deadline, or if ScriptRegistry is closed; the call had no effect
    * @throws ScriptRefusedError if Redis refused to run the script; the call had no effect
    * @throws ScriptFailedError if the script failed, or Redis replied with an unknown error; writes before the failure stay
    * @throws UnknownOutcomeError if the reply was lost or late; the script may have run
@@ -167,28 +171,33 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     return withCallEvents(this.name, script.name, () => this.start(script, input, options, wait));
   }
 
-  /** Option `deadlineMs`: the longest time of a call that sets no `deadlineMs` itself, ms. */
+  /** Longest time of a call that has no `deadlineMs` of its own, ms: the option `deadlineMs`. */
   get deadlineMs(): number {
     return this.options.deadlineMs;
   }
 
-  /** True for a Redis Cluster, where keys are in slots on several nodes. */
+  /** True for a Redis Cluster, which distributes keys by hash slot over several nodes. */
   get clustered(): boolean {
     return this.connection.clustered;
   }
 
-  /** Returns the builder of a lib's keys, which begin with `prefix`. @throws InvalidInputError for an invalid `lib` or prefix */
+  /**
+   * Returns a builder for the keys of a lib. All keys begin with the option `prefix`.
+   *
+   * @throws InvalidInputError for an invalid `lib` or prefix
+   */
   keySpace(lib: string): KeySpace {
     return new KeySpace(this.options.prefix, lib);
   }
 
   /**
-   * Listens to the sharded channel that has the name of a key, on the master of the key's slot. Scripts publish to it with
-   * `SPUBLISH`. All listeners of a node share one connection, which `close()` closes.
+   * Listens to the sharded Pub/Sub channel that has the same name as a key. Scripts publish to this channel with `SPUBLISH`. The
+   * subscription is on the master of the key's slot. All listeners of a node share one connection, which `close()` closes.
    *
-   * @param listener called with the text of each message. Called once without a text if messages may be missed from now on: the
-   *   connection closed or did not reply to two checks 5 s apart, the client has reconnected, or the slot moved. After that it is not
-   *   called until you call `listen` again. It may also be called once if `listen` rejects, and when the node's clock was set forward
+   * @param listener called with the text of each message. It is called once without a text when the subscription has ended: the
+   *   connection closed, or did not reply to two checks 5 s apart, or the client reconnected, or the slot moved. Then you must call
+   *   `listen` again to get more messages. The listener may also be called once without a text if `listen` rejects. A call without a text
+   *   also comes if the clock of the node was set forward; the subscription then stays
    * @returns a function that stops calling the listener
    * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
    */
@@ -197,21 +206,24 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Listens to the events of a key, such as `xadd`, on the master of its slot. Redis sends them only if its setting
-   * `notify-keyspace-events` has `K` and the class of the events, and to users who may read the channel `__keyspace@<db>__:<key>`.
+   * Listens to the keyspace notifications of a key, such as `xadd`, on the master of the key's slot. Redis sends them only if its setting
+   * `notify-keyspace-events` has `K` and the class of the events. The Redis user needs permission for the channel
+   * `__keyspace@<db>__:<key>`.
    *
-   * @param listener called with the name of each event, and without a name when events may have been missed, as for `listen`
+   * @param listener called with the name of each event. It is called without a name in the same cases in which the listener of `listen`
+   *   is called without a text
    * @returns a function that stops calling the listener
-   * @throws as `listen` does
+   * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
    */
   listenToKey(key: string, listener: (event?: string) => void): Promise<() => void> {
     return this.channels.listen(slotOf(key), keyEventsOf(key), listener);
   }
 
   /**
-   * Checks that every node replies, has all scripts and lets this user run scripts. Problems are returned, not thrown.
+   * Checks that every node replies, has all scripts, and allows the Redis user to run scripts. Returns the problems that it finds; it
+   * does not throw them.
    *
-   * @param timeoutMs time for each node, ms; integer >= 1; default 1,000
+   * @param timeoutMs longest time for the check of each node, ms; integer >= 1; default 1,000
    * @throws InvalidOptionError if `timeoutMs` is invalid
    */
   async health(timeoutMs = 1_000): Promise<ScriptHealth> {
@@ -219,8 +231,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Rejects all calls that have no reply yet, removes the listeners of ScriptRegistry from the client, and closes the
-   * connections that ScriptRegistry opened. A client that it made gets a second to quit. A second call does nothing.
+   * Rejects all calls that have no reply yet, removes the listeners of ScriptRegistry from the client, and closes the connections that
+   * ScriptRegistry opened. If ScriptRegistry created the client, the client gets one second to quit. A second call does nothing.
    */
   close(): void {
     if (this.closed) return;
@@ -241,7 +253,10 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     return [...this.scripts.pipes.values()].map(({ codec }) => codec);
   }
 
-  /** For `luanest/console`: the prefix of all keys, and the nodes. The console sends them other commands than scripts, such as INFO. */
+  /**
+   * For `luanest/console`: the prefix of all keys, and the nodes. The console also sends the nodes commands such as INFO, not only
+   * scripts.
+   */
   [CONSOLE](): { readonly prefix: string; nodes(): readonly RedisNode[] } {
     return { prefix: this.options.prefix, nodes: () => this.connection.nodes() };
   }
@@ -268,7 +283,12 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     });
   }
 
-  /** Forgets lanes without calls. @param expired true if calls were rejected at their deadline. @returns false if no lane is left */
+  /**
+   * Removes the lanes that have no calls. A lane is the queue of the calls of one script and slot.
+   *
+   * @param expired true if calls were rejected at their deadline
+   * @returns false if no lane is left
+   */
   private tidy(expired: boolean): boolean {
     for (const lane of [...this.busy]) {
       if (expired) lane.dropSettled();
@@ -287,8 +307,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Refreshes the client's slot table after 100 ms, then tries to send the waiting calls. While calls wait for a node,
-   * perhaps nothing is sent that would make the client notice a failover.
+   * Refreshes the client's slot table after 100 ms, then tries to send the waiting calls. The client notices a failover by the replies to
+   * commands. While all calls wait for a node, perhaps no reply arrives. So this method makes the client check the slots.
    */
   private refreshSoon(): void {
     this.refreshTimer ??= setTimeout(() => {

@@ -6,9 +6,9 @@ import { type NodeRedisSentinel, NodeRedisSentinelConnection, NodeRedisStandalon
 import type { RedisConnection } from './port';
 
 /**
- * A client of ioredis, iovalkey or node-redis, or an adapter for another client. The type of a client is as wide as this, because each
- * package and version has types of its own, and the app need not have installed them all. The module checks the client when it makes its
- * connection.
+ * A client of ioredis, iovalkey or node-redis, or an adapter for another client. The type accepts any object with `sendCommand` and
+ * `connect`, because each package and version has its own types, and an app does not install all packages. `connectClient` checks the
+ * object at boot.
  */
 export type AnyClient = { readonly sendCommand: unknown; connect(): Promise<unknown> } | RedisConnection;
 
@@ -31,10 +31,10 @@ const METHODS = [
 const checks = new Checks('ScriptRegistryModule');
 
 /**
- * Makes the RedisConnection of a client, or returns the adapter that the app has made. A client is recognised by its methods, so that
- * a client of another copy of its package works, too.
+ * Returns a RedisConnection for a client. If `client` is an adapter that the app created, returns it as it is. Recognises a client by its
+ * methods, not by its class, because the client may come from another copy of the package.
  *
- * @throws InvalidOptionError if `client` is another object, or has an option that its scripts cannot work with
+ * @throws InvalidOptionError if `client` is another object, or has an option that does not work with scripts, such as `keyPrefix`
  */
 export function connectClient(client: AnyClient): RedisConnection {
   if (isIoredis(client)) return connectIoredis(client);
@@ -52,7 +52,7 @@ export function connectClient(client: AnyClient): RedisConnection {
   return checks.refuse('client', client, EXPECTED);
 }
 
-/** @throws InvalidOptionError if `client` has some methods of a RedisConnection, and lacks others */
+/** @throws InvalidOptionError if `client` has the method `sendRouted` of a RedisConnection, but lacks other members */
 function isConnection(client: unknown): client is RedisConnection {
   const found = (client ?? {}) as Record<string, unknown>;
   if (typeof found.sendRouted !== 'function') return false;
@@ -62,7 +62,10 @@ function isConnection(client: unknown): client is RedisConnection {
   throw checks.error(`client is a RedisConnection that lacks ${lacks.join(', ')}. See connectionContract.`);
 }
 
-/** node-redis puts its prefix before the keys of its own commands only, so two halves of an app would use different keys. */
+/**
+ * Throws if a client of node-redis has a `keyPrefix`. node-redis adds the prefix to the keys of its own commands, but not to those of
+ * scripts. So commands and scripts of an app would use different keys.
+ */
 function refuseKeyPrefix(client: object): void {
   const { _keyPrefix: keyPrefix } = client as { _keyPrefix?: unknown };
   if (keyPrefix === undefined || keyPrefix === '') return;

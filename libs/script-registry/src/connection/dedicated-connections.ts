@@ -1,13 +1,13 @@
 import type { DedicatedConnection } from './port';
 
-/** The dedicated connections of a client, one for each node. */
+/** Dedicated connections: one separate connection to each node of a client, for commands that block, such as WAIT. */
 export class DedicatedConnections {
   private readonly byNode = new Map<string, Promise<DedicatedConnection>>();
 
   /**
    * Returns the connection to a node.
    *
-   * @param open opens one if there is none; must call its argument when the connection has ended
+   * @param open opens a connection; called if there is none. It must call `ended` when the connection has ended
    */
   get(node: string, open: (ended: () => void) => Promise<DedicatedConnection>): Promise<DedicatedConnection> {
     const known = this.byNode.get(node);

@@ -1,13 +1,14 @@
 import type { Cluster, Redis } from 'ioredis';
 
-/** Parts of a client that the types of ioredis leave out. */
+/** Private fields of an ioredis client. The types of ioredis do not have them. */
 interface Parts {
   readonly connector?: { stream?: { readonly destroyed: boolean } | undefined };
 }
 
 /**
- * Disconnects a client, and leaves no timer for a socket that has closed before, as when Redis has stopped. ioredis would give
- * such a socket time to close, too (2 s by default), and this timer would keep the process alive.
+ * Disconnects a client. If a socket has closed already, such as when Redis has stopped, ioredis would start a timer nevertheless to wait
+ * for the socket to close (2 s by default). This timer would keep the process alive. So this function first removes such sockets from the
+ * client.
  */
 export function disconnect(client: Redis | Cluster): void {
   for (const node of isCluster(client) ? client.nodes() : [client]) {

@@ -10,12 +10,12 @@ interface NodeRedis {
 }
 
 /*
- * Both clients are optional peers, so neither may be imported. The name is a literal in a call inside a `try` block, so bundlers
- * include the package that is installed, and leave out the other one.
+ * Both clients are optional peers, so this package must not import them. Each `require` has a literal name, and is inside a `try` block.
+ * So bundlers include the client that is installed, and ignore the other one.
  */
 /* eslint-disable @typescript-eslint/no-require-imports -- an import would make the peer mandatory */
 
-/** @returns undefined if the app has not installed it */
+/** Loads ioredis. @returns undefined if the app has not installed it */
 export function ioredisIfInstalled(): typeof Ioredis | undefined {
   try {
     return require('ioredis') as typeof Ioredis;
@@ -24,7 +24,7 @@ export function ioredisIfInstalled(): typeof Ioredis | undefined {
   }
 }
 
-/** @returns undefined if the app has not installed it */
+/** Loads `redis` (node-redis). @returns undefined if the app has not installed it */
 export function nodeRedisIfInstalled(): NodeRedis | undefined {
   try {
     return require('redis') as NodeRedis;
@@ -41,10 +41,10 @@ function unlessMissing(error: unknown): undefined {
 let loaded: typeof Ioredis | undefined;
 
 /**
- * Loads ioredis for a client of ioredis that the app has made, perhaps with another copy. Each command asks for it, and `require` takes longer
- * than the rest of a call, so it is called once.
+ * Loads ioredis. Called for a client that the app has created, perhaps with another copy of ioredis. Each command needs the package, and
+ * `require` takes longer than the rest of a call. So `require` is called only once.
  *
- * @throws Error if it is not installed
+ * @throws Error if ioredis is not installed
  */
 export function loadIoredis(): typeof Ioredis {
   if (loaded) return loaded;

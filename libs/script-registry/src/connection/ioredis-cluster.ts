@@ -16,13 +16,13 @@ import { passText } from './replies';
 
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
 
-/** Message of ioredis for a command whose connection closed, before or after the command was written. */
+/** Message of ioredis if the connection of a command closed, before or after ioredis wrote the command. */
 const CLOSED = 'Connection is closed.';
 
 /**
- * A node of a Cluster. If the connection closes before a script's reply, the script is sent again through the client's own
- * routing, as ioredis' Cluster does with the commands that it routes itself. If the client's `redisOptions` have
- * `autoResendUnfulfilledCommands: false`, it is not sent again.
+ * Node of a Cluster. If the connection closes before the reply to a script, the node sends the script again with `Cluster.sendCommand`,
+ * which chooses the node. ioredis does the same with commands that the Cluster routes. If `redisOptions` of the client have
+ * `autoResendUnfulfilledCommands: false`, the script is not sent again.
  */
 class ClusterNode extends IoredisNode {
   constructor(
@@ -35,9 +35,9 @@ class ClusterNode extends IoredisNode {
 
   override run(name: string, args: CommandArg[], receiver: Receiver): void {
     const { resend } = this;
-    // Other commands, such as SCRIPT LOAD, are for this node only.
+    // Other commands, such as SCRIPT LOAD, are meant for this node only, so they are not sent again to another node.
     if (resend === undefined || !name.startsWith('EVAL')) return super.run(name, args, receiver);
-    // There is no `resent` here: the client of a node does not reconnect by itself, so it writes a command only once.
+    // `resent` is not needed here: the client of a node does not reconnect by itself, so it writes a command only once.
     super.run(name, args, {
       replied: (reply) => receiver.replied(reply),
       failed: (failure) => {
@@ -83,7 +83,7 @@ export class IoredisCluster implements RedisConnection {
     // The slot table is empty until a node has sent it.
     if (this.client.slots.length === 0) return ['the masters of all slots'];
     const owners = new Set<string>();
-    // forEach skips the holes of the slot table.
+    // The slot table is a sparse array. forEach skips its missing elements.
     this.client.slots.forEach(([master]) => master !== undefined && owners.add(master));
     return [...owners].filter((id) => !this.table().has(id));
   }
@@ -91,8 +91,9 @@ export class IoredisCluster implements RedisConnection {
   nodeFor(slot: number): RedisNode | undefined {
     if (this.client.slots.length === 0) return undefined;
     const id = this.client.slots[slot]?.[0];
-    // A slot has no entry if no master has it, and maybe for a client with stringNumbers. Any master will do then: it runs the
-    // script, or replies with MOVED or CLUSTERDOWN. The client follows a MOVED only when it is ready, which is later than its nodes.
+    // A slot has no entry if no master has the slot. Entries may also be missing for a client with stringNumbers. In this case, the
+    // command goes to any master, which runs the script, or replies with MOVED or CLUSTERDOWN. The client follows a MOVED only when the
+    // client itself is ready, and its nodes are ready before.
     if (id !== undefined) return this.table().get(id);
     return this.client.status === 'ready'
       ? this.nodes().find((node) => node.role === 'master' && node.ready)

@@ -10,7 +10,7 @@ import type { RedisConnection } from './port';
 /** A client of ioredis, or of iovalkey, which is a copy of it. */
 export type IoredisClient = Redis | Cluster;
 
-/** A client of node-redis has a method `sendCommand`, too, but no `status`. */
+/** Returns true for a client of ioredis. A client of node-redis also has a method `sendCommand`, but no `status`. */
 export function isIoredis(client: unknown): client is IoredisClient {
   const { sendCommand, status } = (client ?? {}) as { sendCommand?: unknown; status?: unknown };
   return typeof sendCommand === 'function' && typeof status === 'string';
@@ -19,7 +19,7 @@ export function isIoredis(client: unknown): client is IoredisClient {
 const checks = new Checks('ScriptRegistryModule');
 
 /**
- * Makes the RedisConnection of an ioredis client.
+ * Creates a RedisConnection for an ioredis client.
  *
  * @throws InvalidOptionError if `client` has `keyPrefix` or `stringNumbers`
  */

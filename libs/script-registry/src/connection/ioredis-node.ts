@@ -13,7 +13,10 @@ import {
 import { passText, sendBetweenTimes } from './replies';
 import { isRefusal } from './server-errors';
 
-/** How messages of ioredis begin when it gives up a command. If `writes` is 0 then, ioredis never wrote the command to a socket. */
+/**
+ * First words of the errors with which ioredis gives up a command. If `writes` of the command is 0 after such an error, ioredis never
+ * wrote the command to a socket, and will not write it.
+ */
 const NOT_WRITTEN = [
   'Connection is closed.',
   "Stream isn't writeable",
@@ -25,25 +28,25 @@ const NOT_WRITTEN = [
 ];
 
 /**
- * A command that counts how often ioredis wrote it to a socket. ioredis sends commands again by itself, in several cases
- * and without an event. It calls `toWritable` each time it writes a command.
+ * Command that counts how often ioredis wrote it to a socket. In several cases, ioredis sends a command again by itself, without an
+ * event. It calls `toWritable` of the command before each write.
  * See DECISIONS.md: outcome-belongs-to-the-call
  */
 export interface SentCommand extends Command {
   /** How often ioredis wrote the command to a socket. */
   writes: number;
-  /** Number of error replies. ioredis may have sent the command again after each. */
+  /** Number of error replies. After each of them, ioredis may have sent the command again. */
   errorReplies: number;
 }
 
 type CommandClass = typeof Command;
 type CountingClass = new (name: string, args: string[]) => SentCommand;
-/** The class of commands for each class of clients. */
+/** Subclass of `Command` that counts writes, by the class of the client. */
 const counting = new WeakMap<object, CountingClass>();
 
 /**
- * In ioredis 5 the class of commands is a property of the client's class. That class is used, so that a client of another
- * copy of ioredis works too.
+ * Creates a subclass of the class `Command` of ioredis. In ioredis 5, this class is a property of the class of the client. The function
+ * uses that property, so that a client of another copy of ioredis also works.
  */
 function countingClass(clients: object): CountingClass {
   const base = (clients as { Command?: CommandClass }).Command ?? loadIoredis().Command;
@@ -61,13 +64,13 @@ function countingClass(clients: object): CountingClass {
 }
 
 /**
- * Makes a command whose arguments are sent unchanged, and whose reply has Buffers for strings. `client.callBuffer` is not used,
- * because it may go through autopipelining.
+ * Creates a command. ioredis sends its arguments unchanged, and returns strings of the reply as Buffers. `client.callBuffer` is not used,
+ * because it may use autopipelining.
  */
 export function commandFor(client: Redis, name: string, args: CommandArg[]): SentCommand {
   const command = new (counting.get(client.constructor) ?? countingClass(client.constructor))(name, []);
-  // The arguments are set after the constructor, which would flatten and convert them. The constructor would also set
-  // `bufferMode` if an argument is a Buffer, so that is done here.
+  // The constructor would flatten and convert the arguments, so they are set here. The constructor would also set `bufferMode` if an
+  // argument is a Buffer, so this loop sets it.
   command.args = args;
   for (let i = 0; i < args.length; i++) {
     if (typeof args[i] !== 'string') (command as unknown as { bufferMode: boolean }).bufferMode = true;
@@ -76,8 +79,8 @@ export function commandFor(client: Redis, name: string, args: CommandArg[]): Sen
 }
 
 /**
- * Returns true for an error reply of Redis. Checks the name of the error, since the client may be of another copy of ioredis,
- * and its class, since bundlers may shorten names.
+ * Returns true for an error reply of Redis. Checks the name of the error, because the client may come from another copy of ioredis. Also
+ * checks the class of the error, because a bundler may have shortened the name.
  */
 function isReply(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
@@ -87,22 +90,23 @@ function isReply(error: unknown): error is Error {
   );
 }
 
-/** Returns how many times the command was written without getting a reply. */
+/** Returns how many times the command was written minus the number of its error replies. */
 function unanswered(command: SentCommand): number {
   return command.writes - command.errorReplies;
 }
 
-/** Returns true if a command that has its reply was written more than once, and the reply to an earlier writing was lost. */
+/** Returns true if the client wrote the command more than once, and the reply to an earlier write was lost. Call it after a reply. */
 export function wasResent(command: SentCommand): boolean {
   return unanswered(command) > 1;
 }
 
 /**
- * Counts the error replies of a command that the ioredis Cluster routes. A Cluster replaces `reject` of the command by a
- * function that may send the command again.
+ * Counts the error replies to a command that the ioredis Cluster routes. The Cluster replaces `reject` of the command by a function that
+ * may send the command again. So this function defines a setter for `reject`.
  *
- * The command is rejected without sending it again unless Redis has refused it, since otherwise the script may have run. With
- * `resends: false` it is also rejected if a connection closed before the reply.
+ * The Cluster may send the command again after an error reply only if this reply shows that Redis refused the command. After any other
+ * error reply, the script may have run, so the command is rejected. With `resends: false`, the command is also rejected if a connection
+ * closed before the reply.
  */
 export function watchRouting(command: SentCommand, resends: boolean): void {
   const end = command.reject;
@@ -121,21 +125,22 @@ export function watchRouting(command: SentCommand, resends: boolean): void {
   });
 }
 
-/** Converts the error of a command that was sent on one connection. */
+/** Converts the error of a command that was sent on one connection to a CommandFailure. Counts an error reply. */
 export function failureOf(command: SentCommand, error: unknown): CommandFailure {
   if (isReply(error)) command.errorReplies += 1;
   return routedFailureOf(command, error);
 }
 
 /**
- * Converts the error of a command that a Cluster routed, see `watchRouting`. Only the message is kept: errors of ioredis have
- * the command as a property, with the arguments of all calls of a group.
+ * Converts the error of a command that a Cluster routed to a CommandFailure (see `watchRouting`). Keeps only the message: an error of
+ * ioredis has a property with the command, which contains the arguments of all calls of a group.
  */
 export function routedFailureOf(command: SentCommand, error: unknown): CommandFailure {
   const message = messageOf(error);
   const mayHaveRun = unanswered(command) > 0;
   if (isReply(error)) return new CommandFailure('reply', message, mayHaveRun);
-  // Other errors do not say so. After `commandTimeout`, a queue of ioredis may still have the command and write it later.
+  // Only the errors in NOT_WRITTEN prove this. After `commandTimeout`, for example, the command may still be in a queue of ioredis, which
+  // writes it later.
   const neverWritten = !mayHaveRun && NOT_WRITTEN.some((start) => message.startsWith(start));
   return new CommandFailure(neverWritten ? 'not-sent' : 'lost', message);
 }
@@ -143,12 +148,12 @@ export function routedFailureOf(command: SentCommand, error: unknown): CommandFa
 /**
  * RedisNode on one connection of an ioredis client.
  *
- * It bypasses the client's autopipelining, which loses keys of scripts on a Cluster, and the client's offline queue, where
- * commands could wait beyond their deadline.
+ * Its commands do not use autopipelining, which loses the keys of scripts on a Cluster. They do not use the offline queue of the client
+ * either, where commands could wait beyond their deadlines.
  * See DECISIONS.md: commands-bypass-client-queues
  */
 export class IoredisNode implements RedisNode {
-  /** For each command that has no reply yet, the function that rejects its promise. Empty if the client resends commands. */
+  /** Functions that reject the promises of the commands that have no reply yet. Empty if the client resends commands after a reconnect. */
   private readonly unanswered = new Set<(failure: CommandFailure) => void>();
   private readonly resends: boolean;
   private readonly handlers: [event: string, handler: () => void][] = [];
@@ -173,7 +178,7 @@ export class IoredisNode implements RedisNode {
   }
 
   get ready(): boolean {
-    // Before the first connection ioredis has no stream, although its types have one.
+    // Before the first connection, `stream` is undefined, although the types of ioredis declare it.
     const stream = this.client.stream as Redis['stream'] | undefined;
     return this.client.status === 'ready' && stream?.writable === true;
   }
@@ -219,7 +224,7 @@ export class IoredisNode implements RedisNode {
   ): Promise<unknown> {
     if (!this.ready) return this.send(name, args, resent);
     const { stream } = this.client;
-    // All three commands are in one write, so Redis mostly reads them together and serves no other client between them.
+    // All three commands are in one write. So Redis usually reads them together, and serves no other client between them.
     stream.cork();
     const answer = sendBetweenTimes(this, name, args, took, resent);
     stream.uncork();
@@ -232,8 +237,8 @@ export class IoredisNode implements RedisNode {
   }
 
   /**
-   * Returns the reply, or rejects when the connection closes before the reply. ioredis 6.0 itself would leave the promise
-   * pending if the client does not resend commands.
+   * Returns the reply. Rejects if the connection closes before the reply. If the client does not resend commands, ioredis 6.0 would leave
+   * the promise pending in this case.
    */
   private untilClosed(answer: Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -254,7 +259,11 @@ export class IoredisNode implements RedisNode {
   }
 }
 
-/** Connects a client, or disconnects it. @throws CommandFailure with the cause, which ioredis gives only to the event `error` */
+/**
+ * Connects a client. If this fails, disconnects the client.
+ *
+ * @throws CommandFailure with the cause, which ioredis passes only to the event `error`
+ */
 export async function connectOrFail(client: Redis): Promise<void> {
   let cause: unknown;
   const note = (error: unknown): void => void (cause = error);
@@ -270,13 +279,13 @@ export async function connectOrFail(client: Redis): Promise<void> {
 }
 
 /**
- * Opens a connection to the server of `client`. It resends no command, so that each lost reply is reported.
+ * Opens a connection to the server of `client`. This connection never sends a command again, so that each lost reply is reported.
  *
  * @param closed called when the connection has ended
- * @throws CommandFailure if it cannot connect
+ * @throws CommandFailure if the connection cannot be opened
  */
 export async function openDedicated(client: Redis, closed: () => void): Promise<DedicatedConnection> {
-  // The client may have SELECTed another database than `db` of its options.
+  // The app may have changed the database of the client with SELECT, so `db` of the options may be outdated.
   const { select = client.options.db } = (client as unknown as { condition?: { select?: number } }).condition ?? {};
   const own = client.duplicate({
     db: select,

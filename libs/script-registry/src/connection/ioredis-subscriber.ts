@@ -4,7 +4,7 @@ import { connectOrFail } from './ioredis-node';
 import { isKeyEvents, nameInDatabase, nameOfKeyEvents } from './key-events';
 import { CommandFailure, type ChannelEvents, type ChannelSubscriber } from './port';
 
-/** Returns the sharded channels in ioredis' list of its subscriptions. */
+/** Returns the sharded channels that the client is subscribed to, from the private list of ioredis. */
 function channelsOf(client: Redis): readonly string[] {
   const { condition } = client as unknown as {
     condition?: { readonly subscriber?: false | { channels(kind: 'ssubscribe'): string[] } };
@@ -20,9 +20,9 @@ function databaseOf(client: Redis): number {
 }
 
 /**
- * Sends SSUBSCRIBE, and rejects if ioredis emits `moved` before the reply. ioredis emits it, without a channel, if the node replies
- * MOVED to an SSUBSCRIBE of this connection; version 5 would then leave that promise pending. Version 6 also emits it if the node
- * ends a subscription. So the command may be rejected because the slot of another channel has moved.
+ * Sends SSUBSCRIBE, and rejects if ioredis emits the event `moved` before the reply. ioredis emits this event if the node replies MOVED
+ * to an SSUBSCRIBE of this connection; ioredis 5 leaves the promise of the command pending. ioredis 6 also emits the event if the node
+ * ends a subscription. The event does not name a channel. So the command may be rejected because the slot of another channel has moved.
  */
 function rejectedByMove(client: Redis, send: () => Promise<unknown>): Promise<unknown> {
   let moved = (): void => undefined;
@@ -34,7 +34,7 @@ function rejectedByMove(client: Redis, send: () => Promise<unknown>): Promise<un
   return Promise.race([send(), rejected]).finally(() => client.off('moved', moved));
 }
 
-/** Opens a connection for channels to the server of `client`. The connection does not reconnect. */
+/** Opens a connection to the server of `client`, for subscriptions to channels. The connection does not reconnect. */
 export async function openSubscriber(
   client: Redis,
   { message, lost, ended }: ChannelEvents,
@@ -47,7 +47,7 @@ export async function openSubscriber(
     lazyConnect: true,
     retryStrategy: () => null,
   });
-  // Each subscription in flight has a listener, and Node warns from the eleventh on.
+  // Each subscription in flight adds a listener for `moved`, and Node warns of a memory leak at the eleventh listener.
   own.setMaxListeners(0);
   const database = databaseOf(client);
   const subscribed = new Set<string>();
@@ -61,8 +61,8 @@ export async function openSubscriber(
   };
   own.on('smessage', (channel: string, text: string) => message(channel, text));
   own.on('message', (channel: string, text: string) => message(nameOfKeyEvents(channel), text));
-  // A Cluster ends the subscriptions of a slot that moves away. ioredis has no event with the channel: version 6 emits
-  // `moved`, version 5 emits an error. Both remove the channel from their list first.
+  // A Cluster ends the subscriptions of a slot that moves away. No event of ioredis names the channel: version 6 emits `moved`, version 5
+  // emits `error`. Both first remove the channel from their list of subscriptions, so `reportLost` compares the lists.
   own.on('moved', reportLost);
   own.on('error', reportLost);
   await connectOrFail(own);
@@ -73,7 +73,7 @@ export async function openSubscriber(
       if (isKeyEvents(channel)) return void (await own.subscribe(nameInDatabase(channel, database)));
       await rejectedByMove(own, () => own.ssubscribe(channel));
       subscribed.add(channel);
-      // The Cluster may have ended the subscription in the same packet.
+      // The node may have confirmed and ended the subscription in one packet, before the channel was added here.
       reportLost();
     },
     async unsubscribe(channel) {

@@ -1,10 +1,13 @@
 /**
- * First part of a channel of a key's events, as luanest names it; the key follows. Redis' own name of the channel also has the number of
- * the database.
+ * First part of luanest's name for the channel of a key's events (keyspace notifications). The key follows. Redis' own name of the
+ * channel, `__keyspace@<db>__:<key>`, also contains the number of the database.
  */
 const KEY_EVENTS = '__keyspace__:';
 
-/** Returns the channel of the events of a key. It is a plain channel, on the node that has the key. */
+/**
+ * Returns luanest's name for the channel of the events of a key. The channel is not sharded: only the node that has the key sends the
+ * events.
+ */
 export function keyEventsOf(key: string): string {
   return KEY_EVENTS + key;
 }
@@ -13,12 +16,12 @@ export function isKeyEvents(channel: string): boolean {
   return channel.startsWith(KEY_EVENTS);
 }
 
-/** Returns Redis' name of a channel of key events. */
+/** Converts luanest's name for a channel of key events to Redis' name. */
 export function nameInDatabase(channel: string, database: number): string {
   return `__keyspace@${database}__:${channel.slice(KEY_EVENTS.length)}`;
 }
 
-/** Returns luanest's name of a channel of key events. */
+/** Converts Redis' name of a channel of key events to luanest's name. */
 export function nameOfKeyEvents(channel: string): string {
   return KEY_EVENTS + channel.slice(channel.indexOf('__:') + 3);
 }

@@ -9,7 +9,7 @@ export interface ClientService<Client> {
 
 type Package = Partial<Record<'RedisService' | 'ClusterService', InjectionToken>>;
 
-/** Loads the package. It is an optional peer: apps that use another client need not install it. */
+/** Loads the package, which is an optional peer. Returns an empty object if the app has not installed it. */
 function loadPackage(): Package {
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would make the peer mandatory
@@ -29,9 +29,9 @@ export function clientServiceTokens(): readonly InjectionToken[] {
 const checks = new Checks('ScriptRegistryModule');
 
 /**
- * Returns the default client of the module that is imported.
+ * Returns the default client of RedisModule or ClusterModule, whichever the app imports.
  *
- * @throws InvalidOptionError if neither module or both are imported, or if it has no default client
+ * @throws InvalidOptionError if the app imports neither module or both, or if the module has no default client
  */
 export function clientFrom(
   redis: ClientService<IoredisClient> | undefined,

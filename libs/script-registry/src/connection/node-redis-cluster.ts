@@ -17,7 +17,9 @@ type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void
 
 interface ClusterMember {
   readonly address: string;
-  /** Undefined until the first use with `minimizeConnections`; a promise in some versions while it connects. */
+  /**
+   * Client of this node. With `minimizeConnections`, undefined until the first use. In some versions a promise while the client connects.
+   */
   readonly client?: NodeRedisClient | undefined;
 }
 
@@ -31,13 +33,13 @@ export interface NodeRedisCluster {
   nodeClient(member: ClusterMember): Promise<unknown>;
   connect(): Promise<unknown>;
   destroy(): void;
-  /** node-redis has no public method that reads the slots again. */
+  /** Private object of node-redis. It is needed because there is no public method that reads the slots again. */
   readonly _slots: { rediscover(from: NodeRedisClient): Promise<unknown> };
   on(event: string, listener: (...args: never[]) => void): unknown;
   off(event: string, listener: (...args: never[]) => void): unknown;
 }
 
-/** Maximum number of redirections of one command, and the pause before a command is repeated that no node can run now, ms. */
+/** Maximum number of redirections of one command. RETRY_MS: pause before a command is sent again after TRYAGAIN or CLUSTERDOWN, ms. */
 const MAX_REDIRECTIONS = 16;
 const RETRY_MS = 100;
 
@@ -52,7 +54,7 @@ export class NodeRedisClusterConnection implements RedisConnection {
   private readonly listeners = new Set<Listener>();
   private readonly stop: () => void;
   private byAddress: ReadonlyMap<string, NodeRedisNode> | undefined;
-  /** The client's list of masters when `byAddress` was made. The client makes a new list when it has read the slots. */
+  /** The client's array `masters` from which `byAddress` was made. After the client has read the slots, `masters` is another array. */
   private mastersThen: unknown;
   private mayConnect: boolean;
 
@@ -82,11 +84,14 @@ export class NodeRedisClusterConnection implements RedisConnection {
     if (this.cluster.masters.length === 0) return undefined;
     const master = this.cluster.slots[slot]?.master;
     if (master) return this.table().get(master.address);
-    // No master has the slot. Any will do: it runs the script, or replies with MOVED or CLUSTERDOWN.
+    // No master has the slot, so the command goes to any master. It runs the script, or replies with MOVED or CLUSTERDOWN.
     return this.nodes().find((node) => node.role === 'master' && node.ready);
   }
 
-  /** Follows redirections itself: the client's own routing takes an error that a script has raised for a redirection, and runs it again. */
+  /**
+   * Sends the command to the master of its first key, and follows redirections. The client could do this itself, but it would take an
+   * error that a script has raised for a redirection, and run the script again.
+   */
   async sendRouted(name: string, args: CommandArg[]): Promise<unknown> {
     const slot = Number(args[1]) > 0 ? slotOf(String(args[2])) : 0;
     let node = this.nodeFor(slot) as NodeRedisNode | undefined;
@@ -146,7 +151,7 @@ export class NodeRedisClusterConnection implements RedisConnection {
     const from = [...this.table().values()].find(({ ready }) => ready);
     if (from === undefined) return;
     await this.cluster._slots.rediscover(from.client).catch(() => undefined);
-    // If the app has closed the client in the meantime, node-redis has opened connections to the nodes that it read.
+    // If the app has closed the client in the meantime, node-redis has opened new connections nevertheless. They must be closed.
     if (!this.cluster.isOpen) return destroy(this.cluster);
     this.changed('topology');
   }

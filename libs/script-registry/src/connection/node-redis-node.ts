@@ -12,7 +12,10 @@ import {
 } from './port';
 import { passText, sendBetweenTimes } from './replies';
 
-/** The part of a client of node-redis that luanest uses. The types of node-redis are not imported, because the package is optional. */
+/**
+ * The part of a client of node-redis that luanest uses. It is declared here, because the package is optional, so its types cannot be
+ * imported.
+ */
 export interface NodeRedisClient {
   readonly isOpen: boolean;
   readonly isReady: boolean;
@@ -36,7 +39,7 @@ interface NodeRedisOptions {
   readonly keyPrefix?: string;
 }
 
-/** Makes node-redis decode replies as ioredis does. The keys are the first characters of RESP types. */
+/** Type mapping with which node-redis decodes replies in the same way as ioredis. The keys are the first characters of RESP types. */
 const TYPES = {
   [code('$')]: Buffer,
   [code('+')]: Buffer,
@@ -45,14 +48,20 @@ const TYPES = {
   [code('(')]: String,
   [code('%')]: Array,
 };
-/** Without `timeout: undefined`, node-redis 6 would make an AbortSignal and a timer for each command. The registry has deadlines itself. */
+/**
+ * Options of each command. Without `timeout: undefined`, node-redis 6 would create an AbortSignal and a timer for each command.
+ * ScriptRegistry has its own deadlines, so they are not needed.
+ */
 const COMMAND_OPTIONS = { typeMapping: TYPES, timeout: undefined, abortSignal: undefined, asap: undefined };
 
 function code(character: string): number {
   return character.charCodeAt(0);
 }
 
-/** Errors after which node-redis has not written the command, and will not write it. After other errors, it may have written it. */
+/**
+ * Messages of errors after which node-redis has not written the command, and will not write it. After other errors, node-redis may have
+ * written the command.
+ */
 const NOT_WRITTEN = new Set([
   'The client is closed',
   'The client is offline',
@@ -133,14 +142,14 @@ export class NodeRedisNode implements RedisNode {
     );
   }
 
-  /** Sends ASKING and the command, which node-redis writes one after the other. */
+  /** Sends ASKING, then the command. node-redis writes them directly one after the other. */
   sendAsking(name: string, args: CommandArg[]): Promise<unknown> {
     this.send('ASKING', []).catch(() => undefined);
     return this.send(name, args);
   }
 
   sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown> {
-    // node-redis writes what was sent in one turn at once.
+    // node-redis writes all commands of one turn of the event loop together, so the three commands are in one write.
     return this.ready ? sendBetweenTimes(this, name, args, took) : this.send(name, args);
   }
 
@@ -156,10 +165,10 @@ export class NodeRedisNode implements RedisNode {
 }
 
 /**
- * Opens a copy of a client that does not reconnect.
+ * Opens a copy of a client. The copy does not reconnect.
  *
  * @param ended called once when the connection has ended
- * @throws CommandFailure if it cannot connect
+ * @throws CommandFailure if the connection cannot be opened
  */
 async function openCopy(client: NodeRedisClient, overrides: object, ended: () => void): Promise<NodeRedisClient> {
   const socket = { ...client.options?.socket, reconnectStrategy: false };
@@ -186,16 +195,19 @@ async function openCopy(client: NodeRedisClient, overrides: object, ended: () =>
   return own;
 }
 
-/** Closes a client at once. node-redis 5 throws if it is closed already. */
+/** Closes a client at once. Does nothing if the client is closed already; node-redis 5 would throw. */
 export function destroy(client: { destroy(): void }): void {
   try {
     client.destroy();
   } catch {
-    // It is closed.
+    // The client is closed already.
   }
 }
 
-/** Returns the number of the database that the client uses now: it may have SELECTed another one than that of its options. */
+/**
+ * Returns the number of the database that the client uses now. The app may have changed the database with SELECT, so the options may be
+ * outdated.
+ */
 async function databaseOf(client: NodeRedisClient): Promise<number> {
   const known = client.options?.database ?? 0;
   try {
@@ -219,7 +231,7 @@ export async function openDedicated(client: NodeRedisClient, closed: () => void)
   };
 }
 
-/** Opens a connection for channels to the server of `client`. @throws CommandFailure */
+/** Opens a connection to the server of `client`, for subscriptions to channels. @throws CommandFailure */
 export async function openSubscriber(
   client: NodeRedisClient,
   { message, lost, ended }: ChannelEvents,

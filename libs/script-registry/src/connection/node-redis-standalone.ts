@@ -16,7 +16,7 @@ type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void
 export interface NodeRedisSentinel {
   readonly isOpen: boolean;
   connect(): Promise<unknown>;
-  /** Calls `work` with the client of the current master, as soon as it is connected. */
+  /** Calls `work` with the client of the current master, as soon as this client is connected. */
   _execute<T>(isReadonly: boolean, work: (master: NodeRedisClient) => Promise<T>): Promise<T>;
   getMasterNode(): unknown;
   on(event: string, listener: (...args: never[]) => void): unknown;
@@ -88,8 +88,8 @@ export class NodeRedisStandalone implements RedisConnection {
 }
 
 /**
- * Connection to the current master of a Sentinel group. Commands go to the client of the master itself: the Sentinel client would repeat a
- * command whose reply was lost, and would not report it.
+ * Connection to the current master of a Sentinel group. Commands are sent with the client of the master, not with the Sentinel client. If
+ * a reply is lost, the Sentinel client would send the command again, and would not report this.
  */
 export class NodeRedisSentinelConnection extends NodeRedisStandalone {
   private readonly stop: () => void;
@@ -126,7 +126,10 @@ export class NodeRedisSentinelConnection extends NodeRedisStandalone {
     super.close();
   }
 
-  /** Uses the client of the current master. Sentinel may replace the master meanwhile, and then reports that again. */
+  /**
+   * Gets the client of the current master, and uses it from now on. If Sentinel replaces the master meanwhile, it emits another event,
+   * which calls this method again.
+   */
   private adopt(): void {
     if (this.closed || !this.sentinel.isOpen) return;
     this.adopting ??= this.sentinel

@@ -10,12 +10,12 @@ import { destroy, type NodeRedisClient } from './node-redis-node';
 /** Longest wait for the reply to QUIT, ms. */
 const QUIT_TIMEOUT_MS = 1_000;
 
-/** Longest pause before a try to reconnect, without its random part of up to 100 ms. */
+/** Longest pause before a try to reconnect, ms. A random time of up to 100 ms is added. */
 const LONGEST_PAUSE_MS = 500;
 
 /**
- * Pause before the n-th try to reconnect, ms. The pauses of ioredis and node-redis grow to seconds, so an outage would last longer
- * for this process than for Redis, and leases would end in that time.
+ * Returns the pause before the n-th try to reconnect, ms. By default, the pauses of ioredis and node-redis grow to seconds. This process
+ * would then stay disconnected for seconds after Redis is available again, and leases would end in this time.
  *
  * @param n 1 for the first try
  */
@@ -25,21 +25,22 @@ function reconnectPause(n: number): number {
 
 const checks = new Checks('ScriptRegistryModule');
 
-/** A client that ScriptRegistry made and must end. */
+/** Client that ScriptRegistry created. ScriptRegistry must also end it. */
 export interface OwnClient {
   readonly client: AnyClient;
-  /** If the client is ready, ends it when its replies have come, at most a second later. Otherwise ends it at once. Never rejects. */
+  /** Ends the client. If the client is ready, first waits up to one second for the replies to its commands. Never rejects. */
   readonly end: () => Promise<void>;
   /** Returns the message of the last error since the client was ready; undefined if there was no error. */
   readonly lastError: () => string | undefined;
 }
 
 /**
- * Makes the client that the options describe: of ioredis if it is installed, otherwise of node-redis. It connects when ScriptRegistry starts, or
- * at an earlier call. So an app whose boot fails before has no open connection.
+ * Creates the client for the options `url` and `connection`, with ioredis if it is installed, otherwise with node-redis. The client
+ * connects when ScriptRegistry starts, or at the first call if this is earlier. So if the boot of an app fails before, no connection is
+ * open.
  *
- * @returns undefined if the options name no server
- * @throws InvalidOptionError if no package is installed that can make it
+ * @returns undefined if neither option is set
+ * @throws InvalidOptionError if no package that can create the client is installed
  */
 export function ownClient(
   name: string,
@@ -80,11 +81,11 @@ function makeIoredis(
 }
 
 /**
- * Logs one line at the first error of an outage, and one when the client is ready again. Does not log errors before the client is ready
- * for the first time, because Preload logs them. Without an `error` listener, ioredis would print a line for each failed attempt, and
- * node-redis would end the process.
+ * Logs one line at the first error of an outage, and one line when the client is ready again. Does not log errors before the client is
+ * ready for the first time, because Preload logs them. Without an `error` listener, ioredis would print a line for each failed attempt,
+ * and node-redis would end the process.
  *
- * @returns `lastError` of the client
+ * @returns the function `lastError` of OwnClient
  */
 function logOutages(client: Redis | Cluster | NodeRedisClient, logger: Logger): () => string | undefined {
   let available = true;

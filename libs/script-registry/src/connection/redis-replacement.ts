@@ -1,21 +1,21 @@
 import type { AnyClient } from './connect';
 import type { RedisConnection } from './port';
 
-/** Connection of a ScriptRegistry to another Redis than its options name. */
+/** Connection of a ScriptRegistry to a Redis that replaces the one in its options. Used by luanest/testing. */
 export interface ReplacedRedis {
   readonly connection: RedisConnection;
-  /** Ends the client of the connection; undefined if the app made the client. */
+  /** Ends the client of the connection. Undefined if the app created the client. */
   readonly end?: () => Promise<void>;
-  /** Returns the option `deadlineMs` for a call that is made now. @param deadlineMs that of the options */
+  /** Returns the `deadlineMs` to use for a call that is made now. @param deadlineMs the value of the option */
   readonly deadlineMs: (deadlineMs: number) => number;
 }
 
 /**
- * Connects a ScriptRegistry to another Redis.
+ * Function that connects a ScriptRegistry to a Redis that replaces the one in its options.
  *
  * @param registry name of the ScriptRegistry; `default` for the one without a name
- * @param clientOfApp returns the client that the options name; undefined if ScriptRegistry would have made it, or if the app has
- *   no client
+ * @param clientOfApp returns the client of the app; undefined if the app has no client, or if the options make ScriptRegistry create the
+ *   client
  */
 export type ReplaceRedis = (
   registry: string,

@@ -3,8 +3,9 @@ import { CommandFailure, type CommandArg, type Receiver, type RedisNode } from '
 const QUEUED = Buffer.from('QUEUED');
 
 /**
- * Passes a text on unless it is QUEUED. Redis replies QUEUED if other code has opened a MULTI on the connection. Then it runs
- * the command at EXEC, or drops it at DISCARD. A script that returns this word alone looks the same.
+ * Passes a text reply to `receiver`. If the text is QUEUED, passes a failure instead. Redis replies QUEUED if other code has opened a
+ * MULTI on the connection. Redis then runs the command at EXEC, or drops it at DISCARD. A script that returns only the text QUEUED also
+ * gets this failure.
  */
 export function passText(reply: Buffer, receiver: Receiver): void {
   if (reply.length !== QUEUED.length || !reply.equals(QUEUED)) return receiver.replied(reply);

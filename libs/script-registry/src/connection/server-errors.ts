@@ -1,9 +1,10 @@
-// This file knows which errors of Redis and Valkey prove that a command did not run. Servers word their errors differently, and a script may raise or
-// return an error with any code. So an error counts as a refusal only if its whole text is one that the servers are known to send before
-// they run a script. After any other error with such a code, it is unknown if the command ran: the error is never reported as "had no effect".
+// This file lists the errors of Redis and Valkey that prove that a command did not run (refusals). The code of an error, such as OOM,
+// proves nothing, because a script may raise or return an error with any code. So an error counts as a refusal only if its whole text is
+// one that a server sends before it runs a script. After another error with such a code, it is unknown if the command ran. Such an error
+// is never reported as "had no effect".
 // See DECISIONS.md: refusals-by-whole-text
 
-/** Errors of a Cluster node that cannot run a command because of the slots of its keys, or because the Cluster is down. */
+/** Errors of a Cluster node that cannot run a command because of the slots of the keys, or because the Cluster is down. */
 const REDIRECTS: readonly RegExp[] = [
   /^(?:MOVED|ASK) \d+ \S*:\d+$/,
   /^TRYAGAIN Multiple keys request during rehashing of slot$/,
@@ -11,7 +12,7 @@ const REDIRECTS: readonly RegExp[] = [
   /^CLUSTERDOWN (?:Hash slot not served|The cluster is down|The cluster is down and only accepts read commands)$/,
 ];
 
-/** `\w+` is the name of the server: Redis, Valkey. */
+/** Errors of a server that refuses a command before running it. `\w+` is the name of the server: Redis or Valkey. */
 const REFUSALS: readonly RegExp[] = [
   ...REDIRECTS,
   /^OOM command not allowed when used memory > 'maxmemory'\.$/,
@@ -36,7 +37,8 @@ export function isRedirect(message: string): boolean {
 /**
  * Returns true if the server has refused the command, so that it had no effect.
  *
- * @param clustered false: a redirection is not a refusal, because a server without slots sends none. A script has returned it.
+ * @param clustered true for a Redis Cluster. If false, a redirection does not count as a refusal: a single server sends no redirections,
+ *   so a script has returned it
  */
 export function isRefusal(message: string, clustered: boolean): boolean {
   return (
@@ -44,7 +46,7 @@ export function isRefusal(message: string, clustered: boolean): boolean {
   );
 }
 
-/** Returns true for the codes with which servers refuse commands. A script may use them too. */
+/** Returns true for an error code with which servers refuse commands. A script may raise or return an error with the same code. */
 export function isRefusalCode(code: string): boolean {
   return CODES.has(code) || code === 'NOSCRIPT';
 }
@@ -54,15 +56,18 @@ export function isNoScript(message: string): boolean {
   return /^NOSCRIPT No matching script\.(?: Please use EVAL\.)?$/.test(message);
 }
 
-/** The text that Redis and Valkey add to an error that a script raised. Valkey 9.1 leaves out the SHA1 hash. */
+/** Text that Redis and Valkey append to an error that a script raised. Valkey 9.1 omits the SHA1 hash. */
 const RAISED = /(?: script: (?:[0-9a-f]{40}, )?|, )on @user_script:(\d+)\.$/;
 
-/** Returns true if the server says that a script raised this error. If it does not, a script may have raised the error nevertheless. */
+/** Returns true if the message shows that a script raised this error. If false, a script may have raised the error nevertheless. */
 export function saysRaised(message: string): boolean {
   return RAISED.test(message);
 }
 
-/** Replaces the line numbers of a form in an error by those of the source, which begins in line 2, and removes the SHA1 hash. */
+/**
+ * Replaces the line numbers in an error by those of the Lua source, and removes the SHA1 hash. In the text that Redis runs, the source
+ * begins in line 2, after the `#!lua` line.
+ */
 export function inSource(message: string): string {
   const isNamed = /\buser_script:\d+: /.test(message);
   return message
@@ -73,7 +78,10 @@ export function inSource(message: string): string {
 /** Error of a Valkey server whose module `lua` was unloaded. */
 const LACKS_LUA = /^ERR Could not find scripting engine 'lua'$/;
 
-/** Returns a server's error about a script, for people: with line numbers of the source, and with a remedy if the server has no Lua. */
+/**
+ * Returns an error of a server about a script as text for people. Line numbers are those of the Lua source. If the server has no Lua, the
+ * text says how to fix this.
+ */
 export function explained(message: string): string {
   return LACKS_LUA.test(message)
     ? 'this server cannot run Lua, because its module lua is not loaded. luanest needs it: load it, or use another server'

@@ -3,15 +3,15 @@ import type { CommandArg, CommandFailure, Receiver, RedisNode } from '../connect
 import type { ScriptDefinition, ScriptReply } from '../script-definition';
 import { ReplyDecodeError } from '../script-registry.errors';
 
-/** Parameters of WAIT, which follows the script of a `runAndWait` call. */
+/** Parameters of the command WAIT, which is sent after the script of a `runAndWait` call. */
 export interface Wait {
   readonly replicas: number;
   readonly timeoutMs: number;
 }
 
-/** Sender of a call that was sent alone. It continues when the command has ended. */
+/** Object that sent a call alone. It is called when the command of the call has ended. */
 export interface CallSender {
-  /** @param problem the error if the reply could not be decoded; then the call is not settled */
+  /** @param problem the error if the reply could not be decoded. In this case, the sender must reject the call */
   replied(call: Call, problem: Error | undefined): void;
   failed(call: Call, failure: CommandFailure): void;
 }
@@ -23,18 +23,18 @@ export const FIRST_KEY = 2;
 
 /** One call of a script: its encoded parameters, its deadline, and the promise of its caller. */
 export class Call implements Receiver {
-  /** Arguments of its EVALSHA: SHA1 hash, number of keys, keys, arguments. */
+  /** Arguments of the EVALSHA for this call: SHA1 hash, number of keys, keys, arguments. */
   words: CommandArg[] = NO_WORDS;
   keyCount = 0;
-  /** Length of all keys and arguments together: characters of text, bytes of Buffers. */
+  /** Sum of the lengths of all keys and arguments. The length of a text is in characters, that of a Buffer in bytes. */
   chars = 0;
-  /** Number of replicas that had the write when WAIT ended; 0 without WAIT, or if WAIT failed. */
+  /** Number of replicas that had the writes of the call when WAIT ended. 0 if there was no WAIT, or if WAIT failed. */
   replicas = 0;
-  /** True from the sending of a command with this call until that command fails. */
+  /** True after a command with this call was sent. False again if the command fails. */
   inFlight = false;
   /**
-   * True if a command with this call may have run without a reply: it failed, or was written again. Stays true, even if a later
-   * command gets a reply.
+   * True if a command with this call may have run, and its reply was lost: the command failed, or the client wrote it again. Stays true,
+   * even if a later command gets a reply.
    */
   lost = false;
   /** True once the caller has a result or an error. Later replies are ignored. */
@@ -42,14 +42,14 @@ export class Call implements Receiver {
   /** Sender and node of a call that was sent alone. */
   sender: CallSender | undefined = undefined;
   node: RedisNode | undefined = undefined;
-  /** Publishes that the command has ended, if somebody listens. */
+  /** Publishes the event `groupEnded`. Undefined if the events of groups had no subscriber when the call was sent. */
   observed: (() => void) | undefined = undefined;
-  /** Neighbours in the list of calls that are not settled, see Deadlines. */
+  /** Previous call in the linked list of calls that are not settled (see Deadlines). `next` is the next call. */
   previous: Call | undefined = undefined;
   next: Call | undefined = undefined;
 
   /**
-   * @param expiresAt when the call is rejected, by the clock of Deadlines, ms
+   * @param expiresAt deadline of the call, by the clock of Deadlines, ms
    * @param wait undefined for calls without WAIT
    */
   constructor(
@@ -60,7 +60,7 @@ export class Call implements Receiver {
     private readonly fail: (error: Error) => void,
   ) {}
 
-  /** True if the script may have run for this call, or may still run. */
+  /** True if the script may have run for this call, or may run later. */
   get mayHaveRun(): boolean {
     return this.inFlight || this.lost;
   }
@@ -81,7 +81,7 @@ export class Call implements Receiver {
   /**
    * Resolves the caller's promise with the decoded reply. Does nothing if the caller has a result or an error already.
    *
-   * @returns the error if the script's `reply` function threw; then the promise is still pending
+   * @returns the error if the script's `reply` function threw. In this case, the promise is still pending
    */
   resolve(raw: unknown): ReplyDecodeError | undefined {
     if (this.settled) return undefined;
@@ -127,22 +127,25 @@ function asText(reply: unknown): ScriptReply {
   return reply as ScriptReply;
 }
 
-/** Clients give RESP3's big numbers, and node-redis also its doubles, as text. */
+/** Converts texts of a reply to Buffers. Clients return RESP3's big numbers as text; node-redis also returns doubles as text. */
 function asBytes(reply: unknown): unknown {
   if (typeof reply === 'string') return Buffer.from(reply);
   return Array.isArray(reply) ? reply.map(asBytes) : reply;
 }
 
-/** Longest time between two readings of the clock while calls wait, ms, if this process is not stalled. */
+/** Longest delay of the timer for deadlines, ms. If the timer fires much later than it should, this process was stalled. */
 const STEP_MS = 10;
 
-/** Delay of a timer from which on this process counts as stalled, ms. Smaller delays are normal. */
+/** If the timer fires later than it should by more than this, ms, the process was stalled. Shorter delays are normal. */
 const LATE_MS = 5;
 
-/** Number of past stalls that are kept, for calls with `startedAtMs` in the past. They have seldom seen more than one stall. */
+/**
+ * Number of past stalls that are kept. They are needed for calls whose `startedAtMs` is in the past. There is seldom more than one stall
+ * since such a time.
+ */
 const KEPT_STALLS = 16;
 
-/** A time in which this process was too busy to run its timers. */
+/** A period in which this process was too busy to run its timers. */
 interface Stall {
   /** When the stall ended, by `performance.now()`, ms. */
   readonly endedAt: number;
@@ -150,26 +153,26 @@ interface Stall {
 }
 
 /**
- * Deadlines of all calls. They have one timer, and a clock that stops during stalls of this process.
+ * Deadlines of all calls. All calls share one timer, and a clock that stops while this process is stalled.
  *
- * Deadlines limit how long Redis may take. During a stall (rendering, garbage collection, a suspended machine) this process
- * writes no call and reads no reply, so that time is not counted, but for about its first 10 ms.
+ * Deadlines limit how long Redis may take. During a stall (such as a long computation, garbage collection or a suspended machine), this
+ * process writes no call and reads no reply. So only about the first 10 ms of each stall count.
  * See DECISIONS.md: deadlines-ignore-own-stalls
  */
 export class Deadlines {
   private timer: NodeJS.Timeout | undefined;
   /** When the timer fires, by `performance.now()`, ms. */
   private ringsAt = Infinity;
-  /** No call expires before this time, by the clock of this class, ms. */
+  /** The earliest deadline of all calls, or an earlier time, by the clock of this class, ms. */
   private nextDue = Infinity;
-  /** Sum of all stalls while calls waited, ms. */
+  /** Total length of all stalls while calls waited, ms. */
   private stalledMs = 0;
   /** The latest stalls, oldest first. */
   private readonly stalls: Stall[] = [];
   private holding = false;
   /**
-   * The calls that are not settled, as a ring of neighbours that begins and ends here. A Set would keep ended calls in memory for a
-   * while, see DECISIONS.md: no-set-on-the-hot-path
+   * Head of a circular linked list of the calls that are not settled. A Set would keep ended calls in memory for a while, see
+   * DECISIONS.md: no-set-on-the-hot-path
    */
   private readonly unsettled: { previous: Call; next: Call };
 
@@ -185,9 +188,10 @@ export class Deadlines {
     this.unsettled = Object.assign(head, { previous: head, next: head });
   }
 
-  /** Returns when a call expires, by the clock of this class, ms. @param since start of the call, by `performance.now()`, ms */
+  /** Returns the deadline of a call, by the clock of this class, ms. @param since start of the call, by `performance.now()`, ms */
   dueAt(since: number, limitMs: number): number {
-    // After a stall, sockets may come before the timer. The stall has ended, so it must not lengthen the deadline of a new call.
+    // After a stall, code that handles a socket may run, and make a call, before the timer fires. The stall has ended, so it must not
+    // extend the deadline of this new call.
     if (since - this.ringsAt > LATE_MS) {
       this.noteStall(since, since - this.ringsAt);
       this.ringBy(since);
@@ -207,7 +211,10 @@ export class Deadlines {
     if (expiresAt + this.stalledMs < this.ringsAt) this.ringBy(performance.now());
   }
 
-  /** Keeps the process alive until no call waits or is in flight: without a connection, no socket does so. */
+  /**
+   * Makes the timer keep the process alive until no call waits or is in flight. Without a connection, there is no socket that keeps the
+   * process alive.
+   */
   hold(): void {
     this.holding = true;
     this.timer?.ref();
@@ -226,7 +233,7 @@ export class Deadlines {
     this.nextDue = Infinity;
   }
 
-  /** Returns the sum of the stalls after a time of `performance.now()`, ms. */
+  /** Returns the total length of the stalls after `since`, ms. @param since a time of `performance.now()`, ms */
   private stalledSince(since: number): number {
     let ms = 0;
     for (let i = this.stalls.length - 1; i >= 0; i--) {
@@ -249,7 +256,8 @@ export class Deadlines {
     this.ringsAt = dueAt > now ? Math.min(dueAt, now + STEP_MS) : now + STEP_MS;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.ring(), Math.max(1, Math.ceil(this.ringsAt - now)));
-    // The timer need not keep the process alive for a call in flight, which has a socket. To switch it for every call is slow.
+    // A call in flight has a socket, which keeps the process alive, so the timer need not. Calling `ref` and `unref` for every call would
+    // be slow.
     if (!this.holding) this.timer.unref();
   }
 
@@ -266,7 +274,7 @@ export class Deadlines {
 
   private expire(now: number): void {
     const due = now >= this.nextDue ? this.calls().filter((call) => call.expiresAt <= now) : [];
-    // A subscriber of `callFailed` may make a new call meanwhile, so the next deadline is read afterwards.
+    // `reject` may run a subscriber of `callFailed` that makes a new call. So the next deadline is computed after all rejections.
     for (const call of due) this.reject(call);
     if (due.length > 0 || now >= this.nextDue) {
       this.nextDue = this.calls().reduce((next, { expiresAt }) => Math.min(next, expiresAt), Infinity);

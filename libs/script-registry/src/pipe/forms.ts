@@ -1,34 +1,40 @@
 import { createHash } from 'node:crypto';
 import type { ScriptDefinition } from '../script-definition';
 
-/** A body for SCRIPT LOAD, and its SHA1 hash. */
+/** A Lua text for SCRIPT LOAD, and its SHA1 hash. */
 export interface LoadableScript {
   readonly body: string;
   readonly sha: string;
 }
 
 /**
- * Lua that may leave something behind for the next call of a group, which Redis resets for each call that is sent alone: the
- * database, the protocol of replies, replication, environments, random numbers. Lua that may read KEYS and ARGV of the whole group:
- * through `_G`, or loaded from text. Metatables, whose code may run when a reply is read. And `...`, which a function does not have,
- * or a level for `error`, which counts from the script itself.
- * Calls of a script with such a text are sent alone.
+ * Pattern for Lua that cannot run in a group of calls. If the Lua of a script has a match, the calls of the script are sent alone. It
+ * matches Lua with one of these properties:
+ * - It may change the state of the next call of the group: the database, the protocol of replies, replication, environments or random
+ *   numbers. Redis resets this state only between commands.
+ * - It may read KEYS and ARGV of the whole group, through `_G` or through Lua that is loaded from text.
+ * - It uses metatables, whose code may run when a reply is read.
+ * - It uses `...`, which has other values inside a function, or the level parameter of `error`, which depends on the depth of functions.
  */
 const SENT_ALONE =
   /\.\.\.|\b(?:select|setresp|set_repl|setfenv|getfenv|_G|load|loadstring|setmetatable|getmetatable|newproxy|random|randomseed|server)\b|\berror\s*\([^\n]*,\s*(?:[1-9]|\w+\s*\))/i;
 
-/** Uses of `redis` that leave nothing behind. Any other may be SELECT: a command that is not named, a field that is not named. */
+/**
+ * Uses of `redis` that do not change the state of the next call. Any other use may be a SELECT, because its command or its field is not a
+ * literal.
+ */
 const NAMED_USE =
   /\bredis\s*\.\s*(?:p?call\s*\(\s*(?:'[\w.]+'|"[\w.]+")|(?:error_reply|status_reply|sha1hex|log|LOG_\w+|acl_check_cmd)\b)/g;
 
-/** Returns Lua without its comments. Of text that only looks like a comment, more may be removed. */
+/** Returns Lua without its comments. It also removes text that only looks like a comment, such as `--` in a string. */
 export function withoutComments(lua: string): string {
   return lua.replaceAll(/--\[(=*)\[[\s\S]*?\]\1\]|--.*$/gm, '');
 }
 
-/** Returns true if calls of this Lua may run one after the other in one run of a group. */
+/** Returns true if several calls of this Lua may run one after the other in one EVALSHA. */
 export function mayShareRun(lua: string): boolean {
-  // What looks like a comment behind a quote or a bracket may be text with code behind it, so it counts.
+  // A `--` after a quote or a bracket in its line may be inside a string, with code after the string. So such text is not removed, and is
+  // checked.
   const code = lua.replaceAll(/^([^'"[\]\n]*?)--(?:\[(=*)\[[\s\S]*?\]\2\]|.*$)/gm, '$1');
   return !SENT_ALONE.test(code) && !/\bredis\b/.test(code.replaceAll(NAMED_USE, ''));
 }
@@ -36,7 +42,7 @@ export function mayShareRun(lua: string): boolean {
 const CALL = /^-- @call$/m;
 const FINISH = /^-- @finish$/m;
 
-/** The sections of a source, see `source` of ScriptSpec. Without a line `-- @call`, the whole source is `call`. */
+/** Sections of a Lua source: above `-- @call`, below `-- @call`, and below `-- @finish`. Without a line `-- @call`, `shared` is empty. */
 export interface Sections {
   readonly shared: string;
   readonly call: string;
@@ -49,17 +55,17 @@ export function sectionsOf(source: string): Sections {
   return second === undefined ? { shared: '', call: first, finish } : { shared: first, call: second, finish };
 }
 
-/** Returns the form of a call that is sent alone: the source as it is written, below a `#!lua` line. */
+/** Returns the Lua text for a call that is sent alone: a `#!lua` line, then the source as it is written. */
 export function loneForm({ source, flags }: ScriptDefinition): LoadableScript {
   return loadable(`${shebang(flags)}${source}`);
 }
 
 /**
- * Returns the form of a group of calls. Its ARGV is the number of calls, of the keys of one call and of its arguments, then all
- * arguments. Keys that are the same for all calls are sent once, and so are arguments. The reply is an array with the reply of each
- * call, where false stands for nil, which would end the array.
+ * Returns the Lua text for a group of calls. Its ARGV begins with three numbers: of calls, of keys of one call, and of arguments of one
+ * call. Then all arguments follow. If all calls have the same keys, the keys are sent once; the same goes for the arguments. The reply is
+ * an array with the reply of each call. A nil would end the array, so false replaces it.
  *
- * Each line of the source stays where it is, so an error has the same line as for a call that is sent alone.
+ * The lines of the source keep their numbers, so an error shows the same line number as for a call that is sent alone.
  *
  * @returns undefined if calls of the script must be sent alone
  */
@@ -76,8 +82,8 @@ export function groupForm(script: ScriptDefinition): LoadableScript | undefined 
 }
 
 /**
- * Returns the `#!lua` line. With this line Redis 7 refuses a script that must not write now (such as on a replica, or while
- * memory is full) before it runs, instead of at its first write.
+ * Returns the `#!lua` line. With this line, Redis 7 checks before the script runs if scripts may write now. It then refuses the script,
+ * such as on a replica or while memory is full. Without the line, the script would fail at its first write.
  */
 function shebang(flags: readonly string[]): string {
   return flags.length === 0 ? '#!lua\n' : `#!lua flags=${flags.join(',')}\n`;
@@ -87,7 +93,7 @@ function loadable(body: string): LoadableScript {
   return { body, sha: createHash('sha1').update(body).digest('hex') };
 }
 
-/** Saves what the Lua below needs, because a section may have locals of the same names. */
+/** Lua that saves KEYS, ARGV and functions in locals of other names, because the source of the script may define locals such as `type`. */
 const BEGIN =
   'local luanest_keys, luanest_args, luanest_unpack, luanest_xpcall, luanest_type, luanest_tostring, luanest_rawget, luanest_handler = ' +
   "KEYS, ARGV, unpack, xpcall, type, tostring, rawget, rawget(_G, '__redis__err__handler');";
@@ -95,8 +101,8 @@ const BEGIN_CALL = 'local function luanest_call(KEYS, ARGV)';
 const BEGIN_FINISH = 'end local function luanest_finish(KEYS)';
 
 /**
- * Returns Lua that runs the calls one after the other under one xpcall, and goes on after a call that raised an error. Redis' own
- * handler notes the line of an error, as it does for a call that is sent alone.
+ * Returns Lua that runs the calls one after the other in one xpcall. If a call raises an error, the Lua continues with the next call.
+ * Redis' own error handler adds the line number to an error, as it does for a call that is sent alone.
  */
 function runCalls({ keys, args }: ScriptDefinition): string {
   const types = Object.values(args as Record<string, object>);
@@ -133,13 +139,15 @@ until ok
 `;
 }
 
-/** Maximum number of keys or arguments of a call that its group form spells out. Lua allows more, but long lines gain nothing. */
+/**
+ * Largest number of keys or arguments that the Lua of a group lists one by one, as `keys[k + 1], keys[k + 2]`. Longer lists use `unpack`.
+ */
 const SPELLED_OUT = 24;
 
 /**
- * Returns the items of a call's table of keys or arguments. Items that are spelled out cost less than `unpack`.
+ * Returns Lua that lists the keys or arguments of one call, for a table. Listing them one by one costs less than `unpack`.
  *
- * @param count undefined if it differs between groups, because there is a list
+ * @param count number of items; undefined if the script has a list, so that the number differs between groups
  */
 function itemsOf(table: string, start: string, length: string, count: number | undefined): string {
   if (count === undefined || count > SPELLED_OUT)
@@ -147,7 +155,7 @@ function itemsOf(table: string, start: string, length: string, count: number | u
   return Array.from({ length: count }, (_, i) => `${table}[${start} + ${i + 1}]`).join(', ');
 }
 
-/** Lua that runs the section `finish` for the keys of each call, or once if all calls have the same keys. */
+/** Lua that runs the section `-- @finish`: once if all calls have the same keys, otherwise once for the keys of each call. */
 const RUN_FINISH = `for call = 0, luanest_step_k > 0 and luanest_calls - 1 or 0 do
   luanest_finish({ luanest_unpack(luanest_keys, call * luanest_nk + 1, (call + 1) * luanest_nk) })
 end

@@ -1,7 +1,10 @@
-/** Longest time that one group should take in Redis, ms. While a script runs, Redis serves no other client. */
+/**
+ * Longest time that one group (calls that are sent as one command) should take in Redis, ms. While a script runs, Redis serves no other
+ * client.
+ */
 export const GROUP_MS = 5;
 
-/** Maximum number of calls in the first groups of a script, before any reply came. */
+/** Maximum number of calls in a group before the first reply to the script. */
 const FIRST_CALLS = 16;
 
 /** Largest factor by which one reply may raise the number of calls in a group. */
@@ -9,24 +12,25 @@ const GROWTH = 4;
 
 const MEASURE_EVERY_MS = 100;
 
-/** If a reply takes more than this many times as long as the fastest reply, Redis or this process is busy. */
+/** If a reply takes longer than this factor times the fastest reply, Redis or this process is busy. */
 const CROWDED = 2;
 
-/** Time after which the next reply counts as the fastest one, even if it is slower, ms: the link may have become slower. */
+/** Time after which the next reply counts as the fastest one, even if it is slower, ms: the network may have become slower. */
 const FASTEST_FOR_MS = 10_000;
 
 /**
- * Size of the groups of one script, chosen so that a group should not block Redis for longer than `GROUP_MS`.
+ * Maximum number of calls in a group of one script. The class adjusts the number so that a group should not block Redis for longer than
+ * `GROUP_MS`.
  *
- * The time from sending to reply is an upper bound of the script's time. A reply within `GROUP_MS` proves that the group was
- * small enough, without a measurement. A later reply proves nothing, because the network and Redis' queue take time too.
- * Then a group is measured in Redis, between two TIME commands on its connection.
+ * The time from sending to reply includes the time that the script runs. So a reply within `GROUP_MS` proves that the group was small
+ * enough. A later reply proves nothing, because the network and Redis' queue take time, too. After a late reply, the time in Redis is
+ * measured: a group is sent between two TIME commands on the same connection.
  * See DECISIONS.md: group-bounded-by-time
  */
 export class GroupPace {
   private limit: number;
   private perCallMs = Infinity;
-  /** True if a reply came later than `GROUP_MS` since the last measurement in Redis. */
+  /** True if, since the last measurement, a reply took longer than `GROUP_MS`. */
   private late = false;
   private measuredAt = -Infinity;
   private latestMs = Infinity;
@@ -43,21 +47,26 @@ export class GroupPace {
   }
 
   /**
-   * True if the latest reply took much longer than the link needs: then Redis or this process is busy, and larger groups help. They
-   * do not help if only the link is slow. Also true before the first reply.
+   * True if the latest reply took much longer than the fastest one. In this case, Redis or this process is busy, and larger groups help.
+   * They do not help if only the network is slow, because then the fastest reply is slow, too. Also true before the first reply.
    */
   get crowded(): boolean {
     return this.latestMs > CROWDED * this.fastestMs;
   }
 
-  /** Returns true if the next command, with this number of calls, should be measured in Redis. @param now by `performance.now()` */
+  /**
+   * Returns true if the next command should be measured in Redis.
+   *
+   * @param calls number of calls in the command
+   * @param now time by `performance.now()`, ms
+   */
   measures(calls: number, now: number): boolean {
     if (!this.late || (calls === 1 && this.limit > 1) || now - this.measuredAt < MEASURE_EVERY_MS) return false;
     this.measuredAt = now;
     return true;
   }
 
-  /** Records when a command was sent and when its reply came, by `performance.now()`, ms. */
+  /** Records the time from sending a command to its reply. `sentAt` and `now` are times of `performance.now()`, ms. */
   answered(calls: number, sentAt: number, now: number): void {
     const ms = now - sentAt;
     this.latestMs = ms;
@@ -75,7 +84,7 @@ export class GroupPace {
   /**
    * Records the time that Redis needed for a command.
    *
-   * @param ms undefined if this user may not send TIME. Then the time no longer limits the groups.
+   * @param ms the time in Redis, ms; undefined if the Redis user may not send TIME. Groups are then limited only by `maxCalls`.
    */
   measured(calls: number, ms: number | undefined): void {
     this.late = false;
@@ -84,7 +93,8 @@ export class GroupPace {
       this.measuredAt = Infinity;
       return;
     }
-    // A measurement may be too high, because Redis' process may have been paused. It is too low only if the clock was set back.
+    // A measured time may be too long, because Redis' process may have been paused. It is too short only if the clock was set back. So a
+    // shorter time counts at once, and a longer one by half.
     const perCallMs = ms / calls;
     this.perCallMs = perCallMs < this.perCallMs ? perCallMs : (this.perCallMs + perCallMs) / 2;
     this.limit = this.fitting(calls);

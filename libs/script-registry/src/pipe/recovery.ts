@@ -15,39 +15,39 @@ import { asFailure, asksForSingles, callError, settle } from './settle';
 
 const MAX_TRIES = 3;
 
-/** Parts that are needed to send calls of one script again. */
+/** Objects that Recovery uses to send calls of one script again. */
 export interface RecoveryHost {
   /** Name of the ScriptRegistry. */
   readonly registry: string;
   readonly connection: RedisConnection;
   readonly loader: ScriptLoader;
   readonly codec: ScriptCodec;
-  /** Rejects a call, unless it is settled. */
+  /** Rejects a call. Does nothing if the call has a result or an error already. */
   readonly fail: (call: Call, error: Error) => void;
 }
 
-/** Node to which calls are sent again. */
+/** Way to send calls again: to one node, or to a node that the client chooses. */
 interface Route {
   /** The node's id; undefined if the client chooses the node. */
   readonly id: string | undefined;
   send(name: string, args: CommandArg[], receiver: Receiver): void;
-  /** Loads the scripts. @returns true if they are loaded now */
+  /** Loads the scripts. @returns true if loading has succeeded */
   load(): Promise<boolean>;
 }
 
 /**
- * Handles calls whose command failed, alone or in a group: sends them again if it is certain that nothing ran, otherwise rejects them.
- * Also sends calls with WAIT.
+ * Handles calls whose command failed. Sends the calls again if it is certain that the script did not run; otherwise rejects them. Also
+ * sends the calls of `runAndWait`, with WAIT.
  */
 export class Recovery {
   constructor(private readonly host: RecoveryHost) {}
 
-  /** Resolves when each call is settled. Never rejects. */
+  /** Sends calls again, or rejects them, after their command failed. Resolves when each call has a result or an error. Never rejects. */
   recover(calls: readonly Call[], node: RedisNode, failure: CommandFailure): Promise<void> {
     return this.handle(calls, this.routeTo(node), failure, MAX_TRIES);
   }
 
-  /** Sends calls, and then WAIT on the same connection. Resolves when each call is settled. Never rejects. */
+  /** Sends calls, and then WAIT on the same connection. Resolves when each call has a result or an error. Never rejects. */
   async sendAndWait(node: RedisNode, calls: readonly Call[], { replicas, timeoutMs }: Wait): Promise<void> {
     let connection: DedicatedConnection;
     try {
@@ -61,7 +61,7 @@ export class Recovery {
     const send: Route['send'] = (name, args, receiver) => {
       void connection.sendAll([[name, args], wait]).then(([raw, waited]) => {
         if (raw instanceof CommandFailure) return receiver.failed(raw);
-        // If WAIT failed, no replica is confirmed; the reply of the script is still valid.
+        // If WAIT failed, no replica has confirmed the writes. The reply of the script is still valid.
         for (const call of live) call.replicas = waited instanceof CommandFailure ? 0 : Number(waited);
         receiver.replied(raw);
       });
@@ -78,7 +78,11 @@ export class Recovery {
     };
   }
 
-  /** Sends calls as one command. @param tries how often it may be sent; the last time it is an EVAL, which needs no load */
+  /**
+   * Sends calls as one command.
+   *
+   * @param tries how many times the command may still be sent. The last time it is an EVAL, which works on a node that lacks the script
+   */
   private attempt(calls: readonly Call[], route: Route, tries: number): Promise<void> {
     const { codec, fail } = this.host;
     for (const call of calls) call.inFlight = true;
@@ -112,7 +116,7 @@ export class Recovery {
           const node = route.id ?? 'routed by the client';
           events.scriptsHealed.publish(() => ({ registry, node, script: codec.name }));
         }
-        // Calls that were rejected at their deadline in the meantime must not run any more.
+        // Calls that were rejected at their deadline in the meantime must not run.
         const live = calls.filter(({ settled }) => !settled);
         if (live.length > 0) await this.attempt(live, route, tries - 1);
       } else this.failAll(calls, failure);
@@ -122,7 +126,7 @@ export class Recovery {
   }
 
   /**
-   * Sends each call alone through the client's own routing, which follows redirections.
+   * Sends each call alone to the node that the client chooses. The client follows the redirections of a Cluster.
    * See DECISIONS.md: cluster-group-goes-to-the-master
    */
   private async sendSingly(calls: readonly Call[], failure: CommandFailure): Promise<void> {

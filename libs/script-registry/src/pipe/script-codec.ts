@@ -9,7 +9,7 @@ import { checkSameSlot } from './slots';
 
 const NO_VALUES: readonly unknown[] = Object.freeze([]);
 
-/** Keys and arguments of a call, by name. JavaScript may pass anything. */
+/** Keys and arguments of a call, by name. They are not checked yet: callers in JavaScript may pass anything. */
 type CallInput = { readonly keys?: unknown; readonly args?: unknown } | undefined;
 const NO_INPUT: NonNullable<CallInput> = Object.freeze({});
 
@@ -21,14 +21,17 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 interface FixedArg {
   readonly name: string;
   readonly type: ArgType<unknown>;
-  /** The argument as errors name it. */
+  /** Name of the argument in errors, such as `"limit" of rate-limit.consume`. */
   readonly label: string;
 }
 
-/** The forms of one script, and the encoding of its calls. All that does not differ between calls is prepared here once. */
+/**
+ * The Lua texts of one script, and the encoding of its calls. Everything that is the same for all calls is computed once, in the
+ * constructor.
+ */
 export class ScriptCodec {
   readonly lone: LoadableScript;
-  /** Undefined if calls are sent alone. */
+  /** Lua text for a group of calls. Undefined if each call is sent alone. */
   readonly group: LoadableScript | undefined;
   /** Maximum number of calls in a group; 1 if calls are sent alone. */
   readonly maxCalls: number;
@@ -36,12 +39,12 @@ export class ScriptCodec {
   private readonly keyList: string | undefined;
   private readonly fixedArgs: readonly FixedArg[];
   private readonly argList: readonly [name: string, type: ListType<unknown>] | undefined;
-  /** Number of keys as text; '' if there is a list of keys. */
+  /** Number of keys, as text. Empty if the script takes a list of keys, so that the number differs. */
   private readonly keyCount: string;
-  /** Words of the last call whose slots were checked, if its number of keys is fixed. All of its keys are in one slot. */
+  /** Arguments of the last EVALSHA whose keys were checked to be in one slot. Undefined if the script takes a list of keys. */
   private sameSlot: readonly CommandArg[] | undefined;
 
-  /** @param grouping false: calls are sent alone */
+  /** @param grouping false: each call is sent alone */
   constructor(
     readonly definition: ScriptDefinition,
     grouping: boolean,
@@ -74,8 +77,9 @@ export class ScriptCodec {
   }
 
   /**
-   * Checks and encodes the keys and arguments of a call, and stores them in it. The array gets its final length at once, and is filled
-   * by index: an iterator costs more than the check of a key, and the first push to an empty array allocates 17 elements.
+   * Checks and encodes the keys and arguments of a call, and stores them in the call. For speed, the array is created with its final
+   * length, and is filled by index. An iterator would cost more than the check of a key, and the first push to an empty array allocates
+   * 17 elements.
    *
    * @throws InvalidInputError
    */
@@ -131,10 +135,10 @@ export class ScriptCodec {
   }
 
   /**
-   * Returns the arguments of the EVALSHA or EVAL that runs these calls. Those of a group must have the same numbers of keys and
-   * arguments.
+   * Returns the arguments of the EVALSHA or EVAL that runs these calls. If there are several calls, all must have the same number of
+   * keys, and the same number of arguments.
    *
-   * @param isEval true for EVAL, which begins with the body instead of its SHA1 hash
+   * @param isEval true for EVAL, whose first argument is the Lua text; false for EVALSHA, whose first argument is the SHA1 hash
    */
   command(calls: readonly Call[], isEval = false): CommandArg[] {
     const { sha, body } = this.formFor(calls.length);
@@ -152,7 +156,7 @@ export class ScriptCodec {
   }
 
   private invalidKey(name: string, key: unknown): InvalidInputError {
-    // Text is not quoted, since it may hold a user's id.
+    // The error does not quote a key, because a key may contain the id of a user.
     const problem = typeof key !== 'string' ? shown(key) : key === '' ? 'empty' : 'text with a lone surrogate';
     return new InvalidInputError(
       `Key ${this.labelOf(name)} is ${problem}. Expected a non-empty string of well-formed Unicode.`,
@@ -173,7 +177,10 @@ export class ScriptCodec {
   }
 }
 
-/** Returns true if all calls have the same words from one index to another. Buffers of different calls count as different. */
+/**
+ * Returns true if `words` of all calls are the same from index `from` up to, but not including, `to`. Buffers of different calls count as
+ * different.
+ */
 function sameIn(calls: readonly Call[], from: number, to: number): boolean {
   const first = (calls[0] as Call).words;
   for (let i = 1; i < calls.length; i++) {
@@ -183,7 +190,10 @@ function sameIn(calls: readonly Call[], from: number, to: number): boolean {
   return true;
 }
 
-/** Appends the words of the first `count` calls from one index to another. `push(...words)` would fail for a long list. */
+/**
+ * Appends `words` of the first `count` calls, from index `from` up to, but not including, `to`. `push(...words)` would fail for a long
+ * list.
+ */
 function pushPart(command: CommandArg[], calls: readonly Call[], count: number, from: number, to: number): void {
   for (let i = 0; i < count; i++) {
     const { words } = calls[i] as Call;

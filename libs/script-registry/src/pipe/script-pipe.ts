@@ -8,43 +8,46 @@ import type { ScriptCodec } from './script-codec';
 import { asFailure, settle } from './settle';
 
 /**
- * Up to this many calls of a lane go alone, at once. Further ones wait for the end of the turn of the event loop, and then share a
- * command.
+ * While fewer calls of a lane than this are in flight, a new call is sent alone, at once. Otherwise the call waits until the end of the
+ * turn of the event loop, and is sent together with other calls. A lane is the queue of the calls of one script and slot.
  * See DECISIONS.md: few-calls-go-alone
  */
 const FEW = 2;
 
 /**
- * While Redis or this process is busy, a group that is not full waits for the next reply if this many groups are in flight. With a
- * smaller number, small groups would wait for each other's round trip.
+ * Number of groups in flight from which a group that is not full waits for the next reply, if Redis or this process is busy. With a
+ * smaller number, small groups would wait for the round trips of other groups.
  * See DECISIONS.md: group-leaves-at-once-when-idle
  */
 const CROWDED_GROUPS_IN_FLIGHT = 4;
 
-/** Maximum number of characters of the keys and arguments in a group of several calls. A larger call goes alone. */
+/** Maximum length of all keys and arguments in a group of several calls, characters (bytes of Buffers). A larger call is sent alone. */
 const MAX_CHARS = 65_536;
 
-/** Maximum number of keys and arguments in a group of several calls, so that scripts with lists do not block Redis for longer than others. */
+/**
+ * Maximum number of keys and arguments in a group of several calls. So scripts that take lists do not block Redis for longer than other
+ * scripts.
+ */
 const MAX_WORDS = 4_096;
 
-/** Parts that the lanes of one script share. */
+/** Objects and methods that the lanes of one script share. */
 export interface LaneHost {
   readonly codec: ScriptCodec;
   readonly pace: GroupPace;
   readonly recovery: Recovery;
   /** Returns the node that can run calls of a slot now; undefined if there is no such node yet. */
   open(slot: number): RedisNode | undefined;
-  /** Rejects a call, unless it is settled. */
+  /** Rejects a call. Does nothing if the call has a result or an error already. */
   readonly fail: (call: Call, error: Error) => void;
-  /** Publishes that calls are sent. @returns a function that publishes that each of them is settled */
+  /** Publishes the event `groupSent`. @returns a function that publishes the event `groupEnded` */
   publishSent(node: RedisNode, calls: number, inFlight: number): () => void;
-  /** Forgets a lane that is idle. */
+  /** Removes a lane that is idle. */
   release(lane: Lane): void;
 }
 
 /**
- * The calls of one script, slot and `wait`, in their order; a single Redis counts as one slot. A call is sent alone while few are in
- * flight, and in a group with others while there is a crowd.
+ * Queue of the calls of one script whose keys are in one slot, and that have the same `wait`. A single Redis counts as one slot. While
+ * few calls are in flight, each call is sent alone. Otherwise calls are sent together, in groups.
  */
 export class Lane implements CallSender {
   private queue: Call[] = [];
@@ -53,14 +56,17 @@ export class Lane implements CallSender {
   private callsInFlight = 0;
   private aloneInFlight = 0;
   private groupsInFlight = 0;
-  /** True from the first call that must wait until few calls are left: callers that get their replies together call again together. */
+  /**
+   * True while calls are sent in groups: from the first call that must wait, until few calls are left. Callers that get their replies at
+   * the same time often call again at the same time.
+   */
   private crowd = false;
-  /** Maximum number of calls that go alone: as many as may be in flight if the script has no groups, none before WAIT. */
+  /** Maximum number of calls in flight that are sent alone. If the script has no groups, this is `maxInFlight`. With WAIT, this is 0. */
   private readonly few: number;
 
   constructor(
     private readonly host: LaneHost,
-    /** Key of the lane in its host. */
+    /** Key of the lane in `lanes` of its ScriptPipe. */
     readonly id: number | string,
     readonly slot: number,
     readonly wait: Wait | undefined,
@@ -73,7 +79,7 @@ export class Lane implements CallSender {
     return this.queue.length === 0 && this.callsInFlight === 0;
   }
 
-  /** Sends a call, or adds it to those that wait: for others, for a node, or for calls in flight. */
+  /** Sends a call at once, or adds the call to the queue. It then waits for other calls to share a command, for a node, or for replies. */
   submit(call: Call): void {
     if (this.callsInFlight < this.few && this.queue.length === 0 && !this.crowd) {
       const node = this.host.open(this.slot);
@@ -85,7 +91,7 @@ export class Lane implements CallSender {
     else if (!this.waits) this.pumpSoon();
   }
 
-  /** Sends the calls that wait, as far as they may be sent now. */
+  /** Sends calls of the queue, as many as may be sent now. */
   pump(): void {
     while (this.queue.length > 0 && this.callsInFlight < this.maxInFlight) {
       if (this.waits && !this.full) return;
@@ -94,19 +100,19 @@ export class Lane implements CallSender {
       const isFew = this.callsInFlight + this.queue.length <= this.few;
       if (isFew) this.crowd = false;
       const calls = this.take(isFew ? 1 : this.host.pace.calls);
-      // In a crowd, a call that goes by itself is a group of one, so that the pace sees its time.
+      // While calls are sent in groups, a single call counts as a group of one, so that `pace` measures its time.
       if (calls.length === 1 && this.few > 0 && (isFew || this.host.codec.group === undefined))
         this.sendAlone(node, calls[0] as Call);
       else if (calls.length > 0) this.sendGroup(node, calls);
     }
   }
 
-  /** Removes an idle lane from its host. It gets no more calls. */
+  /** Removes this lane from its host, so that it gets no more calls. Call it only if the lane is idle. */
   release(): void {
     this.host.release(this);
   }
 
-  /** Forgets calls that were rejected while they waited. */
+  /** Removes calls that were rejected while they waited in the queue. */
   dropSettled(): void {
     this.queue = this.queue.filter(({ settled }) => !settled);
     this.queuedChars = this.queue.reduce((sum, { chars }) => sum + chars, 0);
@@ -151,7 +157,7 @@ export class Lane implements CallSender {
     });
   }
 
-  /** Takes the first calls of the queue that may share a group. Drops calls that were rejected while they waited. */
+  /** Removes the first calls of the queue that may share a group, and returns them. Drops calls that were rejected while they waited. */
   private take(most: number): Call[] {
     const calls: Call[] = [];
     let [at, chars, words] = [0, 0, 0];
@@ -212,7 +218,7 @@ export class Lane implements CallSender {
       },
       failed: (failure: CommandFailure) => void recovery.recover(calls, node, failure).finally(ended),
     };
-    // Nothing here should throw. If it does, the callers must not wait until their deadlines.
+    // This code should not throw. If it throws nevertheless, the callers get the error at once, not at their deadlines.
     try {
       const command = codec.command(calls);
       if (!pace.measures(calls.length, sentAt)) return node.run('EVALSHA', command, receiver);
@@ -227,38 +233,39 @@ export class Lane implements CallSender {
     }
   }
 
-  /** Calls have ended: each of them is settled. Sends calls that wait. */
+  /** Notes that calls have a result or an error, and sends calls of the queue. */
   private ended(calls: number): void {
     this.callsInFlight -= calls;
     if (this.queue.length === 0) return;
-    // Callers that just got their replies may call again in this tick, so a group that is not full waits for them.
+    // Callers that just got their replies may make new calls in this turn of the event loop. So a group that is not full waits for these
+    // calls.
     if (this.full) this.pump();
     else this.pumpSoon();
   }
 }
 
 /**
- * With this many calls of one script in flight (on a Cluster: of one script and slot), further calls wait. One group may exceed it.
- * Calls that wait until their deadline were not sent, while calls in flight may have run.
+ * Maximum number of calls of one script in flight; on a Cluster, of one script and slot. Other calls wait. The last group may exceed the
+ * maximum. The maximum exists because a call that waits until its deadline surely had no effect, but a call in flight may have run.
  */
 export const MAX_CALLS_IN_FLIGHT = 4_096;
 
 /** Parts of a ScriptRegistry that the pipes of all its scripts share. */
 export interface PipeContext extends Pick<RecoveryHost, 'registry' | 'connection' | 'loader'> {
   readonly maxCallsInFlight: number;
-  /** Lanes with calls waiting or in flight, and lanes that had some lately. */
+  /** Lanes with calls that wait or are in flight, and lanes that had such calls until recently. */
   readonly busy: Set<Lane>;
   /** Called when calls must wait for a node: it is not connected, or its first load of scripts has not ended. */
   held(): void;
 }
 
-/** The way of one script's calls to Redis and back. */
+/** Sends the calls of one script to Redis, and settles them with the replies. */
 export class ScriptPipe implements LaneHost {
   readonly pace: GroupPace;
   readonly recovery: Recovery;
-  /** Lanes that had calls lately. There may be one for each slot, and for each `wait` of calls. */
+  /** Lanes that have calls, or had calls until recently: one for each slot and each `wait`. */
   private readonly lanes = new Map<number | string, Lane>();
-  /** The lane of calls without `wait` on a single Redis. */
+  /** The lane of the calls without `wait`. Undefined on a Cluster, which has one lane for each slot. */
   private main: Lane | undefined;
 
   constructor(
@@ -270,7 +277,7 @@ export class ScriptPipe implements LaneHost {
     this.recovery = new Recovery({ registry, connection, loader, codec, fail: this.fail });
   }
 
-  /** Sends a call at once or soon. It must be encoded. */
+  /** Sends a call, at once or later. The call must be encoded by `ScriptCodec.encode` before. */
   submit(call: Call): void {
     if (this.main !== undefined && call.wait === undefined) return this.main.submit(call);
     const { connection, maxCallsInFlight, busy } = this.context;
@@ -295,8 +302,8 @@ export class ScriptPipe implements LaneHost {
   }
 
   /**
-   * Returns the node that can run calls of a slot now. Undefined if it is not connected, or its first load of scripts has not
-   * ended. See DECISIONS.md: load-settled-before-calls
+   * Returns the node that can run calls of a slot now. Returns undefined if the node is not connected, or if the first load of scripts on
+   * the node has not ended. See DECISIONS.md: load-settled-before-calls
    */
   open(slot: number): RedisNode | undefined {
     const { connection, loader } = this.context;

@@ -15,17 +15,20 @@ export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(thrownText(error));
 }
 
-/** Converts an error to a CommandFailure. After an error of any other class, it is unknown if the command was sent. */
+/**
+ * Converts an error to a CommandFailure. For an error of another class, the result is `lost`, because it is unknown if the command was
+ * sent.
+ */
 export function asFailure(error: unknown): CommandFailure {
   return error instanceof CommandFailure ? error : new CommandFailure('lost', asError(error).message);
 }
 
-/** Returns true if the node refused this command, and its calls must be sent again one by one, through the client's own routing. */
+/** Returns true if the node refused this command, and each of its calls must be sent again alone, to the node that the client chooses. */
 export function asksForSingles(failure: CommandFailure, calls: number, clustered: boolean): boolean {
-  // A Cluster sends a command again whose connection closed, perhaps to another node, and that node lacks the script.
+  // If a connection closes, the client of a Cluster sends the command again, perhaps to another node. That node may lack the script.
   if (clustered && failure.noScript && failure.mayHaveRun) return true;
   if (failure.kind !== 'reply') return false;
-  // NOPERM may be due to the keys of one call only, so each call is sent alone.
+  // The keys of only one call may have caused NOPERM, so each call is sent alone.
   return (
     (clustered && isRedirect(failure.message)) ||
     (failure.code === 'NOPERM' && calls > 1 && isRefusal(failure.message, clustered))
@@ -33,9 +36,9 @@ export function asksForSingles(failure: CommandFailure, calls: number, clustered
 }
 
 /**
- * Makes the error of a call whose command failed.
+ * Returns the error for a call whose command failed.
  *
- * @param lost true if a sending of the call may have run without a reply
+ * @param lost true if the call may have run before, and that reply was lost
  * @param clustered true for a Redis Cluster
  */
 export function callError(script: string, failure: CommandFailure, lost: boolean, clustered: boolean): Error {
@@ -54,7 +57,7 @@ export function callError(script: string, failure: CommandFailure, lost: boolean
       cause: failure,
     });
   }
-  // A script may have returned it, or the server words its refusals in a way that is not known here.
+  // The script may have returned this error, or the server may have refused the call with a text that luanest does not know.
   if (isRefusalCode(code)) return unknownOutcome(script, `the reply was "${message}"`, failure);
   return scriptError(script, failure.message);
 }
@@ -67,7 +70,7 @@ function unknownOutcome(script: string, problem: string, cause: CommandFailure):
 }
 
 /**
- * Makes the error of a call that has no reply at its deadline.
+ * Returns the error for a call that has no reply at its deadline, or when ScriptRegistry closes.
  *
  * @param closed true if the call is rejected because ScriptRegistry closes
  */
@@ -80,15 +83,19 @@ export function expiryError(call: Call, closed: boolean): NotSentError | Unknown
     : new NotSentError(`${name} did not run ${when}${why}. The call had no effect.`);
 }
 
-/** Makes the error of a call whose script raised or returned an error. */
+/** Returns the error for a call whose script raised or returned an error. */
 export function scriptError(script: string, raw: string): ScriptFailedError {
   const message = inSource(raw);
-  // Errors that a script returns may lack a code.
+  // An error that a script returns may have no code, such as `ERR`, as its first word.
   const text = /^[A-Z][A-Z0-9_]+ /.test(message) ? message : `ERR ${message}`;
   return new ScriptFailedError(`${script} failed: ${text}`, text.split(' ', 1)[0] ?? 'ERR');
 }
 
-/** Settles the calls of one command: a single call by the reply, those of a group by its items. @param fail rejects a call */
+/**
+ * Resolves or rejects the calls of one command. A single call gets the reply. Each call of a group gets one item of the reply.
+ *
+ * @param fail rejects a call
+ */
 export function settle(
   script: string,
   calls: readonly Call[],

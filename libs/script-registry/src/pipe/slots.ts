@@ -3,7 +3,7 @@ import { InvalidInputError } from '../script-registry.errors';
 import type { CommandArg } from '../connection/port';
 import { FIRST_KEY } from './call';
 
-/** Returns a key up to the end of its hash tag; undefined without a hash tag. */
+/** Returns the part of a key up to the end of its hash tag. Returns undefined if the key has no hash tag. */
 function startOf(key: string): string | undefined {
   const open = key.indexOf('{');
   const close = open === -1 ? -1 : key.indexOf('}', open + 1);
@@ -11,12 +11,12 @@ function startOf(key: string): string | undefined {
 }
 
 /**
- * Refuses a call with keys of several slots. Slots are computed only for keys without a hash tag, and for keys that differ before its
- * end.
+ * Refuses a call whose keys are in several hash slots. For speed, the slot of a key is not computed if the key and the first key are
+ * equal up to the end of the hash tag.
  *
- * @param words of the call, with `keyCount` keys
- * @param checked words of an earlier call with as many keys, all of one slot. Keys that are the same at the same index are not checked
- *   again, since consecutive calls often have the same keys (one activity, one queue)
+ * @param words arguments of the EVALSHA; they contain `keyCount` keys
+ * @param checked words of an earlier call with the same number of keys, which are all in one slot. If a key is equal to the key at the
+ *   same index there, it is not checked again. Consecutive calls often have the same keys, such as those of one queue
  * @throws InvalidInputError that names two keys of different slots
  */
 export function checkSameSlot(
@@ -27,7 +27,7 @@ export function checkSameSlot(
 ): void {
   const first = words[FIRST_KEY] as string;
   const known = checked !== undefined && first === checked[FIRST_KEY] ? checked : undefined;
-  // Keys that are equal up to the end of their hash tag are the usual case, and the cheapest to check.
+  // Usually all keys are equal up to the end of their hash tag. This is also the fastest check.
   const start = startOf(first);
   for (let at = FIRST_KEY + 1; at < FIRST_KEY + keyCount; at++) {
     const key = words[at] as string;
