@@ -12,13 +12,13 @@ const KNOWN: KnownOptions<TaskDefinitionOptions> = {
 };
 
 /**
- * Defines the tasks of a name: their settings and the type of their payload. Pass the definition instead of the name to
- * `schedule`, `scheduleMany`, `@DelayedTask` and `handle`, and to `get` for a typed payload.
+ * Defines the settings of all tasks with a name, and the type of their payload. Pass the definition instead of the name to `schedule`,
+ * `scheduleMany`, `@DelayedTask` and `handle`. Pass it to `get` for a typed payload.
  *
- * `Payload` must be a type of JSON data, because the payload is stored as JSON: a handler gets a Date as text, the payload
- * undefined as null, and no properties that are undefined.
+ * `Payload` must be a type of JSON data, because the payload is stored as JSON. If the payload contains a Date, the handler gets a
+ * string. If the payload is undefined, the handler gets null. Properties that are undefined are missing.
  *
- * @param options settings of the tasks. They override those of the module; options of a single call override both
+ * @param options name and settings of the tasks. These settings override those of the module. The options of a call override both
  * @throws InvalidOptionError for invalid settings, InvalidInputError for an invalid name
  *
  * @example

@@ -11,13 +11,15 @@ export type TaskMethodDecorator<Payload> = <Method extends TaskHandler<Payload>>
 const TASKS = 'luanest:delayed-task';
 
 /**
- * Registers a method of a provider or controller as the handler of the tasks of a name. The method gets the payload and a
- * `TaskContext`, through the guards, pipes, interceptors and filters of the method, its class and the app. A method may have several
- * such decorators.
+ * Registers a method of a provider or controller as the handler of all tasks with a name. The method gets the payload and a
+ * `TaskContext`. The guards, pipes, interceptors and filters of the method, its class and the app apply. A method may have several such
+ * decorators.
  *
- * @param task name of the tasks, 1 to 128 characters, or their definition; a name has one handler in an app. With a
- *   definition, the method must take the payload of the definition. If pipes change the type of the payload, pass `definition.name`.
- *   Next to a name, `{ queue }` is the queue of its tasks; default: the first queue, `namespace` of the module. A definition names its own
+ * @param task name of the tasks, 1 to 128 characters, or their definition from `defineTask`. In each queue, a name can have only one
+ *   handler in an app. If you pass a definition, the compiler checks that the method accepts its payload. If pipes change the type of the
+ *   payload, pass `definition.name` instead
+ * @param options only if `task` is a name: `queue` is the queue of the tasks; default: the first queue (`namespace` of the module). A
+ *   definition has its own `queue`
  * @throws InvalidOptionError when the class is loaded, if the member is not an instance method
  *
  * @example

@@ -1,33 +1,37 @@
 import { eventChannels } from '../../internal/src';
 
-/** Type of each event of this lib, by its key in DELAYED_TASK_CHANNELS: `DelayedTaskEvents['attemptSettled']`, for example. */
+/**
+ * Types of the events of this lib. The keys are those of DELAYED_TASK_CHANNELS, so `DelayedTaskEvents['attemptSettled']` is the type of
+ * the events on the channel `attemptSettled`.
+ */
 export interface DelayedTaskEvents {
-  /** An attempt ended, and Redis replied to its outcome; or the attempt was handed back at shutdown. */
+  /** An attempt ended, and Redis has replied to the call that stored its outcome; or the worker handed the task back at shutdown. */
   readonly attemptSettled: {
     readonly namespace: string;
     readonly name: string;
     readonly id: string;
     readonly attempt: number;
     /**
-     * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the outcome dead-lettered the task. `lost`: the task
-     * was no longer leased to this worker, for example because another worker took or dead-lettered it (`tasksBuried`) or it was
-     * cancelled; nothing was changed. A success can also be `lost` if Redis' first reply to it did not arrive. `released`: the worker handed the task back at shutdown; if that
-     * call failed, the lease ends by itself, and the attempt counts. `unknown`: the task was handed back, because this process has no
-     * handler for its name; the attempt does not count.
+     * `done`: the handler succeeded. `retried`: the attempt failed, and another attempt follows. `dead`: the task became a dead letter.
+     * `lost`: this worker no longer had the lease of the task, so Redis ignored the outcome. For example, the task was cancelled, or
+     * another worker took or dead-lettered it (see `tasksBuried`). A success can also be `lost` if Redis stored it but the reply did not
+     * arrive: the repeated call then finds no lease. `released`: the worker handed the task back at shutdown. If the call that hands it
+     * back failed, the lease expires, and the attempt counts. `unknown`: this process has no handler for the name of the task, so it
+     * handed the task back. The attempt does not count.
      */
     readonly status: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
     /** `lateMs` of the TaskContext, ms by Redis' clock; never negative. */
     readonly lateMs: number;
-    /** Time from the start of the attempt until this event, ms. */
+    /** Time from the start of the handler until this event, ms. */
     readonly durationMs: number;
     /**
-     * Error of a failed attempt, or SetupError for a task that no worker had a handler for; undefined if the attempt did not
-     * fail, or its handler used `retryLater` or `deadLetter`.
+     * Error of a failed attempt. SetupError if the task was dead-lettered because workers without a handler handed it back for a day.
+     * undefined if the attempt did not fail, or if its handler used `retryLater` or `deadLetter`.
      */
     readonly error?: unknown;
   };
 
-  /** Tasks were dead-lettered, because their leases ended in their last attempt, for example because the worker died. */
+  /** Tasks became dead letters, because their leases ended during their last attempt, for example because the worker died. */
   readonly tasksBuried: {
     readonly namespace: string;
     readonly count: number;
@@ -42,26 +46,30 @@ export interface DelayedTaskEvents {
   };
 
   /**
-   * A call of the worker to Redis failed. Until it stops, the worker tries again, except for `release`: if that call did not run, the
-   * tasks wait for the end of their leases; and except for `broadcast`: the events are dropped, and listeners learn how many.
+   * A call of the worker to Redis failed. The worker repeats it until the worker stops. Exceptions: `release` is not repeated; if the
+   * call did not run, other workers take the tasks when their leases end. `broadcast` is not repeated; the events are dropped, and
+   * listeners get their number in a `missed` event.
    */
   readonly callFailed: {
     readonly namespace: string;
     /**
-     * `take`: leases due tasks. `settle`: sends outcomes. `renew`: extends leases. `release`: hands tasks back at shutdown.
-     * `subscribe`: subscribes to wake-ups, or for `onEvents`. `sweep`: deletes old dead letters and repairs damage. `pause`: reads if the
-     * queue is paused. `broadcast`: sends events to other processes.
+     * Purpose of the call. `take`: lease due tasks. `settle`: store outcomes of attempts. `renew`: extend leases. `release`: hand tasks
+     * back at shutdown. `subscribe`: subscribe to the channel that wakes workers, or to the events for `onEvents`. `sweep`: delete old
+     * dead letters, and repair damaged tasks. `pause`: read if the queue is paused. `broadcast`: send events to other processes.
      */
     readonly during: 'take' | 'settle' | 'renew' | 'release' | 'subscribe' | 'sweep' | 'pause' | 'broadcast';
     readonly error: unknown;
   };
 
-  /** A sweep repaired tasks that were incomplete, for example because Redis evicted keys or somebody deleted entries. */
+  /** The periodic cleanup repaired incomplete tasks. Tasks can become incomplete if Redis evicts keys, or if somebody deletes entries. */
   readonly queueRepaired: {
     readonly namespace: string;
-    /** Number of tasks that had lost their entry in `due`, `leased` or `dead`, and are waiting, running or dead-lettered again. */
+    /** Number of tasks whose entry in the key `due`, `leased` or `dead` was missing. The cleanup has restored these entries. */
     readonly restored: number;
-    /** Number of entries in `runs` that had no task. They were deleted, with their leases. */
+    /**
+     * Number of entries in the key `runs` (data of attempts) whose task was missing. The cleanup has deleted these entries and their
+     * leases.
+     */
     readonly dropped: number;
   };
 }
@@ -76,17 +84,26 @@ interface AboutTask {
   readonly attempt: number;
   /** Maximum number of attempts of the task. */
   readonly attempts: number;
-  /** When it happened, ms since 1970 by the clock of the process that ran the task. */
+  /** Time of the event, ms since 1970 by the clock of the process that ran the task. */
   readonly atMs: number;
 }
 
-/** Type of each event of `onEvents`, by its `type`: `TaskEvents['attemptSettled']`, for example. */
+/**
+ * Types of the events of `onEvents`. The keys are the values of the field `type`, so `TaskEvents['missed']` is the type of the events
+ * with the type `missed`.
+ */
 export interface TaskEvents {
-  /** An attempt ended, as in the event `attemptSettled` of one process. Also sent for the tasks of `tasksBuried`, with the status `dead`. */
+  /**
+   * An attempt ended, see `attemptSettled` of DelayedTaskEvents. Also sent, with the status `dead`, for each task that was dead-lettered
+   * because its lease ended.
+   */
   readonly attemptSettled: AboutTask & {
     readonly type: 'attemptSettled';
     readonly status: DelayedTaskEvents['attemptSettled']['status'];
-    /** Reason why the attempt failed or the task was dead-lettered, as `get` returns it: at most 1,000 characters. Otherwise ''. */
+    /**
+     * Reason why the attempt failed or the task was dead-lettered, at most 1,000 characters; `get` returns the same text. '' if there is
+     * no reason.
+     */
     readonly error: string;
   };
 
@@ -96,19 +113,21 @@ export interface TaskEvents {
     readonly progress: unknown;
   };
 
-  /** Events may be missing. If you need the states of tasks, read them with `get`. */
+  /** The listener may have missed events. If you need the states of tasks, read them with `get`. */
   readonly missed: {
     readonly type: 'missed';
     readonly namespace: string;
-    /** Number of events that a process did not send; undefined if the connection was lost, so that the number is unknown. */
+    /**
+     * Number of events that a process has dropped. undefined if the listener's connection was lost, because the number is then unknown.
+     */
     readonly count: number | undefined;
   };
 }
 
-/** Event of a task, as listeners get it. */
+/** Event that listeners of `onEvents` get. */
 export type TaskEvent = TaskEvents[keyof TaskEvents];
 
-/** Names of this lib's channels of `node:diagnostics_channel`. No event carries a payload or a result. */
+/** Names of the channels of `node:diagnostics_channel` on which this lib publishes events. No event contains a payload or a result. */
 export const DELAYED_TASK_CHANNELS = Object.freeze({
   attemptSettled: 'luanest:delayed-task:attempt.settled',
   tasksBuried: 'luanest:delayed-task:tasks.buried',

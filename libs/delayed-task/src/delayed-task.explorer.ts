@@ -27,7 +27,7 @@ export class DelayedTaskExplorer implements OnModuleInit {
     private readonly options: Pick<ResolvedDelayedTaskOptions, 'work'>,
   ) {}
 
-  /** @throws SetupError with class and method, for a handler that cannot be registered */
+  /** Registers the handlers. @throws SetupError if a handler cannot be registered; the message has its class and method */
   onModuleInit(): void {
     let count = 0;
     for (const found of exploreMethods(this.discovery, this.scanner)) {

@@ -8,11 +8,11 @@ import { delayedTaskScripts } from './delayed-task.scripts';
 import { DelayedTaskService } from './delayed-task.service';
 import { Handlers } from './worker/worker';
 
-/** Settings of the module that are not options, because `forRootAsync` needs them before its factory runs. */
+/** Settings that you pass next to the options. `forRootAsync` needs them before its factory returns the options. */
 export interface DelayedTaskModuleExtras {
   /** True if every module of the app can inject the service without an import. Default true. */
   readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry that runs the scripts. Default: the one without a name. */
+  /** Name of the ScriptRegistry that runs the Lua scripts of this module. Default: the ScriptRegistry without a name. */
   readonly registry?: string;
 }
 
@@ -35,8 +35,8 @@ const DelayedTaskModuleBase = defineLuanestModule<
 });
 
 /**
- * Provides `DelayedTaskService`, and runs handlers with `@DelayedTask`. Import it once, in the root module. Every option has a
- * default.
+ * Provides `DelayedTaskService`, and runs the methods with `@DelayedTask`. Import this module once, in the root module. All options have
+ * defaults.
  */
 @Module({})
 export class DelayedTaskModule extends DelayedTaskModuleBase {}

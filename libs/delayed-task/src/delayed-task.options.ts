@@ -19,38 +19,43 @@ export interface DelayedTaskModuleOptions extends WorkOptions, TaskSettings, Shu
   /** Name of the queue; 1 to 100 letters, digits, `.`, `_` or `-`. Default `default`. */
   readonly namespace?: string;
   /**
-   * Partitions over which the queue is sharded; integer from 1 to 256. Do not change it while the queue holds tasks. Default 1.
+   * Number of partitions of the queue; integer from 1 to 256. Each task is in one partition, and a Redis Cluster can store the partitions
+   * on different nodes. Do not change the number while the queue holds tasks. Default 1.
    */
   readonly partitions?: number;
   /**
-   * Maximum number of tasks, with retries, that all workers start in a window: `limit`, integer from the number of partitions, each of which has
-   * an equal share, and `windowMs`, integer from 1 to 86,400,000. The first task begins a window. Give all workers the same. Default:
-   * any number.
+   * Rate limit of the queue: all workers together start at most `limit` attempts in a window of `windowMs`. Retries count. A window
+   * begins when an attempt starts and no window is open. `limit`: integer from the number of partitions to 1,000,000,000; each partition
+   * gets an equal share. `windowMs`: ms, integer from 1 to 86,400,000. Set the same limit in all workers. Default: no limit.
    */
   readonly startLimit?: { readonly limit: number; readonly windowMs: number };
   /**
-   * Limits of each group, over all workers. `concurrency`: most of its tasks that run; integer from the number of partitions to 1,000.
-   * `rate`: at most `limit` of its tasks start at once, retries among them, and then one in each `windowMs / limit`; `limit`, integer
-   * from the number of partitions to 1,000,000, and `windowMs`, integer from 1 to 86,400,000. Each partition has an equal share, for the
-   * tasks that lie in it. Give all workers the same. Default: none.
+   * Limits of each group (see the option `group` of a task), over all workers. `concurrency`: maximum number of tasks of the group that
+   * run at the same time; integer from the number of partitions to 1,000. `rate`: up to `limit` attempts of the group may start at once.
+   * After that, one may start each `windowMs / limit` ms. Retries count. `limit` is an integer from the number of partitions to
+   * 1,000,000, and `windowMs` an integer from 1 to 86,400,000 (ms). Each partition gets an equal share of each limit, for the tasks of
+   * the group in this partition. Set the same limits in all workers. Default: no limits.
    */
   readonly groupLimits?: GroupLimits;
-  /** True if this process runs tasks. Default: true if it has a handler. */
+  /** True if this process runs tasks. Default: true if this process has a handler for tasks of the queue. */
   readonly work?: boolean;
   /**
-   * True if this process sends the events of the tasks that it runs to the listeners of `onEvents` in all processes: how attempts ended, and
-   * what handlers report as progress. Never payloads and results. Default false.
+   * True if this process sends events of the tasks that it runs to the listeners of `onEvents` in all processes. An event reports how an
+   * attempt ended, or the progress that a handler reported. Events never contain payloads or results. Default false.
    */
   readonly broadcastEvents?: boolean;
-  /** Maximum size of a payload, and of a result, as JSON, bytes; integer from 1 to 16 MiB. Default 65,536. */
+  /** Maximum size of the JSON of a payload, and of a result, bytes; integer from 1 to 16 MiB. Default 65,536. */
   readonly maxPayloadBytes?: number;
-  /** How long an `operationId` of `schedule` is remembered, ms; integer from 1,000 to 100 years. Default 600,000. */
+  /** How long Redis remembers an `operationId` of `schedule`, ms; integer from 1,000 to 100 years. Default 600,000. */
   readonly operationRetentionMs?: number;
-  /** Age at which a sweep deletes a dead letter, ms; integer from 1 s to 100 years. Default 30 days. */
+  /**
+   * How long dead letters are kept, ms; integer from 1,000 to 100 years. After this time, a periodic cleanup deletes them. Default 30
+   * days.
+   */
   readonly deadRetentionMs?: number;
   /**
-   * Further queues, by name, with the options of each. Options that a queue does not set are those of the module. Give a queue to tasks whose
-   * handlers are slow, so that others need not wait for them.
+   * Further queues: maps the name of each queue to its options. A queue uses the options of the module that it does not set itself,
+   * except `startLimit` and `groupLimits`. Use a separate queue for tasks with slow handlers, so that other tasks do not wait for them.
    */
   readonly queues?: Readonly<Record<string, OptionsOfQueue>>;
 }
@@ -61,7 +66,7 @@ type OptionsOfQueue = Pick<
   'concurrency' | 'partitions' | 'startLimit' | 'groupLimits' | 'work' | 'broadcastEvents'
 >;
 
-/** Options with the defaults filled in; `work` as given. */
+/** Options with the defaults filled in. Only `work` has no default here: it is undefined if the app did not set it. */
 export interface ResolvedDelayedTaskOptions
   extends
     ResolvedWork,
@@ -162,7 +167,7 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
   return Object.freeze({ ...own, queues });
 }
 
-/** Maximum number of starts of a queue, and of a group, in a window. */
+/** Highest allowed `limit` of `startLimit`, and of the `rate` of a group. */
 const [MOST_STARTS, MOST_GROUP_STARTS] = [1_000_000_000, 1_000_000];
 
 function checkStartLimit(
@@ -200,7 +205,9 @@ function checkPartitions(where: Checks, partitions: unknown): number {
   return where.integer('partitions', partitions, 1, 256);
 }
 
-/** Returns the limits of a partition, which has its share of those of the queue, in the form that the script reads: 0 for any number. */
+/**
+ * Returns the limits of one partition, as the scripts read them: its equal share of the limits of the queue and of a group. 0: no limit.
+ */
 export function limitsOf({ startLimit, groupLimits, partitions }: ResolvedDelayedTaskOptions) {
   const share = (limit = 0): number => Math.floor(limit / partitions);
   return {

@@ -22,7 +22,10 @@ import type { TaskEvents } from './delayed-task.events';
 import type { QueueParts } from './queue/queue-parts';
 import { checkScheduling, definitionOf, taskInput } from './queue/task-codec';
 
-/** Returns the queue that a task names. @throws InvalidInputError if the task and its definition name different ones */
+/**
+ * Returns the name of the queue that a task or its definition sets. @throws InvalidInputError if the task and its definition set
+ * different queues
+ */
 export function queueOf(task: unknown, { queue }: { readonly queue?: string }): string | undefined {
   const own = (task as TaskDefinition | undefined)?.queue;
   if (own !== undefined && queue !== undefined && own !== queue) {
@@ -34,17 +37,17 @@ export function queueOf(task: unknown, { queue }: { readonly queue?: string }): 
 }
 
 /**
- * The tasks of one queue. `DelayedTaskService` is the first queue of an app, and its `queue(name)` returns the others, which the option
- * `queues` of the module names.
+ * Schedules, reads and changes the tasks of one queue. `DelayedTaskService` is the first queue of an app. Its method `queue(name)`
+ * returns the further queues, which the option `queues` of the module defines.
  */
 export class DelayedTaskQueue {
   constructor(protected readonly parts: QueueParts) {}
 
   /**
-   * Schedules a task. With an `id` and `onConflict: 'keep'`, repeat the call after an error: while the task exists, it is not
-   * scheduled twice.
+   * Schedules a task. If the call fails, you can repeat it if you set an `id` and `onConflict` is `keep`, the default: while the task
+   * exists, it is not scheduled a second time.
    *
-   * @param task name that selects the handler, 1 to 128 characters, or the definition of the tasks
+   * @param task name of the task, 1 to 128 characters, or its definition from `defineTask`. The name selects the handler
    * @param payload JSON data of at most `maxPayloadBytes`; undefined is stored as null
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    *
@@ -77,11 +80,13 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Schedules tasks, in steps of up to 100 tasks of a partition and 4,194,304 characters; a larger task is a step of its own. Each
-   * step is atomic. If a step fails, the tasks of other steps, and after UnknownOutcomeError its own, may be scheduled. If each task
-   * has an `id` and `onConflict` is `keep`, repeat the call after an error: a task that exists is not scheduled twice.
+   * Schedules many tasks. The call sends them to Redis in steps. A step has at most 100 tasks of one partition, and at most 4,194,304
+   * characters; a larger task gets a step of its own. Each step is atomic. If a step fails, the tasks of other steps may be scheduled.
+   * After UnknownOutcomeError, the tasks of the failed step may be scheduled, too. If each task has an `id` and `onConflict` is `keep`,
+   * you can repeat the call after an error: a task that exists is not scheduled a second time.
    *
-   * @returns one result for each task, in the order of the tasks. All tasks must be of one queue
+   * @param tasks tasks of one queue
+   * @returns one result for each task, in the order of the tasks
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   async scheduleMany<Payloads extends readonly unknown[]>(
@@ -95,11 +100,11 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Removes a waiting task, or one whose lease has ended. A running task stays, and the call returns `running`. With
-   * `evenRunning: true`, a running task is removed as well, and the outcome of its attempt changes nothing. A dead letter stays,
-   * and the call returns `dead`; `drop` removes dead letters.
+   * Removes a waiting task, or a task whose lease has ended. Does not remove a running task, and returns `running`. With `evenRunning:
+   * true`, removes a running task as well. The outcome of its attempt is then ignored. Does not remove a dead letter, and returns `dead`;
+   * use `drop` for dead letters.
    *
-   * @returns `unknown` if no task has the id, or the task is done
+   * @returns `cancelled` if the task was removed; `running` or `dead` if it was not; `unknown` if no task has the id, or the task is done
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   cancel(id: string, options: { readonly evenRunning?: boolean } = {}): Promise<CancelResult> {
@@ -107,10 +112,10 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Removes the tasks that wait, for their first or a later attempt. Running tasks and dead letters stay. Tasks that are scheduled
-   * meanwhile may be removed, too. If the call fails halfway, call it again.
+   * Removes the tasks that wait for their first or a later attempt. Does not remove running tasks and dead letters. May also remove tasks
+   * that are scheduled during the call. If the call fails halfway, call it again.
    *
-   * @param filter `name` and `group` of the tasks, each of 1 to 128 characters; default: any
+   * @param filter selects the tasks with this `name`, `group` or both; each has 1 to 128 characters. Default: all tasks
    * @returns the number of tasks that were removed
    * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()
    */
@@ -121,7 +126,7 @@ export class DelayedTaskQueue {
   /**
    * Changes the due time of a task that waits for its first or a later attempt.
    *
-   * @param time the new due time; `{}`: now
+   * @param time the new due time; `{}` means now
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   reschedule(id: string, time: DueTime): Promise<RescheduleResult> {
@@ -132,19 +137,20 @@ export class DelayedTaskQueue {
    * Returns a task; undefined if no task has the id, or the task was done more than `keepResultMs` ago.
    *
    * @param task definition of the task, for the type of the payload
-   * @throws InvalidInputError, also if a task that is not done has another name than the definition; the errors of ScriptRegistry.run()
+   * @throws InvalidInputError for an invalid id, or if the task is not done and has another name than the definition; the errors of
+   *   ScriptRegistry.run()
    */
   async get<Payload = unknown>(id: string, task?: TaskDefinition<Payload>): Promise<TaskView<Payload> | undefined> {
     return this.route(task?.queue).tasks.get(id, task) as Promise<TaskView<Payload> | undefined>;
   }
 
   /**
-   * Waits until a task is done or a dead letter. Asks Redis, at first every few milliseconds and later twice a second. To get the result,
-   * give the task a `keepResultMs` that is longer than a second.
+   * Waits until a task is done or a dead letter. Reads the task from Redis at first every few milliseconds, and later every 500 ms. To
+   * get the result, set `keepResultMs` of the task to more than 1,000 ms.
    *
-   * @param options `timeoutMs`: how long to wait, ms; integer from 0 to 2^31 - 1, default 30,000
-   * @returns the task; undefined for an unknown id: the task was removed, or was done and has no result. If the time is over
-   *   first, the task as it is then: its `state` is `waiting` or `running`
+   * @param options `timeoutMs`: longest time to wait, ms; integer from 0 to 2^31 - 1, default 30,000
+   * @returns the task. undefined if no task has the id: the task was removed, or it is done and Redis keeps no result of it. After
+   *   `timeoutMs`, the task as it is then, with the `state` `waiting` or `running`
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   waitFor(id: string, options: { readonly timeoutMs?: number } = {}): Promise<TaskView | undefined> {
@@ -152,13 +158,14 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Returns a page of the tasks of a state: partition by partition, by their time (`atMs`); those that wait for the turn of their group
-   * come after the others of the partition. A task that stays in its state and keeps its time and its place from the first page to the
-   * last is listed once. A task that follows another one (`onConflict: 'after'`) waits from the end of that one, but is listed only when
-   * a worker has found it.
+   * Returns a page of the tasks in a state. The order is: partition by partition, and in each partition by `atMs`. Tasks that wait for
+   * the turn of their group come at the end of their partition. If the state, the time and the position of a task do not change between
+   * the first and the last page, the task is listed exactly once. A task that was scheduled with `onConflict: 'after'` begins to wait
+   * when the task before it ends, but it is listed only after a worker has found it.
    *
-   * @param options `state`; `name` and `group` of the tasks, default: any; `limit` of 1 to 256, default 100; `cursor`, the `nextCursor`
-   *   of the page before. With `name` or `group`, a page may have fewer items than `limit`, and still a `nextCursor`: one call looks at 2,048 tasks
+   * @param options `state` of the tasks; `name` and `group`: only tasks with these, default: all; `limit`: maximum number of items, 1 to
+   *   256, default 100; `cursor`: the `nextCursor` of the page before. With `name` or `group`, a page may have fewer items than `limit`
+   *   although it has a `nextCursor`, because one call reads at most 2,048 tasks
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   list(options: {
@@ -172,12 +179,13 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Makes or changes a schedule: a task that is scheduled again and again, at the slots of a rule. Each slot has one task, which any
-   * worker runs; its id is `<id>@<ms of the slot>`. Call it at each boot, in each process: a schedule that is the same stays as it is. A
-   * changed one begins with its first slot after now. Slots that were missed, while no worker ran or the queue was paused, become one.
+   * Creates or changes a schedule, which schedules a task at each time that a rule gives. Such a time is a slot. For each slot, one task
+   * with the id `<id>@<ms of the slot>` is scheduled, and one of the workers runs it. Call this method at each boot, in each process. If
+   * the schedule has not changed, the call changes nothing. A changed schedule begins with its first slot after now. If slots were missed
+   * because no worker ran or the queue was paused, one task is scheduled for all of them.
    *
    * @param id text of 1 to 200 characters without control characters
-   * @param rule `{ cron, timeZone }` or `{ everyMs }`
+   * @param rule `{ cron, timeZone }` or `{ everyMs }`, see ScheduleRule
    * @param task name or definition, payload, and settings such as `group` and `attempts`
    * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()
    *
@@ -195,9 +203,9 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Removes a schedule. A task of it that waits or runs stays; `cancel` removes it.
+   * Removes a schedule. Does not remove a task of the schedule that waits or runs already; use `cancel` for it.
    *
-   * @returns true if there was one
+   * @returns true if a schedule had this id
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   async removeSchedule(id: string): Promise<boolean> {
@@ -210,10 +218,10 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Returns a page of the schedules, partition by partition, by their next slot. It may have fewer items than `limit`, and still a
-   * `nextCursor`: one call looks at 2,048 waiting tasks.
+   * Returns a page of the schedules. The order is: partition by partition, and in each partition by the time of the next task. A page may
+   * have fewer items than `limit` although it has a `nextCursor`, because one call reads at most 2,048 waiting tasks and schedules.
    *
-   * @param options `limit` of 1 to 256, default 100; `cursor`, the `nextCursor` of the page before
+   * @param options `limit`: maximum number of items, 1 to 256, default 100; `cursor`: the `nextCursor` of the page before
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   async listSchedules(
@@ -224,11 +232,12 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Returns a page of the dead letters: partition by partition, the oldest first. A dead letter that stays from the first
-   * page to the last is listed once, also if others are replayed, dropped or added between two pages. Tasks that are
-   * dead-lettered in a later millisecond than that of the first page of their partition are left out, so the pages end.
+   * Returns a page of the dead letters. The order is: partition by partition, and in each partition the oldest first. A dead letter that
+   * exists from the first page to the last is listed exactly once, even if others are replayed, dropped or added between two pages. The
+   * list of a partition ends with the tasks that were dead-lettered before its first page was read, or in the same millisecond. So the
+   * number of pages is finite.
    *
-   * @param options `limit` of 1 to 256, default 100; `cursor`, the `nextCursor` of the page before
+   * @param options `limit`: maximum number of items, 1 to 256, default 100; `cursor`: the `nextCursor` of the page before
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   deadLetters(options: { readonly limit?: number; readonly cursor?: string } = {}): Promise<Page<DeadLetter>> {
@@ -236,25 +245,32 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Makes dead letters due again. The tasks start again at attempt 1. If the call fails halfway, call it again.
+   * Schedules dead letters again. The tasks start again at attempt 1. If the call fails halfway, call it again.
    *
    * @param ids ids of dead letters, from `deadLetters`
-   * @param time when they are due; default: now
-   * @returns the number of tasks that were replayed. Other ids are left out
+   * @param time when the tasks are due; default: now
+   * @returns the number of tasks that were replayed. Ids that are not ids of dead letters do not count
    * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()
    */
   replay(ids: readonly string[], time: DueTime = {}): Promise<number> {
     return this.parts.dead.each('replay', ids, time);
   }
 
-  /** Removes dead letters. Takes `ids` and throws what `replay` does. @returns the number of dead letters that were removed */
+  /**
+   * Removes dead letters.
+   *
+   * @param ids ids of dead letters, from `deadLetters`
+   * @returns the number of dead letters that were removed
+   * @throws the errors of `replay`
+   */
   drop(ids: readonly string[]): Promise<number> {
     return this.parts.dead.each('drop', ids, {});
   }
 
   /**
-   * Makes dead letters due now, in steps of 100. The tasks start again at attempt 1. Tasks that are dead-lettered in a later
-   * millisecond than that in which the call reached their partition are left out, so the call ends. If it fails halfway, call it again.
+   * Replays the dead letters that a filter selects: schedules each of them again, due now. Handles 100 dead letters in each call of a
+   * script. The tasks start again at attempt 1. If a task is dead-lettered after the call has reached its partition, it is not replayed,
+   * so that the call ends. If the call fails halfway, call it again.
    *
    * @param filter selects dead letters; default: all
    * @returns the number of tasks that were replayed
@@ -265,8 +281,8 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Removes dead letters, in steps of 100. Tasks that are dead-lettered in a later millisecond than that in which the call
-   * reached their partition are left out, so the call ends. If it fails halfway, call it again.
+   * Removes the dead letters that a filter selects. Handles 100 dead letters in each call of a script. If a task is dead-lettered after
+   * the call has reached its partition, it is not removed, so that the call ends. If the call fails halfway, call it again.
    *
    * @param filter selects dead letters; default: all
    * @returns the number of tasks that were dropped
@@ -277,19 +293,20 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Starts to run tasks of the queue in this process, although `work` is false. Before the app has started, it takes effect when the app
-   * starts. After the shutdown has begun, it does nothing.
+   * Starts to run tasks of the queue in this process, even if the option `work` is false. If you call it before the app has started,
+   * tasks run from the start of the app on. After the shutdown has begun, it does nothing.
    */
   start(): void {
     this.parts.startWork();
   }
 
   /**
-   * Pauses the queue: no process takes tasks of it, until `resume`. Tasks that run go on. Those that another process takes at this moment
-   * may still begin. Tasks can be scheduled meanwhile. A pause lasts until `resume`, even if no process runs.
+   * Pauses the queue: until you call `resume`, no process starts tasks of the queue. Tasks that already run continue. A task that another
+   * process takes at this moment may still start. You can schedule tasks during a pause. The pause is stored in Redis, so it continues
+   * even if all processes restart.
    *
-   * @param options `group`, 1 to 128 characters: pauses only that group. Then none of its tasks is taken after the call has returned, but
-   *   those whose worker died are taken again. Default: the whole queue
+   * @param options `group`, 1 to 128 characters: pauses only that group. After the call has returned, no worker starts a task of the
+   *   group, except tasks whose worker died: other workers take these again. Default: the whole queue
    * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()
    */
   async pause(options: { readonly group?: string } = {}): Promise<void> {
@@ -302,7 +319,7 @@ export class DelayedTaskQueue {
   /**
    * Ends a pause of the queue, or of a group, in all processes. The pause of the queue and the pause of a group end separately.
    *
-   * @param options `group`, 1 to 128 characters: ends the pause of that group. Default: that of the queue
+   * @param options `group`, 1 to 128 characters: ends the pause of that group. Default: ends the pause of the queue
    * @throws InvalidInputError, before anything is sent; the errors of ScriptRegistry.run()
    */
   async resume(options: { readonly group?: string } = {}): Promise<void> {
@@ -312,33 +329,35 @@ export class DelayedTaskQueue {
   }
 
   /**
-   * Calls a function at each event of the tasks of the queue in all processes with `broadcastEvents`, this one included: an attempt ended
-   * (`attemptSettled`), a handler reported its progress (`progressReported`), or events may be missing (`missed`). An event comes at most
-   * once, and is not stored. The events of an attempt come in their order, those of attempts in different processes may come in another.
-   * It works with `work: false`, and ends when the app shuts down.
+   * Calls a function for each event of the tasks of the queue. The events come from all processes with `broadcastEvents`, including this
+   * process. The types of events are: an attempt ended (`attemptSettled`), a handler reported its progress (`progressReported`), and
+   * events may be missing (`missed`). A listener gets an event at most once, and events are not stored. The events of one attempt arrive
+   * in their order. The events of attempts in different processes may arrive in another order. This process may have `work: false`. The
+   * listener is removed when the app shuts down.
    *
-   * @param listener called with each event. If it throws, a line is logged, and it gets the next events. A promise is not awaited
+   * @param listener function that gets each event. If it throws, the error is logged, and the listener still gets the next events. A
+   *   promise that it returns is not awaited
    * @returns a function that stops listening
    * @throws InvalidInputError if `listener` is not a function; ClosedError if the app is shutting down; NotSentError if Redis is
-   *   unavailable, has no sharded channels, or refuses this one to the user
+   *   unavailable, has no sharded channels, or does not allow the app's Redis user to use the channel
    */
   onEvents(listener: (event: TaskEvents[keyof TaskEvents]) => unknown): Promise<() => void> {
     return this.parts.worker.listeners.add(listener);
   }
 
-  /** Returns the numbers of tasks in the queue. @throws the errors of ScriptRegistry.run() */
+  /** Returns how many tasks of the queue are waiting, overdue, running or dead letters. @throws the errors of ScriptRegistry.run() */
   stats(): Promise<QueueStats> {
     return this.parts.tasks.stats();
   }
 
   /**
-   * Registers a function as the handler of the tasks of a name in this process. Guards, pipes, interceptors and filters do not
-   * run. The handler stays until the app shuts down.
+   * Registers a function as the handler of all tasks with a name in this process. Guards, pipes, interceptors and filters do not apply to
+   * it. The handler cannot be removed before the app shuts down.
    *
    * See DECISIONS.md: a-handler-stays-until-shutdown
    *
-   * @throws SetupError if the name has a handler, or `handler` is not a function; InvalidInputError for an invalid
-   *   name; InvalidOptionError for an invalid `timeoutMs` of a definition that `defineTask` did not make
+   * @throws SetupError if the name already has a handler, or `handler` is not a function; InvalidInputError for an invalid name;
+   *   InvalidOptionError for an invalid `timeoutMs` of a definition that does not come from `defineTask`
    */
   handle<Payload>(task: TaskDefinition<Payload>, handler: TaskHandler<Payload>): void;
   handle(name: string, handler: TaskHandler): void;
@@ -347,7 +366,12 @@ export class DelayedTaskQueue {
     this.route(definition.queue).handle(definition, handler);
   }
 
-  /** Returns the parts of the queue that a task or its definition names. @throws InvalidInputError if that is another queue */
+  /**
+   * Returns the parts of this queue.
+   *
+   * @param queue name of the queue that a task or its definition sets
+   * @throws InvalidInputError if this is the name of another queue
+   */
   protected route(queue: string | undefined): QueueParts {
     const { namespace } = this.parts.options;
     if (queue === undefined || queue === namespace) return this.parts;

@@ -30,14 +30,14 @@ import {
 /** A task as the script `take` returns it. */
 export interface TakenTask {
   readonly id: string;
-  /** The text that `schedule` stored for the task. RecordReader parses it. */
+  /** The record of the task: the text with its name, settings and payload that `schedule` stored. RecordReader parses it. */
   readonly record: string;
   readonly attempt: number;
-  /** `runAtMs` of the TaskContext, ms by Redis' clock. */
+  /** When the attempt was due, ms since 1970 by Redis' clock: `runAtMs` of the TaskContext. */
   readonly runAtMs: number;
 }
 
-/** A task that a take dead-lettered, because its lease ended in the last attempt. */
+/** A task that the script `take` dead-lettered, because its lease ended during its last attempt. */
 export interface BuriedTask {
   readonly id: string;
   readonly name: string;
@@ -49,28 +49,32 @@ export interface BuriedTask {
 /** Result of a script for a batch of leased tasks. */
 export interface BatchReply {
   readonly done: number;
-  /** Ids of the tasks that the script left alone, because they are gone or no longer leased to this worker. */
+  /** Ids of the tasks that the script did not change, because they were removed or are no longer leased to this worker. */
   readonly lost: readonly string[];
 }
 
-/** A task as Redis stores it; `record` and `run` are not parsed. */
+/** A task as Redis stores it. `record` (name, settings, payload) and `run` (data of its attempts) are texts that are not parsed yet. */
 export interface TaskRow {
   readonly id: string;
-  /** When it is due, when its lease ends, or when it was dead-lettered, ms; IN_LINE more if it waits for the turn of its group. */
+  /**
+   * When the task is due, when its lease ends, or when it was dead-lettered, ms since 1970. If the task waits for the turn of its group,
+   * IN_LINE is added.
+   */
   readonly atMs: number;
   readonly record: string;
   readonly run: string;
 }
 
-/** Is added to the due time of a task in the zset `due` that waits for the turn of its group. */
+/** Added to the due time of a task that waits for the turn of its group. So such tasks come after all others in the zset `due`. */
 export const IN_LINE = 2 ** 52;
 
-/** Maximum number of tasks in one call that writes, so that no call blocks Redis for long. */
+/** Maximum number of tasks that one call of a script changes, so that no call blocks Redis for long. */
 export const MAX_CHUNK = 100;
 
-// Only the two scripts that schedule are called many times at once by one process, so only their calls are grouped.
+// One process may make many calls of the next two scripts at the same time, so these calls are grouped: they are sent to Redis together.
+// The scripts between them and `takeTasks` are called rarely, so they have `group: false`.
 
-/** Statuses of scheduled tasks, by the code that the script returns. */
+/** Status of a scheduled task. The index is the code that the script returns. */
 const SCHEDULED = ['follows', 'scheduled', 'replaced', 'kept'] as const;
 
 export const scheduleTasks = defineScript({
@@ -231,7 +235,7 @@ export const pauseQueue = defineScript({
   ...pauseLua,
   keys: ['paused'],
   args: { action: str },
-  // Allowed while memory is full: a worker must know then, too, if it may run tasks.
+  // Allowed while Redis' memory is full, because a worker must still be able to read if the queue is paused.
   flags: FREES_MEMORY,
   group: false,
   reply: (paused: number) => paused === 1,
@@ -247,8 +251,8 @@ export const pauseGroup = defineScript({
   reply: (paused: number) => paused === 1,
 });
 
-// `complete` and `fail` settle one task a call, and a process may settle many at once, so their calls are grouped. The others take up
-// to 100 tasks in one call, or are called rarely.
+// Each call of `complete` and `fail` settles one task, and a process may settle many tasks at the same time. So these calls are grouped:
+// they are sent to Redis together. The other scripts handle up to 100 tasks in one call, or are called rarely.
 
 const batch = ([done, ...lost]: [number, ...string[]]): BatchReply => ({ done, lost });
 

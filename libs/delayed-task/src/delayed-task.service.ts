@@ -16,8 +16,8 @@ import { checkScheduling, taskInput } from './queue/task-codec';
 import { Handlers } from './worker/worker';
 
 /**
- * Schedules tasks, and runs the tasks for whose names this process has handlers. It is the first queue of the app, which has the name
- * `namespace` of the module. A task that names another queue goes to that one.
+ * Schedules tasks, and runs the tasks for which this process has handlers. This service is the first queue of the app, whose name is the
+ * option `namespace` of the module. A task whose option `queue` names another queue goes to that queue.
  */
 export class DelayedTaskService
   extends DelayedTaskQueue
@@ -37,7 +37,7 @@ export class DelayedTaskService
   }
 
   /**
-   * Returns a queue, to look at its tasks and change them.
+   * Returns a queue by its name. Its methods read and change the tasks of that queue.
    *
    * @param name one of `queues` of the module, or its `namespace`
    * @throws InvalidInputError if the module has no such queue
@@ -46,21 +46,26 @@ export class DelayedTaskService
     return this.of(name).queue;
   }
 
-  /** @throws SetupError if a queue was created with another number of partitions, or may not send its events */
+  /**
+   * Checks the queues at boot.
+   *
+   * @throws SetupError if a queue was created with another number of partitions, or if Redis does not allow this app to send the events
+   *   of a queue with `broadcastEvents`
+   */
   async onModuleInit(): Promise<void> {
     const { logger } = this;
     const checks = (parts: QueueParts) => [parts.checkPartitions(logger), parts.checkBroadcast(logger)];
     await Promise.all(this.allParts.flatMap(checks));
   }
 
-  /** Starts to run tasks, if this process is a worker. */
+  /** Starts to run the tasks of each queue that this process works on (see the option `work`). */
   onApplicationBootstrap(): void {
     for (const parts of this.allParts) parts.boot();
   }
 
   /**
-   * Takes no more tasks from now on, waits for running handlers, and hands back the tasks of handlers that still run. Handlers may
-   * schedule tasks. `beforeApplicationShutdown` waits until that has ended.
+   * Begins the shutdown of the workers: they take no more tasks, wait up to `drainMs` for running handlers, and hand back the tasks of
+   * handlers that still run. Handlers may schedule tasks meanwhile. `beforeApplicationShutdown` waits for the end of this shutdown.
    */
   onModuleDestroy(): void {
     const close = (): Promise<unknown> => Promise.all(this.allParts.map(({ worker }) => worker.close()));
@@ -73,7 +78,7 @@ export class DelayedTaskService
     return this.closing;
   }
 
-  /** Used by `luanest/testing`: shows the work of this process. */
+  /** Returns the state of this process for `luanest/testing`. */
   [INSPECT](): TaskInspection {
     const all = this.allParts;
     return {
@@ -85,7 +90,7 @@ export class DelayedTaskService
     };
   }
 
-  /** Used by `luanest/outbox`: checks a task without sending it. */
+  /** Returns functions for `luanest/outbox`, which checks tasks without sending them. */
   [OUTBOX](): TaskOutbox {
     return {
       prepare: (task, payload, options) =>
@@ -94,7 +99,7 @@ export class DelayedTaskService
     };
   }
 
-  /** For `luanest/console`. */
+  /** Returns the queues for `luanest/console`. */
   [CONSOLE](): readonly QueueConsole[] {
     return [...this.queues.values()].map(({ parts, queue }) => new QueueConsole(parts, queue));
   }

@@ -2,39 +2,43 @@ import type { AttemptOptions, DeadRange, DeadWork } from '../../worker/src';
 
 declare const PAYLOAD: unique symbol;
 
-/** Due time of a task, by Redis' clock. Give `delayMs` or `runAtMs`, not both; without them, the task is due now. */
+/** Due time of a task, by Redis' clock. Set `delayMs` or `runAtMs`, not both. If you set neither, the task is due now. */
 export interface DueTime {
   /** Time from now, ms; integer from -100 years to 100 years. A negative delay means now. */
   readonly delayMs?: number;
-  /** Instant, ms since 1970; integer from 0, at most 100 years ahead. An instant in the past means now. */
+  /** Time at which the task is due, ms since 1970; integer from 0 to 100 years after now. A time in the past means now. */
   readonly runAtMs?: number;
 }
 
-/** Settings of a task. The value that the task itself has is used first, then that of `defineTask`, then that of the module. */
+/** Settings of a task. A setting of the task itself overrides that of `defineTask`, which overrides that of the module. */
 export interface TaskSettings extends AttemptOptions {
-  /** How long the result of the handler is kept, ms; integer from 0 to 100 years; 0: not kept. Default 0. */
+  /** How long Redis keeps the result of the handler, ms; integer from 0 to 100 years. With 0, the result is not stored. Default 0. */
   readonly keepResultMs?: number;
 }
 
 export interface TaskOptions extends DueTime, TaskSettings {
-  /** Queue of the task: one of `queues` of the module, or its `namespace`. Default: the queue of the definition, or `namespace`. */
+  /**
+   * Name of the queue of the task: one of the option `queues` of the module, or its `namespace`. Default: the queue of the task's
+   * definition, otherwise `namespace`.
+   */
   readonly queue?: string;
-  /** Text of 1 to 256 characters without control characters. Default: a new unique id. */
+  /** Id of the task; text of 1 to 256 characters without control characters. Default: a new unique id. */
   readonly id?: string;
   /**
-   * Group of the task, such as a tenant or a user; text of 1 to 128 characters without control characters. Groups take turns, so that
-   * many tasks of one group do not delay those of another. Default: none; the task waits for no turn.
+   * Group of the task, such as a tenant or a user; text of 1 to 128 characters without control characters. Groups take turns: when
+   * several groups have due tasks, each group starts one task in turn. So many tasks of one group do not delay the tasks of another
+   * group. Default: no group; the task does not wait for a turn.
    */
   readonly group?: string;
 }
 
-/** Rule for an id that exists, whether its task waits, runs or is a dead letter. */
+/** Rule for an id that a task already has. The rule is the same if the existing task waits, runs or is a dead letter. */
 export interface ConflictOptions {
   /**
-   * `keep`: the existing task stays, and the status is `kept`. `replace`: the new task replaces the existing one; if that one
-   * runs, the outcome of its attempt changes nothing. `after`: as `replace`, but a task that runs ends its attempt first. The new task
-   * follows however that attempt ends, instead of a further attempt, and the status is `follows`. Of several, the last one follows.
-   * Default `keep`.
+   * `keep`: the existing task stays, and the status is `kept`. `replace`: the new task replaces the existing task. If the existing task
+   * runs, the outcome of its attempt is ignored. `after`: like `replace`, but if the existing task runs, the new task waits until this
+   * attempt ends, and the status is `follows`. The existing task then gets no further attempt, even if it failed. If several calls use
+   * `after` during one attempt, only the last new task runs. Default `keep`.
    */
   readonly onConflict?: 'keep' | 'replace' | 'after';
 }
@@ -42,19 +46,19 @@ export interface ConflictOptions {
 /** Options of `schedule`. */
 export interface ScheduleOptions extends TaskOptions, ConflictOptions {
   /**
-   * Text of 1 to 256 characters without control characters. Within the module's `operationRetentionMs`, another call with the same
-   * operationId and `id` schedules nothing, and returns the result of the first, also if the task is done. Default: none. With it, the
-   * default of `id` is the same text.
+   * Idempotency key of the call; text of 1 to 256 characters without control characters. For `operationRetentionMs`, another call with
+   * the same `operationId` and `id` schedules nothing and returns the result of the first call, even if the task is done. If you set
+   * `operationId` but no `id`, the id of the task is the `operationId`. Default: none.
    */
   readonly operationId?: string;
-  /** How long Redis remembers the `operationId` of this call, ms; integer from 1,000 to 100 years. Default: that of the module. */
+  /** How long Redis remembers the `operationId` of this call, ms; integer from 1,000 to 100 years. Default: the option of the module. */
   readonly operationRetentionMs?: number;
 }
 
 export interface NamedTask extends TaskOptions {
-  /** Selects the handler; 1 to 128 characters. */
+  /** Name of the task, which selects the handler; 1 to 128 characters. */
   readonly name: string;
-  /** JSON data; undefined is stored as null. */
+  /** Payload for the handler: JSON data. undefined is stored as null. */
   readonly payload?: unknown;
 }
 
@@ -69,60 +73,64 @@ export type NewTask<Payload = unknown> = NamedTask | DefinedTask<Payload>;
 /** Result of `schedule`, and of each task of `scheduleMany`. */
 export interface ScheduleResult {
   readonly id: string;
-  /** `replaced`, `follows` and `kept`: a task with the id existed, and `onConflict` decided. */
+  /** `scheduled`: no task had the id. `replaced`, `follows` or `kept`: a task with the id existed, and `onConflict` decided. */
   readonly status: 'scheduled' | 'replaced' | 'follows' | 'kept';
-  /** When the task is due, ms since 1970 by Redis' clock; 0 if an existing task was kept that is not waiting. */
+  /** When the task is due, ms since 1970 by Redis' clock. 0 if the status is `kept` and the existing task runs or is a dead letter. */
   readonly runAtMs: number;
 }
 
-/** Gets the tasks of a call of `schedule` or `scheduleMany`, the options of the whole call, and its results, which may reject. */
+/**
+ * Function that gets the tasks of each call of `schedule` or `scheduleMany`, the options of the call, and a promise of its results. The
+ * promise may reject.
+ */
 export type ScheduleWatcher = (
   tasks: readonly NewTask[],
   options: ConflictOptions,
   results: Promise<readonly ScheduleResult[]>,
 ) => void;
 
-/** Parts of DelayedTaskService that `luanest/testing` needs. */
+/** State of DelayedTaskService that `luanest/testing` reads. */
 export interface TaskInspection {
   /** True while this process takes tasks. */
   readonly working: boolean;
   /** Returns true if this process has a handler for the tasks of a name. */
   handles(name: string): boolean;
-  /** Calls `watcher` at each later call that schedules tasks. */
+  /** Makes each later call of `schedule` or `scheduleMany` call `watcher`. */
   watch(watcher: ScheduleWatcher): void;
 }
 
-/** A task that `schedule` would take, in a form that JSON can hold. */
+/** A task that was checked but not scheduled. JSON can store it, so that it can be scheduled later. */
 export interface PreparedTask {
   readonly name: string;
   /** Payload as JSON. */
   readonly payload: string;
-  /** Options of the call; options of the definition that the call does not set; and the queue. */
+  /** Options of the call. The options that the call does not set come from the definition. `queue` is always set. */
   readonly options: ScheduleOptions & { readonly queue: string };
 }
 
-/** Parts of DelayedTaskService that `luanest/outbox` needs. */
+/** Functions of DelayedTaskService that `luanest/outbox` uses. */
 export interface TaskOutbox {
-  /** Checks what `schedule` checks. @throws InvalidInputError */
+  /** Checks a task as `schedule` does, but does not schedule it. @throws InvalidInputError */
   prepare(task: string | TaskDefinition, payload: unknown, options: ScheduleOptions): PreparedTask;
   /** Returns true if the module has this queue. */
   has(queue: string): boolean;
 }
 
 /**
- * Result of `cancel`. `running` and `dead`: the task is running or a dead letter, and stays. `unknown`: no task has the id, or the
- * task is done.
+ * Result of `cancel`. `cancelled`: the task was removed. `running`: the task is running, so it was not removed. `dead`: the task is a
+ * dead letter, so it was not removed. `unknown`: no task has the id, or the task is done.
  */
 export type CancelResult = 'cancelled' | 'running' | 'dead' | 'unknown';
 
 /**
- * Result of `reschedule`. `running` and `dead`: a worker leased the task, or it is a dead letter, and it stays; `running` also if the
- * lease has ended and no worker has taken the task since. `unknown`: no task has the id, or the task is done.
+ * Result of `reschedule`. `rescheduled`: the due time was changed. `running`: a worker has leased the task, so nothing was changed; also
+ * if the lease has ended but no worker has taken the task again. `dead`: the task is a dead letter, so nothing was changed. `unknown`: no
+ * task has the id, or the task is done.
  */
 export type RescheduleResult =
   { readonly status: 'rescheduled'; readonly runAtMs: number } | { readonly status: 'running' | 'dead' | 'unknown' };
 
-/** Data of an attempt. The handler gets it as its second argument, after the payload. */
+/** Data of an attempt: one run of the handler for a task. It is the second argument of the handler, after the payload. */
 export interface TaskContext {
   readonly id: string;
   readonly name: string;
@@ -133,19 +141,21 @@ export interface TaskContext {
   /** Maximum number of attempts of the task. */
   readonly attempts: number;
   /**
-   * When this attempt was due, ms since 1970 by Redis' clock. If it follows an attempt whose lease ended: when that attempt was due.
+   * When this attempt was due, ms since 1970 by Redis' clock. If the lease of the attempt before ended, for example because the worker
+   * died, this is the time when that earlier attempt was due.
    */
   readonly runAtMs: number;
-  /** Time from `runAtMs` until the attempt was taken, ms by Redis' clock; never negative. */
+  /** Time from `runAtMs` until a worker took the task for this attempt, ms by Redis' clock; never negative. */
   readonly lateMs: number;
   /**
-   * Fires after `timeoutMs`, when the lease has ended, when a renewal finds that the task was cancelled, replaced, taken over or
-   * lost, or when the app shuts down and `drainMs` is over. The handler should then stop its work.
+   * Signal that asks the handler to stop its work. It fires after `timeoutMs`; when the lease has ended; when a renewal of the lease
+   * finds that the task was cancelled, replaced, taken over or lost; and `drainMs` after a shutdown has begun.
    */
   readonly signal: AbortSignal;
   /**
-   * Stores how far the attempt is, for `get` and `waitFor`. It is kept for `timeoutMs` and `keepResultMs` from this call on, and
-   * hidden when the next attempt begins. Await it, so that an older value cannot replace a newer one.
+   * Stores the progress of the attempt, which `get` and `waitFor` return. Redis keeps the value for `timeoutMs` + `keepResultMs` after
+   * this call. When the next attempt begins, `get` no longer returns the value. Await the promise, so that an older value cannot replace
+   * a newer one.
    *
    * @param value JSON data of at most 4,096 bytes
    * @throws InvalidInputError before anything is sent; LostError if the lease is lost; the errors of ScriptRegistry.run()
@@ -154,9 +164,9 @@ export interface TaskContext {
 }
 
 /**
- * Handles a task. The task is done when the function returns, or when its promise or Observable ends. If JSON can hold the value
- * in `maxPayloadBytes`, it is kept for `keepResultMs`. An error is a failed attempt. Return or throw `retryLater({ delayMs })`
- * for another attempt, or `deadLetter(reason)` to give up the task.
+ * Function that handles a task. The task is done when the function returns, or when its promise or Observable ends. If the JSON of the
+ * returned value has at most `maxPayloadBytes`, Redis keeps the value for `keepResultMs`. If the function throws an error, the attempt
+ * has failed. Return or throw `retryLater({ delayMs })` for another attempt, or `deadLetter(reason)` to give up the task.
  */
 // With unknown instead of any, a handler could not declare the type of its payload.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -167,23 +177,26 @@ export interface TaskDefinitionOptions extends TaskSettings {
   readonly name: string;
   /** Queue of the tasks: one of `queues` of the module, or its `namespace`. Default: `namespace`. */
   readonly queue?: string;
-  /** How long one attempt may take, ms; integer from 1 to 2^31 - 1. Default: the module's. */
+  /**
+   * Longest time that the handler of one attempt may run, ms; integer from 1 to 2^31 - 1. Default: the option `timeoutMs` of the module.
+   */
   readonly timeoutMs?: number;
 }
 
-/** Name and settings of tasks, and the type of their payload. Made by `defineTask`. */
+/** Name and settings of tasks, and the type of their payload. `defineTask` creates it. */
 export interface TaskDefinition<Payload = unknown> extends TaskDefinitionOptions {
-  /** For the compiler only; no definition has this property. */
+  /** Type of the payload, for the compiler only. No object has this property. */
   readonly [PAYLOAD]?: Payload;
 }
 
 /**
- * When a schedule runs its task. `cron`: an expression of 5 or 6 fields, as of @nestjs/schedule, in the civil time of `timeZone`, such
- * as `Asia/Shanghai`; default `UTC`. `everyMs`: at the multiples of a time since 1970, ms; integer from 1,000 to 100 years.
+ * Rule that decides when a schedule runs its task. `cron`: a cron expression of 5 or 6 fields, as in @nestjs/schedule. `timeZone`: the
+ * time zone of the expression, such as `Asia/Shanghai`; default `UTC`. `everyMs`: runs the task each `everyMs`, counted from 1970, so at
+ * the multiples of `everyMs`; ms, integer from 1,000 to 100 years.
  */
 export type ScheduleRule = { readonly cron: string; readonly timeZone?: string } | { readonly everyMs: number };
 
-/** Task of a schedule. Its ids and its times come from the schedule. */
+/** Task of a schedule. It has no id and no due time, because the schedule sets both. */
 export type ScheduledTask<Payload = unknown> =
   Omit<NamedTask, keyof DueTime | 'id'> | Omit<DefinedTask<Payload>, keyof DueTime | 'id'>;
 
@@ -194,7 +207,7 @@ export interface ScheduleView {
   readonly name: string;
   readonly group: string | undefined;
   readonly payload: unknown;
-  /** When its next task is due, ms since 1970 by Redis' clock. */
+  /** When the next task of the schedule is due, ms since 1970 by Redis' clock. */
   readonly nextRunAtMs: number;
 }
 
@@ -202,75 +215,83 @@ export interface ScheduleView {
 export interface TaskView<Payload = unknown> {
   readonly id: string;
   /**
-   * `waiting`: for an attempt. `running`: a worker leased the task; the lease may have ended (`atMs`). `dead`: no further attempt
-   * follows, see `replay`. `done`: the task was done within the last `keepResultMs`.
+   * `waiting`: the task waits for its first or a later attempt. `running`: a worker has leased the task. The lease may have ended, see
+   * `atMs`. `dead`: the task is a dead letter. It gets no further attempt unless you call `replay`. `done`: the task was done within the
+   * last `keepResultMs`.
    */
   readonly state: 'waiting' | 'running' | 'dead' | 'done';
-  /** Name of the task. If the task is done: '', `payload` is undefined, and both numbers of attempts are 0. */
+  /**
+   * Name of the task. If the task is done, Redis has only its result: `name` is '', `payload` is undefined, and `attemptsMade` and
+   * `attempts` are 0.
+   */
   readonly name: string;
   /** Group of the task; undefined if it has no group, or is done. */
   readonly group: string | undefined;
   readonly payload: Payload | undefined;
   /**
-   * When a waiting task is due, when the lease of a running task ends, when a task was dead-lettered, or when it was done; ms since
-   * 1970 by Redis' clock. 0 for a damaged task until a sweep repairs it.
+   * Time that depends on `state`, ms since 1970 by Redis' clock. `waiting`: when the task is due. `running`: when the lease ends. `dead`:
+   * when the task was dead-lettered. `done`: when the task was done. 0 for a damaged task, until the periodic repair.
    */
   readonly atMs: number;
   /**
-   * Attempts since the task was scheduled or last replayed, including the running one. Not counted: attempts that were handed
-   * back, and `countsAsAttempt: false`.
+   * Number of attempts since the task was scheduled or last replayed, including the running one. Attempts that a worker handed back, and
+   * attempts that ended with `retryLater({ countsAsAttempt: false })`, do not count.
    */
   readonly attemptsMade: number;
   /** Maximum number of attempts of the task. */
   readonly attempts: number;
   /**
-   * Reason why the last failed attempt failed, or why the task was dead-lettered. If the task is done: why its result was not kept. At most
-   * 1,000 characters. Otherwise ''.
+   * Reason why the last failed attempt failed, or why the task was dead-lettered; at most 1,000 characters. If the task is done: the
+   * reason why its result was not stored. '' if there is no reason.
    */
   readonly error: string;
   /**
-   * Value that the last attempt reported last with `reportProgress`; undefined if it reported nothing, the value has expired, or the task
-   * comes from `list`.
+   * Last value that the last attempt reported with `reportProgress`. undefined if the attempt reported no value, if the value has
+   * expired, or if `list` returned this task.
    */
   readonly progress: unknown;
-  /** Result of a done task; undefined in other states, without a result, and if it could not be kept (see `error`). */
+  /**
+   * Result of the handler, if the task is done. undefined in other states, if the handler returned nothing, and if the result could not
+   * be stored (see `error`).
+   */
   readonly result: unknown;
 }
 
 /**
- * A dead letter: a task whose last attempt failed or lost its lease, that its handler gave up or ended with InvalidInputError, or
- * that workers without a handler handed back for a day. Fields that Redis has lost are '', null or 0.
+ * A dead letter: a task that failed and gets no further attempt. Reasons: its last attempt failed or lost its lease; its handler returned
+ * `deadLetter`, or ended with InvalidInputError; or for a day, workers without a handler for its name handed it back. Fields that Redis
+ * has lost are '', null or 0.
  */
 export interface DeadLetter<Payload = unknown> extends DeadWork<Payload> {
   readonly name: string;
   /** Maximum number of attempts of the task. */
   readonly attempts: number;
   /**
-   * When an attempt first failed; ms since 1970 by Redis' clock. If none did: when the task was dead-lettered because its lease had
-   * ended, or when a worker without a handler first handed it back.
+   * When an attempt failed for the first time, ms since 1970 by Redis' clock. If no attempt failed: when the task was dead-lettered
+   * because its lease had ended, or when a worker without a handler first handed it back.
    */
   readonly firstFailedAtMs: number;
 }
 
 /**
- * Selects the dead letters that `replayAll` and `dropAll` handle. All conditions must hold. Without a condition, all are
- * selected.
+ * Filter of `replayAll` and `dropAll`. It selects the dead letters for which all conditions hold. A filter without conditions selects all
+ * dead letters.
  */
 export interface DeadFilter extends DeadRange {
   /** Selects tasks of this name, 1 to 128 characters. Default: any name. */
   readonly name?: string;
 }
 
-/** Numbers of tasks in the queue. */
+/** Numbers of tasks in the queue, by their states. */
 export interface QueueStats {
-  /** Tasks that wait for an attempt, including overdue tasks. */
+  /** Number of tasks that wait for an attempt, including overdue tasks. */
   readonly waiting: number;
-  /** Waiting tasks that are due, and that no worker has taken yet. */
+  /** Number of waiting tasks that are due, and that no worker has taken yet. */
   readonly overdue: number;
-  /** Tasks that a worker leased, including those whose lease has ended and that no worker has taken since. */
+  /** Number of tasks that a worker has leased, including tasks whose lease has ended and that no worker has taken again. */
   readonly running: number;
   readonly dead: number;
-  /** Time since the first overdue task was due, ms; 0 if no task is overdue. */
+  /** How late the task that is overdue longest is, ms; 0 if no task is overdue. */
   readonly lateMs: number;
   /** True while the queue is paused, see `pause`. */
   readonly paused: boolean;

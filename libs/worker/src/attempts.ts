@@ -18,18 +18,27 @@ import type { ResolvedBackoff } from './backoff';
 import { type Failure, failureOf, readable } from './failure';
 import type { WorkLog } from './work-log';
 
-/** Pause between two log lines about handlers that run on after their timeout, ms. */
+/** Time between two log lines about handlers that still run after their timeout, ms. */
 const OVERTIME_AGAIN_MS = 60_000;
-/** How long a shutdown waits at most for the replies when it hands work back, and again for those to its last calls, ms. */
+/**
+ * Longest time that a shutdown waits for the replies to the calls that hand work back, ms. After that it waits up to the same time again
+ * for the replies to all other calls.
+ */
 const LAST_ANSWERS_MS = 2_000;
 
-/** Free slots for attempts. Callers that need slots wait in a queue. */
+/**
+ * Counts the free slots of a worker. A handler needs one slot, so the number of slots limits how many handlers run at the same time.
+ * Callers that need slots wait in a queue.
+ */
 export class Capacity {
   private readonly waiting: { readonly most: number; readonly grant: (slots: number) => void }[] = [];
   private closed = false;
   private serving = false;
 
-  /** @param freed called when slots became free and no caller waits */
+  /**
+   * @param slots number of slots
+   * @param freed called when slots became free and no caller waits
+   */
   constructor(
     private slots: number,
     private readonly freed: () => void = () => undefined,
@@ -39,14 +48,14 @@ export class Capacity {
     return this.slots;
   }
 
-  /** Reserves 1 to `most` slots; waits until a slot is free. @returns the number of slots; 0 after `close` */
+  /** Reserves 1 to `most` slots. Waits until a slot is free. @returns the number of reserved slots; 0 after `close` */
   reserve(most: number): Promise<number> | number {
     if (this.closed) return 0;
     if (this.slots > 0 && this.waiting.length === 0) return this.grab(most);
     return new Promise((grant) => this.waiting.push({ most, grant }));
   }
 
-  /** Reserves up to `most` slots at once. @returns the number of slots, 0 if none is free */
+  /** Reserves up to `most` slots without waiting. @returns the number of reserved slots; 0 if no slot is free */
   grab(most: number): number {
     const slots = Math.min(most, this.slots);
     this.slots -= slots;
@@ -60,7 +69,8 @@ export class Capacity {
     else if (this.serving) return;
     else if (this.slots >= next.most) this.serve();
     else {
-      // Often many attempts end in one turn of the event loop. So the caller waits until the end of the turn, and gets the slots of all.
+      // Often many attempts end in one turn of the event loop. So the first caller in the queue waits until the end of this turn, and gets
+      // the slots of all these attempts at once.
       this.serving = true;
       nextTurn(() => {
         this.serving = false;
@@ -84,14 +94,14 @@ export class Capacity {
   }
 }
 
-/** The calls of a worker to Redis, and its other work in flight, which a shutdown waits for. */
+/** Repeats the calls of a worker to Redis until they succeed. Also tracks the work for which a shutdown must wait. */
 export class Calls<During extends string> extends Retries<During> {
-  /** True when no more work is taken. */
+  /** True after the shutdown has begun: the worker takes no more work. */
   closing = false;
   private isStopped = false;
   private readonly inFlight = new Set<Promise<unknown>>();
 
-  /** @param reportError called after each failure of a call, with the name of its step */
+  /** @param reportError called after each call that failed. `during` is the purpose of the call */
   constructor(readonly reportError: (during: During, error: unknown) => void) {
     super(reportError);
   }
@@ -100,13 +110,13 @@ export class Calls<During extends string> extends Retries<During> {
     return this.isStopped;
   }
 
-  /** Ends the repetition of calls. After this, no call is repeated. */
+  /** Stops the repetition of calls: from now on, a call that fails is not repeated. */
   stop(): void {
     this.isStopped = true;
     this.close();
   }
 
-  /** Makes `settled` wait for `work`. */
+  /** Makes `settled` wait until `work` has ended. */
   track(work: Promise<unknown>): void {
     this.inFlight.add(work);
     const forget = (): void => void this.inFlight.delete(work);
@@ -122,7 +132,7 @@ export class Calls<During extends string> extends Retries<During> {
   }
 
   /**
-   * Repeats a call until it succeeds or the worker has stopped. Only for scripts that are harmless twice.
+   * Repeats a call until it succeeds or the worker has stopped. Use it only for scripts that have no further effect when they run twice.
    *
    * @returns undefined if the worker stopped first
    */
@@ -136,28 +146,30 @@ interface Timeouts {
 }
 
 /**
- * One run of a handler for a task or a message that this process has taken. It is a lease with the signal of the handler. The lease is
- * renewed if the lib leases each task by itself.
+ * One run of a handler for a task or a message that this process has taken. The attempt is also a lease, whose signal the handler gets.
+ * The lease is renewed only in libs where each task has a lease of its own (see `leases` of Work).
  */
 export abstract class Attempt extends Lease {
   readonly startedAt = time.monotonicMs();
-  /** True once the outcome is decided, the work is lost or handed back. What the handler does after this has no effect. */
+  /**
+   * True after the outcome was decided, or the work was lost or handed back. What the handler returns or throws after this has no effect.
+   */
   decided = false;
-  /** True while the handler runs, which may be after the outcome is decided. */
+  /** True while the handler runs. The outcome may be decided before the handler ends. */
   running = false;
-  /** True if the work was lost while the handler ran: there is no outcome to send, but a shutdown waits for the handler. */
+  /** True if the work was lost while the handler ran. No outcome is sent to Redis, but a shutdown still waits for the handler. */
   orphaned = false;
-  /** Error of the timeout; undefined before the timeout. The handler may still end within `abortGraceMs`. */
+  /** Error of the timeout; undefined before the timeout. After the timeout, the handler may still end within `abortGraceMs`. */
   timeout: Error | undefined;
-  /** The attempts to which this one belongs, while its handler runs. */
+  /** The `Attempts` object that handles the timeout; undefined before the handler begins. */
   timeouts: Timeouts | undefined;
 
-  /** Number of this attempt; 1 for the first. */
+  /** Number of this attempt, from 1. */
   abstract get attempt(): number;
   /** Maximum number of attempts of the task or message. */
   abstract get attempts(): number;
   abstract get backoff(): ResolvedBackoff;
-  /** Name for errors and logs, such as `message 0:1-0`. */
+  /** Name of the work for errors and logs, such as `message 0:1-0`. */
   abstract get label(): string;
 
   override alarm(now: number): void {
@@ -166,55 +178,59 @@ export abstract class Attempt extends Lease {
 
   override lose(error: LostError): void {
     if (!this.decided) return super.lose(error);
-    // The outcome is being sent. The lease may be gone because Redis has it already.
+    // The outcome is being sent. Perhaps Redis has stored it already and has therefore removed the lease.
     this.renewAt = time.monotonicMs() + this.leaseMs / 3;
   }
 
-  /** The lease has ended by the clock of this process. In Redis it may not have ended, so it is still renewed. */
+  /**
+   * Called when the lease has ended by the clock of this process. In Redis, the lease may not have ended yet, so this process continues
+   * to renew it.
+   */
   protected override lapse(error: LostError): void {
     this.abort(error);
   }
 }
 
-/** Functions of a lib that handle its attempts. No function may throw, except `call`. */
+/** Functions with which a lib runs and settles its attempts: it stores their outcomes in Redis. Only `call` may throw. */
 export interface Work<A extends Attempt> {
-  /** Calls the handler of an attempt. It may throw, and return a value, a promise, a thenable or an Observable. */
+  /** Calls the handler of an attempt. The handler may throw. It may return a value, a promise, a thenable or an Observable. */
   call(attempt: A): unknown;
-  /** Settles an attempt whose handler succeeded, and calls `forget` when Redis has replied. */
+  /** Settles an attempt whose handler succeeded. Calls `Attempts.forget` when Redis has replied. */
   succeed(attempt: A, value: unknown): void;
-  /** Settles an attempt that failed or that the handler ended with an outcome, and calls `forget` when Redis has replied. */
+  /** Settles an attempt that failed, or whose handler used `retryLater` or `deadLetter`. Calls `forget` when Redis has replied. */
   fail(attempt: A, failure: Failure): void;
-  /** Called when a handler has ended. Its outcome may have been decided before. */
+  /** Called when a handler has ended. The outcome of the attempt may have been decided earlier. */
   ended?(attempt: A): void;
-  /** Codes of errors after which there is no other attempt, besides `INVALID_OUTCOME`. */
+  /** Codes of errors of luanest after which no attempt follows, in addition to `INVALID_OUTCOME`. */
   readonly final?: readonly string[];
-  /** Renews the leases of attempts. Default: attempts have no leases of their own. */
+  /** Object that renews the leases of attempts. Default: nothing renews them, because attempts have no leases of their own. */
   readonly leases?: LeaseOwner<A>;
 }
 
 const NO_LEASES: LeaseOwner<never> = { renew: () => Promise.resolve([]), renewalFailed: () => undefined };
 
-/** Settings of `Attempts`. */
+/** Limits of `Attempts`. */
 interface Limits extends ResolvedShutdown {
   readonly concurrency: number;
 }
 
 /**
- * The attempts in flight of one worker: runs their handlers in slots, decides their outcomes once, fires their signals, and ends
- * them at a shutdown. A slot belongs to the handler until it ends, the work to the attempt until `abortGraceMs` after its timeout.
+ * Manages the attempts of one worker that are in flight. Runs each handler in a slot, decides the outcome of each attempt once, fires
+ * signals, and ends the attempts at a shutdown. A handler keeps its slot until the handler ends. But the attempt gives up the task or
+ * message `abortGraceMs` after the timeout, even if the handler still runs.
  * See DECISIONS.md: slot-until-the-handler-ends
  */
 export class Attempts<A extends Attempt> implements Timeouts {
   readonly capacity: Capacity;
-  /** Attempts whose outcome Redis does not have yet, and those that are orphaned. */
+  /** Attempts whose outcome Redis does not have yet, and orphaned attempts (see `orphaned`). */
   private readonly book: LeaseBook<A>;
-  /** Attempts that were given up after their timeout, and whose handlers still run. Each keeps its slot. */
+  /** Attempts that have failed because of their timeout, but whose handlers still run. Each of these handlers keeps its slot. */
   private readonly overtime = new Set<A>();
   private idle: (() => void)[] = [];
   private handlers = 0;
   private overtimeTimer: Timer | undefined;
 
-  /** @param freed called when slots became free and no call of `capacity.reserve` waits */
+  /** @param freed called when slots became free and no call of `capacity.reserve` waits for them */
   constructor(
     private readonly work: Work<A>,
     private readonly limits: Limits,
@@ -225,7 +241,7 @@ export class Attempts<A extends Attempt> implements Timeouts {
     this.book = new LeaseBook<A>(work.leases ?? NO_LEASES);
   }
 
-  /** Attempts whose outcome Redis does not have yet, and those that are orphaned. */
+  /** Attempts whose outcome Redis does not have yet, and orphaned attempts (see `orphaned`). */
   get all(): readonly A[] {
     return this.book.all;
   }
@@ -235,12 +251,17 @@ export class Attempts<A extends Attempt> implements Timeouts {
     return this.handlers;
   }
 
-  /** Notes an attempt whose handler is not called. Its caller decides its outcome, and frees its slot. */
+  /** Adds an attempt whose handler will not be called. The caller of `add` must decide the outcome of the attempt and release its slot. */
   add(attempt: A): void {
     this.book.add(attempt);
   }
 
-  /** Calls the handler of an attempt, for which the caller has reserved a slot, and settles the attempt when it ends. Never throws. */
+  /**
+   * Calls the handler of an attempt, and settles the attempt when the handler has ended. The caller must have reserved a slot. Never
+   * throws.
+   *
+   * @param timeoutMs longest time that the handler may run, ms
+   */
   begin(attempt: A, timeoutMs: number): void {
     attempt.alarmAt = attempt.startedAt + timeoutMs;
     attempt.timeouts = this;
@@ -254,29 +275,33 @@ export class Attempts<A extends Attempt> implements Timeouts {
     }
   }
 
-  /** Renews leases now, because Redis may have ended them. If it has, the reply fires the signals. */
+  /**
+   * Renews the leases of the attempts that `which` selects now, because these leases may no longer exist in Redis. If they do not exist,
+   * the reply of the renewal makes the signals fire.
+   */
   renewNow(which: (attempt: A) => boolean): void {
     for (const attempt of this.all) if (which(attempt)) this.book.renewNow(attempt);
   }
 
-  /** Notes that Redis has the outcome of an attempt, or never will. */
+  /** Removes an attempt. Called when Redis has its outcome, or when no outcome will be sent. */
   forget(attempt: A): void {
     this.book.remove(attempt);
     if (this.all.length === 0) for (const resolve of this.idle.splice(0)) resolve();
   }
 
-  /** Resolves when Redis has the outcomes of all attempts, and the handlers of orphaned ones have ended. */
+  /** Resolves when Redis has the outcomes of all attempts, and the handlers of orphaned attempts have ended. */
   async untilIdle(): Promise<void> {
     while (this.all.length > 0) await new Promise<void>((resolve) => this.idle.push(resolve));
   }
 
   /**
-   * Ends the attempts of a worker that takes no more work. Waits at most `drainMs` for the handlers and their outcomes. Then
-   * fires the signals of those that still run, waits at most `abortGraceMs`, and hands their work back. At last waits for the replies
-   * to the calls in flight, and ends the repetition of calls.
+   * Ends the attempts of a worker at a shutdown. Waits at most `drainMs` until the handlers have ended and Redis has their outcomes. Then
+   * fires the signals of the handlers that still run, waits at most `abortGraceMs`, and hands their work back. Finally waits for the
+   * replies to the calls in flight, and ends the renewal of leases.
    *
    * @param taking resolves when all calls that take work have ended
-   * @param handBack hands work back, so that its attempts do not count
+   * @param calls calls to Redis that are in flight
+   * @param handBack function that hands the work of attempts back, so that these attempts do not count
    */
   async drain(
     taking: Promise<unknown>,
@@ -294,8 +319,8 @@ export class Attempts<A extends Attempt> implements Timeouts {
       await endsWithin(LAST_ANSWERS_MS, handBack(left));
       for (const attempt of this.all.filter(({ orphaned }) => orphaned)) this.forget(attempt);
     }
-    // A take that ends now hands its work back. Outcomes may still wait for a call, such as acknowledgements that are sent
-    // together. So the calls in flight are not all.
+    // If a call that takes work ends now, its work is handed back by a further call. Also, outcomes such as acknowledgements may wait to
+    // be sent together. So it is not enough to wait for the calls that are in flight now.
     const answered = taking.then(() => Promise.all([this.untilIdle(), calls.settled()]));
     await endsWithin(LAST_ANSWERS_MS, answered);
     time.clearTimer(this.overtimeTimer);
@@ -306,13 +331,13 @@ export class Attempts<A extends Attempt> implements Timeouts {
   private follow(attempt: A, returned: unknown): void {
     if (typeof returned !== 'object' || returned === null) this.returned(attempt, returned);
     else if (isThenable(returned)) {
-      // A thenable may call both callbacks, and several times. `Promise.resolve` makes a promise of it that settles once.
+      // A thenable may call both callbacks, even several times. `Promise.resolve` returns a promise that settles once.
       Promise.resolve(returned).then(
         (value) => {
           try {
             this.follow(attempt, value);
           } catch {
-            // The value is a Proxy that throws when its type is read. The handler has succeeded nevertheless.
+            // The value is a Proxy that throws when its type is read. The handler has still succeeded.
             this.returned(attempt, undefined);
           }
         },
@@ -333,11 +358,11 @@ export class Attempts<A extends Attempt> implements Timeouts {
   private threw(attempt: A, thrown: unknown): void {
     this.ended(attempt);
     const error = readable(thrown);
-    // After a timeout, the handler probably throws because its signal fired. So the error of the attempt is the timeout.
+    // After a timeout, the handler probably throws because its signal fired. So the attempt fails with the error of the timeout.
     this.fail(attempt, unfinishedOutcome(error) ?? attempt.timeout ?? error);
   }
 
-  /** Notes that a handler has ended, which may be after the outcome was decided. */
+  /** Called when a handler has ended. Frees its slot. The outcome of the attempt may have been decided earlier. */
   private ended(attempt: A): void {
     attempt.running = false;
     this.handlers -= 1;
@@ -353,18 +378,18 @@ export class Attempts<A extends Attempt> implements Timeouts {
     this.work.fail(attempt, failureOf(error, attempt, this.work.final));
   }
 
-  /** Called at the end of `timeoutMs`, and again at the end of `abortGraceMs`. */
+  /** Called when `timeoutMs` is over, and again when `abortGraceMs` is over. @param now time by `time.monotonicMs()` */
   timeOut(attempt: A, now: number): void {
     if (attempt.decided) return;
     if (attempt.timeout !== undefined) {
-      // The slot is free when the handler has ended.
+      // The handler keeps its slot until it has ended.
       if (attempt.running) this.runsOver(attempt);
       this.fail(attempt, attempt.timeout);
       return;
     }
     const tookMs = Math.round(now - attempt.startedAt);
     attempt.timeout = new TimeoutError(`The handler of ${attempt.label} did not end within ${tookMs} ms.`);
-    // The work stays leased for up to abortGraceMs, to give the handler time to end before a retry runs.
+    // Keeps the lease for up to abortGraceMs more, so that the handler can end before a retry begins.
     attempt.alarmAt = now + this.limits.abortGraceMs;
     this.book.watch(attempt);
     attempt.abort(attempt.timeout);
@@ -390,7 +415,7 @@ function isThenable(value: object): value is PromiseLike<unknown> {
   return 'then' in value && typeof value.then === 'function';
 }
 
-/** Returns true for an Observable; false also for a Proxy that throws. */
+/** Returns true for an Observable. Returns false for a Proxy that throws. */
 function isStream(value: object): value is Observable<unknown> {
   try {
     return isObservable(value);

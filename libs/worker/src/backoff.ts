@@ -1,15 +1,15 @@
 import { type Checks, type KnownOptions } from '../../internal/src';
 
 /**
- * Pause after failed attempt number `n`: `delayMs * factor ^ (n - 1)`, at most `maxDelayMs`, then shortened by up to half at
- * random.
+ * Pauses between attempts, with exponential backoff. The pause after failed attempt number `n` is `delayMs * factor ^ (n - 1)`, at most
+ * `maxDelayMs`. Each pause is then shortened by a random part of up to 50 %.
  */
 export interface Backoff {
-  /** Pause before the second attempt, ms; integer from 0 to 100 years. Default 1,000. */
+  /** Pause after the first failed attempt, ms; integer from 0 to 100 years. Default 1,000. */
   readonly delayMs?: number;
-  /** Factor by which each pause is longer than the one before; number from 1 to 1,000. Default 2. */
+  /** Factor by which a pause is multiplied after each attempt; number from 1 to 1,000. Default 2. */
   readonly factor?: number;
-  /** Longest pause, ms; integer from `delayMs` to 100 years. Default 1 hour, or `delayMs` if that is more. */
+  /** Longest pause, ms; integer from `delayMs` to 100 years. Default: 1 hour, or `delayMs` if that is longer. */
   readonly maxDelayMs?: number;
 }
 
@@ -40,7 +40,7 @@ export function resolveBackoff(value: unknown, where: Checks): ResolvedBackoff {
  * Returns the pause before the next attempt, ms.
  *
  * @param attempt number of the attempt that failed, at least 1
- * @param random number from 0 to below 1
+ * @param random random number, at least 0 and less than 1
  */
 export function delayAfter(attempt: number, backoff: ResolvedBackoff, random = Math.random()): number {
   const { delayMs, factor, maxDelayMs } = backoff;

@@ -12,21 +12,25 @@ import {
 export interface EnhancedHandler {
   readonly instance: object;
   readonly name: string;
-  /** Function that has the metadata of the decorators. */
+  /** The method's function, on which decorators have stored their metadata. */
   readonly method: object;
-  /** Type of the execution context, which `context.getType()` returns. */
+  /** Type of the Nest execution context, which `context.getType()` returns. */
   readonly contextType: string;
   readonly parameters: PipedParameters;
-  /** Returns the arguments of the method, made from the values after the pipes and from the arguments of the call. */
+  /**
+   * Returns the arguments for the method. `values` are the parameters after the pipes; `args` are the arguments of the call before the
+   * pipes.
+   */
   readonly arguments: (values: unknown[], args: readonly unknown[]) => unknown[];
-  /** Returns the value of a handler that succeeded, from what the handler and its interceptors returned. */
+  /** Returns the result of a handler that succeeded. `ran` has the values that the method and the interceptors returned. */
   readonly value: (ran: EnhancedResult) => unknown;
 }
 
 /**
- * Makes a handler of a method, with the guards, pipes, interceptors and filters of the method, its class and the app. An error that
- * passes the interceptors is a failed attempt. A filter may return or throw `retryLater()` or `deadLetter()`, or throw another
- * error; what else it returns changes nothing. These outcomes of the method count even if an interceptor wrapped or caught them.
+ * Returns a handler that calls a method with the guards, pipes, interceptors and filters of the method, its class and the app. If the
+ * interceptors let an error through, the attempt has failed. An exception filter may return or throw `retryLater()` or `deadLetter()`, or
+ * throw another error. All other values that a filter returns are ignored. If the method returns or throws `retryLater()` or
+ * `deadLetter()`, this outcome counts even if an interceptor changed or caught it.
  * See DECISIONS.md: filters-cannot-succeed
  *
  * @returns a handler that throws InvalidInputError if the method is no longer a function
@@ -37,7 +41,7 @@ export function enhanceHandler(contexts: ExternalContextCreator, handler: Enhanc
   const { run, filter } = withEnhancers(contexts, {
     ...{ instance, name, method, contextType, parameters },
     invoke: (values, args) => {
-      // The method is read at each call, because an app may replace it, for example to trace it.
+      // Reads the method at each call, because the app may have replaced it, for example for tracing.
       const current = (instance as Record<string, unknown>)[name];
       if (typeof current !== 'function')
         throw new InvalidInputError(`${where} is no longer a function.`, { code: 'INVALID_OUTCOME' });
@@ -49,7 +53,7 @@ export function enhanceHandler(contexts: ExternalContextCreator, handler: Enhanc
     try {
       ran = await run(...args);
     } catch (error) {
-      // Filters do not get outcomes: a filter that catches everything would report an outcome as an error.
+      // Filters do not get `retryLater()` and `deadLetter()`: a filter that catches everything would report them as errors.
       if (unfinishedOutcome(error)) throw error;
       const filtered = unfinishedOutcome(await filter(error, ...args));
       if (filtered) return filtered;

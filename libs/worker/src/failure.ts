@@ -2,25 +2,25 @@ import { LuanestError, oneLine, unfinishedOutcome } from '../../internal/src';
 import { delayAfter, type ResolvedBackoff } from './backoff';
 
 const MAX_ERROR_CHARS = 1_000;
-/** Text for an attempt whose handler used `retryLater`. */
+/** Text for the log and for the task or message, if the handler used `retryLater`. */
 const ASKED = 'the handler asked for another attempt';
-/** Logged for an attempt whose handler used `deadLetter`. The reason is not logged, because it may hold private data. */
+/** Text for the log if the handler used `deadLetter`. The log does not contain the reason, because it may contain private data. */
 const GIVEN_UP = 'the handler gave up with deadLetter()';
 
-/** Settlement of an attempt that did not succeed. */
+/** Decision about a task or message after an attempt that did not succeed. */
 export interface Failure {
   /**
-   * `retry`: another attempt follows, with the next number. `postpone`: the attempt does not count. `dead-letter`: no other attempt
-   * follows.
+   * `retry`: another attempt follows, with the next number. `postpone`: another attempt follows, with the same number, because this
+   * attempt does not count. `dead-letter`: no attempt follows.
    */
   readonly verdict: 'retry' | 'postpone' | 'dead-letter';
   /** Pause before the next attempt, ms; 0 for a dead letter. */
   readonly delayMs: number;
-  /** Text that is stored with the task or message. */
+  /** Reason of the failure, which Redis stores with the task or message. */
   readonly text: string;
   /** The error for events and logs; undefined if the handler used `retryLater` or `deadLetter`. */
   readonly error?: unknown;
-  /** Text for the log if there is no error. */
+  /** Text that is logged if `error` is undefined. */
   readonly note?: string;
 }
 
@@ -31,9 +31,11 @@ interface FailedAttempt {
 }
 
 /**
- * Returns the settlement of an attempt that timed out, or whose handler threw a value or returned an outcome. Never throws.
+ * Decides what happens after an attempt that timed out, or whose handler threw a value or returned an outcome (`retryLater` or
+ * `deadLetter`). Never throws.
  *
- * @param final codes of errors after which there is no other attempt, besides `INVALID_OUTCOME`
+ * @param value error, thrown value or outcome
+ * @param final codes of errors of luanest after which no attempt follows, in addition to `INVALID_OUTCOME`
  */
 export function failureOf(value: unknown, work: FailedAttempt, final: readonly string[] = []): Failure {
   const isLast = work.attempt >= work.attempts;
@@ -53,8 +55,8 @@ export function failureOf(value: unknown, work: FailedAttempt, final: readonly s
 }
 
 /**
- * Returns the text that is stored for an error: name and message, or `thrown: ...` for a value that is not an Error; one
- * well-formed line of at most 1,000 characters. Never throws.
+ * Returns the text that is stored for an error: its name and message, or `thrown: ...` for a value that is not an Error. The text is one
+ * line of well-formed Unicode, with at most 1,000 characters. Never throws.
  */
 export function errorText(error: unknown): string {
   let text: string;
@@ -66,12 +68,12 @@ export function errorText(error: unknown): string {
   return storable(text);
 }
 
-/** Returns a text as one well-formed line of at most 1,000 characters. */
+/** Returns the first 1,000 characters of a text, as one line of well-formed Unicode. */
 export function storable(text: string): string {
   return oneLine(text.slice(0, MAX_ERROR_CHARS)).toWellFormed();
 }
 
-/** Returns true if a value is an error of luanest with one of these codes. Never throws, also for a Proxy that throws. */
+/** Returns true if a value is an error of luanest with one of these codes. Never throws, even if the value is a Proxy that throws. */
 export function hasCode(value: unknown, codes: readonly string[]): boolean {
   try {
     return value instanceof LuanestError && codes.includes(value.code);
@@ -80,7 +82,7 @@ export function hasCode(value: unknown, codes: readonly string[]): boolean {
   }
 }
 
-/** Returns the thrown value. If its type cannot be read, because it is a Proxy that throws, returns another error. */
+/** Returns the value that a handler threw. If the value is a Proxy that throws when its type is read, returns a new Error instead. */
 export function readable(thrown: unknown): unknown {
   try {
     void (thrown instanceof Error);

@@ -2,24 +2,24 @@ import { Logger } from '@nestjs/common';
 import { thrownKind, thrownText, time } from '../../internal/src';
 import { hasCode } from './failure';
 
-/** Maximum number of lines in a second about attempts that are retried. */
+/** Maximum number of log lines per second about failed attempts that are retried. */
 const MOST_FAILURES = 10;
-/** Pause before the next line about a call to Redis that failed, ms. */
+/** Shortest time between two log lines about failed calls to Redis, ms. */
 const CALL_AGAIN_MS = 30_000;
-/** Maximum number of problems that are remembered. Further problems are not logged. */
+/** Maximum number of different problems for which the time of the last log line is kept. Further problems are not logged. */
 const MOST_PROBLEMS = 1_000;
 
-/** Attempt that a line names. */
+/** Attempt that a log line is about. */
 export interface LoggedAttempt {
-  /** Task or message, such as `task "mail" (id "a")` or `message 0:1-0`. */
+  /** Name of the task or message for the log line, such as `task "mail" (id "a")` or `message 0:1-0`. */
   readonly named: string;
   readonly attempt: number;
   readonly attempts: number;
 }
 
 /**
- * Writes the log lines of a worker. A line shows the class of what a handler threw, but not its text, which may hold what the app
- * keeps secret. Only texts of some errors of luanest are shown.
+ * Writes the log lines of a worker. If a handler threw an error, the line has the class of the error, but not its message, because the
+ * message may contain secrets of the app. Only the messages of some errors of luanest are logged.
  */
 export class WorkLog {
   protected readonly logger: Logger;
@@ -29,9 +29,9 @@ export class WorkLog {
   private skipped = 0;
 
   /**
-   * @param lib context of the lines, such as `DelayedTask`
+   * @param lib context of the Nest logger, such as `DelayedTask`
    * @param where first words of each line, such as `Queue mails`
-   * @param own codes of errors of the lib whose texts are shown, since they quote no payload
+   * @param own codes of errors of this lib whose messages are logged, because they never contain a payload
    */
   constructor(
     lib: string,
@@ -41,7 +41,10 @@ export class WorkLog {
     this.logger = new Logger(lib);
   }
 
-  /** Logs a failed attempt that is retried; at most ten lines in a second. The next line has the number of lines left out. */
+  /**
+   * Logs a failed attempt that is retried. Logs at most ten lines per second. The next line after that has the number of attempts that
+   * were not logged.
+   */
   failed({ named, attempt, attempts }: LoggedAttempt, error: unknown, delayMs: number): void {
     const now = time.monotonicMs();
     if (now - this.secondBegan >= 1_000) [this.secondBegan, this.failures] = [now, 0];
@@ -61,8 +64,8 @@ export class WorkLog {
   /**
    * Logs that a task or message is a dead letter.
    *
-   * @param why text of luanest, or `{ error }` with the last error
-   * @param unless exception, such as `, unless it was deleted,`
+   * @param why the reason: a text of luanest, or `{ error }` with the last error
+   * @param unless text for an exception that luanest cannot exclude, such as `, unless it was deleted,`
    */
   dead({ named, attempt, attempts }: LoggedAttempt, why: string | { readonly error: unknown }, unless = ''): void {
     const reason = typeof why === 'string' ? why : this.kindOf(why.error);
@@ -71,7 +74,12 @@ export class WorkLog {
     );
   }
 
-  /** Logs that handlers run on after their timeout and keep their slots. @param labels those of their attempts */
+  /**
+   * Logs that handlers still run after their timeout and keep their slots.
+   *
+   * @param labels names of the tasks or messages of these handlers
+   * @param slots number of slots of the worker
+   */
   overtime(labels: readonly string[], slots: number): void {
     const names = [...new Set(labels)];
     this.logger.error(
@@ -80,7 +88,7 @@ export class WorkLog {
     );
   }
 
-  /** Logs that a call to Redis failed, at most one line in 30 s. */
+  /** Logs that a call to Redis failed. Logs at most one line in 30 s. @param during purpose of the call */
   callFailed(during: string, error: unknown): void {
     if (!this.isNews('call', CALL_AGAIN_MS)) return;
     this.logger.warn(
@@ -89,7 +97,10 @@ export class WorkLog {
     );
   }
 
-  /** Returns true if a problem must be logged: it is one of the first 1,000, and was not logged in the last `againMs`. */
+  /**
+   * Returns true if a problem must be logged now, because it was not logged in the last `againMs` (ms). Only the first 1,000 different
+   * problems are logged.
+   */
   protected isNews(problem: string, againMs: number): boolean {
     const now = time.monotonicMs();
     const last = this.warnedAt.get(problem);
@@ -98,7 +109,7 @@ export class WorkLog {
     return true;
   }
 
-  /** Returns the kind of a thrown value, and for some errors of luanest also the text, which quotes no payload. */
+  /** Returns the class of a thrown value. For some errors of luanest also returns the message, which never contains a payload. */
   protected kindOf(error: unknown): string {
     const kind = thrownKind(error);
     if (!hasCode(error, ['TIMEOUT', 'INVALID_OUTCOME', ...this.own])) return kind;

@@ -3,29 +3,34 @@ import { type Backoff, type ResolvedBackoff, resolveBackoff } from './backoff';
 
 const DAY_MS = 86_400_000;
 
-/** Number of attempts of work, and the pauses between them. */
+/** Retry options of a task, a message or a payout: the number of attempts, and the pauses between them. */
 export interface AttemptOptions {
-  /** Maximum number of attempts that count. When the last one fails, the work is dead-lettered. Integer from 1 to 10,000. Default 5. */
+  /**
+   * Maximum number of attempts; integer from 1 to 10,000. When the last attempt fails, the task or message is dead-lettered. Attempts
+   * that ended with `countsAsAttempt: false` do not count. Default 5.
+   */
   readonly attempts?: number;
-  /** Pauses between attempts; a number is `{ delayMs }`. Default: 1 s, doubled each time, at most 1 hour. */
+  /** Pauses between attempts. A number means `{ delayMs }`, ms. Default: 1,000 ms, doubled after each attempt, at most 1 hour. */
   readonly backoff?: number | Backoff;
 }
 
-/** Options of a worker: the same for tasks, messages and payouts. */
+/** Options of a worker, which runs handlers of tasks or messages, or payouts. */
 export interface WorkOptions extends AttemptOptions {
   /**
-   * Maximum number of handlers that run at the same time in this process; integer from 1 to 10,000. A handler that runs on after `timeoutMs`
-   * counts until it ends. Default 50.
+   * Maximum number of handlers that run at the same time in this process; integer from 1 to 10,000. A handler that still runs after
+   * `timeoutMs` counts until it ends. Default 50.
    */
   readonly concurrency?: number;
   /**
-   * Others may take over the work of a process that has not renewed its lease for this time, ms; integer from 100 to 1 day. Leases
-   * are renewed while handlers run. Default 30,000.
+   * Length of the lease of a task or message, ms; integer from 100 to 86,400,000 (1 day). The process renews the lease while the handler
+   * runs. If the process has not renewed the lease for this time, for example because it died, other processes may take over the work.
+   * Default 30,000.
    */
   readonly leaseMs?: number;
   /**
-   * Longest time that a handler may run, ms; integer from 1 to 2^31 - 1. After that the signal fires, and the handler has `abortGraceMs` to
-   * end. If it throws an error, or has not ended by then, the attempt has failed. Default 5 minutes.
+   * Longest time that a handler may run, ms; integer from 1 to 2^31 - 1. After this time the signal fires, and the handler has
+   * `abortGraceMs` more to end. If the handler then throws an error, or still runs after `abortGraceMs`, the attempt has failed. Default
+   * 300,000 (5 minutes).
    */
   readonly timeoutMs?: number;
 }

@@ -2,14 +2,15 @@ import type { ExternalContextCreator } from '@nestjs/core';
 import { enhanceHandler } from '../../../worker/src';
 import type { TaskHandler } from '../delayed-task.types';
 
-/** Metadata key under which Nest finds the one parameter that goes through pipes: the payload. */
+/** Metadata key under which Nest finds the parameters to which pipes apply. Here this is only the payload. */
 const PARAMETERS = 'luanest:delayed-task-parameters';
-/** Nest's number for parameters of type `body`. Pipes get the payload as such a parameter. */
+/** Nest's number for the parameter type `body`. Pipes see the payload as a parameter of this type. */
 const BODY = 3;
 
 /**
- * Makes a handler of a method, with the guards, pipes, interceptors and filters of the method, its class and the app. They run
- * in a context of type `delayed-task`. Pipes get the payload only. The result after the interceptors is kept.
+ * Returns a task handler that calls a method. The guards, pipes, interceptors and filters of the method, its class and the app apply, in
+ * an execution context of type `delayed-task`. Pipes apply only to the payload. The result of the task is the value that the interceptors
+ * return.
  */
 export function enhance(contexts: ExternalContextCreator, instance: object, method: object, name: string): TaskHandler {
   const parameters = { [`${BODY}:0`]: { index: 0, data: undefined, pipes: [] } };

@@ -6,20 +6,23 @@ import type { TaskQueue } from './task-queue';
 
 type Status = DelayedTaskEvents['attemptSettled']['status'];
 
-/** How long this process waits before it sends the next events, ms: usually, and after a failure. */
+/** Pause before this process sends the next events, ms: after a success, and after a failure. */
 const [PAUSE_MS, FAILED_PAUSE_MS] = [50, 1_000];
-/** Maximum number of events in a message, of bytes of these events, and of messages in a call. One larger event is sent alone. */
+/**
+ * Maximum number of events in a message, of bytes of all events in a message, and of messages in a call. An event that has more bytes
+ * gets a message of its own.
+ */
 const [MOST_EVENTS, MOST_BYTES, MOST_MESSAGES] = [100, 64_000, 20];
-/** Maximum number of events that wait to be sent. Further ones are dropped. */
+/** Maximum number of events that wait to be sent. Further events are dropped. */
 const MOST_WAITING = 10_000;
-/** How long a shutdown waits until the last events are sent, ms. */
+/** Longest time that a shutdown waits for the last events to be sent, ms. */
 const CLOSE_MS = 1_000;
-/** Pause before the next attempt to listen, without its random part, ms. */
+/** Pause before a listener subscribes again after a failure, ms. A random time of up to the same length is added. */
 const LISTEN_AGAIN_MS = 500;
-/** Maximum number of senders whose last message a listener knows. */
+/** Maximum number of senders for which a listener remembers the number of the last message. */
 const MOST_SENDERS = 1_000;
 
-/** The attempt that an event is about, or the task that became a dead letter because its lease ended. */
+/** Data of the attempt that an event is about. If a task became a dead letter because its lease ended, the data of its last attempt. */
 interface EventTask {
   readonly id: string;
   readonly name: string;
@@ -33,11 +36,14 @@ function channelOf({ registry, options }: TaskQueue): string {
   return registry.keySpace('delayed-task').tag(options.namespace).key('events');
 }
 
-/** Message on the channel of a queue. */
+/** A message on the channel of a queue. It contains several events. */
 interface Message {
-  /** Process that sent the message. */
+  /** Id of the sender: each process has its own id for each queue. */
   readonly from: string;
-  /** The sender numbers its messages from 1. Listeners ignore a number that they have seen, because Redis may get a message twice. */
+  /**
+   * Number of the message; each sender counts its messages from 1. A call may be sent twice, so listeners ignore messages whose numbers
+   * they have seen.
+   */
   readonly number: number;
   /** Number of events that the sender has dropped since its last message. */
   readonly missed: number;
@@ -45,12 +51,13 @@ interface Message {
 }
 
 /**
- * Sends the events of the tasks of a queue in this process to all processes that listen. Settling never waits for it.
+ * Sends the events of the tasks that this process runs to the listeners in all processes, for one queue. The outcomes of tasks are stored
+ * without waiting for this.
  * See DECISIONS.md: events-are-not-stored
  */
 export class Broadcaster {
   private readonly from = new UniqueIds().next();
-  /** JSON of each event. */
+  /** JSON of each event that waits to be sent. */
   private readonly waiting: string[] = [];
   private sent = 0;
   private missed = 0;
@@ -58,30 +65,30 @@ export class Broadcaster {
   private sending: Promise<void> | undefined;
   private closed = false;
 
-  /** @param failed called with the error when events could not be sent */
+  /** @param failed called with the error if events could not be sent */
   constructor(
     private readonly queue: TaskQueue,
     private readonly failed: (error: unknown) => void,
   ) {}
 
-  /** @param error text of the error; '' if there is no error */
+  /** Adds the event that an attempt ended. @param error text of the error; '' if there is no error */
   settled(task: EventTask, status: Status, error: string): void {
     if (this.hasRoom()) this.add(JSON.stringify({ type: 'attemptSettled', ...aboutOf(task), status, error }));
   }
 
-  /** @param json value that the handler reports */
+  /** Adds the event that a handler reported its progress. @param json the progress as JSON */
   progressed(task: EventTask, json: string): void {
     if (!this.hasRoom()) return;
     const event = JSON.stringify({ type: 'progressReported', ...aboutOf(task) });
     this.add(`${event.slice(0, -1)},"progress":${json}}`);
   }
 
-  /** Checks that this process may send. @throws the errors of ScriptRegistry.run() */
+  /** Checks that Redis allows this process to send events. @throws the errors of ScriptRegistry.run() */
   async check(): Promise<void> {
     await this.call([]);
   }
 
-  /** Sends what waits, for at most `CLOSE_MS`. */
+  /** Sends the events that still wait, for at most `CLOSE_MS`. Drops the others. */
   async close(): Promise<void> {
     this.closed = true;
     time.clearTimer(this.timer);
@@ -120,7 +127,7 @@ export class Broadcaster {
     while (this.hasNews && (await this.send(CLOSE_MS)));
   }
 
-  /** Sends one call, and returns true if Redis has it. Never rejects. */
+  /** Sends waiting events in one call. Returns true if the call succeeded. Never rejects. @param deadlineMs deadline of the call, ms */
   private async send(deadlineMs?: number): Promise<boolean> {
     const { missed } = this;
     const messages: string[] = [];
@@ -148,7 +155,7 @@ export class Broadcaster {
     return this.queue.registry.run(broadcastEvents, { keys, args: { messages } }, options);
   }
 
-  /** Returns the index behind the last waiting event of the message that begins with the event at `start`. */
+  /** Returns the end of a message that begins with the waiting event at the index `start`: the index after its last event. */
   private endOf(start: number): number {
     let [end, bytes] = [start, 0];
     while (end < this.waiting.length && end - start < MOST_EVENTS) {
@@ -164,14 +171,14 @@ function aboutOf({ id, name, group, attempt, attempts }: EventTask): object {
   return { id, name, group, attempt, attempts, atMs: time.nowMs() };
 }
 
-/** The listeners of the events of a queue in this process. */
+/** The listeners of `onEvents` in this process, for one queue. */
 export class EventListeners {
   private readonly open = new Set<EventListener>();
   private closed = false;
 
   /**
-   * @param failed called with the error when the channel could not be listened to again
-   * @param threw called with what a listener threw
+   * @param failed called with the error if subscribing to the channel again has failed
+   * @param threw called with the value that a listener threw
    */
   constructor(
     private readonly queue: TaskQueue,
@@ -179,7 +186,7 @@ export class EventListeners {
     private readonly threw: (error: unknown) => void,
   ) {}
 
-  /** @returns a function that stops listening. @throws InvalidInputError; ClosedError; NotSentError */
+  /** Adds a listener. @returns a function that removes the listener. @throws InvalidInputError; ClosedError; NotSentError */
   async add(listener: (event: TaskEvent) => unknown): Promise<() => void> {
     if (typeof listener !== 'function') taskInput.refuse('listener', listener, 'a function');
     const tell = async (event: TaskEvent): Promise<void> => void (await listener(event));
@@ -207,11 +214,11 @@ export class EventListeners {
 
 class EventListener {
   private readonly namespace: string;
-  /** Number of the last message of each sender. The sender that sent last is at the end. */
+  /** Number of the last message of each sender. The sender of the newest message is at the end of the map. */
   private readonly seen = new Map<string, number>();
   private stopped = false;
   private unlisten: (() => void) | undefined;
-  /** True if the subscription may have ended since `listen` was called last. */
+  /** True if the subscription may have ended since the last call of `listen`. */
   private lost = false;
   private listening = false;
 
@@ -240,7 +247,10 @@ class EventListener {
     if (!this.listening) void this.listenAgain();
   };
 
-  /** Reports after the new subscription that events may be missing: a listener that then reads its tasks misses nothing. */
+  /**
+   * Subscribes again, until this succeeds. After that, reports with a `missed` event that events may be missing. So a listener that reads
+   * its tasks when it gets `missed` does not miss a change.
+   */
   private async listenAgain(): Promise<void> {
     this.listening = true;
     while (this.lost && !this.stopped) {
@@ -273,7 +283,7 @@ class EventListener {
   }
 }
 
-/** Returns a message; undefined for a text that no Broadcaster sent. */
+/** Parses a message. Returns undefined if the text is not a message of a Broadcaster. */
 function messageOf(text: string): Message | undefined {
   let message: Partial<Message>;
   try {
@@ -288,7 +298,10 @@ function messageOf(text: string): Message | undefined {
 
 const STATUSES: readonly unknown[] = ['done', 'retried', 'dead', 'lost', 'released', 'unknown'] satisfies Status[];
 
-/** Returns true for an event of this version. Those of later versions, which may run at the same time, are left out. */
+/**
+ * Returns true if a value is an event that this version knows. Processes with a later version, which may run at the same time, may send
+ * other events. These are ignored.
+ */
 function isEvent(value: unknown): value is TaskEvent & { readonly group?: string } {
   const event = Object(value) as Record<string, unknown>;
   const are = (type: string, ...names: string[]): boolean => names.every((name) => typeof event[name] === type);

@@ -9,16 +9,16 @@ import { OPERATION_MS, type TaskQueue } from './task-queue';
 const inFilter = taskInput.in('filter');
 
 const KNOWN_OF_FILTER: KnownOptions<DeadFilter> = { name: true, ...KNOWN_DEAD_RANGE };
-/** Advice after a failure between two steps. */
+/** Advice in the error, if the call failed after some of its steps. */
 const REPEAT = 'Call it again: it continues with the dead letters that are left.';
 /** Result of one step of `clear()`. */
 interface Cleared {
   /** Number of tasks that were replayed or dropped. */
   readonly done: number;
-  /** `untilMs` of the next step. */
+  /** `untilMs` for the next step. */
   readonly untilMs: number;
   readonly lastMs: number;
-  /** Id of the last dead letter of this step; '' after the last step in the partition. */
+  /** Id of the last dead letter that this step read; '' if this was the last step in the partition. */
   readonly lastId: string;
 }
 
@@ -35,8 +35,8 @@ export class DeadLetters {
   }
 
   /**
-   * Replays or drops the dead letters that the filter selects. Those that are added to a partition after its first step are left
-   * out.
+   * Replays or drops the dead letters that the filter selects, in several steps. Does not handle dead letters that are added to a
+   * partition after the first step in this partition.
    *
    * @returns the number of tasks that were replayed or dropped
    */
@@ -60,7 +60,7 @@ export class DeadLetters {
     return count;
   }
 
-  /** Replays or drops the dead letters with these ids. @returns the number of those that were dead letters */
+  /** Replays or drops the dead letters with these ids. Ignores other ids. @returns the number of tasks that were replayed or dropped */
   async each(verb: 'replay' | 'drop', ids: readonly string[], time: DueTime): Promise<number> {
     const unique = new Set(taskInput.list('ids', ids, 'an array of ids').map(checkId));
     whenOf(time);

@@ -9,7 +9,7 @@ import { Schedules } from './schedules';
 import { TaskPages } from './task-pages';
 import { TaskQueue } from './task-queue';
 
-/** Everything of one queue in this process. */
+/** All objects of one queue in this process: tasks, pages, schedules, dead letters and the worker. */
 export class QueueParts {
   readonly tasks: TaskQueue;
   readonly pages: TaskPages;
@@ -37,7 +37,10 @@ export class QueueParts {
     if (this.booted) this.start();
   }
 
-  /** @throws SetupError if the queue was created with another number of partitions */
+  /**
+   * Checks that the queue was created with the same number of partitions. Logs a warning if Redis does not reply. @throws SetupError if
+   * the queue was created with another number of partitions
+   */
   async checkPartitions(logger: Logger): Promise<void> {
     const { namespace: queue, partitions } = this.options;
     let noted: number;
@@ -58,7 +61,7 @@ export class QueueParts {
     );
   }
 
-  /** @throws SetupError if the queue has `broadcastEvents`, and Redis does not let this app send events */
+  /** Checks that this app can send events, if the queue has `broadcastEvents`. @throws SetupError if Redis does not allow this */
   async checkBroadcast(logger: Logger): Promise<void> {
     try {
       await this.worker.broadcaster?.check();
@@ -71,13 +74,13 @@ export class QueueParts {
     }
   }
 
-  /** Starts to run tasks, if this process is a worker of the queue. Otherwise it starts when it gets a handler. */
+  /** Called when the app has started. Starts to run tasks, if this process works on the queue (see the option `work`). */
   boot(): void {
     this.booted = true;
     this.start();
   }
 
-  /** Runs tasks in this process, even if the option `work` is false. */
+  /** Runs tasks in this process, even if the option `work` is false. Before `boot`, only notes this for `boot`. */
   startWork(): void {
     this.asked = true;
     if (this.booted) this.start();

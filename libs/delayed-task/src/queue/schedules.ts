@@ -14,7 +14,7 @@ import { scheduleIdOf, storedId, taskInput } from './task-codec';
 import { NEVER_MS, type TaskPages } from './task-pages';
 import type { TaskQueue } from './task-queue';
 
-/** Maximum number of tries of a change, if another change or the next slot comes first each time. */
+/** Maximum number of repetitions of a change. A change is repeated if another change, or the next slot, came first. */
 const MOST_TRIES = 20;
 
 type AnyTask = Omit<ScheduleOptions, keyof DueTime | 'id' | 'operationId' | 'operationRetentionMs' | 'onConflict'> & {
@@ -34,8 +34,9 @@ const KNOWN: KnownOptions<AnyTask> = {
 };
 
 /**
- * The schedules of a queue. A schedule is stored like a task that is due at the next slot. The worker that takes it schedules the task
- * of that slot, and makes the schedule due again, in one script.
+ * The schedules of a queue. A slot is a time at which a schedule schedules a task. A schedule is stored like a task that is due at the
+ * next slot. When a worker takes the schedule, one script schedules the task of this slot, and makes the schedule due at the slot after
+ * it.
  */
 export class Schedules {
   constructor(
@@ -43,7 +44,10 @@ export class Schedules {
     private readonly pages: TaskPages,
   ) {}
 
-  /** Makes or changes a schedule. One that is the same stays as it is, so that no slot is lost, unless it waits beyond its next slot. */
+  /**
+   * Creates or changes a schedule. If the schedule is the same, the call changes nothing, so that no slot is lost. Exception: if the
+   * schedule waits for a later time than its next slot, the call makes it due at the next slot.
+   */
   async upsert(id: string, rule: ScheduleRule, task: ScheduledTask): Promise<{ readonly nextRunAtMs: number }> {
     const stored = storedId(id);
     const checked = checkRule(rule);
@@ -54,11 +58,12 @@ export class Schedules {
     const { name, task: definition, payload, ...settings }: AnyTask = taskInput.options('task', task, KNOWN);
     const record = this.queue.writer.writeSchedule(checked, (definition ?? name) as string, payload, settings);
     const partition = this.queue.partitions.of(stored);
-    // Other processes may change it at the same time, and its slot may come meanwhile.
+    // Repeats the change if it comes too late: other processes may change the schedule at the same time, and a worker may take it.
     for (let tries = 0; ; tries++) {
       const found = await this.read(stored);
       const next = nextSlot(checked, await this.nowMs(stored));
-      // One that waits beyond its next slot was made due while the clock of Redis was wrong, or before the time zone was changed.
+      // A schedule waits for a later time than its next slot if its due time was set while Redis' clock was wrong, or before the rules of
+      // the time zone changed.
       if (found?.record.startsWith(`${record}\n`) && !(found.state === 'waiting' && found.atMs > next)) {
         return { nextRunAtMs: found.state === 'waiting' ? found.atMs : next };
       }
@@ -76,7 +81,7 @@ export class Schedules {
     }
   }
 
-  /** @returns true if there was one. Its task that waits or runs stays */
+  /** Removes a schedule, but not a task of the schedule that waits or runs. @returns true if the schedule existed */
   async remove(id: string): Promise<boolean> {
     return (await this.queue.cancelStored(storedId(id), 'running')) === 'cancelled';
   }
@@ -88,7 +93,7 @@ export class Schedules {
     return view && { ...view, nextRunAtMs: await this.nextOf(storedId(id), found, view.rule) };
   }
 
-  /** Returns the record of the tasks of a schedule; undefined for an unknown id. */
+  /** Returns the record (name, settings and payload as one text) of the tasks of a schedule; undefined for an unknown id. */
   async recordOf(id: string): Promise<string | undefined> {
     const found = await this.read(storedId(id));
     return found && this.queue.reader.read(found.record).schedule?.record;
@@ -113,12 +118,18 @@ export class Schedules {
     return schedule && { id, rule: schedule.rule, name, group, payload: JSON.parse(payload), nextRunAtMs };
   }
 
-  /** Returns when the next task is due. While a worker has the schedule, that is the slot after the one that it schedules. */
+  /**
+   * Returns when the next task is due, ms since 1970. If a worker has taken the schedule, its slot is now being scheduled, so the next
+   * task is due at the slot after Redis' time.
+   */
   private async nextOf(stored: string, { state, atMs }: Found, rule: ScheduleRule): Promise<number> {
     return state === 'waiting' ? atMs : nextSlot(rule, await this.nowMs(stored));
   }
 
-  /** Returns the time of Redis: a range of `list` ends there. A later slot has no task yet, even if the clock of this process is ahead. */
+  /**
+   * Returns the time by Redis' clock, ms since 1970. The script `list` returns it as the end of its range. The clock of this process may
+   * be ahead of Redis' clock.
+   */
   private async nowMs(stored: string): Promise<number> {
     const { due, tasks, runs } = this.queue.partitions.of(stored);
     const args = { untilMs: NEVER_MS, afterMs: NEVER_MS, afterId: '', limit: 1 };

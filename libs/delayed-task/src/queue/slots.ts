@@ -4,9 +4,9 @@ import type { ScheduleRule } from '../delayed-task.types';
 import { MAX_DURATION_MS } from '../delayed-task.options';
 import { taskInput } from './task-codec';
 
-/** The part of luxon's DateTime that is used. */
+/** The part of luxon's DateTime that is used. The package cron returns such objects. */
 interface Instant {
-  /** Civil time minus UTC, minutes. */
+  /** Offset of the time zone: local time minus UTC, minutes. */
   readonly offset: number;
   toMillis(): number;
   plus(time: { hours?: number; minutes?: number }): Instant;
@@ -25,13 +25,13 @@ interface Cron {
   };
 }
 
-/** Longer than any change of the clocks, hours. */
+/** A time, in hours, that is longer than any change of the clocks, such as the start of summer time. */
 const CHANGE_HOURS = 3;
 
 let loaded: Cron | undefined;
 
 function loadCron(): Cron {
-  // The package is optional. It is a dependency of @nestjs/schedule, so it may not be found from here.
+  // The package cron is optional. It is a dependency of @nestjs/schedule, so it may be installed where only @nestjs/schedule can find it.
   try {
     return createRequire(require.resolve('@nestjs/schedule'))('cron') as Cron;
   } catch (cause) {
@@ -45,7 +45,7 @@ const KNOWN: KnownOptions<{ cron: string; timeZone: string; everyMs: number }> =
   everyMs: true,
 };
 
-/** Checks a rule, and fills in the time zone. @throws InvalidInputError */
+/** Checks the rule of a schedule, and fills in the default time zone. @throws InvalidInputError */
 export function checkRule(given: ScheduleRule): ScheduleRule {
   const { cron, timeZone, everyMs }: { cron?: unknown; timeZone?: unknown; everyMs?: unknown } = taskInput
     .in('rule')
@@ -76,7 +76,8 @@ export function checkRule(given: ScheduleRule): ScheduleRule {
 }
 
 /**
- * Returns the first slot of a rule after an instant, ms since 1970. Slots of `everyMs` are its multiples since 1970.
+ * Returns the first slot of a rule after a time, ms since 1970. A slot is a time at which a schedule schedules a task. The slots of
+ * `everyMs` are the multiples of `everyMs`, counted from 1970.
  *
  * @throws an error of the package `cron` for an expression without a slot; InvalidInputError if the package is missing
  */
@@ -85,12 +86,14 @@ export function nextSlot(rule: ScheduleRule, afterMs: number): number {
   const { cron, timeZone = 'UTC' } = rule;
   const { CronTime } = (loaded ??= loadCron());
   const found = new CronTime(cron, timeZone).getNextDateFrom(new Date(afterMs), timeZone);
-  // When the clocks go back, an hour comes twice. `cron` may take the first one for the second one, depending on this process' clock.
+  // When the clocks go back, an hour occurs twice. `cron` may confuse the first and the second occurrence, depending on this process'
+  // clock. So if the result is not after `afterMs`, the code adds this hour.
   const repeatedMinutes = found.offset - found.plus({ hours: CHANGE_HOURS }).offset;
   const next = found.toMillis() <= afterMs ? found.plus({ minutes: repeatedMinutes }) : found;
   const nextMs = next.toMillis();
   if (next.offset >= next.plus({ hours: -CHANGE_HOURS }).offset) return nextMs;
-  // After the clocks went back, `cron` also returns the slot of the next hour an hour before its time: 1:30 for `30 2 * * *`.
+  // After the clocks went back, `cron` returns some times an hour too early: 1:30 for `30 2 * * *`. The code checks each result without
+  // time zone, and skips it if it is not a slot.
   const civilMs = nextMs + next.offset * 60_000;
   const isSlot = new CronTime(cron, 'UTC').getNextDateFrom(new Date(civilMs - 1), 'UTC').toMillis() === civilMs;
   return isSlot ? nextMs : nextSlot(rule, nextMs);

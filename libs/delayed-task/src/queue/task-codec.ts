@@ -3,7 +3,7 @@ import { checkAttempts, resolveBackoff, type ResolvedBackoff } from '../../../wo
 import { checkKeep, KNOWN_SETTINGS, MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { DueTime, ScheduleOptions, ScheduleRule, TaskDefinition } from '../delayed-task.types';
 
-/** Checks of arguments. Their errors begin with `DelayedTaskService`. */
+/** Checks the arguments of methods. The messages of its errors begin with `DelayedTaskService`. */
 export const taskInput = new Checks('DelayedTaskService', (message) => new InvalidInputError(message));
 
 // eslint-disable-next-line no-control-regex
@@ -22,7 +22,10 @@ export function checkId(id: unknown): string {
   return checkText('id', id, 256);
 }
 
-/** Begins the ids under which schedules are stored. No task has such an id. */
+/**
+ * First character of the id under which a schedule is stored. Ids of tasks cannot begin with it, because they contain no control
+ * characters.
+ */
 const OF_SCHEDULE = '\u0001';
 
 /** Checks the id of a schedule. @returns the id under which it is stored */
@@ -35,18 +38,21 @@ export function scheduleIdOf(id: string): string | undefined {
   return id.startsWith(OF_SCHEDULE) ? id.slice(OF_SCHEDULE.length) : undefined;
 }
 
-/** Returns the id of the task that a schedule has for a slot. */
+/** Returns the id of the task that a schedule schedules for a slot. @param slotMs time of the slot, ms since 1970 */
 export function slotId(scheduleId: string, slotMs: number): string {
   return `${scheduleId}@${slotMs}`;
 }
 
-// Times since 2001 and until 2286 have 13 digits.
+// The end of the id of a schedule's task: `@` and the time of the slot, ms. Times from 2001 to 2286 have 13 digits.
 const SLOT = /@\d{13}$/;
 
-/** Returns the part of an id that selects its partition, so that a schedule and its tasks are in one. */
+/**
+ * Returns the part of an id that selects the partition. For a schedule and for its tasks, this is the id of the schedule, so that all are
+ * in the same partition.
+ */
 export function partitionPart(id: string): string {
   const at = id.length - 14;
-  // Speed: this runs for each task. Only ids with an '@' at that position need the pattern.
+  // Runs for each task, so it must be fast. Only ids with an '@' at this position are checked against the pattern.
   if (id[at] === '@' && !id.startsWith(OF_SCHEDULE) && SLOT.test(id)) return id.slice(0, at);
   return scheduleIdOf(id) ?? id;
 }
@@ -57,7 +63,7 @@ export function checkName(name: unknown): string {
   return text;
 }
 
-/** Checks the id of an operation. */
+/** Checks the option `operationId` of a call. */
 export function checkOperationId(id: unknown): string {
   return checkText('operationId', id, 256);
 }
@@ -75,7 +81,7 @@ export function checkGroup(group: unknown): string {
 }
 
 /**
- * Returns a definition that a caller gave; for a name, a definition without settings.
+ * Returns the definition of a task. If the caller gave only a name, returns a definition with this name and no settings.
  *
  * @throws InvalidInputError for an invalid name
  */
@@ -99,7 +105,7 @@ const KNOWN: KnownOptions<ScheduleOptions> = {
 
 type Defaults = Pick<ResolvedDelayedTaskOptions, 'attempts' | 'backoff' | 'keepResultMs' | 'maxPayloadBytes'>;
 
-/** Data of a task that never changes, parsed from its record in the hash `tasks`. */
+/** The data of a task that never change, parsed from its record: the text that Redis stores in the hash `tasks`. */
 export interface TaskRecord {
   readonly attempts: number;
   readonly keepResultMs: number;
@@ -107,15 +113,17 @@ export interface TaskRecord {
   readonly name: string;
   readonly group: string | undefined;
   readonly payload: string;
-  /** Rule of a schedule, and the record of its tasks; undefined for a task. */
+  /** For a schedule: its rule, and the record of its tasks. undefined for a task. */
   readonly schedule: { readonly rule: ScheduleRule; readonly record: string } | undefined;
 }
 
 /**
- * Returns when a waiting task of a group is due. In the zset `due`, the next one of a group has the time of its turn.
+ * Returns when a waiting task of a group is due, ms since 1970. Its time in the zset `due` may be another one: for the next task of a
+ * group, it is the time when its turn comes.
  *
- * @param record with the first due time, as `schedule` stores it
- * @param atMs its time in `due`. A task that was handed back waits for no turn, and its run has the first due time
+ * @param record record of the task, which ends with the due time of the first attempt
+ * @param run value of the task in the hash `runs`
+ * @param atMs time of the task in the zset `due`, ms. A task that was handed back does not wait for a turn, so this is its due time
  */
 export function groupDueMs(record: string, run: string, atMs: number): number {
   const [, state = '', , due = ''] = run.split(' ');
@@ -123,25 +131,28 @@ export function groupDueMs(record: string, run: string, atMs: number): number {
   return Number(state === '' ? record.slice(record.lastIndexOf('\n') + 1) : due);
 }
 
-/** Data of a task's attempts, parsed from its value in the hash `runs`; 0 and '' if the task was never taken. */
+/**
+ * The data of a task's attempts, parsed from its value in the hash `runs`. Numbers are 0 and texts are '' if no worker has taken the task
+ * yet.
+ */
 interface RunRecord {
   readonly attemptsMade: number;
   readonly firstFailedAtMs: number;
   readonly error: string;
 }
 
-/** Checks the names of the options of `schedule`. @throws InvalidInputError for an unknown option, or for a value that is not an object */
+/** Checks that `options` is an object, and has only options of `schedule`. Does not check their values. @throws InvalidInputError */
 export function checkScheduling(options: ScheduleOptions): ScheduleOptions {
   return taskInput.options('', options, KNOWN);
 }
 
-/** Returns a due time in the form that the scripts read: 'd<ms>' for a delay, 'a<ms>' for an instant. @throws InvalidInputError */
+/** Returns a due time as the scripts read it: 'd<ms>' for a delay, 'a<ms>' for a time since 1970. @throws InvalidInputError */
 export function whenOf({ delayMs, runAtMs }: DueTime): string {
   if (delayMs !== undefined && runAtMs !== undefined) {
     throw taskInput.error(`delayMs is ${shown(delayMs)} and runAtMs is ${shown(runAtMs)}. Give one of the two.`);
   }
   if (runAtMs === undefined) {
-    // A delay below 0, such as `due - Date.now()` of a time in the past, means now.
+    // A negative delay means now. It is the result of `due - Date.now()` if `due` is in the past.
     return `d${Math.max(0, taskInput.integer('delayMs', delayMs ?? 0, -MAX_DURATION_MS, MAX_DURATION_MS))}`;
   }
   if (!isIntegerOf(runAtMs, 0, time.nowMs() + MAX_DURATION_MS)) {
@@ -150,7 +161,10 @@ export function whenOf({ delayMs, runAtMs }: DueTime): string {
   return `a${runAtMs}`;
 }
 
-/** Returns a value as JSON. @throws InvalidInputError if JSON.stringify() throws or returns undefined, or if the JSON is too large */
+/**
+ * Returns a value as JSON. @throws InvalidInputError if JSON.stringify() throws or returns undefined, or if the JSON has more than
+ * `maxBytes` bytes
+ */
 export function encodeJson(what: string, value: unknown, maxBytes: number, limit = 'maxPayloadBytes'): string {
   let json: string | undefined;
   try {
@@ -162,7 +176,7 @@ export function encodeJson(what: string, value: unknown, maxBytes: number, limit
     throw taskInput.error(
       `The ${what} is ${classOf(value)}, for which JSON.stringify() returns undefined. Use plain data.`,
     );
-  // A character of a JavaScript string has at most 3 bytes in UTF-8, so short text need not be measured.
+  // Each UTF-16 unit of a JavaScript string has at most 3 bytes in UTF-8. So the bytes of a short text need not be counted.
   if (json.length * 3 > maxBytes) {
     const bytes = Buffer.byteLength(json);
     if (bytes > maxBytes) {
@@ -174,27 +188,33 @@ export function encodeJson(what: string, value: unknown, maxBytes: number, limit
   return json;
 }
 
-/** First character of a note that is stored instead of a result; JSON never begins with it. */
+/**
+ * First character of a note. A note is stored instead of a result that cannot be stored, and says why. JSON never begins with this
+ * character.
+ */
 const NOTE = '!';
 
 export function encodeNote(text: string): string {
   return `${NOTE}${text}`;
 }
 
-/** Parses a stored result. If a note was stored instead, returns the note as `error`. */
+/** Parses a stored result. If a note is stored instead, returns the text of the note as `error`. */
 export function readResult(text: string): { readonly result: unknown; readonly error: string } {
   if (text.startsWith(NOTE)) return { result: undefined, error: text.slice(NOTE.length) };
   return { result: text === '' ? undefined : (JSON.parse(text) as unknown), error: '' };
 }
 
-/** Parses a stored progress. @returns undefined if there is no progress, or if it is from another attempt */
+/**
+ * Parses a stored progress. @param token token of the attempt's lease @returns undefined if there is no progress, or if another attempt
+ * stored it
+ */
 export function readProgress(text: string, token = '-'): unknown {
   return text.startsWith(`${token} `) ? (JSON.parse(text.slice(token.length + 1)) as unknown) : undefined;
 }
 
 /**
- * Writes records of tasks. A record begins with the task's settings; for tasks with the module's settings, that part is made
- * once.
+ * Writes records of tasks: the texts that Redis stores. A record begins with the settings of the task. For tasks that use the settings of
+ * the module, this part is built only once.
  */
 export class RecordWriter {
   private readonly plainHead: string;
@@ -226,12 +246,15 @@ export class RecordWriter {
           backoff === undefined ? defaults.backoff : resolveBackoff(backoff, taskInput),
           group,
         );
-    // The fields are separated by line breaks, which neither this JSON nor checked names contain.
+    // Line breaks separate the fields. Neither this JSON nor the checked name contains a line break.
     const json = encodeJson('payload', payload === undefined ? null : payload, defaults.maxPayloadBytes);
     return `${start}${name}\n${json}`;
   }
 
-  /** Returns the record of a schedule: that of its tasks, with attempts that never run out, no group, and the rule. @throws InvalidInputError */
+  /**
+   * Returns the record of a schedule. It is the record of its tasks with three changes: almost unlimited attempts, no group, and the rule
+   * at the end. @throws InvalidInputError
+   */
   writeSchedule(rule: ScheduleRule, task: string | TaskDefinition, payload: unknown, options: ScheduleOptions): string {
     const { group, ...own } = options;
     if (group !== undefined) checkGroup(group);
@@ -242,15 +265,18 @@ export class RecordWriter {
   }
 }
 
-/** First characters of the rule in the record of a schedule. In the record of a task, a number is there: the due time. */
+/**
+ * First character of the last field in the record of a schedule, which has the rule. In the record of a task, the last field is a number:
+ * the due time.
+ */
 const RULE = '~';
-/** Settings that the tasks of a schedule have, and the schedule itself does not. */
+/** Settings of the tasks of a schedule that the schedule itself does not have. */
 interface OfTasks {
   readonly attempts: number;
   readonly group?: string;
 }
 
-/** Attempts of a schedule. It is never dead-lettered. */
+/** Number of attempts of a schedule. It is so high that a schedule is never dead-lettered. */
 const ENDLESS = 2 ** 31 - 1;
 
 function head(attempts: number, keepResultMs: number, backoff: ResolvedBackoff, group?: string): string {
@@ -259,7 +285,9 @@ function head(attempts: number, keepResultMs: number, backoff: ResolvedBackoff, 
   return `${attempts}\n${keepResultMs}${ofGroup}\n${delayMs} ${factor} ${maxDelayMs}\n`;
 }
 
-/** Parses records of tasks. Keeps the last parsed backoff, because many tasks have the same one. */
+/**
+ * Parses records of tasks: the texts that RecordWriter writes. Caches the last parsed backoff, because many tasks have the same backoff.
+ */
 export class RecordReader {
   private lastText = '';
   private lastBackoff: ResolvedBackoff = { delayMs: 0, factor: 1, maxDelayMs: 0 };

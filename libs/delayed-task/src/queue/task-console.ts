@@ -6,19 +6,19 @@ import type { ScheduleResult } from '../delayed-task.types';
 import type { QueueParts } from './queue-parts';
 import { checkId, scheduleIdOf, slotId } from './task-codec';
 
-/** A partition, as an operator looks at it. */
+/** State of a partition: its numbers of tasks, its paused groups, and how many tasks may still start in the window of `startLimit`. */
 export type PartitionLook = Awaited<ReturnType<typeof lookAt>>;
 
-/** Reason why a task waits, or who runs it, and the partition that it is in. */
+/** Result of `explain`: why a task waits, or which worker runs it. */
 export interface TaskExplanation extends Omit<Awaited<ReturnType<typeof explain>>, 'token'> {
   readonly partition: number;
   readonly look: PartitionLook;
   readonly paused: boolean;
-  /** Id of the worker that has leased it, or had; '' if it was never taken. */
+  /** Id of the last worker that leased the task; '' if no worker has taken the task yet. */
   readonly worker: string;
 }
 
-/** A task whose attempt a worker has leased. */
+/** A task that a worker has leased. */
 export interface LeasedTask {
   readonly id: string;
   readonly name: string;
@@ -27,13 +27,13 @@ export interface LeasedTask {
   readonly attempts: number;
   /** When the lease ends, ms since 1970 by Redis' clock. */
   readonly leaseEndsAtMs: number;
-  /** When the attempt was due, ms. */
+  /** When the attempt was due, ms since 1970 by Redis' clock. */
   readonly runAtMs: number;
-  /** Id of the worker; each process has its own for each queue. */
+  /** Id of the worker. Each process has one worker, with its own id, for each queue. */
   readonly worker: string;
 }
 
-/** A queue, as `luanest/console` uses it. */
+/** Functions of a queue for `luanest/console`. */
 export class QueueConsole {
   readonly name: string;
 
@@ -48,7 +48,10 @@ export class QueueConsole {
     return this.parts.options;
   }
 
-  /** Limits of a group in one partition; 0 for any number. */
+  /**
+   * Limits of a group in one partition. `most`: maximum number of running tasks. `starts` and `windowMs`: maximum number of starts in
+   * `windowMs`, ms. 0: no limit.
+   */
   get groupLimits(): { readonly most: number; readonly starts: number; readonly windowMs: number } {
     const { groupMost, groupStarts, groupWindowMs } = limitsOf(this.parts.options);
     return { most: groupMost, starts: groupStarts, windowMs: groupWindowMs };
@@ -59,7 +62,7 @@ export class QueueConsole {
     return this.parts.handlers.of(name) !== undefined;
   }
 
-  /** Reads the numbers of each partition. @throws the errors of ScriptRegistry.run() */
+  /** Reads the state of each partition, and if the queue is paused. @throws the errors of ScriptRegistry.run() */
   async look(): Promise<{ readonly paused: boolean; readonly partitions: readonly PartitionLook[] }> {
     const { tasks } = this.parts;
     const looks = tasks.partitions.all.map((_, index) => lookAt(this.parts, index));
@@ -67,7 +70,7 @@ export class QueueConsole {
     return { paused, partitions };
   }
 
-  /** Reads what a task waits for. @throws InvalidInputError; the errors of ScriptRegistry.run() */
+  /** Reads what a task waits for, or which worker runs it. @throws InvalidInputError; the errors of ScriptRegistry.run() */
   async explain(id: string): Promise<TaskExplanation> {
     const { index } = this.parts.tasks.partitions.of(checkId(id));
     const [paused, look, { token, ...explained }] = await Promise.all([
@@ -78,7 +81,7 @@ export class QueueConsole {
     return { partition: index, paused, look, ...explained, worker: workerOf(token) };
   }
 
-  /** Returns a page of the tasks that run, with their workers. Takes and throws what `list` does. */
+  /** Returns a page of the running tasks, with their workers. `limit`, `cursor` and the errors are those of `DelayedTaskQueue.list`. */
   leases(limit: number, cursor: string | undefined): Promise<Page<LeasedTask>> {
     const { pages, tasks } = this.parts;
     return pages.page('leased', limit, cursor, ({ id, atMs, record, run }) => {
@@ -91,9 +94,9 @@ export class QueueConsole {
   }
 
   /**
-   * Schedules the task of a schedule now, besides those of its slots.
+   * Schedules one more task of a schedule, due now. The slots of the schedule do not change.
    *
-   * @param nowMs ends the id of the task, ms since 1970
+   * @param nowMs the current time, ms since 1970, with which the id of the task ends
    * @returns undefined for an unknown schedule
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
@@ -107,7 +110,7 @@ export class QueueConsole {
   }
 }
 
-/** Returns the part of a lease's token that all takes of a worker have: 16 letters, digits, `-` and `_`. */
+/** Returns the id of a worker from the token of a lease. The first 16 characters of a token are this id: letters, digits, `-` and `_`. */
 function workerOf(token: string): string {
   return token.slice(0, 16);
 }

@@ -14,17 +14,20 @@ import {
 } from './task-codec';
 import type { TaskQueue } from './task-queue';
 
-/** Instant after all others, ms since 1970. */
+/** A time later than all due times, ms since 1970. */
 export const NEVER_MS = 10 ** 15 - 1;
 const NO_END = -1;
-/** Maximum number of tasks of one call of the script, and of one page before its filter is applied. */
+/** Maximum number of tasks that one call of the script reads, and that one page reads before its filter is applied. */
 const [MOST_ROWS, MOST_LOOKED_AT] = [256, 2_048];
-/** Maximum number of times that `cancelAll` looks at all tasks. A second time is usually enough. */
+/** Maximum number of passes of `cancelAll` over all tasks. Two passes are usually enough. */
 const MOST_PASSES = 10;
-// <partition>.<untilMs>.<afterMs>.<afterId in base64url>. See DECISIONS.md: dead-letter-cursor
+// Format of a cursor: <partition>.<untilMs>.<afterMs>.<afterId in base64url>. See DECISIONS.md: dead-letter-cursor
 const CURSOR = /^(\d{1,3})\.(-1|\d{1,15})\.(\d{1,16})\.([\w-]{0,1100})$/;
 
-/** The zset of tasks. `ended`: in `leased`, the tasks that follow an attempt that has ended; their time is 0. */
+/**
+ * The zset (sorted set) with the tasks of a page. `ended`: those tasks in the zset `leased` that wait to follow an attempt that has
+ * already ended (`onConflict: 'after'`). Their time is 0.
+ */
 type Place = 'due' | 'leased' | 'ended' | 'dead';
 const PLACES: Readonly<Record<'waiting' | 'running' | 'dead', Place>> = {
   waiting: 'due',
@@ -33,8 +36,9 @@ const PLACES: Readonly<Record<'waiting' | 'running' | 'dead', Place>> = {
 };
 
 /**
- * Position in a partition at which the next page, or the next call of `clear()`, goes on: after the task `afterId`, whose time is
- * `afterMs`, up to those of `untilMs`; ms since 1970. `afterId` '': from the first of `afterMs`.
+ * Position at which the next page, or the next step of `DeadLetters.clear`, continues in a partition. It begins after the task `afterId`,
+ * whose time is `afterMs`, and ends with the tasks whose time is `untilMs`; both ms since 1970. If `afterId` is '', it begins with the
+ * first task whose time is `afterMs`.
  */
 export interface Position {
   readonly partition: number;
@@ -43,7 +47,7 @@ export interface Position {
   readonly afterId: string;
 }
 
-/** Options of `list`. */
+/** Options of `DelayedTaskQueue.list`. */
 export interface ListOptions {
   readonly state: 'waiting' | 'running' | 'dead';
   readonly name?: string;
@@ -52,19 +56,19 @@ export interface ListOptions {
   readonly cursor?: string;
 }
 
-/** Selects tasks. All conditions must hold. */
+/** Filter of tasks. It selects the tasks for which all conditions hold. */
 export interface TaskFilter {
   readonly name?: string;
   readonly group?: string;
 }
 
-/** Lists of the tasks of a queue, page by page. */
+/** Reads the tasks of a queue page by page. */
 export class TaskPages {
   private readonly reader = new RecordReader();
 
   constructor(private readonly queue: TaskQueue) {}
 
-  /** Lists tasks of a state. */
+  /** Returns a page of the tasks in a state. */
   async list(options: ListOptions): Promise<Page<TaskView>> {
     const known = { state: true, name: true, group: true, limit: true, cursor: true } as const;
     const { state, limit = 100, cursor, ...filter } = taskInput.options('', options, known);
@@ -81,7 +85,7 @@ export class TaskPages {
     });
   }
 
-  /** Removes the waiting tasks that a filter selects. @returns their number */
+  /** Removes the waiting tasks that a filter selects. @returns the number of removed tasks */
   async cancelAll(filter: TaskFilter): Promise<number> {
     const selects = selectorOf(taskInput.in('filter').options('', filter, { name: true, group: true }));
     const steps = new Steps(
@@ -89,7 +93,8 @@ export class TaskPages {
       'Call it again: it continues with the tasks that are left.',
     );
     let count = 0;
-    // When the first task of a group is removed, the next one gets its position, perhaps before the next page.
+    // When the first task of a group is removed, the next task of the group moves to another position. This position may be on a page that
+    // was read already, so one more pass is needed.
     for (let pass = 0, before = -1; pass < MOST_PASSES && count > before; pass++) {
       before = count;
       count += await this.cancelPass(selects, steps);
@@ -116,9 +121,10 @@ export class TaskPages {
   }
 
   /**
-   * Returns a page of the tasks of one zset.
+   * Returns a page of the tasks in one zset, over all partitions.
    *
-   * @param itemOf returns undefined for a task that is left out. Then a page may have fewer items than `limit`, and still a cursor
+   * @param itemOf function that makes an item from a task, or returns undefined if the page must not have the task. Then a page may have
+   *   fewer items than `limit` although it has a `nextCursor`
    */
   async page<Item>(
     place: Place,
@@ -154,7 +160,7 @@ export class TaskPages {
   }
 }
 
-/** Returns a function that says whether a filter selects a task. @throws InvalidInputError */
+/** Returns a function that returns true if a filter selects a task. @throws InvalidInputError */
 function selectorOf({ name, group }: TaskFilter): (task: TaskRecord) => boolean {
   if (name !== undefined) checkName(name);
   if (group !== undefined) checkGroup(group);

@@ -43,7 +43,7 @@ import {
 } from './task-codec';
 import { evenTags, MAX_TIMER_MS, pause, shown, spread, Steps, time, UniqueIds } from '../../../internal/src';
 
-/** The keys of one partition, all in one Cluster slot. */
+/** The Redis keys of one partition. All are in the same slot of a Redis Cluster. */
 export interface Partition {
   readonly index: number;
   readonly due: string;
@@ -86,11 +86,11 @@ function partitionOf(keys: ReturnType<KeySpace['tag']>, index: number): Partitio
   });
 }
 
-/** The partitions of a queue. The hash of a task's id selects the partition of the task. */
+/** The partitions of a queue. A hash of a task's id selects the partition of the task. */
 export class Partitions {
   readonly all: readonly Partition[];
   readonly layout: string;
-  /** Key that exists while the queue is paused, and the channel of the changes. */
+  /** Name of the key that exists while the queue is paused. A channel with the same name reports that the queue was paused or resumed. */
   readonly paused: string;
 
   constructor(space: KeySpace, queue: string, count: number) {
@@ -108,37 +108,40 @@ export class Partitions {
   }
 }
 
-/** Pauses of `waitFor` between two reads of the task, ms: the first one, and the longest one. */
+/** First and longest pause of `waitFor` between two reads of the task, ms. */
 const [FIRST_LOOK_MS, LAST_LOOK_MS] = [5, 500];
 
 /**
- * How long Redis keeps the result of a call, ms. If ioredis sends the call again, the script returns this result.
+ * How long Redis keeps the result of a call, ms. If the client sends the call a second time, the script returns this result instead of
+ * running again.
  * See DECISIONS.md: schedule-remembers-its-call
  */
 export const OPERATION_MS = 60_000;
-/** How long Redis keeps the number of partitions after the last boot or sweep of an app with the queue, ms: 90 days. */
+/**
+ * TTL of the key with the number of partitions, ms: 90 days. Each boot and each periodic cleanup of an app with the queue renews the TTL.
+ */
 const LAYOUT_MS = 90 * 86_400_000;
 /** Maximum number of calls of one `scheduleMany` that are in flight at the same time. */
 const CALLS_AT_A_TIME = 32;
-/** Maximum number of characters of all records of one call. A task whose record has more is sent alone. */
+/** Maximum total number of characters of the tasks' records in one call. A task with a larger record gets a call of its own. */
 const MAX_CHUNK_CHARS = 4 * 1_024 * 1_024;
-/** Maximum number of characters of one `scheduleMany` that are in flight at the same time, approximately. */
+/** Approximate maximum number of characters that one `scheduleMany` has in flight at the same time. */
 const CHARS_AT_A_TIME = 8 * MAX_CHUNK_CHARS;
 const CONFLICTS = ['keep', 'replace', 'after'];
-/** Advice of the error if `scheduleMany` fails after some of its calls. */
+/** Advice in the error, if `scheduleMany` fails after some of its calls. */
 const REPEAT =
   "If each task has an id and onConflict is 'keep', call it again: a task that exists is not scheduled twice.";
 
-/** Tasks of one partition that one call of a script schedules. */
+/** Tasks of one partition that are scheduled by one call of a script. */
 interface Chunk {
   readonly partition: Partition;
   readonly fields: string[];
-  /** Index of each task in the list that the caller gave. */
+  /** Index of each task in the argument `tasks` of the call. */
   readonly indexes: number[];
   chars: number;
 }
 
-/** Schedules, changes and reads the tasks of a queue. The Worker runs them. */
+/** Schedules, changes and reads the tasks of a queue. The class Worker runs tasks. */
 export class TaskQueue {
   readonly partitions: Partitions;
   readonly writer: RecordWriter;
@@ -154,9 +157,10 @@ export class TaskQueue {
   }
 
   /**
-   * Schedules a task. A new id needs one command, and most ids are new. An id that exists needs a second one.
+   * Schedules a task. Most ids are new. A task with a new id and without a group needs only one call, of a fast script. If the id exists,
+   * a second call follows, of the script that applies `onConflict`. For a task with a group, only that second script is called.
    *
-   * @param options which `checkScheduling` has checked
+   * @param options options that `checkScheduling` has checked
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   async scheduleOne(
@@ -187,7 +191,12 @@ export class TaskQueue {
     return { id, ...(answer as Omit<ScheduleResult, 'id'>) };
   }
 
-  /** Checks what `scheduleOne` checks, and sends nothing. @param options which `checkScheduling` has checked. @throws InvalidInputError */
+  /**
+   * Checks a task as `scheduleOne` does, but sends nothing.
+   *
+   * @param options options that `checkScheduling` has checked
+   * @throws InvalidInputError
+   */
   prepare(task: string | TaskDefinition, payload: unknown, options: ScheduleOptions): PreparedTask {
     taskInput.choice('onConflict', options.onConflict ?? 'keep', CONFLICTS);
     if (options.id !== undefined) checkId(options.id);
@@ -211,8 +220,8 @@ export class TaskQueue {
   }
 
   /**
-   * Schedules tasks, in calls of at most MAX_CHUNK tasks of one partition and MAX_CHUNK_CHARS. After the first call that fails, no
-   * further call is begun.
+   * Schedules many tasks. Each call of the script has at most MAX_CHUNK tasks of one partition, and at most MAX_CHUNK_CHARS characters.
+   * After a call has failed, no further call begins.
    *
    * @throws InvalidInputError before anything is sent; the error of a call that failed
    */
@@ -224,7 +233,8 @@ export class TaskQueue {
     const answers = new Array<ScheduleResult>(tasks.length);
     let next = 0;
     const steps = new Steps('DelayedTaskService.scheduleMany', REPEAT);
-    // Each lane makes one call after the other. If all calls were made at once, the last one could wait longer than its deadline.
+    // Several lanes run at the same time, and each lane makes one call after the other. If all calls were made at once, the last calls
+    // could wait longer than their deadlines.
     const lane = async (): Promise<void> => {
       for (let chunk = chunks[next++]; chunk !== undefined; chunk = chunks[next++]) {
         const { partition, fields, indexes } = chunk;
@@ -253,7 +263,7 @@ export class TaskQueue {
     return this.cancelStored(checkId(id), from);
   }
 
-  /** Cancels what is stored under an id, which may be a schedule. */
+  /** Cancels the task or the schedule that is stored under an id. */
   cancelStored(id: string, from: 'all' | 'running' | 'dead'): Promise<CancelResult> {
     const { due, leased, tasks, runs, dead, waits, lines, heads, operation } = this.partitions.of(id);
     const keys = { due, leased, tasks, runs, dead, operation: operation(this.tokens.next()), waits, lines, heads };
@@ -268,7 +278,7 @@ export class TaskQueue {
     return status === 'moved' ? { status: 'rescheduled', runAtMs } : { status };
   }
 
-  /** Returns a task. @throws InvalidInputError if it has another name than `expected` */
+  /** Returns a task. @param expected definition with the expected name @throws InvalidInputError if the task has another name */
   async get(id: string, expected?: TaskDefinition): Promise<TaskView | undefined> {
     const { due, leased, tasks, runs, dead, result, progress: progressOf } = this.partitions.of(checkId(id));
     const keys = { due, leased, tasks, runs, dead, result: result(id), progress: progressOf(id) };
@@ -293,7 +303,7 @@ export class TaskQueue {
     return { id, state, name, group, ...data, atMs, attemptsMade, attempts, error };
   }
 
-  /** Waits until a task is done, dead-lettered or gone. @returns the task as it is then, or when the time is over */
+  /** Waits until a task is done, dead-lettered or removed, or until `timeoutMs` is over. @returns the task as it is then */
   async waitFor(id: string, options: { readonly timeoutMs?: number }): Promise<TaskView | undefined> {
     const { timeoutMs = 30_000 } = taskInput.options('', options, { timeoutMs: true });
     const untilMs = time.monotonicMs() + taskInput.integer('timeoutMs', timeoutMs, 0, MAX_TIMER_MS);
@@ -321,7 +331,7 @@ export class TaskQueue {
     return { ...total, paused };
   }
 
-  /** Pauses or resumes the queue, or reads it. @returns true if it is paused now */
+  /** Pauses or resumes the queue, or only reads if it is paused. @returns true if the queue is paused after the call */
   pause(action: 'pause' | 'resume' | 'read'): Promise<boolean> {
     return this.registry.run(pauseQueue, { keys: { paused: this.partitions.paused }, args: { action } });
   }
@@ -338,8 +348,8 @@ export class TaskQueue {
   }
 
   /**
-   * Returns the number of partitions with which the queue was created, and renews its TTL. Stores this app's number if Redis has no
-   * number.
+   * Returns the number of partitions with which the queue was created, and renews the TTL of this number in Redis. If Redis has no
+   * number, stores the number of this app.
    */
   notedPartitions(): Promise<number> {
     const args = { partitions: this.options.partitions, keepMs: LAYOUT_MS };
@@ -347,10 +357,11 @@ export class TaskQueue {
   }
 
   /**
-   * Sends tasks of one partition, each as its id, its due time and its record.
+   * Schedules tasks of one partition with one call of the script.
    *
-   * @param operationId operation id of a call with one task
-   * @param retainMs how long it is remembered, ms; default: the option of the module
+   * @param fields id, due time and record of each task in turn
+   * @param operationId option `operationId`, if the call has only one task
+   * @param retainMs how long Redis remembers `operationId`, ms; default: the option `operationRetentionMs` of the module
    */
   send(partition: Partition, conflict: string, fields: string[], operationId?: string, retainMs?: number) {
     const { due, leased, tasks, runs, dead, waits, lines, heads } = partition;
@@ -359,17 +370,25 @@ export class TaskQueue {
     return this.registry.run(scheduleTasks, { keys, args: { conflict, operationMs, tasks: fields } });
   }
 
-  /** Returns the key under which Redis keeps the reply of a call, and for how long. @param operationId operation id of the caller, if there is one */
+  /**
+   * Returns the key under which Redis keeps the reply to a call, and how long Redis keeps the reply, ms.
+   *
+   * @param operationId option `operationId` of the call; undefined if the call has none
+   */
   private operationOf(partition: Partition, id: string, operationId: string | undefined, retainMs?: number) {
     if (operationId === undefined) {
       return { operation: partition.operation(this.tokens.next()), operationMs: OPERATION_MS };
     }
-    // No token has a colon, and the length says where the id of the task begins.
+    // The colon separates these names from tokens, which have no colon. The length shows where the id of the task begins.
     const name = `:${operationId.length}:${operationId}${id}`;
     return { operation: partition.operation(name), operationMs: retainMs ?? this.options.operationRetentionMs };
   }
 
-  /** Groups tasks into calls. Checks all tasks first, so that no task is sent if one is invalid. */
+  /**
+   * Divides tasks into the calls that schedule them. Checks all tasks, so that no task is sent if one task is invalid.
+   *
+   * @param ids gets the id of each task
+   */
   private chunksOf(tasks: readonly NewTask[], ids: string[]): Chunk[] {
     const full: Chunk[] = [];
     const open = new Map<Partition, Chunk>();

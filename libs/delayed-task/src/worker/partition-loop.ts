@@ -13,18 +13,21 @@ import { named, type TaskLog } from './task-log';
 
 export interface Taken {
   readonly attempts: readonly TaskAttempt[];
-  /** Time until the next task is due or the next lease ends, ms from now; Infinity if there is no task. */
+  /** Time from now until the next task is due or the next lease ends, ms; Infinity if the partition has no task. */
   readonly waitMs: number;
 }
 
-/** Pauses before a take is repeated, without their random part: the first one, and the longest one, ms. */
+/**
+ * First and longest pause before a failed take is repeated, ms. A random time is added. A take is a call that leases due tasks to this
+ * worker.
+ */
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [20, 400];
 
-/** Logged for a task that was dead-lettered because its lease ended in the last attempt. */
+/** Reason for the log, if a task was dead-lettered because its lease ended during its last attempt. */
 const LEASE_ENDED = 'its lease ended, for example because the worker died, stood still or could not reach Redis';
 
 /**
- * Leases due tasks to this worker. If a reply is lost, the call is repeated for up to `leaseMs`, and Redis returns the same tasks.
+ * Makes takes. If the reply to a take is lost, the take is repeated for up to `leaseMs`, and Redis returns the same tasks again.
  * See DECISIONS.md: take-is-repeatable
  */
 export class Taker {
@@ -44,10 +47,11 @@ export class Taker {
   }
 
   /**
-   * Takes up to `limit` tasks.
+   * Takes up to `limit` tasks of a partition.
    *
-   * @param ended members of `places` whose tasks have ended
-   * @param lane number of the lane: takes of one lane follow each other. For each lane, Redis keeps the last take for a replay
+   * @param ended tasks of groups that have ended, each as '<group>\n<id>': the members of the key `places`
+   * @param lane number of the lane. In one lane, a take begins only after the take before it has ended. For each lane, Redis keeps the
+   *   tasks of the last take, so that it can return them again
    * @returns undefined if the call failed, or the worker has stopped
    */
   async take(
@@ -92,14 +96,15 @@ export class Taker {
               leaseMs,
             }),
         );
-        // If the lease is over when the reply comes, other workers may have the tasks.
+        // Drops tasks whose leases had ended when the reply arrived, because other workers may have taken them.
         const attempts = taken.filter(({ endsAt }) => nowAt < endsAt);
-        // Redis read its clock at some moment between the call and the reply.
+        // Redis read its clock at an unknown moment between the call and the reply. The middle is the estimate.
         const readAt = (sentAt + nowAt) / 2;
         return { attempts, waitMs: reply.nextAt === 0 ? Infinity : readAt + reply.nextAt - reply.now - nowAt };
       } catch (error) {
         this.calls.reportError('take', error);
-        // The script may have run, at this or at an earlier try. With the same token, it returns the same tasks again.
+        // After UnknownOutcomeError, the script may have run. So the call is repeated with the same token, and the script returns the same
+        // tasks again.
         mayHaveRun ||= error instanceof UnknownOutcomeError;
         if (!mayHaveRun || time.monotonicMs() - firstSentAt >= leaseMs) return undefined;
         await pause(pauseMs * (1 + Math.random() * 1.5), { ref: false });
@@ -109,7 +114,7 @@ export class Taker {
   }
 }
 
-/** Sleeps and pauses that `ring` ends early. If `ring` was called after the last `reset`, they end at once. */
+/** Waits until a time is over, or `ring` is called. If `ring` was called after the last `reset`, `sleep` and `pause` return at once. */
 class Alarm {
   private rung = false;
   private wake: (() => void) | undefined;
@@ -118,18 +123,22 @@ class Alarm {
     this.rung = false;
   }
 
-  /** Ends the current sleep or pause, or the next one before a `reset`. */
+  /** Ends the current sleep or pause. Each later sleep or pause ends at once, until `reset` is called. */
   ring(): void {
     this.rung = true;
     this.wake?.();
   }
 
-  /** Sleeps until something is due. @param ms time from now; more than a timer can wait, such as Infinity, ends earlier */
+  /**
+   * Sleeps until the next task is due or the next lease ends.
+   *
+   * @param ms time from now, ms. A time that is too long for a timer, such as Infinity, is shortened
+   */
   sleep(ms: number): Promise<void> {
     return this.wait((end) => time.setTimer(end, Math.min(MAX_TIMER_MS, Math.max(1, Math.ceil(ms)))));
   }
 
-  /** Waits before the next try of something that failed. */
+  /** Waits before a failed call is repeated. */
   pause(ms: number): Promise<void> {
     return this.wait((end) => time.setTimeLimit(end, Math.ceil(ms)));
   }
@@ -155,27 +164,33 @@ interface LoopContext {
   readonly pausing: Pausing;
   readonly taker: Taker;
   readonly settlements: Settlements;
-  /** Begins an attempt. A slot is reserved for it. */
+  /** Begins an attempt. The caller must have reserved a slot for its handler. */
   readonly begin: (attempt: TaskAttempt) => void;
-  /** A task that is running was cancelled or replaced. @param id undefined: perhaps any task of the partition */
+  /** Called when a running task was cancelled or replaced. @param id undefined if this may have happened to any task of the partition */
   readonly cancelled: (partition: Partition, id?: string) => void;
-  /** Partitions of which tasks were taken since they were swept last. */
+  /** Partitions from which this worker has taken tasks since their last sweep (periodic cleanup). */
   readonly busy: Set<Partition>;
 }
 
-/** First character of a message about a running task that was cancelled or replaced; its id follows. Other messages are about due tasks. */
+/**
+ * Prefix of a message about a running task that was cancelled or replaced; the id of the task follows. Other messages report that a task
+ * is due earlier.
+ */
 const CANCELLED = 'cancelled ';
 
-/** Maximum number of tasks that one take requests. A take is a call that leases due tasks to this worker. */
+/** Maximum number of tasks that one take requests. */
 const MAX_TAKE = 64;
-/** A take requests up to at least this many tasks, if `concurrency` allows it. A take of fewer tasks costs Redis almost as much. */
+/**
+ * Lower limit for the maximum number of tasks that a take requests, if `concurrency` allows it. A take of fewer tasks costs Redis almost
+ * as much time.
+ */
 const MIN_TAKE = 16;
-/** Maximum number of ended tasks of groups that one take reports. */
+/** Maximum number of ended tasks of groups that one take reports to Redis. */
 const MAX_ENDED = 250;
 
 /**
- * Takes the due tasks of one partition. Then sleeps until the next task is due, the next lease ends, or the partition's channel reports
- * an earlier task.
+ * Takes the due tasks of one partition again and again. Between takes, sleeps until the next task is due, the next lease ends, or a
+ * message on the partition's channel reports an earlier task.
  * See DECISIONS.md: sleepers-mark-what-they-wait-for
  */
 export class PartitionLoop {
@@ -183,7 +198,10 @@ export class PartitionLoop {
   private readonly most: number;
   private readonly bell: Bell;
   private takingMore = false;
-  /** Tasks of groups that have ended, for the next take. Only with a limit of running tasks. */
+  /**
+   * Tasks of groups that have ended since the last take. The next take reports them to Redis, so that other tasks of these groups may
+   * start. Used only with the option `groupLimits.concurrency`.
+   */
   private ended: string[] = [];
 
   constructor(
@@ -194,7 +212,8 @@ export class PartitionLoop {
     const failed = (error: unknown): void => calls.reportError('subscribe', error);
     this.bell = new Bell(registry, partition.waits, (_, message) => this.rung(message), failed);
     const { concurrency, partitions } = context.options;
-    // While many tasks are due, two takes are in flight, so that Redis works on one while this process works on the other.
+    // While many tasks are due, two takes are in flight at the same time. So Redis works on one take while this process handles the tasks
+    // of the other.
     // See DECISIONS.md: two-takes-at-a-time
     const share = Math.ceil(concurrency / Math.max(2, partitions));
     this.most = Math.min(MAX_TAKE, Math.max(Math.min(MIN_TAKE, concurrency), share));
@@ -229,7 +248,7 @@ export class PartitionLoop {
     this.alarm.ring();
   }
 
-  /** A task of a group has ended, so that the next one of the group may start. */
+  /** Called when a task of a group has ended, so that the next task of the group may start. */
   frees(group: string, id: string): void {
     this.ended.push(`${group}\n${id}`);
     this.alarm.ring();
@@ -237,12 +256,18 @@ export class PartitionLoop {
 
   private rung(message: string | undefined): void {
     if (message?.startsWith(CANCELLED)) return this.context.cancelled(this.partition, message.slice(CANCELLED.length));
-    // Messages may have been missed.
+    // undefined means that messages may have been missed. So any running task may have been cancelled.
     if (message === undefined) this.context.cancelled(this.partition);
     this.alarm.ring();
   }
 
-  /** Begins the attempts, or hands them back if the worker closes. @returns true if more tasks may be due */
+  /**
+   * Begins the attempts of the taken tasks. If the shutdown has begun, hands the tasks back instead.
+   *
+   * @param taken undefined if the take failed
+   * @param slots number of slots that are reserved for the take
+   * @returns true if the take was full, so that more tasks may be due
+   */
   private begin(taken: Taken | undefined, slots: number): boolean {
     const { calls, capacity, settlements, begin, busy } = this.context;
     const attempts = taken?.attempts ?? [];
@@ -257,7 +282,10 @@ export class PartitionLoop {
     return attempts.length === slots;
   }
 
-  /** Starts a second lane of takes, which ends with the first take that is not full, or when the worker stops. */
+  /**
+   * Starts a second lane of takes, which runs in parallel to the first. It ends after the first take that returns fewer tasks than
+   * requested, or when the shutdown begins.
+   */
   private takeMore(): void {
     if (this.takingMore) return;
     this.takingMore = true;

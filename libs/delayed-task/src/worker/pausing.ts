@@ -3,7 +3,7 @@ import type { Calls } from '../../../worker/src';
 import type { TaskQueue } from '../queue/task-queue';
 import type { Step } from './settlements';
 
-/** Tracks for a worker if its queue is paused. Until Redis has replied for the first time, it counts as paused. */
+/** Tracks for a worker if its queue is paused. Until Redis has replied for the first time, the queue counts as paused. */
 export class Pausing {
   private isPaused = true;
   private readonly bell: Bell;
@@ -23,13 +23,16 @@ export class Pausing {
     return this.isPaused && !this.calls.closing;
   }
 
-  /** This process has paused the queue, so it takes nothing more. Another process may have resumed the queue already. */
+  /**
+   * Called when this process has paused the queue. Stops taking tasks at once. Then reads the state, because another process may have
+   * resumed the queue already.
+   */
   hold(): void {
     this.isPaused = true;
     this.look();
   }
 
-  /** Resolves when the queue is not paused any more, or the worker closes. */
+  /** Resolves when the queue is no longer paused, or the shutdown of the worker begins. */
   resumed(): Promise<void> {
     return new Promise((resolve) => (this.paused ? this.waiting.push(resolve) : resolve()));
   }
@@ -39,7 +42,10 @@ export class Pausing {
     this.release();
   }
 
-  /** Reads the state, and once more if it may have changed meanwhile. */
+  /**
+   * Reads from Redis if the queue is paused. If `look` is called again during the read, reads once more after it, because the state may
+   * have changed.
+   */
   look(): void {
     this.again = true;
     if (this.looking) return;
@@ -50,7 +56,7 @@ export class Pausing {
   private async read(): Promise<void> {
     while (this.again && !this.calls.closing) {
       this.again = false;
-      // Listens first: a change after the reply is a message.
+      // Subscribes before the read, so that a message reports each change after the reply.
       this.bell.listen();
       const paused = await this.calls.untilAnswered('pause', () => this.queue.pause('read'));
       if (paused !== undefined) this.isPaused = paused;

@@ -21,7 +21,7 @@ import { nextSlot } from '../queue/slots';
 import { encodeJson, encodeNote, scheduleIdOf, slotId, type TaskRecord } from '../queue/task-codec';
 import { named, type TaskLog } from './task-log';
 
-/** A handler of tasks, with its timeout. */
+/** A handler of tasks, and the longest time that it may run. */
 export interface Handler {
   readonly run: TaskHandler;
   readonly timeoutMs: number;
@@ -32,7 +32,7 @@ const MAX_PROGRESS_BYTES = 4_096;
 
 interface AttemptStart {
   readonly registry: ScriptRegistry;
-  /** Sends the events of the attempt to other processes, if the queue has `broadcastEvents`. */
+  /** Sends the events of the attempt to listeners in all processes; undefined without the option `broadcastEvents`. */
   readonly broadcaster?: Broadcaster | undefined;
   readonly id: string;
   readonly attempt: number;
@@ -41,12 +41,12 @@ interface AttemptStart {
   readonly token: string;
   readonly partition: Partition;
   readonly record: TaskRecord;
-  /** When the take was first sent, by `time.monotonicMs()`. */
+  /** When the call that leased the task was first sent, by `time.monotonicMs()`. The lease is counted from this time. */
   readonly sentAt: number;
   readonly leaseMs: number;
 }
 
-/** One attempt of a task that this worker took, as its handler gets it. */
+/** One attempt of a task that this worker has leased. The handler gets this object as its TaskContext. */
 export class TaskAttempt extends Attempt implements TaskContext {
   readonly id: string;
   readonly attempt: number;
@@ -115,27 +115,27 @@ export class TaskAttempt extends Attempt implements TaskContext {
   }
 }
 
-/** Returns attempts as the scripts read them: the id and the token of each attempt in turn. */
+/** Returns a list as the scripts read it: the id of each task, followed by the token of its lease. */
 export function pairsOf(attempts: readonly TaskAttempt[]): string[] {
   return attempts.flatMap(({ id, token }) => [id, token]);
 }
 
 /**
- * Time from the first hand-back after which a task without a handler is dead-lettered, ms. A rolling deploy takes less time, and a task
- * whose name no app has any more must not be handed back for ever.
+ * Time after which a task without a handler is dead-lettered, ms, counted from the first time that a worker handed it back. A rolling
+ * deploy takes less time. Without this limit, a task whose handler was removed from the app would be handed back for ever.
  */
 const UNKNOWN_MS = 86_400_000;
 
 type Status = DelayedTaskEvents['attemptSettled']['status'];
-/** Step of a worker that makes a call to Redis. */
+/** Purpose of a worker's call to Redis. */
 export type Step = DelayedTaskEvents['callFailed']['during'];
 
-/** Statuses by the code that the script `defer` returns. */
+/** Status of a task that was handed back. The index is the code that the script `defer` returns. */
 const DEFERRED: readonly Status[] = ['lost', 'unknown', 'dead'];
 
 /**
- * Calls the handlers of tasks, and sends the outcomes of attempts to Redis: successes that store nothing, and tasks without a
- * handler, in batches, others one by one. Each call is repeated until it succeeds or the worker has stopped.
+ * Calls the handlers of tasks, and sends the outcomes of attempts to Redis. Successes without a result to store, and tasks without a
+ * handler, are sent in batches. Other outcomes are sent one by one. Each call is repeated until it succeeds or the worker has stopped.
  */
 export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   readonly leases = this;
@@ -143,7 +143,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   private readonly done = new Batches((partition, batch) => this.calls.track(this.acknowledge(partition, batch)));
   private readonly unknown = new Batches((partition, batch) => this.calls.track(this.defer(partition, batch)));
 
-  /** @param forget called when Redis has the outcome of an attempt */
+  /** @param forget called when an attempt is settled, for example when Redis has its outcome */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: Pick<ResolvedDelayedTaskOptions, 'namespace' | 'maxPayloadBytes'>,
@@ -166,20 +166,26 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     this.calls.track(this.sendFailure(attempt, failure));
   }
 
-  /** Hands back, or after `UNKNOWN_MS` dead-letters, a task for whose name this process has no handler. */
+  /**
+   * Hands back a task for whose name this process has no handler. If the task was first handed back more than `UNKNOWN_MS` ago,
+   * dead-letters it instead.
+   */
   handBackUnknown(attempt: TaskAttempt): void {
     this.log.unknown(attempt.name);
     this.unknown.add(attempt);
   }
 
-  /** Schedules the task of a slot, and makes the schedule due at its next slot. Slots that were missed become one task. */
+  /**
+   * Schedules the task of a schedule's slot, and makes the schedule due at its next slot. If several slots were missed, only one task is
+   * scheduled for all of them.
+   */
   fire(attempt: TaskAttempt, { rule, record }: NonNullable<TaskRecord['schedule']>): void {
     const slotMs = attempt.runAtMs;
     let nextMs: number;
     try {
       nextMs = nextSlot(rule, slotMs + attempt.lateMs);
     } catch (error) {
-      // This process does not have the package cron. Another process may.
+      // This process cannot load the package cron. Hands the schedule back, because another process may have the package.
       this.calls.reportError('settle', error);
       return this.unknown.add(attempt);
     }
@@ -204,7 +210,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     this.calls.reportError('renew', error);
   }
 
-  /** Tries once to hand the tasks of attempts back, so that the attempts do not count. Never throws. */
+  /** Hands the tasks of attempts back, so that these attempts do not count. Does not repeat a call that fails. Never throws. */
   async release(attempts: readonly TaskAttempt[]): Promise<void> {
     const chunks = new Batches((partition, batch) => sent.push(this.releaseBatch(partition, batch)));
     const sent: Promise<void>[] = [];
@@ -213,7 +219,11 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     await Promise.all(sent);
   }
 
-  /** Publishes the outcome of an attempt as an event, and forgets the attempt. @param text text of the error, as Redis keeps it */
+  /**
+   * Publishes the outcome of an attempt as an event, and calls `forget`.
+   *
+   * @param text text of the error that Redis stores; '' if there is no error
+   */
   settled(attempt: TaskAttempt, status: Status, error?: unknown, text = ''): void {
     this.forget(attempt);
     this.broadcaster?.settled(attempt, status, text);
@@ -232,7 +242,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     );
   }
 
-  /** Returns the text that is stored for a result. If the result cannot be stored, the text is a note that says why. */
+  /** Returns the text that is stored for the result of a handler. If the result cannot be stored, the text is a note with the reason. */
   private resultOf(attempt: TaskAttempt, value: unknown): string {
     if (value === undefined) return '';
     try {
@@ -247,7 +257,7 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
     try {
       await this.registry.run(releaseTasks, { keys: { due, leased, runs, waits }, args: { pairs: pairsOf(batch) } });
     } catch (error) {
-      // If the call did not run, other workers take the tasks when their leases end, or dead-letter them after their last attempt.
+      // If the call did not run, other workers take the tasks when their leases end. A task in its last attempt is then dead-lettered.
       this.calls.reportError('release', error);
     }
   }
@@ -316,7 +326,10 @@ export class Settlements implements Work<TaskAttempt>, LeaseOwner<TaskAttempt> {
   }
 }
 
-/** Collects attempts by partition. Sends a batch at the end of a turn of the event loop, or when it has 100 attempts. */
+/**
+ * Collects the attempts of each partition in a batch. Sends a batch at the end of the turn of the event loop, or when the batch has 100
+ * attempts.
+ */
 class Batches {
   private readonly open = new Map<Partition, TaskAttempt[]>();
   private scheduled = false;

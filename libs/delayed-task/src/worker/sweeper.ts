@@ -6,22 +6,23 @@ import type { Pausing } from './pausing';
 import type { Step } from './settlements';
 import { sweepTasks } from '../delayed-task.scripts';
 
-/** Number of tasks, of runs and of dead letters that one call looks at, approximately. */
+/** Approximate number of tasks, of entries in the key `runs`, and of dead letters that one call of the script reads. */
 const COUNT = 64;
 const MOST_CALLS = 50;
 
-/** Pause between two sweeps of a partition in use, ms. It is shortened by up to half at random. */
+/** Longest pause between two sweeps of the partitions in use, ms. Each pause is shortened by a random part of up to 50 %. */
 const SWEEP_MS = 60_000;
-/** Commands of an idle check of a partition, with those that scripts call. */
+/** Number of Redis commands of an idle check of a partition, including the commands that scripts call. */
 const COMMANDS = 12;
 
 /**
- * Deletes dead letters after their retention, repairs tasks that are incomplete, and renews the TTL of the number of partitions:
- * each minute in partitions of which this worker took tasks, and as idle checks in the others.
+ * Periodic cleanup, called a sweep: deletes old dead letters, and repairs incomplete tasks. Partitions from which this worker took tasks
+ * are swept every 30 to 60 s. All partitions are also swept by idle checks: rare checks, in turn with everything else that is idle on
+ * this Redis. An idle check also renews the TTL of the number of partitions.
  */
 export class Sweeper {
   private readonly cursors = new Map<Partition, { taskCursor: string; runCursor: string }>();
-  /** Partitions of which tasks were taken since they were swept last. */
+  /** Partitions from which this worker has taken tasks since their last sweep. */
   readonly busy = new Set<Partition>();
   private readonly idle: IdleCheck[];
   private timer: Timer | undefined;
@@ -58,7 +59,7 @@ export class Sweeper {
   }
 
   private async sweepIdle(partition: Partition): Promise<void> {
-    // The key may be gone without a message: deleted by hand, or evicted.
+    // Reads again if the queue is paused: if somebody deleted the key of the pause, or Redis evicted it, no message was sent.
     if (this.pausing.paused) this.pausing.look();
     await this.queue.notedPartitions();
     await this.sweep(partition);
@@ -87,7 +88,7 @@ export class Sweeper {
     this.timer.unref();
   }
 
-  /** Reports the error of a sweep that failed. Makes a shutdown wait for the sweep. */
+  /** Makes a shutdown wait for a sweep. Reports the error if the sweep fails. */
   private track(sweep: Promise<void>): Promise<void> {
     const swept = sweep.catch((error: unknown) => this.calls.reportError('sweep', error));
     this.calls.track(swept);

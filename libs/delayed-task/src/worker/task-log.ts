@@ -1,7 +1,7 @@
 import { oneLine, shown, thrownText } from '../../../internal/src';
 import { WorkLog } from '../../../worker/src';
 
-/** Shortest time between two log lines about the same problem of tasks with the same name, ms. */
+/** Shortest time between two log lines about the same problem with tasks of the same name, ms. */
 const AGAIN_MS = 3_600_000;
 /** Shortest time between two log lines about the same problem with events, ms. */
 const EVENTS_AGAIN_MS = 30_000;
@@ -11,13 +11,13 @@ interface NamedTask {
   readonly id: string;
 }
 
-/** Writes the log lines of a worker. */
+/** Writes the log lines of a worker about tasks. */
 export class TaskLog extends WorkLog {
   constructor(queue: string) {
     super('DelayedTask', `Queue ${queue}`, ['TASK_TOO_LARGE']);
   }
 
-  /** Logs that this process has no handler for a name, at most once an hour for each name. */
+  /** Logs that this process has no handler for tasks with a name. Logs this at most once an hour for each name. */
   unknown(name: string): void {
     if (!this.isNews(`unknown ${name}`, AGAIN_MS)) return;
     this.logger.warn(
@@ -27,26 +27,29 @@ export class TaskLog extends WorkLog {
     );
   }
 
-  /** Logs that a task without a handler is a dead letter. The attempt that was handed back does not count, so it is not shown. */
+  /**
+   * Logs that a task was dead-lettered because no worker had a handler for it. The line has no attempt number, because attempts that were
+   * handed back do not count.
+   */
   deadUnknown(task: NamedTask): void {
     this.logger.error(
       `${this.where}: ${named(task)} is a dead letter: workers without a handler for its name handed it back for a day.`,
     );
   }
 
-  /** Logs that events were not sent to other processes, at most once in 30 s. */
+  /** Logs that events could not be sent to other processes. Logs this at most once in 30 s. */
   broadcastFailed(error: unknown): void {
     if (!this.isNews('broadcast', EVENTS_AGAIN_MS)) return;
     this.logger.warn(`${this.where}: events were not sent to other processes, and are dropped. ${thrownText(error)}`);
   }
 
-  /** Logs that a listener of `onEvents` threw, at most once in 30 s. */
+  /** Logs that a listener of `onEvents` threw. Logs this at most once in 30 s. */
   listenerFailed(error: unknown): void {
     if (!this.isNews('listener', EVENTS_AGAIN_MS)) return;
     this.logger.error(`${this.where}: a listener of onEvents failed: ${this.kindOf(error)}. It gets the next events.`);
   }
 
-  /** Logs that the result of a task cannot be kept, at most once an hour for each name. */
+  /** Logs that the result of a task cannot be stored. Logs this at most once an hour for each name. */
   resultLost(task: NamedTask, error: unknown): void {
     if (!this.isNews(`result ${task.name}`, AGAIN_MS)) return;
     this.logger.warn(
@@ -56,7 +59,7 @@ export class TaskLog extends WorkLog {
   }
 }
 
-/** Returns a task's name and id for a log line. The id is not shortened, because people search for it. */
+/** Returns a task's name and id for a log line. The id is not shortened, so that people can search for it. */
 export function named({ name, id }: NamedTask): string {
   return `task ${shown(name)} (id ${oneLine(JSON.stringify(id))})`;
 }

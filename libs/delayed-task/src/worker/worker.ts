@@ -13,7 +13,7 @@ import { TaskLog } from './task-log';
 
 const checks = new Checks('DelayedTaskService.handle');
 
-/** The handlers of a queue in this process, by the names of their tasks. */
+/** The handlers of one queue in this process. The name of a task selects its handler. */
 export class QueueHandlers {
   private readonly byName = new Map<string, Handler>();
 
@@ -23,7 +23,10 @@ export class QueueHandlers {
     return this.byName.size === 0;
   }
 
-  /** Adds a handler. @throws SetupError if it is not a function, or the name has a handler; InvalidOptionError */
+  /**
+   * Adds a handler. @throws SetupError if `run` is not a function, or the name already has a handler; InvalidOptionError for an invalid
+   * `timeoutMs`
+   */
   add({ name, timeoutMs = this.options.timeoutMs }: TaskDefinition, run: TaskHandler): void {
     if (typeof run !== 'function') {
       throw new SetupError(`The handler of task ${shown(name)} is ${shown(run)}. Expected a function.`);
@@ -42,7 +45,7 @@ export class QueueHandlers {
   }
 }
 
-/** The handlers of this process, by the queues of their tasks. */
+/** The handlers of all queues in this process. */
 export class Handlers {
   private readonly byQueue: ReadonlyMap<string, QueueHandlers>;
   private readonly first: string;
@@ -52,7 +55,7 @@ export class Handlers {
     this.byQueue = new Map([options, ...options.queues].map((each) => [each.namespace, new QueueHandlers(each)]));
   }
 
-  /** @throws SetupError if the module has no such queue */
+  /** Returns the handlers of a queue; without a name, those of the first queue. @throws SetupError if the module has no such queue */
   in(queue: string = this.first): QueueHandlers {
     const handlers = this.byQueue.get(queue);
     if (handlers) return handlers;
@@ -67,9 +70,9 @@ export class Handlers {
   }
 }
 
-/** Runs the tasks of a queue in this process, from bootstrap to shutdown. */
+/** Runs the tasks of one queue in this process, from the start of the app to its shutdown. */
 export class Worker {
-  /** Listeners of this process, also if it runs no tasks. */
+  /** Listeners of `onEvents` in this process. They work even if this process runs no tasks. */
   readonly listeners: EventListeners;
   readonly broadcaster: Broadcaster | undefined;
   private readonly log: TaskLog;
@@ -89,7 +92,7 @@ export class Worker {
     const { registry } = queue;
     this.log = new TaskLog(options.namespace);
     this.calls = new Calls((during, error) => {
-      // If `release` fails, its tasks wait for the end of their leases.
+      // A failure of `release` is not logged: other workers take the tasks when their leases end.
       if (during === 'broadcast') this.log.broadcastFailed(error);
       else if (during !== 'release') this.log.callFailed(during, error);
       events.callFailed.publish(() => ({ namespace: options.namespace, during, error }));
@@ -109,12 +112,12 @@ export class Worker {
     this.sweeper = new Sweeper(queue, this.calls, this.pausing);
   }
 
-  /** True from the start to the shutdown. */
+  /** True after `start`, until the shutdown begins. */
   get running(): boolean {
     return this.loops.length > 0 && !this.calls.closing;
   }
 
-  /** Starts to take tasks. Does nothing if already started or closed. */
+  /** Starts to take tasks. Does nothing if the worker has already started, or its shutdown has begun. */
   start(): void {
     if (this.loops.length > 0 || this.calls.closing) return;
     const { options, calls, settlements } = this;
@@ -142,14 +145,14 @@ export class Worker {
     this.sweeper.start();
   }
 
-  /** Takes nothing more, because this process has paused the queue. */
+  /** Stops taking tasks immediately, because this process has paused the queue. */
   hold(): void {
     if (this.running) this.pausing.hold();
   }
 
   /**
-   * Takes no more tasks and waits at most `drainMs` for running handlers. Then fires the signals of those that still run, waits at
-   * most `abortGraceMs`, hands their tasks back, and sends the last events. After that it begins no call to Redis.
+   * Shuts the worker down. Takes no more tasks, and waits at most `drainMs` for running handlers. Then fires the signals of the handlers
+   * that still run, waits at most `abortGraceMs`, hands their tasks back, and sends the last events. After that, makes no call to Redis.
    */
   async close(): Promise<void> {
     const { calls, attempts, settlements } = this;
@@ -172,11 +175,11 @@ export class Worker {
     this.attempts.forget(attempt);
     const { group, id, partition } = attempt;
     const isLimited = this.options.groupLimits?.concurrency !== undefined && group !== undefined;
-    // The group belongs to the tasks of a schedule. The schedule itself is in no group.
+    // The group of a schedule's record is that of its tasks. The schedule itself has no group.
     if (isLimited && attempt.record.schedule === undefined) this.loops[partition.index]?.frees(group, id);
   }
 
-  /** Begins an attempt. The caller has reserved a slot for it. */
+  /** Begins an attempt. The caller must have reserved a slot for its handler. */
   private begin(attempt: TaskAttempt): void {
     if (attempt.record.schedule !== undefined) {
       this.attempts.add(attempt);
