@@ -2,42 +2,45 @@ import { eventChannels } from '../../internal/src';
 
 /** Type of each event of this lib, by its key in OUTBOX_CHANNELS: `OutboxEvents['rowsSent']`, for example. */
 export interface OutboxEvents {
-  /** Rows of a round were sent, and deleted. */
+  /** Rows were sent to Redis and deleted from the table. */
   readonly rowsSent: {
     readonly table: string;
     readonly tasks: number;
     readonly messages: number;
-    /** Age of the oldest of them when the round began, ms by the database's clock. */
+    /** Age of the oldest of these rows when they were read from the table, ms, by the database's clock. */
     readonly lagMs: number;
   };
 
-  /** A row was set aside, because Redis or this process refuses it, or because it is undecided. */
+  /**
+   * A row was set aside: it stays in the table, and is not sent again until you call `retry`. Either Redis or this process has refused
+   * the row, or nobody knows whether the row took effect.
+   */
   readonly rowFailed: {
     readonly table: string;
     readonly id: string;
     readonly kind: 'task' | 'message';
     readonly target: string;
-    /** True if nobody knows whether the row took effect, and it is too old to be sent again. */
+    /** True if nobody knows whether the row took effect in Redis, and the row is too old to be sent again. False if the row was refused. */
     readonly undecided: boolean;
-    /** Error of the last call; undefined for an undecided row. */
+    /** Error for which the row was refused; undefined if `undecided` is true. */
     readonly error?: unknown;
   };
 
-  /** A call of the relay failed. It is made again. */
+  /** A call to Redis or to the database failed. The relay (the loop that sends the rows) repeats the call. */
   readonly callFailed: {
     readonly table: string;
-    /** `send`: a call to Redis; also for a stream that is full. `round`: a call to the database. */
+    /** `send`: a call to Redis failed, or a stream is full. `round`: a call to the database failed. */
     readonly during: 'send' | 'round';
     readonly error: unknown;
   };
 }
 
-/** Names of the `node:diagnostics_channel` channels of this lib, by event. */
+/** Name of the `node:diagnostics_channel` channel of each event. */
 export const OUTBOX_CHANNELS = Object.freeze({
   rowsSent: 'luanest:outbox:rows.sent',
   rowFailed: 'luanest:outbox:row.failed',
   callFailed: 'luanest:outbox:call.failed',
 });
 
-/** Publishers of this lib's events. */
+/** Functions that publish the events of this lib. */
 export const events = eventChannels<OutboxEvents>(OUTBOX_CHANNELS);

@@ -27,6 +27,9 @@ const OutboxModuleBase = defineLuanestModule<OutboxModuleOptions, OutboxModuleEx
   }),
 });
 
-/** Provides `OutboxService`, and sends the rows of its table. Import it once, in the root module. `database` is required. */
+/**
+ * Provides `OutboxService`, and sends the rows of the outbox table to Redis. Import this module once, in the root module. The option
+ * `database` is required.
+ */
 @Module({})
 export class OutboxModule extends OutboxModuleBase {}

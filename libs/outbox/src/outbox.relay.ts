@@ -6,22 +6,31 @@ import type { OutboxSender, SendResult } from './outbox.sender';
 import { type MarkedRow, type Outcomes, type OutboxTable, UNDECIDED } from './outbox.table';
 import type { SqlQuery } from './outbox.types';
 
-/** First and longest pause of a target after a call that failed, ms. */
+/**
+ * First and longest pause after a failed call to Redis, ms. Each target (a queue with the name of its task, or a stream) has its own
+ * pause.
+ */
 const PAUSES_MS = [100, 5_000] as const;
-/** Longest pause after a call to the database that failed, ms. */
+/** Longest pause after a failed call to the database, ms. */
 const LONGEST_REST_MS = 30_000;
-/** After this time a round begins to send no further row, ms, so that its transactions are short. */
+/** Time after which a round sends no further row, ms, so that its transactions are short. */
 const ROUND_MS = 5_000;
-/** Longest time that a relay waits for its second connection, ms. */
+/** Longest time that a relay waits for its second connection to the database, ms. */
 const CONNECTION_MS = 10_000;
 /** Pause before the same kind of failure is logged again, ms. */
 const LOG_AGAIN_MS = 60_000;
 const MAX_ERROR_CHARS = 1_000;
 
-/** Sends the rows of a table, round by round. See DECISIONS.md: mark-send-delete */
+/**
+ * Sends the rows of the outbox table. In each round, it reads up to `batch` rows, sends them, and deletes the rows that were sent.
+ * See DECISIONS.md: mark-send-delete
+ */
 export class Relay {
   private readonly logger = new Logger('Outbox');
-  /** Targets whose calls failed, as `kind:target`: until when they are left out, by the monotonic clock, and for how long. */
+  /**
+   * Pauses of the targets whose calls failed, by `kind:target`: the end of the pause by `time.monotonicMs()`, and its length, ms. Rows
+   * of these targets are not read during the pause.
+   */
   private readonly paused = new Map<string, { readonly untilMs: number; readonly pauseMs: number }>();
   private readonly loggedAt = new Map<string, number>();
   private running: Promise<void> | undefined;
@@ -40,13 +49,13 @@ export class Relay {
     if (!this.closing) this.running ??= this.run();
   }
 
-  /** Begins the next round at once. */
+  /** Begins the next round at once, or directly after the current round. */
   wake(): void {
     this.woken = true;
     this.endRest?.();
   }
 
-  /** Lets the current round end, for at most `drainMs`. Sends nothing afterwards. */
+  /** Waits until the current round has ended, at most `drainMs`. After that, the relay sends nothing. */
   async close(): Promise<void> {
     this.closing = true;
     this.wake();
@@ -70,13 +79,14 @@ export class Relay {
     }
   }
 
-  /** Sends the next rows. @returns true if there may be more */
+  /** Sends the next rows. @returns true if the table may have more rows to send */
   private async round(): Promise<boolean> {
     const now = time.monotonicMs();
     const paused = [...this.paused].filter(([, { untilMs }]) => untilMs > now).map(([target]) => target);
     let more = false;
     await this.locked(paused, async () => {
-      // The time stands in the table before the first call to Redis. See DECISIONS.md: mark-send-delete
+      // The time of the sending is committed before the first call to Redis. So after a crash, the next relay knows that the row may
+      // have been sent. See DECISIONS.md: mark-send-delete
       const { rows, mark } = await this.second((query) => this.table.mark(query, paused, this.options.batch));
       const outcomes = await this.send(rows, time.monotonicMs());
       if (this.stopped) return;
@@ -88,8 +98,9 @@ export class Relay {
   }
 
   /**
-   * Runs `work` while a transaction has the lock of the table. `work` is not called inside of that transaction's function, since the
-   * app's may pass transactions on to what they call. See DECISIONS.md: lock-transaction-is-separate
+   * Runs `work` while another transaction holds the lock of the table. `work` runs outside the function of that transaction. Otherwise
+   * an app whose database library passes on the current transaction implicitly would run the statements of `work` in it.
+   * See DECISIONS.md: lock-transaction-is-separate
    */
   private async locked(paused: readonly string[], work: () => Promise<void>): Promise<void> {
     let release!: () => void;
@@ -113,7 +124,11 @@ export class Relay {
     }
   }
 
-  /** Runs `work` in a transaction next to that of the lock. @throws SetupError if there is no second connection */
+  /**
+   * Runs `work` in a second transaction, while the first one holds the lock.
+   *
+   * @throws SetupError if the pool gives no second connection in time
+   */
   private second<T>(work: (query: SqlQuery) => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       let state: 'waiting' | 'begun' | 'late' = 'waiting';
@@ -139,7 +154,7 @@ export class Relay {
     });
   }
 
-  /** Sends rows: those of a lane one after the other, the lanes side by side. */
+  /** Sends rows. Rows of one lane (see `OutboxSender.laneOf`) are sent one after the other, different lanes at the same time. */
   private async send(rows: readonly MarkedRow[], readAtMs: number): Promise<Outcomes> {
     const outcomes: Outcomes = { sent: [], failed: [], unsent: [] };
     const lanes = new Map<string, MarkedRow[]>();
@@ -188,7 +203,7 @@ export class Relay {
     if (result.status !== 'kept') return;
     const last = this.paused.get(name);
     const now = time.monotonicMs();
-    // Lanes of one target fail at the same time.
+    // Several lanes of one target may fail at the same time. Only the first failure makes the pause longer.
     if (last === undefined || last.untilMs <= now) {
       const pauseMs = last === undefined ? PAUSES_MS[0] : Math.min(2 * last.pauseMs, PAUSES_MS[1]);
       this.paused.set(name, { untilMs: now + pauseMs, pauseMs });
@@ -249,7 +264,7 @@ function codeOf(error: unknown): string {
   return error instanceof LuanestError ? error.code : 'its payload or options are not JSON';
 }
 
-/** Returns the text that the table keeps. Neither JSON nor PostgreSQL's text type holds NUL and unpaired surrogates. */
+/** Returns the text of an error for the column `error`, without NUL and unpaired surrogates: PostgreSQL cannot store these. */
 function errorText(error: unknown): string {
   return oneLine(`${codeOf(error)}: ${messageOf(error)}`)
     .slice(0, MAX_ERROR_CHARS)

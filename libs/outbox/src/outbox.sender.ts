@@ -6,30 +6,36 @@ import { outboxInput, type MarkedRow, type NewRow } from './outbox.table';
 import type { OutboxMessageOptions, OutboxTaskOptions } from './outbox.types';
 
 const DAY_MS = 86_400_000;
-/** Errors that each repeat of a call has. */
+/** Codes of errors that a repeated call would have again. */
 const REFUSED = ['INVALID_INPUT', 'INVALID_OPTION', 'INVALID_CALL', 'INVALID_KEY', 'CROSS_SLOT', 'TASK_TOO_LARGE'];
-/** Errors of calls that had no effect. */
+/** Codes of errors after which it is certain that the call had no effect. */
 const NO_EFFECT = ['NOT_SENT', 'SCRIPT_REFUSED', 'CLOSED', 'SETUP', 'SCRIPT_NOT_REGISTERED'];
 
 type Task = Parameters<DelayedTaskService['schedule']>[0];
 type AnyStream = Parameters<StreamConsumerService['publish']>[0];
 
-/** The options of a row, as JSON holds them. */
+/** The column `options` of a row, parsed from JSON. */
 interface Stored {
   readonly retainMs: number;
-  /** Options of the task, its id among them. */
+  /** Options of the task, including its id. */
   readonly task?: OutboxTaskOptions & { readonly id: string; readonly queue: string };
   readonly message?: { readonly key?: string };
   readonly stream?: object;
 }
 
-/** Result of sending a row. `kept`: it stays, and is sent again; `effect` is false if it certainly had none. */
+/**
+ * Result of sending a row. `kept`: the row stays in the table and is sent again; `effect` is false if it is certain that the call had
+ * no effect.
+ */
 export type SendResult =
   | { readonly status: 'sent' }
   | { readonly status: 'refused'; readonly error: unknown }
   | { readonly status: 'kept'; readonly error: unknown; readonly effect: boolean };
 
-/** Makes rows from calls, and calls from rows. See DECISIONS.md: rows-hold-public-options */
+/**
+ * Makes rows from the calls of OutboxService, and calls DelayedTaskService or StreamConsumerService with the data of a row.
+ * See DECISIONS.md: rows-hold-public-options
+ */
 export class OutboxSender {
   constructor(
     private readonly tasks: DelayedTaskService | undefined,
@@ -68,19 +74,22 @@ export class OutboxSender {
     return { ...row, options: JSON.stringify(stored) };
   }
 
-  /** Returns the name of what the row must not overtake: its task or its key; its own id without a key. */
+  /**
+   * Returns the name of the row's lane. Rows of one lane are sent one after the other. Rows of one task are a lane, as are messages of
+   * a stream with the same key. A message without a key has a lane of its own.
+   */
   laneOf({ id, kind, target, options }: NewRow): string {
     try {
       const { task, message } = readStored(options);
       if (task) return JSON.stringify([kind, task.queue, task.id]);
       return message?.key === undefined ? id : JSON.stringify([kind, target, message.key]);
     } catch {
-      // Sending it fails with the reason.
+      // The options are invalid. `send` will fail for the same reason and report it.
       return id;
     }
   }
 
-  /** Returns how long after its first sending a row may be sent again, ms. See DECISIONS.md: half-of-the-retention */
+  /** Returns for how long after it was first sent a row may be sent again, ms. See DECISIONS.md: half-of-the-retention */
   repeatableMs({ options }: NewRow): number {
     try {
       return readStored(options).retainMs / 2;
@@ -89,7 +98,7 @@ export class OutboxSender {
     }
   }
 
-  /** Sends a row. Never rejects. @param sinceMs time since the row was read, ms */
+  /** Sends a row to Redis. Never rejects. @param sinceMs time since the row was read from the table, ms */
   async send(row: MarkedRow, sinceMs: number): Promise<SendResult> {
     try {
       const stored = readStored(row.options);
@@ -114,14 +123,14 @@ export class OutboxSender {
   ): Promise<void> {
     const tasks = this.need(this.tasks, 'DelayedTaskModule');
     if (task === undefined) throw outboxInput.error('The options of the row are not those of a task.');
-    // Another process may have the queue, such as one of a newer version of the app.
+    // Another process may have this queue, such as a process with a newer version of the app.
     if (!tasks[OUTBOX]().has(task.queue)) {
       throw new SetupError(
         `DelayedTaskModule of this process has no queue ${task.queue}. Add it to the option queues.`,
       );
     }
     const { delayMs, ...options } = task;
-    // Rounded up, so that a task is never early.
+    // The delay is rounded up, so that the task never runs too early.
     const left = delayMs === undefined ? {} : { delayMs: Math.max(0, Math.ceil(delayMs - ageMs - sinceMs)) };
     await tasks.schedule(target.slice(target.indexOf('/') + 1), payload, { ...options, ...left, ...operation });
   }
@@ -149,7 +158,7 @@ export class OutboxSender {
   }
 }
 
-/** A stream had no room for the message of a row. */
+/** Error: the stream was full, so the message of a row was not added. */
 class StreamFull extends Error {}
 
 function readStored(options: string): Stored {

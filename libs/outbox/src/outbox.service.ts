@@ -9,7 +9,7 @@ import { OutboxSender } from './outbox.sender';
 import { outboxInput, OutboxTable, type RowState } from './outbox.table';
 import type { OutboxMessageOptions, OutboxRow, OutboxStats, OutboxTaskOptions, SqlQuery } from './outbox.types';
 
-/** Schedules tasks and publishes messages in the app's SQL transactions, and sends them when these have committed. */
+/** Transactional outbox: writes tasks and messages into a table in the app's SQL transactions, and sends them to Redis after the commit. */
 export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly table: OutboxTable;
   private readonly sender: OutboxSender;
@@ -30,11 +30,11 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
   }
 
   /**
-   * Schedules a task in a transaction of the caller. It is scheduled if, and only if, the transaction commits.
+   * Schedules a task in a transaction of the caller. The task is scheduled if, and only if, the transaction commits.
    *
    * @param query runs a statement in that transaction
-   * @param task name or definition of the task, as of `DelayedTaskService.schedule`
-   * @param options as of `DelayedTaskService.schedule`, without `operationId`. `delayMs` counts from this call
+   * @param task name or definition of the task, as for `DelayedTaskService.schedule`
+   * @param options the options of `DelayedTaskService.schedule`, without `operationId`. `delayMs` begins at this call
    * @returns `id` of the row, and `taskId`, the id that the task will have
    * @throws InvalidInputError, before anything is written; SetupError without DelayedTaskModule; the error of `query`
    *
@@ -71,13 +71,14 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
   }
 
   /**
-   * Publishes a message in a transaction of the caller. It is published if, and only if, the transaction commits. Messages of a stream
-   * with the same `key` are published in the order of these calls, if each transaction begins to publish after the one before has committed.
+   * Publishes a message in a transaction of the caller. The message is published if, and only if, the transaction commits. Messages of
+   * a stream with the same `key` keep their order if each transaction calls `publish` after the transaction before it has committed.
    *
    * @param query runs a statement in that transaction
    * @param options `key` and `operationRetentionMs` of the message
    * @returns `id` of the row, which is the `operationId` of the message
-   * @throws InvalidInputError and InvalidOptionError, before anything is written; SetupError without StreamConsumerModule; the error of `query`
+   * @throws InvalidInputError and InvalidOptionError, before anything is written; SetupError without StreamConsumerModule; the error of
+   *   `query`
    */
   async publish<T = unknown>(
     query: SqlQuery,
@@ -91,15 +92,18 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
     return { id: row.id };
   }
 
-  /** Lets the relay of this process look into the table now. Call it after a commit, so that the rows do not wait for `pollMs`. */
+  /**
+   * Sends the rows that wait now, if this process has a relay (the option `relay`). Call `wake` after a commit, so that the new rows do
+   * not wait for `pollMs`.
+   */
   wake(): void {
     this.relay.wake();
   }
 
   /**
-   * Returns the numbers of the table. It reads the whole table.
+   * Returns the number of rows in each state. The query reads the whole table.
    *
-   * @param query runs a statement in a transaction of the caller. Default: a transaction of its own
+   * @param query runs a statement in a transaction of the caller. Default: the call opens its own transaction
    * @throws the errors of the database
    */
   stats(query?: SqlQuery): Promise<OutboxStats> {
@@ -108,7 +112,7 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
   }
 
   /**
-   * Returns a page of the rows of a state, in the order in which they were written.
+   * Returns a page of the rows that have a given state, in the order in which they were written.
    *
    * @param options `state`; `limit` of 1 to 1,000, default 100; `cursor`, the `nextCursor` of the page before
    * @throws InvalidInputError; the errors of the database
@@ -122,10 +126,11 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
   }
 
   /**
-   * Lets rows that were set aside wait again. An undecided row may then take effect a second time: look first whether it has.
+   * Lets rows that were set aside wait again, so that they are sent. An undecided row may have taken effect already, and may then take
+   * effect a second time. So check its effect first.
    *
    * @param ids ids of rows, from `list`
-   * @returns the number of rows that wait again. Other ids are left out
+   * @returns the number of rows that now wait again. Ids of other rows are ignored
    * @throws InvalidInputError; the errors of the database
    */
   async retry(ids: readonly string[]): Promise<number> {
@@ -134,7 +139,7 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
     return retried;
   }
 
-  /** Deletes rows that were set aside. Takes `ids` and throws what `retry` does. @returns the number of rows that were deleted */
+  /** Deletes rows that were set aside. Has the parameter and the errors of `retry`. @returns the number of rows that were deleted */
   drop(ids: readonly string[]): Promise<number> {
     return this.options.database.transaction((query) => this.table.drop(query, ids));
   }
@@ -144,12 +149,12 @@ export class OutboxService implements OnApplicationBootstrap, OnModuleDestroy, B
     if (this.options.relay) this.relay.start();
   }
 
-  /** Begins no further round. `beforeApplicationShutdown` waits until the current one has ended. */
+  /** Stops the relay: it reads no more rows. `beforeApplicationShutdown` waits until the rows that are being sent are finished. */
   onModuleDestroy(): void {
     this.closing ??= draining(this.relay.close());
   }
 
-  /** Waits until the shutdown that `onModuleDestroy` begins has ended. */
+  /** Waits until the relay has stopped, at most `drainMs`. */
   beforeApplicationShutdown(): Promise<void> | undefined {
     this.onModuleDestroy();
     return this.closing;

@@ -3,13 +3,13 @@ import type { Page } from '../../worker/src';
 import { checkTable } from './outbox.options';
 import type { OutboxRow, OutboxStats, SqlQuery } from './outbox.types';
 
-/** First key of the advisory lock of a relay; the second one is the oid of the table. The letters `luan`. */
+/** First key of PostgreSQL's advisory lock that a relay takes: the letters `luan` as a number. The second key is the oid of the table. */
 const LOCK = 0x6c_75_61_6e;
-/** Begins the error of a row of which nobody knows whether it took effect. */
+/** Start of the text in the column `error`, for a row of which nobody knows whether it took effect. */
 export const UNDECIDED = 'UNDECIDED:';
 /**
- * Ends a transaction that has run nothing for a minute. Without it, PostgreSQL learns of a machine that is gone after two hours or more, and
- * keeps its locks until then.
+ * SQL that makes PostgreSQL end the current transaction after a minute without a statement. Otherwise, if the machine of a relay fails,
+ * PostgreSQL may notice this only after two hours or more, and keep the locks of the relay until then.
  */
 const LIMITED = `set_config('idle_in_transaction_session_timeout', '60000', true)`;
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
@@ -21,30 +21,30 @@ export const outboxInput = new Checks('OutboxService', (message) => new InvalidI
 /** A row to write. */
 export type NewRow = Pick<OutboxRow, 'id' | 'kind' | 'target' | 'payload' | 'options'>;
 
-/** A row of a round. */
+/** A row that was read to be sent, after the time of the sending was noted in the table. */
 export interface MarkedRow extends NewRow {
   readonly seq: string;
   /** Time since the row was written, ms. */
   readonly ageMs: number;
-  /** Time since the row was first sent, ms; undefined if this round is the first to send it. */
+  /** Time since the row was first sent, ms; undefined if it was not sent before. */
   readonly sentMs: number | undefined;
 }
 
-/** Outcomes of the rows of a round. */
+/** Outcomes of the rows that were sent together. */
 export interface Outcomes {
   readonly sent: MarkedRow[];
   readonly failed: { readonly row: MarkedRow; readonly error: string }[];
-  /** Rows that had no effect, and that no other round has sent. */
+  /** Rows that were sent for the first time or not at all, and certainly had no effect. */
   readonly unsent: MarkedRow[];
 }
 
-/** A row as the driver returns it. All columns of the statements below are text, since drivers return other types differently. */
+/** A row that the driver returned. The statements below cast all columns to text, since drivers return other types in different forms. */
 type Row = Readonly<Record<string, string | null | undefined>>;
 
 /**
- * Returns the statements that create the table of an outbox, if it is missing. Put them into a migration.
+ * Returns the SQL statements that create the table of an outbox, if the table is missing. Put these statements into a migration.
  *
- * @param table name of the table, as the option `table` of the module. Default `luanest_outbox`
+ * @param table name of the table, the same as in the option `table` of OutboxModule. Default `luanest_outbox`
  * @throws InvalidOptionError for an invalid name
  */
 export function outboxTableSql(table = 'luanest_outbox'): string {
@@ -72,7 +72,7 @@ function quoted(table: string): string {
     .join('.');
 }
 
-/** The statements on the table of an outbox. See DECISIONS.md: only-text-in-sql */
+/** Runs the SQL statements on the table of an outbox. See DECISIONS.md: only-text-in-sql */
 export class OutboxTable {
   private readonly name: string;
 
@@ -88,9 +88,10 @@ export class OutboxTable {
   }
 
   /**
-   * Takes the lock of the table until the transaction ends, if there is a row to send and no other relay has the lock.
+   * Takes the lock of the table until the transaction ends. Does not take it if there is no row to send, or if another relay has the
+   * lock.
    *
-   * @param paused targets, as `kind:target`, whose rows are left out
+   * @param paused targets, as `kind:target`, whose rows do not count
    */
   async lock(query: SqlQuery, paused: readonly string[]): Promise<boolean> {
     const rows = await read(
@@ -102,16 +103,17 @@ export class OutboxTable {
     return rows[0]?.locked === 'true';
   }
 
-  /** Limits the time that the transaction may run nothing, as `lock` does. */
+  /** Makes PostgreSQL end the transaction after a minute without a statement. */
   async limit(query: SqlQuery): Promise<void> {
     await query(`SELECT ${LIMITED}`, []);
   }
 
   /**
-   * Notes the time in rows that were not sent yet, and returns the next rows in their order. An earlier mark is changed a little, so that
-   * the relay that wrote it does not take it away: see `settle`.
+   * Returns the next rows to send, in their order, and sets the column `first_sent_at` of those that were not sent yet (the mark). If a
+   * row has a mark, this mark is changed by a microsecond. So the relay that wrote it no longer recognizes it, and does not remove it:
+   * see `settle`.
    *
-   * @returns also the time, for `settle`
+   * @returns `mark` is the time that was written, for `settle`
    */
   async mark(
     query: SqlQuery,
@@ -140,7 +142,11 @@ export class OutboxTable {
     return { rows: marked, mark: String(rows[0]?.mark) };
   }
 
-  /** Writes the outcomes of a round. @param mark the time that `mark` returned */
+  /**
+   * Deletes the rows that were sent, sets aside the rows that failed, and removes the marks of unsent rows.
+   *
+   * @param mark the time that `mark` returned
+   */
   async settle(query: SqlQuery, { sent, failed, unsent }: Outcomes, mark: string): Promise<void> {
     const seqs = (rows: readonly MarkedRow[]): string => JSON.stringify(rows.map(({ seq }) => seq));
     if (sent.length > 0) await query(`DELETE FROM ${this.name} WHERE seq IN (${LIST}::bigint)`, [seqs(sent)]);
@@ -152,7 +158,7 @@ export class OutboxTable {
       );
     }
     if (unsent.length > 0) {
-      // Another relay may have sent a row meanwhile, if this one lost its connection and so its lock.
+      // If this relay lost its connection, it lost the lock, and another relay may have sent the row. The mark then differs, and stays.
       await query(
         `UPDATE ${this.name} SET first_sent_at = NULL WHERE seq IN (${LIST}::bigint) AND first_sent_at = $2::text::timestamptz`,
         [seqs(unsent), mark],
@@ -209,13 +215,13 @@ export class OutboxTable {
     return rows.length > limit ? { items, nextCursor: String(rows[limit - 1]?.seq) } : { items };
   }
 
-  /** Lets rows that were set aside wait again. @returns their number @throws InvalidInputError */
+  /** Lets rows that were set aside wait again. @returns the number of these rows @throws InvalidInputError */
   retry(query: SqlQuery, ids: readonly string[]): Promise<number> {
     const change = `UPDATE ${this.name} SET first_sent_at = NULL, failed_at = NULL, error = NULL`;
     return changeFailed(query, change, ids);
   }
 
-  /** Deletes rows that were set aside. @returns their number @throws InvalidInputError */
+  /** Deletes rows that were set aside. @returns the number of these rows @throws InvalidInputError */
   drop(query: SqlQuery, ids: readonly string[]): Promise<number> {
     return changeFailed(query, `DELETE FROM ${this.name}`, ids);
   }
@@ -229,7 +235,7 @@ const STATES: Readonly<Record<RowState, string>> = {
   undecided: `failed_at IS NOT NULL AND error LIKE '${UNDECIDED}%'`,
 };
 
-/** Returns the SQL for a time or an interval in ms, as text. */
+/** Returns an SQL expression that converts a timestamp or an interval into ms, as text. */
 function MS(sql: string): string {
   return `floor(extract(epoch FROM ${sql}) * 1000)::bigint::text`;
 }
@@ -237,7 +243,7 @@ function MS(sql: string): string {
 async function changeFailed(query: SqlQuery, change: string, ids: readonly string[]): Promise<number> {
   outboxInput.list('ids', ids, 'an array of ids of rows');
   ids.forEach((id, i) => outboxInput.text(`ids[${i}]`, id, UUID, 'the id of a row'));
-  // The statement is a SELECT, since TypeORM returns the rows of an UPDATE in another form.
+  // The change is wrapped in a SELECT, since TypeORM returns the result of an UPDATE in another form.
   const [row] = await read(
     query,
     `WITH changed AS (${change} WHERE failed_at IS NOT NULL AND id::text IN (${LIST}) RETURNING 1)

@@ -2,36 +2,36 @@ import type { ScheduleOptions } from 'luanest/delayed-task';
 import type { PublishOptions } from 'luanest/stream-consumer';
 
 /**
- * Runs one statement with parameters `$1`, `$2`, ... in a transaction of PostgreSQL. The result is an array of rows, or an object with
- * the array `rows`, as drivers and ORMs return them.
+ * Function that runs one SQL statement with parameters `$1`, `$2`, ... in a transaction of PostgreSQL. It resolves with an array of
+ * rows, or with an object that has the array `rows`, as drivers and ORMs do.
  */
 export type SqlQuery = (sql: string, params: string[]) => Promise<unknown>;
 
-/** The app's database, for the relay and for the operator's calls. */
+/** The app's database. It is used by the relay, which sends the rows of the outbox, and by `stats`, `list`, `retry` and `drop`. */
 export interface OutboxDatabase {
   /**
-   * Runs `work` in a new transaction on a connection of its own, at READ COMMITTED; at a stricter level, rounds may fail
-   * and are repeated. Commits when the promise of
-   * `work` resolves, rolls back when it rejects, and settles with its outcome. A relay uses two at the same time.
+   * Runs `work` in a new transaction on a connection of its own. Commits when the promise of `work` resolves, rolls back when the
+   * promise rejects, and returns the outcome of `work`. Use the isolation level READ COMMITTED: at a stricter level, transactions of
+   * the relay may fail and are repeated. The relay uses two connections at the same time.
    */
   transaction<T>(work: (query: SqlQuery) => Promise<T>): Promise<T>;
 }
 
 interface Retention {
   /**
-   * How long Redis remembers that the row was sent, ms; integer from 60,000 to 2^31 - 1. The row is sent again only for half of this
-   * time. Default 1 day.
+   * How long Redis remembers that the row was sent, ms; integer from 60,000 to 2^31 - 1; default 1 day. If it is unknown whether the
+   * row took effect, luanest sends the row again, but only during the first half of this time.
    */
   readonly operationRetentionMs?: number;
 }
 
-/** Options of `schedule`. `delayMs` counts from the call, by the database's clock. */
+/** Options of `OutboxService.schedule`. `delayMs` begins at the call of `schedule`, by the database's clock. */
 export type OutboxTaskOptions = Omit<ScheduleOptions, 'operationId' | 'operationRetentionMs'> & Retention;
 
-/** Options of `publish`. */
+/** Options of `OutboxService.publish`. */
 export type OutboxMessageOptions = Omit<PublishOptions, 'operationId' | 'operationRetentionMs'> & Retention;
 
-/** A row of the outbox. */
+/** A row of the outbox: a task or a message that waits to be sent, or was set aside. */
 export interface OutboxRow {
   readonly id: string;
   readonly kind: 'task' | 'message';
@@ -41,9 +41,9 @@ export interface OutboxRow {
   readonly payload: string;
   /** JSON text. */
   readonly options: string;
-  /** Times by the database's clock, ms since 1970. */
+  /** When the row was written. All times of the row are ms since 1970, by the database's clock. */
   readonly createdAtMs: number;
-  /** When the row was first sent; undefined if it certainly had no effect so far. */
+  /** When the row was first sent. undefined if it was not sent, or if it is certain that no attempt to send it had an effect. */
   readonly firstSentAtMs: number | undefined;
   /** When the row was set aside; undefined while it waits. */
   readonly failedAtMs: number | undefined;
@@ -51,14 +51,14 @@ export interface OutboxRow {
   readonly error: string | undefined;
 }
 
-/** Numbers of the table. */
+/** Numbers of rows of the outbox, by state. */
 export interface OutboxStats {
-  /** Rows that will be sent. */
+  /** Number of rows that wait to be sent. */
   readonly waiting: number;
-  /** Age of the oldest of them, ms; undefined if there are none. */
+  /** Age of the oldest waiting row, ms; undefined if no row waits. */
   readonly oldestMs: number | undefined;
-  /** Rows that were refused, and set aside. */
+  /** Number of rows that were refused. They are not sent again until you call `retry`. */
   readonly failed: number;
-  /** Rows of which nobody knows whether they took effect, and set aside. */
+  /** Number of rows of which nobody knows whether they took effect. They are not sent again until you call `retry`. */
   readonly undecided: number;
 }

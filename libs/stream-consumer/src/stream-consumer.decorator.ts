@@ -6,10 +6,13 @@ import type { BatchResult, HandlerResult, StreamMessage } from './stream-consume
 
 const CONSUMER = 'luanest:stream-consumer';
 const CONSUMER_METHODS = 'luanest:stream-consumer-methods';
-/** Metadata key of Nest for the parameters of a handler. */
+/** Key of the metadata in which Nest stores the decorated parameters of a method. */
 export const PARAMETERS = '__routeArguments__';
 
-/** Types of parameters. Pipes see type 3 as `body`, for the payload, and type 100 as `custom`, for the message. */
+/**
+ * Nest's numbers for the kinds of parameters. Pipes see them in `metadata.type`: 3, which is used for the payload, as `body`; 100,
+ * which is used for the message, as `custom`.
+ */
 export const PARAMETER_TYPES = Object.freeze({ message: 100, payload: 3 });
 
 interface Parameter {
@@ -28,8 +31,8 @@ function addParameter(target: object, key: string | symbol, type: number, parame
 export type StreamHandlerMethod = (...args: never[]) => HandlerResult | Promise<HandlerResult>;
 
 /**
- * `never` if the first parameter of the method is a `StreamMessage` that does not accept the messages of the stream; else
- * `unknown`. Nothing is checked if the type of the stream's messages is not known.
+ * `never` if the first parameter of the method is a `StreamMessage` that does not accept the messages of the stream; else `unknown`. If
+ * the type of the stream's messages is unknown, the result is `unknown`, so nothing is checked.
  */
 type Accepts<M extends StreamHandlerMethod, Message> = Parameters<M>[0] extends readonly StreamMessage[]
   ? never
@@ -44,7 +47,7 @@ type Accepts<M extends StreamHandlerMethod, Message> = Parameters<M>[0] extends 
 /** Type of a method that handles batches. It may have any parameters. It returns a `BatchResult`. */
 export type StreamBatchMethod = (...args: never[]) => BatchResult | Promise<BatchResult>;
 
-/** Does what `Accepts` does, for an array of messages. `never` also if the first parameter is one message. */
+/** Same check as `Accepts`, for a method that gets an array of messages. Also `never` if the first parameter is one message. */
 type AcceptsBatch<M extends StreamBatchMethod, Message> = Parameters<M>[0] extends StreamMessage
   ? never
   : unknown extends Message
@@ -55,7 +58,10 @@ type AcceptsBatch<M extends StreamBatchMethod, Message> = Parameters<M>[0] exten
         : never
       : unknown;
 
-/** Decorator of methods that handle batches. It does not compile on a method that returns something else, or takes one message. */
+/**
+ * Decorator of methods that handle batches. A decorated method does not compile if its return type is not a `BatchResult`, or if its
+ * first parameter is one message.
+ */
 export type StreamBatchDecorator<Message = unknown> = <M extends StreamBatchMethod>(
   target: object,
   key: string | symbol,
@@ -63,8 +69,8 @@ export type StreamBatchDecorator<Message = unknown> = <M extends StreamBatchMeth
 ) => void;
 
 /**
- * Decorator of methods that handle messages. It does not compile on a method that returns something else than an outcome or
- * nothing, nor if the first parameter is a `StreamMessage` that does not accept the messages of the stream.
+ * Decorator of methods that handle messages. A decorated method does not compile if it returns anything but an outcome or nothing, or
+ * if its first parameter is a `StreamMessage` that does not accept the messages of the stream.
  */
 export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandlerMethod>(
   target: object,
@@ -74,15 +80,15 @@ export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandle
 
 /**
  * Makes a method of a provider or controller the handler of a group. Nest creates the class only if it can inject
- * StreamConsumerService. A direct call runs the method as it is.
+ * StreamConsumerService. If your own code calls the method, no guard, pipe, interceptor or filter runs.
  *
- * The first parameter gets the `StreamMessage`, unless it has a decorator such as `@StreamPayload()`. The method returns
- * nothing or an outcome. Another return type does not compile; if a cast hides it, the message counts as handled and a warning
- * is logged once. In `applyDecorators()`, which takes a `MethodDecorator`, write `StreamConsumer(...) as MethodDecorator`.
+ * The first parameter gets the `StreamMessage`, unless it has a decorator such as `@StreamPayload()`. The method returns nothing or an
+ * outcome. Another return type does not compile. If a cast hides the type, the message counts as handled, and a warning is logged once.
+ * In `applyDecorators()`, which takes a `MethodDecorator`, write `StreamConsumer(...) as MethodDecorator`.
  *
  * @param options `stream` and `group` are required
- * @throws SetupError if the method has the decorator already; InvalidOptionError if the target is not an
- *   instance method, or the options are not an object
+ * @throws SetupError if the method has the decorator already; InvalidOptionError if the target is not an instance method, or the
+ *   options are not an object
  *
  * @example
  * `@StreamConsumer({ stream: 'orders', group: 'mails' }) async mail({ payload }: StreamMessage<Order>) { await sendMail(payload.id); }`
@@ -91,8 +97,8 @@ export function StreamConsumer<Message = unknown>(
   options: StreamConsumerOptions<Message>,
 ): StreamConsumerDecorator<NoInfer<Message>>;
 /**
- * Makes a method the handler of batches of a group. The first parameter gets an array of `StreamMessage`, and `@StreamPayload()` an
- * array of payloads or of one property of each. The method returns a `BatchResult`.
+ * Makes a method the handler of batches of a group. The first parameter gets an array of `StreamMessage`. A parameter with
+ * `@StreamPayload()` gets an array of the payloads, or of one property of each payload. The method returns a `BatchResult`.
  */
 export function StreamConsumer<Message = unknown>(
   options: StreamBatchOptions<Message>,
@@ -104,7 +110,8 @@ export function StreamConsumer(options: AnyConsumerOptions): MethodDecorator {
       throw new SetupError(`${where}: the method has @StreamConsumer twice. Give each group its own method.`);
     }
     noteHandler('@StreamConsumer', target, where);
-    // Without the module, Nest cannot resolve this dependency, and its error shows the text of the symbol.
+    // If the app does not import the module, Nest cannot resolve this dependency. The error of Nest then contains the text of the
+    // symbol.
     Inject(StreamConsumerService)(target, Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`));
     const known = (Reflect.getMetadata(PARAMETERS, target.constructor, key) ?? {}) as Record<string, Parameter>;
     if (!Object.values(known).some(({ index }) => index === 0)) {
@@ -116,8 +123,8 @@ export function StreamConsumer(options: AnyConsumerOptions): MethodDecorator {
 }
 
 /**
- * Passes the payload, or one property of the payload, to a parameter of the handler. Pipes run on the value: those that are
- * given here, and those of the method, its class and the app.
+ * Passes the payload, or one property of the payload, to a parameter of the handler. Two kinds of pipes run on the value: the pipes
+ * that are given here, and the pipes of the method, its class and the app.
  *
  * @param property name of the property, or the first pipe. Default: the whole payload
  */
@@ -142,7 +149,10 @@ export function streamConsumerOf(method: object): AnyConsumerOptions | undefined
   return Reflect.getMetadata(CONSUMER, method) as AnyConsumerOptions | undefined;
 }
 
-/** Returns the names of a prototype's decorated methods, including inherited ones and those that were replaced later. */
+/**
+ * Returns the names of a prototype's decorated methods, including inherited methods, and methods that an override or another decorator
+ * replaced.
+ */
 export function streamConsumerNames(prototype: object): readonly string[] {
   return (Reflect.getMetadata(CONSUMER_METHODS, prototype) ?? []) as string[];
 }

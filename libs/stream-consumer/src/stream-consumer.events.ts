@@ -5,22 +5,25 @@ import type { StreamStats } from './stream-consumer.types';
  * Type of each event of this lib, by its key in STREAM_CONSUMER_CHANNELS: `StreamConsumerEvents['messageRetried']`, for example.
  */
 export interface StreamConsumerEvents {
-  /** An attempt failed, or its handler asked for a retry, and another attempt is due. Published before Redis has stored this. */
+  /**
+   * An attempt failed, or its handler returned or threw `retryLater`. Another attempt follows after `delayMs`. Published before Redis
+   * has stored the retry.
+   */
   readonly messageRetried: {
     readonly stream: string;
     readonly group: string;
     readonly id: string;
-    /** Attempt that ended, from 1. */
+    /** Number of the attempt that ended, from 1. */
     readonly attempt: number;
     /** Pause before the next attempt, ms. */
     readonly delayMs: number;
-    /** Error of the attempt; undefined if the handler asked for a retry. */
+    /** Error of the attempt; undefined if the handler used `retryLater`. */
     readonly error?: unknown;
   };
 
   /**
-   * Redis has accepted that these messages were handled, up to 128 in an event. They include messages that another group has
-   * replayed, for which this group calls no handler.
+   * Redis has stored that these messages were handled. An event has up to 128 messages. Some may be messages that another group has
+   * replayed: this group settles them without a call of its handler.
    */
   readonly messagesHandled: {
     readonly stream: string;
@@ -36,9 +39,9 @@ export interface StreamConsumerEvents {
     readonly stream: string;
     readonly group: string;
     readonly id: string;
-    /** Attempts that counted, at most the option `attempts`. */
+    /** Number of attempts that counted, at most the option `attempts`. */
     readonly attemptsMade: number;
-    /** Text that is kept with the dead letter, such as the last error or the reason that the handler gave. */
+    /** Text that Redis stores with the dead letter, such as the last error or the reason that the handler gave. */
     readonly reason: string;
     /**
      * Error of the last attempt; undefined if the handler returned or threw an outcome, or was not called because no attempt is
@@ -48,8 +51,8 @@ export interface StreamConsumerEvents {
   };
 
   /**
-   * This process lost messages: its lease was taken over, Redis lost the lease, or the group was deleted. The outcomes of their
-   * handlers are not sent to Redis any more. Redis may have some of them already, if the reply to the call was lost.
+   * This process lost messages: its lease was taken over, Redis lost the lease, or the group was deleted. luanest sends no more
+   * outcomes of these messages to Redis. Redis may already have some outcomes, if the reply to an earlier call was lost.
    */
   readonly messagesLost: {
     readonly stream: string;
@@ -59,18 +62,18 @@ export interface StreamConsumerEvents {
     readonly reason: string;
   };
 
-  /** This process took over the messages of a consumer whose lease has ended, at most 100 for each event. */
+  /** This process took over the messages of a consumer whose lease has ended, at most 100 in one event. */
   readonly sessionTakenOver: {
     readonly stream: string;
     readonly group: string;
-    /** Name of that consumer's lease, `<host>:<pid>:<random>`; the name of the consumer if it belongs to another program. */
+    /** Name of the lease that has ended, `<host>:<pid>:<random>`. If another program read the messages: the name of its consumer. */
     readonly session: string;
-    /** Number of messages, 0 to 100. */
+    /** Number of messages that were taken over, 0 to 100. */
     readonly messages: number;
   };
 
   /**
-   * Numbers of a group. Each of its consumers publishes them after each check of the group that succeeds. While the group has
+   * Statistics of a group. Each of its consumers publishes this event after every successful check of the group. While the group has
    * messages, a consumer checks it about every 10 s; otherwise rarely, in turn with everything else that is idle on this Redis.
    */
   readonly groupMeasured: {
@@ -80,41 +83,44 @@ export interface StreamConsumerEvents {
   };
 
   /**
-   * Numbers of a group. A consumer publishes them after each check that finds the group's oldest unsettled message at least a
-   * minute old, unless the group is paused.
+   * Statistics of a group that may be stalled. A consumer publishes this event after each check that finds an unsettled message which
+   * is at least a minute old, unless the group is paused.
    */
   readonly groupStalled: StreamConsumerEvents['groupMeasured'];
 
   /**
-   * A check found that another client of Redis had changed the group or the stream. One process reports it, with the messages of all
-   * partitions.
+   * A check found that another client of Redis had changed the group or the stream. Only the process that found the change publishes
+   * this event. The numbers cover all partitions.
    */
   readonly groupDamaged: {
     readonly stream: string;
     readonly group: string;
-    /** Messages that were removed from the group's list of pending entries, as XGROUP DELCONSUMER does. They are delivered again. */
+    /**
+     * Number of messages that the client removed from the group's list of pending entries, as XGROUP DELCONSUMER does. luanest delivers
+     * them again.
+     */
     readonly restored: number;
     /**
-     * Messages that were deleted from the stream after the group had read them, and before it had handled them. They are lost. 0 on
-     * a stream with `keys`.
+     * Number of messages that the client deleted from the stream after the group had read them, and before the group had handled them.
+     * They are lost. Always 0 on a stream with `keys`.
      */
     readonly deleted: number;
   };
 
-  /** A call of a consumer to Redis failed. The consumer makes it again, unless it stops or its lease is lost. */
+  /** A call of a consumer to Redis failed. The consumer repeats the call, unless the consumer stops or its lease is lost. */
   readonly callFailed: {
     readonly stream: string;
     readonly group: string;
     /**
-     * `take`: reads messages, or creates the group. `settle`: sends outcomes. `renew`: extends the lease. `sweep`: takes over
-     * messages. `watch`: checks the group. `subscribe`: subscribes to wake-ups.
+     * Purpose of the call. `take`: reads messages, or creates the group. `settle`: sends outcomes. `renew`: extends the lease. `sweep`:
+     * takes over messages. `watch`: checks the group. `subscribe`: subscribes to wake-ups.
      */
     readonly during: 'take' | 'settle' | 'renew' | 'sweep' | 'watch' | 'subscribe';
     readonly error: unknown;
   };
 }
 
-/** Names of the `node:diagnostics_channel` channels of this lib, by event. */
+/** Name of the `node:diagnostics_channel` channel of each event. */
 export const STREAM_CONSUMER_CHANNELS = Object.freeze({
   messageRetried: 'luanest:stream-consumer:message.retried',
   messagesHandled: 'luanest:stream-consumer:messages.handled',
@@ -127,5 +133,5 @@ export const STREAM_CONSUMER_CHANNELS = Object.freeze({
   callFailed: 'luanest:stream-consumer:call.failed',
 });
 
-/** Publishers of this lib's events. */
+/** Functions that publish the events of this lib. */
 export const events = eventChannels<StreamConsumerEvents>(STREAM_CONSUMER_CHANNELS);

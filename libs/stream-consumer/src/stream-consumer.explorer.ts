@@ -22,7 +22,10 @@ import {
 } from './stream-consumer.options';
 import type { StreamMessage } from './stream-consumer.types';
 
-/** Returns the value of a parameter: the message, its payload, or a property of the payload. For a batch, returns an array of these. */
+/**
+ * Returns the value of a parameter of a handler: the message, its payload, or a property of the payload. For a batch, returns an array
+ * with this value of each message.
+ */
 function valueOf(type: number, property: unknown, [message]: readonly unknown[]): unknown {
   if (Array.isArray(message)) return message.map((one) => valueOf(type, property, [one]));
   if (type !== PARAMETER_TYPES.payload) return message;
@@ -31,9 +34,9 @@ function valueOf(type: number, property: unknown, [message]: readonly unknown[])
 }
 
 /**
- * Makes a handler of a method, with the guards, pipes, interceptors and filters of the method, its class and the app. They
- * run in a context of type `stream`. What the interceptors return is ignored, unless it is an outcome. The argument is a message, or the
- * messages of a batch.
+ * Returns a function that calls a decorated method with the guards, pipes, interceptors and filters of the method, its class and the
+ * app. They run in a context of type `stream`. The result of the interceptors is ignored, unless it is an outcome. The argument of the
+ * function is a message, or the messages of a batch.
  */
 function enhance(contexts: ExternalContextCreator, instance: object, name: string): Invoke | InvokeBatch {
   return enhanceHandler(contexts, {
@@ -44,10 +47,13 @@ function enhance(contexts: ExternalContextCreator, instance: object, name: strin
   });
 }
 
-/** Finds decorated handlers at boot. Refuses a handler that would never run, and a second handler of a group. */
+/**
+ * Finds methods with `@StreamConsumer` when the app starts. Throws an error if a handler would never run, or if a group has two
+ * handlers.
+ */
 @Injectable()
 export class StreamConsumerExplorer implements OnModuleInit {
-  /** `Class.method` of each handler, by `<stream>/<group>`. */
+  /** Maps `<stream>/<group>` to the handler of the group, as `Class.method`. */
   private readonly groups = new Map<string, string>();
 
   constructor(
@@ -61,7 +67,7 @@ export class StreamConsumerExplorer implements OnModuleInit {
   /** @throws SetupError with class and method; InvalidOptionError; InvalidInputError */
   onModuleInit(): void {
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
-      // An alias (`useExisting`) names a provider that this loop finds as well.
+      // An alias (`useExisting`) is skipped, since this loop also finds the provider itself.
       if (wrapper.isAlias) continue;
       const prototype = prototypeOf(wrapper);
       if (prototype) this.explore(wrapper, prototype);

@@ -17,7 +17,7 @@ import { StreamCatalog } from './streams/stream-catalog';
 export interface StreamConsumerModuleExtras {
   /** True if every module of the app can inject the service without an import. Default true. */
   readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry that runs the scripts. Default: the one without a name. */
+  /** Name of the ScriptRegistry that runs the scripts. Default: the ScriptRegistry without a name. */
   readonly registry?: string;
 }
 
@@ -43,6 +43,6 @@ const StreamConsumerModuleBase = defineLuanestModule<
   },
 });
 
-/** Provides `StreamConsumerService`, and runs the handlers with `@StreamConsumer`. Every option has a default. */
+/** Provides `StreamConsumerService`, and runs the methods with `@StreamConsumer`. Every option has a default. */
 @Module({})
 export class StreamConsumerModule extends StreamConsumerModuleBase {}

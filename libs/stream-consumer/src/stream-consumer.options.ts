@@ -22,29 +22,31 @@ export interface AnyConsumerOptions extends WorkOptions {
   /** Stream: its name of 1 to 100 letters, digits, `.`, `_`, `:` or `-`, or the value that `defineStream` returned. */
   readonly stream: string | AnyStream;
   /**
-   * Name of the group, 1 to 100 letters, digits, `.`, `_`, `:` or `-`. Each group gets the messages of the stream; the
-   * consumers of a group share them.
+   * Name of the group, 1 to 100 letters, digits, `.`, `_`, `:` or `-`. Every group gets the messages of the stream. The consumers of
+   * one group share them: each message goes to one consumer.
    */
   readonly group: string;
   /**
-   * True to handle messages of one key one after the other, across all processes and retries. In another process, the next
-   * message may begin while a handler runs on after `timeoutMs` or without its lease. Default false.
+   * True if messages with the same key are handled one after the other, also across processes and retries. There is one exception: if a
+   * handler still runs after `timeoutMs` or after its lease has ended, another process may begin the next message of the key. Default
+   * false.
    */
   readonly ordered?: boolean;
   /**
-   * On a stream with `keys` or `retain`: where a new group begins. `start`: with the oldest message that the stream has. `end`: with the
-   * next message; in partitions that are added later, with the first one. An id `<ms>-<seq>`: after the message with that id, in each
-   * partition. A group that exists continues where it is. Default `start`.
+   * Where a new group begins; only on a stream with `keys` or `retain`. `start`: at the oldest message of the stream. `end`: after the
+   * last message that exists now; partitions that are added later are read from their first message. An id `<ms>-<seq>`: after the
+   * message with this id, in each partition. A group that already exists continues at its position. Default `start`.
    */
   readonly from?: string;
   /**
-   * On a stream with `keys`, whose writers wake nobody: longest pause between two reads of an empty key while a handler is free, ms;
-   * integer >= 1. Default 500.
+   * Longest pause between two reads of an empty key while a handler is free, ms; integer >= 1. Only on a stream with `keys`: consumers
+   * poll these keys, because their writers do not notify luanest. Default 500.
    */
   readonly pollMs?: number;
   /**
-   * Makes the handler get an array of 1 to `size` messages that are ready, instead of one message; integer from 1 to `concurrency`,
-   * which still counts messages. No message waits until a batch is full. Default: the handler gets one message.
+   * Passes an array of 1 to `size` messages to the handler, instead of one message. `size`: integer from 1 to `concurrency`, which
+   * counts messages, not batches. The array has the messages that are ready now; luanest does not wait until a batch is full. Default:
+   * the handler gets one message.
    */
   readonly batch?: { readonly size: number } | undefined;
 }
@@ -63,7 +65,7 @@ export interface StreamBatchOptions<Message = unknown> extends AnyConsumerOption
   readonly batch: { readonly size: number };
 }
 
-/** Options of StreamConsumerModule. Those of a worker, such as `concurrency`, are defaults of each consumer. */
+/** Options of StreamConsumerModule. The options of `WorkOptions`, such as `concurrency`, are the defaults of all consumers. */
 export interface StreamConsumerModuleOptions extends WorkOptions, ShutdownOptions {}
 
 /** Options of a consumer with every default filled in. */
@@ -72,13 +74,13 @@ export type ResolvedConsumerOptions = ResolvedWork &
     readonly stream: string;
     /** Maximum number of messages of a batch; 0 if the handler gets one message. */
     readonly batch: number;
-    /** See DELETES in libs/internal. */
+    /** True if the handlers delete the entries that they have handled, see DELETES in libs/internal. */
     readonly [DELETES]?: boolean;
   };
 
 /** Options of the module with the defaults filled in. */
 export interface ResolvedStreamConsumerModuleOptions extends ResolvedWork, ResolvedShutdown {
-  /** A group counts as stalled when its oldest unsettled message is this old, ms. Not an option: a minute is long for each group. */
+  /** Age of the oldest unsettled message from which a group counts as stalled, ms. Always one minute: users cannot set it. */
   readonly stalledAfterMs: number;
 }
 
@@ -109,9 +111,9 @@ export function resolveOptions(options: StreamConsumerModuleOptions): ResolvedSt
 }
 
 /**
- * Checks the options of a consumer and fills in those of the module.
+ * Checks the options of a consumer. A missing option gets the value that the module has.
  *
- * @param owner owner of the options, with which errors begin, such as `@StreamConsumer on Mails.send`
+ * @param owner text at the start of error messages, which names the owner of the options, such as `@StreamConsumer on Mails.send`
  * @throws InvalidOptionError for an invalid option
  */
 export function resolveConsumer(

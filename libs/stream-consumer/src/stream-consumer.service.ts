@@ -85,9 +85,8 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   /**
    * Publishes a message. The result `published` means that Redis has added the message.
    *
-   * @param options `key` and `operationId` of the message
-   * @throws InvalidInputError and InvalidOptionError, before anything is sent; the errors of
-   *   ScriptRegistry.run()
+   * @param options `key`, `operationId` and `operationRetentionMs` of the message
+   * @throws InvalidInputError and InvalidOptionError, before anything is sent; the errors of ScriptRegistry.run()
    *
    * @example
    * ```ts
@@ -105,23 +104,25 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Publishes messages, each by a call of its own, at most 1,024 at a time. After the first failure, no further message is
-   * begun.
+   * Publishes messages, with one call to Redis for each message and at most 1,024 calls at a time. After the first failure, it sends no
+   * further message.
    *
-   * @param messages an array, or any iterable or async iterable: a generator, a cursor of a database
+   * @param messages an array, or any other iterable or async iterable, such as a generator or a database cursor
    * @returns the results, in the order of the messages
-   * @throws PublishManyError with the first failure as its cause, and with what is known of each message; InvalidOptionError or
-   *   InvalidInputError for an invalid stream; InvalidInputError if `messages` is not an iterable object
+   * @throws PublishManyError after a failure: `cause` is the first failure, and the error lists the messages that were certainly not
+   *   published, and those that may have been published; InvalidOptionError or InvalidInputError for an invalid stream;
+   *   InvalidInputError if `messages` is not an iterable object
    */
   async publishMany<T = unknown>(
     stream: string | StreamDefinition<T>,
     messages: PublishSource<NoInfer<T>>,
   ): Promise<PublishResult[]>;
   /**
-   * Publishes messages as the call without `onResult` does, but keeps no results, so memory use does not grow with their number.
+   * Publishes messages as the call without `onResult` does, but does not keep the results. So memory use does not grow with the number
+   * of messages.
    *
-   * @param onResult called with each result and the index of its message, in the order in which Redis replies. An error that
-   *   it throws ends the call as a failure of that message would
+   * @param onResult called with each result and the index of its message, in the order in which Redis replies. If `onResult` throws,
+   *   the call ends as if that message had failed
    * @returns the number of messages that were published or refused as `full`
    * @throws as the call without `onResult`; InvalidInputError if `onResult` is not a function
    */
@@ -140,8 +141,9 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Frees the memory that this process uses for a stream; Redis keeps the stream. A process remembers each stream from its
-   * first use. Call this if the app keeps defining streams, such as one for each activity, and no longer needs one.
+   * Frees the memory that this process uses for a stream; Redis keeps the stream. A process remembers each stream from its first use.
+   * Call this method for a stream that the app no longer needs, if the app defines new streams all the time, such as one for each
+   * campaign.
    *
    * @throws InvalidOptionError for an invalid stream, and while a consumer of this process reads the stream
    */
@@ -156,7 +158,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     this.catalog.forget(name);
   }
 
-  /** Returns true if the service runs its scripts on this ScriptRegistry, and so uses its Redis and its prefix. */
+  /** Returns true if the service runs its scripts on this ScriptRegistry. Then both use the same Redis and the same key prefix. */
   runsOn(registry: ScriptRegistry): boolean {
     return this.registry === registry;
   }
@@ -164,7 +166,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   /**
    * Checks the options of a consumer without starting it.
    *
-   * @param owner owner of the options, with which errors begin. Default: `StreamConsumerService.handle`
+   * @param owner text at the start of error messages, which names the owner of the options. Default: `StreamConsumerService.handle`
    * @returns the options with every default filled in
    * @throws InvalidOptionError for an invalid option
    */
@@ -173,18 +175,18 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Starts a consumer that calls a function, without decorators.
+   * Starts a consumer that calls the function `handler`. Use it instead of `@StreamConsumer`.
    *
-   * @throws InvalidOptionError for an invalid option, and for one other than `concurrency` that differs from that of another
-   *   consumer of the group in this process
-   * @throws SetupError if `handler` is not a function; InvalidInputError for invalid `keys`; ClosedError while the app shuts down; the errors of
-   *   ScriptRegistry.run()
+   * @throws InvalidOptionError for an invalid option, and for an option that differs from the same option of another consumer of the
+   *   group in this process; only `concurrency` may differ
+   * @throws SetupError if `handler` is not a function; InvalidInputError for invalid `keys`; ClosedError while the app shuts down; the
+   *   errors of ScriptRegistry.run()
    */
   async handle<T = unknown>(
     options: StreamConsumerOptions<T>,
     handler: StreamHandler<T>,
   ): Promise<StreamConsumerHandle>;
-  /** Starts a consumer that calls a function with batches of messages. Throws what the call without `batch` does. */
+  /** Starts a consumer that calls a function with batches of messages. Throws the same errors as the call without `batch`. */
   async handle<T = unknown>(
     options: StreamBatchOptions<T>,
     handler: StreamBatchHandler<T>,
@@ -197,7 +199,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Returns the numbers of a group, of all processes.
+   * Returns the statistics of a group, over all processes.
    *
    * @throws InvalidInputError or InvalidOptionError for an invalid stream or group; the errors of ScriptRegistry.run()
    */
@@ -206,9 +208,9 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Pauses a group in all processes: its consumers take no messages, neither new ones nor retries nor those of consumers that
-   * died. A process learns of it within a round trip to Redis; what it has taken by then goes on and is settled. Messages can still be
-   * published. The pause lasts until `resume` or `removeGroup`. A group may be paused before it exists.
+   * Pauses a group in all processes: its consumers take no new messages, no retries, and no messages of consumers that died. Each
+   * process takes no more messages after a round trip to Redis. Messages that it has taken before are still handled and settled.
+   * Messages can still be published. The pause lasts until you call `resume` or `removeGroup`. You can pause a group before it exists.
    *
    * @throws InvalidInputError or InvalidOptionError for an invalid stream or group; the errors of ScriptRegistry.run()
    */
@@ -216,18 +218,18 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     await this.catalog.get(stream).pause(pausing.text('group', group, NAME, NAME_TEXT), 'pause');
   }
 
-  /** Ends the pause of a group. Takes and throws what `pause` does. */
+  /** Ends the pause of a group. Has the parameters and errors of `pause`. */
   async resume(stream: string | AnyStream, group: string): Promise<void> {
     await this.catalog.get(stream).pause(pausing.text('group', group, NAME, NAME_TEXT), 'resume');
   }
 
   /**
-   * Returns a page of the dead letters of a group, partition by partition, the oldest first. A dead letter that exists from
-   * the first page to the last is listed once, also when others are added or removed between two pages.
+   * Returns a page of the dead letters of a group, partition by partition, the oldest first. A dead letter that exists while you read
+   * all pages is listed exactly once, even if other dead letters are added or removed meanwhile.
    *
    * @param page `limit`, 1 to 500, default 100; `cursor`, the `nextCursor` of the page before
-   * @throws InvalidInputError for an invalid page; InvalidInputError or InvalidOptionError for an invalid stream or group;
-   *   the errors of ScriptRegistry.run()
+   * @throws InvalidInputError for an invalid page; InvalidInputError or InvalidOptionError for an invalid stream or group; the errors
+   *   of ScriptRegistry.run()
    */
   async deadLetters(
     stream: string | AnyStream,
@@ -238,25 +240,28 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Publishes dead letters again, for their group alone. Each becomes a new message with a new id, and starts at attempt 1.
+   * Publishes dead letters again. Only their group handles them. Each becomes a new message with a new id, and starts at attempt 1.
    *
    * @param ids ids of dead letters, from `deadLetters`
    * @returns the number of dead letters that were published again; lower if ioredis sent a call twice
-   * @throws InvalidInputError or InvalidOptionError, before anything is sent; the errors of
-   *   ScriptRegistry.run()
+   * @throws InvalidInputError or InvalidOptionError, before anything is sent; the errors of ScriptRegistry.run()
    */
   async replay(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
     return this.letters.replay(this.catalog.get(stream), group, ids);
   }
 
-  /** Deletes dead letters. Takes and throws what `replay` does. @returns the number of dead letters that were deleted, as there */
+  /**
+   * Deletes dead letters. Has the parameters and errors of `replay`.
+   *
+   * @returns the number of dead letters that were deleted; lower if ioredis sent a call twice
+   */
   async drop(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
     return this.letters.drop(this.catalog.get(stream), group, ids);
   }
 
   /**
-   * Publishes all dead letters of a group again, as `replay` does, in steps of 100. Dead letters that are added while the
-   * call works on their partition stay, so the call ends. If it fails halfway, call it again.
+   * Publishes all dead letters of a group again, as `replay` does, in steps of 100. Dead letters that are added while the call works on
+   * their partition are not replayed. So the call ends even if replayed messages fail again. If it fails halfway, call it again.
    *
    * @param filter selects dead letters by the time at which they died. Default: all
    * @returns the number of dead letters that were replayed; lower if ioredis sent a call twice
@@ -267,8 +272,8 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Deletes all dead letters of a group, in steps of 100. Dead letters that are added while the call works on their
-   * partition stay. If it fails halfway, call it again.
+   * Deletes all dead letters of a group, in steps of 100. Dead letters that are added while the call works on their partition are not
+   * deleted. If it fails halfway, call it again.
    *
    * @param filter selects dead letters by the time at which they died. Default: all
    * @returns the number of dead letters that were deleted; lower if ioredis sent a call twice
@@ -279,12 +284,13 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Delivers messages again that a group has settled, and that the stream still has, to this group alone. Each becomes a new message with a
-   * new id, and starts at attempt 1. Messages that the group has not settled are left out, since it gets them anyway. So are replayed
-   * messages: a later call replays the original again, not its copies.
+   * Delivers messages again to a group that has settled them, if the stream still has them. Other groups do not handle them again. Each
+   * becomes a new message with a new id, and starts at attempt 1. The call leaves out messages that the group has not settled, since
+   * the group gets them anyway. It also leaves out copies from earlier replays: it replays only the originals.
    *
-   * @param range `from` and `to`, by the time of the publish; `limit`; `operationId` to be able to repeat the call
-   * @returns the number of messages that were published again; with `operationId`, by all calls with this id
+   * @param range `fromAtMs` and `beforeAtMs`, which select messages by the time of their publish; `limit`; `operationId`, which makes
+   *   it safe to repeat the call
+   * @returns the number of messages that were published again; with `operationId`, the number for all calls with this id
    * @throws InvalidInputError for an invalid range or group, before anything is sent, and if the stream has no such group;
    *   InvalidOptionError for an invalid stream; the errors of ScriptRegistry.run()
    */
@@ -294,10 +300,10 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
   }
 
   /**
-   * Removes a group that is no longer used, with its dead letters, and deletes the messages that all other groups have settled.
-   * Without other groups, the messages stay. On a stream with `keys`, messages are deleted only with `deleteAfter`, and only if
-   * it does not name this group. Stop the consumers of the group first: a running consumer creates the group again, and a pause that
-   * it knows of.
+   * Removes a group that is no longer used, and its dead letters. Then deletes the messages that all other groups have settled. If
+   * there is no other group, the messages stay. On a stream with `keys`, messages are deleted only if `deleteAfter` is set and does not
+   * name this group. Stop the consumers of the group first. A running consumer would create the group again, and would pause it again
+   * if it was paused.
    *
    * @returns true if the stream had the group
    * @throws InvalidInputError or InvalidOptionError for an invalid stream or group; the errors of ScriptRegistry.run()
@@ -311,28 +317,31 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     await this.consumers.startDeclared();
   }
 
-  /** Stops all consumers, see `StreamConsumerHandle.stop`. Handlers may still publish. `beforeApplicationShutdown` waits for that. */
+  /**
+   * Stops all consumers, see `StreamConsumerHandle.stop`. Handlers may still publish. `beforeApplicationShutdown` waits until all
+   * consumers have stopped.
+   */
   onModuleDestroy(): void {
     this.closing ??= draining(this.consumers.close());
   }
 
-  /** Waits until the shutdown that `onModuleDestroy` begins has ended. */
+  /** Waits until all consumers have stopped. */
   beforeApplicationShutdown(): Promise<void> | undefined {
     this.onModuleDestroy();
     return this.closing;
   }
 
-  /** Used by `luanest/testing`: shows the groups of this process. */
+  /** Used by `luanest/testing`: returns the groups that this process reads, and reports each publish. */
   [INSPECT](): StreamInspection {
     return { groups: this.consumers.groups(), watch: (watcher) => (this.watcher = watcher) };
   }
 
-  /** Used by `luanest/console`: shows and changes the streams. */
+  /** Used by `luanest/console`: reads and changes the streams. */
   [CONSOLE](): StreamConsole {
     return new StreamConsole(this.registry, this.catalog, this.letters, () => this.consumers.groups());
   }
 
-  /** Used by `luanest/outbox`: checks a message without sending it. */
+  /** Used by `luanest/outbox`: checks a message before it is stored in SQL, and publishes it later. */
   [OUTBOX](): StreamOutbox {
     return {
       prepare: (stream, payload, options) => {
@@ -347,7 +356,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, OnModuleDe
     };
   }
 
-  /** Used by `luanest/transport`: the ScriptRegistry that runs the scripts. */
+  /** ScriptRegistry that runs the scripts. Used by `luanest/transport`. */
   get [REGISTRY](): ScriptRegistry {
     return this.registry;
   }

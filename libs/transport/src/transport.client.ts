@@ -17,26 +17,26 @@ import { eventStream, requestStream, routeOf, type EventPayload, type PacketMeta
 import { StreamRecord } from './transport.record';
 import { repliesOf, type ReplyPacket } from './transport.replies';
 
-/** Pause before the next attempt to listen for replies, while requests wait for one, ms. */
+/** Pause before the next attempt to subscribe to replies, ms. Used only while requests wait for a reply. */
 const LISTEN_AGAIN_MS = 500;
 
 /** A request that waits for its reply. */
 interface Pending {
-  /** True from the moment at which the request may be in Redis. */
+  /** True once the client has begun to send the request, so that the request may be in Redis. */
   sent: boolean;
-  /** Number of the next part of the reply. */
+  /** Number of the part of the reply that comes next, from 0. */
   part: number;
   readonly pattern: string;
   readonly timer: Timer;
   readonly callback: (packet: WritePacket) => void;
 }
 
-/** A subscription to the channel of the replies. */
+/** A subscription to the pub/sub channel on which this client gets replies. `ready` resolves with a function that ends it. */
 interface Listening {
   readonly ready: Promise<() => void>;
 }
 
-/** Returns what a packet publishes, and the options of the publish. */
+/** Converts a packet of Nest into the payload and the options of a publish. */
 function publishOf(packet: ReadPacket): {
   readonly payload: EventPayload;
   readonly options: PublishOptions | undefined;
@@ -47,7 +47,7 @@ function publishOf(packet: ReadPacket): {
   return { payload, options: record?.options };
 }
 
-/** Client of Nest that emits events and sends requests to services with a StreamServer. */
+/** ClientProxy of Nest that emits events and sends requests to microservices with a StreamServer. */
 export class StreamClient
   extends ClientProxy<Record<string, never>, 'connected' | 'disconnected'>
   implements OnApplicationShutdown
@@ -70,19 +70,22 @@ export class StreamClient
     this.channel = repliesOf(this.registry, this.name);
   }
 
-  /** Does nothing: the connection is that of the ScriptRegistry. The first request begins to listen for replies. */
+  /** Does nothing: the client uses the connection of the ScriptRegistry. It subscribes to replies at the first request. */
   async connect(): Promise<void> {
     return Promise.resolve();
   }
 
-  /** Stops listening, and fails the requests that wait. A later request listens again. Nest calls it when the app closes. */
+  /**
+   * Unsubscribes from replies, and fails the requests that wait. A later request subscribes again. Nest calls `close` when the app
+   * closes.
+   */
   close(): void {
     time.clearTimer(this.listenTimer);
     for (const id of [...this.pending.keys()]) this.fail(id, 'The client was closed.');
     this.stopListening();
   }
 
-  /** Closes the client with the app that provides it. */
+  /** Closes the client when the app shuts down. */
   onApplicationShutdown(): void {
     this.close();
   }
@@ -97,7 +100,7 @@ export class StreamClient
     return this.streams as T;
   }
 
-  /** Publishes an event. Returns the result of the publish, which `emit` passes on. */
+  /** Publishes an event. Returns the result of the publish, which the observable of `emit` then has as its value. */
   protected async dispatchEvent<T = PublishResult>(packet: ReadPacket): Promise<T> {
     const { payload, options } = publishOf(packet);
     return (await this.add(eventStream(packet.pattern as MsPattern), payload, options)) as T;
@@ -162,7 +165,7 @@ export class StreamClient
     );
   }
 
-  /** Listens again after the connection was lost, if a reply may still come. */
+  /** Subscribes again after the connection was lost, if requests still wait for replies. */
   private listenAgain(): void {
     if (this.pending.size === 0) return;
     this.listen().catch(() => {
@@ -178,7 +181,7 @@ export class StreamClient
     }
     const { id, part, err, response, isDisposed } = JSON.parse(text) as ReplyPacket;
     const request = this.pending.get(id);
-    // The part was sent twice, or the caller no longer waits.
+    // Ignored: this part came before, or the caller no longer waits.
     if (!request || part < request.part) return;
     if (part > request.part) return this.fail(id, 'A part of the reply was lost.');
     request.part += 1;
@@ -186,7 +189,7 @@ export class StreamClient
     else request.callback({ response });
   }
 
-  /** Ends a request whose reply does not come. */
+  /** Ends a request with an error, because its reply will not come or is incomplete. */
   private fail(id: string, why: string): void {
     const request = this.pending.get(id);
     if (!request) return;

@@ -2,9 +2,9 @@ import { BaseRpcContext } from '@nestjs/microservices';
 import type { StreamMessage } from 'luanest/stream-consumer';
 import { isEventStream, type EventPayload } from './transport.patterns';
 
-/** The context of a handler that StreamServer runs, for `@Ctx()`. */
+/** Context of a handler that StreamServer runs. `@Ctx()` injects it. */
 export class StreamContext extends BaseRpcContext<[message: StreamMessage<EventPayload>, signal: AbortSignal]> {
-  /** Message of the stream: its id, its key, its times. Its payload has the payload of the handler as `data`. */
+  /** Message of the stream, with its id, key and times. The payload of the handler is `message.payload.data`. */
   get message(): StreamMessage<EventPayload> {
     return this.args[0];
   }
@@ -15,19 +15,19 @@ export class StreamContext extends BaseRpcContext<[message: StreamMessage<EventP
   }
 
   /**
-   * Fires as the signal of `StreamMessage` does, and for a request also when its client no longer waits, with a TimeoutError as the
-   * reason. An observable that the handler returned is unsubscribed then.
+   * Fires when the signal of `StreamMessage` fires. For a request, it also fires when the client no longer waits, with a TimeoutError
+   * as the reason. When it fires, StreamServer unsubscribes from the observable that the handler returned.
    */
   get signal(): AbortSignal {
     return this.args[1];
   }
 
-  /** True for `@EventPattern`, false for `@MessagePattern`. */
+  /** True if the handler has `@EventPattern`; false if it has `@MessagePattern`. */
   get isEvent(): boolean {
     return isEventStream(this.message.stream);
   }
 
-  /** Returns the texts that `setOnDispatchHook` of a client of Nest 12 has added, if any. */
+  /** Returns the metadata that the client added with `setOnDispatchHook` of Nest 12, such as a trace id; undefined if there is none. */
   getMetadata(): Readonly<Record<string, string>> | undefined {
     return this.message.payload.metadata;
   }

@@ -4,13 +4,14 @@ import { throwError, type Observable } from 'rxjs';
 import { StreamContext } from './transport.context';
 
 /**
- * Passes what the handler of an event throws to StreamServer as it is: an error with its text, or an outcome of `retryLater` or
- * `deadLetter`. Without this filter, Nest replaces all but an RpcException by "Internal server error". For requests it does what Nest does.
- * Bind it to controllers with `@UseFilters(StreamExceptionFilter)`.
+ * Exception filter for event handlers. It passes what the handler throws to StreamServer unchanged: an error with its text, or an
+ * outcome of `retryLater` or `deadLetter`. Without this filter, Nest replaces everything except an RpcException by "Internal server
+ * error". For requests, the filter does the same as the default filter of Nest. Bind it to controllers with
+ * `@UseFilters(StreamExceptionFilter)`.
  */
 @Catch()
 export class StreamExceptionFilter extends BaseRpcExceptionFilter<unknown> {
-  /** @returns an Observable that throws the exception, or the error that Nest makes of it */
+  /** @returns an Observable that throws the exception; for a request, the error that Nest makes from the exception */
   override catch(exception: unknown, host: ArgumentsHost): Observable<never> {
     const context: unknown = host.switchToRpc().getContext();
     if (context instanceof StreamContext && context.isEvent) return throwError(() => exception);

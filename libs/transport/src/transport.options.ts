@@ -4,30 +4,39 @@ import type { WorkOptions } from '../../worker/src';
 
 /** Options of StreamServer. */
 export interface StreamServerOptions {
-  /** Service of the app, which `StreamConsumerModule` provides. Its options are the defaults of all patterns. */
+  /**
+   * The app's StreamConsumerService, which `StreamConsumerModule` provides. The options of the module are the defaults for all
+   * patterns.
+   */
   readonly streams: StreamConsumerService;
   /**
-   * Name of this service, 1 to 100 letters, digits, `.`, `_`, `:` or `-`. Each service gets all events of its patterns; the
-   * processes of a service share them.
+   * Name of this microservice; 1 to 100 letters, digits, `.`, `_`, `:` or `-`. Every microservice gets all events of its patterns. If
+   * several processes have the same name, each event goes to one of them.
    */
   readonly group: string;
 }
 
 /** Options of StreamClient. */
 export interface StreamClientOptions {
-  /** Service of the app, which `StreamConsumerModule` provides. */
+  /** The app's StreamConsumerService, which `StreamConsumerModule` provides. */
   readonly streams: StreamConsumerService;
-  /** Longest time that `send` waits for the whole reply, ms; integer from 1 to 2^31 - 1. Default 30,000. */
+  /** Longest time that `send` waits until the reply is complete, ms; integer from 1 to 2^31 - 1. Default 30,000. */
   readonly timeoutMs?: number;
 }
 
-/** Options of one `@EventPattern`, given as its `extras`. The defaults are those of StreamConsumerModule. */
+/**
+ * Options of one `@EventPattern`, passed as the argument `extras` of the decorator. A missing option has the value of
+ * StreamConsumerModule.
+ */
 export interface StreamEventExtras extends WorkOptions {
-  /** True to handle events of one key one after the other, across all processes and retries. Default false. */
+  /** True if events with the same key are handled one after the other, also across processes and retries. Default false. */
   readonly ordered?: boolean;
 }
 
-/** Options of one `@MessagePattern`, given as its `extras`. A request is not repeated, and its client sets the timeout. */
+/**
+ * Options of one `@MessagePattern`, passed as the argument `extras` of the decorator. There are no options for retries, because a
+ * request is handled only once, and no `timeoutMs`, because the client sets it.
+ */
 export type StreamRequestExtras = Pick<WorkOptions, 'concurrency' | 'leaseMs'>;
 
 const KNOWN_OF_SERVER: KnownOptions<StreamServerOptions> = { streams: true, group: true };
@@ -66,7 +75,7 @@ export function resolveClient(options: StreamClientOptions): Required<StreamClie
   return { streams: checkStreams(ofClient, streams), timeoutMs: ofClient.integer('timeoutMs', timeoutMs, 1) };
 }
 
-/** Checks the extras of a decorator. @param owner the decorator and its pattern, for errors. @throws InvalidOptionError */
+/** Checks the `extras` of a decorator. @param owner the decorator and its pattern, for error messages @throws InvalidOptionError */
 export function checkExtras(streams: StreamConsumerService, owner: string, isEvent: boolean, extras: object): void {
   new Checks(owner).options('', extras, isEvent ? KNOWN_OF_EVENT : KNOWN_OF_REQUEST);
   streams.checkOptions({ ...extras, stream: 'any', group: 'any' }, owner);

@@ -3,34 +3,37 @@ import { ClientProxy, type MsPattern } from '@nestjs/microservices';
 import { defineStream, type StreamDefinition } from 'luanest/stream-consumer';
 import { InvalidInputError } from '../../internal/src';
 
-/** Largest message of a stream of this lib, and largest part of a reply, bytes of JSON. */
+/** Maximum size of an event, a request or a part of a reply, as JSON, bytes. */
 export const MAX_BYTES = 1_048_576;
-/** Maximum number of events of a pattern that some group has not settled. */
+/** Maximum number of events of a pattern in Redis. An event stays there until all groups have settled it. */
 const MAX_EVENTS = 1_000_000;
-/** Maximum number of requests of a pattern that wait. Without a server, they would wait for ever. */
+/** Maximum number of waiting requests of a pattern. Without a limit, they would collect in Redis while no server runs. */
 const MAX_REQUESTS = 10_000;
-/** Longest encoded pattern. With the longest prefix, it is the name of a stream of 100 characters. */
+/**
+ * Maximum length of an encoded pattern, characters. Together with the longest prefix, `nest.request.`, it fills the 100 characters of a
+ * stream's name.
+ */
 const MAX_PATTERN = 87;
 
 const EVENTS = 'nest.event.';
 const REQUESTS = 'nest.request.';
-/** The group of all servers of a request: one of them handles it, in whichever service. */
+/** Name of the group in which all servers handle requests. Each request goes to one server of this group, in any microservice. */
 export const SERVERS = 'servers';
 
-/** Out-of-band texts of a packet, which a hook of a Nest client sets, such as the id of a trace. */
+/** Metadata of a packet, which a hook of a Nest client adds next to the payload, such as a trace id. */
 export type PacketMetadata = Readonly<Record<string, string>>;
 
-/** Payload of the messages of an event's stream. */
+/** Payload of a message in the stream of an event. */
 export interface EventPayload<Data = unknown> {
-  /** The payload of the handler. */
+  /** Payload that the handler gets. */
   readonly data: Data;
-  /** Texts that a tracer has added. Default: none. */
+  /** Metadata that the client added, such as a trace id. Default: none. */
   readonly metadata?: PacketMetadata;
 }
 
-/** Payload of the messages of a request's stream. */
+/** Payload of a message in the stream of a request. */
 export interface RequestPayload extends EventPayload {
-  /** Name of the client that waits, which names the channel of its replies. */
+  /** Name of the client that waits for the reply. The channel of the reply is made from this name. */
   readonly client: string;
   /** Id of the request, unique for the client. */
   readonly id: string;
@@ -38,14 +41,15 @@ export interface RequestPayload extends EventPayload {
   readonly timeoutMs: number;
 }
 
-/** Returns a pattern as Nest writes it: text as it is, an object as JSON with sorted names. */
+/** Converts a pattern to text as Nest does: a string stays as it is, an object becomes JSON with sorted property names. */
 export function routeOf(pattern: MsPattern): string {
   return String(ClientProxy.prototype['normalizePattern'](pattern));
 }
 
 /**
- * Writes a pattern with the characters of a stream's name: each byte other than an ASCII letter or digit, `.`, `_` or `-` as `:` and two hex
- * digits. A pattern that is too long for that becomes `::` and its SHA-256, which no other pattern's name begins with.
+ * Encodes a pattern with the characters that a stream's name may have. An ASCII letter or digit, `.`, `_` and `-` stay; each other byte
+ * becomes `:` and two hex digits. A pattern that would be too long becomes `::` and its SHA-256. No other encoded pattern begins with
+ * `::`.
  */
 function encode(route: string): string {
   if (!route.isWellFormed()) throw new InvalidInputError('The pattern is not well-formed Unicode.');
@@ -55,10 +59,11 @@ function encode(route: string): string {
 }
 
 /**
- * Returns the stream of the events of a pattern, for StreamConsumerService and OutboxService: dead letters, numbers, pauses, and to
- * publish `{ data }` without a `StreamClient`.
+ * Returns the stream in which the events of a pattern are stored. Pass the result to StreamConsumerService, such as for dead letters,
+ * statistics and pauses. To publish an event without a `StreamClient`, publish `{ data }` to this stream with StreamConsumerService or
+ * OutboxService.
  *
- * @param pattern as of `@EventPattern`
+ * @param pattern the same pattern as in `@EventPattern`
  * @throws InvalidInputError if the pattern is not well-formed Unicode
  */
 export function eventStream<Data = unknown>(pattern: MsPattern): StreamDefinition<EventPayload<Data>> {
@@ -66,13 +71,13 @@ export function eventStream<Data = unknown>(pattern: MsPattern): StreamDefinitio
   return defineStream({ name, maxLength: MAX_EVENTS, maxPayloadBytes: MAX_BYTES });
 }
 
-/** Returns the stream of the requests of a pattern. @throws as `eventStream` */
+/** Returns the stream in which the requests of a pattern wait. @throws InvalidInputError as `eventStream` does */
 export function requestStream(pattern: MsPattern): StreamDefinition<RequestPayload> {
   const name = REQUESTS + encode(routeOf(pattern));
   return defineStream({ name, maxLength: MAX_REQUESTS, maxPayloadBytes: MAX_BYTES });
 }
 
-/** Returns true for the name of a stream of events. */
+/** Returns true if a stream with this name holds events, false if it holds requests. */
 export function isEventStream(name: string): boolean {
   return name.startsWith(EVENTS);
 }

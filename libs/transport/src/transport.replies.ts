@@ -5,12 +5,12 @@ import { thrownText } from '../../internal/src';
 import { MAX_BYTES, type RequestPayload } from './transport.patterns';
 import { passReply } from './transport.scripts';
 
-/** A part of a reply, as the channel of a client carries it. */
+/** A part of a reply, which is published as JSON on the channel of the client. */
 export interface ReplyPacket {
   /** Id of the request. */
   readonly id: string;
   /**
-   * Number of this part, from 0, so that the client finds parts that were lost or came twice.
+   * Number of this part, from 0. With it, the client finds out that a part was lost or came twice.
    * See DECISIONS.md: replies-have-numbers
    */
   readonly part: number;
@@ -21,7 +21,7 @@ export interface ReplyPacket {
   readonly isDisposed?: boolean;
 }
 
-/** Returns the channel of the replies to a client. @throws InvalidInputError for an invalid name of a client */
+/** Returns the name of the pub/sub channel on which a client gets its replies. @throws InvalidInputError for an invalid name of a client */
 export function repliesOf(registry: ScriptRegistry, client: string): string {
   return registry.keySpace('transport').tag(client).key('replies');
 }
@@ -51,7 +51,7 @@ export class Replies {
     this.add({ response });
   }
 
-  /** Resolves when all parts were sent, or could not be sent. */
+  /** Marks the reply as complete. Resolves when each part was sent or has failed. */
   async end(): Promise<void> {
     const last = this.waiting.at(-1);
     if (last && !this.ended) last.isDisposed = this.ended = true;
@@ -59,9 +59,10 @@ export class Replies {
     await this.sending;
   }
 
-  /** Does what `end` does, with the error that the handler threw. */
+  /** Ends the reply with the error that the handler threw. Resolves as `end` does. */
   async fail(thrown: unknown): Promise<void> {
-    // JSON has nothing of an Error. Nest's filters throw other objects.
+    // `JSON.stringify` writes an Error as `{}`, so its message is sent instead. Nest's filters throw plain objects, which are sent as
+    // they are.
     this.add(thrown instanceof Error ? failure(thrown.message) : { err: thrown ?? 'error', isDisposed: true });
     await this.sending;
   }
@@ -74,7 +75,8 @@ export class Replies {
   }
 
   private async pump(): Promise<void> {
-    // The end of an observable often comes right after its last value. Then both are one part.
+    // An observable often completes right after its last value. By waiting a moment, the last value and the end can be sent as one
+    // part.
     await Promise.resolve();
     for (let packet = this.waiting.shift(); packet; packet = this.waiting.shift()) await this.send(packet);
   }
@@ -89,7 +91,7 @@ export class Replies {
     }
   }
 
-  /** Returns a part as JSON; the part with an error instead, if it is too large or JSON cannot hold it. */
+  /** Returns a part as JSON. If the part is too large, or JSON cannot hold it, returns a part with an error instead. */
   private textOf(packet: WritePacket): string {
     const { id } = this.request;
     const part = this.part++;

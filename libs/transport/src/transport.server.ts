@@ -30,14 +30,15 @@ import { eventStream, requestStream, SERVERS, type EventPayload, type RequestPay
 import { Replies } from './transport.replies';
 import { transportScripts } from './transport.scripts';
 
-/** Id of the transport: a handler with it, as in `@EventPattern('order.paid', STREAM_TRANSPORT)`, is for StreamServer only. */
+/** Id of the transport. A handler with this id, as in `@EventPattern('order.paid', STREAM_TRANSPORT)`, is used only by StreamServer. */
 export const STREAM_TRANSPORT: unique symbol = Symbol('luanest:stream-transport');
 
 /** Pause before the next attempt to start a consumer, ms. */
 const START_AGAIN_MS = 500;
 
 /**
- * Passes on each value of an observable. Rejects with its error, or with the signal's reason; then the observable is unsubscribed.
+ * Calls `next` with each value of an observable. Resolves when the observable completes. Rejects if it fails, or when the signal fires;
+ * the signal also ends the subscription.
  */
 function each(source: Observable<unknown>, signal: AbortSignal, next: (value: unknown) => void): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -52,13 +53,16 @@ function each(source: Observable<unknown>, signal: AbortSignal, next: (value: un
   });
 }
 
-/** Functions that an app may set. The first versions of Nest 11 have none. */
+/** Hooks of Nest's `Server` that an app may set. The first versions of Nest 11 do not have them. */
 interface Hooks {
   readonly onProcessingStartHook?: (id: symbol, context: StreamContext, done: () => Promise<void>) => void;
   readonly onProcessingEndHook?: (id: symbol, context: StreamContext) => void;
 }
 
-/** Returns the outcome that a handler returned, or one of several handlers of a pattern, whose results Nest puts into each other. */
+/**
+ * Returns the outcome that a handler returned. If a pattern has several handlers, Nest nests their results as `{ current, next }`; then
+ * returns the first outcome in them.
+ */
 function outcomeOf(value: unknown): HandlerResult {
   const outcome = unfinishedOutcome(value);
   if (outcome !== undefined || typeof value !== 'object' || value === null) return outcome;
@@ -71,13 +75,13 @@ function addedAtMs({ id }: StreamMessage): number {
   return Number(/:(\d+)-/.exec(id)?.[1]);
 }
 
-/** Serves `@EventPattern` and `@MessagePattern` from streams: a transport strategy of Nest. */
+/** Transport strategy of Nest that calls the handlers with `@EventPattern` and `@MessagePattern` for messages of Redis streams. */
 export class StreamServer
   extends Server<Record<string, never>, 'connected' | 'disconnected'>
   implements CustomTransportStrategy
 {
   override transportId: symbol = STREAM_TRANSPORT;
-  /** A failed handler is reported by the consumer of the stream, so Nest does not report it, too. */
+  /** True, so that Nest does not log the error of an event handler: the consumer of the stream logs it. */
   override readonly propagatesEventHandlerErrors = true;
   private readonly streams: StreamConsumerService;
   private readonly registry: ScriptRegistry;
@@ -96,10 +100,10 @@ export class StreamServer
   }
 
   /**
-   * Called by Nest for each handler.
+   * Adds a handler. Nest calls this method for each handler.
    *
-   * @throws SetupError if the pattern has another handler, unless both are of events, with the same extras; InvalidOptionError for
-   *   invalid extras
+   * @throws SetupError if the pattern already has a handler; only event handlers with the same extras may share a pattern;
+   *   InvalidOptionError for invalid extras
    */
   override addHandler(pattern: MsPattern, callback: MessageHandler, isEvent = false, extras: object = {}): void {
     const route = this.normalizePattern(pattern);
@@ -120,15 +124,15 @@ export class StreamServer
   }
 
   /**
-   * Starts a consumer for each pattern in the background, also before the app is initialized. After a failure it tries again, until it is
-   * closed. Called by Nest. See DECISIONS.md: start-in-the-background
+   * Starts a consumer for each pattern in the background, even if the app is not initialized yet. After a failure it tries again, until
+   * the server is closed. Called by Nest. See DECISIONS.md: start-in-the-background
    */
   listen(callback: () => void): void {
     this.starting = this.start();
     callback();
   }
 
-  /** Stops the consumers as `StreamConsumerHandle.stop` does: handlers that run may end within `drainMs`. Called by Nest. */
+  /** Stops the consumers as `StreamConsumerHandle.stop` does: running handlers have `drainMs` to end. Called by Nest. */
   async close(): Promise<void> {
     this.closed = true;
     await this.starting;
@@ -157,7 +161,7 @@ export class StreamServer
     this._status$.next('connected');
   }
 
-  /** Starts a consumer. After a failure it tries again, until this server or the app closes; then it returns undefined. */
+  /** Starts a consumer, and tries again after each failure. Returns undefined if this server or the app closes before it succeeds. */
   private async serve(route: string, handler: MessageHandler): Promise<StreamConsumerHandle | undefined> {
     while (!this.closed) {
       try {
@@ -177,7 +181,8 @@ export class StreamServer
   }
 
   private serveRequests(route: string, handler: MessageHandler): Promise<StreamConsumerHandle> {
-    // The second attempt settles the message, so it never becomes a dead letter. The client's time is the only limit.
+    // With 10,000 attempts, a request never becomes a dead letter: `reply` settles it at the second attempt, without its handler. The
+    // timeout of the client is the only time limit.
     const options = { ...handler.extras, attempts: 10_000, timeoutMs: MAX_TIMER_MS, ordered: false };
     return this.streams.handle({ ...options, stream: requestStream(route), group: SERVERS }, (message) =>
       this.reply(handler, message),
@@ -190,7 +195,7 @@ export class StreamServer
     try {
       await this.run(handler, new StreamContext([message, signal]), (value) => (last = value));
     } catch (thrown) {
-      // Nest's filters throw plain objects. As an exception, such an object has a text for the log and the dead letter.
+      // Nest's filters throw plain objects. RpcException makes such an object an Error with a text for the log and the dead letter.
       if (thrown instanceof Error || unfinishedOutcome(thrown) || typeof thrown !== 'object' || thrown === null)
         throw thrown;
       throw new RpcException(thrown);
@@ -199,7 +204,7 @@ export class StreamServer
   }
 
   private async reply(handler: MessageHandler, message: StreamMessage<RequestPayload>): Promise<void> {
-    // The process of the first attempt died or lost its lease. It may have run the handler.
+    // The process of the first attempt died or lost its lease. It may have run the handler, so the handler must not run again.
     // See DECISIONS.md: requests-are-taken-once
     if (message.attempt > 1) return;
     const leftMs = message.payload.timeoutMs - (message.takenAtMs - addedAtMs(message));
@@ -218,7 +223,8 @@ export class StreamServer
       () => replies.end(),
       (thrown: unknown) => replies.fail(thrown),
     );
-    // A handler that runs on at the shutdown must not make the engine hand the request back: another process would run it again.
+    // If the handler still runs when the consumer stops, this method must end. Otherwise the consumer hands the request back, and
+    // another process runs it again.
     const stopped = new Promise<void>((resolve) => {
       message.signal.addEventListener('abort', () => resolve(replies.fail(message.signal.reason)));
     });
@@ -226,7 +232,10 @@ export class StreamServer
     time.clearTimer(timer);
   }
 
-  /** Runs a handler until its observable has ended, between the hooks of the app, such as those of a tracer. */
+  /**
+   * Runs a handler until the observable that it returned has ended. Calls the hooks of the app, such as those of a tracer, before and
+   * after.
+   */
   private run(handler: MessageHandler, context: StreamContext, next: (value: unknown) => void): Promise<void> {
     const work = async (): Promise<void> => {
       try {

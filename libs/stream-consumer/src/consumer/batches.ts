@@ -3,17 +3,21 @@ import { InvalidInputError, nextTurn } from '../../../internal/src';
 import type { StreamMessage } from '../stream-consumer.types';
 import type { Invoke } from './handler-runner';
 
-/** Calls a handler of batches, and returns or throws what the handler does. */
+/** Function that calls a handler of batches. It returns or throws what the handler returns or throws. */
 export type InvokeBatch = (messages: readonly StreamMessage[]) => unknown;
 
-/** A message that waits for its batch, and the functions that settle its attempt. */
+/** A message that waits for its batch. The attempt to handle it ends when `resolve` or `reject` is called. */
 interface Waiting {
   readonly message: StreamMessage;
   readonly resolve: (outcome: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Returns the outcome of each message of a batch. @throws InvalidInputError for an array of another length */
+/**
+ * Converts the result of a handler of batches into one outcome for each message.
+ *
+ * @throws InvalidInputError for an array of another length
+ */
 function outcomesOf(result: unknown, count: number): readonly unknown[] {
   if (!Array.isArray(result)) return Array<unknown>(count).fill(result);
   if (result.length === count) return result;
@@ -35,8 +39,8 @@ async function run(invoke: InvokeBatch, batch: readonly Waiting[]): Promise<void
 }
 
 /**
- * Makes a handler of messages of a handler of batches. Messages that start in one turn of the event loop are a batch, so no message
- * waits for others. Each stays an attempt of its own.
+ * Converts a handler of batches into a handler of single messages. Messages that start in the same turn of the event loop become a
+ * batch, so no message waits for later ones. Each message still has its own attempt, with its own outcome.
  * See DECISIONS.md: batch-is-made-of-attempts
  */
 export function inBatches(size: number, invoke: InvokeBatch): Invoke {

@@ -23,7 +23,7 @@ function textOf(value: OptionValue): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** The consumers of this process. */
+/** All consumers of this process. */
 export class ConsumerSet {
   private readonly logger = new Logger('StreamConsumer');
   private readonly consumers = new Set<Consumer>();
@@ -38,7 +38,7 @@ export class ConsumerSet {
     private readonly module: ResolvedStreamConsumerModuleOptions,
   ) {}
 
-  /** Makes a consumer and starts it. @throws the errors of `StreamConsumerService.handle` */
+  /** Creates and starts a consumer. @throws the errors of `StreamConsumerService.handle` */
   async start(options: AnyConsumerOptions, invoke: Invoke | InvokeBatch): Promise<Consumer> {
     if (typeof invoke !== 'function') {
       throw new SetupError(`${OWNER}: The handler is ${shown(invoke)}. Expected a function.`);
@@ -60,8 +60,9 @@ export class ConsumerSet {
   }
 
   /**
-   * Starts the consumers of decorated handlers. It creates all their groups before any of them reads a message, because a
-   * message is deleted when all known groups have settled it. After a failure it tries again, until the app closes.
+   * Starts the consumers of decorated handlers. First it creates the groups of all of them in Redis, and only then lets them read.
+   * Otherwise a message could be deleted before a new group has read it, since a message is deleted when all known groups have settled
+   * it. After a failure it tries again, until the app closes.
    */
   async startDeclared(): Promise<void> {
     try {
@@ -80,14 +81,14 @@ export class ConsumerSet {
     for (const consumer of this.declared.splice(0)) if (!this.closed) consumer.start();
   }
 
-  /** Stops all consumers. After that no consumer can be made. */
+  /** Stops all consumers. After that, no consumer can be created. */
   async close(): Promise<void> {
     this.closed = true;
     time.clearTimer(this.restart);
     await Promise.all([...this.consumers].map((consumer) => consumer.stop()));
   }
 
-  /** Returns a group whose consumer of this process reads the stream; undefined if there is none. */
+  /** Returns the name of a group for which this process reads the stream; undefined if this process does not read it. */
   groupOf(stream: string): string | undefined {
     return this.active().find((consumer) => consumer.stream === stream)?.group;
   }
@@ -134,7 +135,7 @@ export class ConsumerSet {
     }
   }
 
-  /** Returns the consumers that have not ended, and forgets those that have. */
+  /** Returns the consumers that have not ended. Forgets the others. */
   private active(): readonly Consumer[] {
     for (const consumer of this.consumers) if (consumer.ended) this.consumers.delete(consumer);
     return [...this.consumers];

@@ -16,16 +16,16 @@ import {
   tidyLua,
 } from '../scripts/generated';
 
-/** An entry of the stream that a take script returned. */
+/** An entry of the stream, as a take script returned it to this process. */
 export interface TakenEntry {
   readonly id: string;
-  /** JSON as text; on a stream with `keys`, the packed fields as bytes. */
+  /** JSON text; on a stream with `keys`: the packed fields of the entry as bytes, see `unpackFields`. */
   readonly payload: string | Buffer;
-  /** Key of the message; '' without a key. */
+  /** Key of the message; '' if it has none. */
   readonly key: string;
-  /** Operation id of the publisher; '' without an operation id. */
+  /** Operation id of the publish; '' if it has none. */
   readonly operation: string;
-  /** Number of the attempt, from 1; 0 for an entry that is for another group. */
+  /** Number of the attempt, from 1; 0 for an entry that was replayed for another group. */
   readonly attempt: number;
   /** Time of the first delivery, ms since 1970 by Redis' clock. */
   readonly firstSeenMs: number;
@@ -33,35 +33,35 @@ export interface TakenEntry {
   readonly takenMs: number;
 }
 
-/** Reply of a take script, which gives this process entries of a partition to handle. */
+/** Reply of a take script. A take script assigns entries of a partition to a session of this process, which then handles them. */
 export interface TakeAnswer {
   readonly state: 'taken' | 'lost' | 'no-group';
   /** True if the partition may have more entries to take. */
   readonly more: boolean;
-  /** True if no new entries were read, because as many keys as `maxKeys` have entries that are not settled. */
+  /** True if no new entries were read, because `maxKeys` keys already have entries that are not settled. */
   readonly blocked: boolean;
-  /** Time until the next retry is due, ms; Infinity if none waits. */
+  /** Time until the next retry is due, ms; Infinity if no retry waits. */
   readonly dueInMs: number;
-  /** Time until the next lease ends, ms; 0 if one has ended, Infinity if there is none. */
+  /** Time until the next lease of the group ends, ms; 0 if a lease has ended; Infinity if there is no lease. */
   readonly endInMs: number;
   readonly entries: readonly TakenEntry[];
 }
 
 const STATES = ['lost', 'taken', 'no-group'] as const;
-/** Columns of an entry that was not delivered before and is for this group. */
+/** Number of values in the reply for an entry of this group that was never delivered before. */
 const NEW_COLUMNS = 4;
-/** Columns of any other entry. */
+/** Number of values in the reply for any other entry. */
 const OLD_COLUMNS = 6;
 
-/** Reads the reply of a take script: six numbers, then rows of six columns, then rows of four columns. */
+/** Parses the reply of a take script: six numbers, then six values for each entry that was delivered before, then four for each new one. */
 function takeAnswer(raw: (string | number)[]): TakeAnswer {
   return answerOf(raw);
 }
 
-/** Reply of a script whose strings are bytes. */
+/** Reply of a script in which strings are buffers. */
 type BytesReply = number | Buffer | null | BytesReply[];
 
-/** Reads the reply of a take script for a stream with `keys`, whose payloads are bytes. */
+/** Parses the reply of a take script for a stream with `keys`. There, payloads are bytes. */
 function takeAnswerOfBytes(raw: BytesReply[]): TakeAnswer {
   return answerOf(raw as (Buffer | number)[]);
 }
@@ -123,7 +123,7 @@ export const takeEntries = defineScript({
   reply: takeAnswer,
 });
 
-/** Does what `takeEntries` does, for entries of other programs. A payload is all fields of the entry, packed as bytes. */
+/** Same as `takeEntries`, for a stream that another program writes. The payload has all fields of the entry, packed as bytes. */
 export const takeForeign = defineScript({
   name: 'stream-consumer.take-foreign',
   ...takeForeignFieldsLua,
@@ -264,7 +264,7 @@ export const leaveGroup = defineScript({
   reply: ([left]: [number]) => left === 1,
 });
 
-/** Scripts of consumers. */
+/** All scripts that consumers run. */
 export const consumerScripts = [
   openGroup,
   takeEntries,

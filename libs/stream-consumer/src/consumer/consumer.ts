@@ -12,13 +12,14 @@ import { Maintenance } from './maintenance';
 import { Reader } from './reader';
 import type { Session, Step } from './session';
 
-/** Maximum number of entries that one call returns, so that the script does not block Redis for long. */
+/** Maximum number of messages that one call takes, so that the script does not block Redis for long. */
 const MAX_TAKE = 128;
-/** How long a stop waits for the calls that end the leases, ms. */
+/** Longest time that `stop` waits for the calls that end the leases, ms. */
 const LAST_MS = 2_000;
 
 /**
- * Runs one handler on the messages of a stream for one group. Each partition has a Reader, which takes messages under a lease.
+ * Calls one handler with the messages of a stream, for one group. Has a Reader for each partition, which takes messages and holds them
+ * with a lease.
  */
 export class Consumer implements StreamConsumerHandle {
   readonly calls: Calls<Step>;
@@ -27,13 +28,19 @@ export class Consumer implements StreamConsumerHandle {
   private readonly runner: HandlerRunner;
   private readonly maintenance: Maintenance;
   private readonly takes = new Set<Promise<void>>();
-  /** Number of rounds of takes so far. The number selects the partition that comes first in the next round. */
+  /**
+   * Number of passes over the partitions so far. It selects the partition that comes first in the next pass, so that no partition is
+   * preferred.
+   */
   private rounds = 0;
   private scheduled = false;
-  /** True if the group was paused when this consumer last looked. Then it takes nothing. */
+  /** True if the group was paused at the last check. While this is true, the consumer takes no messages. */
   private paused = false;
   private started = false;
-  /** True once the group was opened on all partitions that existed then. On partitions that are added later, the group begins at the start. */
+  /**
+   * True once the group exists on all partitions that the stream had at the start of this consumer. With `from: 'end'`, the group
+   * begins at the first message of partitions that are added later.
+   */
   private opened = false;
   private takeTimer: Timer | undefined;
   private stopped: Promise<void> | undefined;
@@ -81,8 +88,8 @@ export class Consumer implements StreamConsumerHandle {
   }
 
   /**
-   * For other libs: `readNow` makes the consumer look for messages, although its pause is not over; in one partition, if its index is
-   * given.
+   * For other libs of luanest. `readNow` makes the consumer read at once, without waiting for its next wake-up. With an index, only
+   * this partition is read.
    */
   [INSPECT](): { readNow(partition?: number): void } {
     return {
@@ -98,7 +105,11 @@ export class Consumer implements StreamConsumerHandle {
     return statsOf(this.registry, this.source, this.group);
   }
 
-  /** Reads whether the group is paused, adds readers of new partitions, and creates the group there if it is missing. @throws the errors of ScriptRegistry.run() */
+  /**
+   * Reads whether the group is paused. Adds a reader for each new partition, and creates the group there if it is missing.
+   *
+   * @throws the errors of ScriptRegistry.run()
+   */
   async openPartitions(): Promise<void> {
     const steps = new Steps('StreamConsumerService.handle', 'Call it again, or remove the group with removeGroup().');
     const { from } = this.options;
@@ -132,7 +143,7 @@ export class Consumer implements StreamConsumerHandle {
     this.runner.attempts.forget(delivery);
   }
 
-  /** Sends the acknowledgements that wait, and takes messages, at the end of the turn. */
+  /** Schedules work for the end of this turn of the event loop: acknowledges handled messages, and takes new messages. */
   changed(): void {
     if (this.scheduled || !this.started) return;
     this.scheduled = true;
@@ -143,7 +154,7 @@ export class Consumer implements StreamConsumerHandle {
     });
   }
 
-  /** Takes at most as many messages as handlers are free, in equal parts from all partitions that may have messages. */
+  /** Takes as many messages as there are free slots for handlers. Takes equal shares from all partitions that may have messages. */
   private takeAll(): void {
     time.clearTimer(this.takeTimer);
     this.takeTimer = undefined;

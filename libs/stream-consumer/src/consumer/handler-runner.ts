@@ -12,11 +12,11 @@ interface Taker {
   readonly origin: Origin;
   readonly settler: Settler;
   readonly options: { readonly attempts: number; readonly backoff: ResolvedBackoff };
-  /** Notes that the outcome of a message is in Redis, or will never be. */
+  /** Called when Redis has stored the outcome of a message, or when the outcome will never be sent. */
   forget(delivery: Delivery): void;
 }
 
-/** A message that was taken, as its handler gets it. */
+/** One delivery of a message to this process. It is the `StreamMessage` that the handler gets, and the attempt to handle it. */
 export class Delivery extends Attempt implements StreamMessage, Held {
   payload: unknown;
   fields: ReadonlyMap<string, Buffer> | undefined;
@@ -27,7 +27,7 @@ export class Delivery extends Attempt implements StreamMessage, Held {
     readonly entry: TakenEntry,
     readonly session: Session,
   ) {
-    // The lease is that of the session.
+    // A delivery has no lease of its own, so its lease never ends. The session has the lease.
     super(time.monotonicMs(), Infinity, false);
   }
 
@@ -91,7 +91,7 @@ export class Delivery extends Attempt implements StreamMessage, Held {
     return this.toJSON();
   }
 
-  /** Sets `payload` and `fields`. @throws InvalidInputError if the payload is missing or not JSON */
+  /** Parses the payload, and sets `payload` and `fields`. @throws InvalidInputError if the payload is missing or not JSON */
   read(): void {
     const { payload } = this.entry;
     if (typeof payload !== 'string') {
@@ -102,8 +102,8 @@ export class Delivery extends Attempt implements StreamMessage, Held {
     try {
       this.payload = JSON.parse(payload);
     } catch {
-      // Errors are logged, payloads must not be. So this error quotes neither the payload nor the parser's error, which quotes
-      // it.
+      // Errors are logged, and a log must not contain payloads. So this error quotes neither the payload nor the error of the JSON
+      // parser, which has parts of the payload.
       const problem = payload.length === 0 ? 'missing' : `not JSON (${payload.length} characters)`;
       throw new InvalidInputError(
         `The payload of message ${this.id} is ${problem}, so no handler was called. If another program writes the stream, define the ` +
@@ -138,7 +138,7 @@ export class Delivery extends Attempt implements StreamMessage, Held {
   }
 }
 
-/** Calls a handler, and returns or throws what the handler does. Log lines show the name of this function. */
+/** Function that calls a handler. It returns or throws what the handler returns or throws. Log lines contain the name of this function. */
 export type Invoke = (message: StreamMessage) => unknown;
 
 const HANDED_BACK = 'handed back';
@@ -146,28 +146,28 @@ const MOVED_ELSEWHERE = 'moved to other dead letters';
 const NO_ATTEMPT_LEFT =
   'no attempt is left: the consumer of the last one died, shut down or lost its lease, or the option attempts was lowered since';
 
-/** Pause before a message is taken again while an older handler of its key still runs, ms. */
+/** Pause before a message is taken again, ms, if a handler for an earlier message with its key still runs. */
 const BUSY_KEY_MS = 1_000;
 
 interface Burial {
-  /** Text that is kept with the dead letter. The text may quote a payload. */
+  /** Text that Redis stores with the dead letter. It may quote a payload, so it is not logged. */
   readonly problem: string;
   /** The reason for the log: the error of the last attempt, or a text that quotes nothing of a payload. */
   readonly why: string | { readonly error: unknown };
   readonly error?: unknown;
 }
 
-/** Runs the handler on messages, and passes the outcomes to the Settler, which sends them to Redis. */
+/** Calls the handler with messages, and passes the outcomes to the Settler, which sends them to Redis. */
 export class HandlerRunner implements Work<Delivery> {
   readonly attempts: Attempts<Delivery>;
-  /** Codes of the errors after which a message is dead-lettered at once. */
+  /** Codes of errors after which a message becomes a dead letter without another attempt. */
   readonly final = ['MALFORMED_PAYLOAD'];
   private readonly logger = new Logger('StreamConsumer');
-  /** Keys of ordered messages whose handlers still run, including those whose outcome is ignored. */
+  /** Keys of ordered messages whose handlers still run, including handlers whose outcome will be ignored. */
   private readonly busyKeys = new Set<string>();
   private hasWarnedOfResult = false;
 
-  /** @param freed called when a handler has ended, so that another message may be taken */
+  /** @param freed called when a handler has ended, so that the consumer can take another message */
   constructor(
     private readonly options: ResolvedConsumerOptions,
     limits: ResolvedShutdown,
@@ -181,16 +181,16 @@ export class HandlerRunner implements Work<Delivery> {
   }
 
   /**
-   * Runs the handler unless the message must not be handled now, and settles the message with the outcome. The caller has reserved
-   * a slot. Never throws.
+   * Runs the handler, and settles the message with its outcome. Does not run the handler if the session is lost, no attempt is left, or
+   * a handler for the same key still runs. The caller must have reserved a slot of `attempts.capacity`. Never throws.
    */
   start(delivery: Delivery): void {
     const { attempt } = delivery.entry;
     const { orderKey, session } = delivery;
     const { attempts } = this;
-    // All messages of one take have the same session. If it was lost, this consumer no longer owns them.
+    // If the session was lost, this consumer no longer owns the message.
     if (session.over) return attempts.capacity.release(1);
-    // A replayed dead letter of another group: this group settles it without a call of the handler.
+    // Attempt 0 means that another group has replayed this message. This group settles it without a call of the handler.
     if (attempt === 0) {
       this.skip(delivery);
       delivery.reader.settler.commit(delivery);
@@ -198,7 +198,8 @@ export class HandlerRunner implements Work<Delivery> {
       this.skip(delivery);
       this.bury(delivery, { problem: `Error: ${NO_ATTEMPT_LEFT}`, why: NO_ATTEMPT_LEFT });
     } else if (orderKey !== undefined && this.busyKeys.has(orderKey)) {
-      // A handler may still run after `timeoutMs` or after its message was lost. The next message of its key waits until it ends.
+      // A handler for this key still runs, after `timeoutMs` or after its message was lost. This message waits until that handler has
+      // ended.
       this.putBack(delivery, BUSY_KEY_MS);
     } else attempts.begin(delivery, this.options.timeoutMs);
   }
@@ -230,13 +231,13 @@ export class HandlerRunner implements Work<Delivery> {
     void delivery.reader.settler.retry(delivery, delayMs, counts, counts ? text : uniqueNote(text, delivery));
   }
 
-  /** Hands back a message whose handler is not called, and frees its slot. The attempt does not count. */
+  /** Puts a message back into the stream without a call of its handler, and frees its slot. The attempt does not count. */
   putBack(delivery: Delivery, delayMs = 0): void {
     this.skip(delivery);
     void this.handBack(delivery, delayMs);
   }
 
-  /** Hands back a message whose outcome does not count. The attempt does not count. */
+  /** Puts a message back whose handler has no outcome, such as at the end of a shutdown. The attempt does not count. */
   handBack(delivery: Delivery, delayMs = 0): Promise<void> {
     release(delivery);
     return delivery.reader.settler.retry(delivery, delayMs, false, uniqueNote(HANDED_BACK, delivery));
@@ -262,7 +263,7 @@ export class HandlerRunner implements Work<Delivery> {
   private bury(delivery: Delivery, { problem, why, error }: Burial): void {
     const { stream, group, id, attempt, attempts } = delivery;
     const made = Math.min(attempt, attempts);
-    // If no attempt was left, this attempt did not begin.
+    // If no attempt was left, no handler ran at this attempt, so the log names the attempt before.
     const last = attempt > attempts ? attempt - 1 : attempt;
     release(delivery);
     events.messageDeadLettered.publish(
@@ -271,7 +272,7 @@ export class HandlerRunner implements Work<Delivery> {
     );
     if (delivery[MOVED]) {
       this.log.dead({ named: delivery.label, attempt: last, attempts }, why, '');
-      // Takes the deleted entry out of the pending list. If a failover has brought the entry back, it is due again.
+      // Removes the deleted entry from the group's pending list. If a failover has restored the entry, this makes it due again.
       return void delivery.reader.settler.retry(delivery, 0, false, uniqueNote(MOVED_ELSEWHERE, delivery));
     }
     void delivery.reader.settler.bury(delivery, problem).then((buried) => {
@@ -282,17 +283,17 @@ export class HandlerRunner implements Work<Delivery> {
   }
 }
 
-/** Removes a message whose outcome is decided from those that its session holds. */
+/** Removes a message from the messages of its session, after its outcome was decided. */
 function release(delivery: Delivery): void {
   const { messages } = delivery.session;
-  // After a failover, the session may have taken the entry a second time.
+  // After a failover, the session may have taken the entry a second time. Then the map has the newer delivery, which must stay.
   if (messages.get(delivery.entry.id) === delivery) messages.delete(delivery.entry.id);
 }
 
 // See DECISIONS.md: uncounted-retry-has-a-note
 /**
- * Returns the text that is stored with a retry that does not count. A unique text lets the script recognize a replay of the
- * call.
+ * Returns the text that Redis stores with a retry that does not count. The text is unique, so that the script recognizes a call that
+ * was sent twice.
  */
 function uniqueNote(why: string, { session }: Delivery): string {
   return `${why} ${session.name} ${session.nextToken()}`;

@@ -2,8 +2,9 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { messageOf } from '../../../internal/src';
 
 /**
- * Calls `added` when an entry was added to the stream of another program, if the server reports events of keys, and when such events
- * may have been missed. Without events, or without the permission for their channel, it does nothing: the reader polls anyway.
+ * Watches the stream of another program by keyspace notifications, if the server sends them. Calls `added` when an entry was added, and
+ * when notifications may have been lost. Without notifications, or without the permission to read their channel, this class does
+ * nothing, and the reader only polls.
  */
 export class KeyEvents {
   private listening = false;
@@ -16,7 +17,10 @@ export class KeyEvents {
     private readonly added: () => void,
   ) {}
 
-  /** Listens, unless it does so already. Call it before each read. It costs no command while the subscription lasts. */
+  /**
+   * Subscribes, unless there is a subscription already. Call this method before each read. It sends no command while the subscription
+   * works.
+   */
   listen(): void {
     if (this.listening || this.closed) return;
     this.listening = true;
@@ -24,10 +28,10 @@ export class KeyEvents {
       (stop) => {
         this.stop = stop;
         if (this.closed) stop();
-        // Entries may have been added before.
+        // Entries may have been added before the subscription began.
         else this.added();
       },
-      // If the user may not read the channel, the next attempt would be refused, too.
+      // After NOPERM, there is no other attempt: the Redis user may not read the channel.
       (error: unknown) => (this.listening = messageOf(error).includes('NOPERM')),
     );
   }
@@ -39,7 +43,7 @@ export class KeyEvents {
 
   private readonly heard = (event?: string): void => {
     if (event === undefined) this.listening = false;
-    // Our own reads cause events, too, such as `xgroup-createconsumer`.
+    // The reads of luanest also cause notifications, such as `xgroup-createconsumer`. These are ignored.
     if (event === undefined || event === 'xadd') this.added();
   };
 }

@@ -13,20 +13,21 @@ interface MaintainedConsumer extends StreamConsumerHandle {
   openPartitions(): Promise<void>;
 }
 
-/** Average pause between two checks of a group in use, ms. */
+/** Average pause between two checks of a group that is in use, ms. */
 export const CHECK_EVERY_MS = 10_000;
-/** Number of commands of a check, with those that its scripts call: for the stream, and for each partition. */
+/** Number of Redis commands of one check, including commands inside its scripts: for the stream, and in addition for each partition. */
 const [STREAM_COMMANDS, PARTITION_COMMANDS] = [8, 34];
 
-/** True if all messages are settled, so that no check is needed before the next publish. */
+/** Returns true if all messages are settled. Then no check is needed before the next publish. */
 function isQuiet({ pending, lag, due }: StreamStats): boolean {
   return pending + lag + due === 0;
 }
 
 /**
- * Checks a group: starts to read new partitions, recovers pending messages that nothing would deliver again, deletes messages that all
- * groups have settled, and publishes the numbers of the group. It does so periodically while the group has messages or the consumer
- * polls, when the stream gets partitions or groups or a group is paused or resumed, and as an idle check.
+ * Checks a group: starts to read new partitions, recovers pending messages that would otherwise never be delivered again, deletes
+ * messages that all groups have settled, and publishes the numbers of the group. It checks periodically while the group has messages or
+ * the consumer polls, and rarely otherwise (idle check). When the stream gets a partition or a group, or a group is paused or resumed,
+ * it only updates its partitions and the pause.
  */
 export class Maintenance {
   private readonly logger = new Logger('StreamConsumer');
@@ -75,14 +76,15 @@ export class Maintenance {
     const ms = CHECK_EVERY_MS * (0.75 + Math.random() / 2);
     this.timer = time.setTimer(() => {
       const { partitions, options } = this.consumer;
-      // Entries that a consumer of another program took and left wake no reader. So a consumer that polls also checks, at most as often as it polls.
+      // If a consumer of another program takes entries and dies, no reader is woken. So a consumer that polls also checks, at most as
+      // often as it polls.
       const polls = this.source.isForeign && time.monotonicMs() - this.checkedAt >= options.pollMs;
       const isInUse = polls || !this.quiet || partitions.some(({ wakeup }) => wakeup.used);
       void (isInUse ? this.check() : Promise.resolve()).finally(() => !this.stopped && this.schedule());
     }, ms);
   }
 
-  /** Looks for messages that nothing else would find, such as one whose publisher could not wake the readers. */
+  /** Checks the group, and lets all partitions be read. So messages are found whose publisher could not wake the readers. */
   private async checkIdle(): Promise<void> {
     await this.check();
     for (const { wakeup } of this.consumer.partitions) wakeup.ring();
@@ -115,7 +117,7 @@ export class Maintenance {
         restored += found?.restored ?? 0;
         deleted += found?.deleted ?? 0;
         if (!this.stopped) await reader.purge();
-        // The repair may have ended keys.
+        // The repair may have released keys, so that the reader may read new entries.
         if (reader.blocked) reader.wakeup.ring();
       }
       if (restored + deleted > 0) this.reportDamage(restored, deleted);

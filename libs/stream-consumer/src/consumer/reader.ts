@@ -24,17 +24,22 @@ import { KeyEvents } from './key-events';
 import { LEASE_LOST, Session, Settler, type Held, type Origin, type Step } from './session';
 
 /**
- * With `ordered`, with messages of so many keys read and not settled, a group reads nothing new of a partition. The check of the
- * partition lists a consumer for each key with parked messages: 14 ms for 10,000. See DECISIONS.md: keys-bounded-not-messages
+ * Only with `ordered`: maximum number of keys in a partition that have messages which were read and not settled. Above it, the group
+ * reads no new messages of the partition. The limit keeps the repair of a partition short: it lists a consumer of Redis for each key
+ * with parked (waiting) messages, which takes 14 ms for 10,000.
+ * See DECISIONS.md: keys-bounded-not-messages
  */
 const MAX_KEYS = 10_000;
 const SWEPT_A_CALL = 100;
 const CHECKED_A_CALL = 500;
-/** Maximum number of calls of one `repair`. The next `repair` continues where the last one ended. */
+/** Maximum number of calls to Redis in one `Reader.repair`. The next `repair` continues where the last one ended. */
 const REPAIR_CALLS = 100;
-/** Maximum number of calls of one `purge`, which look at 100 messages each. The next `purge` continues where the last one ended. */
+/**
+ * Maximum number of calls to Redis in one `Reader.purge`. Each call looks at 100 messages. The next `purge` continues where the last
+ * one ended.
+ */
 const PURGE_CALLS = 2_000;
-/** Stored as the error of the attempt when a message is taken over, unless an earlier attempt has an error. */
+/** Error text of an attempt whose message was taken over. Redis stores it unless an earlier attempt has an error. */
 const DIED = 'The consumer died, lost its lease or shut down during the attempt';
 
 /** The consumer that a reader belongs to. */
@@ -42,32 +47,39 @@ interface ReaderOwner {
   readonly calls: Calls<Step>;
   /** Leases of the sessions of all readers. */
   readonly leases: LeaseBook<Session>;
-  /** Called when there may be entries to take. */
+  /** Called when there may be entries to take or acknowledgements to send. */
   changed(): void;
   forget(delivery: Delivery): void;
 }
 
 /**
- * Decides when a reader takes entries next: at once after a message of the partition's channel, when a retry is due, or when a
- * lease ends. A stream of another program, which publishes no messages, is also read periodically, and after events of its key.
+ * Decides when a reader sends its next take (the call that reads entries): at once after a message on the pub/sub channel of the
+ * partition, when a retry is due, or when a lease ends. If another program writes the stream, nothing is published on the channel. Such
+ * a stream is also read periodically, and after keyspace notifications.
  * See DECISIONS.md: idle-consumers-do-not-ask
  */
 export class Wakeup {
-  /** Time of the next take, by `time.monotonicMs()`; 0 for at once. */
+  /** Time of the next take, by `time.monotonicMs()`; 0 means at once. */
   at = 0;
-  /** True if the channel had a message, or a take returned entries, after `Maintenance` set this to false. */
+  /**
+   * True if the partition was in use since the last check, when `Maintenance` set this to false: its channel had a message, or a take
+   * returned entries.
+   */
   used = false;
-  /** Number of calls of `ring`. It differs from `ringsAtTake` if a call came while the take was in flight. */
+  /** Number of calls of `ring` so far. If it differs from `ringsAtTake`, `ring` was called while the take was in flight. */
   private rings = 0;
   private ringsAtTake = 0;
-  /** Time at which a message is due that was put back while the take was in flight, by `time.monotonicMs()`. */
+  /**
+   * Earliest time at which a message is due that was put back while the take was in flight, by `time.monotonicMs()`; Infinity if none
+   * was.
+   */
   private dueAt = Infinity;
   private readonly bell: Bell;
   private readonly keyEvents: KeyEvents | undefined;
 
   /**
-   * @param pollMs longest pause between two takes, ms; undefined if each publish rings
-   * @param changed called when a take may be due
+   * @param pollMs longest pause between two takes, ms; undefined if each publish wakes the reader
+   * @param changed called when the time of the next take has become earlier
    */
   constructor(
     registry: ScriptRegistry,
@@ -87,8 +99,8 @@ export class Wakeup {
   }
 
   /**
-   * Called before a take is sent. A `ring` or `within` after this is for the take that follows. It listens, since the message about what
-   * the take does not find may come before the reply.
+   * Called before a take is sent. Later calls of `ring` and `within` are for the take after this one. Subscribes before the take, since
+   * a message may be published after the take has run in Redis and before its reply arrives.
    */
   begin(): void {
     this.bell.listen();
@@ -97,14 +109,14 @@ export class Wakeup {
     this.dueAt = Infinity;
   }
 
-  /** Makes the next take follow at once, because there may be messages. */
+  /** Makes the next take due at once, because there may be messages. */
   ring(): void {
     this.rings += 1;
     this.at = 0;
     this.changed();
   }
 
-  /** Makes the next take follow within `ms`, because a message will be due. */
+  /** Makes the next take due in at most `ms`, because a message will be due then. */
   within(ms: number): void {
     const at = time.monotonicMs() + ms;
     this.dueAt = Math.min(this.dueAt, at);
@@ -114,7 +126,7 @@ export class Wakeup {
   }
 
   /**
-   * Delays the next take, because there are no more messages.
+   * Delays the next take, because the last one found no more messages. Does nothing if `ring` was called since the last take began.
    *
    * @param dueInMs time until the next retry is due, ms; Infinity if none waits
    * @param endInMs time until the next lease ends, ms; Infinity if there is no lease
@@ -122,7 +134,7 @@ export class Wakeup {
   sleep(dueInMs: number, endInMs: number): void {
     if (this.rings !== this.ringsAtTake) return;
     const now = time.monotonicMs();
-    // The pause is random, so that processes poll at different times.
+    // The pause is partly random, so that processes poll at different times.
     const pollInMs = this.pollMs === undefined ? Infinity : this.pollMs * (0.8 + Math.random() * 0.2);
     this.at = Math.min(this.dueAt, now + Math.max(1, Math.min(dueInMs, endInMs + 20, pollInMs)));
   }
@@ -133,13 +145,13 @@ export class Wakeup {
   }
 }
 
-/** Messages that another client of Redis took from the group, as a repair has found. */
+/** Numbers of messages that another client of Redis removed, as found by a repair: `restored` were put back, `deleted` are lost. */
 interface Repaired {
   readonly restored: number;
   readonly deleted: number;
 }
 
-/** Reads one partition for one group: takes entries, renews the lease, and takes over entries of consumers whose lease has ended. */
+/** Reads one partition for one group: takes entries, renews its lease, and takes over entries of consumers whose lease has ended. */
 export class Reader {
   readonly keys: GroupKeys;
   readonly origin: Origin;
@@ -149,15 +161,15 @@ export class Reader {
   readonly changed = (): void => this.owner.changed();
   session: Session;
   busy = false;
-  /** True if the last take read no new entries, because of MAX_KEYS. So the end of a key may allow to read more. */
+  /** True if the last take read no new entries because of MAX_KEYS. Then the reader takes again after messages were settled. */
   blocked = false;
   private repairFrom = { pending: '0-0', waiting: '-', parked: '', unsettled: '0' };
   private tidyFrom = { triesAfter: '0', headsAfter: '0' };
   private purgeFrom = PURGE_START;
-  /** Id of the entry after which the group begins, if `open` has to create it; `$` for the last entry that there is then. */
+  /** Id of the entry after which the group begins, if `open` creates the group; `$` means after the last entry at that time. */
   private from: string;
 
-  /** @param from where the group begins, if it is new: `start`, `end`, or the id of the entry before */
+  /** @param from where a new group begins: `start`, `end`, or the id of the entry before its first one */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly source: Stream,
@@ -191,7 +203,7 @@ export class Reader {
     return answer.state !== 'no-stream';
   }
 
-  /** Takes up to `count` entries. @param stopping returns true if a call that failed must not be repeated */
+  /** Takes up to `count` entries. @param stopping returns true when a failed call must not be repeated, because the consumer stops */
   async take(count: number, stopping: () => boolean): Promise<readonly Delivery[]> {
     const session = this.session;
     const token = session.nextToken();
@@ -207,7 +219,7 @@ export class Reader {
       if (answer.state === 'taken') return this.deliver(session, answer);
       this.lose(session, answer.state === 'lost' ? LEASE_LOST : 'the group was deleted');
       const opened = answer.state === 'lost' || (await this.calls.run('take', stopping, () => this.open()));
-      // The stream does not exist. Another program may create it at any time, so the reader polls.
+      // The stream does not exist yet. The reader polls, since another program may create the stream at any time.
       if (opened === false) this.wakeup.sleep(Infinity, Infinity);
       else this.wakeup.ring();
       return [];
@@ -228,7 +240,7 @@ export class Reader {
     void this.calls.once('renew', () => this.endLease(session));
   }
 
-  /** Renews the lease of a session in Redis. @returns false if it is lost @throws the errors of ScriptRegistry.run() */
+  /** Renews the lease of a session in Redis. @returns false if the lease is lost @throws the errors of ScriptRegistry.run() */
   renew(session: Session, deadlineMs: number): Promise<boolean> {
     const call = { keys: { sessions: this.keys.sessions }, args: { session: session.name, leaseMs: session.leaseMs } };
     const renewing = this.registry.run(renewSession, call, { deadlineMs });
@@ -236,18 +248,19 @@ export class Reader {
     return renewing;
   }
 
-  /** Notes that the outcome of a message is in Redis, or will never be. */
+  /** Called when Redis has stored the outcome of a message, or when the outcome will never be sent. */
   forget(delivery: Delivery): void {
     this.owner.forget(delivery);
   }
 
   /**
-   * Compares the keys `due`, `tries` and `heads`, and what this session holds, with the group's own list of pending entries. Restores
-   * what `due` and `heads` have lost, since an entry without it would never be taken. Puts back entries that Redis lists for this
-   * session although they were settled: a failover lost that. Puts back what somebody took out of the list of pending entries. Deletes
-   * from `tries` and `heads` what belongs to settled entries.
+   * Repairs what a failover or another client of Redis has damaged. The group's own list of pending entries (XPENDING) decides. The
+   * repair restores entries that are missing in the keys `due` and `heads`, since they would never be taken. It puts back entries that
+   * Redis lists for this session although this process has settled them. It adds entries again that another client removed from the
+   * list of pending entries. It deletes the data of settled entries from `tries` and `heads`.
    *
-   * @returns number of messages that were put back, and of those that somebody deleted from the stream
+   * @returns the number of messages that came back into the list of pending entries, and the number that another client deleted from
+   *   the stream
    * @throws the errors of ScriptRegistry.run()
    */
   async repair(): Promise<Repaired> {
@@ -269,12 +282,12 @@ export class Reader {
       keys: { stream, tries, heads, unsettled },
       args: { group, count: CHECKED_A_CALL, ...this.tidyFrom },
     });
-    // Another program may trim its own stream.
+    // Another program may trim the stream that it writes, so this does not count as damage.
     return { restored, deleted: this.source.isForeign ? 0 : deleted };
   }
 
   /**
-   * Deletes entries that every group has settled, that still exist, and that the stream does not keep.
+   * Deletes entries that all groups have settled and that the option `retain` does not keep.
    *
    * @throws the errors of ScriptRegistry.run()
    */
@@ -283,12 +296,17 @@ export class Reader {
     for (let goesOn = true, calls = 0; goesOn && calls < PURGE_CALLS; calls++) {
       const { deleted, next } = await purge(this.registry, this.source, this.partition, this.purgeFrom);
       this.purgeFrom = next;
-      // Without `retain`, what is settled is deleted already, so a purge that finds nothing goes on at the next check.
+      // Without `retain`, settled entries are usually deleted already. So if a call finds nothing, the purge continues only at the next
+      // check.
       goesOn = next.after !== '-' && (deleted > 0 || retain !== undefined);
     }
   }
 
-  /** Ends the lease, so that other consumers can take over its entries at once. @throws the errors of ScriptRegistry.run() */
+  /**
+   * Ends the lease of the current session, so that other consumers can take over its entries at once.
+   *
+   * @throws the errors of ScriptRegistry.run()
+   */
   async leave(): Promise<void> {
     const { session } = this;
     if (!session.begun || session.over) return;
@@ -305,11 +323,11 @@ export class Reader {
   }
 
   /**
-   * Gives up a session that another consumer took over, whose lease Redis lost, or whose group was deleted. The next take begins a
-   * new one.
+   * Gives up a session, because another consumer took it over, Redis lost its lease, or the group was deleted. The next take begins a
+   * new session.
    *
-   * @param reason clause that follows `This consumer may no longer own message ..., because`
-   * @param more messages that the session no longer lists and could not settle
+   * @param reason end of the sentence `This consumer may no longer own message ..., because`
+   * @param more messages that could not be settled, and that the session no longer lists
    */
   lose(session: Session, reason: string, more: readonly Held[] = []): void {
     const ids = [...session.giveUp(reason), ...more.map((delivery) => delivery.giveUp(reason))];
@@ -318,7 +336,10 @@ export class Reader {
     if (ids.length > 0) events.messagesLost.publish(() => ({ ...this.named, ids, reason }));
   }
 
-  /** Returns what `repair` compares with the entries of the session. During a take, the session is left alone. */
+  /**
+   * Returns the arguments with which `repair` checks the entries of the session. During a take, it returns no session, so that `repair`
+   * does not check it.
+   */
   private ownEntries(): { readonly session: string; readonly taken: number; readonly held: string[] } {
     const { session, busy } = this;
     if (busy || !session.begun || session.over) return { session: '', taken: 0, held: [] };
@@ -343,7 +364,7 @@ export class Reader {
           args: { ...args, maxKeys: MAX_KEYS },
         })
       : await this.registry.run(isForeign ? takeForeign : takeEntries, { keys, args });
-    // A new session without entries has no lease.
+    // A session gets its lease in Redis only with its first entries.
     if (answer.state === 'taken' && !session.over && (session.begun || answer.entries.length > 0)) {
       const { leases } = this.owner;
       if (!session.begun) leases.add(session);
@@ -361,7 +382,7 @@ export class Reader {
     if (endInMs <= 0) void this.sweep();
     const deliveries = entries.map((entry) => new Delivery(this, entry, session));
     for (const delivery of deliveries) session.messages.set(delivery.entry.id, delivery);
-    // If the reply came so late that the lease has ended, the signals have fired when the handlers begin.
+    // If the reply came after the end of the lease, this fires the signals before the handlers begin.
     session.check();
     return deliveries;
   }
@@ -376,7 +397,7 @@ export class Reader {
     );
     if (answer === undefined || answer.session === '') return;
     events.sessionTakenOver.publish(() => ({ ...this.named, session: answer.session, messages: answer.taken }));
-    // The session that was taken over may have more entries, and other leases may have ended.
+    // Takes again: the session that was taken over may have more entries, and other leases may have ended.
     this.wakeup.ring();
   }
 }

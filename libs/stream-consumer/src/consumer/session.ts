@@ -10,10 +10,10 @@ import type { Settlers } from '../streams/stream-catalog';
 import { acknowledge, finish, retryEntry, type TakenEntry } from './consumer.scripts';
 
 const HOST = hostname().replaceAll(/\s/g, '-');
-/** Reason for which a session is lost; completes `This consumer may no longer own message ..., because`. */
+/** Reason for the loss of a session, as the end of the sentence `This consumer may no longer own message ..., because`. */
 export const LEASE_LOST = 'the lease of this consumer was taken over, Redis lost it, or the group was deleted';
 
-/** The partition and the group that messages come from. */
+/** Stream, partition and group from which messages were taken. */
 export interface Origin {
   readonly stream: string;
   readonly group: string;
@@ -22,44 +22,44 @@ export interface Origin {
   readonly isOrdered: boolean;
 }
 
-/** A message that a session has taken. */
+/** A message that this process has taken from Redis and not settled yet. */
 export interface Held {
   readonly entry: TakenEntry;
   readonly session: Session;
-  /** Fires the signal of the message, because this consumer may no longer own it. @param reason clause after `because` */
+  /** Fires the signal of the message, because another consumer may own it now. @param reason end of a sentence after `because` */
   suspect(reason: string): void;
   /**
-   * Fires the signal, and ignores the outcome of the handler, because this consumer no longer owns the message.
+   * Fires the signal of the message, and ignores the outcome of its handler, because this consumer no longer owns the message.
    *
    * @returns the message id
    */
   giveUp(reason: string): string;
-  /** Notes that the outcome of the message is in Redis, or will never be. */
+  /** Called when Redis has stored the outcome of the message, or when the outcome will never be sent. */
   settled(): void;
 }
 
-/** The reader that has a session. */
+/** The reader to which a session belongs. */
 interface SessionOwner {
-  /** Renews the lease in Redis. @returns false if it is lost */
+  /** Renews the lease of the session in Redis. @returns false if the lease is lost */
   renew(session: Session, deadlineMs: number): Promise<boolean>;
-  /** Ends the lease of a session without messages. */
+  /** Ends the lease of a session that has no messages. */
   rest(session: Session): void;
-  /** Gives up the session. @param reason clause after `because` */
+  /** Gives up the session, because it was lost. @param reason end of a sentence after `because` */
   lose(session: Session, reason: string): void;
 }
 
 /**
- * The messages that this process has in one partition for one group, under one lease. When another consumer has taken over a
- * session, the scripts refuse all calls in its name, and this process begins a new session. The session is over then, as when
- * Redis lost its lease or the group was deleted.
+ * A session: the messages that this process has taken from one partition for one group, and the lease that protects them. The session
+ * is over when another consumer has taken over its messages, when Redis lost its lease, or when the group was deleted. Then the scripts
+ * refuse all calls with the name of the session, and this process begins a new session.
  * See DECISIONS.md: lease-per-partition
  */
 export class Session extends Lease {
   readonly name = `${HOST}:${process.pid}:${randomBytes(9).toString('base64url')}`;
   readonly messages = new Map<string, Held>();
-  /** Messages that were handled, and whose acknowledgement is not sent yet. */
+  /** Messages that were handled, but are not acknowledged in Redis yet (XACK). */
   acks: Held[] = [];
-  /** Messages whose outcome is being sent. */
+  /** Messages whose outcome is being sent to Redis, as one array for each call. */
   readonly beingSettled = new Set<readonly Held[]>();
   private takes = 0;
 
@@ -70,17 +70,17 @@ export class Session extends Lease {
     super(time.monotonicMs(), leaseMs);
   }
 
-  /** True if a take of the session has succeeded: since then it is in the book of leases. */
+  /** True once a take (a call that reads messages) of this session has succeeded. Since then the LeaseBook renews the lease. */
   get begun(): boolean {
     return this.index >= 0;
   }
 
-  /** Returns a text that is unique in the session. */
+  /** Returns a text that is unique in the session. With it, a script recognizes a call that was sent twice. */
   nextToken(): string {
     return (this.takes++).toString(36);
   }
 
-  /** Number of tokens so far. A take whose token has this number or a higher one begins later. */
+  /** Number of tokens that `nextToken` has returned. A take that begins later gets a token with this number or a higher one. */
   get taken(): number {
     return this.takes;
   }
@@ -90,12 +90,12 @@ export class Session extends Lease {
     return this.messages.size === 0 && this.acks.length === 0 && this.beingSettled.size === 0;
   }
 
-  /** Returns the ids of the entries that are being handled or settled. */
+  /** Returns the ids of all messages that are being handled or settled. */
   heldIds(): string[] {
     return [...this.messages.values(), ...this.acks, ...[...this.beingSettled].flat()].map(({ entry }) => entry.id);
   }
 
-  /** Gives up all messages but those whose outcome is being sent. @returns their ids; no ids at a second call */
+  /** Gives up all messages, except those whose outcome is being sent. @returns the ids of these messages; no ids at a second call */
   giveUp(reason: string): string[] {
     this.over = true;
     const ids = [...this.messages.values(), ...this.acks].map((message) => message.giveUp(reason));
@@ -116,18 +116,18 @@ export class Session extends Lease {
     if (!this.over) this.owner.lose(this, LEASE_LOST);
   }
 
-  /** Fires the signals of all messages: the lease has ended by the clock of this process. In Redis it may not have ended. */
+  /** Fires the signals of all messages, because the lease has ended by the clock of this process. In Redis, the lease may still run. */
   protected override lapse(): void {
     for (const message of this.messages.values()) message.suspect('the lease could not be renewed in time');
   }
 }
 
-/** Maximum number of entries that one call settles, so that the script does not block Redis for long. */
+/** Maximum number of messages that one call settles, so that the script does not block Redis for long. */
 const ROWS_A_CALL = 128;
-/** Step of a consumer that makes a call to Redis. */
+/** Purpose of a call of a consumer to Redis, as in the event `callFailed`. */
 export type Step = StreamConsumerEvents['callFailed']['during'];
 
-/** The reader whose messages are settled. */
+/** The reader whose messages a Settler settles. */
 interface Taker {
   readonly keys: GroupKeys;
   readonly origin: Origin;
@@ -139,7 +139,10 @@ interface Taker {
   lose(session: Session, reason: string, more: readonly Held[]): void;
 }
 
-/** Sends the outcomes of messages to Redis, and repeats each call until it succeeds, the session is lost or the consumer stops. */
+/**
+ * Settles messages: sends their outcomes to Redis. Repeats each call until the call succeeds, the session is lost or the consumer
+ * stops.
+ */
 export class Settler {
   private flushing = 0;
 
@@ -150,15 +153,15 @@ export class Settler {
     private readonly settlers: () => Settlers,
   ) {}
 
-  /** Lists a message as handled. A later `flush` acknowledges it, together with others. */
+  /** Marks a message as handled. The next `flush` acknowledges it in Redis, together with others. */
   commit(message: Held): void {
     message.session.acks.push(message);
   }
 
-  /** Sends the acknowledgements that wait, up to 128 a call. */
+  /** Acknowledges the messages that were handled, up to 128 in one call. */
   flush(): void {
     const { session } = this.reader;
-    // At most two calls are in flight. Meanwhile acknowledgements collect for the next call.
+    // At most two calls are in flight at a time, so that more acknowledgements collect for the next call.
     while (session.acks.length > 0 && this.flushing < 2) {
       const batch = session.acks.splice(0, ROWS_A_CALL);
       this.flushing += 1;
@@ -170,7 +173,7 @@ export class Settler {
     }
   }
 
-  /** True if so many acknowledgements wait that no more messages should be taken. */
+  /** True if more than 1,024 messages wait to be acknowledged. The reader should then take no more messages. */
   get behind(): boolean {
     return this.reader.session.acks.length > 8 * ROWS_A_CALL;
   }
@@ -180,10 +183,10 @@ export class Settler {
   }
 
   /**
-   * Puts a message back for another attempt.
+   * Puts a message back, so that it is taken again after `delayMs`.
    *
-   * @param counted true if the attempt counts; false: the next attempt has the same number
-   * @param problem why the attempt did not succeed, not empty. If the attempt does not count, a text that is unique in the session
+   * @param counted true if the attempt counts; if false, the next attempt has the same number
+   * @param problem why the attempt did not succeed; not empty. If `counted` is false, the text must be unique in the session
    */
   async retry(message: Held, delayMs: number, counted: boolean, problem: string): Promise<void> {
     const { session, entry } = message;
@@ -199,8 +202,8 @@ export class Settler {
   /**
    * Makes a message a dead letter, unless it was deleted from the stream.
    *
-   * @returns 1 if the dead letter was added; 0 if it was added by an earlier call whose reply was lost, or the message was
-   *   deleted from the stream; undefined if the session was lost or the consumer stopped before Redis confirmed the call
+   * @returns 1 if the call added the dead letter; 0 if an earlier call with a lost reply added it, or if the message was deleted from
+   *   the stream; undefined if the session was lost or the consumer stopped before Redis confirmed the call
    */
   bury(message: Held, problem: string): Promise<number | undefined> {
     return this.finish(message.session, [message], problem);
@@ -232,10 +235,10 @@ export class Settler {
   }
 
   /**
-   * Acknowledges messages, and releases the next messages of their keys.
+   * Acknowledges messages, and lets consumers take the next messages with the same keys.
    *
-   * @param problem makes them dead letters, unless it is ''
-   * @returns the number of dead letters that the last call added; undefined as for `bury`
+   * @param problem reason for which the messages become dead letters; '' if they were handled
+   * @returns the number of dead letters that the call added; undefined in the same cases as `bury`
    */
   private async finish(session: Session, batch: readonly Held[], problem: string): Promise<number | undefined> {
     const { stream, sessions, due, tries, dead, heads, unsettled } = this.reader.keys;

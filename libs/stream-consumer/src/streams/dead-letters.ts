@@ -9,23 +9,23 @@ import { dropDead, listDead, listDeadForeign, replayDead } from './streams.scrip
 const COLUMNS = 8;
 const MAX_PAGE = 500;
 const IDS_A_CALL = 100;
-/** Highest second part of an id. */
+/** Highest sequence number, which is the second part of the id of a stream entry. */
 export const LAST_SEQ = (2n ** 64n - 1n).toString();
-/** Highest time of a filter, ms since 1970. */
+/** Highest time that a filter may have, ms since 1970. */
 export const LATEST_MS = 10 ** 15 - 1;
 
 const KNOWN_OF_PAGE: KnownOptions<DeadLetterPageOptions> = { limit: true, cursor: true };
 const checks = new Checks('StreamConsumerService', (message) => new InvalidInputError(message));
 
-/** Range of ids of dead letters in one partition. */
+/** Range of dead letters in one partition, by their ids. */
 interface IdRange {
-  /** The range begins after this id; `0`: with the first dead letter. */
+  /** The range begins after this id; `0` means at the first dead letter. */
   readonly after: string;
-  /** The range ends with this id; `+`: with the last dead letter. */
+  /** The range includes this id and ends there; `+` means the last dead letter. */
   readonly until: string;
 }
 
-/** Replays or drops dead letters of one partition. @returns the number that were replayed or dropped */
+/** Function that replays or drops dead letters of one partition. It returns the number of dead letters that it has replayed or dropped. */
 type Use = (partition: number, entries: readonly string[]) => Promise<number>;
 
 const REPEAT = 'Call it again: it continues with the dead letters that are left.';
@@ -38,7 +38,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Reads a payload: text is JSON, bytes are the packed fields of an entry of another program. */
+/** Parses the payload of a dead letter: a string is JSON; a Buffer has the packed fields of an entry that another program wrote. */
 function payloadOf(payload: string | Buffer): Pick<DeadLetter, 'payload' | 'fields'> {
   if (typeof payload === 'string') return { payload: parsed(payload), fields: undefined };
   const fields = unpackFields(payload);
@@ -56,17 +56,17 @@ function recordOf(partition: number, row: readonly (string | Buffer)[]): DeadLet
     error: String(error),
     attemptsMade: Number(String(attempts)),
     firstSeenAtMs: Number(String(firstSeen)),
-    // The dead letter was added to its stream with the time of Redis as the first part of its id.
+    // Redis made this id when it added the dead letter. The first part of the id is the time of Redis, ms.
     deadAtMs: Number.parseInt(String(id), 10),
   };
 }
 
-/** Returns true if both parts of an id fit into 64 bits; Redis refuses other ids. */
+/** Returns true if both parts of an id fit into 64 bits. Redis refuses other ids. */
 function isEntry(entry: string): boolean {
   return entry.split('-').every((part) => BigInt(part) < 2n ** 64n);
 }
 
-/** Splits the id of a dead letter. @throws InvalidInputError for any other value */
+/** Splits the id of a dead letter into partition and entry id. @throws InvalidInputError for any other value */
 function splitId(option: string, id: string, expected: string): [partition: number, entry: string] {
   const [, partition, entry] = (typeof id === 'string' ? /^(\d{1,4}):(\d{1,20}-\d{1,20})$/.exec(id) : null) ?? [];
   if (partition === undefined || entry === undefined || !isEntry(entry)) {
@@ -90,14 +90,14 @@ function rangeOf(filter: DeadLetterFilter): IdRange | undefined {
 }
 
 /**
- * Dead letters of groups. They stay until they are replayed or dropped, or their group is removed. If the key of a stream with
- * `keys` has a TTL, its dead letters get the same.
+ * Lists, replays and drops the dead letters of groups. Redis keeps a dead letter until it is replayed or dropped, or its group is
+ * removed. On a stream with `keys`, dead letters get the TTL of the key, if it has one.
  */
 export class DeadLetters {
   constructor(private readonly registry: ScriptRegistry) {}
 
   /**
-   * Reads a page. The cursor is the id of the last dead letter of the page before.
+   * Reads a page of dead letters. The cursor is the id of the last dead letter on the page before.
    *
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
@@ -162,8 +162,8 @@ export class DeadLetters {
   }
 
   /**
-   * Passes the ids of all dead letters that the filter selects to `use`, partition by partition, in steps of 100. The first step in
-   * a partition finds its newest dead letter. Dead letters that are added later are left out, so the loop ends.
+   * Calls `use` with the ids of all dead letters that the filter selects, partition by partition, 100 ids at a time. The first step in
+   * a partition finds the newest dead letter of this partition. Dead letters that are added later are left out, so the loop ends.
    */
   private async all(stream: Stream, group: string, filter: DeadLetterFilter, use: Use, steps: Steps): Promise<number> {
     const range = rangeOf(filter);
@@ -178,7 +178,8 @@ export class DeadLetters {
         if (last === undefined) break;
         done += await steps.one(use(index, entries));
         if (last === newest) break;
-        // A replayed message may be dead-lettered again. That dead letter comes after `newest`, so it is not replayed once more.
+        // A replayed message may be dead-lettered again. The new dead letter comes after `newest`, so this loop does not replay it a
+        // second time.
         [after, until] = [last, newest];
       }
     }

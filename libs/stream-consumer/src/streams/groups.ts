@@ -8,20 +8,20 @@ import type { Stream } from './stream-catalog';
 const PURGED_A_CALL = 100;
 const NOTHING_KEPT = { count: 0, bytes: -1, ageMs: -1 };
 
-/** Position at which a purge continues. */
+/** Position in a partition at which the next call of `purge` continues. */
 export interface PurgePosition {
-  /** Id after which the purge continues; `-` at the beginning. */
+  /** Id of the last message that was looked at; `-` at the beginning, and after the last message. */
   readonly after: string;
-  /** Number of older messages that some group has not settled. */
+  /** Number of messages up to this position that at least one group has not settled. */
   readonly passed: number;
 }
 
 export const PURGE_START: PurgePosition = { after: '-', passed: 0 };
 
 /**
- * Removes a group of a stream, and deletes the messages that all other groups have settled. First it removes the name of the group
- * from the stream's config, so that new partitions do not wait for the group. Then it removes the group from all partitions,
- * including those that are added meanwhile. After a crash, make the call again.
+ * Removes a group of a stream, and deletes the messages that all other groups have settled. First it removes the name of the group from
+ * the stream's config, so that messages in new partitions are deleted without this group. Then it removes the group from all
+ * partitions, including those that are added meanwhile. If the process dies meanwhile, call it again.
  *
  * @returns true if the stream had the group
  * @throws the errors of ScriptRegistry.run()
@@ -46,8 +46,8 @@ export async function forgetGroup(registry: ScriptRegistry, source: Stream, grou
 }
 
 /**
- * Looks at up to 100 messages of a partition, and deletes those that every group has settled and the stream does not keep, for example
- * because the group that had not settled them was removed.
+ * Looks at up to 100 messages of a partition. Deletes those that all groups have settled and that `retain` does not keep. Without
+ * `retain`, such messages exist, for example, after the last group that had not settled them was removed.
  *
  * @param position PURGE_START, or the `next` of the last call
  * @throws the errors of ScriptRegistry.run()
@@ -63,7 +63,7 @@ export function purge(
   return registry.run(purgeStream, { keys: { stream: partition.stream, needed }, args });
 }
 
-/** Returns the numbers of a group, summed over all partitions and of each. @throws the errors of ScriptRegistry.run() */
+/** Returns the statistics of a group, for all partitions together and for each one. @throws the errors of ScriptRegistry.run() */
 export async function statsOf(registry: ScriptRegistry, source: Stream, group: string): Promise<StreamStats> {
   const partitions = await source.all();
   const paused = source.isForeign ? await source.pause(group, 'read') : source.isPaused(group);

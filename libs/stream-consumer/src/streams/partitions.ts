@@ -2,12 +2,13 @@ import type { KeySpace } from 'luanest/script-registry';
 import { slotOf } from '../../../internal/src';
 
 const SLOTS = 16_384;
-/** Longest distance from the wanted slot of a partition to the slot of its hash tag, slots. */
+/** Maximum distance between the wanted slot of a partition and the slot of its hash tag, in slots of Redis Cluster. */
 const REACH = 128;
 
 /**
- * Returns where the slot of a partition is among all slots, from 0 to below 1. Partitions 0 to 2 are a third apart, those up to 8
- * fill in the ninths, and so on. So partitions are spread evenly over three masters with a third of the slots each.
+ * Returns the wanted position of a partition in the slots of Redis Cluster: a fraction, 0 or more and less than 1. Partitions 0 to 2
+ * are at the thirds, partitions 3 to 8 at the other ninths, and so on. So the partitions are distributed evenly over three masters that
+ * have a third of the slots each.
  * See DECISIONS.md: partition-slots-do-not-depend-on-count
  */
 function positionOf(partition: number): number {
@@ -20,13 +21,15 @@ function positionOf(partition: number): number {
 }
 
 /**
- * Returns the hash tag of a partition. The tag does not depend on the number of partitions, so a new partition moves no other.
+ * Returns the hash tag of a partition. The tag does not depend on the number of partitions. So if a partition is added, the others keep
+ * their slots.
  *
  * @param stream name of the stream, without braces
  * @param partition index of the partition, from 0
  */
 export function tagOf(stream: string, partition: number): string {
-  // The position is shifted by 1/6, because three masters begin at the thirds of the slots, and a tag near such an edge could be on either side.
+  // Each of three masters begins at a third of the slots. The position is shifted by 1/6, so that no tag is near such a border, where
+  // it could get to the wrong master.
   const wanted = ((positionOf(partition) + 1 / 6) % 1) * SLOTS;
   for (let n = 0; ; n++) {
     const tag = `${stream}.${partition}.${n}`;
@@ -35,7 +38,7 @@ export function tagOf(stream: string, partition: number): string {
   }
 }
 
-/** Keys of one partition that the scripts of a group use, by their names in the scripts. */
+/** Redis keys that the scripts use for one group in one partition. The names are those of the scripts. */
 export interface GroupKeys {
   readonly stream: string;
   readonly woken: string;
@@ -48,17 +51,20 @@ export interface GroupKeys {
   readonly unsettled: string;
 }
 
-/** A partition of a stream. All its keys are in one slot. */
+/** A partition of a stream. All keys of a partition are in one slot of Redis Cluster. */
 export class Partition {
   readonly stream: string;
   readonly woken: string;
-  /** Returns the key that stores the result of a publish, by its operation id. */
+  /** Returns the Redis key that stores the result of the publish with this operation id. */
   readonly operation: (operation: string) => string;
   private readonly tagged: ReturnType<KeySpace['tag']>;
-  /** On a stream with `keys`: the last part of the lib's own keys, because other streams may have the same hash tag. */
+  /**
+   * Last part of the names of luanest's own keys, on a stream with `keys`. It is needed because other streams may have the same hash
+   * tag.
+   */
   private readonly owner: readonly string[];
 
-  /** @param key whole key of a stream that another program writes. Default: made from the name of the stream and the index */
+  /** @param key complete key of a stream that another program writes. Default: a key that is made from `name` and `index` */
   constructor(
     space: KeySpace,
     name: string,

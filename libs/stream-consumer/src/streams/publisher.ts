@@ -4,9 +4,12 @@ import type { PublishMessage, PublishResult, PublishSource } from '../stream-con
 import type { Stream } from './stream-catalog';
 import { publishMessage } from './streams.scripts';
 
-/** Longest key or operation id, characters. */
+/** Maximum length of a key or an operation id, characters. */
 export const MAX_TEXT = 256;
-/** Longest time that operation ids that luanest made are remembered, ms. A client must not send a call again later than that. */
+/**
+ * Longest time for which Redis remembers an operation id that luanest made, ms. A client of Redis must not send the same call again
+ * after this time.
+ */
 export const OWN_TTL_MS = 60_000;
 const FULL = 0;
 const REPLAYED = 2;
@@ -42,7 +45,7 @@ function jsonOf(payload: unknown, maxBytes: number): string {
       `The payload is ${classOf(payload)}, for which JSON.stringify() returns undefined. Publish a value that JSON can hold.`,
     );
   }
-  // A UTF-16 unit has at most 3 bytes in UTF-8, so short text need not be measured.
+  // A UTF-16 unit has at most 3 bytes in UTF-8, so the bytes of a short text need not be counted.
   if (json.length * 3 > maxBytes && Buffer.byteLength(json) > maxBytes) {
     throw new InvalidInputError(
       `The payload has ${Buffer.byteLength(json)} bytes as JSON. maxPayloadBytes allows ${maxBytes}. ` +
@@ -53,9 +56,9 @@ function jsonOf(payload: unknown, maxBytes: number): string {
 }
 
 /**
- * Checks a message.
+ * Checks a message before it is published.
  *
- * @returns its payload as JSON
+ * @returns the payload of the message as JSON
  * @throws InvalidInputError
  */
 export function checkMessage(stream: Stream, message: PublishMessage): string {
@@ -80,9 +83,9 @@ export function checkMessage(stream: Stream, message: PublishMessage): string {
   return json;
 }
 
-/** Writes messages to streams. */
+/** Publishes messages to streams. */
 export class Publisher {
-  // In Redis, operation ids of callers begin with c and ids that luanest makes with p, so the two kinds never collide.
+  // In Redis, the operation id of a caller begins with c here, and an id that luanest makes begins with p. So these ids never collide.
   private readonly operationIds = new UniqueIds('p');
 
   constructor(private readonly registry: ScriptRegistry) {}
@@ -107,43 +110,45 @@ export class Publisher {
 }
 
 // See DECISIONS.md: publish-many-pulls
-/** Maximum number of messages in flight. More would only wait longer for their turn, until some pass their deadline. */
+/** Maximum number of messages in flight. With more, each call waits longer, until some calls miss their deadline. */
 const MOST_IN_FLIGHT = 1_024;
-/** Codes of the errors after which it is certain that a message was not published. */
+/** Codes of errors after which it is certain that the message was not published. */
 const NOT_PUBLISHED: readonly string[] = ['INVALID_INPUT', 'NOT_SENT', 'SCRIPT_REFUSED', 'INVALID_CALL', 'INVALID_KEY'];
 
 /** Outcomes of the messages of a `publishMany` that failed, by their indexes from 0. */
 export interface PublishManyState {
-  /** Number of messages that were begun; the message with this index and all later ones were not sent. */
+  /** Number of messages that `publishMany` began to publish. The message with this index, and all later messages, were not sent. */
   readonly started: number;
   /**
    * Indexes of messages that may have been published, ascending. Publish these messages again: within `operationRetentionMs`, a message
    * with the same `operationId` is added only once.
    */
   readonly unknown: readonly number[];
-  /** Indexes of messages whose publish failed and that were not published, ascending. Those with the result `full` are not in it. */
+  /**
+   * Indexes of messages whose publish failed and that were certainly not published, ascending. Messages with the result `full` are not
+   * listed here.
+   */
   readonly unpublished: readonly number[];
 }
 
 /**
- * A `publishMany` ended at its first failure, which is the `cause`: the error of a message, of the source of the messages or of
- * `onResult`. Each message with an index below `started` that is neither in `unknown` nor in `unpublished` has a result:
- * `published` or `full`.
+ * Error of a `publishMany` that ended at its first failure. The `cause` is the error of a message, of the iterable or of `onResult`.
+ * Each message with an index below `started` that is neither in `unknown` nor in `unpublished` has a result: `published` or `full`.
  */
 export class PublishManyError extends LuanestError implements PublishManyState {
   readonly code = 'PUBLISH_MANY';
   readonly started: number;
   readonly unknown: readonly number[];
   readonly unpublished: readonly number[];
-  /** Results by the indexes of the messages; undefined for a message without a result. Empty if `onResult` was given. */
+  /** Result of each message, by its index; undefined for a message without a result. Empty if `onResult` was given. */
   readonly results: readonly (PublishResult | undefined)[];
 
   /**
-   * @param index index of the message that failed first; after an error of the source, of the message that it did not return;
-   *   after an error of `onResult`, of the message whose result it got
+   * @param index index of the message that failed first. If the iterable threw: index of the message that it should have returned. If
+   *   `onResult` threw: index of the message whose result it got
    * @param state outcomes of the messages
    * @param cause the first failure
-   * @param results results that were kept
+   * @param results results of the messages, if there was no `onResult`
    */
   constructor(
     index: number,
@@ -190,18 +195,18 @@ class PublishRun {
     private readonly onResult: OnResult,
   ) {}
 
-  /** Publishes the messages. @throws PublishManyError with `results`, after a failure, when no message is in flight any more */
+  /** Publishes the messages. @throws PublishManyError after a failure, once no message is in flight any more. The error has `results` */
   async run(messages: PublishSource, results: readonly PublishResult[]): Promise<void> {
     try {
       for await (const message of messages) {
-        // A message may have failed while the source made this one.
+        // Another message may have failed while the iterable produced this one.
         if (this.failure) break;
         this.begin(message, this.started++);
         if (this.inFlight >= MOST_IN_FLIGHT) await this.until(MOST_IN_FLIGHT / 2);
         if (this.failure) break;
       }
     } catch (error) {
-      // The source has thrown.
+      // The iterable has thrown.
       this.failure ??= { index: this.started, error };
     }
     await this.until(0);
@@ -251,9 +256,9 @@ class PublishRun {
 }
 
 /**
- * Publishes the messages of a source, begun in their order, at most 1,024 of them at a time.
+ * Publishes the messages of an iterable, at most 1,024 at a time. Begins them in their order.
  *
- * @param onResult called with each result; an error that this function throws ends the run. Default: results are kept
+ * @param onResult called with each result. If it throws, no more messages are sent. Default: the results are collected and returned
  * @returns the results, in the order of the messages; with `onResult` the number of messages
  * @throws PublishManyError; InvalidInputError if `messages` is not an iterable object, or `onResult` not a function
  */

@@ -12,9 +12,9 @@ const LAST_ID = `${LAST_SEQ}-${LAST_SEQ}`;
 const KNOWN: KnownOptions<ReplayRange> = { fromAtMs: true, beforeAtMs: true, limit: true, operationId: true };
 const checks = new Checks('StreamConsumerService.replayRange', (message) => new InvalidInputError(message));
 
-/** A range that was checked. */
+/** A range after its check. */
 interface Range {
-  /** Id before the range. */
+  /** The range begins after this id. */
   readonly after: string;
   readonly until: string;
   readonly limit: number;
@@ -38,16 +38,17 @@ function rangeOf(range: ReplayRange): Range {
   };
 }
 
-/** Delivers messages to a group again that the group has settled, if the stream still has them. */
+/** Implements `StreamConsumerService.replayRange`: delivers messages again to a group that has settled them. */
 export class RangeReplays {
   private readonly operationIds = new UniqueIds('r');
 
   constructor(private readonly registry: ScriptRegistry) {}
 
   /**
-   * Publishes the messages of a range again, for one group alone, partition by partition, in steps that look at 100 messages each.
+   * Publishes the messages of a range again, for one group only. Goes through one partition after the other; each step looks at 100
+   * messages.
    *
-   * @returns the number of messages that all calls of the operation have published
+   * @returns the number of messages that all calls with this operation id have published
    * @throws InvalidInputError for an invalid range, and if the stream has no such group; the errors of ScriptRegistry.run()
    */
   async replay(stream: Stream, group: string, given: ReplayRange): Promise<number> {
@@ -75,7 +76,7 @@ export class RangeReplays {
     return replayed;
   }
 
-  /** @returns the number of messages; undefined if the partition does not have the group, which then gets all messages anyway */
+  /** @returns the number of messages that were published again; undefined if the group does not exist in this partition */
   private async replayPartition(
     partition: Partition,
     group: string,

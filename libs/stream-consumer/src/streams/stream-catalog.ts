@@ -13,29 +13,35 @@ import {
 } from './stream-options';
 import { announcePartitions, listGroups, pauseGroup, withdrawGroup } from './streams.scripts';
 
-/** Pause after which a publisher writes the number of partitions to Redis again, in case that Redis has lost the number; ms. */
+/** Time after which a publish makes this process write the number of partitions to Redis again, ms, in case Redis has lost the number. */
 const ANNOUNCE_EVERY_MS = 30_000;
 
-/** Time for which a group is kept that Redis no longer lists, ms. Consumers of a group in use check it within 12.5 s. */
+/**
+ * How long this process remembers a group that Redis no longer lists, ms. If a failover lost the group's name, the consumers of a group
+ * in use write the name again within 12.5 s.
+ */
 const KEPT_MS = 20_000;
 
 /**
- * The groups of a stream that this process knows. A message is deleted only when all these groups have settled it.
+ * The groups of a stream that this process knows. Messages are deleted only after all these groups have settled them.
  * See DECISIONS.md: last-group-deletes
  */
 export class RegisteredGroups {
-  /** For each group, since when replies of Redis have not listed it; undefined if the last one listed it. */
+  /**
+   * Maps each group to the time since when Redis no longer lists the group, by `time.monotonicMs()`; undefined if the last reply listed
+   * it.
+   */
   private readonly missingSince = new Map<string, number | undefined>();
   /** Names of the groups, separated by spaces. */
   names = '';
 
   /**
-   * @param keptMs how long a group is kept that Redis no longer lists, ms. A failover may have lost its name. Its running
-   *   consumers write the name again at their next check; a removed group should have no consumers
+   * @param keptMs how long a group is kept that Redis no longer lists, ms. If a failover has lost the group's name, its running
+   *   consumers write the name again at their next check. If the group was removed, it should have no running consumers
    */
   constructor(private readonly keptMs: number) {}
 
-  /** Adds groups that Redis lists, and removes groups that Redis has not listed for longer than `keptMs`. */
+  /** Adds the groups that Redis lists, and removes groups that have not been listed for more than `keptMs`. */
   add(groups: readonly string[]): void {
     const now = time.monotonicMs();
     for (const [name, since = now] of this.missingSince) {
@@ -56,23 +62,26 @@ export class RegisteredGroups {
   }
 }
 
-/** The groups that must settle a message of a partition before it is deleted. */
+/** Groups that must settle a message of a partition before the message is deleted. */
 export interface Settlers {
-  /** Their names, separated by spaces; `*` if no message is deleted. */
+  /** Names of the groups, separated by spaces; `*` if settled messages are not deleted. */
   readonly needs: string;
-  /** For each of these groups, the key of the messages that the group has not settled. */
+  /** For each of these groups, the Redis key `unsettled`: the set of messages that the group has not settled. */
   readonly needed: readonly string[];
 }
 
 const KEPT: Settlers = { needs: '*', needed: [] };
 
-/** A stream: its options, its partitions, and the groups that this process knows. */
+/** A stream as this process knows it: options, partitions and groups. */
 export class Stream {
   private readonly partitions: Partition[] = [];
-  /** Last values of `groupsOf`, by the indexes of the partitions. */
+  /** Cache for `groupsOf`: the last result for each partition, by its index. */
   private readonly settlers: Settlers[] = [];
   private readonly groups: RegisteredGroups;
-  /** Names of the groups that were paused at the last look at the stream's config. */
+  /**
+   * Names of the groups that were paused when the stream's config was last read. The config is a Redis key with the partitions and
+   * groups of the stream.
+   */
   private readonly paused = new Set<string>();
   private announcing: Promise<void> | undefined;
   private announcedAt = -Infinity;
@@ -93,7 +102,7 @@ export class Stream {
     return (this.partitions[index] ??= new Partition(this.space, this.name, index, this.options.keys[index]));
   }
 
-  /** True for a stream with `keys`: another program creates the keys and writes the entries. */
+  /** True if the stream has the option `keys`: another program creates the keys and writes the entries. */
   get isForeign(): boolean {
     return this.options.keys.length > 0;
   }
@@ -114,13 +123,14 @@ export class Stream {
   }
 
   /**
-   * Writes the name of a group to the stream's config, and returns all partitions. Groups and partitions come from one reply. So a
-   * process that knows a partition, and deletes entries of it, knows each group that is older than the partition. The groups that
-   * Redis has on partition 0 are added, in case that the config was lost. For a stream with `keys`, it writes nothing.
+   * Writes the name of a group to the stream's config, and returns all partitions. Redis returns groups and partitions in one reply. So
+   * a process never deletes entries of a partition without knowing each group that is older than the partition. If the config was lost,
+   * its groups are found on partition 0. For a stream with `keys`, no name is written.
    *
-   * @param paused true if the caller knows that the group is paused. If Redis has lost that, it is written again
-   * @param atEnd true if the group, if it is new, begins at the end of the partitions that the stream has now
-   * @returns also the number of partitions at whose end the group begins. Call this without `atEnd` when the group is opened there
+   * @param paused true if the caller knows that the group is paused. If Redis has lost the pause, the pause is written again
+   * @param atEnd true if a new group begins at the end of the partitions that exist now
+   * @returns the partitions, and in `ends` the number of partitions at whose end the group begins. After the group was created there,
+   *   call `join` again without `atEnd`
    * @throws the errors of ScriptRegistry.run()
    */
   async join(
@@ -139,7 +149,7 @@ export class Stream {
     return { partitions, ends };
   }
 
-  /** Returns true if the group was paused at the last look at the stream's config. */
+  /** Returns true if the group was paused when the stream's config was last read. */
   isPaused(group: string): boolean {
     return this.paused.has(group);
   }
@@ -147,7 +157,7 @@ export class Stream {
   /**
    * Pauses or resumes a group, or reads whether it is paused.
    *
-   * @param action `keep` reads, and writes a pause that Redis has lost
+   * @param action `keep` reads the pause, and writes it again if Redis has lost it
    * @throws the errors of ScriptRegistry.run()
    */
   async pause(group: string, action: 'pause' | 'resume' | 'read' | 'keep'): Promise<boolean> {
@@ -157,12 +167,15 @@ export class Stream {
     return paused;
   }
 
-  /** Returns the groups that must settle a message of a partition; then it is deleted. With `retain`, a purge deletes it instead. */
+  /**
+   * Returns the groups that must settle a message of a partition before the last of them deletes the message. With `retain`, no group
+   * deletes messages: a periodic purge does.
+   */
   settlersOf(partition: Partition): Settlers {
     return this.options.retain ? KEPT : this.groupsOf(partition);
   }
 
-  /** Returns the groups that must settle a message of a partition before it may be deleted. */
+  /** Returns the groups that must settle a message of a partition before the message may be deleted, also with `retain`. */
   groupsOf(partition: Partition): Settlers {
     const { needs } = this;
     const known = this.settlers[partition.index];
@@ -190,22 +203,22 @@ export class Stream {
   }
 
   /**
-   * True if a publish need not wait until this process has written its number of partitions to Redis. Reading this property
-   * writes the number again if that is due.
+   * True if this process has written its number of partitions to Redis before, so that a publish does not have to wait for it. If the
+   * last write is more than 30 s old, reading this property starts another write.
    */
   get announced(): boolean {
     if (this.isForeign) return true;
     const age = time.monotonicMs() - this.announcedAt;
     if (age < ANNOUNCE_EVERY_MS) return true;
     if (this.announcedAt === -Infinity) return false;
-    // Redis has the number, unless Redis has lost it, so the publish does not wait.
+    // The number was written before. Redis has it unless a failover lost it, so the publish does not wait.
     this.announce().catch(() => undefined);
     return true;
   }
 
   /**
    * Stores the number of partitions in Redis unless a higher one is stored, and reads the highest number and the groups that any
-   * process stored. Calls at the same time share one call to Redis.
+   * process stored. If it is called again before the reply, both calls share one call to Redis.
    *
    * @throws the errors of ScriptRegistry.run()
    */
@@ -220,7 +233,7 @@ export class Stream {
     return Array.from({ length: this.count }, (_, index) => this.partition(index));
   }
 
-  /** Name of the channel that reports new partitions and groups. */
+  /** Name of the pub/sub channel that reports new partitions, new groups, and changes of pauses. */
   get channel(): string {
     return this.config.config;
   }
@@ -245,16 +258,16 @@ export class Stream {
   }
 }
 
-/** The streams that this process uses. */
+/** All streams that this process uses. */
 export class StreamCatalog {
   private readonly streams = new Map<string, Stream>();
-  /** Streams with the options of messages of outboxes, by their names and options. */
+  /** Streams with the options that an outbox row stored, by name and options as text. See `as`. */
   private readonly others = new Map<string, Stream>();
-  /** Streams by the values of defineStream, so that the options of each value are compared once. */
+  /** Maps values of `defineStream` to their streams, so that the options of each value are compared only once. */
   private defined = new WeakMap<AnyStream, Stream>();
   private readonly space: KeySpace;
 
-  /** @param partitions of a stream that does not set its own; only tests change it */
+  /** @param partitions default of the option `partitions`; only tests change it */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly partitions?: number,
@@ -274,8 +287,8 @@ export class StreamCatalog {
   }
 
   /**
-   * Returns a stream with given options, which may differ from those that it has in this process: a message of an outbox goes to the
-   * partition of the process that wrote it, so that it is recognized when it is sent again.
+   * Returns a stream with the given options, even if this process uses other options for the stream. `luanest/outbox` needs this: a row
+   * may be sent again by another process, and must then go to the same partition, so that Redis recognizes the repetition.
    *
    * @throws InvalidOptionError for an invalid name or option
    */
@@ -297,12 +310,12 @@ export class StreamCatalog {
     return [...this.streams.keys()];
   }
 
-  /** Returns a stream that this process uses; undefined for another one. */
+  /** Returns a stream by its name; undefined if this process does not use the stream. */
   find(name: string): Stream | undefined {
     return this.streams.get(name);
   }
 
-  /** Forgets a stream. The options of all values of defineStream are compared again at their next use. */
+  /** Forgets a stream. After that, the options of each value of `defineStream` are compared again at its next use. */
   forget(name: string): void {
     this.streams.delete(name);
     for (const key of this.others.keys()) if (key.startsWith(`${name} `)) this.others.delete(key);
@@ -341,7 +354,7 @@ export class StreamCatalog {
     }
     if (known) return known;
     const stream = new Stream(this.registry, this.space, name, options);
-    // This refuses invalid keys now, not at the first message.
+    // Creates the partitions now, so that invalid keys throw an error here and not at the first message.
     options.keys.forEach((_, index) => stream.partition(index));
     this.streams.set(name, stream);
     return stream;

@@ -6,18 +6,23 @@ import { Stream, type StreamCatalog } from './stream-catalog';
 import { NAME, resolveStream } from './stream-options';
 import { findMessage, listConsumers, listGroups, readConfig, readStats } from './streams.scripts';
 
-/** Maximum number of dead letters among which one of a message is looked for, and most consumers of a partition that are listed. */
+/** Maximum number of dead letters that are searched for a message, and maximum number of consumers that are listed for a partition. */
 const [MOST_DEAD, MOST_CONSUMERS] = [200, 100];
 const MESSAGE = /^(\d{1,4}):(\d{1,20}-\d{1,20})$/;
 const checks = new Checks('Console');
 
-/** A stream that is looked at: nothing is stored, and this process does not remember the stream. */
+/** A stream for reading only: nothing is written to Redis, and the StreamCatalog does not store the stream. */
 class SeenStream extends Stream {
   private found = 0;
   groupNames: readonly string[] = [];
   pausedNames: readonly string[] = [];
 
-  /** Reads the partitions and the groups. @returns false if Redis has no such stream. @throws the errors of ScriptRegistry.run() */
+  /**
+   * Reads the partitions, the groups and the pauses from Redis.
+   *
+   * @returns false if Redis has no such stream.
+   * @throws the errors of ScriptRegistry.run()
+   */
   async look(): Promise<boolean> {
     const { partitions, groups, paused } = await this.registry.run(readConfig, { keys: this.config, args: {} });
     this.found = this.isForeign ? this.options.keys.length : partitions;
@@ -32,7 +37,7 @@ class SeenStream extends Stream {
     return Promise.resolve(Array.from({ length: this.found }, (_, index) => this.partition(index)));
   }
 
-  /** Reads the numbers of a group, by partition. @throws the errors of ScriptRegistry.run() */
+  /** Reads the statistics of a group, one item for each partition. @throws the errors of ScriptRegistry.run() */
   async statsOf(group: string) {
     const partitions = await this.all();
     return Promise.all(
@@ -43,7 +48,7 @@ class SeenStream extends Stream {
     );
   }
 
-  /** Lists who has messages of a group, by partition. @throws the errors of ScriptRegistry.run() */
+  /** Lists the consumers that have messages of a group, one item for each partition. @throws the errors of ScriptRegistry.run() */
   async consumersOf(group: string) {
     const partitions = await this.all();
     return Promise.all(
@@ -56,9 +61,10 @@ class SeenStream extends Stream {
   }
 
   /**
-   * Finds a message or a dead letter.
+   * Finds a message or a dead letter by the id of the message.
    *
-   * @returns a row for each group; without groups, one of the group `''`. Empty for an id that no message can have
+   * @returns one item for each group; if the stream has no groups, one item with the group `''`; an empty array if no message can have
+   *   this id
    * @throws the errors of ScriptRegistry.run()
    */
   async find(id: string) {
@@ -94,7 +100,7 @@ export class StreamConsole {
     return this.catalog.names;
   }
 
-  /** Returns a stream; undefined if Redis has none of the name. @throws the errors of ScriptRegistry.run() */
+  /** Returns a stream; undefined if Redis has no stream with this name. @throws the errors of ScriptRegistry.run() */
   async open(name: string): Promise<SeenStream | undefined> {
     if (!NAME.test(name)) return undefined;
     const options = this.catalog.find(name)?.options ?? resolveStream(checks, undefined);

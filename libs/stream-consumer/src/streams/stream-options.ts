@@ -1,53 +1,59 @@
 import { Checks, type KnownOptions } from '../../../internal/src';
 
 /**
- * Limits of what a partition keeps of the messages that all groups have settled. Set at least one limit. luanest keeps a message
- * while it is within all limits that are set, and deletes it after that. It never deletes a message that a group has not settled.
+ * Limits up to which a partition keeps messages that all groups have settled. Set at least one limit. luanest keeps such a message
+ * while it is within all limits that are set, and then deletes it. luanest never deletes a message that a group has not settled.
  */
 export interface Retention {
-  /** The newest messages of the partition, settled or not; integer >= 1. */
+  /** Keeps this number of messages, the newest of the partition; integer >= 1. Messages that are not settled count too. */
   readonly count?: number;
   /**
-   * Memory of the partition, bytes, as `MEMORY USAGE` of Redis estimates it; integer >= 65,536. Redis frees memory in nodes of up to 100
-   * messages or 4 KB.
+   * Maximum memory of the partition, bytes, as estimated by the command MEMORY USAGE; integer >= 65,536. This is not exact, since Redis
+   * frees memory in nodes of up to 100 messages or 4 KB.
    */
   readonly bytes?: number;
-  /** Age of a message since its publish, ms; integer >= 1,000. */
+  /** Maximum time since the publish of a message, ms; integer >= 1,000. */
   readonly ageMs?: number;
 }
 
-/** Options of a stream. Give the same in every process that uses the stream. */
+/** Options of a stream. Every process that uses the stream must set the same options. */
 export interface StreamOptions {
   /**
-   * Whole keys of streams that another program creates and writes, one for each partition, instead of `partitions`: 1 to 1,024
-   * different keys, each with a hash tag or without braces. If a key has a TTL, luanest's own keys about
-   * its entries get the same. The payload of a message is an object with the fields of the entry. Default: luanest makes the keys.
+   * Keys of Redis streams that another program creates and writes. Each key is a partition, so `partitions` must not be set. A list of
+   * 1 to 1,024 different, complete keys: luanest adds no prefix. Each key has a hash tag, or no braces. The payload of a message is an
+   * object with the fields of the entry. If a key has a TTL, the keys in which luanest stores its data about the entries get the same
+   * TTL. Default: luanest makes the keys.
    */
   readonly keys?: readonly string[];
   /**
-   * Names of groups; only together with `keys`. luanest deletes an entry when these groups and all other groups of the key have
+   * Names of groups; only together with `keys`. luanest deletes an entry after these groups and all other groups of the key have
    * settled it. Default: luanest deletes no entry of a stream with `keys`.
    */
   readonly deleteAfter?: readonly string[];
   /**
-   * Partitions, distributed over the slots; integer from 1 to 1,024. The number may be raised at any time. Default 1.
+   * Number of partitions, which are distributed over the slots of Redis Cluster; integer from 1 to 1,024. You can raise the number at
+   * any time. Default 1.
    */
   readonly partitions?: number;
   /**
-   * Keeps messages that all groups have settled, until a check after the limits: within about 12.5 s while the stream is in use. With
-   * `keys`, only together with `deleteAfter`. Not with `maxLength`. If processes differ, the smallest limits count, and a process without
-   * this option deletes at once. Default: a message is deleted when all groups have settled it.
+   * Keeps messages after all groups have settled them, up to these limits. A periodic check deletes messages beyond the limits; while
+   * the stream is in use, this happens within about 12.5 s. Cannot be combined with `maxLength`. With `keys`, `deleteAfter` is required
+   * too. If processes set different limits, the smallest limits count, and a process without this option deletes messages at once.
+   * Default: a message is deleted when all groups have settled it.
    */
   readonly retain?: Retention;
-  /** Number of messages of a partition from which `publish` returns `full`; integer >= 1. Not with `retain`. Default: no limit. */
+  /**
+   * Maximum number of messages in a partition; integer >= 1. If a partition has as many, `publish` adds nothing and returns `full`.
+   * Cannot be combined with `retain`. Default: no limit.
+   */
   readonly maxLength?: number;
-  /** Largest payload as JSON, bytes; integer >= 1. Default 65,536. */
+  /** Maximum size of a payload as JSON, bytes; integer >= 1. Default 65,536. */
   readonly maxPayloadBytes?: number;
-  /** How long the operation id that a caller gave is remembered, ms; integer >= 1,000. Default 600,000. */
+  /** How long Redis remembers the `operationId` of a publish, ms; integer >= 1,000. Default 600,000. */
   readonly operationRetentionMs?: number;
 }
 
-/** A stream as a value, for messages of any type: its name and its options. */
+/** Definition of a stream for messages of any type: its name and its options. */
 export interface AnyStream extends StreamOptions {
   /** 1 to 100 letters, digits, `.`, `_`, `:` or `-`. */
   readonly name: string;
@@ -55,21 +61,21 @@ export interface AnyStream extends StreamOptions {
 
 declare const MESSAGE: unique symbol;
 
-/** A stream as a value, typed by its messages. Made by `defineStream`. */
+/** Definition of a stream that `defineStream` returned, with the type of its messages. */
 export interface StreamDefinition<Message = unknown> extends AnyStream {
   /** For the compiler only; no value has this property. */
   readonly [MESSAGE]?: (message: Message) => Message;
 }
 
-/** Options of a stream with every default filled in. `maxLength` 0: no limit. `keys` empty: luanest makes the keys. */
+/** Options of a stream with every default filled in. If `maxLength` is 0, there is no limit. If `keys` is empty, luanest makes the keys. */
 export type ResolvedStreamOptions = Required<Omit<StreamOptions, 'retain'>> & {
-  /** Each limit; -1 for none. Undefined: a message is deleted when all groups have settled it. */
+  /** Limits; -1 for a limit that is not set. If `retain` is undefined, a message is deleted when all groups have settled it. */
   readonly retain: Required<Retention> | undefined;
 };
 
 /** Pattern of names of streams and groups. */
 export const NAME = /^[\w.:-]{1,100}$/;
-/** Description of `NAME` for errors. */
+/** Description of `NAME` for error messages. */
 export const NAME_TEXT = '1 to 100 letters, digits, ".", "_", ":" or "-"';
 
 const KNOWN: KnownOptions<StreamOptions> = {
@@ -83,10 +89,11 @@ const KNOWN: KnownOptions<StreamOptions> = {
 };
 
 /**
- * Makes a value of a stream: its name, its options and the type of its messages. Pass the value to `publish`, `handle`,
+ * Defines a stream: its name, its options and the type of its messages. Pass the returned value to `publish`, `handle`,
  * `@StreamConsumer` and every other call that takes the name of a stream.
  *
- * A value with only a name has the options with which the process already uses the stream, or the defaults. With options, pass the value, or one with the same options, in every process and to every call.
+ * If you set only `name`, the stream has the options with which this process already uses it, or the defaults. If you set options, use
+ * the returned value, or one with the same options, in every process and for every call.
  *
  * @param options `name`, and the options of the stream
  * @throws InvalidOptionError for invalid options
@@ -104,7 +111,7 @@ export function checkStreamName(where: Checks, option: string, name: unknown): s
   return where.text(option, name, NAME, NAME_TEXT);
 }
 
-/** Returns the name of a stream that was given by its name or as a value; undefined for any other value. */
+/** Returns the name of a stream, from its name or from a value of `defineStream`; undefined for any other value. */
 export function nameOf(stream: string | AnyStream): string | undefined {
   if (typeof stream === 'string') return stream;
   return typeof stream === 'object' && (stream as AnyStream | null) !== null ? stream.name : undefined;
@@ -115,7 +122,7 @@ export function optionsOf({ name: _, ...options }: AnyStream): StreamOptions | u
   return Object.keys(options).length === 0 ? undefined : options;
 }
 
-/** Checks the names of stream options. @throws InvalidOptionError for an unknown name */
+/** Checks that all properties are known options of a stream. @throws InvalidOptionError for an unknown option */
 export function checkKnown(where: Checks, options: StreamOptions): void {
   where.options('', options, KNOWN);
 }

@@ -95,7 +95,7 @@ export const listDead = defineScript({
   reply: (rows: string[]) => rows,
 });
 
-/** Does what `listDead` does, for entries of other programs. A payload is all fields of the entry, packed as bytes. */
+/** Same as `listDead`, for a stream that another program writes. The payload has all fields of the entry, packed as bytes. */
 export const listDeadForeign = defineScript({
   name: 'stream-consumer.list-dead-foreign',
   ...listDeadForeignFieldsLua,
@@ -216,7 +216,7 @@ export const findMessage = defineScript({
   }),
 });
 
-/** Scripts of publishers, groups and dead letters. */
+/** All scripts that publish messages, or manage groups and dead letters. */
 export const streamScripts = [
   publishMessage,
   announcePartitions,
