@@ -1,12 +1,13 @@
-/** Base-2 logarithm of the number of entries: at first, and at most. */
+/** Base-2 logarithm of the number of entries of the table: FIRST_LOG2 at first, LAST_LOG2 at most. */
 const FIRST_LOG2 = 8;
 const LAST_LOG2 = 16;
 
 /**
- * Set of users whose period was full at their last call. It only selects the script that is sent first, and never decides a
- * result. So a wrong or missing entry costs work, but changes no result.
+ * Set of users whose period was full at their last call. ReadRecorder uses it only to choose which script to send first. So a wrong or
+ * missing entry costs time, but changes no result.
  *
- * The set takes 1 KiB, and up to 256 KiB for many users. Users whose hashes collide replace each other.
+ * The set takes 1 KiB of memory, and up to 256 KiB for many users. If the hashes of two users collide, the later user replaces the
+ * earlier one.
  * See DECISIONS.md: look-first-for-full-users
  */
 export class CappedUsersHint {
@@ -15,7 +16,7 @@ export class CappedUsersHint {
   private collisions = 0;
 
   /**
-   * Returns true if the user's period was probably full at the last `note`.
+   * Returns true if the user's period was probably full at the last call of `note` for this user.
    *
    * @param hash hash of the user id
    * @param mark hash of rule, zone and period
@@ -34,7 +35,7 @@ export class CappedUsersHint {
     if (held !== 0 && this.log2 < LAST_LOG2) this.countCollision();
   }
 
-  /** Counts a collision of hashes. After many collisions, a larger table replaces the table. It begins empty. */
+  /** Counts a collision of hashes. After many collisions, an empty table of four times the size replaces the table. */
   private countCollision(): void {
     this.collisions += 1;
     if (this.collisions < this.tags.length / 4) return;

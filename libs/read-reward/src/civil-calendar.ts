@@ -3,25 +3,28 @@ export type Period = 'day' | 'week' | 'month' | 'total';
 
 export interface CivilRule {
   readonly period: Period;
-  /** Minutes after civil midnight at which a day starts, 0 to 1,439. */
+  /** Time at which a day starts, as minutes after local midnight, 0 to 1,439. */
   readonly dayStartsAtMinutes: number;
   readonly weekStartsOn: number;
 }
 
-/** Starts of five successive periods, ms since 1970: the previous one, the current one and the next three. */
+/** Starts of five successive periods, ms since 1970: the previous period, the current one, and the three after it. */
 export type Bounds = readonly [number, number, number, number, number];
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 /** End of the period `total`: the latest instant that a Date can hold, ms since 1970. */
 export const END_OF_TIME_MS = 8_640_000_000_000_000;
-/** A time that is longer than the offset of any zone from UTC, and shorter than the time between two clock changes of a zone, ms. */
+/**
+ * Time in ms that is longer than the offset of any zone from UTC, and shorter than the time between two clock changes of a zone. A
+ * search for an instant looks this far before and after.
+ */
 const REACH_MS = 16 * 3_600_000;
 const ENDLESS: Bounds = [0, 1, END_OF_TIME_MS, END_OF_TIME_MS + 1, END_OF_TIME_MS + 2];
 
 const FIELDS = /^(\d+)\/(\d+)\/(\d+), (\d+):(\d+):(\d+)$/;
 
-/** Clock of a time zone: its offsets from UTC, computed from the local time that Intl formats. */
+/** Clock of a time zone. Computes the offset of the zone from UTC from the local time that `Intl.DateTimeFormat` returns. */
 class ZoneClock {
   private readonly format: Intl.DateTimeFormat;
 
@@ -97,7 +100,7 @@ function indexOf(localMs: number, { period, weekStartsOn, dayStartsAtMinutes }: 
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
 }
 
-/** Periods of one rule in one time zone. Caches the periods around the last instant. */
+/** Computes the periods of one rule in one time zone. Caches the periods around the last instant. */
 export class CivilCalendar {
   private readonly clock: ZoneClock;
   private bounds: Bounds = [0, 0, 0, 0, 0];
@@ -119,8 +122,8 @@ export class CivilCalendar {
 
   private compute(instantMs: number): Bounds {
     const k = indexOf(instantMs + this.clock.offsetAt(instantMs), this.rule);
-    // Some periods more than five are computed: near a clock change, `k` may be the period before or after, and a zone may skip a
-    // whole day.
+    // Ten starts are computed to find five. Near a clock change, `k` may be the period before or after the current one, and a zone may
+    // skip a whole day.
     const starts = [-4, -3, -2, -1, 0, 1, 2, 3, 4, 5].map((i) =>
       this.clock.firstInstantAt(localStart(k + i, this.rule)),
     );

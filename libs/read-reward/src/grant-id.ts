@@ -14,9 +14,9 @@ interface GrantParts {
 const input = new Checks('', (message) => new InvalidInputError(message));
 
 /**
- * Returns the id `value`.
+ * Checks an id, and returns it.
  *
- * @throws InvalidInputError with `name`, unless the id is 1 to 256 characters of well-formed Unicode
+ * @throws InvalidInputError that contains `name`, unless the id is 1 to 256 characters of well-formed Unicode
  */
 export function checkId(name: string, value: unknown): string {
   return input.id(name, value, MAX_ID_CHARS);
@@ -28,7 +28,7 @@ function escaped(id: string): string {
   return PLAIN.test(id) ? id : encodeURIComponent(id);
 }
 
-/** Returns a grant's id: `<rule>:<start>:<seq>:<user>:<item>`, with user and item percent-encoded if necessary. */
+/** Returns a grant's id: `<rule>:<start>:<seq>:<user>:<item>`, with the ids of user and item percent-encoded if necessary. */
 export function grantIdOf(rule: string, startsAtMs: number, seq: number, userId: string, itemId: string): string {
   return `${rule}:${startsAtMs}:${seq}:${escaped(userId)}:${escaped(itemId)}`;
 }

@@ -3,12 +3,12 @@ import { CivilCalendar, type Bounds } from './civil-calendar';
 import type { ResolvedRewardRule } from './read-reward.options';
 
 const MAX_CALENDARS = 1_024;
-/** Periods around an instant, and their form as script arguments. See DECISIONS.md: period-is-kept-with-the-user */
+/** Periods around an instant, as times and as script arguments. See DECISIONS.md: period-is-kept-with-the-user */
 export interface Periods {
   readonly bounds: Bounds;
-  /** Settings of the rule and bounds of the periods, as the argument `rule` of the scripts. */
+  /** The argument `rule` of the scripts: settings of the rule, and bounds of the periods. */
   readonly rule: string;
-  /** Start and end of the current period, end of the next one and points of an item, as the argument `current` of the scripts. */
+  /** The argument `current` of the scripts: start and end of the current period, end of the next period, and points of an item. */
   readonly current: string;
   /** Length of the next period, ms. */
   readonly gapMs: number;
@@ -49,20 +49,25 @@ class RulePeriods {
   }
 }
 
-/** Periods of all rules and zones around the time of Redis' clock, which is estimated. */
+/**
+ * Computes the periods of all rules and time zones around the current time of Redis' clock. Estimates this time from this process'
+ * clock.
+ */
 export class RewardClock {
   private readonly periods = new Map<string, RulePeriods>();
   private readonly defaults = new Map<ResolvedRewardRule, RulePeriods>();
   private made = 0;
-  /** Estimate of Redis' clock minus this process' clock, ms. Updated when Redis' clock was in none of the periods that were sent. */
+  /** Estimate of Redis' clock minus this process' clock, ms. Updated only when Redis' clock was in none of the periods that were sent. */
   private skewMs = 0;
 
-  /** Returns the periods of a rule in the zone of the user; default: the zone of the rule. @throws InvalidInputError for an unknown zone */
+  /**
+   * Returns the current periods of a rule in a time zone; default: the zone of the rule. @throws InvalidInputError for an unknown zone
+   */
   around(rule: ResolvedRewardRule, timeZone: string | undefined): Periods {
     return this.of(rule, timeZone).around(time.nowMs() + this.skewMs);
   }
 
-  /** Sets the estimate by the time that Redis returned. Returns the estimate: Redis' clock minus this process' clock, ms. */
+  /** Updates the estimate with the time that Redis returned. Returns the estimate: Redis' clock minus this process' clock, ms. */
   synchronize(redisNowMs: number): number {
     return (this.skewMs = redisNowMs - time.nowMs());
   }

@@ -3,7 +3,7 @@ import type { ResolvedRewardRule } from './read-reward.options';
 /** An item that counts in a user's period, for `luanest/console`. */
 export interface RewardItem {
   readonly itemId: string;
-  /** Points that were granted for it. */
+  /** Points that were granted for the item. */
   readonly points: number;
   /** Id of the grant, for `refund`. */
   readonly grantId: string;
@@ -15,9 +15,11 @@ export interface RewardsConsole {
   readonly ledger: boolean;
   rules(): readonly ResolvedRewardRule[];
   /**
-   * Reads a page of the items that count in a user's period, in no particular order; none if Redis has no period of the user.
+   * Reads a page of the items that count in a user's period, in no particular order. The page is empty if Redis has no period of the
+   * user.
    *
-   * @param page `limit`: about as many items as a page has, more if the user has less than 512; `cursor`: `nextCursor` of the page before
+   * @param page `limit`: approximate number of items of a page; a user with fewer than 512 items gets all on one page; `cursor`:
+   *   `nextCursor` of the page before
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   items(
@@ -25,6 +27,6 @@ export interface RewardsConsole {
     userId: string,
     page: { readonly limit: number; readonly cursor?: string },
   ): Promise<{ readonly items: readonly RewardItem[]; readonly nextCursor?: string }>;
-  /** Reads a grant's id. @throws InvalidInputError for a text that is not a grant id */
+  /** Parses a grant's id. @throws InvalidInputError for a text that is not a grant id */
   parse(grantId: string): { readonly rule: string; readonly userId: string; readonly itemId: string };
 }

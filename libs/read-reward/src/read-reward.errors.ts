@@ -1,6 +1,6 @@
 import { LuanestError } from '../../internal/src';
 
-/** Four times in a row, Redis' clock was in none of the periods that the app sent. Nothing was granted. */
+/** A call was sent four times, and Redis' clock was in none of the periods that were sent with the call. Nothing was granted. */
 export class PeriodMissedError extends LuanestError {
   readonly code = 'PERIOD_MISSED';
 }

@@ -19,10 +19,13 @@ export interface ReadRewardEvents {
     readonly points: number;
   };
 
-  /** Redis' clock was in none of the periods that a call sent. A call is sent up to four times in all, with periods by Redis' clock. */
+  /**
+   * Redis' clock was in none of the periods that this process sent with a call. This process then computes the periods from Redis'
+   * clock, and sends the call again, up to four times in all.
+   */
   readonly periodMissed: {
     readonly rule: string;
-    /** Redis' clock minus this process' clock, ms; estimated when the reply came. */
+    /** Estimate of Redis' clock minus this process' clock when the reply came, ms. */
     readonly skewMs: number;
   };
 }

@@ -1,8 +1,8 @@
 import type { KeySpace } from 'luanest/script-registry';
 
 /**
- * Keys in Redis. Users are sharded over a fixed number of hash tags, so that many users share a slot, and the keys of the ledger are
- * known. See DECISIONS.md: users-in-fixed-partitions
+ * Names of keys in Redis. Users are sharded over a fixed number of hash tags (partitions). So many users share a slot, and there is a
+ * fixed list of ledger streams. See DECISIONS.md: users-in-fixed-partitions
  */
 export class RewardKeys {
   private readonly tags: readonly ReturnType<KeySpace['tag']>[];

@@ -8,19 +8,25 @@ export interface RewardRule {
   /** Points for an item; integer of 1 to 1,000,000. Default 1. */
   readonly pointsPerItem?: number;
   /**
-   * Maximum points of a period; integer of 1 to 10^12. The item that would exceed the maximum is granted the points that are left.
-   * Default none.
+   * Maximum points that a user gets in a period; integer of 1 to 10^12. An item that would exceed this maximum gets only the points
+   * that are left. Default: no maximum.
    */
   readonly capPoints?: number;
-  /** Length of a period. `total` ends only when Redis drops a user's items (`retentionMs`). Default `day`. */
+  /**
+   * Length of a period. A period `total` has no fixed end: it ends when Redis drops the user's items, `retentionMs` after the last
+   * grant. Default `day`.
+   */
   readonly period?: Period;
   /** IANA time zone in which periods begin. A call may pass the zone of its user instead. Default `UTC`. */
   readonly timeZone?: string;
   /** Local time at which a day starts, `HH:MM` of 00:00 to 23:59. Default `00:00`. */
   readonly dayStartsAt?: string;
-  /** First day of a week, 1 Monday to 7 Sunday. Default 1. */
+  /** First day of a week, from 1 (Monday) to 7 (Sunday). Default 1. */
   readonly weekStartsOn?: number;
-  /** `period`: an item is rewarded again in the next period; `ever`: only `retentionMs` after the user's last grant. Default `period`. */
+  /**
+   * When an item is rewarded again for the same user. `period`: in the next period. `ever`: only `retentionMs` after the user's last
+   * grant. Default `period`.
+   */
   readonly dedupe?: 'period' | 'ever';
   /**
    * For `period: 'total'` and `dedupe: 'ever'`: how long Redis keeps a user's items after the user's last grant, ms; integer of
@@ -39,13 +45,13 @@ export interface ReadRewardModuleOptions {
    */
   readonly operationRetentionMs?: number;
   /**
-   * Set it for a ledger: the scripts also write each grant and refund to a stream. How long Redis keeps a stream after its last entry,
-   * ms; integer of 60,000 to 10 years. Default: no ledger.
+   * How long Redis keeps a stream of the ledger after its last entry, ms; integer of 60,000 to 10 years. If it is set, there is a
+   * ledger: each grant and each refund is also written to a stream. Default: no ledger.
    */
   readonly ledgerRetentionMs?: number;
   /**
-   * Number of hash tags over which users are sharded; integer of 1 to 1,024. Do not change it while periods run: most users would
-   * move to other keys, and begin without items there. Default 16.
+   * Number of hash tags over which users are sharded; integer of 1 to 1,024. Do not change it while periods run: luanest would look
+   * for most users in other keys, and would not find the items that they have read. Default 16.
    */
   readonly partitions?: number;
 }
@@ -55,7 +61,10 @@ export interface ResolvedRewardRule extends Required<Omit<RewardRule, 'capPoints
   /** Maximum points of a period; 0 without a maximum. */
   readonly capPoints: number;
   readonly dayStartsAtMinutes: number;
-  /** True if the scripts `record` and `look` can run the rule: civil periods, `dedupe: 'period'`, and the same points for all items. */
+  /**
+   * True if the scripts `record` and `look` can run the rule: its period is a day, week or month, `dedupe` is `period`, and all items
+   * get the same points.
+   */
   readonly isPlain: boolean;
   /** Maximum number of items that get all of `pointsPerItem` in one period: `limit`, or fewer if `capPoints` allows only fewer. */
   readonly maxItems: number;

@@ -11,7 +11,7 @@ import type { ResolvedReadRewardModuleOptions, ResolvedRewardRule } from './read
 import { lookUp, recordFully, recordRead, STATUSES, type Counted, type Recorded } from './read-reward.scripts';
 import type { RecordResult, RecordStatus } from './read-reward.types';
 
-/** How often a call is sent at most, while Redis' clock is in none of the periods that are sent. */
+/** Maximum number of times that a call is sent if Redis' clock is in none of the periods that were sent with it. */
 export const MAX_TRIES = 4;
 
 const [DUPLICATE, CAPPED] = [2, 3];
@@ -24,7 +24,10 @@ interface CheckedRead {
   readonly timeZone: string | undefined;
 }
 
-/** Sends each read first with the cheapest script that probably can decide it. */
+/**
+ * Records reads. Sends each read first to the cheapest script that can probably decide it. If this script cannot, sends the read to
+ * another one.
+ */
 export class ReadRecorder {
   private readonly cappedUsers = new CappedUsersHint();
 
@@ -57,7 +60,7 @@ export class ReadRecorder {
     return this.decide(read, hash, partition, state, periods);
   }
 
-  /** Records a read of a user whose period was full at the last call. Mostly one command, which writes nothing, is enough. */
+  /** Records a read of a user whose period was full at the last call. Usually one script call that only reads is enough. */
   private look(
     read: CheckedRead,
     hash: number,
@@ -105,7 +108,8 @@ export class ReadRecorder {
     const { rule, userId, itemId, operationId } = read;
     const { ledgerMs, operationRetentionMs } = this.options;
     const ever = rule.dedupe === 'ever';
-    // For a key that this call does not use, it passes the key of the state again, so that no unused key is checked against an ACL.
+    // The script needs four keys. For a key that this call does not use, pass the key of the state, because Redis checks the ACL for
+    // all keys of a call.
     return this.registry.run(recordFully, {
       keys: {
         state,
@@ -136,7 +140,7 @@ export class ReadRecorder {
     return resultOf(this.registry, read, periods.bounds, answer, answer.status);
   }
 
-  /** Sends a call again, each time with the periods around the time that Redis returned; up to MAX_TRIES - 1 times. */
+  /** Sends a call again, up to MAX_TRIES - 1 times. Each time, it computes the periods from the time that Redis returned. */
   private async sendAgain(
     read: CheckedRead,
     sent: Periods,
@@ -167,7 +171,7 @@ function resultOf(
   return { status, points, used, remaining, resetsAtMs: endOrNull(bounds[1] + end), grantId };
 }
 
-/** Returns the result of a read in the current period of a plain rule. */
+/** Returns the result of a read in the current period of a rule with `isPlain`. */
 function resultInCurrent(
   registry: ScriptRegistry,
   { rule, userId, itemId }: CheckedRead,
@@ -193,12 +197,12 @@ function publishRecorded(
   status: RecordStatus,
   points: number,
 ): void {
-  // Without this check, each call would make a closure.
+  // Without this check, each call would create a function, even if nobody subscribes.
   if (!events.readRecorded.hasSubscribers) return;
   events.readRecorded.publish(() => ({ rule: rule.name, status, points }), registry);
 }
 
-/** Sets the estimated time of Redis' clock after a reply that the clock is in none of the periods, and publishes the event. */
+/** Updates the estimate of Redis' clock after it was in none of the periods that were sent. Publishes the event `periodMissed`. */
 export function synchronize(clock: RewardClock, rule: ResolvedRewardRule, redisNowMs: number): void {
   const skewMs = clock.synchronize(redisNowMs);
   events.periodMissed.publish(() => ({ rule: rule.name, skewMs }));

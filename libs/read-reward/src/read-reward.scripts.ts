@@ -3,24 +3,30 @@ import { FREES_MEMORY } from '../../internal/src';
 import { itemsLua, lookLua, recordFullyLua, recordLua, refundLua, statusLua } from './scripts/generated';
 import type { RecordStatus, RefundStatus } from './read-reward.types';
 
-/** Statuses by their number in replies. */
+/** Statuses of replies. A script returns the index in this array. */
 export const STATUSES = ['outside', 'rewarded', 'duplicate', 'capped'] as const;
 const REWARDED = 1;
 
 /** Reply of the script `record-fully`. */
 export interface Recorded {
-  /** `outside`: Redis' clock is in none of the periods that were sent, and nothing was granted. */
+  /** `outside`: Redis' clock is in none of the periods that were sent to the script, and nothing was granted. */
   readonly status: RecordStatus | 'outside';
   readonly points: number;
   readonly used: number;
   readonly remaining: number;
   /** Number of the grant in the period; 0 if nothing was granted. */
   readonly seq: number;
-  /** Start of the user's period, ms after the start of the current period of the rule. */
+  /**
+   * Start of the user's period, as ms since the start of the rule's current period. The user may still be in the period of an earlier
+   * time zone.
+   */
   readonly start: number;
-  /** End of the user's period, ms after the start of the current period of the rule; with `outside` the time of Redis' clock instead. */
+  /**
+   * End of the user's period, as ms since the start of the rule's current period. If the status is `outside`, the time of Redis' clock
+   * instead.
+   */
   readonly end: number;
-  /** Item of the result: that of the first call with this operation id. */
+  /** Item that the result is about: the item of the first call with this operation id. */
   readonly itemId: string;
 }
 
@@ -32,7 +38,7 @@ function recorded([status, points, used, remaining, seq, start, end, itemId]: Ra
 
 /** Reply of the script `record`. */
 export interface Counted {
-  /** Index in STATUSES; 0 if the script cannot decide, and has written nothing. */
+  /** Index in STATUSES. 0: this script cannot decide the call, and has written nothing. */
   readonly status: number;
   /** Items that count in the period. */
   readonly used: number;
@@ -40,7 +46,7 @@ export interface Counted {
   readonly seq: number;
 }
 
-/** Factor of the refunds in a reply of `record`, above the most items that a period can reward. */
+/** Factor by which `record` multiplies the number of refunds in its reply. Larger than the maximum number of items of a period. */
 const MAX_USED = 2 ** 20;
 
 function counted(reply: number): Counted {
@@ -113,7 +119,7 @@ export const readStatus = defineScript({
   ...statusLua,
   keys: ['state'],
   args: { rule: str },
-  // The script only sets a TTL that was lost, which needs hardly any memory.
+  // The script writes only a TTL that was lost. This needs hardly any memory, so the script may run when Redis is out of memory.
   flags: FREES_MEMORY,
   group: false,
   reply: ([open, points, used, remaining, end]: [number, number, number, number, number]) => ({

@@ -12,12 +12,13 @@ import type { RecordRead, RecordResult, RefundResult, RewardStatus } from './rea
 
 const input = new Checks('ReadRewardService', (message) => new InvalidInputError(message));
 
-/** Grants users points for distinct items, up to a limit for each day, week, month or in total. */
+/** Grants points to users for distinct items that they read, up to a limit for each day, week, month or in total. */
 export class ReadRewardService {
   private readonly keys: RewardKeys;
   private readonly clock = new RewardClock();
   private readonly recorder: ReadRecorder;
-  // The token of a call is `o` and its operation id, or begins with `c`, so the two kinds never collide.
+  // Each call has a token. It is `o` and the operation id, or, without an operation id, a new id that begins with `c`. So the two
+  // kinds never collide.
   private readonly callIds = new UniqueIds('c');
 
   constructor(
@@ -32,7 +33,8 @@ export class ReadRewardService {
    * Records that a user read an item, and grants points if the item is new and the period has room.
    *
    * @throws InvalidInputError for an invalid field; nothing was sent
-   * @throws PeriodMissedError if Redis' clock was in none of the periods, four times in a row; nothing was granted
+   * @throws PeriodMissedError if the call was sent four times, and Redis' clock was in none of the periods that were sent with it;
+   *   nothing was granted
    * @throws the errors of ScriptRegistry.run()
    *
    * @example
@@ -60,7 +62,7 @@ export class ReadRewardService {
    *
    * @param timeZone IANA zone of the user. Default: the zone of the rule
    * @throws InvalidInputError for an invalid user id or an unknown zone; nothing was sent
-   * @throws PeriodMissedError if Redis' clock was in none of the periods, four times in a row
+   * @throws PeriodMissedError if the call was sent four times, and Redis' clock was in none of the periods that were sent with it
    * @throws the errors of ScriptRegistry.run()
    */
   async status(userId: string, { timeZone }: { readonly timeZone?: string } = {}): Promise<RewardStatus[]> {
@@ -69,7 +71,8 @@ export class ReadRewardService {
   }
 
   /**
-   * Takes a grant back, once, while its period runs. Its item can then be rewarded again.
+   * Takes back a grant while its period runs. A second call for the same grant changes nothing. The item of the grant can be rewarded
+   * again.
    *
    * @param grantId the `grantId` of a result with the status `rewarded`, or of a row of the ledger
    * @throws InvalidInputError for a value that is not a grant id, or for a rule that is not in the options
@@ -105,7 +108,7 @@ export class ReadRewardService {
 
   /**
    * Returns the keys of the ledger's streams, one for each partition. Read each stream with a consumer group of your own. Without the
-   * option `ledgerRetentionMs`, nothing is written to them.
+   * option `ledgerRetentionMs`, the streams stay empty.
    */
   ledgerKeys(): readonly string[] {
     return [...this.keys.ledgers];

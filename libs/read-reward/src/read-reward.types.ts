@@ -2,7 +2,7 @@ export type RecordStatus = 'rewarded' | 'duplicate' | 'capped';
 
 export type RefundStatus = 'refunded' | 'already-refunded' | 'expired' | 'unknown';
 
-/** Read of an item by a user. */
+/** Parameters of `record`: a user has read an item. */
 export interface RecordRead {
   /** Name of a rule in the options of the module. */
   readonly rule: string;
@@ -11,22 +11,26 @@ export interface RecordRead {
   /** Id of the item; 1 to 256 characters. */
   readonly itemId: string;
   /**
-   * Id of the operation, 1 to 256 characters. A call with the same rule, user and operation id gets the first result again,
-   * even with another item, for `operationRetentionMs`. Default none: only a command that ioredis sends again gets its first result.
+   * Id of the operation, 1 to 256 characters. For `operationRetentionMs`, each call with the same rule, user and operation id returns
+   * the first result, even for another item. Default: none. Then the first result is returned only if ioredis itself sends the command
+   * again.
    */
   readonly operationId?: string;
   /**
-   * IANA zone of the user. Another zone than that of the user's last grant takes effect when the period of that grant ends.
-   * Default: the zone of the rule.
+   * IANA time zone of the user. Default: the zone of the rule. If the zone differs from the zone of the user's last grant, it takes
+   * effect when the period of that grant ends.
    */
   readonly timeZone?: string;
 }
 
 /** Result of `record`. */
 export interface RecordResult {
-  /** `rewarded`; `duplicate` if the item counts already; `capped` if the item is new but the period is full. */
+  /**
+   * `rewarded`: points were granted. `duplicate`: the item was rewarded already, and this grant was not refunded. `capped`: the item
+   * is new, but the period is full.
+   */
   readonly status: RecordStatus;
-  /** Points that were granted; 0 unless rewarded. */
+  /** Points that were granted; 0 unless `status` is `rewarded`. */
   readonly points: number;
   /** Number of items that count in the user's period. */
   readonly used: number;
@@ -34,7 +38,10 @@ export interface RecordResult {
   readonly remaining: number;
   /** End of the user's period, ms since 1970; null for period `total`. */
   readonly resetsAtMs: number | null;
-  /** Id of the grant, for `refund` and for your accounts; null unless rewarded. At most 4,800 characters, or 1,700 if the ids are ASCII. */
+  /**
+   * Id of the grant, for `refund` and for your own records; null unless `status` is `rewarded`. At most 4,800 characters, or 1,700 if
+   * the ids of user and item are ASCII.
+   */
   readonly grantId: string | null;
 }
 
@@ -54,12 +61,12 @@ export interface RewardStatus {
 /** Result of `refund`. */
 export interface RefundResult {
   /**
-   * `refunded`: by this call. `already-refunded`: by an earlier call. `expired`: the period of the grant is over, or Redis has no
-   * period of the user. `unknown`: the user's period has no such grant; it may have been refunded more than `operationRetentionMs`
-   * ago.
+   * `refunded`: this call refunded the grant. `already-refunded`: an earlier call did. `expired`: the period of the grant is over, or
+   * Redis has no period of the user. `unknown`: the user's period has no such grant. Perhaps it was refunded more than
+   * `operationRetentionMs` ago.
    */
   readonly status: RefundStatus;
-  /** Points that your app must take back; 0 unless refunded. */
+  /** Points that your app must take back from the user; 0 unless `status` is `refunded`. */
   readonly points: number;
   /** Number of items that count in the period after the refund; 0 if the status is `expired` or `unknown`. */
   readonly used: number;

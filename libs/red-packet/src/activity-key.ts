@@ -1,6 +1,6 @@
 /**
- * Returns the key by which a ledger books an activity. An id may be used again after its activity has expired. The later
- * activity expires later by the same clock, so its key differs.
+ * Returns the key by which a ledger books an activity. The key contains the time of expiry. If an id is used again after its activity
+ * has expired, the new activity expires later, so its key differs.
  */
 export function activityKeyOf(activityId: string, expiresAtMs: number): string {
   return `${encodeURIComponent(activityId)}@${expiresAtMs}`;

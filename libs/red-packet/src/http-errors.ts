@@ -18,7 +18,7 @@ export function readLimit(text: string, max = 1_000): number {
   return /^\d{1,4}$/.test(text) ? Number(text) : refuse('limit', text, `an integer from 1 to ${max} in decimal digits`);
 }
 
-/** Calls the service. @throws HttpException for its errors, see `refused` */
+/** Runs a call of the service. @throws HttpException if the call rejects, see `refused` */
 export async function answer<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -36,8 +36,8 @@ export function refused(error: unknown): never {
     throw new BadRequestException(error.message, { cause: error });
   if (error instanceof ActivityConflictError || error instanceof ActivityIncompleteError)
     throw new ConflictException(error.message, { cause: error });
-  // Clients do not see the message of Redis; it is in the cause. They may repeat every request: no packet is granted or refunded
-  // twice.
+  // The response does not contain the message of Redis; `cause` has it. Clients may repeat every request: no packet is granted or
+  // refunded twice.
   if (error instanceof ScriptRefusedError)
     throw new ServiceUnavailableException('Redis refused the request. Send it again later.', { cause: error });
   if (error instanceof NotSentError || error instanceof UnknownOutcomeError)

@@ -2,8 +2,8 @@ import type { Type } from '@nestjs/common';
 import type { ModuleRef, ModulesContainer } from '@nestjs/core';
 
 /**
- * Returns the app's provider of a class, from any module; undefined if no module has it. The containers are searched first, because
- * ModuleRef.get() throws if there is no provider, and Nest does not export the class of that error.
+ * Returns the app's provider of a class, from any module; undefined if no module provides the class. Searches the modules first:
+ * without a provider, ModuleRef.get() would throw an error whose class Nest does not export.
  */
 export function optionalProvider<T>(modules: ModulesContainer, moduleRef: ModuleRef, token: Type<T>): T | undefined {
   const provided = [...modules.values()].some(({ providers }) => providers.has(token));

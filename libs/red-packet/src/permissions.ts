@@ -7,11 +7,10 @@ import { checkPermissions } from './activity/activity.scripts';
 const DEADLINE_MS = 1_000;
 
 /**
- * Checks, on one key of this lib, that the Redis user may run every command of this lib's scripts. Asks the master of this key.
- * If Redis does not answer, only logs a warning.
+ * Checks that the Redis user may run every command of this lib's scripts. Checks this for one sample key, on the master of that key.
+ * If Redis does not reply, only logs a warning.
  *
- * @throws SetupError with the names of the commands that the user may not run; ScriptRefusedError if Redis refuses
- *   the check itself
+ * @throws SetupError with the names of the commands that the user may not run; ScriptRefusedError if Redis refuses the check itself
  */
 export async function requirePermissions(registry: ScriptRegistry, logger: Pick<Logger, 'warn'>): Promise<void> {
   const sample = registry.keySpace('red-packet').tag('permission-check').key('meta');

@@ -58,7 +58,10 @@ export class RedPacketController {
     @Inject(RED_PACKET_OPTIONS) private readonly options: ResolvedRedPacketModuleOptions,
   ) {}
 
-  /** Creates an activity (admin). Body: `CreateActivity`, with `total`, such as "10000.00", or `totalCents`. */
+  /**
+   * Creates an activity (admin). Body: the fields of `CreateActivity`. Instead of `totalCents`, it may have `total`, such as
+   * "10000.00".
+   */
   @Post()
   @UseGuards(RedPacketAdminGuard)
   @UseInterceptors(RedPacketIdempotency)
@@ -72,7 +75,8 @@ export class RedPacketController {
   @UseGuards(RedPacketGrabGuard)
   grab(@Param('activityId') activityId: string, @Req() request: unknown): Promise<GrabResult> {
     const userId = this.options.identity(request);
-    // `identity` usually returns the id itself, not a promise of it. Then this line saves the promise of `identified`, for speed.
+    // `identity` usually returns the id itself, not a promise. Then this line does not call `identified`, which would make one more
+    // promise.
     if (typeof userId === 'string' && userId !== '') return this.packets.grab(activityId, userId).catch(refused);
     return this.identified(userId).then((known) => this.packets.grab(activityId, known).catch(refused));
   }
@@ -92,7 +96,7 @@ export class RedPacketController {
     return packet;
   }
 
-  /** Lists the packets of all winners, for a winner; query `cursor?`, `limit?` (1 to 1,000); 404 for users without a packet. */
+  /** Lists the packets of all winners; query `cursor?`, `limit?` (1 to 1,000). Only for winners: 404 for users without a packet. */
   @Get(':activityId/results')
   async results(
     @Param('activityId') activityId: string,

@@ -6,7 +6,7 @@ import { optionalProvider } from './optional-provider';
 import { RED_PACKET_OPTIONS } from './red-packet.tokens';
 import type { ResolvedRedPacketModuleOptions } from './red-packet.options';
 
-/** Guard of the admin routes. Asks the option `adminGuard`. Without that option, refuses every request with 403. */
+/** Guard of the admin routes. Calls the guard of the option `adminGuard`. Without that option, refuses every request with 403. */
 @Injectable()
 export class RedPacketAdminGuard implements CanActivate {
   private guard: Promise<CanActivate> | undefined;
@@ -30,7 +30,10 @@ export class RedPacketAdminGuard implements CanActivate {
   }
 }
 
-/** Applies the rules of the app's RateLimitModule to grabs. If the app does not import RateLimitModule, allows every request. */
+/**
+ * Guard of the grab route. Applies the rules of the app's RateLimitModule. If the app does not import RateLimitModule, allows every
+ * request.
+ */
 @Injectable()
 export class RedPacketGrabGuard implements CanActivate {
   private limits: RateLimitGuard | 'none' | undefined;

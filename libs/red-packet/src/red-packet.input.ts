@@ -2,16 +2,17 @@ import { Checks, InvalidInputError } from '../../internal/src';
 import type { CreateActivity, Packet, SplitMethod } from './red-packet.types';
 
 /**
- * Parameters of an activity after the checks. Defaults are filled in, except for `amounts`. `endsAtMs` 0:
- * begin-activity.lua computes the default.
+ * Parameters of an activity after the checks. Defaults are filled in, except for `amounts`. If `endsAtMs` is 0, begin-activity.lua
+ * computes the default.
  */
 export type CheckedActivity = Required<Omit<CreateActivity, 'amounts'>> & Pick<CreateActivity, 'amounts'>;
 
 const MAX_PACKETS = 1_000_000;
 const MAX_BUCKETS = 64;
 /**
- * Largest total of an activity with several buckets, cents. Pool entries have sums of the cents that were appended since the
- * pool was last empty. A packet that moves is appended again, so these sums can exceed the total, and must stay below 2^53.
+ * Largest total of an activity with several buckets, cents. Each entry of a pool has a sum: all cents that were appended to the pool
+ * since it was last empty. A packet that moves to another bucket is appended there again. So a sum can exceed the total, but must stay
+ * below 2^53.
  */
 const MAX_SHARDED_CENTS = 2 ** 46;
 const METHODS: readonly SplitMethod[] = ['double-mean', 'line-cut', 'equal', 'given'];
@@ -27,7 +28,7 @@ const MAX_TIME_MS = 4_102_444_800_000;
 /** Checks for input. Errors are InvalidInputError and name the field, its value and what is expected. */
 export const check = new Checks('', (message) => new InvalidInputError(message));
 
-/** Throws the error for an invalid field. @param expected the end of the sentence `Expected ...` */
+/** Throws InvalidInputError for an invalid field. @param expected the end of the sentence `Expected ...` in the message */
 export function refuse(field: string, value: unknown, expected: string): never {
   return check.refuse(field, value, expected);
 }
@@ -47,7 +48,7 @@ export function checkUserId(value: unknown): string {
   return check.id('userId', value, MAX_USER_ID);
 }
 
-/** Start of a page: a bucket, and a cursor or id in it. */
+/** Start of a page: a bucket (shard of an activity), and a cursor or an id in this bucket. */
 export interface BucketPosition {
   readonly bucket: number;
   readonly at: string;
@@ -175,7 +176,7 @@ export function checkPacket({ packetId, amountCents, grantedAtMs }: Packet): Pac
 }
 
 /**
- * Converts an amount such as "10000.00" to cents. Does not convert it to a fraction of a float, which could lose cents.
+ * Converts an amount such as "10000.00" to cents. Does not use a float with a fraction, which could lose cents.
  *
  * @throws InvalidInputError unless the amount is digits with at most two decimals, and at most 2^53 - 1 cents
  */

@@ -6,8 +6,8 @@ import { from, mergeMap, type Observable } from 'rxjs';
 import { optionalProvider } from './optional-provider';
 
 /**
- * Makes POST requests of admins idempotent if the app has OnceModule with the option `idempotency`, as `Idempotent` does. Grabs
- * need no key, because a winner who grabs again gets the same packet.
+ * Makes POST requests of admins idempotent, as the decorator `Idempotent` does, if the app has OnceModule with the option
+ * `idempotency`. Grabs need no idempotency key: a winner who grabs again gets the same packet.
  */
 @Injectable()
 export class RedPacketIdempotency implements NestInterceptor {

@@ -25,8 +25,8 @@ export interface RedPacketModuleExtras {
   readonly isGlobal?: boolean;
   /**
    * Names of the app's security schemes, as given to `DocumentBuilder.addSecurity`: `user` for routes that need the user of
-   * `identity`, `admin` for routes that need `adminGuard`. They appear in the OpenAPI document. The value of the first
-   * RedPacketModule with routes in a process counts for all of its apps. Default: none.
+   * `identity`, `admin` for routes that need `adminGuard`. They appear in the OpenAPI document. If a process has several apps, all get
+   * the value of its first RedPacketModule with routes. Default: none.
    */
   readonly openApiSecurity?: { readonly user?: string; readonly admin?: string };
   /** Name of the ScriptRegistry to use. Default: the registry without a name. */

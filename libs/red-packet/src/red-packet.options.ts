@@ -15,8 +15,8 @@ export interface RedPacketModuleOptions {
   /** Guard of the admin routes: an instance, or a class that Nest can build. Default: none; then admin routes return 403. */
   readonly adminGuard?: CanActivate | Type<CanActivate>;
   /**
-   * How long Redis keeps an activity after its end, ms; for an activity without `endsAtMs`, after grabs begin. Integer from
-   * 60,000 to 10 years. Redis keeps an activity longer while it owes a payout or a refund. Default 7 days.
+   * How long Redis keeps an activity after its end, ms; integer from 60,000 to 10 years. For an activity without `endsAtMs`, the time
+   * counts from the start of grabs. While an activity owes a payout or a refund, Redis keeps it longer. Default 7 days.
    */
   readonly retentionMs?: number;
   /**
@@ -25,8 +25,9 @@ export interface RedPacketModuleOptions {
    */
   readonly eligibility?: (activityId: string, userId: string) => boolean | Promise<boolean>;
   /**
-   * Number of replicas that must have a win before `grab` returns the packet and before it is paid, and a closing before its refund
-   * is reported (WAIT); integer from 0 to 100. Set it to the number of all replicas of a shard. Default 0.
+   * Number of replicas that must confirm a write (WAIT); integer from 0 to 100. They must confirm a win before `grab` returns the
+   * packet, and before the packet is paid. They must confirm that an activity is closed before its refund is reported. Set it to the
+   * number of replicas that each master has. Default 0.
    */
   readonly replicas?: number;
   /**
@@ -36,22 +37,23 @@ export interface RedPacketModuleOptions {
   readonly replicasTimeoutMs?: number;
   /**
    * Number of hash tags over which activities and their payouts are sharded; integer from 1 to 1,024. Give all processes the same
-   * number. It can change only while there are no activities. Default 16.
+   * number. You can change it only while there are no activities. Default 16.
    */
   readonly partitions?: number;
   /**
-   * Returns the packets of an activity that the ledger has paid, in any order. Called when the activity is closed and packets are left
-   * over: those that the ledger has paid, and whose grant a failover has lost, are not refunded. Also called for each deep audit
-   * without a ledger of its own. If it throws, the closing task is tried again, and `close` and `audit` reject with this error.
-   * Default: none; then a packet that was paid before a failover has lost its grant is refunded too.
+   * Returns the packets of an activity that your ledger has paid, in any order. Called when an activity is closed with packets left. A
+   * failover may have lost the grant of a packet that was paid; such a packet is not refunded. Also called for a deep audit and for
+   * `repairPayouts`, unless the call has its own `ledger`. If the function throws, the closing task is tried again, and `close`,
+   * `audit` and `repairPayouts` reject with this error. Default: none; then a packet that was paid is refunded too if a failover has
+   * lost its grant.
    */
   readonly ledger?: Ledger;
   /**
-   * Called after an activity was closed, at its end or by `close`, with the sum of all its refunds so far. Give this sum back, less
-   * what you have given back before. Called at least once for each closed activity: again after it has thrown, after a crash, and
-   * when `conflict` has turned a payout into a refund. After 1,000 failures, about 12 hours, the closing task is dead-lettered.
-   * Redis keeps the refund until `onClosed` has resolved, unless you call `forget`. Needs `DelayedTaskModule`. Set it in all
-   * processes or in none. Default: none.
+   * Called after an activity was closed, at its end or by `close`. Gets the sum of all refunds of the activity so far. Give this sum
+   * back, minus what you gave back at earlier calls. Called at least once for each closed activity. Called again after it has thrown,
+   * after a crash, and when `conflict` has turned a payout into a refund. After 1,000 failed calls, about 12 hours, the closing task
+   * is dead-lettered. Redis keeps the refund until `onClosed` has resolved, unless you call `forget`. Needs `DelayedTaskModule`. Set
+   * it in all processes or in none. Default: none.
    */
   readonly onClosed?: (closed: CloseResult) => void | Promise<void>;
   /**
@@ -71,22 +73,25 @@ export interface ResolvedRedPacketModuleOptions extends Required<
   readonly onClosed: RedPacketModuleOptions['onClosed'];
   readonly participantName: RedPacketModuleOptions['participantName'];
   /**
-   * How long a process may remember that an activity is sold out, ms. Not an option. Stored in each activity when it is
-   * created.
+   * How long a process may remember that an activity is sold out, ms. A constant, not an option. Each activity stores the value when
+   * it is created.
    */
   readonly soldOutMs: number;
-  /** About how long a grab waits for packets from other buckets if the user's bucket is empty, ms. Not an option. */
+  /**
+   * About how long a grab waits for packets from other buckets (shards of the activity) if the user's bucket is empty, ms. A constant,
+   * not an option.
+   */
   readonly transferWaitMs: number;
 }
 
 /** Options that the service uses. The controllers and guards use the others. */
 export type RedPacketServiceOptions = Omit<ResolvedRedPacketModuleOptions, 'identity' | 'adminGuard'>;
 
-/** Parts and optional services of other libs. */
+/** Other objects that RedPacketService may get in its constructor. */
 export interface RedPacketHelpers {
-  /** Default: parts of its own. */
+  /** Objects that RedPacketService and RedPacketPayouts share. Default: RedPacketService creates its own. */
   readonly activities?: Activities;
-  /** Closes activities at their ends. */
+  /** Service that schedules the closing of each activity at its end; undefined without DelayedTaskModule. */
   readonly tasks?: DelayedTaskService | undefined;
   /** Name of the ScriptRegistry; '' for the registry without a name. */
   readonly registryName?: string;

@@ -40,7 +40,7 @@ import type {
 
 const NOT_ELIGIBLE: GrabResult = Object.freeze({ status: 'not-eligible' });
 
-/** Gets each call of `grab`, with its result, which may reject. */
+/** Function of luanest/testing that is called at each call of `grab`. Its parameter `result` may reject. */
 type GrabWatcher = (activityId: string, userId: string, result: Promise<GrabResult>) => void;
 
 /**
@@ -80,7 +80,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Registers the closing task, checks permissions, and compares the number of partitions with that of the activities.
+   * Registers the closing task, checks the permissions of the Redis user, and checks that the activities in Redis have the same number
+   * of partitions as this app.
    * @throws SetupError, ScriptRefusedError, InvalidOptionError
    */
   async onModuleInit(): Promise<void> {
@@ -89,14 +90,15 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     await this.list.checkPartitions(this.logger);
   }
 
-  /** Ends this process' reads of the winners of sold-out activities. */
+  /** Makes this process stop reading the winners of sold-out activities. */
   onApplicationShutdown(): void {
     this.soldOutUsers.close();
   }
 
   /**
-   * Creates an activity: splits the total into packets, stores them and opens the activity. May be repeated with the same
-   * parameters: that finishes an interrupted creation, until the retention ends, or finds the existing activity.
+   * Creates an activity: splits the total into packets, stores them and opens the activity. You may repeat the call with the same
+   * parameters. A repeated call finds the existing activity. If the creation was interrupted, the call finishes it; this is possible
+   * until the retention ends.
    * @throws InvalidInputError for invalid parameters, and for a new activity whose end has passed by Redis' clock
    * @throws ActivityConflictError if there is an activity with this id and other parameters, or Redis has lost its parameters
    * @throws ActivityIncompleteError if Redis lost packets or parameters during the creation; the errors of ScriptRegistry.run()
@@ -113,8 +115,9 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Grabs a packet for a user. A user wins at most one packet of an activity. Later grabs return it again while Redis has the
-   * grant and `eligibility` accepts the user, unless `conflict` has voided it. With `replicas`, a grab may be `unconfirmed`.
+   * Grabs a packet for a user. A user wins at most one packet of an activity. Later grabs return the same packet, if Redis still has
+   * the grant, `conflict` has not voided the grant, and `eligibility` accepts the user. With the option `replicas`, the result may be
+   * `unconfirmed`.
    * @throws InvalidInputError for an invalid id; the errors of ScriptRegistry.run() and of `eligibility`
    */
   grab(activityId: string, userId: string): Promise<GrabResult> {
@@ -128,7 +131,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return { watch: (watcher) => (this.watcher = watcher) };
   }
 
-  /** For `luanest/console`: reads pages of `activities()`, those with the latest end of their retention first. */
+  /** For `luanest/console`: reads the ids of all activities page by page. The activity whose retention ends last comes first. */
   [CONSOLE](): { readonly page: (limit: number, cursor?: string) => ReturnType<Activities['list']['page']> } {
     return { page: (limit, cursor) => this.list.page(limit, cursor) };
   }
@@ -139,7 +142,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
       checkUserId(userId);
       const known = this.grabber.knownResult(activityId, userId);
       if (known !== undefined) return Promise.resolve(known);
-      // Speed: without `eligibility`, one promise for each grab is enough.
+      // Without `eligibility`, this line makes one promise less for each grab, for speed.
       return this.options.eligibility === undefined
         ? this.grabber.grab(activityId, userId)
         : this.grabIfEligible(activityId, userId);
@@ -164,14 +167,15 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Closes an activity for good, and refunds the packets that nobody has won. If it rejects, call it again: each packet is refunded
-   * once. If there is `onClosed`, a delayed task calls it. A draft stays a draft. Returns undefined if there is no such activity.
+   * Closes an activity for good, and refunds the packets that nobody has won. If the call rejects, call `close` again: no packet is
+   * refunded twice. A delayed task then calls the option `onClosed`, if it is set. An activity whose creation is unfinished (a draft)
+   * stays a draft. Returns undefined if there is no such activity.
    */
   async close(activityId: string): Promise<CloseResult | undefined> {
     const steps = new Steps('RedPacketService.close');
     const found = await this.lifecycle.close(checkActivityId(activityId), steps);
     if (found === undefined) return undefined;
-    // An earlier call may have died after the closing and before this line. Its refund is still unreported.
+    // A process may have died after it closed the activity and before this line. Then its refund was not reported to `onClosed` yet.
     if (found.closed.closed || unreportedOf(found.readings) > 0) await steps.read(this.closing.report(activityId));
     return found.closed;
   }
@@ -202,9 +206,9 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Reads a page of grants, in no particular order. A page may have more grants than the limit, because Redis returns a small
-   * hash as one page. A grant that exists while all pages are read is on at least one of them, and may be on several. After a
-   * failover or a restart of Redis, begin with the first page again.
+   * Reads a page of grants, in no particular order. A page may have more grants than the limit, because Redis returns a small hash as
+   * one page. A grant that exists before the first page is read, and still after the last one, is on at least one page, and may be on
+   * several. After a failover or a restart of Redis, begin with the first page again.
    * @param page `limit` from 1 to 1,000, default 100; `cursor`: the `nextCursor` of the previous page
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
@@ -218,37 +222,40 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Sets the TTL of an activity's keys if it owes nothing: it is closed, or has ended without packets left; all payouts are
-   * settled; and `onClosed` has resolved for all refunds. Before that, keys of an opened activity have no TTL. With
-   * `DelayedTaskModule`, a task does this after the end. Without it, call `close`, and then this method until it returns true.
-   * @returns true if the keys have a TTL, or there is no such activity; false if it owes something, and for a draft within its retention
+   * Sets the TTL of an activity's keys if the activity owes nothing. An activity owes nothing if it is closed, or has ended without
+   * packets left; all payouts are paid or dropped; and `onClosed` has resolved for all refunds. Before that, keys of an opened
+   * activity have no TTL. With `DelayedTaskModule`, a delayed task sets the TTL. Without that module, call `close` after the end, and
+   * then call this method until it returns true.
+   * @returns true if the keys have a TTL, or there is no such activity; false if the activity owes something, and for a draft (an
+   *   unfinished creation) until its retention ends
    */
   async settle(activityId: string): Promise<boolean> {
     return (await this.lifecycle.settle(checkActivityId(activityId))) !== 'owed';
   }
 
   /**
-   * Gives up what a closed activity owes, because you have paid it by other means: deletes its open payouts, and sets the TTL of its
-   * keys. Handlers that run are not stopped. May be repeated.
-   * @returns true if the keys have a TTL, or there is no such activity; false for a draft within its retention, and for an
-   *   activity that is not closed and owes something
+   * Gives up the payouts and refunds that a closed activity owes: deletes its open payouts, and sets the TTL of its keys. Use it if
+   * you have paid them by other means. Does not stop handlers that are running. May be repeated.
+   * @returns true if the keys have a TTL, or there is no such activity; false for a draft until its retention ends, and for an
+   *   activity that owes something and is not closed
    */
   async forget(activityId: string): Promise<boolean> {
     return (await this.lifecycle.settle(checkActivityId(activityId), true)) !== 'owed';
   }
 
   /**
-   * Lists the ids of all activities, including drafts, by the end of their retention. Some may have expired, or were never created;
-   * `settle` removes such an id.
+   * Lists the ids of all activities, including drafts, in the order in which their retention ends. The list may have ids of activities
+   * that have expired or were never created. `settle` removes such an id from the list.
    */
   activities(): Promise<string[]> {
     return this.list.all();
   }
 
   /**
-   * Voids a grant that the ledger refused to pay. The ledger refuses if it has paid the packet to another user before, or another
-   * packet to this user. That happens if Redis lost grants, as in a failover. Without `paid`, this user grabs again. With
-   * `paid`, the packet is refunded, and later grabs return the paid one. May be repeated.
+   * Voids a grant: the user no longer has this packet. Use it if your ledger has refused a payout, because it had already paid the
+   * packet to another user, or another packet to this user. This happens if Redis lost grants, for example in a failover. Without
+   * `paid`, the user may win another packet, and this call grabs for the user. With `paid`, the packet is refunded, and later grabs
+   * return the packet of `paid`. May be repeated.
    * @throws InvalidInputError; the errors of ScriptRegistry.run()
    */
   async conflict(activityId: string, { activityKey, userId, packetId, paid }: PayoutConflict): Promise<ConflictResult> {
@@ -266,8 +273,9 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Checks that packets and cents add up in each bucket: left, granted, refunded, sent and received. May be called at any moment.
-   * With `deep` or `ledger`, also reads all records, so pause the activity first. Returns undefined if there is no such activity.
+   * Checks the counters of each bucket (shard of the activity): packets and cents that are left, granted, refunded, sent and received
+   * must add up. You may call it at any time. With `deep` or `ledger`, it also reads all records; pause the activity before such a
+   * call. Returns undefined if there is no such activity.
    */
   async audit(activityId: string, options: AuditOptions = {}): Promise<AuditResult | undefined> {
     const read = await this.lifecycle.read(checkActivityId(activityId));
@@ -275,11 +283,12 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Writes payout rows again that another program has deleted from an outbox or from the dead letters, so that their winners are paid.
-   * Rows of winners who are not in the ledger are written; lost rows of others count as settled. Counts all records first, so stop
-   * other operators, and pause the activity. Returns undefined if there is no such activity.
+   * Repairs an activity after another program has deleted payout rows from an outbox (stream of open payouts) or from the dead
+   * letters. If the winner is not in the ledger, writes the row again, so that the winner is paid. If the winner is in the ledger,
+   * counts the lost row as paid. Reads all records first. So pause the activity before the call, and do not replay or drop payouts
+   * while it runs. Returns undefined if there is no such activity.
    * @param options `ledger`: packets that the ledger has paid. Default: those of the option `ledger` of the module
-   * @throws InvalidInputError without a ledger; the errors of the ledger and of ScriptRegistry.run(); repeat the call
+   * @throws InvalidInputError without a ledger; the errors of the ledger and of ScriptRegistry.run(): then call it again
    */
   async repairPayouts(
     activityId: string,

@@ -1,9 +1,10 @@
 import type { Page } from 'luanest/stream-consumer';
 
 /**
- * Method by which a total is split into packets. `double-mean`: each packet is random, from its minimum to twice the mean of what
- * is left. `line-cut`: a line is cut at random points, which makes the largest packet larger on average. `equal`: packets differ by
- * at most one cent. `given`: the amounts are those of `amounts`.
+ * Method by which a total is split into packets. `double-mean`: the cents of each packet are random, from the minimum to twice the
+ * mean of the money that is left. `line-cut`: the total is a line that is cut at random points. On average, its largest packet is
+ * larger than with `double-mean`. `equal`: packets differ by at most one cent. `given`: the parameter `amounts` has the cents of each
+ * packet.
  */
 export type SplitMethod = 'double-mean' | 'line-cut' | 'equal' | 'given';
 
@@ -11,7 +12,7 @@ export type SplitMethod = 'double-mean' | 'line-cut' | 'equal' | 'given';
 export interface CreateActivity {
   /** Id of the activity; 1 to 128 characters. */
   readonly activityId: string;
-  /** Sum of all packets, in cents; integer from 1 to 2^53 - 1, with more than one bucket to 2^46. */
+  /** Sum of all packets, in cents; integer from 1 to 2^53 - 1, or to 2^46 if there is more than one bucket. */
   readonly totalCents: number;
   /** Number of packets; integer from 1 to 1,000,000. */
   readonly packets: number;
@@ -19,11 +20,11 @@ export interface CreateActivity {
   readonly minCents?: number;
   /** Largest packet, in cents; integer >= minCents. Default: the total. */
   readonly maxCents?: number;
-  /** Method of the split; `given` needs `amounts`. Default `double-mean`, or `given` with `amounts`. */
+  /** Method of the split; `given` needs `amounts`. Default: `given` if there are `amounts`, otherwise `double-mean`. */
   readonly split?: SplitMethod;
   /**
-   * Cents of each packet; with one bucket, in the order in which users win them. Number, sum and bounds must agree with the other
-   * parameters.
+   * Cents of each packet. With one bucket, users win the packets in this order. There must be one amount for each of the `packets`,
+   * from `minCents` to `maxCents`, and the sum must be `totalCents`.
    */
   readonly amounts?: readonly number[];
   /**
@@ -32,12 +33,12 @@ export interface CreateActivity {
    */
   readonly startsAtMs?: number;
   /**
-   * When grabs end, ms since 1970 by Redis' clock; integer up to the year 2100, after `startsAtMs` and in the future. Default (or
-   * 0): one hour before the retention ends; with a retention of less than two hours, half-way through it. The retention then
-   * begins when grabs begin.
+   * When grabs end, ms since 1970 by Redis' clock; integer up to the year 2100, after `startsAtMs` and in the future. Default (or 0):
+   * grabs end one hour before the retention (`retentionMs` of the module) is over, which then counts from the start of grabs. If the
+   * retention is less than two hours, grabs end after half of it.
    */
   readonly endsAtMs?: number;
-  /** How often a user may grab without winning; integer from 0 to 1,000,000. Default 0: any number of times. */
+  /** Number of times that a user may grab without winning; integer from 0 to 1,000,000. Default 0: no limit. */
   readonly maxTries?: number;
   /**
    * Number of buckets over which the activity is sharded, so that several masters of a Cluster share its load; integer from 1 to
@@ -65,9 +66,8 @@ export interface Packet {
 }
 
 /**
- * State in which an activity takes no grabs. `unknown`: Redis has no such activity, or has lost the user's bucket.
- * `draft`: its creation is unfinished.
- * `preheated`: it has not begun yet.
+ * State in which an activity takes no grabs. `unknown`: Redis has no such activity, or has lost the user's bucket (shard of the
+ * activity). `draft`: the creation of the activity is unfinished. `preheated`: grabs have not begun yet.
  */
 export type NotOpenReason = 'unknown' | 'draft' | 'preheated' | 'paused' | 'ended' | 'closed';
 
@@ -76,15 +76,15 @@ export type NotOpenReason = 'unknown' | 'draft' | 'preheated' | 'paused' | 'ende
  *
  * - `won`: this call has won the packet.
  * - `already-won`: the user has won the packet before, or this call was sent twice.
- * - `unconfirmed`: the user has won a packet, but fewer than `replicas` replicas have confirmed it in time. Grab again to confirm
- *   and see it.
- * - `sold-out`: no packet is left. The process may have found this up to a second before.
+ * - `unconfirmed`: the user has won a packet, but fewer than `replicas` replicas have confirmed it in time. Grab again to confirm and
+ *   see it.
+ * - `sold-out`: no packet is left. This process may have read this from Redis up to one second ago.
  * - `not-open`: the activity takes no grabs. `reason` is its state.
- * - `try-again`: packets may be left, but none reached the user's bucket within a second.
+ * - `try-again`: the user's bucket is empty. Other buckets may have packets, but none was moved to this bucket within a second.
  * - `too-many-tries`: the user has grabbed `maxTries` times without winning.
  * - `not-eligible`: the option `eligibility` refused the user.
  *
- * `retryAfterMs`: time to wait before another grab, ms. It is left out if this time is not known.
+ * `retryAfterMs`: time to wait before another grab, ms; missing if this time is not known.
  */
 export type GrabResult =
   | { readonly status: 'won'; readonly packet: Packet }
@@ -100,23 +100,25 @@ export type GrabResult =
   | { readonly status: 'too-many-tries' }
   | { readonly status: 'not-eligible' };
 
-/** State of an activity, by Redis' clock. */
+/**
+ * State of an activity, by Redis' clock. `draft`: the creation is unfinished. `preheated`: grabs have not begun yet. `sold-out`: no
+ * packet is left. `ended`: grabs have ended, but the activity is not closed yet. `closed`: packets that were left are refunded.
+ */
 export type ActivityState = 'draft' | 'preheated' | 'open' | 'paused' | 'sold-out' | 'ended' | 'closed';
 
 /** State and counters of an activity. Each bucket is read at one instant, but not all buckets at the same instant. */
 export interface ActivityStatus {
   readonly activityId: string;
   /**
-   * Key of this activity for a ledger, the same as `Payout.activityKey`. An activity that uses the id
-   * again, after this one has expired, has another key.
-   * Visible ASCII, up to 1,200 characters.
+   * Key of this activity for a ledger, the same as `Payout.activityKey`. If your app uses the id again after this activity has
+   * expired, the new activity has another key. Visible ASCII, up to 1,200 characters.
    */
   readonly activityKey: string;
   readonly state: ActivityState;
   readonly totalCents: number;
   readonly packets: number;
   readonly buckets: number;
-  /** Packets and cents that are left: in pools, or moving between buckets. */
+  /** Packets and cents that are neither won nor refunded: they are in the pool of a bucket, or are moving between buckets. */
   readonly remainingPackets: number;
   readonly remainingCents: number;
   /** Packets and cents that users have won. */
@@ -128,11 +130,11 @@ export interface ActivityStatus {
   /** Packets and cents that are moving between buckets. */
   readonly movingPackets: number;
   readonly movingCents: number;
-  /** Open payouts: neither settled nor dead-lettered. */
+  /** Number of open payouts: not paid yet, and not dead-lettered. */
   readonly openPayouts: number;
-  /** Dead-lettered payouts. No handler is called for them until they are replayed. */
+  /** Number of dead-lettered payouts. No handler is called for them until they are replayed. */
   readonly deadLetters: number;
-  /** Refunded packets for which `onClosed` has not resolved yet; 0 if the activity was created without `onClosed`. */
+  /** Number of refunded packets for which `onClosed` has not resolved yet; 0 if the activity was created without `onClosed`. */
   readonly unreportedPackets: number;
   /** When the activity was created, ms since 1970. */
   readonly createdAtMs: number;
@@ -140,7 +142,10 @@ export interface ActivityStatus {
   readonly startsAtMs: number;
   /** When grabs end, ms since 1970. */
   readonly endsAtMs: number;
-  /** End of the retention, ms since 1970. Redis keeps the activity longer while it owes something, and up to a day after that. */
+  /**
+   * End of the retention, ms since 1970. Redis keeps the activity longer while it owes a payout or a refund, and up to a day after
+   * that.
+   */
   readonly expiresAtMs: number;
   /** True if `expiresAtMs` has passed. */
   readonly overdue: boolean;
@@ -170,8 +175,8 @@ export interface ResultRow extends Packet {
 }
 
 /**
- * A page of the results of an activity, in no particular order. A packet that is won while all pages are read is on at least one of
- * them, and may be on several.
+ * A page of the results of an activity, in no particular order. A packet that was won before the first page is read is on at least one
+ * page, and may be on several.
  */
 export interface ResultsPage extends Page<ResultRow> {
   /** The packet of the user who asks. */
@@ -190,11 +195,11 @@ export interface CloseResult {
   readonly refundedCents: number;
 }
 
-/** A payout that the ledger refused, because it had paid the packet or the user before. */
+/** A payout that your ledger refused, because it had already paid this packet or this user. */
 export interface PayoutConflict {
   /**
-   * `activityKey` of the payout. If Redis has forgotten that activity, nothing is voided, and the user grabs nothing. Default: the
-   * activity that has the id now; so give it if your app uses an id again.
+   * `activityKey` of the payout. If Redis no longer has that activity, `conflict` voids no grant, and does not grab for the user.
+   * Default: the key of the activity that has the id now. Set it if your app uses ids again.
    */
   readonly activityKey?: string;
   readonly userId: string;
@@ -209,8 +214,11 @@ export interface PayoutConflict {
 
 /** Result of `RedPacketService.conflict`. */
 export interface ConflictResult {
-  /** True if the grant is void, by this call or an earlier one; false if the user has no such grant. */
+  /**
+   * True if this call or an earlier one has voided the grant, so that the user no longer has the packet; false if the user has no such
+   * grant.
+   */
   readonly voided: boolean;
-  /** Result of a grab for the same user, made after that. */
+  /** Result of the grab that `conflict` made for the user afterwards. `not-open` if Redis no longer has the activity of `activityKey`. */
   readonly now: GrabResult;
 }

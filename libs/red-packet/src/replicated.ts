@@ -5,28 +5,29 @@ import {
   type ScriptRegistry,
 } from 'luanest/script-registry';
 
-/** Options of RedPacketModule that say how long to wait for how many replicas. */
+/** Options of RedPacketModule: for how many replicas to wait, and how long. */
 export interface ReplicaOptions {
   readonly replicas: number;
   readonly replicasTimeoutMs: number;
 }
 
-/** Runs scripts, and waits until the option `replicas` is met. Without replicas to wait for, the scripts run as others do. */
+/** Runs scripts, and waits (WAIT) until `replicas` replicas have their writes. If `replicas` is 0, does not wait. */
 export class Replicated {
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly settings: ReplicaOptions,
   ) {}
 
-  /** Number of replicas that must have what a script wrote. */
+  /** Number of replicas that must confirm the writes of a script. */
   get replicas(): number {
     return this.settings.replicas;
   }
 
   /**
-   * Runs a script that writes something, also when it is run again: WAIT covers what its own connection has written.
+   * Runs a script, and waits for replicas. The script must write something at each run, also when it is repeated: WAIT covers only the
+   * writes of its own connection.
    *
-   * @returns the result; `confirmed` is true if enough replicas have all that was written before the script, and by it
+   * @returns the result; `confirmed` is true if enough replicas have the writes of the script, and all earlier writes of this master
    * @throws the errors of ScriptRegistry.runAndWait()
    */
   async run<K extends readonly string[], A, R>(
@@ -40,11 +41,11 @@ export class Replicated {
   }
 
   /**
-   * Does what `run` does, for a step on which another one depends, so that a failover must not undo it.
+   * Does what `run` does, for a step that a failover must not undo, because a later step depends on it. Throws if it is not confirmed.
    *
-   * @param step what was done, for the error, such as `Packets left a bucket`
-   * @param isDone returns false for a result of a call that has done nothing, which needs no replica
-   * @throws NotReplicatedError if too few replicas have confirmed it. It was done on the master, and may be repeated
+   * @param step description of the step for the error, such as `Packets left a bucket`
+   * @param isDone returns false for the result of a call that did nothing. Such a call does not need replicas
+   * @throws NotReplicatedError if too few replicas have confirmed the step. The master has done the step, and you may repeat it
    */
   async step<K extends readonly string[], A, R>(
     step: string,

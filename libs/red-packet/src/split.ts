@@ -14,8 +14,8 @@ type DrawInteger = (below: number) => number;
 const TWO_53 = 2 ** 53;
 
 /**
- * Returns a generator of random integers, which returns the same numbers for the same seed: sfc32, the small fast counting
- * generator of Chris Doty-Humphrey.
+ * Returns a generator of random integers: sfc32, the small fast counting generator of Chris Doty-Humphrey. The same seed gives the
+ * same numbers.
  *
  * @param seed 32 hex digits
  * @see https://pracrand.sourceforge.net/RNG_engines.txt
@@ -45,8 +45,8 @@ export function seededDraws(seed: string): DrawInteger {
 }
 
 /**
- * Splits a total by the method of the double mean. Each packet is random, from its lower bound to twice the mean of what is left.
- * Then the packets are shuffled, so that every position is equally lucky.
+ * Splits a total by the method of the double mean. The cents of each packet are random, from a lower bound to twice the mean of the
+ * cents that are left. Then the packets are shuffled, so that every position is equally lucky.
  *
  * The packets add up to the total exactly, and each is from `minCents` to `maxCents`.
  *
@@ -57,7 +57,7 @@ export function splitDoubleMean({ totalCents, packets, minCents, maxCents }: Spl
   let rest = totalCents;
   for (let left = packets; left > 0; left--) {
     const others = left - 1;
-    // Each of the other packets gets from minCents to maxCents. This bounds what is left for this packet.
+    // Each of the other packets needs at least minCents and takes at most maxCents. This limits the cents of this packet.
     const low = Math.max(minCents, rest - others * maxCents);
     const high = Math.min(maxCents, rest - others * minCents, Math.max(low, twiceTheMean(rest, left)));
     const amount = others === 0 ? rest : low + draw(high - low + 1);
@@ -77,8 +77,8 @@ function twiceTheMean(total: number, count: number): number {
 }
 
 /**
- * Splits a total by cutting a line at random points. Each packet is a piece of the line, plus `minCents`. What a packet has above
- * `maxCents` is distributed at random among the packets below `maxCents`. Then the packets are shuffled, because without that the
+ * Splits a total by cutting a line at random points. Each packet is a piece of the line, plus `minCents`. If a packet has more than
+ * `maxCents`, the excess is distributed at random among the packets below `maxCents`. Then the packets are shuffled. Otherwise the
  * first and the last packet would be smaller on average.
  *
  * The packets add up to the total exactly, and each is from `minCents` to `maxCents`.
@@ -94,7 +94,7 @@ function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitPlan, dr
   const room = maxCents - minCents;
   const spare = Array.from({ length: packets }, (_, i) => (cuts[i + 1] as number) - (cuts[i] as number));
   let excess = 0;
-  // What all packets together can take may be more than 2^53, where floats lose cents.
+  // A BigInt: the sum of the free space of all packets may be more than 2^53, where floats lose cents.
   let space = 0n;
   for (const [i, cents] of spare.entries()) {
     excess += Math.max(0, cents - room);

@@ -7,13 +7,13 @@ import { Replicated, type ReplicaOptions } from '../replicated';
 import { ActivityList } from './activity-list';
 import { Lifecycle } from './lifecycle';
 
-/** Options that the parts need. */
+/** Options that the objects of Activities need. */
 interface ActivitiesOptions extends ReplicaOptions {
   readonly partitions: number;
   readonly ledger?: Ledger | undefined;
 }
 
-/** The parts that RedPacketService and RedPacketPayouts share. */
+/** The objects that RedPacketService and RedPacketPayouts share. */
 export class Activities {
   readonly layouts: Layouts;
   readonly list: ActivityList;

@@ -4,14 +4,17 @@ import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/
 import { SetupError } from '../../../internal/src';
 import { addActivity, fixPartitions, listActivities, pageActivities, retireActivity } from './list.scripts';
 
-/** How long the keys of an activity exist at most after they got their TTL before the end of its retention, ms; a day and a bit. */
+/**
+ * Time after which the keys of an activity have expired if their TTL was set now, ms: a day and two minutes. If the retention ends
+ * later, the keys exist until then.
+ */
 const KEPT_MS = 86_400_000 + 120_000;
 /** Deadline of the check at boot, ms. */
 const DEADLINE_MS = 1_000;
 
 /**
- * The list of activities, for operators. Nothing that grabs or pays reads it. Next to it is the number of partitions, which cannot
- * change while there are activities.
+ * List of all activities in Redis, for operators. Grabs and payouts do not read the list. Redis also stores the number of partitions
+ * next to the list. This number cannot change while there are activities.
  */
 export class ActivityList {
   private readonly keys: { readonly activities: string; readonly settled: string; readonly partitions: string };
@@ -20,7 +23,7 @@ export class ActivityList {
     private readonly registry: ScriptRegistry,
     private readonly partitions: number,
   ) {
-    // No activity has keys with this hash tag: those of activities are numbers.
+    // No activity has keys with this hash tag: the hash tags of activities are numbers.
     const tag = registry.keySpace('red-packet').tag('activities');
     this.keys = { activities: tag.key('activities'), settled: tag.key('settled'), partitions: tag.key('partitions') };
   }
@@ -39,8 +42,8 @@ export class ActivityList {
   }
 
   /**
-   * Compares the numbers of partitions. Call it before you treat something as lost that is not where it should be: it may be where
-   * a process with another number of partitions has put it.
+   * Checks that Redis and this process have the same number of partitions. Call it before you treat a missing key as lost: a process
+   * with another number of partitions stores it under another name.
    *
    * @throws SetupError if there are activities with another number of partitions; the errors of ScriptRegistry.run()
    */
@@ -50,8 +53,10 @@ export class ActivityList {
   }
 
   /**
-   * @param fromMs start of the retention, ms since 1970: the end of the activity, or its start while the default end is not known. A time
-   *   in the past, such as 0, counts as now
+   * Adds an activity to the list.
+   *
+   * @param fromMs start of the retention, ms since 1970: the end of the activity, or its start if its end is the default. A time in
+   *   the past, such as 0, counts as now
    * @throws SetupError if there are activities with another number of partitions
    */
   async add(activityId: string, retentionMs: number, fromMs: number): Promise<void> {
@@ -59,14 +64,14 @@ export class ActivityList {
     this.compare(await this.registry.run(addActivity, { keys, args: { activityId, partitions, retentionMs, fromMs } }));
   }
 
-  /** Notes that the keys of an activity have a TTL, or do not exist. It leaves the list when Redis has forgotten it. */
+  /** Notes that the keys of an activity have a TTL, or do not exist. The id leaves the list when the keys have expired. */
   async retire(activityId: string, exists: boolean): Promise<void> {
     const { activities, settled } = this.keys;
     const args = { activityId, keepMs: exists ? KEPT_MS : 0 };
     await this.registry.run(retireActivity, { keys: { activities, settled }, args });
   }
 
-  /** Keeps an activity in the list that owes something beyond its retention. */
+  /** Keeps an activity in the list, because it still owes a payout or a refund after the end of its retention. */
   async keep(activityId: string): Promise<void> {
     await this.add(activityId, 1, 0);
   }
@@ -77,7 +82,7 @@ export class ActivityList {
   }
 
   /**
-   * Reads a page of the ids, those with the latest end of their retention first.
+   * Reads a page of the ids. The activity whose retention ends last comes first.
    *
    * @param cursor `nextCursor` of the page before
    */

@@ -15,10 +15,10 @@ import {
   voidGrantLua,
 } from '../scripts/generated';
 
-/** Maximum number of packets of one call of fill-pool.lua, which passes all of them to one RPUSH. fill-pool.lua refuses more. */
+/** Maximum number of packets in one call of fill-pool.lua. The script passes all of them to one RPUSH, and refuses more. */
 export const CHUNK_PACKETS = 1_000;
 
-/** Value of the field `state`. `spread:<n>` is the state of the opened root of n buckets. */
+/** Value of the field `state` of a meta hash. `spread:<n>` is the state of a root: the activity is open, and has n buckets. */
 type StoredState = 'draft' | 'open' | 'paused' | 'closed' | `spread:${number}`;
 
 export const beginActivity = defineScript({

@@ -7,17 +7,19 @@ import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { Closed, Lifecycle } from './lifecycle';
 import { unreportedOf } from './status';
 
-/** Attempts of a task before it is dead-lettered. */
+/** Maximum number of attempts of a task. After that, the task is dead-lettered. */
 const ATTEMPTS = 1_000;
 /**
  * Pauses between attempts: 1 s, then twice as long each time, up to 60 s. delayed-task shortens each pause by up to half at
  * random, so 1,000 failed attempts take about 12 hours.
  */
 const BACKOFF = { delayMs: 1_000, maxDelayMs: 60_000 };
-/** Longest pause before it is checked again if an activity still owes something, ms. */
+/** Longest pause between two checks whether an activity still owes something, ms. */
 const OWED_MS = 600_000;
 
-/** Payload of the tasks. `sinceMs`: when the settling task was scheduled, ms since 1970 by the clock of that process. */
+/**
+ * Payload of the tasks. `sinceMs`: when the settling task was scheduled, ms since 1970, by the clock of the process that scheduled it.
+ */
 interface ActivityTask {
   readonly activityId: string;
   readonly sinceMs?: number;
@@ -25,19 +27,19 @@ interface ActivityTask {
 
 // See DECISIONS.md: tasks-close-and-settle
 /**
- * Schedules two delayed tasks for each activity. The closing task closes it at its end, and calls `onClosed`. If it then still owes
- * something, the settling task checks it until it owes nothing, and its keys have a TTL. Schedules nothing without
- * `DelayedTaskModule`.
+ * Schedules two delayed tasks for each activity. The closing task closes the activity at its end, and calls `onClosed`. If the
+ * activity then owes a payout or a refund, the settling task checks it until it owes nothing, and sets the TTL of its keys. Without
+ * `DelayedTaskModule`, schedules no task.
  */
 export class Closing {
   private readonly name: string;
   private readonly settling: string;
   private readonly logger = new Logger(Closing.name);
   private readonly debts = new Debts(new Logger('RedPacketPayouts'));
-  /** True if it was logged that this process lacks `onClosed`. */
+  /** True after the error was logged that this process has no `onClosed`. */
   private isLogged = false;
 
-  /** @param registry name of the ScriptRegistry, '' for the one without a name. Tasks of two registries have different names. */
+  /** @param registry name of the ScriptRegistry, '' for the registry without a name. It is a part of the names of the tasks. */
   constructor(
     private readonly lifecycle: Lifecycle,
     private readonly tasks: DelayedTaskService | undefined,
@@ -63,8 +65,8 @@ export class Closing {
   /**
    * Schedules the task that closes an activity at `endsAtMs`. May be repeated: an activity has one closing task.
    *
-   * @param onConflict what to do if there is a closing task of this id. Pass `replace` for a new activity, because an earlier
-   *   activity of the same id may have left a dead-lettered task. Pass `keep` for an open activity, whose task may be running.
+   * @param onConflict what to do if there is a closing task for this id. Pass `replace` for a new activity: an earlier activity with
+   *   the same id may have left a dead-lettered task. Pass `keep` for an open activity: its task may be running.
    * @throws the errors of ScriptRegistry.run()
    */
   async schedule(activityId: string, endsAtMs: number, onConflict: 'replace' | 'keep' = 'replace'): Promise<void> {
@@ -93,8 +95,8 @@ export class Closing {
 
   private async close(activityId: string, attempt: number): Promise<ReturnType<typeof retryLater> | undefined> {
     const closed = await this.lifecycle.closeAtEnd(activityId);
-    // The clock of the task's Redis may be ahead of the clock of the activity's Redis. That is not a failure, so nothing is
-    // logged, and the task is tried again later.
+    // The Redis server of the task and the server of the activity may have different clocks. If the task is early, this is not a
+    // failure: nothing is logged, and the task is tried again later.
     // See DECISIONS.md: early-close-waits-by-backoff
     if (closed === 'not-ended') {
       return retryLater({ delayMs: Math.min(BACKOFF.delayMs * 2 ** (attempt - 1), BACKOFF.maxDelayMs) });
@@ -102,7 +104,8 @@ export class Closing {
     if (typeof closed === 'object') await this.callListener(closed);
     const state = await this.lifecycle.settle(activityId);
     if (state !== 'owed') return undefined;
-    // A draft may still be opened by a repeated create call, and is then closed here. If it is not opened, Redis forgets it.
+    // A repeated create call may still open a draft. A later attempt of this task then closes it. If no call opens the draft, its keys
+    // expire.
     if (closed === 'draft') {
       const endsAtMs = (await this.lifecycle.status(activityId))?.endsAtMs ?? 0;
       return retryLater({ delayMs: aQuarterSince(endsAtMs, BACKOFF.maxDelayMs), countsAsAttempt: false });
@@ -112,7 +115,10 @@ export class Closing {
     return undefined;
   }
 
-  /** Sets the TTL of an activity if it owes nothing any more. Otherwise checks again after a quarter of the time it has waited. */
+  /**
+   * Sets the TTL of an activity if it owes nothing any more. Otherwise checks again later. Each pause is a quarter of the time since
+   * `sinceMs`.
+   */
   private async settle({ activityId, sinceMs = 0 }: ActivityTask): Promise<ReturnType<typeof retryLater> | undefined> {
     const state = await this.lifecycle.settle(activityId);
     this.debts.check(activityId, state === 'gone' ? undefined : await this.lifecycle.status(activityId));
@@ -120,7 +126,10 @@ export class Closing {
     return retryLater({ delayMs: aQuarterSince(sinceMs, OWED_MS), countsAsAttempt: false });
   }
 
-  /** Calls `onClosed`, and notes that it resolved. Until then Redis keeps refunds to report, unless they are given up. */
+  /**
+   * Calls `onClosed`. When it has resolved, notes this in Redis. Until then, Redis keeps the activity, unless `forget` gives up the
+   * refund.
+   */
   private async callListener(closed: Closed): Promise<void> {
     const { onClosed } = this.options;
     if (onClosed === undefined && unreportedOf(closed.readings) > 0) {
@@ -128,7 +137,8 @@ export class Closing {
         `RedPacketModule: activity ${JSON.stringify(closed.closed.activityId)} was created by a process with onClosed, ` +
           'and this process has no onClosed, so the refund was not reported. Give all processes the same options.',
       );
-      // A worker's log has only the kind of this error, because errors of handlers may quote a payload.
+      // This error is logged here, because a worker logs only the kind of an error of a handler, not its message, which may quote a
+      // payload.
       if (!this.isLogged) this.logger.error(error.message);
       this.isLogged = true;
       throw error;
@@ -138,7 +148,7 @@ export class Closing {
   }
 }
 
-/** Returns a quarter of the time since then, but at least 1 s and at most `mostMs`. */
+/** Returns a quarter of the time since `atMs` in ms, but at least 1 s and at most `mostMs`. */
 function aQuarterSince(atMs: number, mostMs: number): number {
   return Math.round(Math.min(Math.max((time.nowMs() - atMs) / 4, BACKOFF.delayMs), mostMs));
 }

@@ -11,13 +11,13 @@ import { beginActivity, CHUNK_PACKETS, fillPool, openActivity } from './activity
 import type { ActivityList } from './activity-list';
 import type { Closing } from './closing';
 
-/** Value of `bucket` in a root: the meta hash that says how many buckets a sharded activity has. */
+/** Value of `bucket` for a root. A root is the meta hash that has the number of buckets of a sharded activity. */
 const ROOT = -1;
 
 interface Share {
   readonly bucket: number;
   readonly totalCents: number;
-  /** `<packetId>:<cents>:<sum>` for each packet; sum: cents of this packet and all packets before it in the bucket. */
+  /** `<packetId>:<cents>:<sum>` for each packet; `sum` is the cents of this packet and of all packets before it in the bucket. */
   readonly entries: readonly string[];
 }
 
@@ -36,14 +36,15 @@ export class Creation {
   ) {}
 
   /**
-   * Creates an activity. If it exists with the same parameters, finishes its creation. For errors see RedPacketService.create.
+   * Creates an activity. If there is an activity with the same id and parameters, finishes its creation. For errors see
+   * RedPacketService.create.
    */
   async create(activity: CheckedActivity): Promise<CreateResult> {
     const { activityId, startsAtMs, endsAtMs } = activity;
     const { retentionMs } = this.settings;
     const steps = new Steps('RedPacketService.create', 'Send the same create call again: that is safe.');
-    // The id is listed before the activity exists. So the number of partitions cannot change while there is an activity. A crash
-    // after this line leaves an unused id in the list, until `settle` is called for it.
+    // The id is added to the list before the activity exists. So while there is an activity, the list is not empty, and the number of
+    // partitions cannot change. A crash after this line leaves an unused id in the list. `settle` removes it.
     await steps.one(this.list.add(activityId, retentionMs, Math.max(startsAtMs, endsAtMs)));
     return steps.read(this.createListed(activity));
   }
@@ -63,8 +64,8 @@ export class Creation {
       expiresAtMs: 0,
     });
     if (begun.state === 'draft') {
-      // begin() has checked that the parameters are those of the activity, so its end is right. The activity opens after the task
-      // is scheduled, so a crash leaves no open activity without its task.
+      // begin() has checked the parameters, so `endsAtMs` is the end of this activity. The closing task is scheduled before the
+      // activity opens. So a crash cannot leave an open activity without this task.
       // See DECISIONS.md: closing-task-before-opening
       await this.closing.schedule(activityId, begun.endsAtMs);
       const layout = this.layouts.build(activityId, buckets);
@@ -80,10 +81,10 @@ export class Creation {
       // All pools are full before the first bucket opens.
       if (!single) await Promise.all(layout.buckets.map((keys) => this.open(layout, keys)));
     } else if (begun.state !== 'closed') {
-      // Redis may have lost the closing task, so it is scheduled again if it does not exist.
+      // Redis may have lost the closing task. So schedule it again if it does not exist.
       await this.closing.schedule(activityId, begun.endsAtMs, 'keep');
     }
-    // Adding the activity to the list has removed the mark that it leaves the list.
+    // `list.add` has removed the note that this settled activity leaves the list when it has expired. So write the note again.
     if (begun.status === 'settled') await this.list.retire(activityId, true);
     const created = await this.open(this.layouts.root(activityId), root);
     return { activityId, totalCents, packets, created };
@@ -134,8 +135,8 @@ export class Creation {
   }
 
   /**
-   * Appends the packets that are not in the pool yet. If another process fills the same pool, continues after the packets that
-   * both have appended.
+   * Appends the packets that are not in the pool yet. If another process fills the same pool at the same time, continues after the
+   * last packet that either process has appended.
    */
   private async fill({ meta, pool }: BucketKeys, entries: readonly string[]): Promise<void> {
     let offset = 0;
@@ -166,7 +167,7 @@ export class Creation {
   }
 }
 
-/** Returns a hash of the parameters. A repeated create call must have the hash of the first call. */
+/** Returns a hash of the parameters. A repeated create call has the same parameters as the first call if it has the same hash. */
 export function fingerprintOf({ amounts = [], ...parameters }: CheckedActivity): string {
   const named = Object.entries(parameters).sort(([one], [other]) => (one < other ? -1 : 1));
   return createHash('sha256')
@@ -176,8 +177,8 @@ export function fingerprintOf({ amounts = [], ...parameters }: CheckedActivity):
 }
 
 /**
- * Gives the packets to the buckets in turn. Splits return packets in random order (except `given`), so no bucket gets larger
- * packets than another on average.
+ * Distributes the packets over the buckets in turn. All split methods except `given` return packets in random order. So on average, no
+ * bucket gets larger packets than another.
  */
 function sharesOf(amounts: readonly number[], buckets: number): Share[] {
   const sums = Array.from({ length: buckets }, () => 0);

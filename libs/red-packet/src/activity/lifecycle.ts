@@ -14,8 +14,9 @@ import type { Replicated } from '../replicated';
 import { Refunds } from './refunds';
 
 /**
- * Maximum number of rounds in which a close finishes transfers of packets between buckets. One round finishes all transfers that it finds,
- * and closed buckets begin no transfers. The limit is for transfers to a bucket that is lost, which cannot be finished.
+ * Maximum number of rounds in which a close finishes transfers of packets between buckets. One round usually finishes all transfers,
+ * because closed buckets begin no new ones. But a transfer to a bucket that Redis has lost can never be finished. The limit ends the
+ * rounds then.
  */
 const MAX_ROUNDS = 20;
 
@@ -23,12 +24,12 @@ const MAX_ROUNDS = 20;
 export interface Read {
   readonly layout: Layout;
   readonly readings: readonly BucketReading[];
-  /** expiresAtMs of the activity, which a later one with the same id does not have. */
+  /** End of the retention, ms since 1970. A later activity with the same id has another value. */
   readonly expiresAtMs: number;
 }
 
 // See DECISIONS.md: late-calls-name-their-activity
-/** Keys of an activity, and what distinguishes it from others with the same id. */
+/** Keys of an activity, and its `expiresAtMs`, which distinguishes it from earlier and later activities with the same id. */
 type Life = Pick<Read, 'layout' | 'expiresAtMs'>;
 
 /** A closed activity. `closed` has its refund, which was calculated from `readings`. */
@@ -36,7 +37,7 @@ export interface Closed extends Read {
   readonly closed: CloseResult;
 }
 
-/** Parts that a Lifecycle uses. */
+/** Objects that a Lifecycle uses. */
 interface LifecycleParts {
   readonly layouts: Layouts;
   readonly transfers: Transfers;
@@ -65,12 +66,13 @@ export class Lifecycle {
   }
 
   /**
-   * Reads every bucket. If the activity is a draft with several buckets, reads only the root: the meta hash that knows the number of buckets.
-   * Returns undefined if there is no such activity.
+   * Reads every bucket. If the activity is a draft with several buckets, reads only the root: the meta hash that has the number of
+   * buckets. Returns undefined if there is no such activity.
    */
   async read(activityId: string): Promise<Read | undefined> {
     const found = await this.find(activityId);
-    // The layout of a draft is its root alone, also if the activity has several buckets. After the opening it would be wrong.
+    // The layout of a draft is its root alone, even if the activity has several buckets. It is not remembered, because it would be
+    // wrong after the activity has opened.
     if (found !== undefined && found.readings[0]?.state !== 'draft') this.layouts.confirm(found.layout);
     return found;
   }
@@ -89,11 +91,11 @@ export class Lifecycle {
   }
 
   /**
-   * Pauses or resumes every bucket. A draft and a closed activity stay as they are. Of two calls at the same time, the later decision
-   * stays in all buckets.
+   * Pauses or resumes every bucket. A draft and a closed activity stay as they are. If two calls run at the same time, all buckets end
+   * in the state of the call that began later.
    *
-   * @returns the state afterwards, but `draft` if a bucket was a draft when it was to be paused, even if it is open by now; undefined
-   *   if there is no such activity
+   * @returns the new state; undefined if there is no such activity. If a bucket was still a draft, it was not paused or resumed. Then
+   *   this returns `draft`, even if the activity has opened meanwhile
    */
   async setPaused(activityId: string, paused: boolean): Promise<ActivityState | undefined> {
     const steps = new Steps(`RedPacketService.${paused ? 'pause' : 'resume'}`);
@@ -105,7 +107,8 @@ export class Lifecycle {
       const args = { state, decision: (await numbered) ?? '' };
       return (await this.registry.run(setPause, { keys: { meta }, args })).was;
     });
-    // The activity may have been opened since. If its state now were returned, the caller would not see that a bucket was not paused.
+    // The activity may have opened meanwhile. If the current state were returned, the caller would not see that a bucket was not
+    // paused.
     if (done?.statuses.includes('draft')) return 'draft';
     return done && (await steps.read(this.status(activityId)))?.state;
   }
@@ -118,8 +121,8 @@ export class Lifecycle {
   /**
    * Closes an activity whose end has passed by Redis' clock.
    *
-   * @returns `not-ended` if the end has not passed by the clock of one of the buckets, which is then not closed, though others
-   *   may be; `draft` for a draft, which stays a draft; undefined if there is no such activity
+   * @returns `not-ended` if the end has not passed by the clock of one of the buckets: this bucket is not closed, but others may be;
+   *   `draft` for a draft, which stays a draft; undefined if there is no such activity
    */
   closeAtEnd(activityId: string): Promise<Closed | 'not-ended' | 'draft' | undefined> {
     return this.closeBuckets(activityId, true, new Steps('The closing task'));
@@ -132,7 +135,7 @@ export class Lifecycle {
   ): Promise<Closed | 'not-ended' | 'draft' | undefined> {
     const done = await this.onBuckets(activityId, steps, ({ meta, pool, refunds, grants }) => {
       const input = { keys: { meta, pool, refunds, grants }, args: { atEnd: atEnd ? 1 : 0 } };
-      // A refund is given back outside Redis, so a failover must not open the bucket again.
+      // The app gives refunds back outside Redis. So a failover must not open the bucket again.
       return this.replicated.step('The activity is closed', closeBucket, input, (status) =>
         status.startsWith('closed'),
       );
@@ -140,7 +143,7 @@ export class Lifecycle {
     if (done === undefined) return undefined;
     const { layout, statuses, expiresAtMs } = done;
     if (statuses.includes('not-ended')) return 'not-ended';
-    // A draft has not opened yet, so its packets cannot be refunded. The closing task tries again later.
+    // A draft has not opened, so its packets cannot be refunded yet. The closing task tries again later.
     if (atEnd && statuses.includes('draft')) return 'draft';
     let readings = await steps.read(this.finishTransfers(layout));
     if ((await steps.read(this.refunds.compare(layout, readings))) > 0) readings = await this.transfers.readAll(layout);
@@ -161,7 +164,8 @@ export class Lifecycle {
       if (found === undefined) return undefined;
       const { layout, expiresAtMs } = found;
       const statuses = await steps.all(layout.buckets.map((keys) => run(keys, layout)));
-      // Of a draft with several buckets, only the root was read. If the draft was opened meanwhile, the script has changed nothing yet.
+      // For a draft with several buckets, `read` returns only the root. If the draft has opened meanwhile, the script has changed
+      // nothing and returns `spread:<n>`. The loop then runs again with all buckets.
       if (!statuses.some((status) => status.startsWith('spread:'))) return { layout, expiresAtMs, statuses };
     }
   }
@@ -175,8 +179,8 @@ export class Lifecycle {
   }
 
   /**
-   * Notes that `onClosed` has resolved for a refund. If the activity owes nothing else, sets the TTL of its keys. Does nothing if
-   * the readings show no refund that is not reported.
+   * Notes that `onClosed` has resolved for the refunds in the readings. If the activity owes nothing else, sets the TTL of its keys.
+   * Does nothing if all refunds in the readings were reported before.
    */
   async noteReport({ layout, readings, expiresAtMs }: Closed): Promise<void> {
     if (unreportedOf(readings) === 0) return;
@@ -193,15 +197,16 @@ export class Lifecycle {
    * reported. The TTL is never removed again.
    *
    * @param giveUp true: also sets the TTL of a closed activity that owes something. Default false.
-   * @returns `settled` if the TTL is set, by this call or an earlier one, and for a draft whose retention is over; `owed`
-   *   otherwise; `gone` if there is no such activity
+   * @returns `settled` if this call or an earlier one has set the TTL, and for a draft whose retention is over; `gone` if there is no
+   *   such activity; otherwise `owed`
    */
   async settle(activityId: string, giveUp = false): Promise<'settled' | 'owed' | 'gone'> {
     const found = await this.look(activityId);
     const steps = new Steps(`RedPacketService.${giveUp ? 'forget' : 'settle'}`);
     if (found === undefined || isLost(found)) {
       await steps.read(this.list.compareStored());
-      // The root of several buckets is left after its buckets have expired or were lost. It gets its TTL here.
+      // If an activity has several buckets, its root may remain after the buckets have expired or were lost. This sets the TTL of the
+      // root.
       const root = { layout: this.layouts.root(activityId), expiresAtMs: found?.expiresAtMs ?? 0 };
       if (found === undefined) await steps.read(this.list.retire(activityId, false));
       else await this.forget(root, false, steps);
@@ -210,8 +215,8 @@ export class Lifecycle {
     const { readings, expiresAtMs } = found;
     const first = readings[0];
     if (first?.state === 'draft') {
-      // Nobody has won a packet of a draft, and the retention is over, so all keys may expire. The root of several buckets, and
-      // buckets that were opened before the root, have no TTL yet.
+      // Nobody has won a packet of a draft. So after its retention, all keys may expire. With several buckets, the root has no TTL
+      // yet, nor have buckets that were opened before the root.
       if (!first.overdue) return 'owed';
       const layout = this.layouts.build(activityId, first.buckets);
       if (first.buckets > 1) await this.forget({ layout, expiresAtMs }, true, steps);
@@ -219,18 +224,19 @@ export class Lifecycle {
       return 'settled';
     }
     if (isOwing(readings) && !(giveUp && readings.every(({ state }) => state === 'closed' || state === ''))) {
-      // A call that was late may have noted that it leaves the list, when it belonged to an earlier activity with this id.
+      // A late call for an earlier activity with this id may have noted that the id leaves the list. This keeps the id in the list.
       if (readings.some(({ overdue }) => overdue)) await steps.read(this.list.keep(activityId));
       return 'owed';
     }
-    // What is given up must not be paid when somebody reads its row later. A bucket that Redis has lost does not count its rows.
+    // A payout that is given up must not be paid later, so its row is deleted. Counters do not show all such rows: a bucket that Redis
+    // has lost has no counters.
     if (giveUp) await steps.one(this.outboxes.dropRows(found));
     return (await this.forget(found, giveUp, steps)) ? 'settled' : 'owed';
   }
 
   /**
-   * Sets the TTL of the keys of each bucket, then of the root. Returns false if a bucket owes something, or belongs to a later
-   * activity with this id; then neither the root nor that bucket gets a TTL.
+   * Sets the TTL of the keys of each bucket, and then of the root. A bucket that owes something, or that belongs to a later activity
+   * with this id, gets no TTL. If there is such a bucket, the root gets no TTL either, and this returns false.
    */
   private async forget({ layout, expiresAtMs }: Life, giveUp: boolean, steps: Steps): Promise<boolean> {
     const args = { giveUp: giveUp ? 1 : 0, expiresAtMs };
@@ -246,11 +252,11 @@ export class Lifecycle {
    * Voids a grant: the user no longer has this packet.
    *
    * @param grant the packet, and the user who has it
-   * @param paid the packet that the user has instead, because the ledger had paid it; undefined if the ledger had
-   *   paid `packetId` to another user
-   * @param activityKey key of the activity of the grant; undefined for the one that has the id now
-   * @returns `void` if the grant is void, by this call or an earlier one; `none` if the user has no such grant; `gone` if Redis has
-   *   forgotten the activity of the key
+   * @param paid the packet that the user has instead, because the ledger had paid it; undefined if the ledger had paid `packetId` to
+   *   another user
+   * @param activityKey key of the activity of the grant; undefined for the activity that has the id now
+   * @returns `void` if this call or an earlier one has voided the grant; `none` if the user has no such grant; `gone` if Redis no
+   *   longer has the activity of `activityKey`
    */
   async voidGrant(
     layout: Layout,
@@ -272,14 +278,14 @@ export class Lifecycle {
     return seen === undefined || isLost(seen) ? undefined : seen;
   }
 
-  /** Does what `find` does, and also returns an activity of which Redis has nothing but the root. */
+  /** Does what `find` does. Also returns an activity if Redis has lost all its buckets, but still has its root. */
   private async look(activityId: string): Promise<Read | undefined> {
     const remembered = this.layouts.of(activityId);
     const readings = await this.transfers.readAll(remembered);
     if (readings.every(({ state }) => state !== '' && !state.startsWith('spread:'))) {
       return readOf(remembered, readings);
     }
-    // The remembered number of buckets may be that of an earlier activity with this id, so the root is read.
+    // The remembered number of buckets may belong to an earlier activity with this id. So read the root, which has the right number.
     this.layouts.forget(activityId);
     const layout = this.layouts.root(activityId);
     const [root] = remembered === layout ? readings : await this.transfers.readAll(layout);

@@ -7,11 +7,11 @@ import { compareRefunds } from './activity.scripts';
 import { statusOf } from './status';
 
 const PAGE = 1_000;
-/** Entries of a call. Each may need a pass over all refunds of its bucket. */
+/** Maximum number of entries in one script call. Each entry may need a pass over all refunds of its bucket. */
 const ENTRIES_A_CALL = 100;
 
 // See DECISIONS.md: refunds-compared-with-the-ledger
-/** Compares the packets that are left over with the ledger, before they are refunded. */
+/** Compares the packets that were left at the closing with the ledger, so that a packet that was paid is not refunded too. */
 export class Refunds {
   constructor(
     private readonly registry: ScriptRegistry,
@@ -19,10 +19,10 @@ export class Refunds {
   ) {}
 
   /**
-   * Takes the packets that the ledger has paid out of the refunds of a closed activity. Does so once: what the ledger pays later is for
-   * an audit to find.
+   * Removes packets that the ledger has paid from the refunds of a closed activity. Does this once for each bucket. If the ledger pays
+   * such a packet later, only an audit finds it.
    *
-   * @returns how many packets were taken out
+   * @returns number of packets that were removed
    * @throws what `ledger` throws; the errors of ScriptRegistry.run()
    */
   async compare(layout: Layout, readings: readonly BucketReading[]): Promise<number> {

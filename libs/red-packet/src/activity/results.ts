@@ -7,7 +7,7 @@ import { readGrant, readLuckiest, readRecords } from './results.scripts';
 
 const PAGE = 1_000;
 
-/** The page to read: a bucket of the activity, the cursor of HSCAN in it, and about how many grants. */
+/** Page of grants to read: index of the bucket, cursor of HSCAN in this bucket, and approximate number of grants. */
 export interface PageRequest {
   readonly bucket: number;
   readonly cursor: string;
@@ -30,7 +30,10 @@ export class Results {
     return (await this.registry.run(readGrant, { keys: { grants }, args: { userId } })).packet;
   }
 
-  /** Reads a page of grants. All grants of a page are in one bucket. After the last page of a bucket follows the next bucket. */
+  /**
+   * Reads a page of grants. All grants of a page are in one bucket. The page after the last page of a bucket is the first page of the
+   * next bucket.
+   */
   async records(layout: Layout, { bucket, cursor: from, count }: PageRequest): Promise<Page<Grant>> {
     checkBucket(`${from}@${bucket}`, bucket, layout.buckets.length);
     const { grants } = keysOf(layout, bucket);

@@ -3,11 +3,11 @@ import type { BucketReading } from '../buckets/bucket.scripts';
 import { isSoldOut } from '../buckets/refills';
 import type { ActivityState, ActivityStatus } from '../red-packet.types';
 
-/** Adds up the readings of all buckets. @param readings one reading for each bucket; not empty */
+/** Computes the status of an activity from the readings of all its buckets. @param readings one reading for each bucket; not empty */
 export function statusOf(activityId: string, readings: readonly BucketReading[]): ActivityStatus {
   const sum = (pick: (reading: BucketReading) => number): number =>
     readings.reduce((total, reading) => total + pick(reading), 0);
-  // A bucket that Redis has lost has no parameters, so they are read from another one.
+  // All buckets have the same parameters. A bucket that Redis has lost has none, so use a bucket that is not lost.
   const first = readings.find(({ state }) => state !== '') ?? readings[0];
   if (first === undefined) throw new RangeError('Internal error: there are no readings of buckets.');
   const draft = first.state === 'draft';
@@ -47,14 +47,14 @@ export function unreportedOf(readings: readonly BucketReading[]): number {
 }
 
 /**
- * Returns true if an activity owes something, so that its keys must not expire: a user may still win or must be paid, or a
- * packet must be refunded or its refund reported. Packets that move between buckets count too, because they are in no pool. If a
- * bucket is lost, only the transfers that the others have not confirmed count.
+ * Returns true if an activity owes something, so that its keys must not expire. It owes something if a user may still win, a winner
+ * must be paid, a packet must be refunded, or a refund must be reported. Packets that are moving between buckets count too. If Redis
+ * has lost a bucket, only unfinished transfers of the other buckets count as moving.
  */
 export function isOwing(readings: readonly BucketReading[]): boolean {
   const isOver = ({ state, pooled }: BucketReading): boolean =>
     state === '' || state === 'closed' || (state === 'ended' && pooled === 0);
-  // If Redis has lost grants, the number of open payouts may be negative.
+  // Not `<= 0`: if Redis has lost grants, the number of open payouts may be negative, and the activity is not settled.
   const isPaid = ({ openPayouts, deadLetters, outgoing }: BucketReading): boolean =>
     openPayouts === 0 && deadLetters === 0 && outgoing.length === 0;
   const moving = readings.reduce((sum, { sentPackets, receivedPackets }) => sum + sentPackets - receivedPackets, 0);
@@ -64,7 +64,7 @@ export function isOwing(readings: readonly BucketReading[]): boolean {
 }
 
 /**
- * States of buckets. The state of an activity is the first state in this list that one of its buckets has. So an activity is
+ * States of buckets. The state of an activity is the first state in this list that any of its buckets has. For example, an activity is
  * closed as soon as one bucket is closed. An open activity without packets left is `sold-out`.
  */
 const ORDER = ['draft', 'closed', 'paused', 'ended', 'preheated', 'open'] as const;

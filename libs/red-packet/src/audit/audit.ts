@@ -11,8 +11,8 @@ import { refuse } from '../red-packet.input';
 import { Problems } from './problem-list';
 
 /**
- * Audits activities: checks that the packets and cents that are left, granted, refunded and moving add up. A deep audit also
- * checks that every packet has exactly one of these states, or is void, if nothing changes meanwhile.
+ * Audits activities: checks that the packets and cents that are left, granted, refunded and moving add up. A deep audit also reads all
+ * records. If nothing changes meanwhile, it checks that every packet has exactly one of these states, or that its grant is void.
  */
 export class Audit {
   private readonly deep: DeepAudit;
@@ -37,7 +37,7 @@ export class Audit {
       moving: { packets: status.movingPackets, cents: status.movingCents },
       buckets: readings.map(booksOf),
     };
-    // The pools of a draft may not be full yet, so its counters are not compared.
+    // The pools of a draft may not have all packets yet, so its counters are not compared.
     if (status.state !== 'draft') {
       for (const [bucket, reading] of readings.entries()) checkBucket(bucket, reading, problems);
       const allotted = readings.reduce((sum, { packets }) => sum + packets, 0);
@@ -82,8 +82,8 @@ function booksOf(reading: BucketReading, bucket: number): BucketBooks {
 }
 
 /**
- * Adds a problem for each sum of a bucket that does not add up. The pool's cents come from its first and last entry, not from a
- * counter.
+ * Adds a problem for each sum of a bucket that is wrong. The cents of the pool are computed from its first and its last entry. There
+ * is no counter for them.
  */
 function checkBucket(bucket: number, reading: BucketReading, problems: Problems): void {
   const name = `bucket ${bucket}:`;

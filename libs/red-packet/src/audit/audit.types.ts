@@ -4,7 +4,10 @@ import type { ActivityState } from '../red-packet.types';
 export interface AuditOptions {
   /** true: reads every record and compares the sums with the counters. Default false. */
   readonly deep?: boolean;
-  /** Packets of this activity that the ledger has paid, in any order; implies `deep`. Default: none. */
+  /**
+   * Packets of this activity that the ledger has paid, in any order; implies `deep`. Default: for a deep audit, those that the option
+   * `ledger` of the module returns; otherwise none.
+   */
   readonly ledger?: PaidPackets;
 }
 
@@ -21,7 +24,7 @@ export type PaidPackets = AsyncIterable<PaidPacket> | Iterable<PaidPacket>;
 /**
  * Returns the packets of an activity that the ledger has paid.
  *
- * @param activity the activity; `activityKey` is that of its payouts
+ * @param activity the activity; its `activityKey` is the same as in its payouts
  */
 export type Ledger = (activity: {
   readonly activityId: string;
@@ -35,8 +38,8 @@ export interface Amount {
 }
 
 /**
- * Packets and cents of one bucket (shard) of an activity at one instant. Their sum must be right: pool + granted + refunded +
- * sent - received = allotted.
+ * Packets and cents of one bucket (shard) of an activity at one instant. The audit checks that pool + granted + refunded + sent -
+ * received = allotted.
  */
 export interface BucketBooks {
   /** Index of the bucket, from 0. */
@@ -74,14 +77,14 @@ export interface DeepBooks {
   /** Number of dead-lettered payouts. */
   readonly deadLetters: number;
   /**
-   * Packets that the ledger has paid, but of which Redis has no grant to this user, for example because a failover has lost the grant;
-   * the first 100. A copy that `conflict` took from the ledger is not a grant. An audit cannot detect grants that Redis lost before
-   * the ledger paid them.
+   * Packets that the ledger has paid to a user who has no grant of this packet in Redis; the first 100. For example, a failover has
+   * lost the grant. A packet that `conflict` has copied from the ledger (`paid`) does not count as a grant. An audit cannot detect
+   * grants that Redis lost before the ledger paid them.
    */
   readonly rewound: readonly PaidPacket[];
   /**
-   * Winners whom nobody will pay, because their payout rows are lost, for example because another program has deleted them from the
-   * outbox; the first 100. Empty without `ledger`, and if `quiet` is false. `RedPacketService.repairPayouts` writes the rows again.
+   * Winners who will not be paid, because their payout rows are lost; the first 100. For example, another program has deleted the rows
+   * from the outbox. Empty without `ledger`, and if `quiet` is false. `RedPacketService.repairPayouts` writes the rows again.
    */
   readonly unpaid: readonly PaidPacket[];
 }
@@ -89,9 +92,10 @@ export interface DeepBooks {
 /** Result of `RedPacketService.repairPayouts`. */
 export interface RepairResult {
   /**
-   * `busy`: nothing was changed, because grants or payouts changed during each of three counts; pause the activity. `unclear`: nothing
-   * was changed, because more winners are missing in the ledger than payout rows are lost. The others were dropped, or the ledger is
-   * incomplete: pass a `ledger` that also has what was paid by other means.
+   * `busy`: the call changed nothing, because grants or payouts changed during each of three counts. Pause the activity, and call
+   * again. `unclear`: the call changed nothing, because there are more winners without a payout than lost payout rows. Either an
+   * operator has dropped payouts, or the ledger is incomplete. Pass a `ledger` that also has the payouts that were paid by other
+   * means.
    */
   readonly status: 'repaired' | 'busy' | 'unclear';
   /** Number of payouts that are open again. */
@@ -107,7 +111,10 @@ export interface AuditResult {
   readonly problems: readonly string[];
   readonly state: ActivityState;
   readonly total: Amount;
-  /** Sent - received, of all buckets together. Inexact while packets move, because buckets are not read at the same instant. */
+  /**
+   * Packets that are moving between buckets: sent - received, for all buckets together. Inexact while packets move, because buckets
+   * are not read at the same instant.
+   */
   readonly moving: Amount;
   readonly buckets: readonly BucketBooks[];
   /** Counts of all records. Left out for a draft, and if neither `deep` nor `ledger` was given. */

@@ -11,9 +11,9 @@ import { PacketBook } from './packet-book';
 import { Problems } from './problem-list';
 import { countRecords, unpaidOf, type Unpaid } from './record-count';
 
-/** Maximum number of counts of all records. If something changed during a count, the records are counted again. */
+/** Maximum number of times that all records are counted. If something changed during a count, they are counted again. */
 const MAX_COUNTS = 3;
-/** Maximum number of packets that are listed. */
+/** Maximum number of packets in each of the lists `rewound` and `unpaid`. */
 const MAX_LISTED = 100;
 
 /** Result of one count of all records. `quiet` is true if nothing changed meanwhile. */
@@ -66,7 +66,8 @@ export class DeepAudit {
       paid.paid.cents + book.count('refunded').cents,
       sumOf(before, ({ totalCents }) => totalCents),
     ];
-    // Packets that were paid without a grant are problems of their own. This is the sum that the app has lost.
+    // Each packet that was paid without a grant is a problem already. This adds one more problem if the app has spent more than the
+    // total.
     if (spent > total) {
       problems.add(
         `cents that the ledger has paid + cents refunded: ${spent}, more than the total of the activity: ${total}`,
@@ -89,7 +90,7 @@ export class DeepAudit {
   }
 
   // See DECISIONS.md: lost-rows-are-restored
-  /** Writes the rows of unpaid packets again, and counts lost rows of paid ones as settled. For errors see `repairPayouts`. */
+  /** Writes the payout rows of unpaid packets again. Counts lost rows of paid packets as settled. For errors see `repairPayouts`. */
   async repair({ layout, readings }: Read, ledger: PaidPackets): Promise<RepairResult> {
     const repairs = await Promise.all(layout.buckets.map((keys) => this.outboxes.repairsOf(keys)));
     const { before, count } = await this.countQuietly(layout, readings);
@@ -100,7 +101,7 @@ export class DeepAudit {
       const rows = unpaid.filter((row) => row.bucket === bucket);
       return { bucket, rows, paid: openPayouts - (count.outboxRows[bucket] ?? 0) - rows.length };
     });
-    // More winners are unpaid than rows are lost. The others may have been dropped by an operator who has paid them by other means.
+    // There are more unpaid winners than lost rows. An operator may have dropped some payouts, after paying them by other means.
     if (lost.some(({ paid }) => paid < 0)) return { status: 'unclear', requeued: 0 };
     let requeued = 0;
     for (const { bucket, rows, paid } of lost) {
@@ -109,7 +110,7 @@ export class DeepAudit {
     return { status: 'repaired', requeued };
   }
 
-  /** Counts all records; if something changed during the count, again, up to three times in all. */
+  /** Counts all records. If something changed during the count, counts them again, up to three times in all. */
   private async countQuietly(
     layout: Layout,
     readings: readonly BucketReading[],
@@ -131,7 +132,7 @@ export class DeepAudit {
     return { book, problems, outboxRows, deadLetters, quiet };
   }
 
-  /** Counts the ledger's rows and their cents, and returns the first 100 rows of which Redis has no grant. */
+  /** Counts the rows of the ledger and their cents. Returns the first 100 rows whose grant is not in Redis. */
   private async ledger(layout: Layout, ledger: AuditOptions['ledger'] = [], book: PacketBook) {
     const rewound: PaidPacket[] = [];
     let [packets, cents] = [0, 0];

@@ -2,17 +2,21 @@ import { spread } from '../../../internal/src';
 import type { Amount, PaidPacket } from './audit.types';
 import type { Problems } from './problem-list';
 
-/** State of a packet. A packet has one record: in a pool, in the grants, in the refunds, in a transfer or in the void grants. */
+/**
+ * State of a packet. It says where the record of the packet is: in a pool, the grants, the refunds, a transfer, or the void grants. A
+ * packet must have exactly one record.
+ */
 export type PacketState = 'pool' | 'granted' | 'refunded' | 'moving' | 'voided';
 
 const STATES: readonly PacketState[] = ['pool', 'granted', 'refunded', 'moving', 'voided'];
-/** Bits of a packet's mark: where its payout was found. */
+/** Bits that say where the payout of a packet was found: in an outbox, in the ledger, or in the dead letters. */
 const IN_OUTBOX = 1;
 const PAID = 2;
 const DEAD_LETTER = 4;
 
 /**
- * Notes the state of every packet of an activity during a count. Needs 14 bytes for each packet, also if ids of users are long.
+ * Notes the state of every packet of an activity during a deep audit. Takes 14 bytes of memory for each packet, even if ids of users
+ * are long.
  */
 export class PacketBook {
   private readonly states: Uint8Array;
@@ -31,10 +35,7 @@ export class PacketBook {
     this.cents = new Float64Array(packets + 1);
   }
 
-  /**
-   * Notes the state of a packet. The same record may be noted twice, because a page of HSCAN may repeat entries of an earlier
-   * one.
-   */
+  /** Notes the state of a packet. The same record may be noted twice, because HSCAN may return an entry on two pages. */
   put(state: PacketState, packetId: string, cents: number, userId = ''): void {
     const id = this.idOf(packetId, state);
     if (id === 0) return;
@@ -49,14 +50,14 @@ export class PacketBook {
     }
   }
 
-  /** Notes a payout row of the outbox, and adds a problem if it contradicts the grants. */
+  /** Notes a payout row of the outbox. Adds a problem if the grants do not have the packet with this user and amount. */
   noteRow(row: PaidPacket): void {
     const id = this.idOf(row.packetId, 'the outbox');
     if (id === 0) return;
     this.marks[id] = (this.marks[id] ?? 0) | IN_OUTBOX;
     const granted = this.states[id] === STATES.indexOf('granted') + 1 && this.users[id] === spread(row.userId);
     const state = STATES[(this.states[id] ?? 0) - 1];
-    // The grant may be void. Its row stays in the outbox until its handler returns, so this is not a problem.
+    // The row of a void grant stays in the outbox until its handler returns. This is not a problem.
     if (!granted && state !== 'voided' && state !== 'refunded') {
       this.problems.add(
         `a payout row pays packet ${row.packetId} to ${JSON.stringify(row.userId)}, but this user has no grant of it`,
@@ -112,7 +113,7 @@ export class PacketBook {
         this.problems.add(`packet ${id} has no record: it is not in a pool, granted, refunded, moving or void`);
   }
 
-  /** Returns true for a granted packet whose payout was found neither in an outbox, the ledger nor the dead letters. */
+  /** Returns true if the packet is granted, but its payout was not found: not in an outbox, the ledger or the dead letters. */
   isUnpaid(packetId: string): boolean {
     const id = Number(packetId);
     return this.states[id] === STATES.indexOf('granted') + 1 && this.marks[id] === 0;
@@ -123,7 +124,7 @@ export class PacketBook {
     return this.states.some((_, id) => this.isUnpaid(String(id)));
   }
 
-  /** Returns the packet's number; 0 for an id that no packet has, which is added as a problem. */
+  /** Returns the number of a packet. If the activity has no packet with this id, adds a problem and returns 0. */
   private idOf(packetId: string, where: string): number {
     const id = /^[1-9]\d{0,6}$/.test(packetId) ? Number(packetId) : 0;
     if (id >= 1 && id <= this.packets) return id;

@@ -1,6 +1,9 @@
 const MAX_KEPT = 100;
 
-/** List of problems that an audit found. Keeps the first 100 and counts the others, because each of them may be logged. */
+/**
+ * List of problems that an audit found. Keeps the first 100 problems, and only counts the others, so that a log does not get too many
+ * lines.
+ */
 export class Problems {
   private readonly kept: string[] = [];
   private count = 0;

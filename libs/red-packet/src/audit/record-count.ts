@@ -33,14 +33,14 @@ export async function countRecords(
   return rows;
 }
 
-/** A winner who was not paid and will not be, because the payout row is lost. */
+/** A winner who was not paid, and will not be paid, because the payout row is lost. */
 export interface Unpaid extends PaidPacket {
   readonly bucket: number;
   /** The grant as Redis has it, `<packetId>:<cents>:<ms>`. */
   readonly grant: string;
 }
 
-/** Reads the grants again for the users of unpaid packets, because the book has only hashes of their ids. */
+/** Finds the users of unpaid packets. Reads the grants again for this, because PacketBook has only hashes of the ids of users. */
 export async function unpaidOf(registry: ScriptRegistry, layout: Layout, book: PacketBook): Promise<Unpaid[]> {
   const found = new Map<string, Unpaid>();
   if (!book.hasUnpaid()) return [];
@@ -63,7 +63,8 @@ class Pages {
   async grants({ grants }: BucketKeys, book: PacketBook): Promise<void> {
     for await (const [userId, grant] of this.hash(grants)) {
       const [packetId = '', cents, , byLedger] = grant.split(':');
-      // The empty field is the sum of cents. A grant that `conflict` copied from the ledger is not a packet of this bucket.
+      // The field '' of the hash is not a user: it has the sum of cents. A grant that `conflict` copied from the ledger is not a
+      // packet of this bucket.
       if (userId !== '' && byLedger === undefined) book.put('granted', packetId, Number(cents), userId);
     }
   }
@@ -87,7 +88,7 @@ class Pages {
     }
   }
 
-  /** Reads the packets that a bucket has sent and that have not arrived in the destination. */
+  /** Reads the packets that one bucket has sent, and that have not arrived in another bucket yet. */
   async moving({ moves }: BucketKeys, from: number, arrived: readonly Arrived[], book: PacketBook): Promise<void> {
     for await (const [field, record] of this.hash(moves)) {
       const to = /^out:(\d+)$/.exec(field)?.[1];
@@ -110,7 +111,7 @@ class Pages {
     return found;
   }
 
-  /** Reads the payout rows of one bucket, and returns their number. The outbox also has rows of other buckets. */
+  /** Reads the payout rows of one bucket, and returns their number. Skips the rows of other buckets in the same outbox. */
   async outbox(outbox: string, owner: string, book: PacketBook): Promise<number> {
     let rows = 0;
     for (let after = '0-0'; after !== '';) {
@@ -122,7 +123,7 @@ class Pages {
     return rows;
   }
 
-  /** Reads the fields of a hash. It may return a field twice. */
+  /** Reads the fields of a hash. May return a field twice, as HSCAN does. */
   async *hash(key: string): AsyncGenerator<readonly [string, string]> {
     for (let cursor = '0'; ;) {
       const page = await this.registry.run(readHashPage, { keys: { hash: key }, args: { cursor, count: PAGE } });

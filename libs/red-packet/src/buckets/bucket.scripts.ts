@@ -26,9 +26,12 @@ const META_FIELDS = [
   'compared',
 ] as const;
 
-/** A reading of a bucket at one instant: the counters of its meta hash, and the lengths of its lists and streams. */
+/**
+ * Values of a bucket (shard of an activity), read at one instant: the counters of its meta hash, and the lengths of its lists and
+ * streams.
+ */
 export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[number], number>> {
-  /** State by Redis' clock. `spread:<n>` is the opened root of n buckets. '' if Redis has no such bucket. */
+  /** State by Redis' clock. `spread:<n>`: the key is the root of an open activity with n buckets. '': Redis has no such bucket. */
   readonly state: 'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | `spread:${number}` | '';
   readonly pooled: number;
   /** Cents in the pool, computed from its first and last entry; -1 if one of them is invalid. */
@@ -36,13 +39,13 @@ export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[numb
   readonly granted: number;
   /** Cents granted; -1 if the grants hash is lost. */
   readonly grantedCents: number;
-  /** Payouts that are neither settled nor dead-lettered. By the counters, not by the rows of the outbox. */
+  /** Number of payouts that are neither settled nor dead-lettered. Computed from counters, not from the rows of the outbox. */
   readonly openPayouts: number;
   /** Number of packets in the list of refunds. */
   readonly refundRecords: number;
   /** Indexes of the buckets to which this bucket has an unfinished transfer. The packets of such a transfer may have arrived already. */
   readonly outgoing: readonly number[];
-  /** When the last packet was granted, ms since 1970; '0' before the first grant; '' if the grants are lost. */
+  /** When the last packet was granted, ms since 1970; '0' before the first grant; '' if Redis has lost the grants. */
   readonly lastGrant: string;
   readonly deadLetters: number;
   /** True if expiresAtMs has passed by the clock of this bucket's Redis. */
@@ -88,15 +91,18 @@ export const readBucket = defineScript({
 
 /** Record of a transfer: packets that have left one bucket and have perhaps not arrived in the other. */
 export interface SentPackets {
-  /** Number of the transfer, as text. Later transfers from the same bucket have higher numbers. */
+  /** Sequence number of the transfer, as text. Later transfers from the same bucket have higher numbers. */
   readonly sequence: string;
   /** Packets of the transfer, each `<packetId>:<cents>`. */
   readonly packets: readonly string[];
 }
 
-/** Packets that have left a bucket by this call or an earlier one. */
+/** Packets that this call or an earlier one has moved out of a bucket. */
 export interface Sent extends SentPackets {
-  /** expiresAtMs of their activity, as text. A later activity with the same id must not receive them. */
+  /**
+   * `expiresAtMs` of the activity, as text. It distinguishes the activity from a later one with the same id, which must not receive
+   * the packets.
+   */
   readonly expiresAtMs: string;
 }
 

@@ -4,18 +4,18 @@ import { evenTags, spread, time } from '../../../internal/src';
 /** Consumer group of the payouts in each outbox. */
 export const PAYOUT_GROUP = 'payouts';
 const MOST_KEPT = 1_000;
-/** For how long after a reading `fresh` returns the layout, ms. */
+/** Time for which `fresh` returns a layout after it was read from Redis, ms. */
 const FRESH_MS = 2_000;
 
 /** Builder of keys with one hash tag. */
 type TaggedKeys = ReturnType<KeySpace['tag']>;
 
-/** Keys of one bucket. All have the hash tag of a partition, so one script may use all of them. */
+/** Keys of one bucket. All have the hash tag of the same partition, so one script may use all of them in a Cluster. */
 export interface BucketKeys {
   readonly meta: string;
   readonly pool: string;
   readonly grants: string;
-  /** Stream of the payouts of all buckets of the partition. */
+  /** Stream of the open payouts of all buckets of the partition. */
   readonly outbox: string;
   readonly tries: string;
   readonly moves: string;
@@ -48,13 +48,17 @@ export function keysOf({ buckets }: Layout, bucket: number): BucketKeys {
 
 // See DECISIONS.md: payouts-in-fixed-partitions
 /**
- * Builds the keys of activities, and remembers the numbers of buckets of up to 1,000 sharded ones. The root of an activity is the
- * meta hash of its id: that of the only bucket, or a hash that stores the number of buckets.
+ * Builds the keys of activities. Remembers the number of buckets of up to 1,000 activities with several buckets. The root of an
+ * activity is the meta hash whose key has only the id. If there is one bucket, it is the meta hash of this bucket. If there are
+ * several, it stores their number.
  */
 export class Layouts {
   /** Keys of the outboxes, one for each partition. */
   readonly outboxes: readonly string[];
-  /** For each outbox, the key that a check of its rows writes, so that a WAIT covers them. */
+  /**
+   * For each outbox, a key to which the check of a payout row writes. The check needs a write, because WAIT covers only writes of its
+   * own connection.
+   */
   readonly waited: readonly string[];
   private readonly tags: readonly TaggedKeys[];
   private readonly roots = new Map<string, Layout>();
@@ -71,9 +75,7 @@ export class Layouts {
     this.waited = this.tags.map((tag) => tag.key('waited'));
   }
 
-  /**
-   * Returns the remembered layout of an activity with several buckets. For all other activities, returns one bucket: the root.
-   */
+  /** Returns the layout of an activity. If the number of buckets is not remembered, returns a layout with one bucket, the root. */
   of(activityId: string): Layout {
     return this.sharded.get(activityId) ?? this.root(activityId);
   }
@@ -102,7 +104,7 @@ export class Layouts {
   /** Returns the keys of one bucket of an activity with this number of buckets. */
   bucket(activityId: string, buckets: number, bucket: number): BucketKeys {
     if (buckets === 1) return keysOf(this.root(activityId), bucket);
-    // The keys contain the number of buckets. If an id is used again with another number of buckets, the keys differ.
+    // The keys contain the number of buckets. So if an id is used again with another number of buckets, the keys differ.
     return this.keysIn(bucket, buckets, activityId, `${bucket}-${buckets}`);
   }
 
@@ -126,10 +128,10 @@ export class Layouts {
   }
 
   /**
-   * Returns the keys of a bucket. The hash tags are in the order of their slots. So the buckets of an activity are evenly distributed
-   * over the partitions, and over masters that serve ranges of equal size.
+   * Returns the keys of a bucket. The hash tags are in the order of their Cluster slots. So the buckets of an activity are evenly
+   * distributed over the partitions, and over masters that have slot ranges of equal size.
    *
-   * @param segments last parts of each key: the id of the activity; for one of several buckets, also its index and their number
+   * @param segments last parts of each key: the id of the activity; if there are several buckets, also `<index>-<number of buckets>`
    */
   private keysIn(bucket: number, buckets: number, activityId: string, ...segments: readonly string[]): BucketKeys {
     const { length } = this.tags;
@@ -150,7 +152,10 @@ export class Layouts {
   }
 }
 
-/** Returns the layout in the map. Without one, builds and stores it, and drops the oldest one if the map is full. */
+/**
+ * Returns the layout of an activity from the map. If the map has none, builds and stores it. If the map is full, drops the oldest
+ * layout.
+ */
 function kept(map: Map<string, Layout>, activityId: string, build: () => Layout): Layout {
   let layout = map.get(activityId);
   if (layout !== undefined) return layout;

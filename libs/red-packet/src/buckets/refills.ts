@@ -4,12 +4,12 @@ import type { Layout } from './layout';
 import type { Transfers } from './transfers';
 
 /**
- * Result of a refill of a bucket. `moved`: the bucket had or got packets, or the refill tried to finish transfers of other buckets.
- * `sold-out`: no bucket has packets or will get any. `nothing`: packets may be left, but none could be moved now.
+ * Result of a refill of a bucket. `moved`: grab again, because the bucket has packets, or the refill tried to finish transfers of
+ * other buckets. `sold-out`: no bucket has packets, or will get any. `nothing`: packets may be left, but none could be moved now.
  */
 type Refilled = 'moved' | 'sold-out' | 'nothing';
 
-/** Refills empty buckets: moves packets from other buckets to them. A process runs one refill of a bucket at a time. */
+/** Refills empty buckets (shards of an activity) with packets from other buckets. A process runs one refill of a bucket at a time. */
 export class Refills {
   private readonly running = new Map<string, Promise<Refilled>>();
 
@@ -37,12 +37,15 @@ export class Refills {
     for (const from of sourcesFor(readings, to)) {
       if ((await this.transfers.move(layout, { from, to })) > 0) return 'moved';
     }
-    // A process that died may have left transfers between other buckets, which hold packets.
+    // A process that died may have left unfinished transfers between other buckets. The packets of such transfers can still be won.
     return (await this.transfers.finish(layout, readings)) > 0 ? 'moved' : 'nothing';
   }
 }
 
-/** Too few replicas had a step in time. The next refill goes on with it. @throws any other error */
+/**
+ * Returns `nothing` for a NotReplicatedError: too few replicas have confirmed a step of a transfer. The next refill repeats the step.
+ * @throws any other error
+ */
 function nothingYet(error: unknown): 'nothing' {
   if (error instanceof NotReplicatedError) return 'nothing';
   throw error;
@@ -50,9 +53,9 @@ function nothingYet(error: unknown): 'nothing' {
 
 // See DECISIONS.md: sold-out-proven-by-growing-counters
 /**
- * Returns true if the counters prove that no packet is left in a pool or a transfer. Unless Redis loses data, granted + refunded
- * of a bucket never becomes less. The buckets are read at different instants. If granted + refunded of all buckets add up to all
- * packets, then all packets were gone when the last bucket was read, and they stay gone.
+ * Returns true if the counters prove that no packet is left in a pool or a transfer. The buckets are read at different instants, but
+ * granted + refunded of a bucket never decreases, unless Redis loses data. So if granted + refunded of all buckets is the number of
+ * all packets, then no packet was left when the last bucket was read, and none will be left later.
  */
 export function isSoldOut(readings: readonly BucketReading[]): boolean {
   const all = readings[0]?.allPackets ?? 0;
@@ -61,8 +64,8 @@ export function isSoldOut(readings: readonly BucketReading[]): boolean {
 }
 
 /**
- * Returns the buckets from which packets may be moved to the bucket `to`: first those that have begun a transfer to it, then the
- * others that have packets, the fullest first.
+ * Returns the indexes of the buckets from which packets may be moved to the bucket `to`. First come buckets with an unfinished
+ * transfer to this bucket. Then come the others that have packets, the fullest first.
  */
 function sourcesFor(readings: readonly BucketReading[], to: number): number[] {
   const ranked = readings.map((reading, from) => ({ from, reading })).filter(({ from }) => from !== to);

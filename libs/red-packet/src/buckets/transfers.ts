@@ -5,38 +5,41 @@ import { Replicated } from '../replicated';
 import { keysOf, type Layout } from './layout';
 
 const MOST_PACKETS = 500;
-/** How long a bucket sends no packets after it has received some, ms. Grabs that waited for the packets can come in this time. */
+/**
+ * Time in which a bucket sends no packets after it has received some, ms. In this time, grabs that waited for the packets can get
+ * them.
+ */
 export const REST_MS = 50;
 
-/** Direction of a transfer: the indexes of the source and of the destination. */
+/** Direction of a transfer: indexes of the source bucket and the destination bucket. */
 export interface Direction {
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Moves packets between buckets in three steps, and any process may repeat each step. First the source moves packets from its
- * pool to a record. If the record exists already, this step returns it. Then the destination adds the packets to its pool, or to
- * its refunds if it is closed, once. Then the source deletes the record.
+ * Moves packets between buckets (shards of an activity) in three steps. Any process may repeat a step. First, the source bucket moves
+ * packets from its pool to a record. If there is a record already, this step returns it. Second, the destination bucket adds the
+ * packets to its pool, or to its refunds if it is closed. It does this once. Third, the source bucket deletes the record.
  * See DECISIONS.md: packets-move-to-users
  */
 export class Transfers {
-  /** @param replicated waits for replicas after each step that the next one builds on. Default: does not wait */
+  /** @param replicated waits for replicas after the first step and after the second. Default: does not wait */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly replicated = new Replicated(registry, { replicas: 0, replicasTimeoutMs: 1 }),
   ) {}
 
-  /** Reads all buckets in parallel, so each is read at another instant. */
+  /** Reads all buckets in parallel. Each is read at one instant, but not all at the same instant. */
   readAll({ buckets }: Layout): Promise<BucketReading[]> {
     return Promise.all(buckets.map((keys) => this.registry.run(readBucket, { keys, args: {} })));
   }
 
   /**
-   * Moves packets from one bucket to another. If a transfer in this direction was not finished, finishes that one instead.
+   * Moves packets from one bucket to another. If there is an unfinished transfer in this direction, finishes that transfer instead.
    *
    * @param most maximum number of packets to move; 0 only finishes a transfer
-   * @returns how many packets arrived, by this call or by an earlier one
+   * @returns number of packets of the transfer that have arrived, by this call or an earlier one
    */
   async move(layout: Layout, direction: Direction, most = MOST_PACKETS): Promise<number> {
     const sent = await this.send(layout, direction, most);
@@ -79,10 +82,10 @@ export class Transfers {
     await this.registry.run(confirmTransfer, { keys: { moves }, args: { to, sequence } });
   }
 
-  /** Tries to finish every transfer that the readings show as begun. Returns how many transfers that were. */
+  /** Tries to finish every transfer that is unfinished in the readings. Returns the number of these transfers. */
   async finish(layout: Layout, readings: readonly BucketReading[]): Promise<number> {
     const directions = readings.flatMap(({ outgoing }, from) => outgoing.map((to) => ({ from, to })));
-    // With 0, move() begins no new transfer if another process has finished this one meanwhile.
+    // With 0, move() does not begin a new transfer if another process has finished this one meanwhile.
     await Promise.all(directions.map((direction) => this.move(layout, direction, 0)));
     return directions.length;
   }

@@ -4,9 +4,9 @@ import { ACTIVITY_KEYS } from '../buckets/bucket-keys';
 import { grabGroupLua, grabLua } from '../scripts/generated';
 
 /**
- * Reply of a bucket to a grab. A reply with a packet is also the result for the user. `none-left`: the only bucket is empty, so
- * the activity is sold out. `empty`: this bucket is empty, and there are others. `sharded`: the key is that of a root, which
- * knows the number of buckets.
+ * Reply of a bucket (shard of an activity) to a grab. A reply with a packet is also the result for the user. `none-left`: the only
+ * bucket is empty, so the activity is sold out. `empty`: this bucket is empty, but there are other buckets. `sharded`: the key belongs
+ * to the root, the hash that has the number of buckets, so the grab must be sent to a bucket.
  */
 export type BucketReply =
   | Extract<GrabResult, { readonly packet: Packet }>
@@ -15,8 +15,8 @@ export type BucketReply =
   | { readonly status: 'sharded'; readonly buckets: number };
 
 /**
- * Bits of the script's `mode`. `confirmed`: WAIT follows the call. `repeated`: an earlier call of the same grab found the bucket
- * empty, so this call does not count as a try.
+ * Bits of the script's `mode`. `confirmed`: a WAIT for replicas follows the call. `repeated`: an earlier call of the same grab found
+ * the bucket empty, so this call is not counted for `maxTries`.
  */
 export const GRAB_MODE = { confirmed: 1, repeated: 2 } as const;
 

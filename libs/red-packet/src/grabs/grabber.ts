@@ -8,13 +8,13 @@ import type { GrabResult, NotOpenReason } from '../red-packet.types';
 import { GRAB_MODE, grabPacket, type BucketReply } from './grab.scripts';
 import type { SoldOutUsers } from './sold-out-users';
 
-/** Pause before a grab tries again to get packets from other buckets, and `retryAfterMs` of `try-again`, ms. */
+/** Pause before a grab tries again to get packets from other buckets, ms. Also the `retryAfterMs` of a result `try-again`. */
 const PAUSE_MS = 15;
 /** `retryAfterMs` of a win that too few replicas have confirmed, ms. */
 const UNCONFIRMED_RETRY_MS = 100;
 
 type Settings = Pick<RedPacketServiceOptions, 'replicas' | 'replicasTimeoutMs' | 'transferWaitMs'>;
-/** A reply that may be the last one of a grab. After `sharded`, the grab is sent again, to the user's bucket. */
+/** A reply that may end a grab. The reply `sharded` does not: after it, the grab is sent again, to the user's bucket. */
 type FinalReply = Exclude<BucketReply, { status: 'sharded' }>;
 /** A bucket's reply. `confirmed` is true if at least `replicas` replicas have confirmed what the call wrote. */
 interface CheckedReply {
@@ -30,7 +30,10 @@ const UNCONFIRMED: GrabResult = Object.freeze({
   retryAfterMs: UNCONFIRMED_RETRY_MS,
 });
 
-/** Sends a grab to the user's bucket, and sends it again until there is a result for the user. `won` is called at each win. */
+/**
+ * Sends a grab to the user's bucket (the shard in which this user can win), and sends it again until there is a result. Calls `won` at
+ * each win.
+ */
 export class Grabber {
   private readonly refills: Refills;
 
@@ -56,7 +59,8 @@ export class Grabber {
   grab(activityId: string, userId: string): Promise<GrabResult> {
     const layout = this.layouts.of(activityId);
     const { buckets } = layout;
-    // Speed: in the usual case (one bucket, no replicas to wait for) the lines below make only one promise for each grab.
+    // For speed, the lines below make only one promise for each grab. They handle the usual case: one bucket, and no replicas to wait
+    // for.
     if (buckets.length > 1 || this.settings.replicas > 0) return this.repeat(layout, userId);
     const keys = buckets[0] as BucketKeys;
     return this.run(keys, userId, 0).then((reply) => {
@@ -71,8 +75,8 @@ export class Grabber {
   }
 
   /**
-   * Sends the grab until there is a result. A grab may need several calls. The first call may only return the number
-   * of buckets. Then the user's bucket may be empty until packets arrive from other buckets.
+   * Sends the grab until there is a result. A grab may need several calls: the first call may only return the number of buckets, and
+   * the user's bucket may be empty until packets arrive from other buckets.
    */
   private async repeat(first: Layout, userId: string): Promise<GrabResult> {
     const deadline = time.monotonicMs() + this.settings.transferWaitMs;
@@ -85,8 +89,8 @@ export class Grabber {
       if (reply.status === 'sharded') {
         layout = this.layouts.remember(layout.activityId, reply.buckets);
       } else if (reply.status === 'not-open' && reply.reason === 'unknown' && !single && !rootRead) {
-        // The number of buckets may be that of an earlier activity with this id. So the grab is sent to the root, which knows the
-        // right number. That is done once for each grab.
+        // The remembered number of buckets may belong to an earlier activity with this id. So the grab is sent to the root, the hash
+        // that has the right number. This is done at most once for each grab.
         rootRead = true;
         this.layouts.forget(layout.activityId);
         layout = this.layouts.of(layout.activityId);

@@ -11,16 +11,16 @@ const MOST_KEPT = 32;
 const PAGE = 1_000;
 
 interface Memory {
-  /** Time at which the memory ends, by `time.monotonicMs()`. */
+  /** Time after which this entry is not used any more, by `time.monotonicMs()`. */
   validUntil: number;
   version: string;
   winners: WinnerFilter;
 }
 
 /**
- * Remembers for `soldOutMs` that an activity is sold out, with a Bloom filter of its winners. A user who is not in the filter
- * has no packet, and gets "sold out" without a call to Redis. The filter takes a few other users for winners; their grabs go to
- * Redis.
+ * Remembers for `soldOutMs` that an activity is sold out, with a Bloom filter of its winners. A user who is not in the filter has no
+ * packet, and gets `sold-out` without a call to Redis. The grabs of all others go to Redis: those of winners, and of the few users
+ * whom the filter wrongly takes for winners.
  * See DECISIONS.md: losers-known-by-filter
  */
 export class SoldOutUsers {
@@ -39,7 +39,7 @@ export class SoldOutUsers {
     return memory !== undefined && time.monotonicMs() < memory.validUntil && !memory.winners.mayHave(userId);
   }
 
-  /** Reads the winners of a sold-out activity in the background, unless they are remembered or being read. */
+  /** Reads the winners of a sold-out activity in the background, unless this process remembers them or is reading them. */
   remember(layout: Layout): void {
     const { activityId } = layout;
     const memory = this.memories.get(activityId);
@@ -66,8 +66,8 @@ export class SoldOutUsers {
     let winners = known?.winners;
     if (winners === undefined || known?.version !== version) {
       winners = await this.winnersOf(layout, readings);
-      // A user who won while the pages were read may be on none of these pages. So the version must be the same after the
-      // reading.
+      // A user who won while the pages were read may be on none of these pages. So the winners are used only if nobody won meanwhile:
+      // the version must be the same after the reading.
       readAt = time.monotonicMs();
       const again = await this.transfers.readAll(layout);
       if (!isRefusing(again) || versionOf(again) !== version) return;
@@ -101,23 +101,23 @@ export class SoldOutUsers {
 }
 
 /**
- * Returns true if no user without a packet can win: all packets are gone, and all buckets are open. If a bucket is paused, ended
- * or closed, grabs in it return "not open" instead.
+ * Returns true if no user without a packet can win: all packets are gone, and all buckets are open. If a bucket is paused, ended or
+ * closed, grabs in this bucket return `not-open` instead.
  */
 function isRefusing(readings: readonly BucketReading[]): boolean {
   return isSoldOut(readings) && readings.every(({ state }) => state === 'open');
 }
 
 /**
- * Returns a text that changes with every grant, and with every new activity of the same id. The text contains the time of the
- * last grant of each bucket. So if Redis has lost the grants of a bucket, this function returns undefined.
+ * Returns a text that changes with every grant, and when a new activity uses the same id. The text contains the time of the last grant
+ * of each bucket. So if Redis has lost the grants of a bucket, this function returns undefined.
  */
 function versionOf(readings: readonly BucketReading[]): string | undefined {
   if (readings.some(({ lastGrant }) => lastGrant === '')) return undefined;
   return readings.map(({ createdAtMs, lastGrant, granted }) => `${createdAtMs}/${lastGrant}/${granted}`).join();
 }
 
-/** Returns how long a process may remember that the activity is sold out, ms; 0 for not at all. */
+/** Returns how long a process may remember that the activity is sold out, ms. If this is 0, it must not remember it. */
 function validMs(readings: readonly BucketReading[]): number {
   return Math.min(...readings.map(({ soldOutMs }) => soldOutMs));
 }

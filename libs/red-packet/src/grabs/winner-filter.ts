@@ -9,7 +9,10 @@ export class WinnerFilter {
   private readonly words: Uint32Array;
   private readonly mask: number;
 
-  /** @param winners number of users for whom the filter has room; integer >= 0. With more users than that, the filter takes more of the others for winners. */
+  /**
+   * @param winners number of winners that will be added; integer >= 0. If more are added, the filter wrongly takes more of the other
+   *   users for winners.
+   */
   constructor(winners: number) {
     const bits = 2 ** Math.ceil(Math.log2(Math.max(winners * BITS_PER_WINNER, 64)));
     this.words = new Uint32Array(bits / 32);
@@ -24,7 +27,7 @@ export class WinnerFilter {
     }
   }
 
-  /** Returns false only for a user who was not added; true for winners, and rarely for others. */
+  /** Returns true for each user who was added, and rarely for a user who was not. */
   mayHave(userId: string): boolean {
     const [start, step] = twoHashes(userId);
     for (let i = 0; i < HASHES; i++) {
@@ -36,8 +39,8 @@ export class WinnerFilter {
 }
 
 /**
- * Returns two hashes of 32 bits. The second hash is not divisible by two. The size of the filter is a power of two, so the
- * multiples of such a number reach every bit of the filter.
+ * Returns two hashes of 32 bits. The second hash is not divisible by two. The size of the filter is a power of two, so the multiples
+ * of the second hash reach every bit of the filter.
  */
 function twoHashes(text: string): readonly [number, number] {
   let [one, two] = [0x811c9dc5, 0x9747b28c];

@@ -2,10 +2,13 @@ import type { Logger } from '@nestjs/common';
 import { oneLine } from '../../../internal/src';
 import type { ActivityStatus } from '../red-packet.types';
 
-/** Reason why payouts make no progress. `overdue`: the retention is over, and the activity still owes something. */
+/**
+ * Reason why payouts make no progress. `dead-letters`: some payouts are dead-lettered. `overdue`: the retention is over, but the
+ * activity still owes a payout or a refund.
+ */
 type Problem = 'dead-letters' | 'overdue';
 
-/** Logs a warning when payouts of an activity make no progress, and a line when they do again. */
+/** Logs a warning when payouts of an activity make no progress, and a line when this problem is over. */
 export class Debts {
   private readonly warned = new Map<string, Problem>();
 
@@ -47,7 +50,7 @@ function recoveryOf(status: ActivityStatus | undefined): string {
 
 function problemOf(status: ActivityStatus): Problem | undefined {
   const { deadLetters, openPayouts, overdue, remainingPackets, settled, state, unreportedPackets } = status;
-  // Not a sum: if Redis has lost a bucket, the number of packets left may be negative.
+  // The counts are compared one by one, not as a sum: if Redis has lost a bucket, the number of packets left may be negative.
   const owes = [deadLetters, openPayouts, remainingPackets, unreportedPackets].some((count) => count > 0);
   if (settled || state === 'draft' || !owes) return undefined;
   if (overdue) return 'overdue';

@@ -4,12 +4,18 @@ import type { Replicated } from '../replicated';
 import { confirmRow } from './payout.scripts';
 import { fieldsOf, type PayoutRow } from './payout-row';
 
-/** Pause after too few replicas had the rows of an outbox, ms. WAIT blocks a connection that grabs need too. */
+/**
+ * Pause before the next check after too few replicas have confirmed the rows of an outbox, ms. There is a pause because WAIT blocks a
+ * connection that grabs need too.
+ */
 const PAUSE_MS = 1_000;
-/** After this time without another failure, an outbox no longer counts as waiting for replicas, ms. */
+/** Time without another failure after which an outbox no longer counts as waiting for replicas, ms. */
 const FORGET_MS = 30_000;
 
-/** An outbox, and the key that is written when its rows are checked, so that a WAIT covers the rows. */
+/**
+ * Key of an outbox, and key to which the check of a row writes. The check needs a write, because WAIT covers only writes of its own
+ * connection.
+ */
 export interface CheckedOutbox {
   readonly outbox: string;
   readonly waited: string;
@@ -17,11 +23,11 @@ export interface CheckedOutbox {
 
 // See DECISIONS.md: paid-when-replicas-have-it
 /**
- * Says when a payout row may be paid: when the master that has it has enough replicas with it. Rows that are checked at the same
- * time share one WAIT. Logs a warning when rows wait for replicas, and a line when they no longer do.
+ * Checks that enough replicas have a payout row. Only then may it be paid, because a failover could lose the row. Rows that are
+ * checked at the same time share one WAIT. Logs a warning when rows wait for replicas, and a line when no rows wait any more.
  */
 export class DurableRows {
-  /** When the last check of each outbox has failed, by the monotonic clock, ms. */
+  /** When the last failed check of each outbox ended, by the monotonic clock, ms. Has only outboxes that wait for replicas. */
   private readonly failed = new Map<string, number>();
 
   constructor(
@@ -37,8 +43,9 @@ export class DurableRows {
   /**
    * Checks a row. Never rejects.
    *
-   * @param signal ends the pause after a failed check of this outbox
-   * @returns `durable`: enough replicas have the row; `waiting`: not in time, or Redis failed; `gone`: the master has no such row
+   * @param signal ends the pause that follows a failed check of this outbox
+   * @returns `durable`: enough replicas have the row; `waiting`: too few replicas confirmed it in time, or Redis failed; `gone`: the
+   *   master has no such row
    */
   async check(
     { outbox, waited }: CheckedOutbox,

@@ -23,7 +23,7 @@ import type { PayoutDeadLetter } from './payouts.types';
 export const MAX_DEAD_LETTERS = 500;
 const IDS_A_CALL = 100;
 const ROWS_A_CALL = 1_000;
-/** Shortest pause between two calls of this process that wake the runs of an outbox, ms. */
+/** Shortest pause between two calls by which this process wakes the payout runs of an outbox, ms. */
 const RING_MS = 100;
 
 /** A payout row that the outbox should have. */
@@ -36,10 +36,13 @@ export interface LostRow {
 type Change = (keys: BucketKeys, ids: readonly string[]) => Promise<number>;
 
 // See DECISIONS.md: payouts-in-fixed-partitions
-/** The payouts of activities: rows in the outboxes of the partitions, and dead letters of each bucket. */
+/**
+ * The payouts of activities. Open payouts are rows in the outboxes: one stream for each partition. Dead-lettered payouts are in one
+ * stream for each bucket.
+ */
 export class Outboxes {
   private readonly logger = new Logger('RedPacketPayouts');
-  /** Outboxes whose runs were woken less than RING_MS ago, with true if they must be woken again after that. */
+  /** Outboxes whose payout runs were woken less than RING_MS ago. The value is true if the runs must be woken again after this time. */
   private readonly rung = new Map<string, boolean>();
   private hasWarned = false;
 
@@ -64,7 +67,10 @@ export class Outboxes {
     time.setTimer(over, RING_MS).unref();
   }
 
-  /** Wakes the payout runs of all processes if the outbox has rows. Never rejects: runs look at each outbox from time to time. */
+  /**
+   * Wakes the payout runs of all processes if the outbox has rows. Never rejects: if a wake-up is lost, the runs still read each
+   * outbox periodically.
+   */
   async wake(outbox: string): Promise<void> {
     const rows = await this.registry.run(ringOutbox, { keys: { outbox }, args: {} }).catch(() => 0);
     if (rows >= 0 || this.hasWarned) return;
@@ -76,8 +82,8 @@ export class Outboxes {
   }
 
   /**
-   * Removes the row of a payout that was paid. If the row does not exist any more, a process that was late may have dead-lettered
-   * it meanwhile. Then removes the dead letter.
+   * Removes the row of a payout that was paid. If the row does not exist any more, another process may have dead-lettered the payout
+   * meanwhile. Then removes the dead letter.
    */
   async settle(row: PayoutRow, rowId: string): Promise<void> {
     const { outbox, meta, dead } = row.keys;
@@ -92,7 +98,8 @@ export class Outboxes {
   /**
    * Moves a row to the dead letters of its bucket.
    *
-   * @returns `none` if the row does not exist any more; `forgotten` if Redis has forgotten the activity, so that the row stays
+   * @returns `none` if the row does not exist any more; `forgotten` if Redis no longer has the activity. Then the row stays in the
+   *   outbox
    */
   bury(
     { keys, owner }: PayoutRow,
@@ -103,7 +110,7 @@ export class Outboxes {
     return this.registry.run(buryPayout, { keys: { outbox, meta, dead }, args: { rowId, owner, ...why } });
   }
 
-  /** Deletes all rows of an activity, because what it owes is given up. */
+  /** Deletes all payout rows of an activity. Used by `forget`, which gives up what the activity owes. */
   async dropRows({ layout, expiresAtMs }: { readonly layout: Layout; readonly expiresAtMs: number }): Promise<void> {
     const { activityId, buckets } = layout;
     for (const [bucket, { outbox, meta }] of buckets.entries()) {
@@ -117,18 +124,18 @@ export class Outboxes {
     }
   }
 
-  /** Returns how often the bucket was repaired; -1 if there is no such bucket. `restore` needs the number. */
+  /** Returns how often the bucket was repaired by `restore`; -1 if there is no such bucket. Pass the number to `restore`. */
   repairsOf({ outbox, meta, grants }: BucketKeys): Promise<number> {
     const args = { group: PAYOUT_GROUP, repairs: -1, settled: 0, rows: [] };
     return this.registry.run(restorePayouts, { keys: { outbox, meta, grants }, args });
   }
 
   /**
-   * Writes payout rows of a bucket again that are lost.
+   * Writes lost payout rows of a bucket again.
    *
-   * @param repairs what `repairsOf` returned before the rows were counted
-   * @param settled rows that are lost and were paid
-   * @returns how many rows were written; fewer if another process repairs the bucket at the same time
+   * @param repairs the number that `repairsOf` returned before the rows were counted
+   * @param settled number of lost rows whose payouts were paid
+   * @returns number of rows that this call has written; fewer than `lost` if another process repairs the bucket at the same time
    */
   async restore({ outbox, meta, grants }: BucketKeys, repairs: number, settled: number, lost: readonly LostRow[]) {
     let [known, counted] = [repairs, settled];
@@ -179,14 +186,17 @@ export class Outboxes {
     );
   }
 
-  /** Wakes at once the runs that would be woken again later. */
+  /** Wakes the payout runs now that would be woken again after RING_MS. */
   private async ringLate(): Promise<void> {
     const late = [...this.rung].filter(([, again]) => again).map(([outbox]) => outbox);
     this.rung.clear();
     await Promise.all(late.map((outbox) => this.wake(outbox)));
   }
 
-  /** @param ids ids of dead letters; undefined: all that exist when the call begins with their bucket */
+  /**
+   * Replays or drops dead letters, by the function `use`. @param ids ids of dead letters; undefined for all dead letters that a bucket
+   * has when the call first reads it
+   */
   private async change(layout: Layout, ids: readonly string[] | undefined, name: string, use: Change): Promise<number> {
     const steps = new Steps(`RedPacketPayouts.${name}${ids === undefined ? 'All' : ''}`);
     let changed = 0;
@@ -206,7 +216,7 @@ export class Outboxes {
     for (;;) {
       const args = { after, count: IDS_A_CALL };
       const { newest, rows } = await steps.read(this.registry.run(listDead, { keys: { dead: keys.dead }, args }));
-      // A replayed payout may be dead-lettered again. That dead letter comes after the newest one of the first page.
+      // A replayed payout may be dead-lettered again. Its new dead letter has a higher id than `until`, so this loop skips it.
       if (until === '') until = newest;
       const found = rows.map(({ entryId }) => entryId).filter((id) => !isAfter(id, until));
       if (found.length > 0) changed += await steps.one(use(keys, found));
@@ -239,7 +249,7 @@ function byBucket(ids: readonly string[]): ReadonlyMap<number, string[]> {
   return found;
 }
 
-/** Compares ids of stream entries, whose parts have up to 64 bits. */
+/** Returns true if the id of a stream entry is higher than another id. Uses BigInt, because each part of an id has up to 64 bits. */
 function isAfter(id: string, other: string): boolean {
   const [[ms = '', seq = ''], [otherMs = '', otherSeq = '']] = [id.split('-'), other.split('-')];
   return BigInt(ms) === BigInt(otherMs) ? BigInt(seq) > BigInt(otherSeq) : BigInt(ms) > BigInt(otherMs);

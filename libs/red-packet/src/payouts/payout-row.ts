@@ -2,7 +2,10 @@ import { activityKeyOf } from '../activity-key';
 import type { BucketKeys, Layouts } from '../buckets/layout';
 import type { Grant } from '../red-packet.types';
 
-/** Returns the field `activity` of the payout rows of a bucket. begin-activity.lua makes the same text. */
+/**
+ * Returns the text of the field `activity` of all payout rows of a bucket: `<activityKey>/<buckets>/<bucket>`. begin-activity.lua
+ * makes the same text.
+ */
 export function ownerOf(activityId: string, expiresAtMs: number, buckets: number, bucket: number): string {
   return ownerText(activityKeyOf(activityId, expiresAtMs), buckets, bucket);
 }
@@ -16,19 +19,19 @@ export function ownerText(activityKey: string, buckets: number, bucket: number):
 export interface PayoutRow {
   readonly activityId: string;
   readonly activityKey: string;
-  /** The field `activity` of the row. */
+  /** Text of the field `activity` of the row, see `ownerOf`. */
   readonly owner: string;
   readonly grant: Grant;
   readonly keys: BucketKeys;
 }
 
-/** Returns the fields of a row, as scripts compare them. Ids of rows may come again after a failover. */
+/** Returns the fields of a row. Scripts compare them with the row in Redis, because after a failover another row may have the same id. */
 export function fieldsOf({ owner, grant }: PayoutRow): { owner: string; user: string; grant: string } {
   const { userId, packetId, amountCents, grantedAtMs } = grant;
   return { owner, user: userId, grant: `${packetId}:${amountCents}:${grantedAtMs}` };
 }
 
-/** Reads the fields of a grant. Returns undefined for an entry that is not a payout row, as one of another program. */
+/** Parses the fields of a grant. Returns undefined for an entry that is not a payout row, for example one of another program. */
 export function grantOf({ user, grant }: Readonly<Record<string, unknown>>): Grant | undefined {
   const parts = typeof grant === 'string' ? /^([1-9]\d{0,6}):([1-9]\d{0,15}):([1-9]\d{0,15})$/.exec(grant) : null;
   if (typeof user !== 'string' || user === '' || parts === null) return undefined;
@@ -37,7 +40,10 @@ export function grantOf({ user, grant }: Readonly<Record<string, unknown>>): Gra
   return Number.isSafeInteger(amountCents) ? { userId: user, packetId, amountCents, grantedAtMs } : undefined;
 }
 
-/** Reads a row. @param outbox key of the outbox that has the row @returns undefined for an entry that no grab wrote there */
+/**
+ * Parses a payout row. @param outbox key of the outbox that has the row @returns undefined for an entry that no grab has written to
+ * this outbox
+ */
 export function rowOf(fields: unknown, outbox: string, layouts: Layouts): PayoutRow | undefined {
   const entry = (fields ?? {}) as Readonly<Record<string, unknown>>;
   const { activity } = entry;

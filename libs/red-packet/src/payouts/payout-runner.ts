@@ -32,20 +32,29 @@ import { DurableRows } from './durable-rows';
 import { rowOf, type PayoutRow } from './payout-row';
 import type { Payout, PayoutHandler, PayoutRun } from './payouts.types';
 
-/** Longest pause between two reads of an outbox that has no rows, ms. The bell of the outbox is what makes the run read it. */
+/**
+ * Longest pause between two reads of an outbox that has no rows, ms. Usually a Pub/Sub message (see `Bell`) makes the run read the
+ * outbox earlier.
+ */
 const POLL_MS = 3_600_000;
-/** Pause before an entry is looked at again that a process with another number of partitions may pay, ms. */
+/**
+ * Pause before the next look at an entry that is not a payout here, but may be one for a process with another number of partitions,
+ * ms.
+ */
 const ELSEWHERE_MS = 1_000;
-/** Commands of a look at an idle outbox: the script and its XLEN. */
+/** Number of commands that one check of an idle outbox costs: the script and its XLEN. */
 const IDLE_COMMANDS = 2;
-/** Maximum number of attempts of a message in stream-consumer. The run dead-letters a payout itself, after its own `attempts`. */
+/**
+ * Maximum number of attempts that stream-consumer gets for a message. The run itself dead-letters a payout earlier, after its option
+ * `attempts`.
+ */
 export const MOST_ATTEMPTS = 10_000;
 const MAX_PROBLEM = 1_000;
 const NO_ATTEMPT_LEFT =
   'Error: no attempt is left: the process of the last one died, shut down or lost its lease, or the option attempts was lowered since';
 const ASKED = 'the handler asked for a retry';
 const ABORTED = retryLater({ delayMs: 0, countsAsAttempt: false });
-/** Pause before a row is looked at again that too few replicas have, ms. */
+/** Pause before the next look at a row that too few replicas have confirmed, ms. */
 const UNREPLICATED_MS = 1_000;
 const UNREPLICATED = retryLater({ delayMs: UNREPLICATED_MS, countsAsAttempt: false });
 
@@ -60,20 +69,21 @@ export interface ResolvedPayoutOptions extends Omit<StreamConsumerOptions, 'stre
   readonly attempts: number;
 }
 
-/** A handle whose consumer shows what luanest/testing needs; a mock does not. */
+/** Consumer handle with the method that luanest/testing needs. A mock of StreamConsumerService may return a handle without it. */
 interface Inspected {
   [INSPECT]?(): { readNow(partition?: number): void };
 }
 
-/** The messages of payouts, for luanest/testing. */
+/** For luanest/testing: the stream-consumer message of each payout. */
 export const messages = new WeakMap<Payout, Pick<StreamMessage, 'stream' | 'id'>>();
 
 /** How a handler ended: what it returned, or what it threw. */
 type Ended = { readonly value: unknown } | { readonly error: unknown };
 
 /**
- * Reads the outboxes of all partitions as one stream, and calls the handler for each row. Settles or dead-letters the row itself,
- * because the bucket counts its rows in the same script; stream-consumer then finds that the entry is gone.
+ * Reads the outboxes (streams of open payouts) of all partitions as one stream, and calls the handler for each row. It removes or
+ * dead-letters the row itself, not through stream-consumer, because the script for this also updates the counters of the bucket.
+ * stream-consumer then finds that the entry is gone.
  */
 export class PayoutRunner implements PayoutRun {
   private readonly logger = new Logger('RedPacketPayouts');
@@ -126,7 +136,7 @@ export class PayoutRunner implements PayoutRun {
     this.retries.close();
   }
 
-  /** Makes the run read the outboxes now, or that of one partition. */
+  /** Makes the run read the outbox of one partition now, or all outboxes. */
   readNow(partition?: number): void {
     void this.starting.then((handle) => (handle as Inspected | undefined)?.[INSPECT]?.().readNow(partition));
   }
@@ -179,7 +189,7 @@ export class PayoutRunner implements PayoutRun {
     const isLast = message.attempt >= this.options.attempts;
     const { aborted } = message.signal;
     const reason: unknown = message.signal.reason;
-    // The handler may have given up because of the signal, so what it returned does not count.
+    // The handler may have returned early because of the signal, so its result is ignored.
     if (aborted && !(reason instanceof TimeoutError)) return ABORTED;
     if (aborted && !isLast) throw reason;
     if (aborted) return this.bury(row, rowId, message, textOf(reason));
@@ -197,7 +207,10 @@ export class PayoutRunner implements PayoutRun {
     return this.settle(row, rowId, message);
   }
 
-  /** Dead-letters an entry that is not a payout, unless a process with another number of partitions may know it as one. */
+  /**
+   * Dead-letters an entry that is not a payout. But if Redis has another number of partitions, or fails, looks at the entry again
+   * later: it may be a payout for a process with that number.
+   */
   private async refuse(): Promise<HandlerResult> {
     try {
       await this.activities.list.compareStored();
@@ -208,7 +221,7 @@ export class PayoutRunner implements PayoutRun {
     return deadLetter('This entry is not a payout: no grab wrote it to the outbox.');
   }
 
-  /** Calls the handler. At the last attempt, does not wait for it longer than `timeoutMs`, after which nobody tries again. */
+  /** Calls the handler. At the last attempt, waits at most `timeoutMs` for it, because the payout is then dead-lettered. */
   private async call(payout: Payout, { attempt, signal }: StreamMessage): Promise<Ended> {
     const ended = (async (): Promise<Ended> => {
       try {
@@ -230,7 +243,7 @@ export class PayoutRunner implements PayoutRun {
     }
   }
 
-  /** Removes the row. Tries again until Redis confirms it, or this process may no longer own the payout. */
+  /** Removes the row of a paid payout. Tries again until Redis confirms this, or until another process may have taken over the payout. */
   private async settle(row: PayoutRow, rowId: string, { signal }: StreamMessage): Promise<HandlerResult> {
     const settled = await this.retries.run(
       'settle',
@@ -267,7 +280,8 @@ export class PayoutRunner implements PayoutRun {
           'Replay it, or drop it if you paid it by other means.',
       );
     }
-    // For its event and its log. stream-consumer keeps a dead letter only if Redis has forgotten the activity.
+    // For stream-consumer: true if the row is in the dead letters of its bucket, or is gone. If Redis no longer has the activity, this
+    // is false, and stream-consumer keeps the dead letter itself.
     message[MOVED] = buried !== 'forgotten';
     return deadLetter(why);
   }
@@ -296,7 +310,7 @@ function textOf(error: unknown): string {
   }
 }
 
-/** Returns a text as one line of well-formed text with 1 to 1,000 characters. */
+/** Shortens a text to one line of 1 to 1,000 characters of well-formed Unicode. */
 function kept(text: string): string {
   return oneLine(text.slice(0, MAX_PROBLEM)).toWellFormed() || '?';
 }

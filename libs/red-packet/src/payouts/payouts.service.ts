@@ -10,7 +10,7 @@ import { MAX_DEAD_LETTERS, Outboxes } from './outboxes';
 import { messages, MOST_ATTEMPTS, PayoutRunner } from './payout-runner';
 import type { Payout, PayoutDeadLetter, PayoutHandler, PayoutOptions, PayoutRun, PayoutStats } from './payouts.types';
 
-/** Default that differs from that of StreamConsumerModule. */
+/** Default of the option `attempts`. StreamConsumerModule has another default. */
 const ATTEMPTS = 20;
 const checks = new Checks('RedPacketPayouts');
 
@@ -18,13 +18,13 @@ const checks = new Checks('RedPacketPayouts');
 interface PayoutsInspection {
   /** True if this process has a payout run. */
   readonly paying: boolean;
-  /** Makes the run read the outboxes, although its pause is not over. */
+  /** Makes the run read the outboxes (streams of open payouts) now, before its pause is over. */
   readonly readNow: () => void;
-  /** Calls `watcher` before each call of the handler of a later run. */
+  /** Calls `watcher` before each call of a handler. Applies only to runs that start later. */
   readonly watch: (watcher: PayoutWatcher) => void;
 }
 
-/** @param message message of stream-consumer that the payout comes from */
+/** @param message the message of stream-consumer that has the payout */
 type PayoutWatcher = (payout: Payout, message: { readonly stream: string; readonly id: string } | undefined) => void;
 
 /**
@@ -34,7 +34,7 @@ type PayoutWatcher = (payout: Payout, message: { readonly stream: string; readon
 export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutdown {
   private readonly runs = new Set<PayoutRunner>();
   private readonly outboxes: Outboxes;
-  /** The outboxes of all partitions. */
+  /** Definition of one stream that consists of the outboxes of all partitions. */
   private readonly stream;
   private closing: Promise<void> | undefined;
   private watcher: PayoutWatcher | undefined;
@@ -50,10 +50,10 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
   }
 
   /**
-   * Calls a handler for the payouts of all activities until the run is stopped or the app shuts down, also for payouts that a
-   * process left when it died. The handler may be called more than once for a payout. So it must pay by `idempotencyKey`, or book
-   * into a ledger with UNIQUE (activityKey, packetId) and UNIQUE (activityKey, userId). Any number of processes may have a run.
-   * Start it after the app has booted.
+   * Calls a handler for the payouts of all activities until the run is stopped or the app shuts down. Also calls it for payouts of
+   * processes that have died. The handler may be called more than once for a payout. So it must pay by `idempotencyKey`, or book into
+   * a ledger with UNIQUE (activityKey, packetId) and UNIQUE (activityKey, userId). Any number of processes may have a run. Start it
+   * after the app has booted.
    *
    * @throws InvalidOptionError for invalid options, if this service has a run already, and if the app does not import
    *   StreamConsumerModule or gives it another ScriptRegistry
@@ -88,7 +88,8 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
   }
 
   /**
-   * Reads the numbers of the outboxes of all activities: of open payouts and of the processes that read them.
+   * Reads the stream statistics of the outboxes of all activities, such as the number of open payouts, and the consumers that handle
+   * them.
    *
    * @throws InvalidOptionError without StreamConsumerModule; the errors of ScriptRegistry.run()
    */
@@ -97,8 +98,9 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
   }
 
   /**
-   * Reads a page of dead-lettered payouts; of each bucket, the oldest first. A payout that is dead-lettered before the first page
-   * is read, and still after the last one, is listed exactly once. Other payouts may be replayed or dropped between two pages.
+   * Reads a page of dead-lettered payouts: one bucket (shard of the activity) after the other, the oldest payout of a bucket first. A
+   * payout that is dead-lettered before the first page is read, and still after the last one, is listed exactly once. You may replay
+   * or drop payouts between two pages.
    *
    * @param page `limit` from 1 to 500, default 100; `cursor`: the `nextCursor` of the previous page
    * @returns a page without items if there is no such activity
@@ -126,8 +128,8 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
   }
 
   /**
-   * Replays all dead-lettered payouts of an activity. Those that are dead-lettered while the call runs may stay. If it rejects,
-   * some may be replayed: call it again.
+   * Replays all dead-lettered payouts of an activity. A payout that is dead-lettered while the call runs may stay dead-lettered. If
+   * the call rejects, some payouts may be replayed: call it again.
    *
    * @returns how many were replayed
    */
@@ -148,8 +150,8 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
   }
 
   /**
-   * Deletes all dead-lettered payouts of an activity. Those that are dead-lettered while the call runs may stay. If it rejects,
-   * some may be deleted: call it again.
+   * Deletes all dead-lettered payouts of an activity. A payout that is dead-lettered while the call runs may stay. If the call
+   * rejects, some payouts may be deleted: call it again.
    *
    * @returns how many were deleted
    */
@@ -157,7 +159,7 @@ export class RedPacketPayouts implements OnModuleDestroy, BeforeApplicationShutd
     return this.change(activityId, (layout) => this.outboxes.drop(layout, undefined));
   }
 
-  /** Stops the run of this process, see `PayoutRun.stop`. `beforeApplicationShutdown` waits for that. */
+  /** Begins to stop the run of this process, see `PayoutRun.stop`. `beforeApplicationShutdown` waits until the run has stopped. */
   onModuleDestroy(): void {
     this.closing ??= draining(this.stopRuns());
   }

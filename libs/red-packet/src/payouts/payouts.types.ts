@@ -3,15 +3,15 @@ import type { WorkOptions } from '../../../worker/src';
 import type { Grant } from '../red-packet.types';
 
 /**
- * A packet that must be paid: `amountCents` to `userId`. Pay each (activityKey, packetId) at most once, and each (activityKey,
- * userId) at most once.
+ * A packet that must be paid: `amountCents` to `userId`. For one `activityKey`, pay each packet at most once, and each user at most
+ * once.
  */
 export interface Payout extends Grant {
   readonly activityId: string;
   /**
-   * Key of this activity, `<activityId, percent-encoded>@<expiresAtMs>`. An activity that uses the id again, after this
-   * one has expired, has another key.
-   * `RedPacketService.status` returns the same key. Use the key in the ledger instead of the id, unless you never reuse ids.
+   * Key of this activity, `<activityId, percent-encoded>@<expiresAtMs>`. If your app uses the id again after this activity has
+   * expired, the new activity has another key. `RedPacketService.status` returns the same key. Use the key in the ledger instead of
+   * the id, unless you never use an id again.
    */
   readonly activityKey: string;
   /**
@@ -23,36 +23,39 @@ export interface Payout extends Grant {
   /** Number of this attempt, from 1. */
   readonly attempt: number;
   /**
-   * Aborted when this process may no longer own the payout, when the handler runs longer than `timeoutMs`, and when the run has
-   * not stopped within `drainMs`.
+   * Signal that is aborted in three cases: another process may take over the payout; the handler runs longer than `timeoutMs`; or the
+   * run was stopped, and has not ended within `drainMs`.
    */
   readonly signal: AbortSignal;
 }
 
 /**
- * Pays one payout. When the handler returns nothing, the payout is settled: it counts as paid, and is removed from the outbox. When
- * it throws an error, the attempt has failed. Return or throw `retryLater({ delayMs })` or `deadLetter(reason)` of
- * `luanest/stream-consumer` for another outcome.
+ * Pays one payout. If the handler returns nothing, the payout counts as paid (is settled), and leaves the outbox, the stream of open
+ * payouts. If the handler throws an error, the attempt has failed. Return or throw `retryLater({ delayMs })` or `deadLetter(reason)`
+ * of `luanest/stream-consumer` for another outcome.
  */
 export type PayoutHandler = (payout: Payout) => HandlerResult | Promise<HandlerResult>;
 
-/** Options of a payout run. Default of `attempts`: 20, at most 9,999. The others have the defaults that are set in StreamConsumerModule. */
+/**
+ * Options of a payout run. `attempts` is an integer from 1 to 9,999; default 20. The other options default to those of
+ * StreamConsumerModule.
+ */
 export type PayoutOptions = WorkOptions;
 
 /** A payout run: it calls a handler for payouts in this process. */
 export interface PayoutRun {
   /**
-   * Stops the run: waits for running handlers as `drainMs` and `abortGraceMs` of StreamConsumerModule say, and leaves all other
-   * payouts to other processes. May be called twice.
+   * Stops the run. Waits for running handlers; the options `drainMs` and `abortGraceMs` of StreamConsumerModule limit this time. Other
+   * processes handle all other payouts. May be called twice.
    */
   stop(): Promise<void>;
 }
 
 /** Numbers of payouts of an activity, for all processes together. */
 export interface PayoutStats {
-  /** Open payouts: neither settled nor dead-lettered. They wait for a process, are being paid, or wait for the next attempt. */
+  /** Number of open payouts: they wait for a process, are being paid, or wait for the next attempt. */
   readonly open: number;
-  /** Dead-lettered payouts. `RedPacketPayouts.deadLetters` lists them. */
+  /** Number of dead-lettered payouts. `RedPacketPayouts.deadLetters` lists them. */
   readonly deadLetters: number;
 }
 
