@@ -22,7 +22,7 @@ import type {
 
 export type ClaimsOptions = Omit<ResolvedOnceModuleOptions, 'idempotency'>;
 
-/** Parameters of a claim for a run, whose lease is renewed up to `maxLeaseMs`. */
+/** Parameters of a claim for a run. The lease of a run is renewed for up to `maxLeaseMs`. */
 export type FullRun = FullClaim & Pick<ResolvedTerms, 'maxLeaseMs'>;
 
 const KNOWN: KnownOptions<RunOptions> = { ...KNOWN_TERMS, token: true };
@@ -32,7 +32,10 @@ const input = new Checks('OnceService', (message) => new InvalidInputError(messa
 
 /** Claims ids for OnceService and for runs, with the options of the module as defaults. */
 export class Claims {
-  /** Terms of options that cannot change, such as those of a route. */
+  /**
+   * Checked values of frozen options, such as the options of a route. Frozen options cannot change, so they are checked only
+   * once.
+   */
   private readonly resolved = new WeakMap<RunOptions, ResolvedTerms>();
 
   constructor(
@@ -40,7 +43,11 @@ export class Claims {
     readonly options: ClaimsOptions,
   ) {}
 
-  /** Checks the options of a call and fills in the options of the module. @throws InvalidInputError, InvalidOptionError */
+  /**
+   * Checks the options of a call, and fills in the missing ones from the options of the module.
+   *
+   * @throws InvalidInputError, InvalidOptionError
+   */
   fill(options: RunOptions, fingerprint = ''): FullRun {
     const terms = this.resolved.get(options) ?? this.resolve(options);
     const { leaseMs, maxLeaseMs, retentionMs, delivery, replicas, replicasTimeoutMs } = terms;
@@ -51,14 +58,14 @@ export class Claims {
   /**
    * Claims a key in Redis.
    *
-   * @param freed true: if it is unknown whether Redis made the claim, this tries to release it, because only this call knows its
-   * token
+   * @param freed true: if it is unknown whether Redis made the claim, this method tries to release the claim. Nobody else could:
+   * only this call knows the token
    */
   take(located: Located, full: FullClaim, freed: boolean): Promise<ClaimResult | Mismatch> {
     return this.store.claim(located.key, full).then(
       (answer) => this.answerOf(located, full, answer),
       (error: unknown) => {
-        // ioredis may send the claim again later. The release is sent after that, and frees the key.
+        // ioredis may still send the claim again. The release is sent after the claim, so it frees the key.
         if (freed && error instanceof UnknownOutcomeError) void this.store.giveBack(located.key, full.token);
         throw error;
       },
@@ -72,7 +79,7 @@ export class Claims {
 
   private resolve(options: RunOptions): ResolvedTerms {
     unknownOptions.options('', options, KNOWN);
-    // Most calls take the terms of the module, which were checked at boot.
+    // Most calls use the terms of the module, which were checked at boot.
     const { leaseMs, retentionMs, delivery } = options;
     if ((leaseMs ?? retentionMs ?? delivery) == null) return this.options;
     const terms = resolveTerms(options, this.options, input);
@@ -90,7 +97,7 @@ export class Claims {
   }
 }
 
-/** A claim that the caller owns. Its methods are shared by all claims, because closures for each request cost more. */
+/** A claim that the caller owns. It is a class, because closures for each claim would cost more. */
 class OwnClaim implements Claim {
   readonly status = 'claimed';
   readonly id: string;
@@ -111,13 +118,14 @@ class OwnClaim implements Claim {
     this.#full = full;
   }
 
-  /** @param options with `deadlineMs` for the renewals of a run */
+  /** @param options `leaseMs`, and for the renewals of a run also `deadlineMs` */
   async renew(options: { readonly leaseMs?: number; readonly deadlineMs?: number } = {}): Promise<RenewResult> {
     const { leaseMs = this.#full.leaseMs, deadlineMs } = options;
     return this.#claims.store.renew(this.#located.key, this.token, leaseMs, this.#full, deadlineMs);
   }
 
-  // An `async` method would cost one promise more per call. An invalid result rejects here, too.
+  // Not `async`, because that would create one more promise for each call. An invalid result still returns a promise that
+  // rejects.
   confirm(result?: unknown): Promise<ConfirmResult> {
     const { store, options } = this.#claims;
     try {

@@ -2,10 +2,13 @@ import type { KeySpace, ScriptRegistry } from 'luanest/script-registry';
 import { decodeResult } from './once.input';
 import { endClaim, lookOnce, peekOnce } from './once.scripts';
 
-/** Kind of an id: one of the app, a message of a method with `@Once()`, a request, or one of `first`. */
+/**
+ * Kind of an id. `claim`: an id that the app has chosen. `handler`: a message of a method with `@Once()`. `request`: an HTTP
+ * request. `first`: an id that was passed to `OnceService.first`.
+ */
 type Kind = 'claim' | 'handler' | 'request' | 'first';
 
-/** Parts of OnceService that `luanest/console` needs. An id is the whole hash tag of its key. */
+/** Parts of OnceService that `luanest/console` needs. Here, an id is the hash tag of its Redis key (the text in braces). */
 export class OnceConsole {
   private readonly keys: KeySpace;
 
@@ -18,13 +21,17 @@ export class OnceConsole {
     return this.registry.run(lookOnce, { keys: { claim: this.keyOf(kind, id) }, args: {} });
   }
 
-  /** Reads the result of an id that is done; undefined if there is none. Throws what `look` throws. */
+  /** Reads the result of an id that is done; undefined if there is none. Throws the same errors as `look`. */
   async resultOf(kind: 'claim' | 'handler', id: string): Promise<unknown> {
     const { result } = await this.registry.run(peekOnce, { keys: { claim: this.keyOf(kind, id) }, args: {} });
     return decodeResult(result);
   }
 
-  /** Releases the claim of an owner, or forgets an id. @param fence that of the claim that was seen. Throws what `look` throws */
+  /**
+   * Releases the claim of an owner, or deletes an id. Throws the same errors as `look`.
+   *
+   * @param fence fence of the claim that was seen: if the id has another claim now, nothing changes
+   */
   end(kind: Kind, id: string, verb: 'release' | 'forget', fence: string) {
     return this.registry.run(endClaim, { keys: { claim: this.keyOf(kind, id) }, args: { verb, fence } });
   }

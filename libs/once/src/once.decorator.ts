@@ -14,17 +14,21 @@ import type { ClaimTerms, RunResult } from './once.types';
 
 /** Options of `@Once()`. */
 export interface OnceHandlerOptions extends ClaimTerms {
-  /** Returns a message's id from the handler's arguments: 1 to 512 characters, the same for each redelivery. */
-  // With `any`, the app's function can declare the types of its arguments, which depend on the transport.
+  /**
+   * Returns the id of a message. Gets the arguments of the handler. The id must have 1 to 512 characters and be the same for each
+   * redelivery.
+   */
+  // With `any`, the function of the app can declare the types of its arguments. These types depend on the transport.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly id: (...args: any[]) => string;
   /**
-   * Name of the handler, 1 to 256 characters. A message is handled once per scope. Set the scope before you rename the class or
-   * the method, or messages that were handled under the old name are handled again. Default `<Class>.<method>`.
+   * Name of the handler, 1 to 256 characters. A message is handled once per scope. Before you rename the class or the method, set
+   * the scope to the old name. Otherwise messages that were handled under the old name are handled again. Default
+   * `<Class>.<method>`.
    */
   readonly scope?: string;
   /**
-   * Reaction of a call while another call handles the message. `throw`: throws an OnceInProgressError, so that the transport
+   * Reaction to a call while another call handles the same message. `throw`: throws an OnceInProgressError, so that the transport
    * delivers the message again. `skip`: returns undefined. Default `throw`, or `skip` if this decorator has the option
    * `delivery: 'at-most-once'`.
    */
@@ -48,22 +52,23 @@ type OnceDecorator = <M extends Method>(
 
 const ONCE = 'luanest:once';
 
-/** OnceService of decorated objects. */
+/** Gives OnceService to the objects that have methods with `@Once()`. */
 export const onceService = new MethodService(OnceService, 'OnceModule');
 
 /**
- * Runs a method once for each message, even if several workers receive the message. After a crash, the option `delivery` decides. The
- * method can be a microservice handler, or any method of a provider or controller that Nest creates. When the message has been
- * handled, a further call within `retentionMs` does not run the method: it resolves with the stored result, if there is one.
+ * Runs a method once for each message, even if several workers receive the message. After a crash, the option `delivery` decides
+ * if the method runs again. The method can be a microservice handler, or any method of a provider or controller that Nest
+ * creates. When the message has been handled, a further call within `retentionMs` does not run the method: it resolves with the
+ * stored result, if there is one.
  *
- * The order of `@Once()` and decorators that only set metadata, as those of Nest do, does not matter. If the method returns an
- * Observable, its last value is the result.
+ * If other decorators only set metadata, as those of Nest do, the order of `@Once()` and these decorators does not matter. If the
+ * method returns an Observable, its last value is the result.
  *
  * @throws InvalidOptionError when the class is loaded: for an unknown option, an invalid value, or if the member is not an
  * instance method
- * @throws InvalidInputError when the method is called: for an invalid result of `id`; OnceInProgressError while another
- * call handles the message, unless `onInProgress` is `skip`; SetupError on an object that no app made, unless it is one of
- * `undecorated()` of `luanest/testing`; the errors of `OnceService.run`
+ * @throws InvalidInputError when the method is called: for an invalid result of `id`; OnceInProgressError while another call
+ * handles the message, unless `onInProgress` is `skip`; SetupError if Nest did not create the object (objects from
+ * `undecorated()` of `luanest/testing` run the method without `@Once()`); the errors of `OnceService.run`
  *
  * @example
  * `@Once({ id: (order: Order) => order.id }) async handle(order: Order) { await ship(order); }`
@@ -90,7 +95,8 @@ export function Once(options: OnceHandlerOptions) {
       return resultOf(answer, options);
     };
     copyIdentity(original, wrapper);
-    // The method is replaced when the class is loaded: at boot it would be too late. See DECISIONS.md: once-wraps-at-class-load
+    // The method is replaced when the class is loaded, because at boot it would be too late.
+    // See DECISIONS.md: once-wraps-at-class-load
     descriptor.value = wrapper;
   }) as OnceDecorator;
 }
@@ -116,8 +122,8 @@ function resultOf<T>(answer: RunResult<T>, options: OnceHandlerOptions): T | und
 }
 
 /**
- * Copies metadata and properties of a method to its wrapper. Decorators that ran earlier have set them on the method, and Nest
- * reads them from the wrapper.
+ * Copies metadata and properties of a method to its wrapper. Decorators that ran earlier have set them on the method, but Nest
+ * looks for them on the wrapper.
  */
 function copyIdentity(from: Method, to: object): void {
   for (const key of Reflect.getOwnMetadataKeys(from) as unknown[]) {

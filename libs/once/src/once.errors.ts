@@ -1,6 +1,9 @@
 import { LuanestError } from '../../internal/src';
 
-/** A method with `@Once()` did not run, because another call has claimed the same message. Deliver the message again later. */
+/**
+ * Error of a method with `@Once()` that did not run, because another call handles the same message. Deliver the message again
+ * later.
+ */
 export class OnceInProgressError extends LuanestError {
   readonly code = 'ONCE_IN_PROGRESS';
 

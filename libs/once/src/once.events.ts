@@ -2,11 +2,14 @@ import { eventChannels } from '../../internal/src';
 
 /** Type of each event of this lib, by its key in ONCE_CHANNELS: `OnceEvents['claimAnswered']`, for example. */
 export interface OnceEvents {
-  /** Event of each claim whose reply arrived in time, except claims that were released because too few replicas had them. */
+  /**
+   * Event of each claim to which Redis replied in time. Claims that were released because too few replicas had them are left out.
+   */
   readonly claimAnswered: {
     /**
      * `claimed`: the caller owns the id. `in-progress`: another owner has the id. `done`: the id is confirmed. `abandoned`: the
-     * lease of an at-most-once claim ended without a confirmation. `mismatch`: the key of a request was used with another request.
+     * lease of an at-most-once claim ended without a confirmation. `mismatch`: the idempotency key was used before for a request
+     * with other content.
      */
     readonly status: 'claimed' | 'in-progress' | 'done' | 'abandoned' | 'mismatch';
   };
@@ -16,20 +19,22 @@ export interface OnceEvents {
     readonly during: 'renew' | 'confirm' | 'release';
   };
 
-  /** Event of work whose result or response cannot be stored. Its id is marked as done without a result, unless Redis fails. */
+  /**
+   * Event of work that has ended, but whose result or response cannot be stored. The id of the work is marked as done without a
+   * result, unless Redis fails.
+   */
   readonly resultDropped: {
     /**
-     * `too-large`: the result or the response has more bytes than `maxResultBytes`. `not-json`: JSON
-     * cannot represent the result.
-     * `streamed`: the response was sent in pieces, or the client left before it was sent. `abandoned`: code outside, such as a
-     * timeout, sent a response before the handler ended.
+     * `too-large`: the result or the response has more bytes than `maxResultBytes`. `not-json`: JSON cannot represent the result.
+     * `streamed`: the response was sent in pieces, or the client left before it was sent. `abandoned`: other code, such as a
+     * timeout interceptor, sent a response before the handler ended.
      */
     readonly reason: 'too-large' | 'not-json' | 'streamed' | 'abandoned';
   };
 
   /**
-   * Event of a confirmation or a release that failed, and whose error no caller gets: of a request, of unfinished work, or of a
-   * claim that no caller uses. Unless the call took effect in Redis, the id stays claimed until the lease ends.
+   * Event of a failed confirmation or release whose error no caller gets. It belongs to a request, to work that was not finished,
+   * or to a claim that no caller uses. Unless the call took effect in Redis anyway, the id stays claimed until the lease ends.
    */
   readonly settlementFailed: {
     readonly error: unknown;

@@ -28,8 +28,8 @@ const OnceModuleBase = defineLuanestModule<OnceModuleOptions, ModuleExtras, Reso
 });
 
 /**
- * Provides OnceService, and what `@Once()` and `@Idempotent()` need. Every option has a default, except `idempotency.subject`,
- * which `@Idempotent()` needs.
+ * Provides OnceService, and the providers that `@Once()` and `@Idempotent()` need. Every option has a default, except
+ * `idempotency.subject`. `@Idempotent()` needs that option.
  *
  * `@Once()` and `@Idempotent()` work only in modules that can inject OnceService: keep `isGlobal` true, its default, or import
  * OnceModule in each module that uses them.

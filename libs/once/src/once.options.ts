@@ -23,25 +23,25 @@ const checks = new Checks('OnceModule');
 export const ONCE_OPTIONS = Symbol('luanest:once-options');
 
 /**
- * Options of OnceModule. `leaseMs` and `retentionMs` are those of claims, runs, `@Once()` and `@Idempotent()` that have none.
+ * Options of OnceModule. `leaseMs` and `retentionMs` are the defaults for claims, runs, `@Once()` and `@Idempotent()`.
  *
- * `replicas`: number of replicas that must have each claim before its work begins, and each renewal and confirmation before the call
- * resolves. With fewer, the call rejects with NotReplicatedError, and the lease of a run is not renewed. A response that is stored waits for the replicas, too, and is then sent in any
- * case.
+ * `replicas`: number of replicas that must have a claim before its work begins, and a renewal or a confirmation before its call
+ * resolves. If fewer replicas have the write in time, the call rejects with NotReplicatedError; for a run, the renewal does not
+ * count. A stored HTTP response also waits for the replicas, but is sent even if fewer replicas have it.
  */
 export interface OnceModuleOptions extends ClaimTimes, ReplicaOptions, ShutdownOptions {
   /**
-   * Time from the claim for which a run renews its lease, ms; integer from 1 to 10 years. After this time the signal of the run
-   * fires, and the lease ends as if the process had died. So work that never ends does not keep its id forever. If `leaseMs` is
-   * longer, the lease ends after `leaseMs`. Default 3,600,000.
+   * Longest time for which a run renews its lease, counted from the claim, ms; integer from 1 to 10 years. After this time the
+   * signal of the run fires, and the lease ends as if the process had died. So work that never ends does not hold its id forever.
+   * If `leaseMs` is longer, the lease ends after `leaseMs`. Default 3,600,000.
    */
   readonly maxLeaseMs?: number;
   /**
-   * Maximum size of a stored result as JSON, and of a stored response with status, headers and body, bytes; integer from 1 to
-   * 67,108,864 (64 MiB). Default 65,536.
+   * Maximum size of what is stored for an id, bytes: of a result as JSON, or of a response with status, headers and body; integer
+   * from 1 to 67,108,864 (64 MiB). Default 65,536.
    */
   readonly maxResultBytes?: number;
-  /** Options of idempotent HTTP routes. Without them, an app with `@Idempotent()` does not boot. */
+  /** Options of idempotent HTTP routes. An app that uses `@Idempotent()` does not boot without this option. */
   readonly idempotency?: IdempotencyOptions;
 }
 

@@ -12,7 +12,8 @@ import {
   renewLua,
 } from './scripts/generated';
 
-// `first`, `claim`, `confirm` and `renew` are called many times at once by one process, so their calls are grouped.
+// One process often makes many calls of `first`, `claim`, `confirm` and `renew` at the same time. So these calls are sent
+// together, in groups.
 
 export const firstOnce = defineScript({
   name: 'once.first',
@@ -26,8 +27,8 @@ export const firstOnce = defineScript({
 export interface StoredReply {
   readonly status: 'claimed' | 'in-progress' | 'done' | 'abandoned' | 'mismatch';
   /**
-   * For `claimed`: the fence in 16 digits, then the end of the lease in 13 digits, ms since 1970. For `in-progress`: the time
-   * until the lease ends, ms. For `done`: the stored result. For other statuses ''.
+   * For `claimed`: the fence (fencing token) in 16 digits, then the end of the lease in 13 digits, ms since 1970. For
+   * `in-progress`: the time until the lease ends, ms. For `done`: the stored result. For other statuses ''.
    */
   readonly text: string;
 }
@@ -98,9 +99,9 @@ export const releaseOnce = defineScript({
 
 export interface StoredPeek {
   readonly status: 'unknown' | 'in-progress' | 'done' | 'abandoned';
-  /** Fencing token of the claim; 0 unless in progress. */
+  /** Fencing token of the claim; 0 if the status is not `in-progress`. */
   readonly fence: number;
-  /** End of the lease, ms since 1970; 0 unless in progress. */
+  /** End of the lease, ms since 1970; 0 if the status is not `in-progress`. */
   readonly leaseEndsAtMs: number;
   /** Time at which the key expires, ms since 1970; -1 if the key has no TTL any more, 0 if the id is unknown. */
   readonly expiresAtMs: number;

@@ -21,10 +21,12 @@ import type {
 import { Runner, Runs } from './runs/runs';
 
 /**
- * Lets one of many callers do a piece of work, and remembers that the work is done. An id names the work.
+ * Lets only one of many callers do a piece of work, and remembers that the work is done. The app chooses an id for each piece of
+ * work.
  *
  * After a crash, Redis alone cannot ensure that work runs exactly once. The system that receives the effect of the work must
- * help: pass the id to that system, so that it can ignore a repeat, or the fence, so that it can refuse an earlier owner.
+ * help: pass the id to that system, so that it can ignore repeated work, or pass the fence (a number that rises with each claim),
+ * so that it can refuse an earlier owner.
  */
 export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
   private readonly claims: Claims;
@@ -40,31 +42,32 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /**
-   * Returns the run that the calling code is part of. Such code is the work of `run` and a method with `@Once()`. Inside nested
-   * runs, returns the innermost run. Outside of a run, returns undefined. The handler of a route with `@Idempotent()` uses
-   * `@CurrentOnceRun()`.
+   * Returns the current run. There is one inside the work that was passed to `run`, and inside a method with `@Once()`. Inside
+   * nested runs, returns the innermost run. Outside of a run, returns undefined. In the handler of a route with `@Idempotent()`,
+   * use `@CurrentOnceRun()` instead.
    */
   current(): OnceRun | undefined {
     return this.runs.current();
   }
 
   /**
-   * Claims a request, as IdempotencyInterceptor does for a route with `@Idempotent()`. Its result is a StoredResponse. Throws as
-   * the call with an id does.
+   * Claims an HTTP request, as IdempotencyInterceptor does for a route with `@Idempotent()`. The result of a request is a
+   * StoredResponse. Throws the same errors as the call with an id.
    */
   claim(target: RequestTarget, options?: RunOptions): Promise<ClaimResult | Mismatch>;
   /**
-   * Claims an id for the time of a lease, unless another owner has the id or the id is done. Nothing renews the lease
-   * automatically.
+   * Claims an id for the time of a lease, unless another owner has the id or the id is done. The lease is not renewed
+   * automatically: call `renew`, or use `run`.
    *
-   * If it is unknown whether Redis made a claim without `token`, the call rejects, and tries to release the claim.
+   * If Redis does not reply in time, it is unknown if the claim was made. The call rejects then. If `token` was not passed, the
+   * call also tries to release the claim.
    *
-   * @param target an id of the app's own, or a message with `@Once()`
-   * @throws InvalidInputError, InvalidOptionError for an invalid argument, before anything is sent; NotReplicatedError
-   * with `replicas`; the errors of ScriptRegistry.run()
+   * @param target an id that the app has chosen, or a message of a handler with `@Once()`
+   * @throws InvalidInputError, InvalidOptionError for an invalid argument, before anything is sent; NotReplicatedError with
+   * `replicas`; the errors of ScriptRegistry.run()
    */
   claim(target: string | MessageTarget, options?: RunOptions): Promise<ClaimResult>;
-  // An `async` method would cost one promise more per call. An invalid call rejects here, too.
+  // Not `async`, because that would create one more promise for each call. An invalid call still returns a promise that rejects.
   claim(target: string | OnceTarget, options: RunOptions = {}): Promise<ClaimResult | Mismatch> {
     try {
       const located = locate(this.store, target);
@@ -76,7 +79,8 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
 
   /**
    * Renews the lease of an owner, so that the lease ends `leaseMs` from now. Returns `lost` if the caller does not own the id.
-   * Waits for the `replicas` of the module. If too few have the renewal, do not count on it: a failover may lose it.
+   * Waits for the `replicas` of the module. If too few replicas have the renewal, the call rejects. Do not rely on the renewal
+   * then: a failover may lose it.
    *
    * @param options leaseMs, ms, integer from 10 ms to 10 years; default: `leaseMs` of the module
    * @throws InvalidInputError before anything is sent; NotReplicatedError; the errors of ScriptRegistry.run()
@@ -86,20 +90,19 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /**
-   * Marks an id as done, from now on for the `retentionMs` of its claim. Returns `lost` if the caller does not own the id.
-   * Waits for the `replicas` of the module.
+   * Marks an id as done. Redis then remembers the id for the `retentionMs` of its claim, counted from now. Returns `lost` if the
+   * caller does not own the id. Waits for the `replicas` of the module.
    *
    * @param result result for later callers; a value that JSON can represent, at most `maxResultBytes` as JSON. Default: no result
-   * @throws InvalidInputError before anything is sent; NotReplicatedError; the errors of
-   * ScriptRegistry.run()
+   * @throws InvalidInputError before anything is sent; NotReplicatedError; the errors of ScriptRegistry.run()
    */
   async confirm(id: string, token: string, result?: unknown): Promise<ConfirmResult> {
     return this.store.confirm(this.store.keyOf(id), token, this.claims.encode(result), this.options);
   }
 
   /**
-   * Releases an id without marking it as done, so that the next claim gets the id. Returns `lost` if the caller does not own
-   * it.
+   * Releases an id without marking it as done, so that the next claim gets the id. Returns `lost` if the caller does not own the
+   * id.
    *
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
@@ -108,9 +111,9 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /**
-   * Remembers an id for `retentionMs`. Returns true to the first caller, and false to each later caller. This is one command
-   * without a lease and without a result, and it does not wait for replicas: if the first caller crashes, nobody repeats its
-   * work.
+   * Remembers an id for `retentionMs`. Returns true to the first caller, and false to each later caller. There is no lease: if
+   * the first caller crashes, nobody repeats its work. The call stores no result, and does not wait for replicas. It needs only
+   * one command.
    *
    * @param options `retentionMs`, ms, integer from 1 to 10 years, default: `retentionMs` of the module; `token`, with which the
    * first caller gets true again
@@ -122,7 +125,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
    * ```
    */
   first(id: string, options: Pick<RunOptions, 'retentionMs' | 'token'> = {}): Promise<boolean> {
-    // An `async` method would make one more promise per call, which costs throughput. So this returns the promise of the store.
+    // Not `async`, because that would create one more promise for each call, which costs throughput.
     try {
       const { token, retentionMs } = options;
       return this.store.first(id, token ?? this.store.newToken(), retentionMs ?? this.options.retentionMs);
@@ -132,9 +135,11 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /**
-   * Reads the state of an id and changes nothing, also no lease and no retention. `peek` does not find ids of `first`.
+   * Reads the state of an id. Changes nothing: neither the lease nor the retention. Does not find ids that were passed to
+   * `first`.
    *
-   * @param target an id of `run` or `claim`, a message with `@Once()`, or a request with `@Idempotent()`
+   * @param target an id that was passed to `run` or `claim`, a message of a handler with `@Once()`, or a request to a route with
+   * `@Idempotent()`
    * @throws InvalidInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   peek(target: string | OnceTarget): Promise<PeekResult> {
@@ -142,16 +147,17 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /**
-   * Claims an id, runs the work, renews the lease while the work runs, and confirms the id with the result of the work. If the
-   * id is done or another owner has it, the work does not run.
+   * Claims an id, runs the work, renews the lease while the work runs, and confirms the id with the result of the work. If the id
+   * is done or another owner has it, the work does not run.
    *
-   * If the work throws, or returns `retryLater()` or `deadLetter()`, the work is not finished. Then the id is released with
-   * the delivery `at-least-once`, and marked as done with `at-most-once`. A method with `@Once()` calls it with its message.
+   * If the work throws, or returns `retryLater()` or `deadLetter()`, the work is not finished. Then the id is released if the
+   * delivery is `at-least-once`, and marked as done if it is `at-most-once`. A method with `@Once()` calls `run` with its
+   * message.
    *
-   * @param target an id of the app's own, or a message with `@Once()`
-   * @throws InvalidInputError, InvalidOptionError before anything is sent; the error that the work throws;
-   * NotReplicatedError with `replicas`, before the work (`during: 'claim'`) or after it (`during: 'confirm'`); the errors
-   * of ScriptRegistry.run(), before or after the work
+   * @param target an id that the app has chosen, or a message of a handler with `@Once()`
+   * @throws InvalidInputError, InvalidOptionError before anything is sent; the error that the work throws; NotReplicatedError
+   * with `replicas`, before the work (`during: 'claim'`) or after it (`during: 'confirm'`); the errors of ScriptRegistry.run(),
+   * before or after the work
    *
    * @example
    * ```ts
@@ -164,7 +170,7 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
     options: RunOptions,
     work: (run: OnceRun) => T | PromiseLike<T>,
   ): Promise<RunResult<Awaited<T>>> {
-    // Not `async`, as in `first`: it would make one more promise per call.
+    // Not `async`, as in `first`.
     try {
       if (typeof work !== 'function')
         throw new InvalidInputError(`OnceService.run: work is ${shown(work)}. Expected a function.`);
@@ -174,19 +180,19 @@ export class OnceService implements OnModuleDestroy, BeforeApplicationShutdown {
     }
   }
 
-  /** For `luanest/console`. */
+  /** Returns the object that `luanest/console` needs. */
   [CONSOLE](): OnceConsole {
     return this.store.console();
   }
 
-  /** Notes when the shutdown began. */
+  /** Remembers when the shutdown began. */
   onModuleDestroy(): void {
     this.runs.beginClose();
   }
 
   /**
-   * Waits up to `drainMs` for the runs, and until workers and consumers have ended their work. Then fires the signals of the runs that
-   * are left, and waits up to `abortGraceMs`.
+   * Waits up to `drainMs` until all runs have ended, and waits until workers and consumers have ended their work. Then fires the
+   * signals of the remaining runs, and waits up to `abortGraceMs` for them.
    */
   beforeApplicationShutdown(): Promise<void> {
     return this.runs.close();

@@ -14,7 +14,7 @@ import {
   type StoredPeek,
 } from './once.scripts';
 import type { ResolvedTerms } from './once.terms';
-// The interceptor must not import the scripts, so the store exports their reply.
+// The interceptor must not import the scripts, so it imports the type of their reply from this file.
 export { fenceOf, type StoredReply } from './once.scripts';
 import type { ConfirmResult, Delivery, ReleaseResult, RenewResult } from './once.types';
 
@@ -26,18 +26,23 @@ export interface FullClaim extends Waits {
   readonly leaseMs: number;
   readonly retentionMs: number;
   readonly delivery: Delivery;
-  /** Hash of a request's content, '' for other claims. A claim of the same id with another fingerprint gets `mismatch`. */
+  /**
+   * Hash of a request's content; '' for claims that are not for a request. If the id was claimed before with another fingerprint,
+   * the claim gets `mismatch`.
+   */
   readonly fingerprint: string;
 }
 
 /**
- * Kind of a claim. Each kind has its own keys, so that the same id of two kinds means two claims.
+ * Kind of a claim: of an id that the app has chosen, of a message with `@Once()` (`handler`), or of an HTTP request. Each kind
+ * has its own Redis keys, so the same id can be claimed once for each kind.
  * See DECISIONS.md: claims-of-each-kind-have-own-keys
  */
 export type ClaimKind = 'claim' | 'handler' | 'request';
 
 /**
- * Ignores the error of a promise that was chained only to publish an event. The caller gets the error from the first promise.
+ * Ignores an error. Used for promises that are chained only to publish an event: the caller gets the same error from the original
+ * promise.
  */
 const ignore = (): void => undefined;
 
@@ -62,7 +67,7 @@ export class OnceStore {
    */
   claim(key: string, claim: FullClaim): Promise<StoredReply> {
     const { token, leaseMs, retentionMs, delivery, fingerprint, replicas } = claim;
-    // The terms of a claim were checked when they were resolved; a token is checked here.
+    // The terms of the claim were checked earlier. The token is checked here.
     const args = { token: checkToken(token), leaseMs, retentionMs, delivery, fingerprint };
     const input = { keys: { claim: key }, args };
     const answer =
@@ -107,7 +112,8 @@ export class OnceStore {
    * Marks an id as done. Throws synchronously if an argument is invalid.
    *
    * @param result result as JSON, or '' for no result
-   * @throws NotReplicatedError if too few replicas have confirmed the write in time. On the master, the id is done then
+   * @throws NotReplicatedError if too few replicas have the write in time. The id is done on the master, but a failover may lose
+   * this
    */
   confirm(key: string, token: string, result: string, waits: Waits): Promise<ConfirmResult> {
     const input = { keys: { claim: key }, args: { token: checkToken(token), result } };
@@ -132,8 +138,8 @@ export class OnceStore {
   }
 
   /**
-   * Releases a claim that no caller will use. Never throws: if the release fails, publishes an event. A claim that stays ends with
-   * its lease.
+   * Releases a claim that no caller will use. Never throws: if the release fails, publishes an event, and the claim ends when its
+   * lease ends.
    */
   async giveBack(key: string, token: string): Promise<void> {
     try {
@@ -147,13 +153,16 @@ export class OnceStore {
     return this.registry.run(peekOnce, { keys: { claim: key }, args: {} });
   }
 
-  /** Remembers an id, and resolves with true for the first call. Throws synchronously if an argument is invalid. */
+  /**
+   * Remembers an id. The promise resolves with true for the first call with this id, and with false for later calls. Throws
+   * synchronously if an argument is invalid.
+   */
   first(id: string, token: string, retentionMs: number): Promise<boolean> {
     const args = { token: checkToken(token), retentionMs: checkRetention(retentionMs) };
     return this.registry.run(firstOnce, { keys: { first: this.keys.tag(checkId(id)).key('first') }, args });
   }
 
-  /** For `luanest/console`. */
+  /** Returns the object that `luanest/console` needs. */
   console(): OnceConsole {
     return new OnceConsole(this.registry);
   }
@@ -174,7 +183,7 @@ export class OnceStore {
     throw notReplicated('claim', replicas, claim.replicas);
   }
 
-  /** Returns the options of `runAndWait`. Its deadline is the usual deadline plus the wait for the replicas. */
+  /** Returns the options for `runAndWait`. The deadline is the usual deadline plus the wait for the replicas. */
   private waitOf({ replicas, replicasTimeoutMs: timeoutMs }: Waits): Parameters<ScriptRegistry['runAndWait']>[2] {
     const deadlineMs = Math.min(this.registry.deadlineMs + timeoutMs, MAX_TIMER_MS);
     return { replicas, timeoutMs, deadlineMs };

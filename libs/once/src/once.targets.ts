@@ -3,14 +3,14 @@ import { idOf, readKey } from './idempotency/request-identity';
 import type { OnceStore } from './once.store';
 import type { OnceTarget } from './once.types';
 
-/** A claim in Redis has four digits for this length. */
+/** The longest fingerprint, bytes: a claim in Redis stores the length in four digits. */
 const MAX_FINGERPRINT_BYTES = 9_999;
 
-/** A claim in Redis: its key, and what it is the claim of. */
+/** Place of a claim in Redis, and what was claimed. */
 export interface Located {
   readonly id: string;
   readonly key: string;
-  /** True if results are the responses of a request. */
+  /** True for an HTTP request, whose result is a StoredResponse. */
   readonly isRequest: boolean;
   /** Hash of a request's content; '' if the target is not a request. */
   readonly fingerprint: string;
@@ -21,7 +21,7 @@ export function locate(store: OnceStore, target: string | OnceTarget): Located {
   if (typeof target === 'string') return { id: target, key: store.keyOf(target), isRequest: false, fingerprint: '' };
   const { scope, id, subject, key, fingerprint = '' } = (target ?? {}) as unknown as Record<string, unknown>;
   if (isText(scope) && isText(id)) {
-    // Scope and id together, so that scopes do not collide.
+    // The key is made from scope and id together, so that the same id in two scopes means two claims.
     return { id, key: store.keyOf(JSON.stringify([scope, id]), 'handler'), isRequest: false, fingerprint: '' };
   }
   const user = typeof subject === 'string' ? subject : isNumber(subject) ? String(subject) : '';

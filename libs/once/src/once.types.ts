@@ -1,21 +1,22 @@
-/** Effect of a crash of the owner: see the option `delivery` of ClaimTerms. */
+/** Effect of a crash of the owner of a claim: see the option `delivery` of ClaimTerms. */
 export type Delivery = 'at-least-once' | 'at-most-once';
 
-/** Terms of the module, for all claims, and of one claim, for itself. */
+/** Times of a claim. The values of the module are the defaults for all claims. */
 export interface ClaimTimes {
   /**
-   * Length of the lease: time in which the owner must renew the lease, ms; integer from 10 ms to 10 years. Default 30,000, or
-   * the module's.
+   * Length of the lease, ms; integer from 10 ms to 10 years. If the owner does not renew the lease in this time, the lease ends.
+   * Default for the module: 30,000. Default for a claim: the value of the module.
    */
   readonly leaseMs?: number;
   /**
-   * Time for which the id is remembered, counted from the claim and again from the confirmation, ms; integer from 1 to 10
-   * years. Make it longer than the longest delay of a redelivery. Default 86,400,000 (1 day), or the module's.
+   * Time for which Redis remembers the id, ms; integer from 1 to 10 years. It is counted from the claim, and starts again at the
+   * confirmation. Make it longer than the longest delay of a redelivery. Default for the module: 86,400,000 (1 day). Default for
+   * a claim: the value of the module.
    */
   readonly retentionMs?: number;
 }
 
-/** Terms of one claim. */
+/** Options of one claim. */
 export interface ClaimTerms extends ClaimTimes {
   /**
    * Effect of a crash between claim and confirmation. `at-least-once`: when the lease has ended, the id can be claimed again, so the
@@ -28,8 +29,8 @@ export interface ClaimTerms extends ClaimTimes {
 /** Options of `OnceService.run` and `OnceService.claim`. */
 export interface RunOptions extends ClaimTerms {
   /**
-   * Secret that identifies the owner: another claim with the same token is granted, too, while the owner holds the id.
-   * Text of 1 to 256 characters, hard to guess. Default: a new token for each call.
+   * Secret that identifies the owner. While the owner holds the id, a repeated claim with the same token succeeds, too. Text of 1
+   * to 256 characters, hard to guess. Default: a new token for each call.
    */
   readonly token?: string;
 }
@@ -41,17 +42,17 @@ export interface Claim {
   /** Secret that identifies the owner to `renew`, `confirm` and `release`. */
   readonly token: string;
   /**
-   * Fencing token, a number that is higher for each later claim of the id, unless Redis no longer has the id and its clock is
-   * behind. Pass it to the system that the work changes: if that system refuses a lower number than it has seen, an earlier
-   * owner can change nothing after a later one.
+   * Fencing token: a number that is higher for each later claim of the id. (It can be lower if Redis no longer has the id and the
+   * clock of Redis shows an earlier time than before.) Pass the fence to the system that the work changes. If that system refuses
+   * a number that is lower than one it has seen, an earlier owner can change nothing after a later owner.
    */
   readonly fence: number;
-  /** End of the lease unless it is renewed, ms since 1970 by Redis' clock. */
+  /** End of the lease, unless the owner renews the lease, ms since 1970 by Redis' clock. */
   readonly leaseEndsAtMs: number;
   /** Renews the lease of this claim, as `OnceService.renew` does. Default of `leaseMs`: the `leaseMs` of the claim. */
   renew(options?: { readonly leaseMs?: number }): Promise<RenewResult>;
   /**
-   * Confirms this claim, as `OnceService.confirm` does. The result of a request is a StoredResponse.
+   * Confirms this claim, as `OnceService.confirm` does. If the claim is for an HTTP request, `result` must be a StoredResponse.
    */
   confirm(result?: unknown): Promise<ConfirmResult>;
   /** Releases this claim, as `OnceService.release` does. */
@@ -64,8 +65,8 @@ export interface Claim {
  */
 export interface OnceRun {
   /**
-   * Id that `run` was called with; the id of the message with `@Once()`; the idempotency key of the request with
-   * `@Idempotent()`.
+   * Id of the run. For `OnceService.run`: the id that was passed. For `@Once()`: the id of the message. For `@Idempotent()`: the
+   * idempotency key of the request.
    */
   readonly id: string;
   /**
@@ -73,8 +74,8 @@ export interface OnceRun {
    */
   readonly fence: number;
   /**
-   * Signal that fires when the lease is lost, after `maxLeaseMs`, and at shutdown after `drainMs`. For a request without a
-   * claim the signal fires only at shutdown. Its reason is a LostError.
+   * Signal for the work to stop. It fires when the lease is lost, after `maxLeaseMs`, and at shutdown after `drainMs`. For
+   * a request without a claim, it fires only at shutdown. The reason of the signal is a LostError.
    */
   readonly signal: AbortSignal;
   /** Throws if `signal` has fired, if the work has ended, or if the request runs without a claim. @throws LostError */
@@ -103,7 +104,10 @@ export type ClaimResult =
       readonly confirmed: boolean;
     };
 
-/** Result of `OnceService.claim` for a request that was claimed with another fingerprint. Nothing was changed. */
+/**
+ * Result of `OnceService.claim` if the idempotency key was claimed before with another fingerprint, so for a request with other
+ * content. Nothing was changed.
+ */
 export interface Mismatch {
   readonly status: 'mismatch';
 }
@@ -123,8 +127,8 @@ export type RunResult<T> =
       readonly status: 'ran';
       readonly result: T;
       /**
-       * False if the lease was lost before the confirmation, or if the work was not finished. With `at-least-once`, it may run
-       * again.
+       * False if the lease was lost before the confirmation, or if the work was not finished. With `at-least-once`, the work may
+       * then run again.
        */
       readonly confirmed: boolean;
     }
@@ -142,35 +146,36 @@ export type RunResult<T> =
     }
   | InProgress;
 
-/** A message with `@Once()`. */
+/** A message of a handler with `@Once()`. */
 export interface MessageTarget {
-  /** Option `scope` of the `@Once()`, by default `<Class>.<method>`. */
+  /** Option `scope` of `@Once()`. If `@Once()` has no such option: `<Class>.<method>`. */
   readonly scope: string;
-  /** Id of the message, as the option `id` of the `@Once()` returns it. */
+  /** Id of the message, as the option `id` of `@Once()` returns it. */
   readonly id: string;
 }
 
-/** A request with `@Idempotent()`. */
+/** An HTTP request to a route with `@Idempotent()`. */
 export interface RequestTarget {
   /** Id of the user who sent the request, as `idempotency.subject` returns it. */
   readonly subject: string | number | bigint;
   /** Idempotency key of the request, as the client sends it. */
   readonly key: string;
   /**
-   * Text that is the same for a request and its repeats, of up to 9,999 bytes in UTF-8. A claim of a request that was claimed with
-   * another one gets `mismatch`. Only `claim` reads it. Default: ''.
+   * Text that is the same for a request and its repeats, such as a hash of the content; up to 9,999 bytes in UTF-8. If the key
+   * was claimed before with another fingerprint, the claim returns `mismatch`. Only `claim` uses the fingerprint. Default: ''.
    */
   readonly fingerprint?: string;
 }
 
-/** Target of a claim that is not an id of the app's own. */
+/** Target of a claim that is not an id that the app has chosen: a message or an HTTP request. */
 export type OnceTarget = MessageTarget | RequestTarget;
 
 /** State of an id. Instants are ms since 1970 by Redis' clock. */
 export type PeekResult =
   /**
-   * The next claim gets the id. The id was never claimed, was released, is forgotten, or its `at-least-once` claim has ended
-   * without a confirmation. In the last case, a request with other content than the first one does not get it.
+   * The id is free: the next claim gets it. The id was never claimed, was released, or is forgotten, or its `at-least-once` claim
+   * has ended without a confirmation. In the last case, a request with other content than the first request gets `mismatch`
+   * instead.
    */
   | { readonly status: 'unknown' }
   | {
@@ -184,8 +189,8 @@ export type PeekResult =
   | {
       readonly status: 'done';
       /**
-       * Result that was confirmed; for a request a `StoredResponse`. Undefined if the id was confirmed without a result, or not
-       * confirmed.
+       * Result that was confirmed. For a request, it is a `StoredResponse`. Undefined if the id was confirmed without a result,
+       * or was not confirmed.
        */
       readonly result: unknown;
       /**
@@ -200,11 +205,13 @@ export type PeekResult =
 /** Stored response of a request, which repeats of the request get. */
 export interface StoredResponse {
   readonly status: number;
-  /** Status message (reason phrase); undefined if it is the usual one of the status, and over HTTP/2. */
+  /**
+   * Status message (reason phrase). Undefined if it is the usual message of the status, or if the response was sent over HTTP/2.
+   */
   readonly message: string | undefined;
   /**
-   * Headers that were changed after the interceptor began, but not cookies, `date` and headers of one connection. Null: this
-   * header was removed, so a replay removes it, too.
+   * Headers that were set, changed or removed after the interceptor began. Cookies, `date` and headers that belong to one
+   * connection are left out. Null means that the header was removed, so a replay removes it, too.
    */
   readonly headers: readonly (readonly [name: string, value: string | string[] | null])[];
   /** Body of the response: text if its bytes are UTF-8, otherwise a Buffer. */

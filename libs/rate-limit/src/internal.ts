@@ -1,2 +1,2 @@
-// For luanest/testing. Users do not see it.
+// Exports for luanest/testing. They are not part of the public API.
 export { RateLimitEnforcer } from './rate-limit.guard';

@@ -1,7 +1,10 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { NamedRule } from './rules/rule';
 
-/** State of a subject under a rule, for `luanest/console`. Instants are ms since 1970 by Redis' clock. */
+/**
+ * State of a subject (the counted client or user) under a rule, for `luanest/console`. Instants are ms since 1970 by Redis'
+ * clock.
+ */
 export interface SubjectLook {
   readonly rule: NamedRule;
   /** Hits that count now. */
@@ -9,11 +12,11 @@ export interface SubjectLook {
   /** Hits that are still allowed now, 0 while the subject is blocked; undefined if the rule's `limit` is a function. */
   readonly remaining: number | undefined;
   readonly blocked: boolean;
-  /** When the block ends, or when no hit counts any more; 0 without block and hits. */
+  /** When the block ends. If the subject is not blocked: when its last hit expires; 0 if there are no hits. */
   readonly endsAtMs: number;
 }
 
-/** A block that a key of Redis describes. */
+/** A block of a subject, as read from a key of Redis. */
 export interface Block {
   /** Name of the rule. */
   readonly rule: string;
@@ -21,16 +24,19 @@ export interface Block {
   readonly subject: string;
   /** True if `subject` is a hash. */
   readonly hashed: boolean;
-  /** When the block ends or has ended, ms since 1970. */
+  /** End of the block, ms since 1970. It may be in the past. */
   readonly endsAtMs: number;
-  /** Number of the subject's blocks that make the next one longer, with this one unless `RateLimitService.block` made it. */
+  /**
+   * Number of blocks of the subject that are remembered, so that its next block is longer. This block is included, unless
+   * `RateLimitService.block` started it.
+   */
   readonly strikes: number;
 }
 
 /** Refusals of a rule by this process since it started. */
 export interface Refusals {
   readonly count: number;
-  /** When the last one was, ms since 1970; 0 without one. */
+  /** Time of the last refusal, ms since 1970; 0 if there was none. */
   readonly lastAtMs: number;
 }
 
@@ -41,17 +47,21 @@ export interface RateLimitConsole {
   /** Rules of the module, and the first 1,000 rules that the app passed to calls. */
   rules(): readonly NamedRule[];
   refusals(rule: string): Refusals;
-  /** Reads, counts nothing, and does not use a cached refusal. @throws the errors of ScriptRegistry.run() */
+  /**
+   * Reads the state of a subject under rules from Redis. Counts nothing, and does not use a cached refusal.
+   *
+   * @throws the errors of ScriptRegistry.run()
+   */
   look(rules: readonly NamedRule[], subject: string): Promise<readonly SubjectLook[]>;
   /** Returns the block that a key of Redis describes; undefined for any other key or value. */
   blockOf(key: string, value: string | null): Block | undefined;
-  /** Deletes as `RateLimitService.reset` does. */
+  /** Resets a subject, as `RateLimitService.reset` does. */
   reset(rule: NamedRule, subject: string): Promise<boolean>;
-  /** Blocks as `RateLimitService.block` does. @throws InvalidInputError */
+  /** Blocks a subject, as `RateLimitService.block` does. @throws InvalidInputError */
   block(rule: NamedRule, subject: string, blockMs: number): Promise<void>;
 }
 
-/** Reads a key of a penalty, with its value. Returns undefined for any other key or value. */
+/** Parses the Redis key of a block (a penalty key), and its value. Returns undefined for any other key or value. */
 export function blockOf(key: string, value: string | null): Block | undefined {
   const [, rule = '', subject = ''] = (/\}:penalty:([^:]+):([^:]+)$/.exec(key) ?? []).map(unescaped);
   const [, endsAtMs, strikes] = /^(\d+):(\d+)$/.exec(value ?? '') ?? [];
@@ -60,7 +70,7 @@ export function blockOf(key: string, value: string | null): Block | undefined {
   return { rule, subject, hashed, endsAtMs: Number(endsAtMs), strikes: Number(strikes) };
 }
 
-/** Returns what KeySpace made the segment of a key of. */
+/** Returns the original text of a segment of a key that KeySpace has escaped. */
 function unescaped(segment: string): string {
   return segment.replace(/%(25|7B|7D|3A)/g, (escaped) => decodeURIComponent(escaped));
 }

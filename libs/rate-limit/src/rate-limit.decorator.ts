@@ -10,14 +10,15 @@ import type { RateLimitRule, ResolvedRule } from './rules/rule';
 type AnyDecorator = ClassDecorator & MethodDecorator;
 
 /**
- * Limits the requests of a route (on a method), or of all routes of a class (on the class). The routes of a class share the
- * counters of its rules. RateLimitGuard enforces the rules.
+ * Limits requests. On a method, the rules apply to its route. On a class, the rules apply to all routes of the class, and these
+ * routes share the counters. RateLimitGuard enforces the rules.
  *
  * If rules of the module, the class and the method have the same name, the method's rule replaces the class's rule, and the
  * class's rule replaces the module's rule.
  *
- * @throws InvalidOptionError when the class is loaded, for an invalid rule; when an app with RateLimitModule boots, for a rule
- * that no guard enforces, that has no name and cannot get one from its route, or whose name conflicts with that of another rule
+ * @throws InvalidOptionError when the class is loaded, if a rule is invalid. Also when an app with RateLimitModule boots: if no
+ * guard enforces a rule, if a rule has no name and cannot get one from its route, or if the name of a rule conflicts with the
+ * name of another rule
  *
  * @example
  * `@UseGuards(RateLimitGuard) @RateLimit({ limit: 5, windowMs: 1_000 }) @Get('orders') list() { return 'No orders'; }`
@@ -34,11 +35,11 @@ export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]
 }
 
 /**
- * Exempts a route, or all routes of a class, from the named rules, or from all rules if no name is given. If a method has
- * several `@SkipRateLimit()`, the route is exempt from the rules of all of them.
+ * Exempts a route (on a method), or all routes of a class (on the class), from the named rules. Without names, it exempts from
+ * all rules. A method may have several `@SkipRateLimit()`: all of them apply.
  *
- * @throws InvalidOptionError when the class is loaded, for a name that is not text or is empty; when an app with
- * RateLimitModule boots, for a name that no rule of the route has
+ * @throws InvalidOptionError when the class is loaded, if a name is empty or not text. Also when an app with RateLimitModule
+ * boots, if no rule of the route has the name
  *
  * @example
  * `@SkipRateLimit('burst') @Get('health') health() { return 'ok'; }`
@@ -59,8 +60,8 @@ export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
  * `@RateLimitResult() limits: RateLimitDecision | undefined`.
  *
  * The decision is undefined if no rule applied to the request, if no RateLimitGuard decided it, or if the adapter of this kind of
- * context returns no `call`. WebSocket messages whose payload is not an object share one decision per client: it may be that of
- * a later message to the same handler, or undefined.
+ * context returns undefined as `call`. If the payload of a WebSocket message is not an object, the decision is stored on the
+ * client, where the next message replaces it. So a handler may then get the decision of a later message, or undefined.
  */
 export const RateLimitResult: () => ParameterDecorator = createParamDecorator(
   (_data: unknown, context: ExecutionContext): RateLimitDecision | undefined => getRateLimitResult(context),

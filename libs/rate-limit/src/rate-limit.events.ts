@@ -4,14 +4,15 @@ import type { RateLimitDecision } from './rate-limit.types';
 /** Type of each event of this lib, by its key in RATE_LIMIT_CHANNELS: `RateLimitEvents['requestAllowed']`, for example. */
 export interface RateLimitEvents {
   /**
-   * Event of an allowed request. It does not name the subject (the counted client or user), which may be an address or API key.
+   * Event of an allowed request. It does not name the subject (the counted client or user), because the subject may be a client
+   * address or an API key.
    */
   readonly requestAllowed: {
     /** Names of the request's rules. */
     readonly rules: readonly string[];
     /** Names of the evaluated rules that the request violated. A shadow rule is listed, too, although it does not refuse. */
     readonly violated: readonly string[];
-    /** Origin of the decision. */
+    /** Origin of the decision, as in RateLimitDecision. */
     readonly source: RateLimitDecision['source'];
     /**
      * Time until the request may be allowed, ms. Infinity if its cost exceeds the capacity of a rule that refuses it. 0 if the
@@ -20,12 +21,13 @@ export interface RateLimitEvents {
     readonly retryAfterMs: number;
   };
 
-  /** Event of a refused request. Its fields are those of an allowed request. */
+  /** Event of a refused request. It has the same fields as the event of an allowed request. */
   readonly requestRefused: RateLimitEvents['requestAllowed'];
 
   /**
-   * Event of a request or peek that the policy `onRedisError` decided, because the call to Redis failed or the circuit breaker is
-   * open; or of a failed refund of hits whose outcome does not count (`count`).
+   * Event of a request or peek that Redis did not decide, because the call to Redis failed or the circuit breaker was open. The
+   * option `onRedisError` decided instead. Also the event of a failed refund after a request whose outcome does not count (option
+   * `count` of a rule).
    */
   readonly redisFailed: {
     /** Names of the request's rules, or of the rules whose hits should have been refunded. */
@@ -36,12 +38,18 @@ export interface RateLimitEvents {
     readonly error?: unknown;
   };
 
-  /** Event of the circuit breaker. `opened`: at most one request per `breaker.openMs` calls Redis. `closed`: all may again. */
+  /**
+   * Event of the circuit breaker, which stops calls to Redis after repeated failures. `opened`: at most one request per second
+   * calls Redis, as a test. `closed`: all requests call Redis again.
+   */
   readonly breakerChanged: {
     readonly state: 'opened' | 'closed';
   };
 
-  /** Event of a request that has no subject for a rule. The request shares one counter with others like it, or is refused. */
+  /**
+   * Event of a request for which a rule finds no subject (the client or user to count). Depending on `onUnknownSubject`, the
+   * request shares one counter with all such requests, or is refused.
+   */
   readonly subjectUnknown: {
     /** Result of `context.getType()`: `http`, `rpc`, `ws`, `graphql` or another kind. */
     readonly context: string;

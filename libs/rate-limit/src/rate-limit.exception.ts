@@ -3,7 +3,10 @@ import type { RateLimitDecision } from './rate-limit.types';
 
 /** `extensions` of the error of a refused GraphQL field. */
 export interface RateLimitErrorExtensions {
-  /** `RATE_LIMIT_UNAVAILABLE` if Redis failed, or the circuit breaker is open, and the policy is `deny`. */
+  /**
+   * `RATE_LIMIT_UNAVAILABLE`: Redis did not decide (it failed, or the circuit breaker was open), and `onRedisError` is `deny`.
+   * `RATE_LIMITED`: a rule refused the field.
+   */
   readonly code: 'RATE_LIMITED' | 'RATE_LIMIT_UNAVAILABLE';
   /** HTTP status: 429 or 503. */
   readonly status: number;
@@ -14,13 +17,14 @@ export interface RateLimitErrorExtensions {
 }
 
 /**
- * Error of a refused HTTP request, GraphQL field, or call of a kind for which the guard has no adapter: 429, or 503 if Redis
- * failed, or the circuit breaker is open, and the policy is `deny`.
+ * Error of a refused HTTP request or GraphQL field, and of a refused call of a kind for which the guard has no adapter. The
+ * status is 429 if a rule refused. It is 503 if Redis did not decide (it failed, or the circuit breaker was open) and
+ * `onRedisError` is `deny`.
  */
 export class RateLimitException extends HttpException {
   /**
-   * Details for GraphQL: by default servers copy this object into the error for the client. Nest does not send it for HTTP
-   * routes.
+   * Details for GraphQL clients. By default, GraphQL servers copy this object into the error that the client gets. Nest does not
+   * send it for HTTP routes.
    */
   readonly extensions: RateLimitErrorExtensions;
 

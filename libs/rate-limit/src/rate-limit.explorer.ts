@@ -32,13 +32,14 @@ export class RateLimitExplorer implements OnModuleInit {
   ) {}
 
   /**
-   * Checks all controllers and providers, and makes Node keep the addresses of connections.
+   * Checks all controllers and providers. Also makes Node keep the client address of each connection after the client has hung
+   * up.
    *
    * @throws InvalidOptionError that names the class or the method
    */
   onModuleInit(): void {
     const { plans } = this;
-    // A microservice and an app without a server have no adapter.
+    // A microservice, or an app without a server, has no HTTP adapter.
     const adapter = this.host.httpAdapter as AbstractHttpAdapter | undefined;
     keepAddresses(adapter?.getHttpServer() as HttpServer | undefined);
     const controllers: Wrapper[] = this.discovery.getControllers();
@@ -78,7 +79,7 @@ export class RateLimitExplorer implements OnModuleInit {
   }
 }
 
-/** @param places classes and methods with a guard, but without a rule */
+/** @param places classes and methods that have RateLimitGuard, but no rule */
 function warnOfGuards(places: readonly string[]): void {
   const shown = places.slice(0, 3).join(', ');
   const more = places.length > 3 ? ` and ${places.length - 3} more` : '';

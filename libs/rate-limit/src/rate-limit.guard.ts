@@ -17,15 +17,18 @@ import type { NamedRule } from './rules/rule';
 
 const PROBLEM_TYPE = { 'Content-Type': 'application/problem+json' };
 
-// Marks a context whose request is decided, so that a guard that is applied twice decides once. The mark is a property,
-// because a WeakSet of all requests costs the garbage collector more.
+// Key of a mark on the context of a request that was decided. If the guard is applied twice, the mark prevents a second decision.
+// The mark is a property, because a WeakSet of all requests would slow down garbage collection.
 // See DECISIONS.md: guard-marks-the-context
 const DECIDED = Symbol('luanest:rate-limit-decided');
 
-/** Context of a request, with the enforcer that decides it. All guards of a route get the same context object. */
+/** Context of a request, with the enforcer that has decided the request. All guards of a route get the same context object. */
 type MarkedContext = ExecutionContext & { [DECIDED]?: RateLimitEnforcer };
 
-/** Decides the requests of RateLimitGuard, by the decisions of RateLimitService. */
+/**
+ * Does the work of RateLimitGuard: finds the rules of a request, gets the decision of RateLimitService, and allows or refuses the
+ * request.
+ */
 export class RateLimitEnforcer {
   readonly plans: RoutePlans;
   private readonly adapters: ReadonlyMap<string, RateLimitContextAdapter>;
@@ -64,7 +67,7 @@ export class RateLimitEnforcer {
     const address = adapter.address(context);
     if (kind === 'http') this.proxies.inspect(context.getArgByIndex<ProxiedRequest>(0));
     const client = address === undefined || address === '' ? undefined : clientOf(address, this.options.ipv6Prefix);
-    // No rule has a function, so there is nothing to wait for before the call to Redis.
+    // No rule has a function, so no promise is needed before the call to Redis.
     if (plan.fixed && client !== undefined) {
       return this.decide(
         plan,
@@ -98,7 +101,7 @@ export class RateLimitEnforcer {
     });
   }
 
-  /** Returns and forgets the guard's decision of a call, if the call may be refunded after its outcome; otherwise undefined. */
+  /** Returns the guard's decision about a call, and forgets it. Returns undefined if no hits can be refunded after the call. */
   takeDecision(context: ExecutionContext): RateLimitDecision | undefined {
     if (!this.plans.of(context.getClass(), context.getHandler()).refunds) return undefined;
     const call = this.adapters.get(context.getType<string>())?.call(context);
@@ -106,8 +109,8 @@ export class RateLimitEnforcer {
   }
 
   /**
-   * Refunds the hits of a call under the rules that do not count its outcome. Never rejects: publishes an event if the refund
-   * fails.
+   * Refunds the hits of a call that has ended, under the rules whose `count` excludes its outcome. Never rejects: if the refund
+   * fails, publishes an event.
    *
    * @param failed true if the handler threw, or the HTTP status is 400 or above
    */
@@ -131,7 +134,7 @@ export class RateLimitEnforcer {
     return rules.filter((rule) => !this.options.rules.includes(rule));
   }
 
-  /** Returns the checks of a request; undefined if a missing subject refuses it. */
+  /** Returns the checks of a request; undefined if the request is refused because a rule finds no subject. */
   private async checksOf(
     rules: readonly NamedRule[],
     context: ExecutionContext,
@@ -151,7 +154,7 @@ export class RateLimitEnforcer {
     return adapter.refusal(context, { decision, status, body });
   }
 
-  /** Reports that a request has no subject for a rule. Returns true if the request is refused for that. */
+  /** Reports that a rule finds no subject for a request. Returns true if the request is refused because of this. */
   private deniesUnknown(rule: NamedRule, kind: string): boolean {
     const denies = !rule.shadow && this.options.onUnknownSubject === 'deny';
     events.subjectUnknown.publish(() => ({ context: kind, rule: rule.name }));
@@ -171,10 +174,10 @@ export class RateLimitEnforcer {
 /**
  * Allows or refuses a request by the rules of its route: the rules of the module, of the class and of the method.
  *
- * The guard works for HTTP on Express and Fastify, GraphQL, WebSocket gateways and microservices. If the guard is applied to
- * a route twice, each request is counted once.
+ * The guard works for HTTP on Express and Fastify, GraphQL, WebSocket gateways and microservices. If the guard is applied to a
+ * route twice, each request is counted once.
  *
- * An app's own guard that extends this one has no constructor of its own, and injects what it needs into properties.
+ * A guard of the app can extend this class. Such a guard must not have a constructor: inject its dependencies into properties.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {

@@ -25,7 +25,9 @@ import { rateLimitScripts } from './rate-limit.scripts';
 import { RateLimitService } from './rate-limit.service';
 import { GuardedRoutes } from './rules/guarded-routes';
 
-/** Settings that Nest needs before the options are resolved. `forRootAsync` takes them next to the factory. */
+/**
+ * Settings that Nest needs before the options are known. For `forRootAsync`, pass them next to `useFactory`, not in its result.
+ */
 export interface RateLimitModuleExtras extends ModuleExtras {
   /**
    * Applies RateLimitInterceptor to all handlers. Set it if a rule of the module has a `count` other than `all` and the app has
@@ -38,7 +40,7 @@ export interface RateLimitModuleExtras extends ModuleExtras {
 // The enforcer is exported, because Nest makes the guard and the interceptor in the app's modules, and both inject the enforcer.
 const EXPORTS = [RateLimitService, RateLimitGuard, RateLimitInterceptor, RateLimitEnforcer];
 
-/** Returns the providers that do not know the ScriptRegistry. */
+/** Returns the providers that do not use the ScriptRegistry. */
 function commonProviders(interceptor: boolean): Provider[] {
   return [
     {

@@ -10,32 +10,36 @@ import type { NamedRule, PolicyOptions, RateLimitRule, RedisErrorPolicy } from '
 
 export const RATE_LIMIT_OPTIONS = Symbol('luanest:rate-limit-options');
 
-/** Options of the calls to Redis. */
+/** Settings for calls to Redis: the longest wait, and what happens if Redis fails. */
 export interface RedisCallOptions extends PolicyOptions {
-  /** Longest wait for Redis in one request, ms; integer from 1 to 60,000. Default 50. */
+  /**
+   * Longest time that one request waits for Redis, ms; integer from 1 to 60,000. After this time, `onRedisError` decides the
+   * request. Default 50.
+   */
   readonly deadlineMs?: number;
 }
 
 /** Options of RateLimitModule. */
 export interface RateLimitModuleOptions extends RedisCallOptions {
   /**
-   * Rules of all routes with RateLimitGuard, unless a route replaces or skips a rule; each rule needs a name. They do not apply to
-   * stream messages, delayed tasks and cron jobs, unless `contexts` has an adapter for them. Default: no rules.
+   * Rules for all routes that use RateLimitGuard. Each rule needs a name. A route can replace a rule with `@RateLimit()`, or skip
+   * a rule with `@SkipRateLimit()`. The rules of the module do not apply to stream messages, delayed tasks and cron jobs, unless
+   * `contexts` has an adapter for that kind. Default: no rules.
    */
   readonly rules?: readonly RateLimitRule[];
   /**
-   * Handling of requests without a subject (the counted client or user), for example because the client has hung up. `count`
-   * counts all such requests in one counter per rule. `deny` refuses such requests, except under shadow rules; over HTTP, Nest
-   * replies 403. Default `count`.
+   * Handling of requests for which a rule finds no subject (the client or user to count), for example because the client has hung
+   * up and has no address. `count`: all such requests share one counter per rule. `deny`: such requests are refused, over HTTP
+   * with 403. A shadow rule (a rule that only counts) never refuses them. Default `count`.
    */
   readonly onUnknownSubject?: 'count' | 'deny';
   /** Number of leading bits of an IPv6 address that identify one client; integer from 32 to 128. Default 56. */
   readonly ipv6Prefix?: number;
-  /** Headers and bodies of HTTP responses. */
+  /** Settings for the headers and bodies of HTTP responses. */
   readonly responses?: RateLimitResponseOptions;
   /**
-   * Adapters by kind of context (the result of `context.getType()`), for kinds that the guard does not support, or to replace
-   * a built-in adapter. Default: only the built-in adapters.
+   * Adapters that connect the guard to more kinds of context. The key is the kind: the result of `context.getType()`, such as
+   * `http`. An adapter for `http`, `graphql`, `ws` or `rpc` replaces the built-in adapter. Default: only the built-in adapters.
    */
   readonly contexts?: Readonly<Record<string, RateLimitContextAdapter>>;
 }

@@ -8,7 +8,10 @@ import {
   resetLua,
 } from './scripts/generated';
 
-/** Reply of `consume`: 1 if the request is allowed, otherwise 0; time of the decision, us; per rule four integers. See consume.lua. */
+/**
+ * Reply of `consume`, a flat list of integers. First: 1 if the request is allowed, otherwise 0. Second: time of the decision, us
+ * since 1970. Then four integers per rule, see consume.lua.
+ */
 export type Consumed = readonly number[];
 
 export const consume = defineScript({
@@ -20,8 +23,9 @@ export const consume = defineScript({
 });
 
 /**
- * Charges one rule with a fixed window and without `blockMs`. The reply is a number if the request is allowed, and 0 if only
- * `consume` can decide it. See DECISIONS.md: short-scripts-for-fixed-windows
+ * Counts a request under one rule that has a fixed window and no `blockMs`. The reply is a positive number if the request is
+ * allowed, an array if the rule refuses, and 0 if only the script `consume` can decide the request.
+ * See DECISIONS.md: short-scripts-for-fixed-windows
  */
 export const consumeFixedWindow = defineScript({
   name: 'rate-limit.consume-fixed-window',
@@ -32,9 +36,9 @@ export const consumeFixedWindow = defineScript({
 });
 
 /**
- * Charges several rules with fixed windows and without `blockMs`, or none of them if one refuses. Per counter the reply has two
- * numbers: hits in the window, including the hits of this request, also if it is refused; ms to its end. The reply is 0 if only
- * `consume` can decide the request.
+ * Counts a request under several rules that have fixed windows and no `blockMs`, or under none of them if one refuses. The reply
+ * has two numbers per counter: the hits in the window, and the time until the window ends, ms. The hits of this request are
+ * included, even if it is refused. The reply is 0 if only the script `consume` can decide the request.
  */
 export const consumeFixedWindows = defineScript({
   name: 'rate-limit.consume-fixed-windows',

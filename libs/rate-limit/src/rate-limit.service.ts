@@ -8,17 +8,18 @@ import { MAX_DURATION_MS, MAX_HITS, mostHits, named, resolveRule } from './rules
 import type { NamedRule, RateLimitRule } from './rules/rule';
 
 type CallOptions = Pick<RateLimitCheck, 'cost' | 'limit'>;
-/** First argument of `consume` and `peek`: the rule of one check, or the checks. */
+/** First argument of `consume` and `peek`: one rule, or a list of checks. */
 type First = RateLimitRule | string | readonly RateLimitCheck[];
 
 const NO_OPTIONS: CallOptions = Object.freeze({});
-/** Maximum number of rules of calls that are kept for `luanest/console`. */
+/** Maximum number of rules that the service remembers to show them in `luanest/console`. */
 const MAX_KNOWN = 1_000;
-/** Maximum number of rules that one script reads for `luanest/console`. */
+/** Maximum number of rules that one call of a script reads for `luanest/console`. */
 const LOOK_RULES = 50;
 
 /**
- * Counts hits of subjects under rules, without HTTP. A subject is the client, user or other party that is counted.
+ * Limits how often something happens, without HTTP: for example how many mails a user sends. A rule limits the hits of each
+ * subject. A subject is the client, user or other party that is counted.
  *
  * In each call, `rule` is a rule object with a name, or the name of one of the module's rules.
  */
@@ -37,8 +38,10 @@ export class RateLimitService {
   }
 
   /**
-   * Counts a request under the rules that allow it, or under none if a rule other than a shadow rule refuses. RateLimitGuard calls
-   * it. On a Cluster, if the subjects differ, hits may be counted and then refunded. Throws as the call with one rule does.
+   * Checks a request against several rules. If no rule refuses, the request is counted under each rule that allows it. If a rule
+   * refuses, the request is counted under no rule. A shadow rule only counts, and never refuses. On a Cluster, if the checks have
+   * different subjects, hits of a refused request may be counted and then refunded. RateLimitGuard calls this method. Throws the
+   * same errors as the call with one rule.
    */
   consume(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision>;
   /**
@@ -47,7 +50,7 @@ export class RateLimitService {
    *
    * @param subject client, user or other party that is counted; text of at least 1 character
    * @param options `cost` and `limit` of this call, as in RateLimitCheck; they replace the rule's values
-   * @throws InvalidInputError for an invalid argument, InvalidOptionError for an invalid rule; nothing is counted then
+   * @throws InvalidInputError for an invalid argument, InvalidOptionError for an invalid rule; in both cases nothing is counted
    *
    * @example
    * ```ts
@@ -61,13 +64,13 @@ export class RateLimitService {
   }
 
   /**
-   * Decides as `consume` would now, but counts nothing and starts no block, so `retryAfterMs` may be shorter. Throws as
-   * `consume`.
+   * Returns the decision that `consume` would make now, but counts nothing and starts no block. So `retryAfterMs` may be shorter
+   * than that of `consume`. Throws the same errors as `consume`.
    */
   peek(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision>;
   /**
-   * Decides as `consume` would now, but counts nothing and starts no block, so `retryAfterMs` may be shorter. Throws as
-   * `consume`.
+   * Returns the decision that `consume` would make now, but counts nothing and starts no block. So `retryAfterMs` may be shorter
+   * than that of `consume`. Throws the same errors as `consume`.
    */
   peek(rule: RateLimitRule | string, subject: string, options?: CallOptions): Promise<RateLimitDecision>;
   peek(first: First, subject?: string, options: CallOptions = NO_OPTIONS): Promise<RateLimitDecision> {
@@ -75,9 +78,10 @@ export class RateLimitService {
   }
 
   /**
-   * Refunds the hits that a decision of this service or of RateLimitGuard counted, as far as they still count. The number may be
-   * too small, never too large: hits of a fixed window are not refunded if two round trips to Redis take as long as the window.
-   * Only the first call for a decision refunds anything, even if that call fails or names only some of the rules.
+   * Refunds the hits that were counted for a decision of this service or of RateLimitGuard. Hits that have expired are not
+   * refunded. The refund may be too small, but is never too large: hits of a fixed window are not refunded if two round trips to
+   * Redis take as long as the window. Only the first call for a decision refunds anything, even if that call fails or names only
+   * some of the rules.
    *
    * @param rules names of the rules to refund. Default: all rules of the decision
    * @returns number of refunded hits
@@ -94,9 +98,10 @@ export class RateLimitService {
   }
 
   /**
-   * Deletes the counter of a subject under a rule, its block, and the memory of earlier blocks.
+   * Resets a subject under a rule: deletes its counter and its block, and forgets earlier blocks, which would make the next block
+   * longer.
    *
-   * @returns true if Redis had any of these
+   * @returns true if Redis had any data of the subject under this rule
    * @throws InvalidInputError, InvalidOptionError as `consume` does; the errors of ScriptRegistry.run()
    */
   async reset(rule: RateLimitRule | string, subject: string): Promise<boolean> {
@@ -114,7 +119,7 @@ export class RateLimitService {
     await this.limiter.block(this.ruleOf(rule), checkSubject(subject), checkedMs);
   }
 
-  /** For `luanest/console`. */
+  /** Returns the methods that `luanest/console` needs. */
   [CONSOLE](): RateLimitConsole {
     const { limiter } = this;
     return {
@@ -136,7 +141,7 @@ export class RateLimitService {
     };
   }
 
-  // An `async` method would cost one promise more per call. An invalid call rejects here, too.
+  // Not `async`, because that would create one more promise for each call. An invalid call still returns a promise that rejects.
   private decide(
     first: First,
     subject: string | undefined,
@@ -196,7 +201,7 @@ export class RateLimitService {
 
 const input = new Checks('RateLimitService', (message) => new InvalidInputError(message));
 
-/** Returns true for checks of RateLimitGuard, which has made them from its rules. */
+/** Returns true if RateLimitGuard made the checks. They are valid, so they are not checked again. */
 function isChecked(checks: readonly unknown[]): checks is readonly Check[] {
   return checks[0] instanceof Check;
 }
@@ -206,7 +211,7 @@ function checkSubject(subject: string | undefined): string {
   return input.refuse('subject', subject, 'text of at least 1 character');
 }
 
-/** Returns the limit or cost that a call gives. @throws InvalidInputError if the call gives none */
+/** Returns the limit or cost that was passed to a call. @throws InvalidInputError if the value is missing or invalid */
 function numberOf(rule: NamedRule, option: 'limit' | 'cost', given: number | undefined): number {
   if (given !== undefined)
     return input.integer(option, given, 0, option === 'cost' ? MAX_HITS : mostHits(rule.algorithm));
@@ -215,7 +220,10 @@ function numberOf(rule: NamedRule, option: 'limit' | 'cost', given: number | und
   );
 }
 
-/** Returns the limit of a rule; the highest one if the limit is a function, so that a look finds the hits. */
+/**
+ * Returns the limit of a rule. If the limit is a function, returns the highest limit that is allowed: without a request the
+ * function cannot be called.
+ */
 function limitOf({ limit, algorithm }: NamedRule): number {
   return typeof limit === 'number' ? limit : mostHits(algorithm);
 }

@@ -23,8 +23,8 @@ export function hasLeft(response: ServerResponse): boolean {
 }
 
 /**
- * Sets status and headers as `writeHead` does, but sends nothing. Then `headersSent` is true, so that other code does not
- * change them. See DECISIONS.md: http2-head-is-held
+ * Sets status and headers as `writeHead` does, but does not send them. From then on `headersSent` is true, so that other code
+ * does not change them. See DECISIONS.md: http2-head-is-held
  */
 export function holdHead(response: ServerResponse, status: number, fields: Fields): HeldHead {
   response.statusCode = status;
@@ -38,7 +38,7 @@ export function holdHead(response: ServerResponse, status: number, fields: Field
   return held;
 }
 
-/** Restores the status and the headers of `holdHead`, and removes headers that were set since. */
+/** Restores the status and the headers that `holdHead` has saved, and removes headers that were set later. */
 export function restoreHead(response: ServerResponse, { status, headers }: HeldHead): void {
   delete (response as { headersSent?: boolean }).headersSent;
   // If the client has left, setting a header can throw.

@@ -5,8 +5,9 @@ import { IdempotencyInterceptor } from './idempotency.interceptor';
 import { IDEMPOTENT } from './idempotency.metadata';
 
 /**
- * Makes a route, or all routes of a controller, idempotent: once the response of a request is stored, a repeat with the same
- * `Idempotency-Key` gets this response, and the handler does not run again. Errors are stored only with `storeErrors`.
+ * Makes a route, or all routes of a controller, idempotent. The response of a request is stored. If a client sends the request
+ * again with the same `Idempotency-Key`, it gets the stored response, and the handler does not run again. Error responses are
+ * stored only with `storeErrors`.
  *
  * The app does not boot if a decorated method is not an HTTP route, or if OnceModule has no option `idempotency`.
  *

@@ -13,7 +13,7 @@ const REFUSALS = {
   REDIS_UNAVAILABLE: [503, 'Service Unavailable'],
 } as const;
 
-/** Code of a refusal: why an idempotent route did not run its handler and did not replay a response. */
+/** Code of a refusal. It is the reason why an idempotent route neither ran its handler nor replayed a response. */
 type IdempotencyRefusal = keyof typeof REFUSALS;
 
 /** Refusal of a request by an idempotent route. The response has RFC 9457 problem details with one more member, `code`. */

@@ -28,16 +28,19 @@ import type { RouteSettings } from './route-settings';
 import type { HttpResponse } from './response-recorder';
 
 /**
- * Key of a property that marks requests which this interceptor has handled. If the interceptor is bound to a route twice, the
- * second call must not take the first call's claim for another request.
+ * Key of a mark on requests that this interceptor has handled. If the interceptor is bound to a route twice, its second call for
+ * a request must not claim the key again, because it would find the claim of its first call.
  */
 const SEEN = Symbol('luanest:idempotency-seen');
 type Request = HttpRequest & { [SEEN]?: ProtectedRequest | 'unprotected' };
 
-/** Errors of a claim to which `onRedisError` applies: Redis was unavailable or refused, or too few replicas have the claim. */
+/**
+ * Errors of a claim to which `onRedisError` applies: Redis was unavailable, Redis refused the claim, or too few replicas have the
+ * claim.
+ */
 const REDIS_ERRORS = [NotSentError, ScriptRefusedError, UnknownOutcomeError, NotReplicatedError];
 
-/** Request with a valid key, before its claim. */
+/** Request that has a valid idempotency key and is not claimed yet. */
 interface KeyedRequest {
   readonly request: Request;
   readonly response: HttpResponse;
@@ -50,8 +53,8 @@ interface KeyedRequest {
 }
 
 /**
- * Makes HTTP routes idempotent: replies to a repeat of a request, which has the same `Idempotency-Key`, with the stored
- * response of the first request, if there is one.
+ * Makes HTTP routes idempotent. A request with the same `Idempotency-Key` as an earlier request is a repeat. The interceptor
+ * replies to a repeat with the stored response of the first request, if there is one.
  *
  * `@Idempotent()` binds this interceptor to a route. If the app binds it in another way, such as globally, it also applies to
  * POST and PATCH requests of routes without `@Idempotent()`.
@@ -61,7 +64,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   private readonly once: OnceService;
   private readonly settings: ResolvedIdempotencyOptions;
   private readonly runs: Runs;
-  /** Name of the header with the key, as Node's `headers` have it. */
+  /** Name of the header with the key, in lower case as in `headers` of Node's request. */
   private readonly headerName: string;
   private readonly routes: Pick<RouteSettings, 'of'>;
   private readonly logger = new Logger('OnceModule');
@@ -120,7 +123,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
     throw notHttp(`${context.getClass().name}.${context.getHandler().name}`);
   }
 
-  /** Sets the content type of a refusal. If the content cannot be compared, logs a warning, once per handler. */
+  /**
+   * Sets the content type of a refusal. If the reason is that the content of the request cannot be compared, logs a warning once
+   * per handler.
+   */
   private prepare({ code, cause }: IdempotencyException, response: HttpResponse, context: ExecutionContext): void {
     sendAsProblem(response);
     const handler = context.getHandler();
@@ -151,7 +157,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     return key;
   }
 
-  // The steps from here to `claimed` take callbacks, because async functions would make more promises for each request.
+  // The methods from here to `claimed` are not async, because async functions would create more promises for each request.
   private start(keyed: KeyedRequest): void {
     const known = this.settings.subject(keyed.request);
     if (typeof known !== 'object' || known === null) this.identify(keyed, known);

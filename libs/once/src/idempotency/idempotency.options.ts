@@ -2,9 +2,12 @@ import { type Checks, type KnownOptions } from '../../../internal/src';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms, type ResolvedTerms } from '../once.terms';
 import type { ClaimTerms } from '../once.types';
 
-/** Options of the module, for all routes, and of one route, for itself. */
+/** Option of the module and of a route. The value of a route replaces the value of the module. */
 interface KeyOptions {
-  /** True: a request without a key is refused with 400. False: the handler runs for it without protection. Default true, or the module's. */
+  /**
+   * True: a request without an idempotency key is refused with 400. False: for such a request, the handler runs without
+   * protection. Default for the module: true. Default for a route: the value of the module.
+   */
   readonly required?: boolean;
 }
 
@@ -12,24 +15,25 @@ interface KeyOptions {
 export type Subject = string | number | bigint | null | undefined;
 
 /**
- * Options of a route with `@Idempotent()`. With `delivery: 'at-most-once'`, repeats get 409 after a crash between claim and response,
- * and after an error of the handler that was not stored.
+ * Options of a route with `@Idempotent()`. With `delivery: 'at-most-once'`, repeats of a request get 409 if the process crashed
+ * between the claim and the response, or if the handler failed and the error response was not stored.
  */
 export interface IdempotencyRouteOptions extends KeyOptions, ClaimTerms {
   /**
-   * True: the responses of thrown errors, and statuses of 500 and above, are stored and replayed, too. False: such a response
-   * frees the key, so that a repeat runs the handler again; with `at-most-once` a repeat gets 409. Default false.
+   * True: error responses (of a thrown error, or with a status of 500 or above) are stored and replayed, too. False: after an
+   * error response, a repeat runs the handler again; with `at-most-once`, a repeat gets 409. Default false.
    */
   readonly storeErrors?: boolean;
   /**
    * Returns a text that is the same for a request and its repeats, and different for a request with other content. Method, URL
-   * and user are always compared, too. Default: the body and the uploaded files are compared; JSON by its values. A request
-   * whose content cannot be compared, such as a body that was not parsed or a file that is not in memory, gets 415.
+   * and user are always compared, too. Default: the body and the uploaded files are compared. JSON is compared by its values, not
+   * by its text. A request whose content cannot be compared, such as a body that was not parsed or a file that is not in memory,
+   * gets 415.
    */
   readonly fingerprint?: (request: unknown) => string | Promise<string>;
 }
 
-/** Settings that all routes have from the module. */
+/** Settings of the module that apply to all routes. */
 type ModuleSettings = ResolvedTerms & {
   readonly required: boolean;
   /** Maximum size of a stored response with status, headers and body, bytes. */
@@ -43,18 +47,18 @@ export type ResolvedRouteOptions = ModuleSettings &
     readonly terms: Readonly<Required<ClaimTerms>>;
   };
 
-/** Option `idempotency` of OnceModule: the user of a request, and what applies to all routes. */
+/** Option `idempotency` of OnceModule: how to find the user of a request, and the defaults of all routes. */
 export interface IdempotencyOptions extends KeyOptions {
   /**
-   * Returns the id of the user who sent a request, from a session or a verified token. Each user has their own keys. If it
-   * returns undefined, null or '', the user is unknown and the route replies 401. Required.
+   * Returns the id of the user who sent a request, from a session or a verified token. Each user has their own keys. If the
+   * function returns undefined, null or '', the user is unknown and the route replies 401. Required.
    */
   readonly subject: (request: unknown) => Subject | Promise<Subject>;
   /** Name of the request header with the idempotency key. Default `Idempotency-Key`. */
   readonly header?: string;
   /**
-   * Reaction if Redis is unavailable at the claim or refuses it, or if too few replicas have the claim: `refuse` replies 503,
-   * `run` runs the handler without protection. Default `refuse`.
+   * Reaction to a failed claim: Redis was unavailable, Redis refused the claim, or too few replicas have the claim. `refuse`:
+   * replies 503. `run`: runs the handler without protection. Default `refuse`.
    */
   readonly onRedisError?: 'refuse' | 'run';
 }
@@ -76,7 +80,7 @@ const KNOWN_OF_IDEMPOTENCY: KnownOptions<IdempotencyOptions> = {
 };
 
 /**
- * Checks the options of a route and fills in the options of the module.
+ * Checks the options of a route, and fills in the missing ones from the options of the module.
  *
  * @throws InvalidOptionError that names the option, its value and what is allowed
  */
@@ -98,8 +102,8 @@ export function resolveRoute(
 }
 
 /**
- * Any valid options of the module. The options of a route are checked with them when the class is loaded, before the module
- * exists.
+ * Valid options that stand for those of the module. The options of a route are checked when the class is loaded, and at that time
+ * the module does not exist.
  */
 const ANY_MODULE: ModuleSettings = { ...DEFAULT_TERMS, required: true, maxStoredBytes: 1 };
 

@@ -5,14 +5,21 @@ import type { Runs } from '../runs/runs';
 import type { ResolvedIdempotencyOptions } from './idempotency.options';
 import { RouteSettings } from './route-settings';
 
-/** Parts that IdempotencyInterceptor needs besides OnceService: Nest makes it in modules of the app, which inject this class. */
+/**
+ * Objects that IdempotencyInterceptor needs in addition to OnceService. Nest creates the interceptor in modules of the app, and
+ * there it can inject this class.
+ */
 export class IdempotencyParts {
   constructor(
     private readonly options: Pick<ResolvedOnceModuleOptions, 'idempotency'>,
     readonly runs: Runs,
   ) {}
 
-  /** Options of idempotent routes. @throws InvalidOptionError if the module has no option `idempotency` */
+  /**
+   * Returns the option `idempotency` of the module, with defaults.
+   *
+   * @throws InvalidOptionError if the module has no option `idempotency`
+   */
   get settings(): ResolvedIdempotencyOptions {
     if (this.options.idempotency) return this.options.idempotency;
     throw new InvalidOptionError(

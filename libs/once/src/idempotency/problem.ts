@@ -3,7 +3,7 @@ import { rawOf, setHeader, type HttpResponse } from './response-recorder';
 
 const PROBLEM = 'application/problem+json';
 
-/** Sets the content type of the JSON that Nest is about to send to that of problem details (RFC 9457). */
+/** Sets the content type of the next JSON that Nest sends to `application/problem+json` (problem details, RFC 9457). */
 export function sendAsProblem(response: HttpResponse): void {
   const raw = rawOf(response);
   if (raw.headersSent) return;

@@ -4,16 +4,16 @@ import { IdempotencyException } from './idempotency.exception';
 import { NO_VALUE } from './replay-placeholder';
 import { rawOf, replayResponse, setHeader, type HttpResponse } from './response-recorder';
 
-/** Name of the header of a replayed response. Its value is `true`. */
+/** Name of the header that marks a replayed response. The value of the header is `true`. */
 export const REPLAYED_HEADER = 'Idempotency-Replayed';
 
-/** Reply to the claim of a request that was claimed before. */
+/** Result of a claim for a request whose key was claimed before. */
 export type RepeatResult = Exclude<ClaimResult, { readonly status: 'claimed' }> | Mismatch;
 
 /**
  * Replies to a request whose key was used before: replays the stored response, or throws a refusal.
  *
- * @param header name of the header with the key, for the texts of refusals
+ * @param header name of the header with the key; part of the texts of refusals
  * @throws IdempotencyException if there is no stored response for this request
  */
 export function answerRepeat(

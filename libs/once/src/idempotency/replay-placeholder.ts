@@ -1,12 +1,12 @@
 const target = (): unknown => NO_VALUE;
 
 /**
- * Placeholder for the value of the handler at a replay, where the handler does not run. Interceptors outside of `@Idempotent()`
- * get it.
+ * Placeholder for the value that the handler returns. At a replay the handler does not run, so interceptors that wrap
+ * `@Idempotent()` get this placeholder instead of a value.
  *
- * Reading most properties and calling the placeholder return the placeholder again. It has no entries when it is iterated, and
- * is null as JSON. So an interceptor that reads properties of the handler's value does not throw. The client never gets the
- * placeholder, or a value made from it: the stored response was sent already.
+ * Most of its properties are the placeholder itself, and a call of the placeholder returns the placeholder, too. Iterating over
+ * it gives no entries, and its JSON is null. So an interceptor that reads properties of the handler's value does not throw. The
+ * client never gets the placeholder, or a value made from it: the stored response was sent already.
  */
 export const NO_VALUE: unknown = new Proxy(target, {
   get(_target, key) {

@@ -8,7 +8,7 @@ export interface HttpRequest {
   readonly originalUrl?: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body?: unknown;
-  /** Uploaded file or files; set by multer. */
+  /** Uploaded file; set by multer. `files` has several uploaded files. */
   readonly file?: unknown;
   readonly files?: unknown;
   /** Node's request. Fastify only. */
@@ -24,9 +24,9 @@ interface UploadedFile {
 }
 
 /**
- * Writes the body and the uploaded files of a request as text, as `canonical` does.
+ * Converts the body and the uploaded files of a request to text, as `canonical` does.
  *
- * @throws NotComparableError if no parser has read the body yet, if a file is not in memory, and as `canonical` does
+ * @throws NotComparableError if no parser has read the body yet, if a file is not in memory, or if `canonical` throws it
  * @throws RangeError for a body that is nested too deeply
  */
 export function contentOf(request: HttpRequest): string | Promise<string> {
@@ -54,7 +54,7 @@ function describe(files: object): unknown {
   return { fieldname, originalname, mimetype, buffer };
 }
 
-/** Returns true if the request has a body, by its headers, and no code has read the body to its end. */
+/** Returns true if the headers show that the request has a body, and no code has read the body to its end. */
 function isUnread(request: HttpRequest): boolean {
   const raw = (request.raw ?? request) as Partial<IncomingMessage>;
   const { 'content-length': length, 'content-type': type, 'transfer-encoding': encoding } = request.headers;

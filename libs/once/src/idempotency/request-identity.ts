@@ -11,7 +11,7 @@ const MAX_ID_CHARS = 512;
  * Reads the idempotency key from the value of a header. The value may be in quotation marks, as the IETF draft demands, or
  * without, as most clients send it.
  *
- * @returns the key; undefined if there is no header; null if its value is not a valid key
+ * @returns the key; undefined if the header is missing; null if the value is not a valid key
  */
 export function readKey(header: string | string[] | undefined): string | null | undefined {
   if (header === undefined) return undefined;
@@ -57,9 +57,9 @@ export function idOf(subject: string, key: string): string {
  *
  * @param fingerprint function of the app that returns a text to compare instead of the content. Undefined: the body and the
  * uploaded files are compared
- * @returns the hash; a promise of it if a Blob must be read or the function of the app is async
- * @throws IdempotencyException for content that is nested too deeply or cannot be compared; InvalidInputError if the
- * function of the app does not return text
+ * @returns the hash; a promise of the hash if a Blob must be read or the function of the app is async
+ * @throws IdempotencyException for content that is nested too deeply or cannot be compared; InvalidInputError if the function of
+ * the app does not return text
  */
 export function fingerprintOf(
   request: HttpRequest,

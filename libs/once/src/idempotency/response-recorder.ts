@@ -11,16 +11,20 @@ export interface HttpResponse {
   getHeaders(): Headers;
   /** Sets a header. Fastify keeps headers in its own list until it sends the response. */
   header?(name: string, value: string): unknown;
-  /** Makes Fastify leave the response to the caller. Fastify only. */
+  /** Stops Fastify from sending the response, because the caller sends it. Fastify only. */
   hijack?(): unknown;
   send?: unknown;
 }
 
 export interface ResponseWatcher {
-  /** Maximum size of a body that is written in pieces, with a content-length, and still stored, bytes; HTTP/2 only. */
+  /**
+   * Maximum size of a body that is stored although it is written in pieces, bytes. Only for HTTP/2, and only if the response has
+   * a content-length.
+   */
   readonly maxStoredBytes: number;
   /**
-   * Called at most once, when the response is about to end. Not called if the client leaves and nothing ends the response.
+   * Called at most once, just before the response ends. Not called if the client closes the connection and nothing ends the
+   * response.
    *
    * @param sent the whole response, of which nothing was sent yet; undefined if a part of the response was sent already
    * @param send sends the response, or its end; must be called
@@ -44,16 +48,19 @@ type Callback = () => void;
 /** State of a tapped response (one whose methods `tapResponse` has replaced), and its original methods. */
 interface Tap extends Methods {
   readonly watcher: ResponseWatcher;
-  /** Headers that were passed to `writeHead`, because `getHeaders` may not return these. */
+  /** Headers that were passed to `writeHead`. They are stored here, because `getHeaders` may not return them. */
   head: OutgoingHttpHeaders | readonly unknown[] | undefined;
   /** Status and headers that are held back until the response is stored; HTTP/2 only. */
   held: HeldHead | undefined;
-  /** Pieces of a body whose length is known, held back. HTTP/2 only: there Fastify writes a large body in pieces. */
+  /**
+   * Pieces of a body that are held back until the response is stored. Only for a body of known length over HTTP/2, because there
+   * Fastify writes a large body in pieces.
+   */
   readonly pieces: Uint8Array[];
   /** True if a part of the response was sent before the call of `end`. */
   inPieces: boolean;
   ending: boolean;
-  /** True if the watcher has called `send`. */
+  /** True if the watcher has called `send`, so that nothing is held back any more. */
   released: boolean;
 }
 
@@ -72,9 +79,10 @@ export function isInPieces(response: ServerResponse): boolean {
 }
 
 /**
- * Calls a watcher before a response ends, no matter if Nest, a filter or the handler sends the response.
+ * Taps a response: calls a watcher before the response ends, no matter if Nest, a filter or the handler sends the response.
  *
- * Replaces methods of the response by functions that all responses share, because closures for each request would cost more.
+ * For this, it replaces methods of the response. The new methods are shared by all responses, because closures for each request
+ * would cost more.
  * See DECISIONS.md: shared-response-methods
  */
 export function tapResponse(response: ServerResponse, watcher: ResponseWatcher): void {
@@ -120,7 +128,7 @@ function freeHead(response: Tapped): void {
 
 function tappedWrite(this: Tapped, ...args: unknown[]): boolean {
   const tap = this[TAP];
-  // `end` was called, so the response takes no more data. Node's own `write` also sends nothing then.
+  // `end` was called, so nothing more is written. Node's own `write` also sends nothing after `end`.
   if (tap.ending && !tap.released) return false;
   if (!tap.released && keepPiece(tap, args)) return true;
   tap.inPieces = true;
@@ -129,8 +137,8 @@ function tappedWrite(this: Tapped, ...args: unknown[]): boolean {
 }
 
 /**
- * Holds a piece of the body back, and returns true. Returns false if no head is held (HTTP/1, or a `write` without `writeHead`),
- * and if the body is too large or of unknown length.
+ * Holds a piece of the body back, and returns true. Holds nothing back and returns false if the body is too large or of unknown
+ * length, or if the head (status and headers) is not held back: over HTTP/1, or if `write` was called without `writeHead`.
  */
 function keepPiece({ held, pieces, watcher }: Tap, [chunk, encoding, callback]: unknown[]): boolean {
   if (held === undefined || !(Number(held.headers['content-length']) <= watcher.maxStoredBytes)) return false;
@@ -163,7 +171,8 @@ function tappedEnd(
     let body = typeof chunk === 'function' ? '' : bodyOf(chunk, encoding);
     if (tap.pieces.length > 0) body = chunk = Buffer.concat([...tap.pieces, Buffer.from(body)]);
     sent = { status: this.statusCode, message: messageOf(this), headers: headersOf(this, tap), body };
-    // Without the tap, `end` would write the head now. `headersSent` must be true from now on, so that no code replies again.
+    // Without the tap, `end` would write the head (status and headers) now. The tap writes it here, so that `headersSent` is true
+    // and no other code replies again.
     if (!this.headersSent) writeHead(this, tap, body);
   }
   tap.watcher.ending(sent, () => {
@@ -181,7 +190,7 @@ function bodyOf(chunk: Chunk, encoding: unknown): string | Uint8Array {
 }
 
 function headersOf(response: ServerResponse, { head }: Tap): Headers {
-  // Fastify passes all headers to `writeHead` in one object with names in lower case, so they need not be copied.
+  // Fastify passes all headers to `writeHead` in one object with names in lower case. So this object is returned without a copy.
   if (head !== undefined && !Array.isArray(head) && response.getHeaderNames().length === 0) return head as Headers;
   const headers = response.getHeaders() as Record<string, Headers[string]>;
   if (head === undefined) return headers;
@@ -196,7 +205,10 @@ function headersOf(response: ServerResponse, { head }: Tap): Headers {
   return headers;
 }
 
-/** Returns the status message, unless it is the usual one. HTTP/2 has no status message, and Node warns if it is read. */
+/**
+ * Returns the status message; undefined if it is the usual message of the status. HTTP/2 has no status message, and Node warns if
+ * it is read.
+ */
 function messageOf(response: ServerResponse): string | undefined {
   if (isHttp2(response)) return undefined;
   const { statusCode, statusMessage } = response;
@@ -209,16 +221,22 @@ function isBodiless(status: number): boolean {
 
 function writeHead(response: ServerResponse, tap: Tap, body: string | Uint8Array): void {
   const framed = ['content-length', 'transfer-encoding', 'trailer'].some((name) => response.hasHeader(name));
-  // Node's `end` sets the content-length only if the head was not written before. Here the head is written first.
+  // Node's `end` sets the content-length only if the head (status and headers) was not written before. Here it is written before,
+  // so this function sets the content-length.
   if (!framed && !isBodiless(response.statusCode)) response.setHeader('content-length', Buffer.byteLength(body));
   if (isHttp2(response)) tap.held = holdHead(response, response.statusCode, undefined);
   else tap.writeHead.call(response, response.statusCode);
 }
 
-/** Sends a stored response, and makes later writes to the response do nothing. @param marker name of the header of a replay */
+/**
+ * Sends a stored response. Later calls of methods of the response do nothing.
+ *
+ * @param marker name of the header that marks a replay
+ */
 export function replayResponse(response: HttpResponse, stored: StoredResponse, marker: string): void {
   const raw = rawOf(response);
-  // Fastify keeps headers in its own list until it sends the response. It will not send this response, so they are copied.
+  // Fastify keeps headers in its own list until it sends a response. Fastify will not send this response, so its headers are
+  // copied to Node's response.
   const present = raw === (response as unknown) ? {} : response.getHeaders();
   response.hijack?.();
   for (const name in present) raw.setHeader(name, present[name] as string);
@@ -230,7 +248,8 @@ export function replayResponse(response: HttpResponse, stored: StoredResponse, m
   else if (stored.body.length > 0 || !raw.hasHeader('content-length'))
     raw.setHeader('content-length', Buffer.byteLength(stored.body));
   raw.setHeader(marker, 'true');
-  // The head is written before `end`, because a middleware may delay `end`, and other code must not change the head until then.
+  // The head (status and headers) is written before `end` is called. A middleware may delay `end`, and other code must not change
+  // the head in the meantime.
   if (stored.message === undefined || isHttp2(raw)) raw.writeHead(stored.status);
   else raw.writeHead(stored.status, stored.message);
   raw.end(stored.body);

@@ -4,13 +4,13 @@ import { Checks } from '../../../internal/src';
 import { IDEMPOTENT } from './idempotency.metadata';
 import { resolveRoute, type IdempotencyRouteOptions, type ResolvedRouteOptions } from './idempotency.options';
 
-/** `decorated` is true if the handler or its controller has `@Idempotent()`. */
+/** Settings of one handler. `decorated` is true if the handler or its controller has `@Idempotent()`. */
 interface HandlerSettings {
   readonly settings: ResolvedRouteOptions;
   readonly decorated: boolean;
 }
 
-/** Settings of all routes, each resolved at the first request of its route. */
+/** Settings of all routes. The settings of a route are computed at the first request of the route. */
 export class RouteSettings {
   /** Settings by controller and then by handler, because controllers that inherit a handler may have different settings. */
   private readonly routes = new Map<object, Map<object, HandlerSettings>>();

@@ -9,15 +9,15 @@ export type Headers = Readonly<Record<string, HeaderValue>>;
 /** Response as the client gets it. */
 export interface SentResponse {
   readonly status: number;
-  /** Status message (reason phrase); undefined if it is the usual one of the status. */
+  /** Status message (reason phrase); undefined if it is the usual message of the status. */
   readonly message?: string | undefined;
   readonly headers: Headers;
   readonly body: string | Uint8Array;
 }
 
 /**
- * Headers that are not stored, except the content-length of a response to HEAD. They belong to one connection, are computed for each
- * response, or are secrets (cookies).
+ * Headers that are not stored, except the content-length of a response to HEAD. Some belong to one connection, some are computed
+ * for each response, and cookies are secrets.
  */
 const NOT_STORED = new Set([
   'connection',
@@ -34,7 +34,10 @@ function same(a: HeaderValue, b: HeaderValue): boolean {
   return a === b || (typeof a === 'object' && typeof b === 'object' && JSON.stringify(a) === JSON.stringify(b));
 }
 
-/** Returns the headers that differ from `before`. Only these are stored; a replay has its own values of all other headers. */
+/**
+ * Returns the headers that differ from `before`; null as value if a header was removed. Only these headers are stored. For all
+ * other headers, a replay has its own values.
+ */
 function headersSince(before: Headers, after: Headers): [string, HeaderValue | null][] {
   const since: [string, HeaderValue | null][] = [];
   for (const name in after) {
@@ -47,7 +50,7 @@ function headersSince(before: Headers, after: Headers): [string, HeaderValue | n
   return since;
 }
 
-/** Response of a request, with the text under which Redis keeps it, so that it is encoded once. */
+/** Response of a request, with the text that Redis stores, so that the response is encoded only once. */
 export class EncodedResponse implements StoredResponse {
   readonly status: number;
   readonly message: string | undefined;
@@ -61,7 +64,7 @@ export class EncodedResponse implements StoredResponse {
     this.#text = text;
   }
 
-  // OnceService stores the text. Only a mock of it reads the body.
+  // OnceService stores the text. Only a mock of OnceService in a test reads the body.
   get body(): string | Buffer {
     return decodeResponse(this.#text)?.body ?? '';
   }
@@ -79,8 +82,8 @@ export class EncodedResponse implements StoredResponse {
 export function responseToStore(sent: SentResponse, before: Headers, maxBytes: number): EncodedResponse | undefined {
   const { status, message, body } = sent;
   const headers = headersSince(before, sent.headers) as [string, string | string[] | null][];
-  // A response to HEAD has no body, but the content-length of the body that GET would send. It is stored, unlike in other
-  // responses.
+  // A response to HEAD has no body, but has the content-length of the body that GET would send. This content-length is stored,
+  // unlike that of other responses.
   const length = sent.headers['content-length'];
   if (body.length === 0 && Number(length) > 0) headers.push(['content-length', String(length)]);
   const stored = { status, message, headers, body: typeof body === 'string' ? body : bufferOf(body) };
@@ -93,15 +96,16 @@ function bufferOf(body: Uint8Array): Buffer {
 }
 
 /**
- * Writes a response as text for Redis: a line of JSON with the status and the headers, then the body, in base64 unless it is UTF-8.
+ * Encodes a response as text for Redis. The first line is JSON with the status and the headers. The rest is the body, in base64
+ * if the body is not UTF-8.
  *
- * @returns undefined if the line and the body, before base64, have more than `maxBytes` bytes
+ * @returns the text; undefined if the first line and the body (before base64) together have more than `maxBytes` bytes
  */
 export function encodeStored({ status, message, headers, body }: StoredResponse, maxBytes: number): string | undefined {
   const text = typeof body === 'string' || isUtf8(body);
   const line = [status, headers, text ? 'utf8' : 'base64', ...(message === undefined ? [] : [message])];
   const head = `${JSON.stringify(line)}\n`;
-  // In UTF-8, each UTF-16 unit has at most three bytes. So the bytes of a short text need not be counted.
+  // In UTF-8, each UTF-16 unit takes at most three bytes. So a short text fits in any case, and its bytes need not be counted.
   if (typeof body !== 'string' || 3 * (body.length + head.length) > maxBytes) {
     if (Buffer.byteLength(body) + Buffer.byteLength(head) > maxBytes) return undefined;
   }

@@ -18,7 +18,7 @@ import { isTooLarge } from '../once.input';
 import type { Located } from '../once.targets';
 import type { Claim, ClaimResult, Delivery, OnceRun, RenewResult, RunResult, RunOptions } from '../once.types';
 
-/** Returns the error that stops a run. @param because completes "The run must stop, because ..." */
+/** Returns the error that stops a run. @param because end of the sentence "The run must stop, because ..." */
 export function mustStop(because: string): LostError {
   return new LostError(`The run must stop, because ${because}.`);
 }
@@ -27,14 +27,20 @@ export interface HeldClaim {
   readonly claim: Pick<Claim, 'fence' | 'confirm' | 'release'> & {
     renew(options: { readonly leaseMs: number; readonly deadlineMs: number }): Promise<RenewResult>;
   };
-  /** Result of `time.monotonicMs()` before the claim was sent. The lease counts from this time. */
+  /** Result of `time.monotonicMs()` before the claim was sent, ms. The lease is counted from this time. */
   readonly claimedAt: number;
   readonly leaseMs: number;
-  /** Time from the claim for which the lease is renewed, ms. If `leaseMs` is longer, the lease ends after `leaseMs`. */
+  /**
+   * Longest time for which the lease is renewed, counted from the claim, ms. If `leaseMs` is longer, the lease ends after
+   * `leaseMs`.
+   */
   readonly maxLeaseMs: number;
 }
 
-/** Run with a claim: renews the lease, watches its end by the monotonic clock, and fires the signal when the lease is lost. */
+/**
+ * Run that has a claim. The LeaseBook of Runs renews its lease, and watches the end of the lease by the monotonic clock. When the
+ * lease is lost, the signal fires.
+ */
 export class Run extends Lease implements OnceRun {
   /** False once `Runs.end` was called: the claim was confirmed or released, or this failed. */
   open = true;
@@ -42,8 +48,8 @@ export class Run extends Lease implements OnceRun {
 
   /**
    * @param id id of the run, as in OnceRun
-   * @param onRenewalDue called before each renewal that is due, and as often after the lease is lost. If it calls `settle`, the lease
-   *   is not renewed
+   * @param onRenewalDue called before each renewal. After the lease is lost, it is still called at the same interval. If it calls
+   * `settle`, the lease is not renewed
    */
   constructor(
     readonly id: string,
@@ -81,13 +87,19 @@ export class Run extends Lease implements OnceRun {
     if (this.onRenewalDue !== undefined) this.alarmAt = now + this.leaseMs / 3;
   }
 
-  /** Fires the signal, but keeps the lease. If the work ends nevertheless, it is confirmed. May be called twice. */
+  /**
+   * Fires the signal, but keeps the lease. If the work ends successfully after that, its id is still confirmed. May be called
+   * twice.
+   */
   revoke(because: string): void {
     this.abort(mustStop(because));
   }
 }
 
-/** Run of a request whose claim failed, while `onRedisError` is 'run'. Another request may do the same work. */
+/**
+ * Run of a request without a claim: the claim failed, and `onRedisError` is 'run'. Another request may do the same work at the
+ * same time.
+ */
 export class UnprotectedRun implements OnceRun {
   readonly fence = 0;
   private own: AbortSignal | undefined;
@@ -98,8 +110,8 @@ export class UnprotectedRun implements OnceRun {
     private readonly stopping: AbortSignal,
   ) {}
 
-  // Each run has its own signal, so that its listeners are freed with the run. The signal is made when it is first read, because
-  // some versions of Node keep a reference to each derived signal on `stopping`.
+  // Each run has its own signal, so that the listeners are freed together with the run. The signal is created when it is first
+  // read, because some versions of Node keep a reference to each derived signal on `stopping`.
   get signal(): AbortSignal {
     this.own ??= unlimitedListeners(AbortSignal.any([this.stopping]));
     return this.own;
@@ -112,7 +124,9 @@ export class UnprotectedRun implements OnceRun {
 
 const SHUTDOWN = 'the app is shutting down';
 
-/** All runs of an OnceModule. Returns the current run, renews the leases, and waits for the runs when the app shuts down. */
+/**
+ * All runs of an OnceModule. This class finds the current run, renews the leases, and waits for the runs when the app shuts down.
+ */
 export class Runs {
   private readonly context = new AsyncLocalStorage<OnceRun>();
   private readonly leases = new LeaseBook<Run>({
@@ -121,10 +135,10 @@ export class Runs {
       const { status } = await claimed.claim.renew({ leaseMs, deadlineMs });
       return status === 'lost' ? batch : [];
     },
-    // The signal fires at the end of the lease if no renewal succeeds before.
+    // Nothing to do: if no later renewal succeeds, the signal fires at the end of the lease.
     renewalFailed: () => undefined,
   });
-  /** Calls of `OnceService.run` that have not returned yet, also before their claim. */
+  /** Calls of `OnceService.run` that have not returned yet. A call is in this set even before its claim. */
   private readonly calls = new Set<object>();
   private readonly stopping = new AbortController();
 
@@ -137,9 +151,10 @@ export class Runs {
   }
 
   /**
-   * Begins a run with a claim. Its lease is renewed until `settle`; a shutdown waits until `end`.
+   * Begins a run that has a claim. The lease is renewed until `settle` is called. A shutdown waits for the run until `end` is
+   * called.
    *
-   * @param beforeRenewal as in Run
+   * @param beforeRenewal see `onRenewalDue` of Run
    */
   begin(id: string, held: HeldClaim, beforeRenewal?: () => void): Run {
     const run = new Run(id, held, beforeRenewal);
@@ -148,7 +163,7 @@ export class Runs {
     return run;
   }
 
-  /** Ends a run whose claim was confirmed or released, or could not be. May be called twice. */
+  /** Ends a run after its claim was confirmed or released, or after this has failed. May be called twice. */
   end(run: Run): void {
     void run.settle();
     run.open = false;
@@ -160,14 +175,16 @@ export class Runs {
   }
 
   /**
-   * Calls the body of a run, and returns a promise of its result. Inside of `body`, and of everything that it awaits, `current()`
-   * returns the run.
+   * Calls the body of a run, and returns a promise of the result. `current()` returns the run inside of `body` and of everything
+   * that `body` awaits.
    *
-   * On Node 20 and 22, the first call makes every promise of the process cost more. So idempotent routes do without.
+   * On Node 20 and 22, every promise of the process is slower after the first call of this method. So idempotent routes do not
+   * use it.
    * See DECISIONS.md: routes-get-their-run-as-parameter
    */
   within<T>(run: OnceRun, body: (run: OnceRun) => T | PromiseLike<T>): Promise<T> {
-    // `resolve` returns a promise as it is. It makes one of any other thenable here, so that its `then` runs inside of the run.
+    // `Promise.resolve` returns a promise unchanged. It converts any other thenable to a promise. This is done here, so that the
+    // `then` of the thenable runs inside of the run.
     return this.context.run(run, () => Promise.resolve(body(run)));
   }
 
@@ -180,14 +197,14 @@ export class Runs {
     this.calls.delete(call);
   }
 
-  /** Starts `drainMs`. */
+  /** Starts the time `drainMs`, unless it has started before. */
   beginClose(): void {
     this.closingSince ??= time.monotonicMs();
   }
 
   /**
-   * Waits up to `drainMs` for the runs of this moment, and for all drains. Then fires the signals of all runs, and waits up to
-   * `abortGraceMs`.
+   * Waits up to `drainMs` for the runs that exist now, and waits until workers and consumers have drained (ended their work).
+   * Then fires the signals of all runs, and waits up to `abortGraceMs` for them.
    */
   async close(): Promise<void> {
     this.beginClose();
@@ -197,8 +214,8 @@ export class Runs {
     const runs = [...this.leases.all];
     const calls = [...this.calls];
     const idle = (): boolean => !calls.some((call) => this.calls.has(call)) && !runs.some((run) => run.open);
-    // While this waits, requests still arrive and begin runs. The server waits for these requests later, so the signals of
-    // their runs must fire, too, even if this method has returned.
+    // While this method waits, new requests still arrive and begin runs. The HTTP server waits for these requests later. So the
+    // signals of their runs must fire, too, even if this method has returned.
     time.setTimeLimit(() => void allDrained.then(() => this.stop()), leftMs).unref();
     await Promise.all([reachedWithin(leftMs, idle), allDrained]);
     if (idle()) return;
@@ -227,7 +244,7 @@ export class Runner {
     private readonly runs: Runs,
   ) {}
 
-  // One async function, because with AsyncLocalStorage each promise costs more.
+  // This is one async function, because each promise costs more when AsyncLocalStorage is used.
   /** Runs work, unless its id is done or in progress. @throws the errors of `OnceService.run` */
   async run<T>(work: Work<T>): Promise<RunResult<Awaited<T>>> {
     const { located, options, body } = work;
@@ -270,8 +287,8 @@ export class Runner {
   }
 
   /**
-   * Ends the claim of work that is not finished. If Redis fails, only publishes an event: the caller gets the work's own
-   * outcome.
+   * Ends the claim of work that is not finished: confirms it with `at-most-once`, releases it otherwise. If Redis fails, only
+   * publishes an event, because the caller must get the outcome of the work.
    */
   private async settleUnfinished(claim: Claim, delivery: Delivery): Promise<void> {
     try {
@@ -281,7 +298,10 @@ export class Runner {
     }
   }
 
-  /** Encodes a result. Returns '' if the result cannot be stored: the work is done, so its id must be confirmed anyway. */
+  /**
+   * Returns a result as JSON. Returns '' if the result cannot be stored: the work is done, so its id must be confirmed even
+   * without a result.
+   */
   private encodeOrNothing(result: unknown): string {
     try {
       return this.claims.encode(result);

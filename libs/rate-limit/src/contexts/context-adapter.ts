@@ -2,13 +2,13 @@ import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitException } from '../rate-limit.exception';
 import type { RateLimitDecision } from '../rate-limit.types';
 
-/** Input for the error that an adapter makes for a refused request. */
+/** Data about a refused request. An adapter makes the error of the refusal from it. */
 export interface RateLimitRefusal {
   /** Decision that refused the request. */
   readonly decision: RateLimitDecision;
   /** HTTP status: 429 if a rule refuses, 503 if the policy `deny` refuses because Redis failed. */
   readonly status: number;
-  /** Body of the response, as the option `responses.problem` says. */
+  /** Body of the response, made by the option `responses.problem`. */
   readonly body: object;
 }
 
@@ -26,13 +26,14 @@ export interface RateLimitContextAdapter {
    */
   call(context: ExecutionContext): object | undefined;
   /**
-   * Arranges a call of `sent` for the moment when the response was sent, with `failed` true for a failure. If the client leaves
-   * before, `sent` is not called. Leave this method out if there is no response: RateLimitInterceptor then reports the outcome.
+   * Makes sure that `sent` is called when the response has been sent. Its argument `failed` must be true if the request failed.
+   * If the client closes the connection before, `sent` is not called. Leave this method out if there is no response:
+   * RateLimitInterceptor then reports the outcome.
    */
   onSent?(context: ExecutionContext, sent: (failed: boolean) => void): void;
 }
 
-/** Kinds of context that come from no client: stream messages, delayed tasks and cron jobs. */
+/** Kinds of context that have no client: stream messages, delayed tasks and cron jobs. */
 export const WORK_KINDS: ReadonlySet<string> = new Set(['stream', 'delayed-task', 'cron']);
 
 /** Adapter of all kinds of context that have no adapter of their own. The client's address is unknown there. */

@@ -23,7 +23,10 @@ function groupsOf(address: string): number[] | undefined {
 /** Matches an address as some proxies write it: `192.0.2.1:4001`, `[2001:db8::1]:4001` or `[2001:db8::1]`. */
 const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([^\]]+)\](?::\d+)?)$/;
 
-/** Returns true for an address with a port or in brackets. The connections of a client mostly have different ports. */
+/**
+ * Returns true for an address with a port or in brackets. Such text cannot identify a client, because each connection usually has
+ * another port.
+ */
 export function hasPort(address: string): boolean {
   return WITH_PORT.test(address);
 }
@@ -58,7 +61,7 @@ export function clientOf(address: string, ipv6Prefix: number): string {
 /** Properties of a request that show whether the app trusts proxies. */
 export interface ProxiedRequest {
   readonly ip?: unknown;
-  /** On Fastify undefined without `trustProxy`. */
+  /** Undefined on Fastify if `trustProxy` is not set. */
   readonly ips?: unknown;
   readonly headers?: Readonly<Record<string, unknown>>;
   /** Express only. */
@@ -111,7 +114,7 @@ function trustsNobody({ ips, app, server }: ProxiedRequest): boolean {
   return setting === undefined || setting === false;
 }
 
-/** Addresses that no host has (reserved for documentation), more than any real chain of proxies has. */
+/** 100 addresses that no host has, because they are reserved for documentation. Real chains of proxies are shorter. */
 const FORGED_CHAIN = Array.from({ length: 100 }, (_, i) => `192.0.2.${i + 1}`);
 
 /**
@@ -178,7 +181,7 @@ export function exchangeAdapter(
   return {
     address(context) {
       const { request } = exchangeOf(context);
-      // The platforms compute `ip` at each access.
+      // Express and Fastify compute `ip` at each access, so it is read only once.
       const ip = request?.ip;
       return typeof ip === 'string' && ip !== '' ? ip : request?.socket?.remoteAddress;
     },
@@ -197,13 +200,13 @@ export function exchangeAdapter(
   };
 }
 
-/** HTTP or HTTPS server of an app. An adapter of the app's own may have another object. */
+/** HTTP or HTTPS server of an app. A custom HTTP adapter may have another object. */
 export type HttpServer = Partial<Pick<EventEmitter, 'on'>>;
 
 // See DECISIONS.md: addresses-are-read-early
 /**
- * Reads the address of each connection when it begins. Node keeps an address that was read. So the requests of a client that hangs up
- * before they reach the guard count under its address.
+ * Reads the address of each connection when the connection begins, because Node remembers an address that was read. If a client
+ * hangs up before its request reaches the guard, the request still counts under the address of the client.
  */
 export function keepAddresses(server: HttpServer | undefined): void {
   const read = (socket: { readonly remoteAddress?: string }): void => void socket.remoteAddress;

@@ -1,6 +1,9 @@
 import type { RateLimitAlgorithm } from '../rules/rule';
 
-/** Input of an algorithm: the numbers of one check (see `capacityOf`), and the time. */
+/**
+ * Input of an algorithm: the numbers of one check (one rule for one request; see `capacityOf`), and the present time, us since
+ * 1970.
+ */
 export interface AlgorithmInput {
   readonly limit: number;
   readonly windowMs: number;
@@ -19,7 +22,10 @@ export type State =
   | { readonly kind: 'sliding-log'; readonly hits: readonly { readonly us: number; readonly cost: number }[] }
   | Bucket;
 
-/** Level of a token bucket just before a charge, from which a refund is computed. See DECISIONS.md: token-bucket-keeps-lows */
+/**
+ * Level of a token bucket (its hits that have not drained) just before a charge. A refund is computed from these levels.
+ * See DECISIONS.md: token-bucket-keeps-lows
+ */
 interface Low {
   readonly us: number;
   readonly level: number;
@@ -31,7 +37,7 @@ interface Bucket {
   readonly us: number;
   /** Instant at which the bucket was last empty, us. */
   readonly emptyUs: number;
-  /** Newest first. */
+  /** Levels before the last charges, newest first. */
   readonly lows: readonly Low[];
 }
 
@@ -47,18 +53,18 @@ interface Times {
 export interface Look extends Times {
   readonly used: number;
   readonly retryMs: number;
-  /** Returns the state with the cost, and its times. Changes nothing by itself. */
+  /** Returns the state after the charge, and the times of this state. Does not store the state. */
   charge(): { readonly state: State } & Times;
 }
 
-/** One algorithm, with the same arithmetic as the Lua part of the same name. */
+/** An algorithm that counts hits. It computes the same results as the Lua file of the same name. */
 interface Algorithm {
   /** Evaluates a check and charges nothing. */
   look(state: State | undefined, input: AlgorithmInput): Look;
   /**
    * Returns the refunded hits, and the state without these hits; the state may be undefined if no hits are left.
    *
-   * @param charge identifies the charge, see `chargeOf`
+   * @param charge number that identifies the charge, see `chargeOf`
    */
   refund(state: State | undefined, input: AlgorithmInput, charge: number): { state: State | undefined; given: number };
 }
@@ -185,7 +191,7 @@ function msToNext(level: number, input: AlgorithmInput): number {
   return used > 0 ? Math.max(1, msToDrain(level - used + 1, input)) : 0;
 }
 
-/** Makes a low, with its level rounded down as in token-bucket.lua. */
+/** Creates a Low. Rounds the level down, as token-bucket.lua does. */
 const lowOf = (us: number, level: number): Low => ({ us, level: Math.floor(level * 1e4) / 1e4 });
 
 /** Adds the level before a charge to the lows, as `with_low` in token-bucket.lua does. */

@@ -3,14 +3,14 @@ import type { RateLimitDecision, RateLimitPolicy, RateLimitRuleDecision } from '
 import type { NamedRule } from '../rules/rule';
 
 /**
- * One rule of one request, after the rule's functions were called, so that `limit` and `cost` are numbers. RateLimitService passes
- * checks of this class on without looking at their parts again.
+ * One rule that applies to one request. The functions of the rule were called already, so `limit` and `cost` are numbers.
+ * RateLimitService trusts objects of this class, and does not check their fields again.
  */
 export class Check {
   /**
    * @param subject the client, user or other party that is counted; any text
-   * @param limit hits that are allowed in a window, at least 0
-   * @param cost hits of this request, at least 0
+   * @param limit number of hits that are allowed in a window, at least 0
+   * @param cost number of hits that this request counts as, at least 0
    */
   constructor(
     readonly rule: NamedRule,
@@ -24,9 +24,9 @@ const MAX_PLAIN_SUBJECT = 128;
 const HASHED = 'sha256-';
 
 /**
- * Returns the part of a key that stands for a subject (the counted client or user). The part is the subject itself, or its
- * hash if the subject is empty, too long or not well-formed Unicode. A subject that looks like a hash is hashed, too, so no
- * two subjects have the same key.
+ * Returns the part of a Redis key that identifies a subject (the counted client or user). This is the subject itself, or its hash
+ * if the subject is empty, too long or not well-formed Unicode. A subject that looks like a hash is hashed, too, so no two
+ * subjects have the same key.
  */
 export function subjectPart(subject: string): string {
   if (subject.length <= MAX_PLAIN_SUBJECT && subject !== '' && !subject.startsWith(HASHED) && subject.isWellFormed()) {
@@ -36,14 +36,14 @@ export function subjectPart(subject: string): string {
 }
 
 /**
- * Returns an id for a rule and a subject, for maps in this process. Only rules that share counters have the same id for a subject.
- * Long subjects are hashed, so that the id stays short.
+ * Returns an id for a rule and a subject, for maps in this process. Two rules have the same id for a subject only if they share
+ * counters. Long subjects are hashed, so that the id stays short.
  */
 export function memoryId({ algorithm, name, windowMs }: NamedRule, subject: string): string {
   return `${algorithm}:${windowMs}:${name.length}:${name}:${subjectPart(subject)}`;
 }
 
-/** Two readings of this process's monotonic clock, ms: a decision or a reading was made between them. */
+/** Span of time in which a call to Redis was made, by this process's monotonic clock, ms. */
 export interface Span {
   readonly fromMs: number;
   readonly toMs: number;
@@ -54,18 +54,21 @@ export interface Verdict {
   readonly check: Check;
   /** 0 allowed, 1 over the limit, 2 blocked. */
   readonly verdict: number;
-  /** Hits that count now, including the hits of this request if they were charged. */
+  /** Number of hits that count now. If this request was charged, its hits are included. */
   readonly used: number;
-  /** Time until no hit counts any more and no block is in force, ms. */
+  /** Time until all hits have expired and no block is in force, ms. */
   readonly resetMs: number;
   /**
-   * Time until the request's cost may be allowed, ms; 0 if the request is allowed now. This number is finite even if the cost
-   * exceeds the capacity; `neverPasses` returns true then.
+   * Time until the request may be allowed, ms; 0 if it is allowed now. If the cost exceeds the capacity, the request is never
+   * allowed, but the number is finite. `neverPasses` returns true in this case.
    */
   readonly retryMs: number;
   /** Time until the number of allowed hits rises, ms; 0 if no hit counts. If this check refuses, the same as `retryMs`. */
   readonly nextMs: number;
-  /** Time of the decision by the clock of the limiter (Redis or this process), us since 1970. A Span if no clock was read. */
+  /**
+   * Time of the decision by the clock of the limiter (Redis or this process), us since 1970. A Span if the script did not read
+   * the clock.
+   */
   readonly at: number | Span;
 }
 
@@ -84,21 +87,26 @@ export interface Limiter {
   /** ScriptRegistry of the app; undefined for counters of this process. */
   readonly registry?: object;
   /**
-   * Decides all checks. Charges those that allow the request. If one refuses and its rule is not a shadow rule, charges none, or
-   * tries to refund what it has charged. If `charge` is false, only decides. Returns the verdicts in the order of the checks.
+   * Decides all checks of a request. Charges the request (adds its cost to the counter) under each rule that allows it. If a rule
+   * other than a shadow rule refuses, charges nothing, or tries to refund what was charged. If `charge` is false, charges
+   * nothing. Returns the verdicts in the order of the checks.
    */
   consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<readonly Verdict[]>;
-  /** Refunds the hits of verdicts that charged some, as far as they still count. Returns the refunded hits, in the order of `charged`. */
+  /**
+   * Refunds charged hits that have not expired. Returns the number of refunded hits of each verdict, in the order of `charged`.
+   */
   refund(charged: readonly Verdict[], deadlineMs: number): Promise<number[]>;
-  /** Deletes the counter of a subject, its block and the memory of earlier blocks. Returns true if one of them existed. */
+  /**
+   * Deletes the counter and the block of a subject, and forgets its earlier blocks. Returns true if there was anything to delete.
+   */
   reset(rule: NamedRule, subject: string, deadlineMs: number): Promise<boolean>;
   /** Blocks a subject for `blockMs` from now, and deletes its counter. */
   block(rule: NamedRule, subject: string, blockMs: number, deadlineMs: number): Promise<void>;
 }
 
 /**
- * Returns the most hits that a rule allows at once: the burst of a token bucket, or the limit of another algorithm. Returns 0 if
- * the limit is 0.
+ * Returns the maximum number of hits that a rule allows at once: `burst` for `token-bucket`, the limit for other algorithms.
+ * Returns 0 if the limit is 0.
  */
 export function capacityOf({ rule, limit }: Pick<Check, 'rule' | 'limit'>): number {
   return limit === 0 ? 0 : (rule.burst ?? limit);
@@ -109,7 +117,10 @@ export function neverPasses(check: Check): boolean {
   return check.cost > capacityOf(check);
 }
 
-/** Returns how long a rule remembers a block after its end, so that the next one is longer, ms; 0 if its blocks do not grow. */
+/**
+ * Returns how long after the end of a block the next block is longer because of it, ms; 0 if all blocks of the rule have the same
+ * length.
+ */
 export function blockMemoryMs({ blockMs, maxBlockMs }: NamedRule): number {
   return maxBlockMs > blockMs ? maxBlockMs : 0;
 }
@@ -130,9 +141,9 @@ const DRIFT = 0.001;
 const ROUNDING_MS = 2;
 
 /**
- * Returns the number that identifies charged hits for a refund: for a fixed window its end, ms since 1970, since the windows of a
- * subject end at different times; for other algorithms the time of the charge, us since 1970. Undefined if the limiter read no
- * clock; then `endOfCharged` finds the end of the window.
+ * Returns the number that identifies charged hits for a refund. For a fixed window this is the end of the window, ms since 1970,
+ * because the windows of a subject end at different times. For other algorithms it is the time of the charge, us since 1970.
+ * Returns undefined if the script did not read the clock. Use `endOfCharged` in this case.
  */
 export function chargeOf({ check, at, resetMs }: Verdict): number | undefined {
   if (typeof at !== 'number') return undefined;
@@ -140,16 +151,16 @@ export function chargeOf({ check, at, resetMs }: Verdict): number | undefined {
 }
 
 /**
- * Returns the end of the fixed window that was charged, ms since 1970; undefined if that window has ended or cannot be found.
- * The end is negative, which is how refund.lua knows that it was found by reading.
+ * Returns the end of the fixed window that was charged, as a negative number of ms since 1970; undefined if that window has ended
+ * or cannot be identified. The minus sign shows refund.lua that the end was found by reading the present window.
  *
- * The charge and the reading of the present window were each made between two readings of one clock. So the time between them is
- * known, except for the round trips, and with it the time that the charged window has left at the reading. A later window of the
- * subject has at least `windowMs` more left. If the round trips took as long as that, the windows cannot be distinguished, and the
- * result is undefined.
+ * This process has measured when the charge and the later reading of the present window began and ended. So it knows the time
+ * between the two, except for the duration of the two round trips. From this it computes how much time the charged window must
+ * have left at the reading. A later window of the subject ends at least `windowMs` later. If the round trips took that long, the
+ * two windows cannot be distinguished, and the result is undefined.
  *
- * @param present what a peek found in the counter
- * @param reading when `present` was read
+ * @param present verdict of a peek, which has read the present window
+ * @param reading span of time in which `present` was read
  */
 export function endOfCharged(charged: Verdict, present: Verdict, reading: Span): number | undefined {
   const charging = charged.at as Span;
@@ -172,7 +183,7 @@ export class Decision implements RateLimitDecision {
   #rules: readonly RateLimitRuleDecision[] | undefined;
 
   /**
-   * @param charged true if the hits were charged, unless the request is refused; false for a peek
+   * @param charged false for a peek; otherwise true, even if the request is refused
    * @param denied true if the policy `deny` refuses the request, whatever the verdicts are
    * @param requested all checks of the request. Default: those of the verdicts
    */
@@ -216,7 +227,8 @@ export class Decision implements RateLimitDecision {
   }
 
   /**
-   * Returns the verdicts of a decision that charged hits. A second call returns an empty array.
+   * Returns the verdicts whose hits a decision has charged, so that these hits can be refunded. A second call returns an empty
+   * array.
    *
    * @param wanted selects checks. Default: all
    */

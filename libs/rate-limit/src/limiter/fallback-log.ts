@@ -2,9 +2,12 @@ import { Logger } from '@nestjs/common';
 import { thrownText } from '../../../internal/src';
 import type { RedisErrorPolicy } from '../rules/rule';
 
-/** Failures in a row after which the fallback is logged. A single late reply is not. */
+/** Number of failures in a row after which the fallback is logged. A single late reply is not logged. */
 const FAILURES = 2;
-/** Shortest time without a failure after which a reply of Redis ends the fallback, ms. So failures that alternate with replies are one fallback. */
+/**
+ * Time without a failure that must pass before a reply of Redis ends the fallback, ms. So if failures alternate with replies,
+ * only one fallback is logged.
+ */
 const QUIET_MS = 1_000;
 
 const EFFECTS: Readonly<Record<RedisErrorPolicy, string>> = {
@@ -13,7 +16,7 @@ const EFFECTS: Readonly<Record<RedisErrorPolicy, string>> = {
   deny: 'all requests are refused',
 };
 
-/** Logs once when rate limits are decided without Redis, and once when Redis decides them again. */
+/** Logs a warning when this process begins to decide rate limits without Redis, and a message when Redis decides them again. */
 export class FallbackLog {
   private readonly logger = new Logger('RateLimit');
   private failures = 0;

@@ -117,7 +117,7 @@ export class MemoryLimiter implements Limiter {
     return { entry, look, verdict };
   }
 
-  /** Returns the entry of a rule and a subject, made if it is missing, and marks it as the most recently used. */
+  /** Returns the entry of a rule and a subject, and creates it if it is missing. Marks the entry as the most recently used. */
   private entryOf(rule: NamedRule, subject: string): Entry {
     const id = memoryId(rule, subject);
     const entry = this.entries.get(id) ?? { state: undefined, blockedUntilMs: 0, strikes: 0, strikesUntilMs: 0 };

@@ -40,7 +40,7 @@ export class LimiterKeys {
     this.tags = evenTags(count);
   }
 
-  /** Returns what all calls of a rule have in common. Makes it at the first call of the rule. */
+  /** Returns the object with the parts that all calls of a rule share. The object is made at the first call of the rule. */
   of(rule: NamedRule): RuleInRedis {
     const known = this.rules.get(rule);
     if (known !== undefined) return known;
@@ -49,7 +49,7 @@ export class LimiterKeys {
     return made;
   }
 
-  /** Returns the index of a subject's hash tag. Checks with the same index can be decided by one script. */
+  /** Returns the index of a subject's hash tag. If subjects have the same index, one call of a script can decide their checks. */
   tagOf(subject: string): number {
     return this.tags.length === 1 ? 0 : spread(subject) % this.tags.length;
   }
@@ -63,11 +63,12 @@ export class LimiterKeys {
   }
 }
 
-/** Parts of the calls of one rule that do not change. */
+/** Parts of calls to Redis that are the same for all calls of one rule, such as key prefixes. */
 export class RuleInRedis {
   /**
-   * Highest limit with which the scripts for fixed windows, which cost less than `consume`, can decide this rule; 0 if only
-   * `consume` can. `consume-fixed-window` replies with the hits and the time in one number.
+   * Highest limit that the scripts for fixed windows accept for this rule. These scripts are faster than `consume`. 0 if only
+   * `consume` can decide the rule. There is a highest limit, because `consume-fixed-window` returns the hits and the time in one
+   * number.
    * See DECISIONS.md: short-scripts-for-fixed-windows
    */
   readonly mostInWindow: number;
@@ -93,8 +94,8 @@ export class RuleInRedis {
   state(subject: string): string {
     const { name, algorithm, windowMs } = this.rule;
     const tag = this.keys.tags.length === 1 ? 0 : this.keys.tagOf(subject);
-    // The window is part of the key, because two versions of an app may run at the same time with different windows. With one
-    // key, the version with the shorter window would shorten the windows of the other.
+    // The window is part of the key, because two versions of an app may run at the same time with different windows. If both used
+    // the same key, the version with the shorter window would shorten the windows of the other version.
     // See DECISIONS.md: window-is-part-of-the-key
     const keyOf = (this.states[tag] ??= this.tagged(tag).series(algorithm, name, String(windowMs)));
     return keyOf(subjectPart(subject));
@@ -107,7 +108,7 @@ export class RuleInRedis {
     return keyOf(subjectPart(subject));
   }
 
-  /** Returns the rule with a limit as text, in the format that consume.lua describes. */
+  /** Returns the parameters of the rule, with the given limit, as text in the format that consume.lua describes. */
   parameters(limit: number): string {
     if (limit !== this.textOf) {
       const { rule } = this;
@@ -130,7 +131,7 @@ function penaltyOf({ blockMs, maxBlockMs }: NamedRule): string {
 
 const CLUSTER_TAGS = 32;
 
-/** Advice in the error message of a refund that failed halfway. */
+/** Advice in the error message if only a part of a refund succeeded. */
 const NO_SECOND_REFUND = 'It cannot be repeated: only the first call for a decision refunds.';
 
 /** Counts hits in Redis, by Redis' clock. */
@@ -173,7 +174,7 @@ export class RedisLimiter implements Limiter {
     return given;
   }
 
-  /** Refunds hits of subjects with one hash tag. Stores in `given` how many. */
+  /** Refunds hits of subjects that have the same hash tag. Stores the numbers of refunded hits in `given`. */
   private async refundGroup(group: readonly Item<Verdict>[], deadlineMs: number, given: number[]): Promise<void> {
     const charges = await this.chargesOf(group, deadlineMs);
     const found = group.filter((_, n) => charges[n] !== undefined);
@@ -202,8 +203,8 @@ export class RedisLimiter implements Limiter {
   }
 
   /**
-   * Returns what identifies charged hits, as `chargeOf` does. The scripts for fixed windows read no clock, so that each charge
-   * costs less. For their hits, which are seldom refunded, the present windows are read first.
+   * Returns the numbers that identify charged hits, as `chargeOf` does. The scripts for fixed windows do not read the clock, so
+   * that each charge is faster. So before their hits are refunded, which is rare, this method reads the present windows.
    * See DECISIONS.md: refunds-read-the-window-first
    */
   private async chargesOf(group: readonly Item<Verdict>[], deadlineMs: number): Promise<(number | undefined)[]> {
@@ -290,20 +291,23 @@ export class RedisLimiter implements Limiter {
         verdicts[(group[i] as Item<Check>).at] = isCharged && isRefused ? withoutCharge(verdict) : verdict;
       }
     }
-    // The refund is not awaited, and its error is ignored: hits that are not refunded stop counting with time.
+    // The refund is not awaited, and its error is ignored: hits that are not refunded expire.
     if (charged.length > 0) this.refund(charged, budget.deadlineMs).catch(() => undefined);
     if (failed) throw failed.reason;
     return verdicts;
   }
 }
 
-/** Subtracts refunded hits from a verdict. Its times still include these hits, unless no other hits count. */
+/**
+ * Subtracts refunded hits from a verdict. The times of the verdict are not corrected, unless no other hits count: then they are
+ * 0.
+ */
 function withoutCharge(verdict: Verdict): Verdict {
   const used = verdict.used - verdict.check.cost;
   return used > 0 ? { ...verdict, used } : { ...verdict, used, resetMs: 0, nextMs: 0 };
 }
 
-/** Returns the verdicts of a reply of `consume`. */
+/** Converts the reply of the script `consume` to verdicts. */
 export function verdictsOf(checks: readonly Check[], decisions: Consumed): readonly Verdict[] {
   const at = decisions[1] as number;
   return checks.map((check, n) => {
@@ -312,7 +316,7 @@ export function verdictsOf(checks: readonly Check[], decisions: Consumed): reado
   });
 }
 
-/** Returns the verdict of a reply of `consumeFixedWindow`. */
+/** Converts the reply of the script `consumeFixedWindow` to a verdict. */
 export function verdictOfWindow(
   check: Check,
   reply: number | readonly [used: number, resetMs: number],
@@ -328,7 +332,7 @@ export function verdictOfWindow(
   return { check, verdict: 1, used, resetMs, retryMs: resetMs, nextMs: resetMs, at };
 }
 
-/** Returns the verdicts of a reply of `consumeFixedWindows`, which charged all checks or none of them. */
+/** Converts the reply of the script `consumeFixedWindows` to verdicts. The script has charged all checks or none of them. */
 export function verdictsOfWindows(checks: readonly Check[], windows: readonly number[], at: Span): readonly Verdict[] {
   const allowed = checks.every(({ limit }, i) => (windows[2 * i] as number) <= limit);
   return checks.map((check, i): Verdict => {

@@ -1,7 +1,7 @@
 import { time } from '../../../internal/src';
 import { refuses, type Verdict } from './decision';
 
-/** Maximum number of rules whose refusals are counted. Rules may be made for each call. */
+/** Maximum number of rules whose refusals are counted. There is a maximum, because an app may make a new rule for each call. */
 const MAX_RULES = 1_000;
 
 /** Counts of the refusals of this process, by the names of the rules that refused. */
@@ -20,7 +20,10 @@ export class RefusalCounts {
     }
   }
 
-  /** `lastAtMs`: when the last refusal was, ms since 1970; 0 without one. */
+  /**
+   * Returns the number of refusals by a rule, and the time of the last one (`lastAtMs`, ms since 1970). Both are 0 if there was
+   * none.
+   */
   of(rule: string): { readonly count: number; readonly lastAtMs: number } {
     return this.byRule.get(rule) ?? { count: 0, lastAtMs: 0 };
   }

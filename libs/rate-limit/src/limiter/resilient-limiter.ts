@@ -16,7 +16,7 @@ export class Breaker {
   private probing = false;
 
   /**
-   * @param threshold consecutive failures that open the breaker
+   * @param threshold number of consecutive failures that open the breaker
    * @param openMs time after the last failure until the open breaker lets one call through, ms
    * @param now monotonic clock, ms
    * @param changed called when the breaker opens and when it closes
@@ -28,14 +28,14 @@ export class Breaker {
     private readonly changed: (state: 'opened' | 'closed') => void,
   ) {}
 
-  /** True while calls are stopped, except test calls. */
+  /** True while the breaker stops all calls except test calls. */
   get open(): boolean {
     return this.failures >= this.threshold;
   }
 
   /**
-   * Returns true if a call may be made now. While the breaker is open, it allows a test call `openMs` after the last failure,
-   * and no other until a call has ended.
+   * Returns true if a call may be made now. While the breaker is open, it allows one test call when `openMs` have passed since
+   * the last failure. It allows no second test call until a call has ended.
    */
   enter(): boolean {
     if (this.failures < this.threshold) return true;
@@ -54,7 +54,7 @@ export class Breaker {
     if (wasOpen) this.changed('closed');
   }
 
-  /** Ends a call that did not reach Redis, so that it shows nothing about Redis. The next call may be the test call. */
+  /** Ends a call that was not sent. It does not show if Redis is available, so the next call may be the test call. */
   skipped(): void {
     this.probing = false;
   }
@@ -69,7 +69,7 @@ export class Breaker {
   }
 }
 
-/** A refusal of Redis. It does not keep the check, whose subject is the largest part of it. */
+/** A cached refusal of Redis. To save memory, it does not have the check, which contains the subject. */
 interface Refusal extends Omit<Verdict, 'check' | 'nextMs' | 'at'> {
   readonly limit: number;
   readonly cost: number;
@@ -88,7 +88,8 @@ export class BlockCache {
 
   /**
    * @param maxRefusals maximum number of refusals, at least 1; the oldest refusal is evicted first
-   * @param maxMs longest time for which a refusal is used, ms. A reset by another process takes effect here after at most this time
+   * @param maxMs longest time for which a refusal is used, ms. If another process resets the subject, this process may use the
+   * refusal for up to this time
    * @param now monotonic clock, ms
    */
   constructor(
@@ -101,11 +102,12 @@ export class BlockCache {
     return this.refusals.size;
   }
 
-  /** True until a refusal is added, and again when none is left. A field, since each request reads it. */
+  /** True if no refusal is cached. A field instead of a getter, for speed, because each request reads it. */
   isEmpty = true;
 
   /**
-   * Returns the verdict of a cached refusal that applies to a check, with its times counted from now; undefined if there is none.
+   * Returns the verdict of the cached refusal that applies to a check; undefined if there is none. The times of the verdict count
+   * from now.
    */
   find(check: Check): Verdict | undefined {
     const id = memoryId(check.rule, check.subject);
@@ -116,7 +118,7 @@ export class BlockCache {
       this.delete(id);
       return undefined;
     }
-    // The refused request had a higher cost or a lower limit. Redis may allow this one, so Redis must decide.
+    // The refused request had a higher cost or a lower limit. Redis may allow the present request, so Redis must decide.
     if (check.cost < refusal.cost || check.limit > refusal.limit) return undefined;
     const passedMs = Math.floor(now - refusal.calledAtMs);
     const { verdict, used } = refusal;
@@ -162,9 +164,9 @@ export interface Clocks {
 /** Settings that are the same in every app. Only tests set their own. */
 export interface LimiterSettings {
   readonly clocks: Clocks;
-  /** Failures in a row that open the circuit breaker. */
+  /** Number of failures in a row that open the circuit breaker. */
   readonly failures: number;
-  /** Time after a failure in which no request calls Redis while the breaker is open, before one tries again, ms. */
+  /** Time after the last failure until the open circuit breaker lets one request call Redis as a test, ms. */
   readonly openMs: number;
   /** Maximum number of refusals that a process caches. */
   readonly cachedRefusals: number;
@@ -187,8 +189,8 @@ const MIN_ADMIN_DEADLINE_MS = 1_000;
 export type ResilientLimiterOptions = Pick<ResolvedRateLimitOptions, 'onRedisError' | 'deadlineMs'>;
 
 /**
- * Decides requests: by a cached refusal if there is one, otherwise by Redis. If Redis fails or the breaker is open, decides by the policy
- * `onRedisError`.
+ * Decides requests. If a refusal is cached, uses it. Otherwise lets Redis decide. If Redis fails or the circuit breaker is open,
+ * the option `onRedisError` decides.
  */
 export class ResilientLimiter {
   private readonly clocks: Clocks;
@@ -215,8 +217,8 @@ export class ResilientLimiter {
   }
 
   /**
-   * Decides a request. Charges it if the request is allowed by a rule and `charge` is true. Does not reject if Redis fails: then
-   * the policy `onRedisError` decides, and only the policy `local` charges.
+   * Decides a request. If `charge` is true, also counts it, as `Limiter.consume` describes. Does not reject if Redis fails: the
+   * option `onRedisError` decides then, and the request is counted only with `local`.
    *
    * @throws InvalidInputError if a key or an argument is invalid
    */
@@ -263,7 +265,7 @@ export class ResilientLimiter {
     }
   }
 
-  /** Resets a subject in Redis and in this process, as `Limiter.reset` says. @throws the errors of ScriptRegistry.run() */
+  /** Resets a subject in Redis and in this process, as `Limiter.reset` describes. @throws the errors of ScriptRegistry.run() */
   async reset(rule: NamedRule, subject: string): Promise<boolean> {
     await this.local.reset(rule, subject);
     try {
@@ -284,7 +286,7 @@ export class ResilientLimiter {
     }
   }
 
-  /** Reads what Redis counts of the checks, and charges nothing. @throws the errors of ScriptRegistry.run() */
+  /** Reads the counters and blocks of the checks from Redis, and counts nothing. @throws the errors of ScriptRegistry.run() */
   look(checks: readonly Check[]): Promise<readonly Verdict[]> {
     const calledAtMs = this.clocks.monotonicMs();
     const startedAtMs = time.measuredAt(calledAtMs);
@@ -310,7 +312,7 @@ export class ResilientLimiter {
   }
 
   private failed(checks: readonly Check[], charge: boolean, error: unknown): Decision {
-    // The caller made a mistake, and Redis was not called, so the policy does not apply.
+    // The caller made a mistake, and Redis was not called. So `onRedisError` does not apply.
     if (error instanceof InvalidInputError) {
       this.breaker.skipped();
       throw error;
@@ -319,7 +321,7 @@ export class ResilientLimiter {
     return this.withoutRedis(checks, charge, error);
   }
 
-  /** Decides by the strictest policy of the rules: `deny` (of a shadow rule ignored), then `local`, then `allow`. */
+  /** Decides by the strictest policy of the rules: `deny`, then `local`, then `allow`. `deny` of a shadow rule is ignored. */
   private withoutRedis(checks: readonly Check[], charge: boolean, error: unknown): Decision {
     const policyOf = ({ rule }: Check): RedisErrorPolicy => rule.onRedisError ?? this.options.onRedisError;
     const locals = checks.filter((check) => policyOf(check) === 'local');

@@ -28,7 +28,7 @@ function policyText({ name, limit, windowMs, capacity }: RateLimitPolicy): strin
   return `${quoted(name)};q=${capacity};w=${periodOf(limit, windowMs, capacity)}`;
 }
 
-/** Texts of a rule in the headers, which are the same for most requests. */
+/** Cached texts of a rule for the headers. Most requests need the same texts. */
 interface PolicyTexts {
   readonly limit: number;
   readonly windowMs: number;
@@ -40,7 +40,7 @@ interface PolicyTexts {
 }
 
 export class HttpResponses {
-  /** By the name of the rule. The guard has a fixed number of rules. */
+  /** Cached texts by the name of the rule. They are never deleted, because the guard has a fixed number of rules. */
   private readonly texts = new Map<string, PolicyTexts>();
 
   constructor(private readonly options: ResolvedResponseOptions) {}
@@ -90,7 +90,7 @@ export class HttpResponses {
     return texts;
   }
 
-  /** Returns the status and the body of a refusal. `problem` is true if the body is the module's own problem details. */
+  /** Returns the status and the body of a refusal. `problem` is true if the body is the built-in RFC 9457 problem details. */
   refusal(decision: RateLimitDecision, context: ExecutionContext): { status: number; body: object; problem: boolean } {
     const unavailable = decision.reason === 'redis-error';
     const status = unavailable ? 503 : 429;

@@ -17,11 +17,11 @@ const NON_HTTP_HANDLERS = ['microservices:pattern', 'message', 'graphql:resolver
 
 const rateLimitOn = (where: string): Checks => new Checks(`@RateLimit on ${where}`);
 
-/** Refuses rules that cannot work, when the app boots. */
+/** Checks the rules when the app boots, and refuses rules that cannot work. */
 export class BootChecks {
   /** First rule of each name, and the place where that rule is declared. */
   private readonly first = new Map<string, { readonly rule: NamedRule; readonly where: string }>();
-  /** For each name that is derived from a route: the class or method whose rule has the name. */
+  /** For each rule name that was made from a route: the class or method whose rule has the name. */
   private readonly owners = new Map<string, { readonly where: string; readonly parts: readonly unknown[] }>();
 
   private readonly rules: readonly NamedRule[];
@@ -57,8 +57,9 @@ export class BootChecks {
   }
 
   /**
-   * Refuses a rule of the module whose `count` is not `all`, on a guarded handler without an HTTP response to which neither the
-   * option `interceptor` nor a decorator of the method or its class applies RateLimitInterceptor.
+   * Refuses a rule of the module whose `count` is not `all`, if nothing reports the outcome of a guarded handler. This is so if
+   * the handler has no HTTP response, and RateLimitInterceptor is not applied to it: neither by the option `interceptor`, nor by
+   * a decorator of the method or its class.
    *
    * @throws InvalidOptionError that names the rule, the class and the method
    */
@@ -80,8 +81,8 @@ export class BootChecks {
   }
 
   /**
-   * Returns the places of guards that have nothing to enforce, because no rule and no `@SkipRateLimit()` applies there: the class, if that is
-   * so for all of its methods, or single methods.
+   * Returns the names of classes and methods that have RateLimitGuard, but to which no rule and no `@SkipRateLimit()` applies. If
+   * the class itself has the guard, returns only the name of the class, and only if this is true for all of its methods.
    */
   uselessGuards(target: Type<unknown>, handlers: readonly Handler[]): string[] {
     const isIdle = (handler: Handler): boolean =>

@@ -32,7 +32,7 @@ async function valueOf(
  * @param client address of the client: the subject if the rule has no `subject` function
  * @returns the check, with UNKNOWN_SUBJECT if the request has no subject; undefined if the rule does not apply to the request, or
  * the limit is Infinity
- * @throws InvalidInputError if a function returns an invalid value; what a function throws
+ * @throws InvalidInputError if a function returns an invalid value; the error that a function throws
  */
 export async function evaluateRule(
   rule: NamedRule,

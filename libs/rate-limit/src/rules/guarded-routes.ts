@@ -20,7 +20,7 @@ function usesRateLimitGuard(guard: unknown): boolean {
 export class GuardedRoutes {
   readonly everywhere: boolean;
 
-  /** @param provided what the app injects as RateLimitGuard: a test may have replaced the guard by another object */
+  /** @param provided the object that Nest injects as RateLimitGuard. A test may have replaced it with another object */
   constructor(
     config: ApplicationConfig,
     private readonly provided: unknown,

@@ -48,7 +48,7 @@ export function mostHits(algorithm: string): number {
 /**
  * Checks a rule and fills in its defaults.
  *
- * @param checks names where the rule is declared, such as `@RateLimit on CatsController.find`
+ * @param checks makes the errors, which name the place of the rule, such as `@RateLimit on CatsController.find`
  * @throws InvalidOptionError that names the option, its value and the allowed values
  */
 export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitService')): ResolvedRule {
@@ -65,7 +65,7 @@ export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitS
   }
   if (burst !== undefined) checks.integer('burst', burst, 1, MAX_HITS);
   const most = burst ?? limit;
-  // A rule that can never allow a request is a mistake, except with a limit of 0, which says so.
+  // A rule that can never allow a request is a mistake, unless its limit is 0: then this is what the app wants.
   if (typeof most === 'number' && typeof cost === 'number' && limit !== 0 && cost > most) {
     checks.refuse('cost', cost, `an integer from 0 to ${most}, the most that the rule allows at once`);
   }

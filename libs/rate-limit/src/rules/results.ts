@@ -2,8 +2,8 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { RateLimitDecision } from '../rate-limit.types';
 import type { Handler } from './route-names';
 
-// Decisions are stored as properties of an object of the call (the request, the payload), because a WeakMap of all requests
-// costs the garbage collector more. See DECISIONS.md: guard-marks-the-context
+// Decisions are stored as properties of an object of the call (the request, the payload), because a WeakMap of all requests would
+// slow down garbage collection. See DECISIONS.md: guard-marks-the-context
 const RESULT = Symbol('luanest:rate-limit-result');
 const HANDLER = Symbol('luanest:rate-limit-result-handler');
 
@@ -13,7 +13,7 @@ interface Marked {
 }
 
 /**
- * Stores the decision of a call, for `getRateLimitResult` with the same handler.
+ * Stores the decision about a call, so that `getRateLimitResult` finds it in the same handler.
  *
  * @param call object that belongs to the call; nothing is stored on a frozen object
  */
@@ -25,10 +25,10 @@ export function keepResult(call: object, handler: Handler, decision: RateLimitDe
 
 /**
  * Returns the decision of RateLimitGuard for a call. Use it in interceptors and later guards; in handlers use
- * `@RateLimitResult()`. A filter cannot use it, because Nest gives it no handler.
+ * `@RateLimitResult()`. An exception filter cannot use this function, because Nest does not give the handler to filters.
  *
  * @returns undefined if no rule applied, if the guard has not run, if it refused the call, or if the adapter of this kind of
- *   context returns no `call`. For a refusal over HTTP or GraphQL, RateLimitException has the decision
+ * context returns undefined as `call`. For a refusal over HTTP or GraphQL, RateLimitException has the decision
  */
 export function getRateLimitResult(context: ExecutionContext): RateLimitDecision | undefined {
   const handler = context.getHandler();

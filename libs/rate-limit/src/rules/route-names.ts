@@ -22,7 +22,10 @@ function joined(...paths: unknown[]): string {
   return `/${parts.filter((part) => part !== '').join('/')}`;
 }
 
-/** Returns the version of a route as ` v1` or ` v1,2`, ` vneutral` for Nest's VERSION_NEUTRAL (a symbol), or '' if the route has no version. */
+/**
+ * Returns the version of a route, such as ` v1` or ` v1,2`. Returns ` vneutral` for Nest's VERSION_NEUTRAL (a symbol), and '' if
+ * the route has no version.
+ */
 function versionOf(version: unknown): string {
   if (version === undefined) return '';
   const versions = (Array.isArray(version) ? version : [version]) as unknown[];

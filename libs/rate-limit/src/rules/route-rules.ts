@@ -14,7 +14,7 @@ export interface RoutePlan {
   readonly rules: readonly NamedRule[];
   /** True if no rule has a function, so that all rules count the client's address with a known limit and cost. */
   readonly fixed: boolean;
-  /** True if a rule has a `count` other than `all`, so that hits may be refunded after the outcome. */
+  /** True if a rule has a `count` other than `all`, so that hits may be refunded when the outcome is known. */
   readonly refunds: boolean;
 }
 
@@ -91,7 +91,7 @@ export class RoutePlans {
     return plan;
   }
 
-  /** For `luanest/console`: the rules of `@RateLimit()` that the calls of `declarations` have found. */
+  /** Returns the rules of `@RateLimit()` that calls of `declarations` have found so far, for `luanest/console`. */
   [CONSOLE](): readonly NamedRule[] {
     return [...this.declared.values()];
   }
@@ -101,8 +101,8 @@ export class RoutePlans {
     const paths = [...(this.modulePaths.get(target) ?? [''])];
     const where = `${target.name}.${handler.name}`;
     const rulesOf = (on: Handler | Type<unknown>): ResolvedRule[] | undefined => metadata(RULES_METADATA, on);
-    // A controller of modules with two paths has two addresses, and the context does not show which of them a request used. So no
-    // name is made from an address then.
+    // If two modules with different paths have the same controller, each route has two addresses. The context does not show which
+    // address a request used. So no name is made from the address.
     const classRoute = paths.length === 1 ? classRouteOf(target, paths[0] as string) : undefined;
     const route = paths.length === 1 ? routeOf(target, handler, paths[0] as string) : undefined;
     const ofClass = nameAll(rulesOf(target), classRoute, target.name);

@@ -1,17 +1,20 @@
 import type { ExecutionContext } from '@nestjs/common';
 
-/** Algorithm that counts hits. The comments say how many hits each algorithm allows in any span of `windowMs`. */
+/**
+ * Algorithm that counts hits. Each comment ends with the maximum number of hits that the algorithm allows in any span of
+ * `windowMs`.
+ */
 export type RateLimitAlgorithm =
-  /** One counter that starts again at 0 `windowMs` after its first hit. At most 2 x limit. */
+  /** One counter. It is set to 0 when `windowMs` have passed since its first hit. At most 2 x limit. */
   | 'fixed-window'
   /**
-   * Two counters: the hits of this window, plus the part of the previous window's hits that is estimated to be less than
-   * `windowMs` ago. Less than 2 x limit; the README has measured values.
+   * Two counters, one for the present window and one for the previous window. Of the previous hits, only the part counts that is
+   * estimated to be less than `windowMs` old. Less than 2 x limit; the README has measured values.
    */
   | 'sliding-window'
-  /** Stores every request that it counts. At most limit. */
+  /** Stores the time of every request that it counts. At most limit. */
   | 'sliding-log'
-  /** Allows `burst` hits at once, and then evenly one per `windowMs / limit` (GCRA). At most burst + limit. */
+  /** Allows `burst` hits at once. After that, allows one hit per `windowMs / limit` ms (GCRA). At most burst + limit. */
   | 'token-bucket';
 
 /** Policy for requests that Redis does not decide in time. */
@@ -26,12 +29,13 @@ export type RedisErrorPolicy =
 /** A value, or a function that returns it for a request; the function may be async. */
 export type PerRequest<T> = T | ((context: ExecutionContext) => T | Promise<T>);
 
-/** Option of the module, for all rules, and of one rule, for itself. */
+/** Option of the module and of a rule. The value of a rule replaces the value of the module. */
 export interface PolicyOptions {
   /**
-   * Policy for requests that Redis does not decide in time. `allow` allows the request, `deny` refuses it (over HTTP with 503), and
-   * `local` counts in this process with the same limits. Of the rules of a request, the strictest policy applies: `deny`, except of a
-   * shadow rule, then `local`, then `allow`. Default `local`, or the module's.
+   * Policy for requests that Redis does not decide in time. `allow` allows the request, `deny` refuses it (over HTTP with 503),
+   * and `local` counts in this process with the same limits. If the rules of a request have different policies, the strictest one
+   * applies: `deny`, then `local`, then `allow`. `deny` of a shadow rule is ignored. Default for the module: `local`. Default for
+   * a rule: the value of the module.
    */
   readonly onRedisError?: RedisErrorPolicy;
 }
@@ -44,48 +48,57 @@ export interface RateLimitRule extends PolicyOptions {
    */
   readonly name?: string;
   /**
-   * Hits that are allowed in `windowMs`; integer from 0 (allows no hit) to 1e9, for `sliding-log` to 10,000. A function may also
-   * return Infinity, for no limit.
+   * Number of hits that are allowed in `windowMs`; integer from 0 (allows no hit) to 1e9, for `sliding-log` from 0 to 10,000. A
+   * function may also return Infinity: then the request has no limit.
    */
   readonly limit: PerRequest<number>;
   /** Length of the window, ms; integer from 1 to 400 days. */
   readonly windowMs: number;
   /** Algorithm that counts hits. Default `fixed-window`. */
   readonly algorithm?: RateLimitAlgorithm;
-  /** Hits that a `token-bucket` allows at once; integer from 1 to 1e9. Default: the limit. Refused for other algorithms. */
+  /**
+   * Number of hits that `token-bucket` allows at once; integer from 1 to 1e9. Other algorithms do not accept this option.
+   * Default: the limit.
+   */
   readonly burst?: number;
   /**
    * Returns the client, user or other party that is counted. If it returns undefined or '', the module's `onUnknownSubject`
-   * applies. To leave a request out, use `skip`. Default: the client's address.
+   * applies. To exempt a request from the rule, use `skip` instead. Default: the client's address.
    */
   readonly subject?: (context: ExecutionContext) => string | undefined | Promise<string | undefined>;
   /**
-   * Number of hits that a request counts as; integer from 0 to 1e9. A cost above `burst`, or above the limit if there is no
-   * burst, is never allowed; a rule with such numbers is invalid, unless its limit is 0. Default 1.
+   * Number of hits that a request counts as; integer from 0 to 1e9. A request is never allowed if its cost is above `burst`, or
+   * above the limit if the rule has no `burst`. If a rule has such numbers and no function, it is invalid, unless its limit is 0.
+   * Default 1.
    */
   readonly cost?: PerRequest<number>;
   /** Returns true for requests that the rule does not apply to. Default: the rule applies to all requests. */
   readonly skip?: (context: ExecutionContext) => boolean | Promise<boolean>;
   /**
-   * Outcomes that count. When RateLimitGuard or RateLimitInterceptor knows that a request has another outcome, its hits are
-   * refunded. A call of RateLimitService has no outcome. Default `all`.
+   * Outcomes that count. A request is counted before its handler runs. If it then has an outcome that does not count,
+   * RateLimitGuard or RateLimitInterceptor refunds its hits. RateLimitService does not know outcomes, so it ignores this option.
+   * Default `all`.
    */
   readonly count?: 'all' | 'failures' | 'successes';
   /** Length of the block that a refusal by this rule starts, ms; integer from 0 (no block) to 400 days. Default 0. */
   readonly blockMs?: number;
   /**
-   * Length of the longest block, ms; integer from `blockMs` to 400 days. Each further block of a subject lasts twice as long as the
-   * one before, up to this length, until the subject had no block for this time. Default `blockMs`: all blocks are as long.
+   * Length of the longest block, ms; integer from `blockMs` to 400 days. Each further block of a subject lasts twice as long as
+   * the block before, up to `maxBlockMs`. If a subject was not blocked for `maxBlockMs`, its next block lasts `blockMs` again.
+   * Default `blockMs`: all blocks have the same length.
    */
   readonly maxBlockMs?: number;
   /**
-   * True: the rule counts and publishes events as other rules do, but does not refuse. Requests that another rule refuses are
-   * not counted. Default false.
+   * True: the rule counts and publishes events as other rules do, but never refuses a request. A request that another rule
+   * refuses is not counted. Default false.
    */
   readonly shadow?: boolean;
 }
 
-/** Checked rule. Defaults are filled in, except where a field says what undefined means. If `name` is undefined, the rule gets the name of its route later, or is refused. */
+/**
+ * Valid rule with defaults. Fields that can still be undefined say what undefined means. If `name` is undefined, the rule later
+ * gets the name of its route, or is refused.
+ */
 export interface ResolvedRule {
   readonly name: string | undefined;
   readonly limit: PerRequest<number>;

@@ -40,8 +40,8 @@ const StorageModuleBase = defineLuanestModule<
 });
 
 /**
- * Provides RateLimitThrottlerStorage, for `ThrottlerModule.forRootAsync` with this module in `imports`. Every option has a
- * default.
+ * Provides RateLimitThrottlerStorage. Add this module to the `imports` of `ThrottlerModule.forRootAsync`, and inject
+ * RateLimitThrottlerStorage there. Every option has a default.
  */
 @Module({})
 export class RateLimitThrottlerStorageModule extends StorageModuleBase {}

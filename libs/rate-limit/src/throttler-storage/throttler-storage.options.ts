@@ -11,8 +11,9 @@ import type { RateLimitAlgorithm } from '../rules/rule';
 /** Options of RateLimitThrottlerStorageModule. All except `algorithm` mean the same as in RateLimitModule. */
 export interface RateLimitThrottlerStorageModuleOptions extends RedisCallOptions {
   /**
-   * Algorithm of all throttlers. Default `fixed-window`. With another one, set `blockDuration: 0` in the throttlers: by default
-   * ThrottlerGuard of @nestjs/throttler blocks for a whole ttl after a refusal, also if the algorithm would allow hits earlier.
+   * Algorithm of all throttlers. Default `fixed-window`. With another algorithm, set `blockDuration: 0` in the throttlers. By
+   * default, ThrottlerGuard of @nestjs/throttler blocks for a whole ttl after a refusal, even if the algorithm would allow hits
+   * earlier.
    */
   readonly algorithm?: RateLimitAlgorithm;
 }

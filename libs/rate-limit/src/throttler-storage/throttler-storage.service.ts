@@ -10,8 +10,8 @@ import type { NamedRule, RateLimitAlgorithm } from '../rules/rule';
 type ThrottlerRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
 /**
- * Maximum number of cached rules. The cache is emptied at this number, because an app may compute another ttl for each
- * request.
+ * Maximum number of cached rules. A full cache is emptied. Without a maximum, the cache of an app that computes a new ttl for
+ * each request would grow forever.
  */
 const MAX_RULES = 1_000;
 
@@ -25,11 +25,14 @@ const UNLIMITED: ThrottlerRecord = Object.freeze({
 /**
  * Storage for `@nestjs/throttler` that counts in Redis.
  *
- * A refused hit is not counted, and starts a block of `blockDuration`, if that is above 0. Hits during a block are not counted,
- * and do not extend the block. A new window begins after the block.
+ * A refused hit is not counted, and starts a block of `blockDuration` ms if `blockDuration` is above 0. Hits during a block are
+ * not counted, and do not extend the block. A new window begins after the block.
  */
 export class RateLimitThrottlerStorage implements ThrottlerStorage {
-  /** Rules by name of the throttler, ttl and blockDuration, because a route may have its own values of a throttler. */
+  /**
+   * Rules. The key is made from ttl, blockDuration and the name of the throttler, because a route may override the ttl and
+   * blockDuration.
+   */
   private rules = new Map<string, NamedRule>();
 
   constructor(
@@ -42,12 +45,13 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
    *
    * @param key client that is counted; text of at least 1 character
    * @param ttl length of the window, ms; integer from 1 to 400 days
-   * @param limit hits that are allowed in a window; integer from 0 to 1e9, for `sliding-log` to 10,000, or Infinity for no
-   * limit
+   * @param limit number of hits that are allowed in a window; integer from 0 to 1e9, for `sliding-log` from 0 to 10,000. Infinity
+   * means no limit
    * @param blockDuration length of a block after a refusal, ms; integer from 0 (no block) to 400 days
    * @param throttlerName name of the throttler; part of the keys in Redis
-   * @returns the hits that count, or limit + 1 for a refused hit, and times in seconds, rounded up. 0 hits if nothing counts: the
-   * limit is Infinity, or Redis failed and `onRedisError` is `allow`
+   * @returns the record for ThrottlerGuard, with times in seconds, rounded up. `totalHits` is the number of hits that count, or
+   * limit + 1 if the hit is refused. It is 0 if nothing is counted: the limit is Infinity, or Redis failed and `onRedisError` is
+   * `allow`
    * @throws InvalidInputError before anything is counted
    * @throws ServiceUnavailableException if Redis fails and `onRedisError` is `deny`
    */
@@ -104,8 +108,8 @@ function recordOf({ allowed, reason, rules: [rule] }: RateLimitDecision, limit: 
   }
   if (allowed) return { ...UNLIMITED, totalHits: rule?.used ?? 0, timeToExpire: seconds(rule?.resetMs ?? 0) };
   const { blocked, resetMs, windowMs, retryAfterMs } = rule as RateLimitRuleDecision;
-  // With a limit of 0, no hit is ever allowed and retryAfterMs is Infinity. Throttler needs a finite time, so this returns the
-  // rest of the block, or the ttl if there is no block.
+  // With a limit of 0, no hit is ever allowed and retryAfterMs is Infinity. ThrottlerGuard needs a finite time, so `retryMs` is
+  // the rest of the block, or the ttl if there is no block.
   const retryMs = blocked ? resetMs : limit === 0 ? windowMs : retryAfterMs;
   return {
     totalHits: limit + 1,
