@@ -1,2 +1,2 @@
-// For scheduled-lock alone: the package does not export this file.
+// Only scheduled-lock imports this file. The package does not export it.
 export { LockLease, LockLeases, type LeasePort } from './locks/held-lock';

@@ -1,9 +1,9 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 
-/** State of a lock, for `luanest/console`. Instants are ms since 1970 by Redis' clock. */
+/** State of a lock, for `luanest/console`. All times are ms since 1970 by Redis' clock. */
 export interface LockLook {
   readonly held: boolean;
-  /** The last fence; 0 if Redis has no record of the name. */
+  /** The last fencing token of the name; 0 if Redis has no record of the name. */
   readonly fence: number;
   /** Option `node` of the process that holds the lock; '' if the lock is free. */
   readonly node: string;
@@ -14,7 +14,7 @@ export interface LockLook {
   readonly acquiredAtMs: number;
   /** When the lease ends unless it is renewed; 0 if the lock is free. */
   readonly leaseEndsAtMs: number;
-  /** Number of processes that wait for the lock; processes that poll because the queue is full do not count. */
+  /** Number of processes in the lock's queue in Redis. If the queue is full, further processes poll. They are not counted. */
   readonly waiters: number;
   /** When the first of these processes began to wait; 0 if none waits. */
   readonly waitingSinceMs: number;

@@ -9,11 +9,11 @@ export interface LockEvents {
   readonly acquisitionEnded: {
     readonly names: readonly string[];
     /**
-     * `busy`: a name was not acquired within `waitMs`, or was lost before all names were acquired. `failed`: the call threw another
-     * error than LockBusyError.
+     * `busy`: a name was not acquired within `waitMs`, or was lost before all names were acquired. `failed`: the acquisition threw an
+     * error that is not a LockBusyError.
      */
     readonly status: 'acquired' | 'busy' | 'failed';
-    /** Time from the call until its result or error, ms. */
+    /** Time from the call of the acquisition until its result or error, ms. */
     readonly durationMs: number;
   };
 
@@ -21,7 +21,7 @@ export interface LockEvents {
   readonly lockReleased: {
     readonly name: string;
     readonly fence: number;
-    /** Time from when the acquisition was sent until the reply to the release, ms. */
+    /** How long the lock was held, ms: from sending the acquisition until the reply to the release. */
     readonly heldMs: number;
   };
 
@@ -31,13 +31,13 @@ export interface LockEvents {
     readonly fence: number;
     /** Reason why the lock was lost, such as `the lease ended`. */
     readonly reason: string;
-    /** Time since the acquisition was sent, ms. */
+    /** How long the lock was held, ms: from sending the acquisition until the loss. */
     readonly heldMs: number;
   };
 
   /**
-   * A call to Redis failed: an automatic renewal, which is tried again until the release or end of the lease; the release at the end
-   * of `withLock` or of `await using`; or the subscription of a waiting caller to releases.
+   * A call to Redis failed. `renew`: an automatic renewal; it is tried again until the lock is released or its lease ends. `release`:
+   * the release at the end of `withLock` or of `await using`. `subscribe`: the subscription that wakes a waiting caller after a release.
    */
   readonly callFailed: {
     /** Name of the lock; several names are joined with `, `. */

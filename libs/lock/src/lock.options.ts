@@ -12,16 +12,16 @@ import {
   type ShutdownOptions,
 } from '../../internal/src';
 
-/** Options of the module, for all acquisitions, and of one acquisition, for itself. */
+/** Options that the module sets for all acquisitions, and that one acquisition may set for itself. */
 interface LockTerms {
   /**
-   * Length of the lease, ms; integer of 10 to 2^31 - 1. If a process dies, its lock is free after this time at the latest. Default
-   * 30,000, or the module's.
+   * Length of the lease, ms; integer of 10 to 2^31 - 1. If a process dies, its lock is free after this time at the latest. Default: the
+   * option of the module, which is 30,000 by default.
    */
   readonly leaseMs?: number;
   /**
-   * Longest wait for a lock that others hold or wait for, ms; integer of 0 to 2^31 - 1. Default 10,000, or the module's; 0 with
-   * `onBusy: 'skip'`, which accepts no other value.
+   * Longest wait for a lock that others hold or wait for, ms; integer of 0 to 2^31 - 1. Default: the option of the module, which is
+   * 10,000 by default. With `onBusy: 'skip'`, the default is 0, and no other value is allowed.
    */
   readonly waitMs?: number;
 }
@@ -33,32 +33,39 @@ export interface LockOptions extends LockTerms {
    * `withLock` returns undefined without running the work, `acquire` throws LockBusyError. Default `wait`.
    */
   readonly onBusy?: 'wait' | 'skip';
-  /** True: the lease is renewed at each third of `leaseMs`, and sooner after a failure, until its release or end. Default true. */
+  /**
+   * True to renew the lease after each third of `leaseMs`, and sooner after a failure, until the lock is released or lost. Default
+   * true.
+   */
   readonly renew?: boolean;
   /**
-   * Signal of the caller that ends the acquisition, which then throws the signal's reason. A lock that Redis grants after that is
-   * released. This signal does not end an acquired lock or the work under it; `Lock.signal` reports a lost lock. Default: no
-   * signal.
+   * Signal that ends the acquisition. When it fires, the acquisition throws the signal's reason. If Redis grants the lock after that,
+   * luanest releases the lock. This signal does not end an acquired lock or the work under it. To see that a lock was lost, use
+   * `Lock.signal`. Default: no signal.
    */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Options of LockModule. `replicas`: number of replicas that must have a lock, and each renewal of it. With fewer, the lock is released
- * and NotReplicatedError is thrown; a renewal does not count and is tried again until the lease ends.
+ * Options of LockModule. `replicas`: number of replicas that must have each acquisition and each renewal of a lock. If fewer replicas
+ * have an acquisition, the lock is released, and NotReplicatedError is thrown. If fewer replicas have a renewal, the renewal has failed.
+ * It is tried again until the lease ends.
  */
 export interface LockModuleOptions extends LockTerms, NodeOptions, ReplicaOptions, ShutdownOptions {}
 
 export interface ResolvedLockModuleOptions extends Required<LockModuleOptions> {
-  /** Longest pause between two tries of a waiting process, ms. A release shortens it, if the process could subscribe to releases. */
+  /**
+   * Longest pause between two tries of a process that waits for a lock, ms. If the process is subscribed to the releases of the lock,
+   * a release shortens the pause.
+   */
   readonly pollMs: number;
   /**
-   * How long after the end of `waitMs` a call to Redis still waits for its reply, ms. With `replicas`, `replicasTimeoutMs` is added.
-   * The option `deadlineMs` of ScriptRegistryModule may end a call sooner. A second call may follow: if the acquisition does not
-   * wait while others do, or if it releases some of several names.
+   * How long a call to Redis still waits for its reply after the end of `waitMs`, ms. With `replicas`, `replicasTimeoutMs` is added.
+   * The option `deadlineMs` of ScriptRegistryModule may end a call sooner. An acquisition may need a second call: if its `waitMs` is 0
+   * and others wait for the lock, or if it has acquired only some of several names and must release them.
    */
   readonly deadlineMs: number;
-  /** How long Redis keeps the fence of a lock after the end of its lease, ms. */
+  /** How long Redis keeps the last fencing token of a lock after the end of its lease, ms. */
   readonly fenceRetentionMs: number;
 }
 

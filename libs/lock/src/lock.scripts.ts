@@ -13,7 +13,10 @@ import {
 
 const KEYS = ['lock'] as const;
 const WITH_QUEUE = ['lock', 'queue'] as const;
-/** Groups of at most 32 calls: while Redis runs one group, this process writes or reads another. See DECISIONS.md: groups-of-32-locks */
+/**
+ * Sends at most 32 calls as one EVALSHA. While Redis runs such a group of calls, this process writes or reads another one.
+ * See DECISIONS.md: groups-of-32-locks
+ */
 const GROUP = { maxCalls: 32 };
 
 export const acquireLock = defineScript({
@@ -60,7 +63,7 @@ export const releaseLock = defineScript({
   args: { owner: str },
   flags: FREES_MEMORY,
   group: GROUP,
-  // After a replay, another owner may have the lock because the first run has released it.
+  // If the call was sent twice, the first one may have released the lock, and another owner may have acquired it before the second one.
   reply: (released: number, resent): 'released' | 'lost' | 'unknown' =>
     released === 1 ? 'released' : resent ? 'unknown' : 'lost',
 });

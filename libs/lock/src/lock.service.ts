@@ -28,7 +28,7 @@ class Busy {
   ) {}
 }
 
-/** Acquires and releases locks by name. Redis grants a name to one holder at a time, for all processes with the same prefix. */
+/** Acquires and releases locks by name. Among all processes with the same key prefix, a name has one holder at a time. */
 export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
   /** Locks of the `withLock` calls that the current code runs in. */
   private readonly context = new AsyncLocalStorage<readonly Lock[]>();
@@ -46,11 +46,11 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
   /**
    * Acquires a lock on one name, or on several names in sorted order: all of them or none.
    *
-   * @throws LockBusyError if a name was not acquired within `waitMs`, mostly because others held it or waited for it first, or was
-   *   lost before all names were acquired
+   * @throws LockBusyError if a name was not acquired within `waitMs`, mostly because others held it or waited for it first; also if a
+   *   name was acquired, but lost before all names were acquired
    * @throws the reason of the option `signal` if that signal fires before the lock is acquired
-   * @throws InvalidInputError or InvalidOptionError for an invalid name or option, and inside `withLock` of the same
-   *   name, while that lock is held; nothing was sent
+   * @throws InvalidInputError for an invalid name, and for a name that a surrounding `withLock` holds; InvalidOptionError for an
+   *   invalid option. Nothing was sent to Redis
    * @throws NotReplicatedError, ClosedError, the errors of ScriptRegistry.run()
    *
    * @example
@@ -69,7 +69,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /**
-   * Acquires like `acquire`, but does not wait, and returns undefined instead of throwing LockBusyError.
+   * Tries to acquire a lock, without waiting. Returns undefined where `acquire` throws LockBusyError.
    *
    * @throws the other errors of `acquire`
    */
@@ -81,8 +81,9 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
    * Runs `work` under a lock, and releases the lock when `work` has ended.
    *
    * @returns the result of `work`; undefined if `onBusy` is `skip` and the lock was not acquired
-   * @throws InvalidInputError if `work` is not a function; the error of `work`; LostError if `work` succeeded but the lock was lost before its release, or the script of the
-   *   release failed, or shutdown no longer waits for `work`; the errors of `acquire`
+   * @throws the error of `work`; the errors of `acquire`; InvalidInputError if `work` is not a function
+   * @throws LostError if `work` succeeded but the lock was lost before its release, or the script of the release failed; or if
+   *   shutdown no longer waits for `work`
    *
    * @example
    * ```ts
@@ -121,10 +122,10 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   /**
-   * Takes a lock from its holder, and raises its fence. The signal of the old holder fires at once if this LockService acquired the
-   * lock, otherwise at its next renewal; without renewal at the end of its lease.
+   * Takes a lock from its holder, and raises its fencing token. The signal of the old holder fires at once if this LockService acquired
+   * the lock. In another process, it fires at the holder's next renewal, or, if the holder does not renew, at the end of its lease.
    *
-   * @returns `forced`: true if the lock was held; `fence`: the raised fence
+   * @returns `forced`: true if the lock was held; `fence`: the new fencing token
    * @throws InvalidInputError for an invalid name; the errors of ScriptRegistry.run(). After UnknownOutcomeError, a second call may
    *   take the lock from a new holder
    */
@@ -136,7 +137,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
     return { forced, fence };
   }
 
-  /** For `luanest/console`. */
+  /** Returns what `luanest/console` needs. */
   [CONSOLE](): LockConsole {
     const { registry, acquirer, options } = this;
     return {
@@ -156,16 +157,17 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
     };
   }
 
-  /** Notes when the shutdown began. */
+  /** Starts the time `drainMs` of the shutdown. */
   onModuleDestroy(): void {
     this.shutdown.begin();
   }
 
   /**
-   * Waits up to `drainMs` until the held locks are released, and until workers and consumers have ended their work, which may need
-   * locks. Then fires the signals of the locks that are still held, waits up to `abortGraceMs`, and releases them.
+   * Waits up to `drainMs` until the held locks are released. Also waits until workers and consumers have ended their work, because that
+   * work may need locks. Then fires the signals of the locks that are still held, waits up to `abortGraceMs`, and releases these locks.
    *
-   * Acquisitions are refused, and waits end with ClosedError, when that time is over, at the latest when the HTTP server is closed.
+   * New and waiting acquisitions get a ClosedError once `drainMs` is over and the workers have ended, or once the HTTP server has closed,
+   * whichever is first.
    */
   beforeApplicationShutdown(): Promise<void> {
     return this.shutdown.drain();
@@ -261,7 +263,7 @@ export class LockService implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 }
 
-/** @throws LockBusyError if a name was not acquired, or was lost again */
+/** Returns the lock. @throws LockBusyError if a name was not acquired, or was lost again */
 function orThrow(result: Lock | Busy, names: Names, { waitMs, leaseMs }: ResolvedLockOptions): Lock {
   if (!(result instanceof Busy)) return result;
   const wanted = [names].flat();

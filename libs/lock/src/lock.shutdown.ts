@@ -3,7 +3,7 @@ import type { Acquirer } from './locks/acquirer';
 import type { ResolvedLockModuleOptions } from './lock.options';
 import type { Lock } from './lock.types';
 
-/** Longest wait for the replies to the last releases, ms. Leases whose release fails end by themselves. */
+/** Longest wait for the replies to the last releases, ms. If a release fails, the lease expires. */
 const LAST_REPLIES_MS = 2_000;
 
 /** Tracks the work of `withLock`, and releases the locks of a LockService at shutdown. */
@@ -40,20 +40,20 @@ export class Shutdown {
     });
   }
 
-  /** Starts `drainMs`. */
+  /** Starts the time `drainMs`, unless it has started already. */
   begin(): void {
     this.since ??= time.monotonicMs();
   }
 
   /**
-   * Waits up to `drainMs` for held locks, and for all drains. Then fires the signals of locks that are still held, waits up to
-   * `abortGraceMs`, and releases them. Never throws.
+   * Waits up to `drainMs` until all locks are released, and until the workers and consumers of all modules have ended their work. Then
+   * fires the signals of the locks that are still held, waits up to `abortGraceMs`, and releases these locks. Never throws.
    */
   async drain(): Promise<void> {
     this.begin();
     const leftMs = Math.max(0, this.options.drainMs - (time.monotonicMs() - (this.since as number)));
     const allDrained = drained();
-    // Requests may acquire locks for longer than this method runs. They must not delay the shutdown beyond `drainMs`.
+    // HTTP requests may still acquire locks, even after this method has returned. They must not delay the shutdown beyond `drainMs`.
     time.setTimeLimit(() => void allDrained.then(() => this.refuse()), leftMs).unref();
     await Promise.all([this.idleWithin(leftMs), allDrained]);
     if (this.idle) return;

@@ -6,8 +6,8 @@ interface Row {
 }
 
 /**
- * Sums of one counter, one for each combination of attribute values. OpenTelemetry reads them when metrics are collected. Adding
- * a value here costs less than adding it to a counter of OpenTelemetry.
+ * Values of one counter: a sum for each combination of attribute values. OpenTelemetry reads the sums when it collects metrics. Adding to a
+ * sum here costs less than adding to a counter of OpenTelemetry.
  */
 export class Sums {
   private readonly rows = new Map<string, Row>();

@@ -8,13 +8,13 @@ import type { SCHEDULED_LOCK_CHANNELS, ScheduledLockEvents } from 'luanest/sched
 import type { SCRIPT_REGISTRY_CHANNELS, ScriptRegistryEvents } from 'luanest/script-registry';
 import type { STREAM_CONSUMER_CHANNELS, StreamConsumerEvents } from 'luanest/stream-consumer';
 
-// The libs are imported as types only, because importing metrics must not load them. See DECISIONS.md: metrics-from-events
-/** Type of each event of a lib, by the full name of its channel. */
+// This file imports only types of the libs, so that importing luanest/metrics does not load them. See DECISIONS.md: metrics-from-events
+/** Maps the full name of each channel of a lib to the type of its events. */
 type ByChannel<Channels extends Readonly<Record<keyof Events, string>>, Events> = {
   [E in keyof Events as Channels[E]]: Events[E];
 };
 
-/** Type of the events of each channel, by its full name. */
+/** Maps the full name of each channel of all libs to the type of its events. */
 export type ChannelEvents = ByChannel<typeof SCRIPT_REGISTRY_CHANNELS, ScriptRegistryEvents> &
   ByChannel<typeof RATE_LIMIT_CHANNELS, RateLimitEvents> &
   ByChannel<typeof ONCE_CHANNELS, OnceEvents> &

@@ -1,9 +1,9 @@
 import type { Metric, MetricKind } from './metrics.types';
 
-/** Bounds of histograms for calls to Redis, seconds. */
+/** Bucket bounds of the histograms for calls to Redis, seconds. */
 const CALL = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
-/** Bounds of histograms for work that may take long, seconds. */
+/** Bucket bounds of the histograms for work that may take long, seconds. */
 const WORK = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600] as const;
 
 const SCRIPT = ['luanest.registry', 'luanest.script'] as const;
@@ -17,12 +17,12 @@ const OUTCOME = 'luanest.outcome';
 const DURING = 'luanest.during';
 const ERROR = 'error.type';
 
-/** Defines a counter. @param unit what is counted, such as `{call}` */
+/** Defines a counter. @param unit name of the counted thing, such as `{call}` */
 function counter<const A extends readonly string[]>(unit: string, description: string, ...attributes: A) {
   return { kind: 'counter', unit, description, attributes } as const;
 }
 
-/** Defines a gauge. @param unit `s`, or what is counted, such as `{task}` */
+/** Defines a gauge. @param unit `s`, or name of the counted thing, such as `{task}` */
 function gauge<const A extends readonly string[]>(unit: string, description: string, ...attributes: A) {
   return { kind: 'gauge', unit, description, attributes } as const;
 }
@@ -37,8 +37,8 @@ function durations<const A extends readonly string[]>(
 }
 
 /**
- * Definitions of all metrics, with literal types. Values of attributes are words of the libs and names that the app gives to
- * registries, scripts, rules, contexts, jobs, tasks, queues, streams and groups. They are never the text of an error.
+ * Definitions of all metrics, with literal types. The value of an attribute is a fixed word of luanest, such as `released`, or a name that
+ * the app has given to a registry, script, rule, context, job, task, queue, stream, group or table. It is never the text of an error.
  */
 export const TABLE = Object.freeze({
   'luanest.script.group.duration': durations(
@@ -226,7 +226,7 @@ export type MetricOf<K extends MetricKind> = {
   [N in MetricName]: (typeof TABLE)[N]['kind'] extends K ? N : never;
 }[MetricName];
 
-/** Attributes that each value of a metric must have. `error.type` is undefined without an error. */
+/** Type of the attributes that each value of a metric must have. `error.type` is undefined if there is no error. */
 export type AttributesOf<N extends MetricName> = {
   readonly [A in (typeof TABLE)[N]['attributes'][number]]: A extends 'error.type' ? string | undefined : string;
 };

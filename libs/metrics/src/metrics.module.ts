@@ -7,8 +7,8 @@ import { KNOWN, resolveOptions, type MetricsOptions } from './metrics.options';
 /** Options of MetricsModule. */
 export interface MetricsModuleOptions extends Omit<MetricsOptions, 'tasks'> {
   /**
-   * Injection token of `DelayedTaskService`, for gauges of its queue. Each collection of metrics then calls its `stats()` once.
-   * Default: no gauges.
+   * Injection token of `DelayedTaskService`. If it is set, gauges show the numbers of the task queue. Each time that metrics are collected,
+   * `stats()` of the service is called once. Default: no such gauges.
    */
   readonly tasks?: InjectionToken<Queue>;
 }
@@ -36,7 +36,7 @@ const MetricsModuleBase = defineLuanestModule<MetricsModuleOptions, object>({
 export class MetricsModule extends MetricsModuleBase implements OnModuleInit, OnApplicationShutdown {
   private readonly running: RunningMetrics;
 
-  /** Subscribes before any module is initialised, so that the events of their initialisation are counted. */
+  /** Starts the metrics. The constructor does this, so that the metrics include events from before `onModuleInit` of any module. */
   constructor(
     @Inject(OPTIONS) private readonly options: MetricsModuleOptions,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
@@ -47,7 +47,7 @@ export class MetricsModule extends MetricsModuleBase implements OnModuleInit, On
     this.running = startMetrics({ ...others, ...(tasks && { tasks: { stats: () => this.queue(tasks).stats() } }) });
   }
 
-  /** Checks that the app provides the token `tasks`. @throws Error of Nest if it does not */
+  /** Checks that the app provides the token `tasks`. @throws an error of Nest if the app does not provide it */
   onModuleInit(): void {
     if (this.options.tasks) this.queue(this.options.tasks);
   }

@@ -7,13 +7,16 @@ export interface MetricsOptions {
   readonly meterProvider?: MeterProvider;
   /** Provider of tracers. Default: the provider that is registered with OpenTelemetry's API. */
   readonly tracerProvider?: TracerProvider;
-  /** True: every call of a script is timed (`luanest.script.call.duration`). Default false: only groups of calls are timed. */
+  /**
+   * True to record the duration of each call of a script (`luanest.script.call.duration`). Default false: only the duration of groups is
+   * recorded. A group is all calls that are sent as one EVALSHA.
+   */
   readonly calls?: boolean;
-  /** True: every call of a script gets a span. Default false. */
+  /** True to create a span for each call of a script. Default false. */
   readonly spans?: boolean;
   /**
-   * Queue of tasks that gauges show, such as `DelayedTaskService`. Each collection of metrics calls `stats()` once: the number of
-   * tasks by state, and how long the first overdue task has been due, ms. Default: no gauges.
+   * Task queue whose numbers the gauges show, such as `DelayedTaskService`. Each time that metrics are collected, `stats()` is called once.
+   * It returns the number of tasks in each state. `lateMs` is how long the first overdue task has been due, ms. Default: no such gauges.
    */
   readonly tasks?: {
     stats(): Promise<{
@@ -34,7 +37,7 @@ export const KNOWN: KnownOptions<MetricsOptions> = {
   tasks: true,
 };
 
-/** Checks the options. @throws InvalidOptionError with the option, its value and what is allowed */
+/** Checks the options. @throws InvalidOptionError that names the option, its value and the allowed values */
 export function resolveOptions(options: MetricsOptions, checks = new Checks('startMetrics')): MetricsOptions {
   checks.options('', options, KNOWN);
   for (const name of ['calls', 'spans'] as const) checks.flag(name, options[name] ?? false);

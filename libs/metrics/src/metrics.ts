@@ -25,15 +25,15 @@ const SOURCES = [
 
 /** Metrics that were started. */
 export interface RunningMetrics {
-  /** Unsubscribes from all channels. Counters and gauges are no longer collected. May be called twice. */
+  /** Stops recording: unsubscribes from all channels, and removes the counters and gauges from OpenTelemetry. May be called twice. */
   stop(): void;
 }
 
 /**
  * Turns the events of the libs on `node:diagnostics_channel` into OpenTelemetry metrics. The metrics cover all libs and all apps of
- * the process, so start them once. Set up OpenTelemetry's SDK before, or pass its providers.
+ * the process, so call this function once. Set up OpenTelemetry's SDK before the call, or pass the providers of the SDK.
  *
- * @throws InvalidOptionError with the option, its value and what is allowed
+ * @throws InvalidOptionError that names the option, its value and the allowed values
  */
 export function startMetrics(options: MetricsOptions = {}): RunningMetrics {
   const { meterProvider, tracerProvider, calls, spans, tasks } = resolveOptions(options);

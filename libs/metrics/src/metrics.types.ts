@@ -2,10 +2,10 @@ export type MetricKind = 'counter' | 'histogram' | 'gauge';
 
 export interface Metric {
   readonly kind: MetricKind;
-  /** Unit in UCUM, as OpenTelemetry requires. */
+  /** Unit in the notation UCUM, which OpenTelemetry requires, such as `s` or `{call}`. */
   readonly unit: string;
   readonly description: string;
-  /** Names of the attributes. Every value of the metric has all these attributes, but `error.type` only after an error. */
+  /** Names of the attributes. Each value of the metric has all these attributes. Exception: only errors have `error.type`. */
   readonly attributes: readonly string[];
   /** Bounds of a histogram's buckets, in seconds; undefined for a counter or a gauge. */
   readonly buckets?: readonly number[];

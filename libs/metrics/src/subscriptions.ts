@@ -5,7 +5,10 @@ import type { ChannelEvents } from './metrics.channels';
 export class Subscriptions {
   private readonly undo: (() => void)[] = [];
 
-  /** Calls `handle` with each event of a channel. Reports its errors to OpenTelemetry's `diag`, because they would end the process. */
+  /**
+   * Calls `handle` with each event of a channel. If `handle` throws, reports the error to `diag` of OpenTelemetry. Otherwise Node would end
+   * the process.
+   */
   on<C extends keyof ChannelEvents>(channel: C, handle: (event: ChannelEvents[C]) => void): void {
     const listener = (event: unknown): void => {
       try {

@@ -8,7 +8,7 @@ const LOCKED_METHODS = 'luanest:scheduled-lock-methods';
 
 type Method = (this: object, ...args: unknown[]) => unknown;
 
-/** ScheduledLockService of decorated objects. */
+/** Finds the ScheduledLockService for an object with decorated methods. */
 export const lockService = new MethodService(ScheduledLockService, 'ScheduledLockModule');
 
 export interface LockedMethod {
@@ -17,18 +17,18 @@ export interface LockedMethod {
 }
 
 /**
- * Lets a job of `@nestjs/schedule` run only on the node that claims the tick in Redis; if the claim fails, `onRedisError` decides. Put
- * it above or below `@Cron`, `@Interval` or `@Timeout`.
+ * Runs each scheduled run of a job of `@nestjs/schedule` on one node only: the node that claims the run in Redis. If the call to Redis
+ * fails, the option `onRedisError` decides. Put `@ScheduledLock` above or below `@Cron`, `@Interval` or `@Timeout`.
  *
  * On an HTTP or RPC handler, it sets the options for `ScheduledLockInterceptor`.
  *
- * The method calls `ScheduledLockService.run`. On an object that no app made it throws a SetupError, unless it is one of
- * `undecorated()` of `luanest/testing`.
+ * The decorated method calls `ScheduledLockService.run`. If Nest did not create the object, the method throws a SetupError. In unit tests,
+ * create the object with `undecorated()` of `luanest/testing`; then the method runs without a lock.
  *
- * @param options options of the job. Default: those of the module, with the name `Class.method`. Invalid values are refused when
- *   the app boots
- * @throws InvalidOptionError if the options are not an object, or if it does not decorate an instance method;
- *   SetupError if it decorates the same method twice
+ * @param options options of the job. Default: the options of the module, with the name `Class.method`. If a value is invalid, the app
+ *   does not start
+ * @throws InvalidOptionError if the options are not an object, or if the decorated member is not an instance method;
+ *   SetupError if `@ScheduledLock` decorates the same method twice
  *
  * @example
  * `@ScheduledLock({ name: 'report' }) @Cron('0 6 * * *') async report() { await sendReport(); }`
@@ -55,14 +55,14 @@ function lockedForm(
     if (isUndecorated(this)) return original.apply(this, args);
     const service = serviceOf(this);
     const method = Reflect.get(this, key) as Method;
-    // ScheduledLockInterceptor locks the requests of a handler.
+    // For a handler, ScheduledLockInterceptor has acquired the lock already.
     if (isHandler(method)) return original.apply(this, args);
     const name = jobNameOf(lockedMethod(method)?.options ?? options, this.constructor.name, key);
     return service
       .run(name, () => original.apply(this, args), { tick: true })
       .then((result) => (result.ran ? result.value : undefined));
   };
-  // Reflect looks metadata up along prototypes, so the wrapper has the metadata of the decorators below this one as well.
+  // Reflect.getMetadata also searches the prototypes of an object. So the wrapper has the metadata of the decorators below this one.
   Object.setPrototypeOf(wrapper, original);
   Object.defineProperty(wrapper, 'name', { value: original.name, configurable: true });
   Object.defineProperty(wrapper, 'length', { value: original.length, configurable: true });

@@ -14,7 +14,7 @@ import { lockService, type LockedMethod } from './scheduled-lock.decorator';
 import { resolveJobOptions, type ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
 import { ScheduledLockService } from './scheduled-lock.service';
 
-/** Finds decorated jobs and handlers at boot. Refuses those that are set up in a way that cannot work. */
+/** Finds the jobs and handlers with `@ScheduledLock` when the app starts. Throws if one of them is set up in a way that cannot work. */
 @Injectable()
 export class ScheduledLockExplorer implements OnModuleInit {
   private readonly seen = new Map<object, Set<string>>();
@@ -29,10 +29,10 @@ export class ScheduledLockExplorer implements OnModuleInit {
     private readonly options: ResolvedScheduledLockModuleOptions,
   ) {}
 
-  /** @throws SetupError or InvalidOptionError with class and method */
+  /** @throws SetupError or InvalidOptionError that names the class and the method */
   onModuleInit(): void {
     const schedulers = this.providersThat(isScheduleExplorer).length;
-    // The scheduler also runs the jobs of an alias (`useExisting`).
+    // The scheduler also runs the jobs of an alias provider (`useExisting`), so aliases are explored too.
     for (const found of exploreMethods(this.discovery, this.scanner, { aliases: true })) {
       const candidate = candidateOf(found);
       const why = problemOf(candidate, schedulers) ?? this.seenBefore(candidate);
@@ -64,7 +64,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
       history: tag.key('history'),
       retentionMs: retentionOf(kind, options, this.options.retentionMs),
     };
-    // Nest does not inject properties into instances that a factory made, so they get the service here.
+    // Nest does not inject properties into instances that a factory provider made, so these instances get the service here.
     lockService.give(instance, this.service);
     this.jobs.add({ instance, method: name, job, original });
   }

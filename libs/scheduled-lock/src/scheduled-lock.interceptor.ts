@@ -7,8 +7,8 @@ import { jobNameOf, lockedMethod } from './scheduled-lock.decorator';
 import { ScheduledLockService } from './scheduled-lock.service';
 
 /**
- * Runs an HTTP or RPC handler that `@ScheduledLock()` decorates under its lock. A call that does not run gets 409 if the lock is
- * held, otherwise 503; over RPC, an RpcException with the same body.
+ * Runs an HTTP or RPC handler with `@ScheduledLock()` under the handler's lock. If the handler does not run, an HTTP client gets the status
+ * 409 (the lock is held) or 503 (any other reason). An RPC client gets an RpcException with the same body.
  *
  * The interceptor has no effect on scheduled methods, because Nest does not run interceptors on them.
  */

@@ -42,6 +42,6 @@ const ScheduledLockModuleBase = defineLuanestModule<
   },
 });
 
-/** Module that makes jobs of `@nestjs/schedule` run on one node for each tick. `namespace` is required. */
+/** Module for jobs of `@nestjs/schedule` on several nodes: each scheduled run happens on one node only. `namespace` is required. */
 @Module({})
 export class ScheduledLockModule extends ScheduledLockModuleBase {}

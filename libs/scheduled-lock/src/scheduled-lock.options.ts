@@ -14,13 +14,14 @@ import {
 import type { JobTerms, ScheduledLockOptions } from './scheduled-lock.types';
 
 /**
- * Options of ScheduledLockModule. `replicas`: number of replicas that must have a claim, and each renewal of its lease. With fewer, the
- * claim has failed, and `onRedisError` decides; a renewal does not count and is tried again until the lease ends.
+ * Options of ScheduledLockModule. Before a job runs, its node claims the run in Redis. `replicas`: number of replicas that must have each
+ * claim, and each renewal of its lease. If fewer replicas have a claim, the claim has failed, and `onRedisError` decides. If fewer
+ * replicas have a renewal, the renewal has failed. It is tried again until the lease ends.
  */
 export interface ScheduledLockModuleOptions extends JobTerms, NodeOptions, ReplicaOptions, ShutdownOptions {
   /**
-   * Name of the app, the same on all its nodes. If two apps use the same Redis, namespace and job name, each tick runs in only one
-   * of the two apps. Text of 1 to 100 letters, digits, `.`, `_`, `-`. Required.
+   * Name of the app, the same on all nodes of the app. If two apps use the same Redis, namespace and job name, each scheduled run
+   * happens in only one of the two apps. Text of 1 to 100 letters, digits, `.`, `_`, `-`. Required.
    */
   readonly namespace: string;
 }
@@ -29,13 +30,13 @@ export interface ResolvedScheduledLockModuleOptions extends Required<ScheduledLo
   /** Longest wait for the reply to a claim, ms. With `replicas`, `replicasTimeoutMs` is added. */
   readonly deadlineMs: number;
   /**
-   * How far the slot of a `@Cron` job may be from Redis' time before its tick is `stale`, ms; at most half of `retentionMs`. It is also
-   * the difference that the clocks of the nodes may have.
+   * Longest time between the scheduled instant of a `@Cron` job and Redis' time, ms; at most half of `retentionMs`. If the difference is
+   * larger, the job does not run, and the status is `stale`. The clocks of the nodes may differ by this time too.
    */
   readonly staleAfterMs: number;
   /** Number of outcomes that each job's history keeps. */
   readonly historySize: number;
-  /** Shortest time for which Redis keeps the last slot, the fence and the history of a job after its last tick, ms. */
+  /** Shortest time for which Redis keeps the last scheduled instant, the fencing token and the history of a job after its last run, ms. */
   readonly retentionMs: number;
 }
 

@@ -8,7 +8,7 @@ export interface ClaimReply {
   readonly status: 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'nothing';
   readonly slot: number;
   readonly fence: number;
-  /** Above 0: the claim was refused, but the slot lasts this many ms longer, and a new try may find the lock free. */
+  /** Above 0: another run holds the lock, but the period of the interval lasts this much longer, ms. So it is useful to try again. */
   readonly leftMs: number;
 }
 
@@ -63,7 +63,7 @@ export const completeRun = defineScript({
   },
   flags: FREES_MEMORY,
   group: false,
-  // After a replay, another run may have claimed because the first sending has completed this one.
+  // If the call was sent twice, the first one may have ended the lease, and another run may have claimed the job before the second one.
   reply: (released: number, resent): 'released' | 'lost' | 'unknown' =>
     released === 1 ? 'released' : resent ? 'unknown' : 'lost',
 });

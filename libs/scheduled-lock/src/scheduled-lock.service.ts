@@ -16,7 +16,7 @@ import type { ResolvedScheduledLockModuleOptions } from './scheduled-lock.option
 import { lookAtJob, readHistory } from './scheduled-lock.scripts';
 import type { JobRecord, RunNowResult, ScheduledCallOptions, ScheduledRun } from './scheduled-lock.types';
 
-/** For a warning: how a job was called by hand, and why runNow() is better for that. */
+/** Parts of a warning: how the app called a job by hand, and why runNow() is better. */
 interface ByHand {
   readonly how: string;
   readonly why: string;
@@ -27,7 +27,7 @@ const FIRED: ByHand = {
 };
 const CALLED: ByHand = { how: 'called directly', why: 'to get the status as a value' };
 
-/** Runs jobs under their locks, and reports their outcomes. */
+/** Runs jobs under their locks, and reports the outcomes. */
 export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly outcomes: OutcomeLog;
   private readonly ticks: Ticks;
@@ -45,18 +45,18 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
     this.catchUps = new CatchUps(this.ticks);
   }
 
-  /** Names of all decorated jobs and handlers; known once the app is initialised. */
+  /** Names of all jobs and handlers with `@ScheduledLock`. Empty until the app is initialised. */
   get names(): readonly string[] {
     return this.jobs.names;
   }
 
-  /** Returns the run that the caller is part of; undefined outside of a run. */
+  /** Returns the run of a job that the calling code is part of; undefined outside of a run. */
   current(): ScheduledRun | undefined {
     return this.ticks.current();
   }
 
   /**
-   * Must be called right before an action that must not happen without the lock of a job.
+   * Checks that the lock of the current run is held. Call it right before an action that must not happen without this lock.
    *
    * @throws LostError outside of a run, after the lease of the run has ended, and in a run without a lock
    */
@@ -67,8 +67,8 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
   }
 
   /**
-   * Runs a job now, under its lock. The run counts for no scheduled time, so it does not replace a tick. If the lock is held, the job
-   * does not run; if the claim fails, `onRedisError` decides. A tick that comes during this run finds the lock held.
+   * Runs a job now, under its lock. This run does not replace a scheduled run. If another run holds the lock, the job does not run. If
+   * the call to Redis fails, the option `onRedisError` decides. A scheduled run that is due meanwhile finds the lock held.
    *
    * @param name the option `name` of the job; without that option `Class.method`
    * @throws the error of the job; SetupError for a handler, and for a job that this app does not have
@@ -90,13 +90,13 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
   }
 
   /**
-   * Runs a function under the lock of a job. When the scheduler calls a decorated method, the method calls this with its body;
-   * ScheduledLockInterceptor calls this with the rest of the request. Inside a run of the same job, `work` is called as part of that
-   * run.
+   * Runs a function under the lock of a job. `@ScheduledLock` uses it: when the scheduler calls a decorated method, the method passes its
+   * body to `run`. ScheduledLockInterceptor passes the handler of the request. Inside a run of the same job, calls `work` as part of
+   * that run.
    *
-   * @param name as for `runNow`; it may also be the name of a handler
-   * @param work is called if the job may run now
-   * @param options `tick`: true if the call counts for the scheduled instant of now, as that of the scheduler does; default false
+   * @param name the option `name` of the job or of the handler; without that option `Class.method`
+   * @param work function that is called if the job may run now
+   * @param options `tick`: true to claim the current scheduled instant of the job, as a call of the scheduler does; default false
    * @throws the error of `work`; SetupError for a job that this app does not have, and with `tick` for a cron job while
    *   the SchedulerRegistry has no cron job
    */
@@ -110,8 +110,8 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
   }
 
   /**
-   * Returns the last outcomes of a job on all nodes, the newest first. Outcomes of this node that may not have been saved in Redis
-   * are included, so a status may appear twice if the reply to its write was lost.
+   * Returns the last outcomes of a job on all nodes, the newest first. Includes outcomes of this node that may not have been saved in
+   * Redis. So if Redis saved an outcome, but its reply was lost, this outcome appears twice.
    *
    * @param name the option `name` of the job; without that option `Class.method`
    * @throws SetupError for a job that this app does not have; the errors of ScriptRegistry.run()
@@ -125,7 +125,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
     return all.slice(0, this.options.historySize);
   }
 
-  /** For `luanest/console`. */
+  /** Returns what `luanest/console` needs. */
   [CONSOLE](): JobsConsole {
     return {
       look: async (name, records) => {
@@ -139,8 +139,8 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
   }
 
   /**
-   * Starts catch-ups. From now on, a direct call of a scheduled job's method is a run by hand. Calls of the scheduler are still
-   * ticks, because it has kept the methods that the classes had before.
+   * Starts the checks for runs that must be repeated (`catchUpWithinMs`). Also replaces the method of each scheduled job, so that a direct
+   * call of the method is a run by hand. Calls of the scheduler stay scheduled runs, because the scheduler has kept the old methods.
    */
   onApplicationBootstrap(): void {
     for (const found of this.jobs.all) {
@@ -151,8 +151,8 @@ export class ScheduledLockService implements OnApplicationBootstrap, OnModuleDes
   }
 
   /**
-   * Refuses new runs, waits up to `drainMs` for running jobs, fires their signals, waits up to `abortGraceMs`, and releases their
-   * locks. `beforeApplicationShutdown` waits until that has ended.
+   * Begins the shutdown, without waiting for its end: refuses new runs, waits up to `drainMs` for running jobs, fires their signals, waits
+   * up to `abortGraceMs`, and releases their locks. `beforeApplicationShutdown` waits for the end.
    */
   onModuleDestroy(): void {
     if (this.closing !== undefined) return;

@@ -1,28 +1,35 @@
 /**
- * Outcome of a tick. `ran`: the job returned. `failed`: the job threw. `lost`: before the job began or ended, its lease ended, or
- * shutdown fired its signal. `skipped-held`: the lock was held. `skipped-slot`: this slot or a newer one was claimed before.
- * `stale`: the slot is more than 5 s from Redis' time. `redis-error`: the claim failed.
+ * Outcome of a tick. A tick is one call of a job by the scheduler of one node. It claims a slot in Redis: its scheduled instant, which
+ * runs on one node only. `ran`: the job returned. `failed`: the job threw. `lost`: the lease ended before the job began or ended, or
+ * shutdown fired the signal of the run. `skipped-held`: another run held the lock. `skipped-slot`: this slot or a newer one was claimed
+ * before. `stale`: the slot is more than 5 s from Redis' time. `redis-error`: the claim failed.
  */
 export type JobStatus = 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'lost' | 'failed' | 'redis-error';
 
-/** Entry of a job's history: the status of one tick or run. */
+/** Entry of a job's history: the outcome of one tick or run. */
 export interface JobRecord {
   readonly status: JobStatus;
-  /** Scheduled instant, ms since 1970; 1 for `@Timeout`; 0 for a run by hand, for a handler, and if Redis failed before it was known. */
+  /**
+   * Scheduled instant, ms since 1970. 1 for `@Timeout`. 0 for a run by hand, for a handler, and if Redis failed before the instant was
+   * known.
+   */
   readonly slot: number;
-  /** When the status was recorded, ms since 1970; by Redis' clock, or by that of the process in events and if Redis did not save it. */
+  /**
+   * When the status was recorded, ms since 1970 by Redis' clock. In events, and for entries that Redis did not save, by the clock of
+   * the process.
+   */
   readonly recordedAtMs: number;
-  /** How long the job ran under the lock, ms; 0 if it did not. */
+  /** How long the job ran under the lock, ms; 0 if the job did not run under the lock. */
   readonly durationMs: number;
-  /** Fencing token of the run; 0 unless Redis granted the run. */
+  /** Fencing token of the run; 0 if Redis did not grant the run. */
   readonly fence: number;
-  /** Option `node` of the process. */
+  /** Option `node` of the process that recorded this entry. */
   readonly node: string;
 }
 
 /** Options of `ScheduledLockService.run()`. */
 export interface ScheduledCallOptions {
-  /** True if the call counts for the scheduled instant of now, as a call of the scheduler does. Default false. */
+  /** True to claim the current scheduled instant of the job, as a call of the scheduler does. Default false. */
   readonly tick?: boolean;
 }
 
@@ -31,8 +38,8 @@ export type RunNowResult =
   | {
       readonly ran: true;
       /**
-       * `ran`; `lost` if the lease ended, or shutdown fired the signal, during the run; `redis-error` if the job ran without a lock
-       * (`onRedisError: 'run'`).
+       * `ran`. `lost`: during the run, the lease ended, or shutdown fired the signal. `redis-error`: the job ran without a lock, because
+       * the claim failed and `onRedisError` is `run`.
        */
       readonly status: JobStatus;
       readonly value: unknown;
@@ -40,8 +47,8 @@ export type RunNowResult =
   | {
       readonly ran: false;
       /**
-       * `skipped-held`; `redis-error`; `lost` if Redis replied after the end of the lease; `closed` while the app shuts down. For a
-       * tick also `skipped-slot` and `stale`.
+       * `skipped-held`: another run holds the lock. `redis-error`: the claim failed. `lost`: Redis replied after the end of the lease.
+       * `closed`: the app is shutting down. With the option `tick` also `skipped-slot` and `stale`.
        */
       readonly status: JobStatus | 'closed';
     };
@@ -49,48 +56,64 @@ export type RunNowResult =
 /** The current run, as `ScheduledLockService.current()` returns it. */
 export interface ScheduledRun {
   readonly name: string;
-  /** Scheduled instant, ms since 1970; 1 for `@Timeout`; 0 for a run by hand, for a handler, and if Redis failed before it was known. */
+  /**
+   * Scheduled instant, ms since 1970. 1 for `@Timeout`. 0 for a run by hand, for a handler, and if Redis failed before the instant was
+   * known.
+   */
   readonly slot: number;
   /**
-   * Fencing token; 0 for a run without a lock (`onRedisError: 'run'`). It rises with each run of the job. If Redis no longer has the
-   * job's key (after a week without a run, FLUSHALL, a failover), the fence is Redis' time in microseconds, so it rises unless that clock is
-   * behind.
+   * Fencing token. Each run of the job gets a higher fence than the run before. 0 for a run without a lock (`onRedisError: 'run'`).
+   * Redis may lose the last fence: after a week without a run, by FLUSHALL, or by a failover. Then the next fence is the time of Redis
+   * in microseconds. So it is still higher, unless the clock of Redis was set back.
    */
   readonly fence: number;
-  /** Signal that is aborted when the lease is lost, and at shutdown after `drainMs`. */
+  /** Signal that fires when the lease is lost, and at shutdown after `drainMs`. */
   readonly signal: AbortSignal;
-  /** Must be called right before an action that needs the lock. @throws LostError if the lease is not held, so always in a run without a lock */
+  /**
+   * Checks that the lock is held. Call it right before an action that must not happen without the lock.
+   *
+   * @throws LostError if the lease has ended, and always in a run without a lock
+   */
   assertHeld(): void;
 }
 
-/** Options of the module, for all jobs, and of one job, for itself. */
+/** Options that the module sets for all jobs, and that one job may set for itself. */
 export interface JobTerms {
-  /** Lease: how long a node that died keeps the lock, ms; integer from 10 to 2^31 - 1. Default 30,000, or the module's. */
+  /**
+   * Length of the lease, ms; integer from 10 to 2^31 - 1. If a node dies during a run, the lock of the job is free after this time at the
+   * latest. Default: the option of the module, which is 30,000 by default.
+   */
   readonly leaseMs?: number;
-  /** Behaviour if the claim fails: `skip` the run, or `run` the job without a lock. Default `skip`, or the module's. */
+  /**
+   * Behaviour if the call to Redis that claims a run fails. `skip`: do not run the job. `run`: run the job without a lock, maybe on several
+   * nodes. Default: the option of the module, which is `skip` by default.
+   */
   readonly onRedisError?: 'skip' | 'run';
 }
 
 /** Options of one job. */
 export interface ScheduledLockOptions extends JobTerms {
   /**
-   * Name of the job, unique within the namespace; 1 to 256 characters. Default `Class.method`. Set a name if a minifier renames
-   * classes.
+   * Name of the job, unique within the namespace; 1 to 256 characters. Default `Class.method`. If a minifier renames your classes, set
+   * a name.
    */
   readonly name?: string;
-  /** Shortest time for which the lock is kept if the job ends sooner, unless the run is lost, ms; integer of 0 to `leaseMs`. Default 0. */
+  /**
+   * Shortest time for which the lock is kept after the start of the run, even if the job ends sooner, ms; integer of 0 to `leaseMs`. If the
+   * run is lost, the lock is not kept. Default 0.
+   */
   readonly lockAtLeastForMs?: number;
   /** True to renew the lease while the job runs. Default true. */
   readonly renew?: boolean;
   /**
-   * For `@Cron` and `@Interval`: any node may repeat a run that died or lost its lease, up to this many ms after its slot. An integer
-   * above `leaseMs`; 0 for never. Set at least twice `leaseMs`, because nodes look for such runs about twice
-   * within each lease. Default 0.
+   * How long after its scheduled instant a run may be repeated, ms. If the process of a run died, or the run lost its lease, any node may
+   * repeat the run. Only for `@Cron` and `@Interval`. 0 for never, or an integer above `leaseMs`. Set at least twice `leaseMs`, because
+   * nodes look for such runs about twice in each `leaseMs`. Default 0.
    */
   readonly catchUpWithinMs?: number;
   /**
-   * For `@Timeout` only, and required there: a text of 1 to 256 characters, such as the version of the app. The job runs once
-   * for each key; Redis remembers a key for a year.
+   * Text of 1 to 256 characters, such as the version of the app. A job of `@Timeout` runs once for each key on all nodes together. Redis
+   * remembers a key for a year. Required for `@Timeout`, and not allowed for other jobs.
    */
   readonly key?: string;
 }

@@ -23,11 +23,11 @@ import type { MemoryRedis } from '../../memory-redis/src';
 import type { LuanestTestingModuleOptions } from './testing.options';
 
 /**
- * Controls the app of a test: its clock, its Redis and faults of Redis. Runs its tasks, messages and jobs, and records what it
+ * Controls the app of a test: the clock, Redis, and faults of Redis. Runs the tasks, messages and jobs of the app, and records what the app
  * does. Get it with `app.get(LuanestTesting)`; LuanestTestingModule provides it.
  *
- * Records begin with `app.init()`, and are of this app only. An event that no app has caused, for example because the test itself
- * releases a lock, is in the records of all apps of the process.
+ * Recording begins with `app.init()`. The records contain only events of this app. Some events do not show which app caused them, for
+ * example if the test itself releases a lock. These events are in the records of all apps of the process.
  */
 export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   /** Faults of Redis that happen when the test asks for them. */
@@ -52,27 +52,28 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     this.drivers = new Drivers(services, this.use.clock, this.records.packets);
   }
 
-  /** Clock of the luanest modules, the app's Redis and jobs of `@nestjs/schedule`. It moves only when the test moves it. */
+  /** Clock of the luanest modules, of the app's Redis, and of the jobs of `@nestjs/schedule`. It moves only when the test moves it. */
   get clock(): TestClock {
     this.scheduleJobs();
     return this.use.clock;
   }
 
-  /** Redis of the ScriptRegistry without a name: that of the option `redis`, or a new one. */
+  /** In-memory Redis of the ScriptRegistry without a name: the option `redis`, or a new MemoryRedis. */
   get redis(): MemoryRedis {
     return this.redisOf();
   }
 
   /**
-   * Returns the Redis of a ScriptRegistry. Each has its own, unless the option `redis` is set.
+   * Returns the in-memory Redis of a ScriptRegistry. Each ScriptRegistry has its own Redis, unless the option `redis` is set.
    *
-   * @param registry name as given to `forRoot`; a name that the app does not use gets an empty Redis. Default: the one without a name
+   * @param registry name of the ScriptRegistry, as in `forRoot({ name })`; for an unknown name, the result is an empty Redis. Default: the
+   *   ScriptRegistry without a name
    */
   redisOf(registry?: string): MemoryRedis {
     return this.registries.serverOf(registry);
   }
 
-  /** Tasks for which a call to schedule them returned, and attempts that ended, since `clear()`. */
+  /** Records since `clear()`. `scheduled`: tasks that the app has scheduled. `settled`: attempts of tasks that have ended. */
   get tasks(): {
     readonly scheduled: readonly ScheduledTask[];
     readonly settled: readonly DelayedTaskEvents['attemptSettled'][];
@@ -80,7 +81,10 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     return this.records;
   }
 
-  /** Messages for which a call to publish them returned, those that were retried, and new dead letters, since `clear()`. */
+  /**
+   * Records since `clear()`. `published`: messages that the app has published. `retried`: messages whose attempt failed and is repeated.
+   * `deadLettered`: messages that became dead letters.
+   */
   get streams(): {
     readonly published: readonly PublishedMessage[];
     readonly retried: readonly StreamConsumerEvents['messageRetried'][];
@@ -99,29 +103,29 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     return { held: this.records.heldLocks };
   }
 
-  /** Statuses of the claims of ids to which Redis replied, since `clear()`. */
+  /** Statuses that Redis returned when OnceModule claimed an id, since `clear()`. */
   get once(): { readonly claims: readonly OnceEvents['claimAnswered']['status'][] } {
     return this.records;
   }
 
-  /** Calls of `record` of read rewards that returned, since `clear()`. */
+  /** Calls of `ReadRewardService.record` that have returned, since `clear()`. */
   get rewards(): { readonly recorded: readonly ReadRewardEvents['readRecorded'][] } {
     return { recorded: this.records.rewards };
   }
 
-  /** Ticks, catch-ups and runs by hand of jobs, and calls of locked handlers, that ended or did not run, since `clear()`. */
+  /** Outcomes of jobs and handlers with `@ScheduledLock`, since `clear()`. They include runs that were skipped. */
   get jobs(): { readonly ended: readonly ScheduledLockEvents['tickEnded'][] } {
     return { ended: this.records.jobs };
   }
 
-  /** Grabs of red packets, with what they returned, and attempts to pay winners, since `clear()`. */
+  /** Calls of `grab` of red packets with their results, and attempts to pay winners, since `clear()`. */
   get packets(): { readonly grabbed: readonly GrabbedPacket[]; readonly payouts: readonly PayoutOutcome[] } {
     return this.records.packets;
   }
 
   /**
-   * Empties all records except `locks.held`, and drops the faults of `nextCall` that have not happened, with a warning for each. Keys
-   * stay; restore a snapshot of `redis` to reset them. Redis stays unavailable after `faults.redisDown()`.
+   * Empties all records except `locks.held`. Drops the faults of `faults.nextCall` that have not happened, and logs a warning for each.
+   * Does not delete keys in Redis: to reset them, restore a snapshot of `redis`. Does not end `faults.redisDown()`.
    */
   clear(): void {
     this.records.clear();
@@ -129,12 +133,12 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
   }
 
   /**
-   * Schedules a task that is due now, and waits until one attempt has ended. The worker of the app runs it.
+   * Schedules a task that is due now, and waits until the worker of the app has ended one attempt of the task.
    *
    * @param task name of the task, or its definition
    * @param payload JSON data
    * @param options `id`, `attempts`, `backoff` and `onConflict`, as for `schedule`
-   * @throws SetupError if the app does not run such tasks, or a task with the id was kept; the errors of `schedule`
+   * @throws SetupError if the app does not run such tasks, or if a task with this `id` exists already; the errors of `schedule`
    */
   runTask<Payload>(
     task: string | TaskDefinition<Payload>,
@@ -145,13 +149,13 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
   }
 
   /**
-   * Publishes a message, and waits until each group of the app has ended one attempt. The consumers of the app handle it.
+   * Publishes a message, and waits until the consumers of the app have handled the message once in each group of the app.
    *
    * @param stream name of the stream, or its definition
    * @param payload JSON data
    * @param options `key` and `operationId`, as for `publish`
    * @returns one outcome for each group of the app that reads the stream
-   * @throws SetupError if the app does not read the stream, or the message was not added; the errors of `publish`
+   * @throws SetupError if the app does not read the stream, or if the message was not added to the stream; the errors of `publish`
    */
   deliver<Message>(
     stream: string | StreamDefinition<Message>,
@@ -165,26 +169,26 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
    * Runs a scheduled job now, under its lock, as `ScheduledLockService.runNow` does.
    *
    * @param job the option `name` of the job; without that option `Class.method`
-   * @throws SetupError if the app has no such job, or it is a handler, and without ScheduledLockService
+   * @throws SetupError if the app has no such job, if the name is the name of a handler, or if the app has no ScheduledLockService
    */
   tick(job: string): Promise<TickOutcome> {
     return this.drivers.tick(job);
   }
 
   /**
-   * Pays the winners of a red packet: waits until the payout run of the app has made one attempt for each open payout that is due.
+   * Pays the winners of a red packet. Waits until the app has made one attempt for each payout that is due and not paid yet.
    *
    * @returns one outcome for each attempt
-   * @throws SetupError if the app has no payout run, or payouts are still open after 5 s of real time
+   * @throws SetupError if the app does not run payouts, or if such payouts are left after 5 s of real time
    */
   payOut(activityId: string): Promise<PayoutOutcome[]> {
     return this.drivers.payOut(activityId);
   }
 
   /**
-   * Waits until the app has run all tasks, handled all messages and paid all winners that are due by the clock, and those that they
-   * cause. Red packets that have ended are closed, since tasks do that. What is due later stays: advance the clock first. If the app
-   * runs no tasks (`work: false`), it does not wait for them.
+   * Waits until the app has run all tasks, handled all messages and paid all winners that are due by the clock. Also waits for new work
+   * that this work causes. Tasks close red packets that have ended, so these are closed too. Does not wait for work that is due later:
+   * advance the clock first. Does not wait for tasks if the app runs no tasks (`work: false`).
    *
    * @throws SetupError if there is still work after 5 s of real time
    */
@@ -206,14 +210,14 @@ export class LuanestTesting implements OnModuleInit, OnApplicationBootstrap, OnA
     if (packets) this.records.packets.watch(packets, this.services.find('RedPacketPayouts'));
   }
 
-  /** Lets the test clock run the jobs of `@nestjs/schedule`. Nest calls it. */
+  /** Connects the jobs of `@nestjs/schedule` to the test clock. Nest calls it. */
   onApplicationBootstrap(): void {
     this.use.run();
-    // ScheduleModule may make its timers after this.
+    // ScheduleModule may create its timers after this hook, but in the same turn of the event loop.
     nextTurn(() => this.scheduleJobs());
   }
 
-  /** Ends the records, and the clock if no other open app uses it. Nest calls it. */
+  /** Stops recording. Uninstalls the clock if no other open app uses it. Nest calls it. */
   onApplicationShutdown(): void {
     this.isRunning = false;
     this.records.stop();

@@ -12,13 +12,14 @@ type Import = Type | DynamicModule | Promise<DynamicModule> | ForwardReference;
 const checks = new Checks('LuanestTestingModule');
 
 /**
- * Module for tests: gives each ScriptRegistry of the app an in-memory Redis that runs the real Lua scripts, and the app a clock.
- * It opens no port, and leaves no timer of its own after `app.close()`. The app, or the test, gets LuanestTesting to control both.
+ * Module for tests. It gives each ScriptRegistry of the app an in-memory Redis, which runs the real Lua scripts. It also gives the app a
+ * clock that the test moves. Use `app.get(LuanestTesting)` to control Redis and the clock. The module opens no port. After `app.close()`,
+ * no timer of the module is left.
  */
 @Module({})
 export class LuanestTestingModule {
   /**
-   * Makes the module for a test of single providers, where it replaces `ScriptRegistryModule.forRoot`. Import the modules of the
+   * Creates the module for a test of single providers. Import it instead of `ScriptRegistryModule.forRoot`. Import the modules of the
    * other libs as the app does.
    *
    * @throws InvalidOptionError
@@ -31,9 +32,10 @@ export class LuanestTestingModule {
   }
 
   /**
-   * Makes the module for a test of a whole app. It imports the app's root module, and connects all ScriptRegistries of the app to
-   * in-memory servers, whatever Redis their options name. A client that the app made (`client`, or that of
-   * `@liaoliaots/nestjs-redis`) is moved to the in-memory server as well; one of a Cluster is disconnected.
+   * Creates the module for a test of a whole app. The module imports the app's root module. It connects all ScriptRegistries of the app to
+   * in-memory servers instead of the Redis of their options. The app may have created a client itself (option `client`, or
+   * `@liaoliaots/nestjs-redis`). A client of ioredis is connected to the in-memory server too. A Cluster client and a client of
+   * node-redis are closed.
    *
    * @param app root module of the app
    * @throws InvalidOptionError

@@ -5,19 +5,19 @@ import { MemoryRedis } from '../../memory-redis/src';
 /** Options of LuanestTestingModule. */
 export interface LuanestTestingModuleOptions {
   /**
-   * Redis of all ScriptRegistries of the app, made with a TestClock, which is then the clock of the app. Pass
-   * `app.get(LuanestTesting).redis` of another app to start two nodes of one app, or a `new MemoryRedis({ clock })` if two registries
-   * of the app are one Redis in production. Default: a Redis for each ScriptRegistry, with the clock that is installed in this process,
-   * or else a new one that starts at 2026-01-01T00:00:00Z.
+   * In-memory Redis for all ScriptRegistries of the app. Create it with a TestClock; this becomes the clock of the app. To test two nodes
+   * of one app, pass `app.get(LuanestTesting).redis` of the first node to the second one. If two registries use the same Redis in
+   * production, pass a `new MemoryRedis({ clock })`. Default: one Redis for each ScriptRegistry. Their clock is the TestClock that is
+   * installed in this process, or a new one that starts at 2026-01-01T00:00:00Z.
    */
   readonly redis?: MemoryRedis;
-  /** `forRoot` only: names of further ScriptRegistries, as `forRoot({ name })` of ScriptRegistryModule takes. Default: none. */
+  /** Names of further ScriptRegistries, as in `ScriptRegistryModule.forRoot({ name })`. Only for `forRoot`. Default: none. */
   readonly registries?: readonly string[];
 }
 
 const KNOWN: KnownOptions<LuanestTestingModuleOptions> = { redis: true, registries: true };
 
-/** Checks the options. @throws InvalidOptionError that names the option, the value and what is allowed */
+/** Checks the options. @throws InvalidOptionError that names the option, its value and the allowed values */
 export function resolveOptions(options: LuanestTestingModuleOptions, checks: Checks): LuanestTestingModuleOptions {
   checks.options('', options, KNOWN);
   const { redis, registries = [] } = options;

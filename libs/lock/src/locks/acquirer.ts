@@ -12,7 +12,7 @@ import { acquireLock, leaveQueue, releaseLock, renewLock, waitForLock } from '..
 import { LockLease, LockLeases, type LeasePort, type Released } from './held-lock';
 import { Cancellation, ReleaseSubscription, TURN_MS, WaitQueue, type Ticket, type TryResult } from './wait-queue';
 
-/** Ticket id of callers that do not wait. Their `countsMs` is 0, so this id is never written to Redis. */
+/** Ticket id of callers that do not wait. Such a caller passes 0 as `countsMs`, so this id is never written to Redis. */
 const NO_TICKET = '-';
 
 interface Acquisition {
@@ -23,7 +23,7 @@ interface Acquisition {
   readonly until: number;
 }
 
-/** Acquires single names: calls Redis, waits while others hold the lock, and makes the lease. */
+/** Acquires locks, each on one name: calls Redis, waits while others hold the lock, and creates the lease. */
 export class Acquirer {
   readonly leases: LockLeases;
   private readonly tokens: OwnerTokens;
@@ -51,7 +51,7 @@ export class Acquirer {
    * Acquires a name. Returns undefined if the name was not acquired by the end of the wait.
    *
    * @param until end of the wait, by `time.monotonicMs()`; default: `waitMs` from now
-   * @throws the reason of the caller's signal, if that fires before the name is acquired; InvalidInputError, ClosedError,
+   * @throws the reason of the caller's signal, if that signal fires before the name is acquired; InvalidInputError, ClosedError,
    *   NotReplicatedError, the errors of ScriptRegistry.run()
    */
   acquire(
@@ -68,7 +68,7 @@ export class Acquirer {
     return this.callsInFlight === 0 && this.leases.all.length === 0;
   }
 
-  /** True while no caller has a lock, and no call that acquires or releases one is in flight. Those who wait for a lock do not count. */
+  /** True while no caller has a lock, and no call that acquires or releases a lock is in flight. Waiting callers may exist. */
   get unused(): boolean {
     return this.callsInFlight === 0 && !this.leases.all.some(({ handedOut }) => handedOut);
   }
@@ -145,7 +145,7 @@ export class Acquirer {
     try {
       reply = await calls.acquire({ leaseMs, deadlineMs, ticket });
     } catch (error) {
-      // The call may have run. Then Redis may have the lock for this owner, and there is no lease that would release it.
+      // The call may have run. Then this owner has the lock in Redis, but this process has no lease that would release it.
       if (error instanceof UnknownOutcomeError) this.runInBackground(calls.release());
       throw error;
     } finally {
@@ -169,8 +169,8 @@ export class Acquirer {
   }
 
   /**
-   * Returns how long a call waits for the reply of Redis, ms. This is the time that the caller still waits, plus `deadlineMs`. If
-   * replicas are required, `replicasTimeoutMs` is added. The deadline of the ScriptRegistry is the maximum.
+   * Returns how long a call waits for the reply of Redis, ms. This is the time that is left of the caller's wait, plus `deadlineMs`. If
+   * replicas are required, `replicasTimeoutMs` is added. The result is at most the deadline of the ScriptRegistry.
    */
   private deadlineOf({ until }: Acquisition, now: number): number {
     const { deadlineMs, replicas, replicasTimeoutMs } = this.moduleOptions;
@@ -179,7 +179,7 @@ export class Acquirer {
     return Math.min(this.registry.deadlineMs, leftMs + deadlineMs + replicasMs);
   }
 
-  /** Returns the keys of a lock and of its queue. @throws InvalidInputError as `keyOf` does */
+  /** Returns the Redis keys of a lock and of its queue. @throws InvalidInputError for a name that a key cannot hold */
   keysOf(name: string): LockKeys {
     const tag = this.space.tag(name);
     return { lock: tag.key('lock'), queue: tag.key('queue') };
@@ -194,7 +194,10 @@ export class Acquirer {
     return { lease: undefined, leftMs: 1, ahead: 0 };
   }
 
-  /** Counts a call as in flight and does not wait for it. Its error is ignored, because a lock or ticket that stays in Redis expires. */
+  /**
+   * Counts a call as in flight, and does not wait for its end. Ignores an error of the call: a lock or a ticket that stays in Redis
+   * expires.
+   */
   private runInBackground(call: Promise<unknown>): void {
     this.callsInFlight += 1;
     const ended = (): void => void (this.callsInFlight -= 1);
@@ -211,11 +214,11 @@ function closedError(): ClosedError {
 }
 
 export interface AcquireReply {
-  /** Fence of this acquisition if `leftMs` is 0, otherwise the last fence of the lock. */
+  /** Fencing token of this acquisition if `leftMs` is 0, otherwise the last fencing token of the lock. */
   readonly fence: number;
-  /** 0: the lock was acquired. -1: it is free but marked as waited for. Above 0: time after which to try again, ms. */
+  /** 0: the lock was acquired. -1: the lock is free, but a mark says that others wait for it. Above 0: time until the next try, ms. */
   readonly leftMs: number;
-  /** Number of tickets before this process' ticket; undefined for a call without a ticket. */
+  /** Number of other processes that are in the queue before this process; undefined for a call without a ticket. */
   readonly ahead?: number;
   /** Number of replicas that had this write in time; undefined if no replica was required. */
   readonly copies?: number;
@@ -225,7 +228,7 @@ export interface AcquireParameters {
   readonly leaseMs: number;
   /** Longest time until the reply, ms. */
   readonly deadlineMs: number;
-  /** Ticket of this process. Without a ticket, the lock is acquired only if it is free and not marked as waited for. */
+  /** Ticket of this process. Without a ticket, the lock is acquired only if it is free and has no mark that others wait for it. */
   readonly ticket?: Ticket;
 }
 
@@ -234,10 +237,10 @@ export interface LockKeys {
   readonly queue: string;
 }
 
-/** Redis calls of one try to acquire a lock, and of its lease. All have the same owner token. */
+/** Calls to Redis of one try to acquire a lock, and later of the lock's lease. All have the same owner token. */
 export class LockCalls implements LeasePort {
   /**
-   * @param options for the replicas, and how long Redis keeps the fence after the lease
+   * @param options how many replicas to wait for and how long, and how long Redis keeps the fencing token after the lease
    * @param owner token that no other try to acquire this lock has
    */
   constructor(
@@ -290,12 +293,12 @@ export function leave(registry: ScriptRegistry, keys: LockKeys, ticket: string):
   return registry.run(leaveQueue, { keys, args: { ticket } });
 }
 
-/** Maximum number of names that share one token, because the names under the current token are kept in memory. */
+/** Maximum number of names that share one token. It limits the memory for the names that have the current token. */
 const MAX_NAMES = 1_024;
 
 /**
- * Generator of owner tokens. Two acquisitions of one name never have the same token. Acquisitions of different names may share a
- * token, because an argument that all calls of a group have in common is sent once, and Redis builds one value for all of them.
+ * Generator of owner tokens. Two acquisitions of one name never have the same token. Acquisitions of different names may share a token,
+ * for speed: if all calls that are sent as one EVALSHA have the same argument, that argument is sent once.
  * See DECISIONS.md: owner-token-for-many-names
  */
 export class OwnerTokens {

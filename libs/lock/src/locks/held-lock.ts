@@ -14,11 +14,14 @@ import {
 import { events } from '../lock.events';
 import type { Lock } from '../lock.types';
 
-/** Result of a release. `unknown`: its reply was lost, and when it was sent again, another owner had the lock. */
+/**
+ * Result of a release. `unknown`: the reply was lost, so the release was sent again, but another owner had the lock by then. Most
+ * probably the first release had run.
+ */
 export type Released = 'released' | 'lost' | 'unknown';
 
 export interface LeasePort {
-  /** Restarts the lease in Redis. Returns false if the lease is lost. Returns or throws within `deadlineMs`. */
+  /** Restarts the lease in Redis, with the length `leaseMs`. Returns false if the lease is lost. Returns or throws within `deadlineMs`. */
   renew(leaseMs: number, deadlineMs: number): Promise<boolean>;
   /** Ends the lease in Redis. */
   release(): Promise<Released>;
@@ -28,21 +31,21 @@ const checks = new Checks('Lock.extend');
 
 const ENDED = 'the lease ended';
 const GONE = 'Redis had no lease of this holder at a renewal';
-/** Number of lost locks that are logged within `LOG_MS`. */
+/** Maximum number of lost locks that are logged within `LOG_MS`. */
 const LOGGED = 20;
 const LOG_MS = 10_000;
 
-/** Lease of one name: of a lock, or of a scheduled job. */
+/** Lease of the lock on one name, or of the lock of one scheduled job. */
 export class LockLease extends Lease {
-  /** True once a caller has the lock. Of several names, those that are acquired wait for the rest. */
+  /** True once a caller has the lock. A caller of several names gets it only when the last name is acquired. */
   handedOut = false;
-  /** Reason of the last error that was made. */
+  /** Reason in the last LostError of this lease. */
   private lossReason = '';
   private lost = false;
   private releasing: Promise<Released> | undefined;
 
   /**
-   * Adds itself to `leases`.
+   * Creates a lease, and adds it to `leases`.
    *
    * @param name name of the lock or the scheduled job, for messages and events
    * @param sentAt `time.monotonicMs()` just before the acquisition was sent
@@ -66,12 +69,12 @@ export class LockLease extends Lease {
     return this.because(cause === 'redis' ? GONE : ENDED);
   }
 
-  /** Restarts the lease in Redis now, as `extend` of LeaseBook. */
+  /** Restarts the lease in Redis now. See `LeaseBook.extend`. */
   extend(leaseMs?: number): Promise<void> {
     return this.leases.extend(this, leaseMs);
   }
 
-  /** Ends the lease in this process and fires the signal. Does not call Redis. @param reason clause, such as `the lease ended` */
+  /** Ends the lease in this process, and fires the signal. Does not call Redis. @param reason text such as `the lease ended` */
   loseBecause(reason: string): void {
     this.lose(this.because(reason));
   }
@@ -121,7 +124,7 @@ export class LockLease extends Lease {
     return renewal === undefined ? this.giveUp() : renewal.catch(() => undefined).then(() => this.giveUp());
   }
 
-  // The lease stays in the book until Redis has replied or the call has failed, so that shutdown waits for that.
+  // The lease stays in `leases` until Redis has replied or the call has failed, so that shutdown waits for the reply.
   private giveUp(): Promise<Released> {
     return this.port.release().then(
       (released) => {
@@ -147,7 +150,7 @@ export class LockLease extends Lease {
   }
 }
 
-/** The leases of one service: also revoked ones, and those whose release is in flight. */
+/** The leases of one service. They include revoked leases, and leases whose release is in flight. */
 export class LockLeases extends LeaseBook<LockLease> {
   private readonly logger = new Logger('LockService');
   private logSince = -Infinity;
@@ -166,7 +169,10 @@ export class LockLeases extends LeaseBook<LockLease> {
     });
   }
 
-  /** Logs that a lock is lost: nobody may look at its signal. After 20 lines in 10 s, the others are only events. */
+  /**
+   * Logs that a lock is lost, because the app may not check the signal of the lock. After 20 lines in 10 s, further losses are not
+   * logged, but published as events.
+   */
   logLoss(name: string, reason: string): void {
     const now = time.monotonicMs();
     if (now - this.logSince >= LOG_MS) {
@@ -184,7 +190,7 @@ export class LockLeases extends LeaseBook<LockLease> {
 export class HeldLock implements Lock {
   private combined: AbortSignal | undefined;
 
-  /** @param leases in the order of their names, at least one */
+  /** @param leases at least one, sorted by name */
   constructor(private readonly leases: readonly [LockLease, ...LockLease[]]) {
     for (const lease of leases) lease.handedOut = true;
   }
@@ -240,9 +246,9 @@ export class HeldLock implements Lock {
 }
 
 /**
- * Releases a lock. If this fails, publishes the error instead of throwing it. Returns `unknown` if the script may not have run,
- * so the lock may still be held, or if its reply was lost; `lost` if the lock was lost before, or the script failed, for example
- * because another program overwrote the key.
+ * Releases a lock. If the release fails, publishes the error instead of throwing it. Returns `unknown` if the script did not run, so the
+ * lock may still be held, or if the reply was lost. Returns `lost` if the lock was lost before its release, or if the script failed, for
+ * example because another program overwrote the key.
  */
 export async function releaseAndReport(lock: Lock): Promise<Released> {
   try {

@@ -4,25 +4,28 @@ import { endsWithin, time } from '../../../internal/src';
 import { events } from '../lock.events';
 import type { LockLease } from './held-lock';
 
-/** Time that the first process in the queue has to acquire a free lock, ms. Must be longer than a round trip to Redis. */
+/**
+ * How long a free lock is kept for the first process in the queue, ms. After that, the next process may acquire the lock. Must be
+ * longer than a round trip to Redis.
+ */
 export const TURN_MS = 250;
-/** Longest time for which a try waits for the subscription to releases, ms. */
+/** Longest time for which a try to acquire the lock waits for the subscription to releases, ms. */
 const SUBSCRIBE_MS = 100;
 
-/** Ticket of a process in the queue of a lock. */
+/** Ticket of a process: its entry in the queue of a lock, which Redis keeps. */
 export interface Ticket {
   readonly ticket: string;
-  /** How long the ticket is valid without another call, ms. 0: the ticket is not added to the queue. */
+  /** How long the ticket stays valid after the process' last call, ms. 0: the ticket is not added to the queue. */
   readonly countsMs: number;
-  /** How long the first process in the queue has to take a free lock, ms. */
+  /** How long a free lock is kept for the first process in the queue, ms. */
   readonly turnMs: number;
 }
 
-/** Result of one try. */
+/** Result of one try to acquire the lock. */
 export interface TryResult {
   /** Undefined if the lock was not acquired. */
   readonly lease: LockLease | undefined;
-  /** Time after which to try again, ms. */
+  /** Time until the next try, ms. */
   readonly leftMs: number;
   /** Number of tickets before the ticket of this process. */
   readonly ahead: number;
@@ -38,14 +41,17 @@ export interface WaitQueueContext {
 }
 
 /**
- * Callers in this process that wait for one lock, first come, first served. All of these callers share one ticket in the queue
- * that Redis keeps, and only the first caller calls Redis.
+ * Queue of the callers in this process that wait for one lock, first come, first served. All these callers share one ticket in the
+ * lock's queue in Redis. Only the first caller calls Redis.
  * See DECISIONS.md: queue-of-processes
  */
 export class WaitQueue {
   private readonly sleepers: Sleeper[] = [];
   private readonly ticket: Ticket;
-  /** Number of tickets before the ticket of this process: the number that Redis returned, less one for each release since then; at least 0. */
+  /**
+   * Estimated number of tickets before the ticket of this process: the number that Redis last returned, minus the number of releases
+   * since then. At least 0.
+   */
   private ahead = 0;
   /** When to try again, by `time.monotonicMs()`. */
   private nextTryAt = 0;
@@ -66,7 +72,7 @@ export class WaitQueue {
   }
 
   /**
-   * Waits for the lock. Calls `tryOnce` whenever the caller is the first in this queue and a try is due.
+   * Waits for the lock. Whenever the caller is the first in this queue and it is time for a try, calls `tryOnce`.
    *
    * @param until end of the wait, by `time.monotonicMs()`
    * @returns undefined if the wait ended or was cancelled before the lock was acquired
@@ -103,7 +109,7 @@ export class WaitQueue {
     tryOnce: (ticket: Ticket) => Promise<TryResult>,
   ): Promise<LockLease | undefined> {
     const { releases, pollMs } = this.context;
-    // Subscribe first: a release between the try and the subscription would be missed.
+    // The subscription must come before the try. Otherwise a release between the two would be missed.
     await releases.open(subscribeMs);
     this.queued = true;
     this.releasesDuringTry = this.ahead = this.nextTryAt = 0;
@@ -114,10 +120,10 @@ export class WaitQueue {
     }
     this.ahead = result.ahead;
     const polls = pollMs * (0.5 + Math.random() / 2);
-    // Without a subscription, the first process in the queue must try again before its turn ends.
+    // Without a subscription, this process must try again within TURN_MS if it is the first in the queue. Otherwise it loses its turn.
     const pause = releases.active || result.ahead > 0 ? polls : Math.min(polls, TURN_MS / 2);
     this.nextTryAt = time.monotonicMs() + Math.min(pause, result.leftMs + 1);
-    // The reply may be older than a release that was reported during the try.
+    // If releases were reported during the try, the reply may not count them. So count them now.
     for (let i = 0; i < this.releasesDuringTry; i++) this.advance();
     return undefined;
   }
@@ -127,7 +133,7 @@ export class WaitQueue {
       this.nextTryAt = 0;
     } else {
       this.ahead -= 1;
-      // The first process in the queue may have died, so try again after its turn.
+      // The process that is first in the queue now may have died. So this process tries again when the turn of that process is over.
       this.nextTryAt = Math.min(this.nextTryAt, time.monotonicMs() + TURN_MS);
     }
   }
@@ -162,9 +168,9 @@ export class ReleaseSubscription {
   }
 
   /**
-   * Subscribes, at each call again unless an earlier call still does, because the connection may have been lost. Returns after
-   * `timeoutMs` at the latest. If the subscription succeeds after that, `onRelease` is called, because a release may have been
-   * missed.
+   * Subscribes. Each call subscribes again, because the connection may have been lost; but not while the subscription of an earlier call
+   * is in flight. Returns after `timeoutMs` at the latest. If the subscription succeeds after that, calls `onRelease`, because a release
+   * may have been missed.
    */
   async open(timeoutMs: number): Promise<void> {
     let late = false;
@@ -186,7 +192,7 @@ export class ReleaseSubscription {
     this.unsubscribe = undefined;
   }
 
-  /** Returns true if the subscription succeeded and is still wanted. */
+  /** Returns true if the subscription succeeded, and `close` was not called. */
   private async subscribe(): Promise<boolean> {
     let current = true;
     try {
@@ -208,12 +214,12 @@ export class ReleaseSubscription {
   }
 }
 
-/** Early end of an acquisition, by the caller's signal or by the shutdown of the app. It does not wait for Redis. */
+/** Ends an acquisition early, after the caller's signal or at the shutdown of the app. Does not wait for Redis. */
 export class Cancellation {
   private readonly listeners = new Set<() => void>();
   private reason: { readonly error: unknown } | undefined;
 
-  /** @param signal signal of the caller, which cancels the acquisition. Call `close` when the acquisition has ended */
+  /** @param signal signal of the caller that cancels the acquisition. When the acquisition has ended, call `close` */
   constructor(private readonly signal?: AbortSignal) {
     if (!signal) return;
     // Callers may pass one signal to many acquisitions at once. Node would warn at the eleventh listener.
@@ -259,7 +265,10 @@ export class Cancellation {
   private readonly aborted = (): void => this.cancel(this.signal?.reason);
 }
 
-/** Node 20 throws for a signal without a limit, such as `Lock.signal`, and for one that is not of Node. Neither warns. */
+/**
+ * Returns true if a signal has Node's default limit of listeners. Node 20 throws for a signal without a limit, such as `Lock.signal`,
+ * and for a signal that is not a class of Node. Such signals do not warn, so the function returns false.
+ */
 function hasDefaultLimit(signal: AbortSignal): boolean {
   try {
     return getMaxListeners(signal) === defaultMaxListeners;
@@ -268,7 +277,7 @@ function hasDefaultLimit(signal: AbortSignal): boolean {
   }
 }
 
-/** A sleep that another function can end early. */
+/** Pause that another function can end early. */
 export class Sleeper {
   private woken = false;
   private endSleep: (() => void) | undefined;

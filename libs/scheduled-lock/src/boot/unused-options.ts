@@ -3,7 +3,7 @@ import type { JobKind } from '../jobs/job';
 import type { ResolvedJobOptions } from '../scheduled-lock.options';
 import type { ScheduledLockOptions } from '../scheduled-lock.types';
 
-/** Options that have an effect only for some kinds of jobs, those kinds, and the reason. */
+/** Options that have an effect only for some kinds of jobs, with these kinds and the reason. */
 const ONLY_FOR: readonly (readonly [option: keyof ScheduledLockOptions, kinds: readonly string[], why: string])[] = [
   ['key', ['timeout'], 'Only a job of @Timeout has a key.'],
   ['catchUpWithinMs', ['cron', 'interval'], 'A job of @Timeout and a handler have no slots to catch up.'],
@@ -13,8 +13,8 @@ const ONLY_FOR: readonly (readonly [option: keyof ScheduledLockOptions, kinds: r
  * Refuses options of a job that have no effect or contradict each other.
  *
  * @param where decorator and method, for messages
- * @param given options as the decorator got them, without defaults
- * @param options the same options with defaults
+ * @param given options that the decorator got, without defaults
+ * @param options the same options, with defaults
  * @throws InvalidOptionError with the option, its value and what to do
  */
 export function refuseDeadOptions(

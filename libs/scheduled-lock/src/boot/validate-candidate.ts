@@ -2,9 +2,9 @@ import type { Candidate } from '../nest-schedule/candidate';
 import { cronOptions, hasTwoSchedulers, isTimeout } from '../nest-schedule/scheduler-metadata';
 
 /**
- * Returns the mistake in the setup of a job or handler, and what to do; undefined if there is none.
+ * Returns a text about the mistake in the setup of a job or handler, and about the remedy; undefined if there is no mistake.
  *
- * @param schedulers number of ScheduleModule.forRoot() in the app
+ * @param schedulers number of imports of ScheduleModule.forRoot() in the app
  */
 export function problemOf(candidate: Candidate, schedulers: number): string | undefined {
   const { lock, named, scheduled, handler, intercepted } = candidate;

@@ -6,7 +6,7 @@ import { rpcException } from '../../../internal/src';
  *
  * @param type type of the execution context
  * @param where `Class.method`, for the message
- * @param reason `skipped-held` becomes 409, every other one 503
+ * @param reason status of the call; `skipped-held` becomes the HTTP status 409, every other reason 503
  */
 export function refusalFor(type: string, where: string, reason: string): Error {
   const held = reason === 'skipped-held';

@@ -1,4 +1,4 @@
-/** The part of the scheduler's CronTime that this lib uses. */
+/** The part of the class CronTime of the package `cron` that this lib uses. */
 export interface CronTimes {
   readonly realDate: boolean;
   readonly source: unknown;
@@ -16,9 +16,15 @@ export interface CronOptions {
   readonly runOnInit?: boolean;
 }
 
-/** A slot up to this many ms after `now` counts as reached, because the clock may be set back a little while a timer runs. */
+/**
+ * A scheduled instant up to this many ms after `now` counts as reached. A timer may fire that early by the clock, if the clock was set back
+ * a little while the timer ran.
+ */
 const EARLY_MS = 5;
-/** How far before `now` the search for the latest slot begins, ms: 2 s, then about 1 min, 1 h, 1 day, 32 days, 1 year and 5 years. */
+/**
+ * How far before `now` the search for the latest scheduled instant begins, ms: first 2 s. If the search finds nothing, it begins again
+ * about 1 min, 1 h, 1 day, 32 days, 1 year and 5 years before `now`.
+ */
 const LOOKBACKS_MS = [2_000, 61_000, 3_601_000, 86_401_000, 2_764_800_000, 31_708_800_000, 158_112_000_000];
 
 /**
@@ -41,7 +47,11 @@ export function latestSlot(times: CronTimes, now: number, zone?: string): number
   return Math.floor(now / 1_000) * 1_000;
 }
 
-/** Returns the first scheduled instant after `now`, ms since 1970; undefined if there is none. @param zone as of `latestSlot` */
+/**
+ * Returns the first scheduled instant after `now`, ms since 1970; undefined if there is none.
+ *
+ * @param zone IANA name or `UTC+hh:mm`; default: the time zone of the process
+ */
 export function nextSlot(times: CronTimes, now: number, zone?: string): number | undefined {
   const next = times.realDate
     ? new Date(times.source as string).getTime()
@@ -49,7 +59,7 @@ export function nextSlot(times: CronTimes, now: number, zone?: string): number |
   return next > now ? next : undefined;
 }
 
-/** Returns the time zone of a cron expression; undefined for the time zone of the process. `utcOffset` is in minutes, as in the cron package. */
+/** Returns the time zone of a cron job; undefined for the time zone of the process. `utcOffset` is in minutes, as in the package `cron`. */
 export function zoneOf({ timeZone, utcOffset }: Pick<CronOptions, 'timeZone' | 'utcOffset'>): string | undefined {
   if (timeZone !== undefined || utcOffset === undefined) return timeZone;
   const minutes = Math.abs(Number(utcOffset));

@@ -1,7 +1,7 @@
 import { SetupError } from '../../../internal/src';
 import type { JobMethod } from './job';
 
-/** Jobs and handlers of this app with `@ScheduledLock`, by name. */
+/** The jobs and handlers with `@ScheduledLock` in this app, by name. */
 export class JobRegistry {
   private readonly byName = new Map<string, JobMethod>();
 
@@ -25,7 +25,7 @@ export class JobRegistry {
     this.byName.set(name, added);
   }
 
-  /** Returns the job of a name. @throws SetupError if this app has no job of that name */
+  /** Returns the job or handler with a name. @throws SetupError if this app has none with that name */
   named(name: string): JobMethod {
     const job = this.byName.get(name);
     if (job) return job;

@@ -13,8 +13,8 @@ export interface CronSlots {
 }
 
 /**
- * Kind of a job. It decides how to find the slot of a tick, such as the scheduled instant of a cron job. A handler is not scheduled, so it
- * has no slots.
+ * Kind of a job. A slot is one scheduled run, which only one node does. The kind decides how to find the slot when the scheduler calls a
+ * job: for a cron job, by its last scheduled instant. A handler is not scheduled, so it has no slots.
  */
 export type JobKind =
   | { readonly type: 'cron'; readonly live: CronSlots }
@@ -27,7 +27,7 @@ export interface Job {
   readonly kind: JobKind;
   readonly state: string;
   readonly history: string;
-  /** How long Redis keeps the last slot, the fence and the history after the last tick, ms. */
+  /** How long Redis keeps the last slot, the fencing token and the history after the last run, ms. */
   readonly retentionMs: number;
 }
 
@@ -35,28 +35,28 @@ export interface JobMethod {
   readonly instance: object;
   readonly method: string;
   readonly job: Job;
-  /** The method without its lock. */
+  /** The method as the class defines it, which runs without the lock. */
   readonly original: (...args: unknown[]) => unknown;
 }
 
-/** Calls the method of a job, or continues the request of a handler. */
+/** Function that does the work under the lock: it calls the method of a job, or the handler of a request. */
 export type Work = () => unknown;
 
-/** How long a key of `@Timeout` is remembered, ms: a year. */
+/** How long Redis remembers that the job of a key of `@Timeout` ran, ms: a year. */
 const KEY_MS = 365 * 86_400_000;
 
 /**
- * Returns how long Redis must remember which slots of a job ran: until no node can fire or catch up one of them any more. A slot
- * that was forgotten earlier could run twice.
+ * Returns how long Redis must remember the last slot of a job, ms: until no node can run or repeat that slot any more. If Redis forgot the
+ * slot sooner, it could run twice.
  *
- * @param leastMs shortest time, ms
+ * @param leastMs lowest result, ms
  */
 export function retentionOf(kind: JobKind, { catchUpWithinMs }: ResolvedJobOptions, leastMs: number): number {
   if (kind.type === 'timeout') return KEY_MS;
   return Math.max(leastMs, catchUpWithinMs, kind.type === 'interval' ? 2 * kind.periodMs : 0);
 }
 
-/** Returns when the next slot of a job begins, ms since 1970; undefined if it has none. */
+/** Returns when a job is due next, ms since 1970; undefined if the job is never due again. */
 export function nextSlotOf(kind: JobKind, nowMs: number): number | undefined {
   if (kind.type === 'cron') return kind.live.nextAfter(nowMs);
   return kind.type === 'interval' ? nowMs - (nowMs % kind.periodMs) + kind.periodMs : undefined;

@@ -6,7 +6,7 @@ import { isScheduled } from './scheduler-metadata';
 
 export interface Candidate extends ExploredMethod {
   readonly lock: LockedMethod | undefined;
-  /** True if `@ScheduledLock` decorates a method with this name. It may be another method, such as an overridden one. */
+  /** True if `@ScheduledLock` decorates a method with this name in the class or a base class. An override may have replaced that method. */
   readonly named: boolean;
   readonly scheduled: boolean;
   /** True for a handler of requests, messages or events that is not scheduled. */

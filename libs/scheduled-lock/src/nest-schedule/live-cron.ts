@@ -2,12 +2,12 @@ import { time, SetupError } from '../../../internal/src';
 import { latestSlot, nextSlot, zoneOf, type CronOptions, type CronTimes } from '../jobs/cron-slot';
 
 /**
- * Longest time since the last date of a job that has just fired, ms. A running job with an older date fired before: with
+ * Longest time since the `lastDate()` of a cron job that has just fired, ms. A running job with an older `lastDate()` fired earlier: with
  * `waitForCompletion`, a job counts as running until its callbacks have ended.
  */
 const RECENT_MS = 1_000;
 
-/** The part of a job of the cron package that this lib uses. */
+/** The part of the class CronJob of the package `cron` that this lib uses. */
 export interface CronJob {
   readonly cronTime: CronTimes;
   readonly isCallbackRunning: boolean;
@@ -20,7 +20,8 @@ export interface CronJobs {
 }
 
 /**
- * The CronJob that the scheduler made of a `@Cron` method. Slots come from it, because its times may be changed while the app runs.
+ * The CronJob that the scheduler made for a `@Cron` method. It gives the scheduled instants. The decorator does not, because the app may
+ * change the times of the CronJob while it runs.
  * See DECISIONS.md: slots-from-the-live-cron-job
  */
 export class LiveCron {
@@ -34,9 +35,9 @@ export class LiveCron {
   ) {}
 
   /**
-   * Returns true if a call of `fireOnTick()` made this tick, and false if a timer did: only a timer gives the job a new `lastDate()`. Returns
-   * false if the job is not found. Must be called once for each tick, in the turn of the event loop in which the tick begins, because
-   * only then a job without a name can be found.
+   * Returns true if the app called `fireOnTick()`, and false if a timer of the scheduler fired: only a timer gives the job a new
+   * `lastDate()`. Returns false if the job is not found. Must be called once each time that the job fires, in the same turn of the event
+   * loop: later, a job without a name cannot be found.
    */
   firedByHand(): boolean {
     this.job = this.registered() ?? this.running();
@@ -50,13 +51,13 @@ export class LiveCron {
   /** Returns the latest scheduled instant, ms since 1970. @throws SetupError if the app has no registered cron job */
   async slotNow(): Promise<number> {
     const now = time.nowMs();
-    // A job that is overdue when it is created fires at once. The scheduler registers it later in the same turn, so wait for that.
+    // A job that is overdue when it is created fires before the scheduler has registered it. The scheduler does so in the same turn.
     if (!this.job) await Promise.resolve();
     const times = this.registered()?.cronTime ?? this.timesOfDecorator();
     return latestSlot(times, now, zoneOf(times));
   }
 
-  /** Returns undefined also if the app has no registered cron job. */
+  /** Returns the first scheduled instant after `nowMs`, ms since 1970; undefined if there is none, or if the app has no cron job. */
   nextAfter(nowMs: number): number | undefined {
     if (this.all.length === 0) return undefined;
     const times = this.registered()?.cronTime ?? this.timesOfDecorator();
@@ -72,7 +73,10 @@ export class LiveCron {
     return this.all.find(([key, job]) => (name ? key === name : job === this.job))?.[1];
   }
 
-  /** Finds a job without a name as the only job that has just begun to run, because the scheduler gave it a random name. */
+  /**
+   * Returns the CronJob of a `@Cron` without a name. The scheduler gave it a random name. So it is found only if no other job has just
+   * begun to run.
+   */
   private running(): CronJob | undefined {
     if (this.options.name) return undefined;
     const recent = (date: Date | null): boolean => date === null || time.nowMs() - date.getTime() < RECENT_MS;
@@ -80,7 +84,7 @@ export class LiveCron {
     return running.length === 1 ? running[0]?.[1] : undefined;
   }
 
-  /** Makes a CronTime from the options of `@Cron`, with the scheduler's own class CronTime, which is taken from any registered job. */
+  /** Creates a CronTime from the options of `@Cron`. Takes the class CronTime from any registered job: the scheduler's own class. */
   private timesOfDecorator(): CronTimes {
     const { cronTime, timeZone, utcOffset } = this.options;
     for (const registry of this.registries()) {

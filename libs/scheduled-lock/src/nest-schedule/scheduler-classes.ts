@@ -9,12 +9,12 @@ function hasAll(token: unknown, methods: readonly string[]): boolean {
   return typeof prototype === 'object' && prototype !== null && methods.every((name) => Object.hasOwn(prototype, name));
 }
 
-/** Returns true for the class that schedules decorated methods. Each `ScheduleModule.forRoot()` has one instance. */
+/** Returns true for the class of `@nestjs/schedule` that finds decorated methods. Each `ScheduleModule.forRoot()` has one instance. */
 export function isScheduleExplorer(token: unknown): boolean {
   return hasAll(token, EXPLORER);
 }
 
-/** Returns true for the class SchedulerRegistry, whose instance has the jobs. */
+/** Returns true for the class SchedulerRegistry. Its instance has the cron jobs, intervals and timeouts. */
 export function isSchedulerRegistry(token: unknown): boolean {
   return hasAll(token, REGISTRY);
 }

@@ -1,6 +1,6 @@
 import type { CronOptions } from '../jobs/cron-slot';
 
-// Metadata keys of @nestjs/schedule, the same in all versions of the peer range.
+// Metadata keys of @nestjs/schedule. They are the same in all versions that luanest supports.
 const TYPE = 'SCHEDULER_TYPE';
 const CRON = 'SCHEDULE_CRON_OPTIONS';
 const TIMEOUT = 'SCHEDULE_TIMEOUT_OPTIONS';
@@ -11,9 +11,9 @@ export function isScheduled(method: object): boolean {
 }
 
 /**
- * Returns true if two of `@Cron`, `@Interval` and `@Timeout` decorate a method. It cannot see two decorators of one kind that are
- * directly above one another, because the upper one overwrites the metadata of the lower one. Metadata that another decorator
- * copied does not count as a second scheduler, because the copied value is the same object.
+ * Returns true if two of `@Cron`, `@Interval` and `@Timeout` decorate a method. Does not find two decorators of the same kind with no other
+ * decorator in between, because the upper one overwrites the metadata of the lower one. If another decorator has copied the metadata, the
+ * copy does not count as a second decorator, because it is the same object.
  *
  * @param method the method that Nest schedules: the wrapper of `@ScheduledLock` around `original`, or a wrapper around that wrapper
  */

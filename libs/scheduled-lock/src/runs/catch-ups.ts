@@ -2,10 +2,10 @@ import { time, type Timer } from '../../../internal/src';
 import type { Job, Work } from '../jobs/job';
 import type { Ticks } from './ticks';
 
-/** Shortest interval between two checks before it is made random, ms. */
+/** Shortest time between two checks, ms, before a random factor of 0.75 to 1.25. */
 const SHORTEST_MS = 100;
 
-/** Checks periodically for slots whose run died or was lost, and runs these slots. */
+/** Checks periodically for scheduled runs whose process died or whose lease was lost, and repeats them. */
 export class CatchUps {
   private readonly jobs: { readonly job: Job; readonly work: Work }[] = [];
   private timers: Timer[] = [];

@@ -4,10 +4,13 @@ import type { Job, JobKind } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import { claimRun, completeRun, type ClaimReply } from '../scheduled-lock.scripts';
 
-/** Kind of a claim. `tick`: a slot. `catch-up`: the slot of a run that died or was lost. `free`: the lock without a slot. */
+/**
+ * Kind of a claim, which asks Redis for the lock of a job. `tick`: also claims the slot of a scheduled run. `catch-up`: claims again the
+ * slot of a run whose process died, or that lost its lease. `free`: claims no slot.
+ */
 export type Mode = 'tick' | 'catch-up' | 'free';
 
-/** Claim of a run, which Redis granted. */
+/** Claim that Redis granted: this process may run the job now. */
 export interface Claim {
   readonly owner: string;
   readonly slot: number;
@@ -23,7 +26,10 @@ export type ClaimResult =
 
 const FIRST_PAUSE_MS = 5;
 
-/** Returns the slot that a tick claims, ms since 1970. 1 for `@Timeout`. 0 for `@Interval`: the script takes the period of Redis' time. */
+/**
+ * Returns the slot that a scheduled run claims, ms since 1970. 1 for `@Timeout`. 0 for `@Interval`: the script then calculates the slot
+ * from Redis' time.
+ */
 function slotNow(kind: JobKind): number | Promise<number> {
   if (kind.type === 'cron') return kind.live.slotNow();
   return kind.type === 'timeout' ? 1 : 0;
@@ -38,7 +44,7 @@ export class Claims {
   ) {}
 
   /**
-   * Claims a run. If a tick of `@Interval` finds the lock held, it tries again until its period ends.
+   * Claims a run. If the lock is held when an `@Interval` fires, tries again until the period of the interval ends.
    * See DECISIONS.md: interval-tick-retries-in-its-period
    *
    * @param closing signal that ends the tries
@@ -59,7 +65,7 @@ export class Claims {
         if (leftMs === 0 || closing.aborted) return { got: 'refusal', status, slot };
       }
     } catch (error) {
-      // Redis may have granted the claim, or may still grant it, and there is no run that would release it.
+      // Redis may have granted the claim, or may still grant it. But there is no run that would end it, so end it here.
       const maybeClaimed = error instanceof UnknownOutcomeError || error instanceof NotReplicatedError;
       if (maybeClaimed) void this.giveBack(job, owner, slot).catch(() => undefined);
       return { got: 'failure', error, slot };
@@ -85,7 +91,10 @@ export class Claims {
     );
   }
 
-  /** Gives back a claim that no run uses, so that a tick or a catch-up can claim its slot again. See DECISIONS.md: unused-claim-is-given-back */
+  /**
+   * Gives back a claim that no run uses, so that its slot can be claimed again.
+   * See DECISIONS.md: unused-claim-is-given-back
+   */
   giveBack({ state, history, retentionMs }: Job, owner: string, slot: number): Promise<unknown> {
     const { node, historySize: keep } = this.options;
     const nothing = { status: 'redis-error', durationMs: 0, atLeastMs: 0, slot, fence: 0 };

@@ -15,15 +15,15 @@ export interface TickOutcome {
   readonly error?: unknown;
 }
 
-/** Series of consecutive ticks, runs by hand and handler calls of a job whose claims failed, or of ticks that were stale. */
+/** Consecutive failures of a job: runs whose claim failed, or scheduled runs that were stale. */
 interface Streak {
   readonly sinceMs: number;
   ticks: number;
 }
 
 /**
- * Publishes outcomes of ticks, and keeps outcomes that may not be saved in Redis. Of consecutive ticks whose claims fail, or that are
- * stale, it logs the first as a warning. It logs a line when a claim works again, or a tick is on time again.
+ * Publishes the outcomes of runs, and keeps the outcomes that Redis may not have saved. If several claims fail one after the other, logs a
+ * warning for the first one only, and another line when a claim works again. Does the same for scheduled runs that are stale.
  */
 export class OutcomeLog {
   private readonly unsaved = new Map<string, JobRecord[]>();
@@ -36,7 +36,7 @@ export class OutcomeLog {
     private readonly registry?: object,
   ) {}
 
-  /** Publishes and logs a status. @param saved true if the history in Redis is known to have the status */
+  /** Publishes and logs an outcome. @param saved true if the history in Redis certainly has the outcome */
   record(job: Job, tick: TickOutcome, saved: boolean): void {
     const { name } = job.options;
     const { status, slot, fence = 0, durationMs = 0, error } = tick;
@@ -48,7 +48,7 @@ export class OutcomeLog {
     else this.logRecovery(job, tick);
   }
 
-  /** Returns the last outcomes of a job on this node that may be missing in Redis' history, the newest first. */
+  /** Returns the last outcomes of a job on this node that may be missing in the history in Redis, the newest first. */
   unsavedOf(name: string): readonly JobRecord[] {
     return this.unsaved.get(name) ?? [];
   }
@@ -84,7 +84,7 @@ export class OutcomeLog {
       return;
     }
     const late = this.stale.get(name);
-    // Runs by hand and catch-ups do not show that the ticks of this node are on time.
+    // Only a scheduled run shows that the ticks of this node are on time. A run by hand or a repeated run does not.
     if (!late || mode !== 'tick') return;
     this.stale.delete(name);
     const were = late.ticks === 1 ? 'was' : 'were';
@@ -94,7 +94,7 @@ export class OutcomeLog {
   }
 }
 
-/** Counts a tick or a run by hand. Returns true for the first of a series. */
+/** Counts a failure of a job. Returns true for the first one of consecutive failures. */
 function begins(streaks: Map<string, Streak>, name: string): boolean {
   const known = streaks.get(name);
   if (known) known.ticks++;

@@ -11,7 +11,10 @@ export interface Ending {
   readonly durationMs: number;
 }
 
-/** Makes the lease of a claimed run. Its release adds to the history the result of `ending`, or `lost` if the lease has ended. */
+/**
+ * Creates the lease of a claimed run. The release of this lease adds the outcome to the history of the job: the result of `ending`, or
+ * `lost` if the lease has ended.
+ */
 export function runLease(
   registry: ScriptRegistry,
   module: ResolvedScheduledLockModuleOptions,

@@ -2,7 +2,7 @@ import { unlimitedListeners, LostError } from '../../../internal/src';
 import type { LockLease } from '../../../lock/src/internal';
 import type { ScheduledRun } from '../scheduled-lock.types';
 
-/** A run, as `current()` returns it. A run without a lease is not locked, because its claim failed and `onRedisError` is `run`. */
+/** A run of a job, as `current()` returns it. A run without a lease has no lock: its claim failed, and `onRedisError` is `run`. */
 export class Run implements ScheduledRun {
   private readonly stopping = new AbortController();
   private either: AbortSignal | undefined;
@@ -20,7 +20,7 @@ export class Run implements ScheduledRun {
   get signal(): AbortSignal {
     const stopping = this.stopping.signal;
     this.either ??= unlimitedListeners(this.lease ? AbortSignal.any([stopping, this.lease.signal]) : stopping);
-    // This getter aborts its signal if the lease has ended but the lease's timer has not fired yet.
+    // The lease may have ended before its timer has fired. Reading `lease.signal` then fires the signal.
     void this.lease?.signal;
     return this.either;
   }
@@ -35,7 +35,7 @@ export class Run implements ScheduledRun {
     throw new LostError(`Job ${this.name} runs without its lock, because its claim failed and onRedisError is 'run'.`);
   }
 
-  /** Fires the signal of the run. The lease is kept until its release. */
+  /** Fires the signal of the run. The lease stays until it is released. */
   stop(): void {
     this.stopping.abort(new Error('The app is shutting down.'));
   }

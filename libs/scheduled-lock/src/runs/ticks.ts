@@ -11,14 +11,14 @@ import { runLease, type Ending } from './run-lease';
 import { LockLeases } from '../../../lock/src/internal';
 
 /**
- * Result of a tick: its status, and the return value of the method if it ran. `nothing`: a catch-up found no slot to run, or its claim
- * failed. `closed`: the app is shutting down.
+ * Result of a tick, which is a call of a job: the status, and the return value of the job if it ran. `nothing`: a check for lost runs
+ * (catch-up) found nothing to repeat, or its claim failed. `closed`: the app is shutting down.
  */
 export type TickResult =
   | { readonly ran: true; readonly status: JobStatus; readonly value: unknown }
   | { readonly ran: false; readonly status: JobStatus | 'nothing' | 'closed' };
 
-/** How long a shutdown waits at most for the replies to the releases, ms. Leases whose release fails end by themselves. */
+/** Longest time that the shutdown waits for the replies to the last releases, ms. If a release fails, the lease expires. */
 const LAST_REPLIES_MS = 2_000;
 
 export class Ticks {
@@ -28,7 +28,7 @@ export class Ticks {
   private readonly closing = new AbortController();
   private readonly claims: Claims;
   private readonly leases = new LockLeases();
-  /** True when nothing waits for a run any more. */
+  /** True once the shutdown no longer waits for runs. */
   private closed = false;
 
   constructor(
@@ -45,13 +45,17 @@ export class Ticks {
     return this.context.getStore();
   }
 
-  /** Returns true if the caller is part of a run of this job, and the run has not ended. */
+  /** Returns true if the calling code is part of a run of this job, and that run has not ended. */
   inside({ options: { name } }: Job): boolean {
     const run = this.context.getStore();
     return run !== undefined && run.name === name && this.runs.has(run);
   }
 
-  /** Runs one tick, if the app is not shutting down. @throws the error of `work`; SetupError if the slot cannot be found */
+  /**
+   * Claims and runs a job once, unless the app is shutting down.
+   *
+   * @throws the error of `work`; SetupError if the scheduled instant is unknown
+   */
   async run(job: Job, mode: Mode, work: Work): Promise<TickResult> {
     if (this.closing.signal.aborted) return { ran: false, status: 'closed' };
     const tick = this.decide(job, mode, work);
@@ -65,7 +69,7 @@ export class Ticks {
 
   /**
    * Refuses new ticks, waits up to `drainMs` for running jobs, fires their signals, waits up to `abortGraceMs`, and releases their
-   * locks. After that no job begins.
+   * locks. No job begins after that.
    */
   async close(): Promise<void> {
     this.closing.abort();
@@ -100,7 +104,7 @@ export class Ticks {
     });
     const lease = runLease(this.registry, this.options, job, claim, ending, this.leases);
     const run = new Run(job.options.name, claim.slot, lease);
-    // True until the run has ended, so that a release by the shutdown before that records the run as lost.
+    // Stays true until the run has ended. So if the shutdown releases the lease before that, the history gets the status `lost`.
     let lost = true;
     let value: unknown;
     // If the reply to the claim took longer than the lease, the job does not run.

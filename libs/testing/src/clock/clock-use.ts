@@ -1,12 +1,12 @@
 import { TestClock } from './test-clock';
 
-/** Apps that use a clock. */
+/** Counts of the apps that use a clock. */
 interface Users {
-  /** True if an app has installed the clock, not the test. */
+  /** True if an app has installed the clock; false if the test has. */
   byApp: boolean;
-  /** Apps whose `init()` has begun, and that have not closed. */
+  /** Number of apps whose `init()` has begun, and that have not closed. */
   begun: number;
-  /** Apps that use the clock and have booted. */
+  /** Number of apps that have started, and that have not closed. */
   running: number;
 }
 
@@ -18,13 +18,13 @@ function usersOf(clock: TestClock): Users {
   return users;
 }
 
-/** The use of a clock by one app. The clock is installed for the process until the last running app that uses it has closed. */
+/** Use of a clock by one app. Installs the clock in this process. Uninstalls it when the last app that uses it closes. */
 export class ClockUse {
   readonly clock: TestClock;
   private readonly users: Users;
   private state: 'made' | 'begun' | 'running' = 'made';
 
-  /** @param clock default: the clock that is installed, or a new one */
+  /** @param clock clock to use. Default: the clock that is installed in this process, or a new one */
   constructor(clock?: TestClock) {
     const left = TestClock.installed;
     if (left && isAbandoned(left, clock)) left.uninstall();
@@ -33,16 +33,16 @@ export class ClockUse {
     this.install();
   }
 
-  /** Counts the app as one whose `init()` has begun. @throws Error if another app has replaced the clock meanwhile */
+  /** Must be called when `init()` of the app begins. @throws Error if another clock is installed now */
   begin(): void {
-    // The last running app may have closed since this one was made, and uninstalled the clock.
+    // After this app was created, another app may have closed and uninstalled the clock.
     this.install();
     if (this.state !== 'made') return;
     this.state = 'begun';
     this.users.begun += 1;
   }
 
-  /** Counts the app as one that has booted. @throws Error if another app has replaced the clock meanwhile */
+  /** Must be called when the app has started. @throws Error if another clock is installed now */
   run(): void {
     this.install();
     if (this.state !== 'begun') return;
@@ -64,8 +64,8 @@ export class ClockUse {
 }
 
 /**
- * Returns true if a clock was left by an app whose boot failed: Nest does not close such an app, and its timers would fire in the
- * next test. An app that is made but not initialised has no timers, so the next app can share its clock.
+ * Returns true if a clock belongs to an app whose start failed. Nest does not close such an app, so its timers would fire in the next test.
+ * An app that was created but not initialised has no timers, so the next app can share the clock of that app.
  */
 function isAbandoned(clock: TestClock, wanted: TestClock | undefined): boolean {
   const { byApp, begun, running } = usersOf(clock);

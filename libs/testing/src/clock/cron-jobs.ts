@@ -1,13 +1,13 @@
 import { time, type Timer } from '../../../internal/src';
 import { ofJob } from './test-timers';
 
-/** The part of a job of the cron package that this file uses. */
+/** The part of the class CronJob of the package `cron` that this file uses. */
 export interface CronJob {
   readonly cronTime: {
     getNextDateFrom(start: Date, zone?: string): { toMillis(): number };
     readonly timeZone?: string;
     readonly utcOffset?: number;
-    /** True if the job was made with a date, so that it runs once. */
+    /** True if the job was created with a date, so that it runs once. */
     readonly realDate: boolean;
     readonly source: unknown;
   };
@@ -20,7 +20,7 @@ export interface CronJob {
   fireOnTick(): unknown;
 }
 
-/** Makes a cron job live by the installed clock. A job that was made with a date in the past never runs. */
+/** Makes a cron job use the installed TestClock instead of real time. A job that was created with a date in the past never runs. */
 export function adoptCron(job: CronJob): void {
   const wasActive = job.isActive;
   const stopReal = job.stop.bind(job);
@@ -41,7 +41,7 @@ export function adoptCron(job: CronJob): void {
   // stopReal() is not used here, because it calls `onComplete` of the job.
   clearTimeout(job._timeout);
   Object.defineProperties(job, {
-    // The field behind `isActive`, which `setTime` reads, too. Methods of the class write it.
+    // The getter `isActive` and the method `setTime` read this field. Methods of the class write it, so it needs a setter.
     _isActive: { get: () => timer !== undefined, set: () => undefined, configurable: true },
     start: { value: start, configurable: true },
     stop: {
@@ -56,15 +56,15 @@ export function adoptCron(job: CronJob): void {
   if (wasActive) start();
 }
 
-/** Returns when a job runs next, ms since 1970; undefined if it never does. */
+/** Returns when a job runs next, ms since 1970; undefined if it never runs again. */
 function nextRun({ cronTime }: CronJob, now: number): number | undefined {
   if (!cronTime.realDate) return cronTime.getNextDateFrom(new Date(now), zoneOf(cronTime)).toMillis();
-  // A Date, or a DateTime of luxon.
+  // `source` is a Date, or a DateTime of luxon.
   const at = Number(cronTime.source);
   return at < now ? undefined : at;
 }
 
-/** Returns the zone as luxon names it. The cron package uses `utcOffset`, in minutes, only with the time of the process. */
+/** Returns the time zone of a job, as luxon names it. `utcOffset` is in minutes. */
 function zoneOf({ timeZone, utcOffset }: CronJob['cronTime']): string | undefined {
   if (utcOffset === undefined) return timeZone;
   const minutes = Math.abs(Number(utcOffset));

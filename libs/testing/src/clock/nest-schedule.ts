@@ -26,15 +26,15 @@ interface Orchestrator {
   readonly timeouts: Readonly<Record<string, TimedMethod>>;
 }
 
-/** Jobs and methods that live by the clock already. */
+/** Jobs and methods that use the TestClock already. */
 const adopted = new WeakSet<object>();
 
 /**
- * Makes the jobs of `@Cron`, `@Interval` and `@Timeout` of an app live by the installed TestClock. Call it after `app.init()`, and
- * again after cron jobs were added. Jobs that live by the clock already stay as they are. Other timers of SchedulerRegistry, and
- * the option `initialDelay`, count real time.
+ * Makes the jobs of `@Cron`, `@Interval` and `@Timeout` of an app use the installed TestClock instead of real time. Call it after
+ * `app.init()`, and again after you have added cron jobs. It does not change jobs that use the TestClock already. Other timers of
+ * SchedulerRegistry, and the option `initialDelay`, use real time.
  *
- * A cron job whose times have passed several times in one jump of the clock runs once.
+ * If one jump of the clock passes several scheduled times of a cron job, the job runs once.
  */
 export function scheduleByClock(app: INestApplicationContext): void {
   for (const { schedulerRegistry, intervals, timeouts } of orchestratorsOf(app.get(ModulesContainer))) {
@@ -56,13 +56,13 @@ function once(found: object, adopt: () => void): void {
   adopted.add(found);
 }
 
-/** Returns true from the boot of the app until it deletes the interval or timeout, which it also does when it closes. */
+/** Returns true if the scheduler has started the interval or timeout, and the app has not deleted it or closed. */
 function isKept(jobs: Jobs, kind: 'interval' | 'timeout', name: string, { ref }: TimedMethod): boolean {
   if (!jobs.doesExist(kind, name)) return false;
   return (kind === 'interval' ? jobs.getInterval(name) : jobs.getTimeout(name)) === ref;
 }
 
-// The package does not export the class, and a minifier may rename it, so it is recognised by its methods.
+// `@nestjs/schedule` does not export the class SchedulerOrchestrator, and a minifier may rename it. So its methods identify it.
 function orchestratorsOf(modules: ModulesContainer): Orchestrator[] {
   const methods = ['mountCron', 'mountIntervals', 'mountTimeouts'];
   const found = [...modules.values()].flatMap(({ providers }) => [...providers.values()]);

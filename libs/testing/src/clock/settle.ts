@@ -1,22 +1,22 @@
 import * as timers from 'node:timers';
 
-// Read now, because fake timers of a test may replace them later.
+// Saved when this file loads, because fake timers of a test may replace the functions later.
 const { setImmediate: immediately, setTimeout: setRealTimeout } = timers;
 const resources = process.getActiveResourcesInfo.bind(process);
 
-/** Number of turns of the event loop without an immediate after which the process has settled. */
+/** After this number of turns of the event loop in a row without a pending `setImmediate`, the process has settled. */
 const QUIET_TURNS = 2;
 /** Maximum number of turns of the event loop to wait. */
 const MOST_TURNS = 100_000;
 
-/** Calls of `settled` that have not ended. Each has an immediate, which the others must not wait for. */
+/** Number of calls of `settled` that have not ended. Each call has a pending `setImmediate`, which the other calls must not wait for. */
 let settling = 0;
 
 /**
- * Waits until this process has nothing left to do that needs no timer, socket or file. A command of the in-memory server is an
- * immediate, and so is each step of the libs that waits for the end of a turn of the event loop.
+ * Waits until this process has nothing left to do, except work that waits for a timer, a socket or a file. To know this, looks for pending
+ * `setImmediate` callbacks: the in-memory Redis runs each command in one, and luanest uses them to wait for the end of a turn.
  *
- * @throws Error if there is always more to do
+ * @throws Error if the process does not settle within 100,000 turns of the event loop
  */
 export async function settled(): Promise<void> {
   settling += 1;
@@ -37,7 +37,7 @@ export async function settled(): Promise<void> {
   }
 }
 
-/** Waits until a condition is true, for at most about a second of real time. */
+/** Waits until a condition is true, or until about one second of real time is over. */
 export async function reallyReached(condition: () => boolean): Promise<void> {
   for (let waitedMs = 0; !condition() && waitedMs < 1_000; waitedMs += 5) {
     await new Promise<void>((resolve) => void setRealTimeout(resolve, 5));

@@ -4,14 +4,14 @@ import type { Clock } from '../../../memory-redis/src';
 import { reallyReached, settled } from './settle';
 import { TestTimer, TestTimers } from './test-timers';
 
-/** Start of a TestClock, if no other is given: 2026-01-01T00:00:00Z, a Thursday; ms since 1970. */
+/** Default start of a TestClock, ms since 1970: 2026-01-01T00:00:00Z, a Thursday. */
 export const TEST_CLOCK_START_MS = Date.UTC(2026, 0, 1);
 
-// Read now, because fake timers of a test may replace them later.
+// Saved when this file loads, because fake timers of a test may replace the functions later.
 const { setImmediate: immediately } = timers;
 const realMs = performance.now.bind(performance);
 
-/** Least step of `run`, unless a job is due. */
+/** Shortest step of `run`, ms. A step is shorter only if a job is due sooner. */
 const LEAST_STEP_MS = 60_000;
 
 /** Maximum number of jumps of `until`. */
@@ -24,17 +24,17 @@ export interface TestClockOptions {
 }
 
 /**
- * Clock for tests, which moves only when the test moves it. Once installed, all modules of luanest in this process live by
- * it, and so does each MemoryRedis that was made with it: windows end, leases expire and tasks become due without waiting.
+ * Clock for tests. It moves only when the test moves it. Once it is installed, all modules of luanest in this process use it. Each
+ * MemoryRedis that was created with it uses it too. So a test need not wait until a window ends, a lease expires or a task is due.
  *
- * It does not change `Date`, `setTimeout` or the time of other code; LuanestTestingModule makes jobs of `@nestjs/schedule` follow
- * it. It works with fake timers of Jest, sinon and node:test, which do not change it.
+ * The clock does not change `Date`, `setTimeout` or the time of other code. LuanestTestingModule makes the jobs of `@nestjs/schedule` use
+ * the clock. Fake timers of Jest, sinon and node:test do not change the clock, so you can use both.
  */
 export class TestClock implements Clock {
   private static current: TestClock | undefined;
   private readonly timers = new TestTimers();
   private wallMs: number;
-  // An integer, so that sums of times are exact.
+  // Rounded to an integer, so that sums of times are exact.
   private elapsedMs = Math.ceil(realMs());
   private restoreTime: (() => void) | undefined;
   /** The last call of `advance`, `set` or `until`. */
@@ -65,8 +65,8 @@ export class TestClock implements Clock {
   }
 
   /**
-   * Makes the modules of luanest in this process live by this clock, until `uninstall`. Call it before the app is made: timers
-   * that were set before go on by real time. Does nothing if this clock is installed.
+   * Makes the modules of luanest in this process use this clock, until `uninstall`. Call it before you create the app: timers that were set
+   * before the call use real time. Does nothing if this clock is installed already.
    *
    * @throws Error if another clock is installed
    */
@@ -83,7 +83,7 @@ export class TestClock implements Clock {
     return this;
   }
 
-  /** Makes the modules live by real time again, and drops all timers of this clock. May be called twice. Close the app before. */
+  /** Makes the modules use real time again, and drops all timers of this clock. Close the app before the call. May be called twice. */
   uninstall(): void {
     this.timers.clearAll();
     if (TestClock.current !== this) return;
@@ -92,12 +92,12 @@ export class TestClock implements Clock {
   }
 
   /**
-   * Moves the time, as if the process had been paused for `ms`. First waits until everything has settled (see `settle`). Then
-   * the time of Redis and of the modules jumps, and each timer that is due fires once, in order of due time. Returns when
-   * everything has settled again and no timer is due.
+   * Moves the time forward in one jump, as if the process had been paused for `ms`. First waits until the process has settled (see
+   * `settle`). Then the time of Redis and of the modules jumps, and each timer that is due fires once, in the order of their due times.
+   * Returns when the process has settled again and no timer is due.
    *
-   * A lease that ends in this time is lost, as after a real pause: no renewal could run. Advance in smaller steps to let
-   * renewals run.
+   * A lease that ends within `ms` is lost, as after a real pause, because no renewal could run. To let renewals run, advance in smaller
+   * steps.
    *
    * @param ms integer from 0 to 2^53 - 1
    * @throws RangeError if `ms` is not such a number; the error of a timer or of `settle`
@@ -111,11 +111,11 @@ export class TestClock implements Clock {
   }
 
   /**
-   * Lets `ms` pass as on a machine that stays awake: the clock jumps from timer to timer, and everything settles in between. Jobs of
-   * `@nestjs/schedule` run at each of their times. Other timers run at their times, or up to a minute later, so that workers that
-   * look for work all the time do not make it slow. A day takes a few seconds with workers, and almost no time without them.
+   * Moves the time forward step by step, as if the process ran normally for `ms`. The clock jumps from timer to timer, and after each jump
+   * the process settles. Jobs of `@nestjs/schedule` run at each of their times. Other timers fire up to a minute late. So workers, which
+   * look for work all the time, do not make the call slow. To run a day takes a few seconds with workers, and almost no time without.
    *
-   * A lease of less than a minute that is held meanwhile may be lost, as in `advance`.
+   * A lease of less than a minute that is held during the call may be lost, as in `advance`.
    *
    * @param ms integer from 0 to 2^53 - 1
    * @throws RangeError if `ms` is not such a number; the error of a timer or of `settle`
@@ -134,8 +134,8 @@ export class TestClock implements Clock {
   }
 
   /**
-   * Sets the time. If it is later than now, as `advance` does. If it is earlier, only the time of day goes back, as when somebody
-   * sets the clocks of the machines: keys with a TTL live longer, timers are due as before.
+   * Sets the time. A later time has the effect of `advance`. An earlier time sets back only the wall clock, as if somebody had set back the
+   * clocks of the machines: keys with a TTL live longer, but timers are due as before.
    *
    * @param atMs ms since 1970, integer from 0 to 2^53 - 1
    * @throws RangeError if `atMs` is not such a number; the error of a timer or of `settle`
@@ -150,8 +150,8 @@ export class TestClock implements Clock {
   }
 
   /**
-   * Waits until everything that this process can do now is done: no command of a MemoryRedis is unanswered, and no immediate is
-   * left. It cannot wait for what comes from outside, such as a reply to an HTTP request or a real timer.
+   * Waits until this process has done all that it can do now: each command to a MemoryRedis has its reply, and no `setImmediate` is left.
+   * Does not wait for things from outside, such as the reply to an HTTP request or a real timer.
    *
    * @throws Error if code that runs calls itself again and again without a pause
    */
@@ -160,8 +160,8 @@ export class TestClock implements Clock {
   }
 
   /**
-   * Lets time pass until `work` has ended: whenever everything has settled, the clock jumps to the next timer. For work that
-   * waits for time only, such as `clock.until(app.close())` while a lock is held.
+   * Moves the time forward until `work` has ended: each time that the process has settled, the clock jumps to the next timer. For work that
+   * waits only for time, such as `clock.until(app.close())` while a lock is held.
    *
    * @returns the result of `work` @throws the error of `work`; Error if for a second no timer is left that could end `work`, or
    *   after 10,000 jumps
@@ -202,7 +202,7 @@ export class TestClock implements Clock {
     while (await this.timers.fire(this.elapsedMs));
   }
 
-  /** @param real the source that this clock replaces */
+  /** Returns the time source for luanest. @param real source of real time, which this clock replaces */
   private source(real: TimeSource): TimeSource {
     const start = (callback: () => void, ms: number, everyMs?: number): Timer => {
       const timer = this.timers.add(callback, this.elapsedMs + Math.max(0, ms), everyMs);
@@ -223,7 +223,7 @@ export class TestClock implements Clock {
     };
   }
 
-  /** Fires timers that were due when they were set. */
+  /** Fires timers that were already due when they were set. */
   private fireSoon(): void {
     if (this.firing) return;
     this.firing = true;

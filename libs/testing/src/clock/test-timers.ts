@@ -2,26 +2,26 @@ import { AsyncResource } from 'node:async_hooks';
 import * as timers from 'node:timers';
 import type { Timer } from '../../../internal/src';
 
-// Read now, because fake timers of a test may replace them later.
+// Saved when this file loads, because fake timers of a test may replace the functions later.
 const { setTimeout: setRealTimeout, clearTimeout: clearRealTimeout } = timers;
 
-/** Maximum number of steps (microtasks in a row) of code that goes on after a timer. */
+/** Number of microtasks in a row that code may run after a timer, before the next timer fires. */
 const STEPS = 100;
 
 /** A timer of a TestClock. */
 export class TestTimer implements Timer {
-  /** True for a job of `@nestjs/schedule`: `TestClock.run` stops at its time, however often that is. */
+  /** True for a job of `@nestjs/schedule`: `TestClock.run` stops at each time of the job. */
   isJob = false;
-  /** Also counts real time, if it is set. */
+  /** Timer of Node that also fires this timer after some real time; undefined if there is none. */
   real: NodeJS.Timeout | undefined;
 
   constructor(
     readonly callback: () => void,
-    /** When it is due, by the monotonic time of the clock, ms. */
+    /** When the timer is due, by the monotonic time of the clock, ms. */
     public dueAt: number,
     /** Time between two calls of a repeating timer, ms. */
     readonly everyMs: number | undefined,
-    /** Number that orders timers that are due at the same time. */
+    /** Sequence number: of timers that are due at the same time, the lower number fires first. */
     readonly order: number,
   ) {}
 
@@ -31,7 +31,7 @@ export class TestTimer implements Timer {
   }
 }
 
-/** Marks a timer as one of a job. @returns the timer */
+/** Marks a timer as the timer of a job, and returns it. */
 export function ofJob(timer: Timer): Timer {
   if (timer instanceof TestTimer) timer.isJob = true;
   return timer;
@@ -62,7 +62,7 @@ export class TestTimers {
 
   add(callback: () => void, dueAt: number, everyMs?: number): TestTimer {
     // Times of the clock are integers, so a timer of 0.3 ms is due after 1 ms.
-    // As a timer of Node, it keeps the context of AsyncLocalStorage.
+    // Like a timer of Node, the callback keeps its context of AsyncLocalStorage.
     const timer = new TestTimer(AsyncResource.bind(callback), Math.ceil(dueAt), everyMs, this.count++);
     this.waiting.add(timer);
     return timer;
@@ -84,12 +84,12 @@ export class TestTimers {
     for (const timer of this.waiting) this.clear(timer);
   }
 
-  /** Fires the timers that are due, in order of due time; a repeating timer only once. @returns true if one was due */
+  /** Fires the timers that are due, in the order of their due times. A repeating timer fires once. @returns true if a timer was due */
   async fire(now: number): Promise<boolean> {
     const due = [...this.waiting].filter(({ dueAt }) => dueAt <= now);
     due.sort((one, other) => one.dueAt - other.dueAt || one.order - other.order);
     for (const timer of due) {
-      // An earlier one may have ended it.
+      // The callback of an earlier timer may have cleared this timer.
       if (!this.waiting.has(timer)) continue;
       if (timer.everyMs === undefined) this.clear(timer);
       else timer.dueAt = Math.ceil(now + Math.max(1, timer.everyMs));
@@ -101,8 +101,8 @@ export class TestTimers {
 }
 
 /**
- * Lets code that waited for what a timer has resolved go on before the next timer, as Node does. Neither `process.nextTick`, which
- * fake timers replace, nor an immediate, in which the in-memory Redis would reply.
+ * Runs pending microtasks before the next timer fires, as Node does: code that waited for a promise of the timer continues. Does not use
+ * `process.nextTick`, because fake timers replace it, or `setImmediate`, because the in-memory Redis would reply meanwhile.
  */
 async function resolvedCode(): Promise<void> {
   for (let step = 0; step < STEPS; step++) await Promise.resolve();

@@ -1,7 +1,7 @@
 import { INSPECT } from '../../../internal/src';
 import type { AppServices } from '../harness/app-services';
 
-/** The scripts of an app, by ScriptRegistry. */
+/** Scripts that are registered in the ScriptRegistries of an app. */
 export class AppScripts {
   constructor(private readonly services: AppServices) {}
 
@@ -11,7 +11,7 @@ export class AppScripts {
     return [...new Set(names)].sort();
   }
 
-  /** Returns true if a command runs a script. @param head first argument of the EVALSHA or EVAL */
+  /** Returns true if a command runs this script. @param head first argument of EVALSHA or EVAL: the hash or the text of a script */
   isCallOf(registry: string, script: string, head: unknown): boolean {
     const scripts = this.services.registries.flatMap((one) => (one.name === registry ? one[INSPECT]() : []));
     return scripts.some(

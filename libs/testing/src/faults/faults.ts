@@ -22,7 +22,7 @@ const REFUSAL = "OOM command not allowed when used memory > 'maxmemory'.";
 const KNOWN: KnownOptions<FaultOptions> = { script: true, runs: true };
 const checks = new Checks('LuanestTesting.faults.nextCall');
 
-/** Faults that wait for their calls. */
+/** Faults that the test has requested with `nextCall`, and that have not happened yet. */
 export class ArmedFaults {
   private armed: Armed[] = [];
 
@@ -46,7 +46,7 @@ export class ArmedFaults {
     this.armed = [];
   }
 
-  /** Drops the faults. @returns the calls of `nextCall` that made them, as text */
+  /** Drops the faults. @returns the calls of `nextCall` that requested them, as text */
   takeLeft(): string[] {
     return this.armed.splice(0).map(({ fault, ...options }) => {
       const given = Object.keys(options).length === 0 ? '' : `, ${JSON.stringify(options)}`;
@@ -54,7 +54,7 @@ export class ArmedFaults {
     });
   }
 
-  /** Makes the commands of a connection fail as the faults ask for. */
+  /** Changes a connection, so that its commands fail as the faults require. */
   inject(registry: string, connection: RedisConnection): void {
     for (const node of connection.nodes()) {
       const run = node.run.bind(node);
@@ -66,7 +66,7 @@ export class ArmedFaults {
         else fail();
       };
     }
-    // Calls with `replicas` have a connection of their own.
+    // Calls with `replicas` use a dedicated connection, so these connections are changed too.
     const dedicated = connection.dedicated.bind(connection);
     connection.dedicated = async (node) => {
       const own = await dedicated(node);

@@ -3,7 +3,7 @@ import type { AppServices } from '../harness/app-services';
 import type { Registries } from '../harness/registries';
 import type { ArmedFaults, Fault, FaultOptions } from './faults';
 
-/** Faults of Redis that a test asks for. The app gets the errors of real faults. */
+/** Simulates faults of Redis in a test. The app gets the same errors as for real faults. */
 export class Faults {
   constructor(
     private readonly armed: ArmedFaults,
@@ -11,18 +11,18 @@ export class Faults {
     private readonly services: AppServices,
   ) {}
 
-  /** Number of faults of `nextCall` that wait for their call. */
+  /** Number of faults of `nextCall` that have not happened yet. */
   get pending(): number {
     return this.armed.size;
   }
 
   /**
-   * Makes the next call of a script fail. Each call of this method is for one call of a script. Calls that ScriptRegistry sends
-   * together fail together, as in production.
+   * Makes the next call of a script fail. To make two calls fail, call `nextCall` twice. Calls that ScriptRegistry sends together, as one
+   * EVALSHA, fail together, as in production.
    *
-   * @param fault `not-sent`: NotSentError, and the script does not run. `unknown`: UnknownOutcomeError; the script runs, unless
-   *   `runs` is false, and if it replies with an error, the app gets that error instead. `refused`: ScriptRefusedError, as while
-   *   Redis' memory is full
+   * @param fault `not-sent`: the app gets a NotSentError, and the script does not run. `unknown`: the app gets an UnknownOutcomeError. The
+   *   script runs, unless `runs` is false. If the script replies with an error, the app gets this error. `refused`: the app gets a
+   *   ScriptRefusedError, as if the memory of Redis were full
    * @throws InvalidOptionError, also for a script that the app has not registered, and for an unknown ScriptRegistry
    */
   nextCall(fault: Fault, options: FaultOptions = {}): void {
@@ -30,8 +30,8 @@ export class Faults {
   }
 
   /**
-   * Takes a lock from its holder, as `LockService.forceUnlock` does: the signal of the lock fires, and `withLock` throws
-   * LostError. Leases of other libs end when the clock advances.
+   * Takes a lock from its holder, as `LockService.forceUnlock` does: the signal of the lock fires, and `withLock` throws LostError. To end
+   * a lease of another lib, advance the clock.
    *
    * @param name name of the lock
    * @returns true if the lock was held
@@ -43,16 +43,16 @@ export class Faults {
   }
 
   /**
-   * Makes Redis unavailable: all connections close, and new ones are refused. Calls in flight have an unknown outcome. Later calls
-   * are not sent: they wait for Redis until their deadline, at most 20 ms of real time.
+   * Makes Redis unavailable: all connections close, and new connections are refused. Calls in flight get an unknown outcome. Later calls
+   * are not sent: they wait for Redis until their deadline, or for at most 20 ms of real time.
    */
   async redisDown(): Promise<void> {
     this.registries.stop();
-    // The clients notice that their connections have closed.
+    // Waits one turn of the event loop, so that the clients notice that their connections have closed.
     await new Promise<void>((resolve) => void nextTurn(resolve));
   }
 
-  /** Makes Redis available again with all its keys. Resolves when all ScriptRegistries that were connected are so again. */
+  /** Makes Redis available again, with all its keys. Resolves when all ScriptRegistries that were connected before are connected again. */
   async redisUp(): Promise<void> {
     await this.registries.start();
   }

@@ -33,17 +33,17 @@ const LIBS: { readonly [L in Lib]: () => abstract new (...parts: never[]) => Ser
 const isPayouts = (lib: Lib): boolean => lib === 'RedPacketPayouts';
 const moduleOf = (lib: Lib): string => (isPayouts(lib) ? 'RedPacketModule' : `${lib}Module`);
 
-/** Finds the services of luanest in the app, without loading libs that the app does not use. */
+/** Finds the services of luanest in the app. Does not load libs that the app does not use. */
 export class AppServices {
   constructor(readonly modules: ModulesContainer) {}
 
-  /** The ScriptRegistries of the app, each once. */
+  /** The ScriptRegistries of the app, without duplicates. */
   get registries(): readonly ScriptRegistry[] {
     const wrappers = [...this.modules.values()].flatMap(({ providers }) => [...providers.values()]);
     return [...new Set(wrappers.flatMap(({ instance }) => (instance instanceof ScriptRegistry ? [instance] : [])))];
   }
 
-  /** Returns a service; undefined if the app does not import its module, has not made the service yet, or uses a mock of it. */
+  /** Returns a service; undefined if the app does not import the module, has not created the service yet, or uses a mock of the service. */
   find<L extends Lib>(lib: L): Services[L] | undefined {
     const moduleName = moduleOf(lib);
     for (const { metatype, providers } of this.modules.values()) {
@@ -55,7 +55,7 @@ export class AppServices {
     return undefined;
   }
 
-  /** Returns a service. @param caller begins the error @throws SetupError if the app has no such service */
+  /** Returns a service. @param caller first words of the error @throws SetupError if the app has no such service */
   get<L extends Lib>(lib: L, caller: string): Services[L] {
     const service = this.find(lib);
     if (service) return service;

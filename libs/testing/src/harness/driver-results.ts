@@ -4,16 +4,16 @@ import type { JobRecord } from 'luanest/scheduled-lock';
 export interface TaskOutcome {
   readonly id: string;
   /**
-   * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task is a dead letter. `lost`: the task was
-   * cancelled or replaced meanwhile, or the worker lost it, for example because its lease ended. `released`: the app shuts down.
-   * `unknown`: the app has no handler for the task.
+   * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task is a dead letter. `lost`: during the attempt, the
+   * task was cancelled or replaced, or the worker lost the task, for example because the lease ended. `released`: the app is shutting
+   * down. `unknown`: the app has no handler for the task.
    */
   readonly status: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
-  /** Result of the handler, as JSON holds it; undefined if it returned nothing, did not succeed, or the result was not kept. */
+  /** Result of the handler after JSON.stringify and JSON.parse; undefined if there is no result, or if the result was not kept. */
   readonly result: unknown;
   /** Error of a failed attempt, such as that of the handler; undefined if the handler used `retryLater` or `deadLetter`. */
   readonly error: unknown;
-  /** Text that is kept with the task: of its last error, the reason of `deadLetter`, or why a result was not kept; otherwise ''. */
+  /** Text that Redis keeps with the task: the last error, the reason of `deadLetter`, or why the result was not kept; otherwise ''. */
   readonly reason: string;
   /** Pause before the next attempt, ms; undefined unless the status is `retried`. */
   readonly delayMs: number | undefined;
@@ -29,7 +29,7 @@ export interface MessageOutcome {
   readonly status: 'handled' | 'retried' | 'dead' | 'lost';
   /** Error of a failed attempt, such as that of the handler; undefined if the handler used `retryLater` or `deadLetter`. */
   readonly error: unknown;
-  /** Text that is kept with the dead letter, such as the reason of `deadLetter`; why a message was lost; '' for another status. */
+  /** `dead`: text that is kept with the dead letter, such as the reason of `deadLetter`. `lost`: why the message was lost. Otherwise ''. */
   readonly reason: string;
   /** Pause before the next attempt, ms; undefined unless the status is `retried`. */
   readonly delayMs: number | undefined;
@@ -38,12 +38,12 @@ export interface MessageOutcome {
 /** How a run of a job ended, as `tick` returns it. */
 export interface TickOutcome {
   /**
-   * Status as in the history of the job, such as `ran` or `skipped-held`; `failed` if the job or the run threw; `closed` while the
-   * app shuts down.
+   * Status as in the history of the job, such as `ran` or `skipped-held`. `failed`: the job or the call to Redis threw. `closed`: the app
+   * is shutting down.
    */
   readonly status: JobRecord['status'] | 'closed';
-  /** Result of the job; undefined if it did not run or threw. */
+  /** Result of the job; undefined if the job did not run, or threw. */
   readonly value: unknown;
-  /** Error of the job or of the run, such as one of Redis; undefined if neither threw. */
+  /** Error of the job or of the call to Redis; undefined if neither threw. */
   readonly error: unknown;
 }

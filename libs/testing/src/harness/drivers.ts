@@ -13,14 +13,14 @@ import type { MessageOutcome, TaskOutcome, TickOutcome } from './driver-results'
 import { EventWait } from './event-wait';
 import type { PacketRecords, PayoutOutcome } from './packet-records';
 
-/** How long the result of a task is kept, ms: until `runTask` has read it. */
+/** How long Redis keeps the result of a task, ms, so that `runTask` can read the result. */
 const KEEP_RESULT_MS = 60_000;
 /** How long `drain` waits for handlers, ms of real time. */
 const DRAIN_MS = 5_000;
 
 const nameOf = (given: string | { readonly name: string }): string => (typeof given === 'string' ? given : given.name);
 
-/** Runs work of the app now, through the code that runs it in production. */
+/** Makes the app do work now, with the same code as in production. */
 export class Drivers {
   private lastId = 0;
 
@@ -80,7 +80,7 @@ export class Drivers {
         { code: 'TESTING_SETUP' },
       );
     }
-    /** Outcomes of messages of the stream, by `<group>/<id>`. All are kept, because an outcome may come before the reply to the publish. */
+    /** Outcomes of all messages of the stream, by `<group>/<id>`. An outcome may come before `publish` has returned the id. */
     const outcomes = new Map<string, MessageOutcome>();
     let id: string | undefined;
     const all = (): MessageOutcome[] | undefined => {
@@ -124,7 +124,7 @@ export class Drivers {
         });
       id = result.id;
       const found = all() ?? (await wait.result);
-      // Retries and dead letters are reported before Redis has them.
+      // The event of a retry or a dead letter comes before Redis has saved it.
       await this.clock.settle();
       return found;
     } finally {
@@ -170,7 +170,7 @@ export class Drivers {
     ]);
   }
 
-  /** Waits until no work is left. @param workLeft returns what is left, as text */
+  /** Waits until no work is left. @param workLeft function that returns a text for each kind of work that is left */
   private async until(caller: string, workLeft: () => Promise<string[]>): Promise<void> {
     const until = performance.now() + DRAIN_MS;
     for (;;) {
@@ -185,7 +185,7 @@ export class Drivers {
     }
   }
 
-  /** Makes the app read the payouts that are open. @param activityId default: all @returns what is left of them */
+  /** Makes the app read the open payouts. @param activityId default: all activities @returns a text if payouts are left */
   private async payoutsLeft(activityId?: string): Promise<string[]> {
     const payouts = this.services.find('RedPacketPayouts');
     if (payouts === undefined) return [];
@@ -193,7 +193,7 @@ export class Drivers {
     if (!paying) return [];
     if (activityId !== undefined && ((await payouts.stats(activityId))?.open ?? 0) === 0) return [];
     const { length, due } = await payouts.outboxStats();
-    // Payouts that are due later wait for the clock.
+    // `due` counts retries that wait for a later time. They run when the test advances the clock.
     const left = length - due;
     if (left > 0) readNow();
     return left === 0 ? [] : [`${left} payouts are open`];
@@ -212,7 +212,7 @@ export class Drivers {
     const left = await Promise.all(
       groupsOf(service).map(async ({ stream, group }) => {
         const { lag, pending, due, parked } = await service.stats(stream, group);
-        // Messages that are due later wait for the clock, and parked ones wait for these.
+        // Retries (`due`) wait until the test advances the clock. Parked messages wait for a retry of an earlier message.
         const inHandlers = pending - due - parked;
         return lag + inHandlers === 0
           ? []
@@ -223,7 +223,7 @@ export class Drivers {
   }
 }
 
-/** Returns the groups that consumers of the app read, each once. */
+/** Returns the groups that the consumers of the app read, without duplicates. */
 function groupsOf(service: StreamConsumerService): readonly { readonly stream: string; readonly group: string }[] {
   const { groups } = service[INSPECT]();
   return [...new Map(groups.map((each) => [`${each.stream}/${each.group}`, each])).values()];

@@ -13,7 +13,7 @@ import {
   type RedisNode,
 } from '../../../script-registry/src/internal';
 
-// Read now, because fake timers of a test may replace them later, also in `node:timers`.
+// Saved when this file loads, because fake timers of a test may replace the functions later, in `node:timers` too.
 const { setImmediate: immediately } = timers;
 
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
@@ -21,7 +21,11 @@ type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void
 const CLOSED = new CommandFailure('lost', 'The connection to localhost:6379 closed before the reply');
 const NOT_CONNECTED = new CommandFailure('not-sent', 'localhost:6379 is not connected, or not ready yet');
 
-/** Runs a command one turn later, as over a network: timers run between two calls. @param settle gets a reply or a CommandFailure */
+/**
+ * Runs a command one turn of the event loop later, as over a network. So timers can run between two calls.
+ *
+ * @param settle gets a reply or a CommandFailure
+ */
 function runLater(link: DirectLink, name: string, args: CommandArg[], settle: (outcome: unknown) => void): void {
   immediately(() => {
     if (!link.isOpen) return settle(CLOSED);
@@ -30,7 +34,7 @@ function runLater(link: DirectLink, name: string, args: CommandArg[], settle: (o
   });
 }
 
-/** RedisConnection to a MemoryRedis without a client, for apps whose client cannot be moved to it. */
+/** RedisConnection to a MemoryRedis, without a Redis client. For apps whose own client cannot be connected to a MemoryRedis. */
 export class MemoryConnection implements RedisConnection, RedisNode {
   readonly clustered = false;
   readonly id = 'localhost:6379';
@@ -117,7 +121,7 @@ export class MemoryConnection implements RedisConnection, RedisNode {
 
   subscriber(_: RedisNode, { message, ended }: ChannelEvents): Promise<ChannelSubscriber> {
     if (this.server.stopped) return Promise.reject(NOT_CONNECTED);
-    // Another call has caused the message, so it is passed on in the context of the listener.
+    // The code that published the message must not pass its AsyncLocalStorage to the listener. So the listener keeps its own.
     const pass = AsyncResource.bind(message);
     const link = this.server.link({ message: (channel, text) => immediately(() => pass(channel, text)), ended });
     const run = (name: string, ...args: string[]): Promise<void> =>
@@ -125,7 +129,7 @@ export class MemoryConnection implements RedisConnection, RedisNode {
         runLater(link, name, args, (outcome) => (outcome instanceof CommandFailure ? reject(outcome) : resolve()));
       });
     return Promise.resolve({
-      // The server in memory has no events of keys, like a server without the setting for them.
+      // MemoryRedis publishes no keyspace events, like a server with an empty `notify-keyspace-events`.
       subscribe: (channel) => (isKeyEvents(channel) ? Promise.resolve() : run('SSUBSCRIBE', channel)),
       unsubscribe: (channel) => (isKeyEvents(channel) ? Promise.resolve() : run('SUNSUBSCRIBE', channel)),
       ping: () => run('PING'),

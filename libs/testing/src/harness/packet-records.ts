@@ -2,10 +2,10 @@ import type { GrabResult, Payout, RedPacketPayouts, RedPacketService } from 'lua
 import type { StreamConsumerEvents } from 'luanest/stream-consumer';
 import { INSPECT } from '../../../internal/src';
 
-/** A call of `grab`, with what it returned. */
+/** Call of `grab`, with the result of the call. */
 export type GrabbedPacket = GrabResult & { readonly activityId: string; readonly userId: string };
 
-/** Fields of a payout that the outbox has. */
+/** Fields of a payout that the payout outbox in Redis has. */
 type PaidPacket = Pick<Payout, 'activityId' | 'userId' | 'packetId' | 'amountCents' | 'attempt'>;
 
 /** One attempt to pay a winner. */
@@ -24,14 +24,14 @@ export interface PayoutOutcome extends PaidPacket {
 export class PacketRecords {
   readonly grabbed: GrabbedPacket[] = [];
   readonly payouts: PayoutOutcome[] = [];
-  /** Payouts that a handler has got and whose outcome is not known yet, by stream and id of the message. */
+  /** Payouts whose handler is running, by stream and id of the message. */
   private readonly open = new Map<string, PaidPacket>();
 
   clear(): void {
     this.grabbed.length = this.payouts.length = 0;
   }
 
-  /** Records the calls of `grab`, and the payouts of each run that begins from now on. */
+  /** Begins to record the calls of `grab`, and the attempts to pay winners. */
   watch(packets: RedPacketService, payouts: RedPacketPayouts | undefined): void {
     packets[INSPECT]().watch((activityId, userId, result) => {
       result.then(

@@ -5,12 +5,12 @@ import type { Records, ScheduledTask } from './records';
 
 const OPTIONS = ['delayMs', 'runAtMs', 'attempts', 'backoff', 'keepResultMs', 'onConflict'];
 
-/** Returns a copy of data, as the handler gets it. The app may change its own object while the call runs. */
+/** Returns a copy of data, as the handler gets it after JSON. A copy, because the app may change its own object while the call runs. */
 function copyOf(value: unknown): unknown {
   return value === undefined ? null : (JSON.parse(JSON.stringify(value)) as unknown);
 }
 
-/** Returns what a call is recorded as; undefined for a call that the service refuses. */
+/** Returns the record of a call; undefined if the arguments are invalid, so that the service refuses the call. */
 function ifValid<T>(record: () => T): T | undefined {
   try {
     return record();
@@ -19,7 +19,7 @@ function ifValid<T>(record: () => T): T | undefined {
   }
 }
 
-/** The service returns the error of a call that failed. */
+/** Ignores the error of a call, because the caller gets the error from the service. */
 const failed = (): void => undefined;
 
 function optionsOf(...given: readonly object[]): Omit<ScheduleOptions, 'id'> {

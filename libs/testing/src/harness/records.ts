@@ -17,7 +17,7 @@ export interface ScheduledTask {
   /** Options of the call, without `id`. */
   readonly options: Omit<ScheduleOptions, 'id'>;
   readonly status: 'scheduled' | 'replaced' | 'follows' | 'kept';
-  /** When the task is due, ms since 1970; 0 if an existing task was kept that is not waiting. */
+  /** When the task is due, ms since 1970; 0 if the id has a task already, and that task is not waiting. */
   readonly runAtMs: number;
 }
 
@@ -29,14 +29,14 @@ export interface PublishedMessage {
   readonly payload: unknown;
   readonly key: string | undefined;
   readonly operationId: string | undefined;
-  /** True if an earlier publish with the operation id added the message, or this call was sent twice. */
+  /** True if an earlier call with the same operation id added the message, or if this call was sent twice. */
   readonly replayed: boolean;
 }
 
-/** An event, and where it is kept. Names as text, because the libs themselves are not loaded for this. */
+/** Channel of an event, and function that records the event. Channels are given as text, so that no lib must be loaded. */
 type Keeper = readonly [channel: string, keep: (event: never) => void];
 
-/** Events and calls of the app since `clear()`. */
+/** Records of the events and calls of the app since `clear()`. */
 export class Records {
   readonly scheduled: ScheduledTask[] = [];
   readonly settled: DelayedTaskEvents['attemptSettled'][] = [];
@@ -67,12 +67,12 @@ export class Records {
 
   private readonly ends: (() => void)[] = [];
 
-  /** Names of the locks that LockService has acquired and that are neither released nor lost, the oldest first. */
+  /** Names of the locks that LockService has acquired, and that are neither released nor lost. The oldest comes first. */
   get heldLocks(): readonly string[] {
     return [...this.held.keys()];
   }
 
-  /** @param isOwn returns true for the ScriptRegistries of this app */
+  /** Begins to record. @param isOwn function that returns true for the ScriptRegistries of this app */
   start(isOwn: (registry: object) => boolean): void {
     for (const [channel, keep] of this.keepers) {
       const keepOwn = (event: unknown): void => {

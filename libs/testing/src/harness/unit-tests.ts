@@ -21,7 +21,7 @@ const ALLOWED: RateLimitDecision = Object.freeze({
 
 /**
  * Returns providers for a unit test of a controller: RateLimitGuard allows all requests, and RateLimitService counts nothing.
- * Spread them into `providers`, in place of RateLimitModule.
+ * Use `...allowAll()` in `providers`, instead of RateLimitModule.
  */
 export function allowAll(): Provider[] {
   const lib = require('luanest/rate-limit') as typeof import('luanest/rate-limit');
@@ -45,8 +45,8 @@ export function allowAll(): Provider[] {
 }
 
 /**
- * Returns providers for a unit test: LockService gives each lock at once, and jobs and handlers with `@ScheduledLock()` run. Spread
- * them into `providers`, in place of LockModule and ScheduledLockModule.
+ * Returns providers for a unit test: LockService grants each lock at once, and jobs and handlers with `@ScheduledLock()` always run. Use
+ * `...noLock()` in `providers`, instead of LockModule and ScheduledLockModule.
  */
 export function noLock(): Provider[] {
   const { LockService } = require('luanest/lock') as typeof import('luanest/lock');
@@ -69,8 +69,8 @@ export function noLock(): Provider[] {
 }
 
 /**
- * Returns providers for a unit test: OnceService and handlers with `@Once()` run each call, and routes with `@Idempotent()` each
- * request, also a repeated one. Spread them into `providers`, in place of OnceModule.
+ * Returns providers for a unit test: OnceService and handlers with `@Once()` run each call, and routes with `@Idempotent()` run each
+ * request, even a repeated one. Use `...noOnce()` in `providers`, instead of OnceModule.
  */
 export function noOnce(): Provider[] {
   const { OnceService } = require('luanest/once') as typeof import('luanest/once');

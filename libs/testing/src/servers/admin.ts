@@ -7,12 +7,12 @@ export interface Address {
   readonly port: number;
 }
 
-/** Longest wait for a connection and for each reply, ms. */
+/** Longest wait for a connection, and for each reply, ms. */
 const TIMEOUT_MS = 5_000;
 
 type Settle = (outcome: Error | { readonly reply: unknown }) => void;
 
-/** A connection for the few commands that tests give to servers. It needs no client, so apps may use any. */
+/** Connection for the few commands that test helpers send to servers. It needs no Redis client, so an app may use any client. */
 export class Admin {
   readonly #frames = new RespFrames();
   readonly #waiting: Settle[] = [];
@@ -41,12 +41,12 @@ export class Admin {
     return admin;
   }
 
-  /** Sends a command. @returns the reply in RESP2, with text for bytes @throws Error with Redis' error as its message */
+  /** Sends a command. @returns the reply in RESP2; strings as text @throws Error whose message is the error of Redis */
   async call(...words: readonly (string | number | Buffer)[]): Promise<unknown> {
     return texts(await this.callBuffer(...words));
   }
 
-  /** Same as `call`, with a Buffer for each text of the reply. */
+  /** Sends a command like `call`. Returns strings of the reply as Buffers. */
   async callBuffer(...words: readonly (string | number | Buffer)[]): Promise<unknown> {
     const outcome = await within(
       new Promise<Parameters<Settle>[0]>((settle) => {
@@ -73,7 +73,7 @@ export class Admin {
   }
 }
 
-/** Runs `use` with a connection that does not reconnect and waits at most five seconds for each reply. Closes it in any case. */
+/** Runs `use` with a connection, and then closes the connection. It does not reconnect, and waits at most 5 s for each reply. */
 export async function withAdmin<T>(address: Address, use: (admin: Admin) => Promise<T>): Promise<T> {
   const admin = await Admin.open(address);
   try {
@@ -100,7 +100,7 @@ function encoded(words: readonly (string | number | Buffer)[]): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Reads a whole frame of RESP2. */
+/** Parses one complete RESP2 reply. */
 function outcomeOf(frame: Buffer): Parameters<Settle>[0] {
   const reply = new FrameReader(frame).next();
   return reply instanceof Error ? reply : { reply };

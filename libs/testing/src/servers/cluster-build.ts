@@ -15,7 +15,7 @@ export async function startNodes(
   const nodeArgs = [
     ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'],
     ['--cluster-node-timeout', String(nodeTimeoutMs)],
-    // A replica stays in its shard, and may take over however old its data is: tests expect a certain node to be promoted.
+    // A replica stays in its shard, and may become the master even if its data is old. So a test knows which node will be promoted.
     ['--cluster-allow-replica-migration', 'no', '--cluster-replica-validity-factor', '0'],
     ['--repl-ping-replica-period', '1'],
     args,
@@ -31,10 +31,10 @@ export async function startNodes(
   throw failed.reason;
 }
 
-/** Makes a Cluster of nodes. The first `masters` nodes share the slots evenly; the others become their replicas in turn. */
+/** Creates a Cluster of nodes. The first `masters` nodes share the slots evenly. The other nodes become replicas of the masters in turn. */
 export async function joinNodes(nodes: readonly RedisServer[], masters: number): Promise<void> {
   await Promise.all(nodes.slice(0, masters).map((node, index) => assignSlots(node, index, masters)));
-  // Each node meets each other node, since gossip would take seconds.
+  // CLUSTER MEET for each pair of nodes, because it would take seconds until all nodes know each other by gossip.
   await Promise.all(nodes.map((node, index) => meet(node, nodes.slice(index + 1))));
   const ids = await Promise.all(nodes.map((node) => untilAcquainted(node, nodes)));
   await Promise.all(
@@ -65,7 +65,7 @@ function meet(node: RedisServer, others: readonly RedisServer[]): Promise<unknow
 function untilAcquainted(node: RedisServer, all: readonly RedisServer[]): Promise<string> {
   const look = async (): Promise<string> => {
     const { nodes, self } = await viewOf(node);
-    // A node that is paused for too long during a meeting is forgotten, so it must meet the others again.
+    // If a node was paused too long during CLUSTER MEET, the others forget it. So it must meet them again.
     const strangers = all.filter(({ port }) => !nodes.some((other) => other.port === port));
     if (strangers.length > 0) await meet(node, strangers);
     const known = nodes.filter((other) => !isFailing(other) && (other === self || other.linked));

@@ -8,7 +8,7 @@ export interface NodeView {
   /** Id of the master that this replica follows, or `-`. */
   masterId: string;
   linked: boolean;
-  /** Slots and ranges as CLUSTER NODES writes them, without the marks of slots in migration. */
+  /** Slots and slot ranges in the format of CLUSTER NODES, such as `0-5460`, without entries for slots in migration. */
   slots: string[];
 }
 

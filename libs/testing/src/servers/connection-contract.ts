@@ -8,7 +8,7 @@ import { startFaultProxy } from './start-fault-proxy';
 import { startRedis } from './start-redis';
 import { eventually } from './wait';
 
-/** A connection under test, and how to end its client. */
+/** Connection under test, and a function that ends its client. */
 export interface ConnectionUnderTest {
   readonly connection: RedisConnection;
   readonly end: () => Promise<unknown> | void;
@@ -22,19 +22,19 @@ export interface ConnectionSettings {
   readonly database?: number;
 }
 
-/** Makes connections of the adapter under test. Each has a new client. */
+/** Creates connections of the adapter under test. Each connection has a new client. */
 export interface ConnectionAdapter {
-  /** Returns a connection to one server. The client must reconnect, within 100 ms at first. @param settings default: none */
+  /** Returns a connection to one server. The client must reconnect; the first time within 100 ms. @param settings default: none */
   standalone(address: Address, settings?: ConnectionSettings): ConnectionUnderTest;
-  /** Returns a connection to a Cluster. Undefined if the adapter has none. */
+  /** Returns a connection to a Cluster. Leave the method out if the adapter does not support Cluster. */
   cluster?(nodes: readonly Address[]): ConnectionUnderTest;
 }
 
-/** One promise of RedisConnection. */
+/** Check of one thing that a RedisConnection must do. */
 export interface ConnectionCheck {
-  /** The title of a test: a sentence that must hold. */
+  /** Title of the test: a sentence that must be true. */
   readonly name: string;
-  /** Resolves if it holds. Starts and stops the servers that it needs. @throws Error if it does not hold */
+  /** Runs the check. Starts and stops the servers that it needs. @throws Error if the check fails */
   readonly run: (adapter: ConnectionAdapter) => Promise<void>;
 }
 
@@ -94,7 +94,7 @@ function onCluster(
 const COUNT = "return redis.call('INCR', KEYS[1])";
 
 /**
- * Checks of all that ScriptRegistry relies on of a RedisConnection. An adapter for another client must pass all of it:
+ * Checks of everything that ScriptRegistry needs from a RedisConnection. An adapter for another client must pass all checks:
  * `it.each(connectionContract)('$name', ({ run }) => run(adapter))`.
  */
 export const connectionContract: readonly ConnectionCheck[] = [
@@ -294,7 +294,7 @@ export const connectionContract: readonly ConnectionCheck[] = [
     const to = (await cluster.masters()).find(({ port }) => port !== from.port) as typeof from;
     assert.equal(await connection.sendRouted('EVAL', [COUNT, '1', key]), 1);
     await cluster.beginMigration(slot, from, to);
-    // The key is not there yet: its master replies ASK, and the other one has it.
+    // The key does not exist yet. So the old master of the slot replies ASK, and the new master runs the script.
     assert.equal(await connection.sendRouted('EVAL', [COUNT, '1', `${key}:new`]), 1);
     await cluster.migrateKeys(slot, from, to);
     assert.equal(await connection.sendRouted('EVAL', [COUNT, '1', key]), 2);

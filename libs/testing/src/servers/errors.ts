@@ -1,8 +1,8 @@
 import { LuanestError } from '../../../internal/src/without-nest';
 
 /**
- * A server could not be started or controlled: there is no usable `redis-server`, it did not start, or what was asked of it is
- * impossible in its state. The message names the cause.
+ * Error if a server cannot be started or controlled: no usable `redis-server` was found, the server did not start, or the requested action
+ * is impossible in the state of the server. The message names the cause.
  */
 export class TestServerError extends LuanestError {
   readonly code = 'TEST_SERVER';

@@ -8,11 +8,11 @@ import { sleep } from './wait';
 /** Options of `dropRequest` of a {@link FaultProxy}. */
 export interface DropOptions {
   /**
-   * Returns true for the request that is meant. It gets one whole request at a time, as text: the command and its arguments, in
-   * Redis' protocol. Default: the next request.
+   * Function that returns true for the request to drop. Its argument is one complete request: the command and its arguments, as text in
+   * the protocol of Redis. Default: the next request.
    */
   readonly when?: (request: string) => boolean;
-  /** How long the connection stays silent before it is reset, ms; the latency is added. Default 20. */
+  /** How long the connection stays silent before the proxy resets it, ms. The latency is added. Default 20. */
   readonly settleMs?: number;
   /**
    * The connection also stays silent until this promise settles. If it rejects, `dropReply` or `dropRequest` rejects with the same
@@ -23,7 +23,7 @@ export interface DropOptions {
 
 /** Options of `dropReply` of a {@link FaultProxy}. */
 export interface DropReplyOptions extends DropOptions {
-  /** Number of replies that still pass, from the reply to the request on. Default 0: the reply to the request is lost. */
+  /** Number of replies that still pass, starting with the reply to the request. Default 0: the reply to the request is lost. */
   readonly afterReplies?: number;
 }
 
@@ -44,8 +44,8 @@ export class FaultProxy implements AsyncDisposable {
   /** Always 127.0.0.1. */
   readonly host = '127.0.0.1';
   /**
-   * Server that new connections go to. Present connections keep theirs. Set it to another server for a failover behind one
-   * address.
+   * Server that new connections go to. Open connections keep their server. To simulate a failover behind one address, set another
+   * server.
    */
   target: Address;
   readonly #links = new Set<ProxyLink>();
@@ -60,7 +60,7 @@ export class FaultProxy implements AsyncDisposable {
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.#accept(client));
   }
 
-  /** For {@link startFaultProxy}, which checks the target. */
+  /** Starts a proxy. Use {@link startFaultProxy} instead: it checks the target. */
   static async start(target: Address): Promise<FaultProxy> {
     const proxy = new FaultProxy(target);
     proxy.#server.listen(0, proxy.host);
@@ -86,8 +86,8 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   /**
-   * Ends all faults and the latency. A `dropReply` or `dropRequest` whose request has come is not called
-   * off. Connections that lost bytes in a blackhole are reset, since their replies would be taken for replies to other requests.
+   * Ends all faults and the latency. If the request of a `dropReply` or `dropRequest` has come already, that fault still happens. Resets
+   * connections that lost bytes in a blackhole: otherwise a client would take a reply for the reply to another request.
    */
   pass(): void {
     this.#mode = 'pass';
@@ -101,43 +101,43 @@ export class FaultProxy implements AsyncDisposable {
     this.#latencyMs = ms;
   }
 
-  /** Cuts all present connections (RST). Changes nothing for new ones. */
+  /** Cuts all open connections (RST). Does not change new connections. */
   cut(): void {
     reportFault('connections reset', this.#links.size);
     for (const link of this.#links) link.reset();
   }
 
-  /** Cuts all present connections, and every new one until `pass()`: Redis is down. */
+  /** Simulates that Redis is down: cuts all open connections, and each new connection until `pass()`. */
   refuse(): void {
     this.#mode = 'refuse';
     this.cut();
   }
 
-  /** Connections open and stay open, but what is sent until `pass()` is lost on either side: the network loses all packets. */
+  /** Simulates a network that loses all packets: connections open and stay open, but all bytes are lost until `pass()`. */
   blackhole(): void {
     this.#mode = 'blackhole';
     reportFault('connections gone silent', this.#links.size);
   }
 
   /**
-   * Loses the reply to one request. The server gets the request, its reply and all later ones are discarded, and then the
-   * connection is cut. Happens once; other connections are not cut. Resolves after the cut, or when `pass()` or `stop()`
-   * calls it off before such a request has come.
+   * Loses the reply to one request. The server gets the request. The proxy discards the reply and all later replies of the connection, and
+   * then cuts the connection. Happens once; other connections are not cut. Resolves after the cut, or when `pass()` or `stop()` cancels
+   * the fault before such a request has come.
    */
   dropReply(options: DropReplyOptions = {}): Promise<void> {
     return this.#plan('reply', options);
   }
 
   /**
-   * Loses one request. The server never runs it or a later one of the connection, earlier ones are answered, and then the
-   * connection is cut. Happens once; other connections are not cut. Resolves after the cut, or when `pass()` or `stop()`
-   * calls it off before such a request has come.
+   * Loses one request. The server gets neither this request nor later requests of the connection. Earlier requests get their replies. Then
+   * the proxy cuts the connection. Happens once; other connections are not cut. Resolves after the cut, or when `pass()` or `stop()`
+   * cancels the fault before such a request has come.
    */
   dropRequest(options: DropOptions = {}): Promise<void> {
     return this.#plan('request', options);
   }
 
-  /** Cuts all connections and ends the proxy. Calls off faults as `pass()` does. May be called any number of times. */
+  /** Cuts all connections, and ends the proxy. Cancels faults as `pass()` does. May be called any number of times. */
   async stop(): Promise<void> {
     this.#callOff();
     if (!this.#server.listening) return;
@@ -173,7 +173,7 @@ export class FaultProxy implements AsyncDisposable {
     return new Promise((done, failed) => this.#drops.push({ what, options, done, failed }));
   }
 
-  /** Settles the faults whose request has not come. */
+  /** Cancels the faults whose request has not come, and resolves their promises. */
   #callOff(): void {
     for (const { done } of this.#drops.splice(0)) done();
   }

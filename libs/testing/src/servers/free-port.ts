@@ -4,9 +4,12 @@ import { createServer } from 'node:net';
 import { TestServerError } from './errors';
 
 const CLUSTER_BUS_OFFSET = 10_000;
-/** Up to 8 workers of Jest or Vitest pick from parts of their own, so none takes the port of another's server that restarts. */
+/**
+ * Number of parts of a port range. Up to 8 workers of Jest or Vitest each use their own part. So no worker takes the port of a server that
+ * another worker restarts.
+ */
 const PARTS = 8;
-/** Ports that were chosen already. Jest, and Vitest by default, load this module once for each test file. */
+/** Ports that this module has returned already. Jest, and Vitest by default, load this module once for each test file. */
 const given = new Set<number>();
 
 interface Range {
@@ -15,9 +18,9 @@ interface Range {
 }
 
 /**
- * Returns the ranges of ports for tests. Any outgoing connection may take a port of the ephemeral range at any moment, and then a
- * restart on this port would fail. So both ranges are below it, if it begins at 31,000 or higher. They share no port with each
- * other or with the bus ports.
+ * Returns the ranges of ports for tests. An outgoing connection may take any port of the operating system's ephemeral range. Then a restart
+ * of a server on this port would fail. So if the ephemeral range begins at 31,000 or higher, both ranges are below it. The two ranges and
+ * the ports of the Cluster bus do not overlap.
  */
 function portRanges(): { standalone: Range; cluster: Range } {
   const ephemeral = lowestEphemeralPort();
@@ -64,12 +67,12 @@ async function pick(range: Range, offsets: readonly number[]): Promise<number> {
   throw new TestServerError(`No free port between ${from} and ${to} after 200 tries.`);
 }
 
-/** Returns a port on 127.0.0.1 that nothing listens on. Another process may take it before you do, so retry. */
+/** Returns a free port on 127.0.0.1. Another process may take the port before you do. So if it is taken, call this function again. */
 export function freePort(): Promise<number> {
   return pick(portRanges().standalone, [0]);
 }
 
-/** Returns a port as `freePort` does, if the port of the Cluster bus (10,000 above) is free, too. */
+/** Returns a free port for a Cluster node. The port of the Cluster bus, which is 10,000 higher, is free too. */
 export function freeClusterPort(): Promise<number> {
   return pick(portRanges().cluster, [0, CLUSTER_BUS_OFFSET]);
 }

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 
 export interface ProcessGuard {
-  /** Ends the guard. Call it when the process has ended, because another process may get its id. */
+  /** Ends the guard. Call it when the guarded process has ended: another process may get the same id, and the guard must not kill that. */
   release(): void;
 }
 
 /**
- * Shell script that waits on a pipe from this process. The pipe closes however this process ends, also by SIGKILL. Then the
- * shell kills `pid`, and removes the temporary directory. An exit hook could not do this: it does not run after SIGKILL.
+ * Shell script that waits on a pipe from this process. When this process ends, even by SIGKILL, the pipe closes. Then the shell kills the
+ * process `pid`, and removes the temporary directory. An exit hook could not do this, because it does not run after SIGKILL.
  */
 export const GUARD_SCRIPT = `read -r released || {
   kill -KILL "$1"

@@ -5,12 +5,12 @@ import { RespFrames, isPush } from './resp-frames';
 export interface LinkHooks {
   latencyMs: () => number;
   swallows: () => boolean;
-  /** Called when all of a request has come. If it returns true, the server gets neither the end of this request nor any later one. */
+  /** Called when a request is complete. If it returns true, the server gets neither the end of this request nor any later request. */
   losesRequest: (request: Buffer) => boolean;
   onClose: () => void;
 }
 
-/** A planned end of a connection. */
+/** Planned cut of a connection. */
 interface Cut {
   /** Number of the last reply that the client gets; the first reply of the connection has number 1. */
   lastReply: number;
@@ -21,11 +21,11 @@ interface Cut {
 
 const NOTHING = Buffer.alloc(0);
 
-/** A client's connection to the proxy, and the proxy's connection to the server for it. */
+/** Connection of a client to the proxy, together with the connection of the proxy to the server for this client. */
 export class ProxyLink {
   /** Number of requests so far, including the current one. */
   requests = 0;
-  /** True if bytes or the end of a stream were swallowed. Then both streams are useless. */
+  /** True if the proxy has lost bytes or the end of a stream. Then neither connection can be used any more. */
   lostBytes = false;
   #replies = 0;
   #cut: Cut | undefined;
@@ -46,12 +46,12 @@ export class ProxyLink {
     this.#carry(upstream, client, this.#toClient, (chunk) => this.#keepReplies(replies.push(chunk)));
   }
 
-  /** Closes both connections at once, by RST unless the end of the stream is being sent. */
+  /** Closes both connections at once: by RST, or without RST while the end of the stream is being sent. */
   reset(): void {
     this.#toServer.clear();
     this.#toClient.clear();
     for (const socket of [this.client, this.upstream]) {
-      // While the end of a stream is being sent libuv refuses a reset (EINVAL), and would leave the handle open for ever.
+      // While the end of a stream is being sent, libuv refuses a reset (EINVAL), and the handle would stay open for ever.
       if (socket.writableEnded && !socket.writableFinished) socket.destroy();
       else socket.resetAndDestroy();
     }
@@ -101,7 +101,7 @@ export class ProxyLink {
     this.hooks.onClose();
   }
 
-  /** Passes parts of requests, too. A server does nothing with a request whose end never comes. */
+  /** Returns the bytes that the server gets. They may end with a part of a request: the server runs a request only when it is complete. */
   #keepRequests(requests: RespFrames, chunk: Buffer): Buffer {
     if (this.#losesRequests) return NOTHING;
     let end = -requests.pendingBytes; // of the whole requests, in this chunk
@@ -116,7 +116,7 @@ export class ProxyLink {
     return chunk;
   }
 
-  /** Passes whole replies only, so that a cut is always between two replies. */
+  /** Returns the bytes that the client gets. They contain only complete replies, so that a cut is always between two replies. */
   #keepReplies(frames: Buffer[]): Buffer {
     const kept: Buffer[] = [];
     for (const frame of frames) {

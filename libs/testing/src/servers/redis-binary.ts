@@ -7,13 +7,13 @@ const REMEDY =
   'Install Redis 7.0 or newer (apt-get install redis-server, brew install redis), ' +
   'or set the option binary or the environment variable REDIS_SERVER_BIN to the path of one.';
 
-/** Versions of the programs that were asked, by path or name. A failure is not kept, since its cause may be repaired. */
+/** Versions of the programs that were checked, by path or name. A failure is not kept, because somebody may repair the cause. */
 const versions = new Map<string, Promise<string>>();
 
 /**
  * Returns the path or name of a redis-server that is new enough.
  *
- * @param owner function whose option it is, for errors
+ * @param owner name of the function that has the option `binary`, for errors
  * @param binary path, or name on the PATH. Default: REDIS_SERVER_BIN, `redis-server` or `valkey-server`
  * @throws TestServerError if no such program is found, or if it is too old
  */
@@ -26,7 +26,7 @@ export async function usableBinary(owner: string, binary = process.env.REDIS_SER
     await checkVersion(owner, 'redis-server');
     return 'redis-server';
   } catch (error) {
-    // valkey-server is the second choice, so its error is not shown.
+    // If valkey-server fails too, the error of redis-server is thrown, because it was the first choice.
     return checkVersion(owner, 'valkey-server').then(
       () => 'valkey-server',
       () => Promise.reject(error as Error),

@@ -9,28 +9,28 @@ import { beginMigration, endMigration, giveSlot, migrateKeys } from './slot-migr
 import { eventually, sleep } from './wait';
 
 const POLL_MS = 40;
-/** Limit for a planned failover, which may have to be requested several times, and for the wait for replicas. */
+/** Longest wait for a planned failover, which may need several requests, and for replicas. */
 const PATIENCE = { timeoutMs: 20_000 };
 
-/** Size and patience of a {@link RedisCluster}. */
+/** Size and node timeout of a {@link RedisCluster}. */
 export interface ClusterShape {
   readonly masters: number;
   readonly replicas: number;
   readonly nodeTimeoutMs: number;
 }
 
-/** A real Redis Cluster on 127.0.0.1. {@link startCluster} makes it. */
+/** A real Redis Cluster on 127.0.0.1. {@link startCluster} starts it. */
 export class RedisCluster implements AsyncDisposable {
   /** Time of the last planned failover of each master, by the master's port. */
   readonly #failedOver = new Map<number, number>();
 
   private constructor(
-    /** All nodes: at the start first the masters, then the replicas. */
+    /** All nodes. The nodes that were masters at the start come first, then those that were replicas. */
     readonly nodes: readonly RedisServer[],
     private readonly nodeTimeoutMs: number,
   ) {}
 
-  /** For {@link startCluster}, which checks the options. */
+  /** Starts a Cluster. Use {@link startCluster} instead: it checks the options. */
   static async start(
     { masters, replicas, nodeTimeoutMs }: ClusterShape,
     settings: ServerSettings,
@@ -52,13 +52,13 @@ export class RedisCluster implements AsyncDisposable {
     return this.nodes.map(({ host, port }) => ({ host, port }));
   }
 
-  /** Returns the masters that own slots, as one live node sees them. */
+  /** Asks one live node for the masters that own slots. */
   async masters(): Promise<RedisServer[]> {
     const view = await this.#anyView();
     return view.nodes.filter(({ slots }) => slots.length > 0).map((node) => this.#serverOf(node));
   }
 
-  /** Returns the master of a slot (number) or of a key (string), as one live node sees it. */
+  /** Asks one live node for the master of a slot (number) or of a key (string). */
   async masterOf(slotOrKey: number | string): Promise<RedisServer> {
     const slot = typeof slotOrKey === 'number' ? slotOrKey : calculateSlot(slotOrKey);
     const owner = (await this.#anyView()).nodes.find((node) => owns(node, slot));
@@ -66,7 +66,7 @@ export class RedisCluster implements AsyncDisposable {
     return this.#serverOf(owner);
   }
 
-  /** Returns the replicas of a master, as one live node sees them. */
+  /** Asks one live node for the replicas of a master. */
   async replicasOf(master: RedisServer): Promise<RedisServer[]> {
     const { nodes } = await this.#anyView();
     const id = nodes.find(({ port }) => port === master.port)?.id;
@@ -79,7 +79,7 @@ export class RedisCluster implements AsyncDisposable {
     await this.untilSettled();
     await this.#untilVotesCount(master);
     const done = ({ nodes }: ClusterView): boolean => ownsSlots(nodes, replica.port);
-    // The nodes give up a failover without an error if the votes do not arrive within five seconds.
+    // If the votes do not arrive within five seconds, the nodes give up the failover without an error. So request it again.
     await eventually(async () => {
       if (!done(await viewOf(replica))) await withAdmin(replica, (admin) => admin.call('CLUSTER', 'FAILOVER'));
       await this.untilSettled(done, 6_000);
@@ -89,8 +89,8 @@ export class RedisCluster implements AsyncDisposable {
   }
 
   /**
-   * Makes a replica the master without a vote of the other masters, which allow only one vote in two node timeouts. Loses no
-   * write if nobody writes meanwhile. Resolves with the new master when all live nodes agree on it.
+   * Makes a replica the master, without a vote of the other masters. So it need not wait: masters vote only once in two node timeouts. No
+   * write is lost if no client writes during the call. Resolves with the new master when all live nodes agree on it.
    */
   async takeOver(master: RedisServer): Promise<RedisServer> {
     const replica = await this.#liveReplicaOf(master);
@@ -102,8 +102,8 @@ export class RedisCluster implements AsyncDisposable {
   }
 
   /**
-   * Waits until the live replicas have all writes: those of one master, or of all masters. Call it after the last write and before
-   * `killMaster()` if no write may be lost.
+   * Waits until all live replicas of one master, or of all masters, have all writes. If `killMaster()` must not lose a write, call this
+   * method after the last write.
    */
   async untilReplicated(master?: RedisServer): Promise<void> {
     for (const each of master ? [master] : await this.masters()) {
@@ -138,12 +138,12 @@ export class RedisCluster implements AsyncDisposable {
     await this.finishMigration(slot, from, to);
   }
 
-  /** Begins to move a slot: clients may get ASK and TRYAGAIN until `finishMigration` or `cancelMigration`. */
+  /** Begins to move a slot. Clients may get the replies ASK and TRYAGAIN until `finishMigration` or `cancelMigration`. */
   beginMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
     return beginMigration(slot, from, to);
   }
 
-  /** Moves at most `count` keys of a slot that is being moved, by default all. Returns how many it moved. */
+  /** Moves at most `count` keys of a slot that is being moved. Default: all keys. Returns the number of moved keys. */
   migrateKeys(slot: number, from: RedisServer, to: RedisServer, count = Infinity): Promise<number> {
     return migrateKeys(slot, from, to, count);
   }
@@ -156,14 +156,14 @@ export class RedisCluster implements AsyncDisposable {
     await this.untilSettled(({ nodes }) => nodes.some((node) => node.id === target && owns(node, slot)));
   }
 
-  /** Ends a migration: the slot stays with `from`. Keys that have moved already stay on `to`. */
+  /** Cancels a migration: the slot stays with `from`. Keys that were moved already stay on `to`. */
   cancelMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
     return endMigration(slot, from, to);
   }
 
   /**
-   * Waits until all live nodes report that the Cluster is up, agree on all roles, see each other and, if they are replicas,
-   * follow their live master; and until `extra` returns true for the view of each node.
+   * Waits until all live nodes report that the Cluster is up, agree on all roles, and see each other; until each replica follows its live
+   * master; and until `extra` returns true for the view of each node.
    */
   async untilSettled(extra: (view: ClusterView) => boolean = () => true, timeoutMs = 20_000): Promise<void> {
     const check = async (): Promise<void> => {
@@ -189,8 +189,8 @@ export class RedisCluster implements AsyncDisposable {
   }
 
   /**
-   * Waits until the masters vote for a replica of this master again: they do so only once in two node timeouts. A refused vote
-   * costs five seconds or more.
+   * Waits until the other masters can vote for a replica of this master again. They do so only once in two node timeouts. Without the wait,
+   * a refused vote would cost five seconds or more.
    */
   async #untilVotesCount(master: RedisServer): Promise<void> {
     const mayBeAt = (this.#failedOver.get(master.port) ?? -Infinity) + 2 * this.nodeTimeoutMs + POLL_MS;
@@ -234,7 +234,7 @@ function ownsSlots(nodes: readonly NodeView[], port: number): boolean {
   return nodes.some((node) => node.port === port && node.slots.length > 0);
 }
 
-/** Returns the offset in the replication stream up to which a master has written, or a replica has copied. */
+/** Returns the replication offset of a node: the end of what a master has written, or of what a replica has received. */
 async function offsetOf(node: RedisServer): Promise<number> {
   const info = await withAdmin(node, (admin) => admin.info('replication'));
   return Number(/(?:master|slave)_repl_offset:(\d+)/.exec(info)?.[1]);

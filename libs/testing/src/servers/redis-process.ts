@@ -5,11 +5,11 @@ import * as timers from 'node:timers/promises';
 import { TestServerError } from './errors';
 import { type ProcessGuard, guardProcess } from './process-guard';
 
-// Read now, because fake timers of a test may replace them later.
+// Saved when this file loads, because fake timers of a test may replace the functions later.
 const { setTimeout: after } = timers;
 const STOP_TIMEOUT_MS = 3_000;
 
-/** A server process. It dies with this process, however this process ends, and does not keep this process alive. */
+/** A server process. When this process ends in any way, the server process is killed. It does not keep this process alive. */
 export class RedisProcess {
   #running = true;
   #paused = false;
@@ -26,8 +26,8 @@ export class RedisProcess {
   }
 
   /**
-   * @param logFile file for the output; an existing one is emptied
-   * @param temporaryDir directory to remove if this process dies
+   * @param logFile file for the output of the server; an existing file is emptied
+   * @param temporaryDir directory to remove when this process dies
    */
   static async spawn(
     binary: string,
@@ -42,7 +42,7 @@ export class RedisProcess {
       const [cause] = (await once(child, 'error')) as [Error];
       throw new TestServerError(`Cannot run ${binary}: ${cause.message}`, { cause });
     }
-    child.on('error', () => undefined); // a signal that could not be sent
+    child.on('error', () => undefined); // ignores that a signal could not be sent
     const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     child.unref();
     return new RedisProcess(child, guardProcess(child.pid, temporaryDir), exited);
@@ -70,7 +70,7 @@ export class RedisProcess {
     this.#paused = false;
   }
 
-  /** Ends the process with SIGTERM, or with SIGKILL if it is not gone after three seconds. */
+  /** Ends the process with SIGTERM. If it has not ended after 3 s, kills it with SIGKILL. */
   async terminate(): Promise<void> {
     if (!this.#running) return;
     this.child.ref();

@@ -11,8 +11,8 @@ interface Starting extends Address {
 }
 
 /**
- * Waits until a server answers, and until it has the data of its master if it is a replica. A server that wants a password is not
- * asked for its data.
+ * Waits until a server answers. If it is a replica, also waits until it has the data of its master. If the server requires a password, its
+ * data cannot be checked.
  *
  * @throws TestServerError with the end of the server's log if it ends or takes longer than `timeoutMs`
  */
@@ -35,7 +35,7 @@ export async function untilReady(
   );
 }
 
-/** Compares the process id, since another server may have taken the port. */
+/** Returns true if the server is ready. Compares the process id, because another server may have taken the port. */
 async function isReady(server: Address, pid: number, isReplica: boolean): Promise<boolean> {
   try {
     return await withAdmin(server, async (admin) => {
@@ -43,7 +43,7 @@ async function isReady(server: Address, pid: number, isReplica: boolean): Promis
       return isOurs && (!isReplica || (await admin.info('replication')).includes('master_link_status:up'));
     });
   } catch (error) {
-    // A server with a password answers that it wants one. Whether a replica has its data cannot be seen then.
+    // A server that requires a password replies with an error, so it is up. It does not show if a replica has its data.
     return /^(NOAUTH|NOPERM)/.test((error as Error).message);
   }
 }

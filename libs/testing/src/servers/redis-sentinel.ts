@@ -6,7 +6,7 @@ import { RedisServer, type ServerSettings } from './redis-server';
 import { eventually } from './wait';
 
 const NAME = 'mymaster';
-/** How long a server may be silent before a Sentinel takes it for down. */
+/** How long a server may be silent before a Sentinel considers it down, ms. */
 const DOWN_AFTER_MS = 500;
 const PATIENCE = { timeoutMs: 60_000 };
 
@@ -16,18 +16,18 @@ export interface SentinelShape {
   readonly sentinels: number;
 }
 
-/** A master and its replicas on 127.0.0.1, with Sentinels that fail over. {@link startSentinel} makes it. */
+/** A master and its replicas on 127.0.0.1, with Sentinels that do failovers. {@link startSentinel} starts them. */
 export class RedisSentinel implements AsyncDisposable {
   /** Name of the master, for `new Redis({ sentinels, name })` of ioredis. */
   readonly name = NAME;
 
   private constructor(
-    /** The servers: at the start first the master, then the replicas. */
+    /** The Redis servers. The server that was the master at the start comes first, then the others. */
     readonly nodes: readonly RedisServer[],
     private readonly watchers: readonly RedisServer[],
   ) {}
 
-  /** For {@link startSentinel}, which checks the options. */
+  /** Starts the servers. Use {@link startSentinel} instead: it checks the options. */
   static async start(shape: SentinelShape, settings: ServerSettings): Promise<RedisSentinel> {
     const started: RedisServer[] = [];
     const start = async (of: ServerSettings): Promise<RedisServer> => {
@@ -55,7 +55,7 @@ export class RedisSentinel implements AsyncDisposable {
     return this.watchers.map(({ host, port }) => ({ host, port }));
   }
 
-  /** Returns the server that the first live Sentinel names as the master. */
+  /** Asks the first live Sentinel which server is the master. */
   async master(): Promise<RedisServer> {
     const port = await this.#masterPort(this.#firstWatcher());
     const server = this.nodes.find((node) => node.port === port);
@@ -108,7 +108,10 @@ export class RedisSentinel implements AsyncDisposable {
     }, PATIENCE);
   }
 
-  /** Waits until each Sentinel knows all replicas and all other Sentinels. It promotes only a replica whose INFO it has read. */
+  /**
+   * Waits until each Sentinel knows all replicas and all other Sentinels, and has read the INFO of each replica. A Sentinel does not
+   * promote other replicas.
+   */
   async #untilWatched(): Promise<void> {
     const check = (watcher: RedisServer): Promise<void> =>
       withAdmin(watcher, async (admin) => {
@@ -136,7 +139,7 @@ export class RedisSentinel implements AsyncDisposable {
   }
 }
 
-/** Lines of the configuration of a Sentinel. A majority of the Sentinels must agree that the master is down. */
+/** Returns the lines of a Sentinel's configuration. A majority of the Sentinels must agree that the master is down. */
 function sentinelOf({ sentinels }: SentinelShape, { host, port }: Address): string[] {
   return [
     `sentinel monitor ${NAME} ${host} ${port} ${Math.floor(sentinels / 2) + 1}`,
@@ -145,7 +148,7 @@ function sentinelOf({ sentinels }: SentinelShape, { host, port }: Address): stri
   ];
 }
 
-/** Waits for all, also if one fails, so that the caller can stop what was started. */
+/** Waits for the start of all servers, even if one fails, so that the caller can stop the servers that were started. */
 async function everyOne(starting: readonly Promise<RedisServer>[]): Promise<RedisServer[]> {
   await Promise.allSettled(starting);
   return Promise.all(starting);

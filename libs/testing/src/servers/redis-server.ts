@@ -19,15 +19,15 @@ export interface ServerSettings {
   readonly sentinel?: readonly string[];
 }
 
-/** Address on which a {@link RedisServer} listens: on a fixed port, or on one that `pick` chooses again while others take them. */
+/** Port of a {@link RedisServer}: a fixed one, or one from `pick`. If another process takes the port first, `pick` is called again. */
 export type PortChoice = { readonly port: number } | { readonly pick: () => Promise<number> };
 
-/** Text in the log of a server whose port another process has taken first. */
+/** Text in the log of a server that did not start, because another process has taken the port. */
 const PORT_TAKEN = /Address already in use|Failed listening/i;
 const ATTEMPTS = 5;
 const SENTINEL_FILE = 'sentinel.conf';
 
-/** A real redis-server on 127.0.0.1. {@link startRedis} makes it. It dies with this process, however this process ends. */
+/** A real redis-server on 127.0.0.1. {@link startRedis} starts it. When this process ends in any way, the server is killed. */
 export class RedisServer implements AsyncDisposable {
   /** Always 127.0.0.1. */
   readonly host = '127.0.0.1';
@@ -46,7 +46,7 @@ export class RedisServer implements AsyncDisposable {
     this.#replicaOf = settings.replicaOf;
   }
 
-  /** For {@link startRedis}, which checks the options. */
+  /** Starts a server. Use {@link startRedis} instead: it checks the options. */
   static async start(settings: ServerSettings, choice: PortChoice = { pick: freePort }): Promise<RedisServer> {
     for (let attempt = 1; ; attempt += 1) {
       const server = new RedisServer('port' in choice ? choice.port : await choice.pick(), settings);
@@ -66,7 +66,7 @@ export class RedisServer implements AsyncDisposable {
     return `redis://${this.host}:${this.port}`;
   }
 
-  /** Id of the server's process. Throws TestServerError if the server does not run. */
+  /** Process id of the server. @throws TestServerError if the server does not run */
   get pid(): number {
     return this.#running().pid;
   }
@@ -89,7 +89,7 @@ export class RedisServer implements AsyncDisposable {
   async stop(): Promise<void> {
     if (!this.#stopped && this.live && faultsAreCounted()) await withAdmin(this, reportScripts).catch(() => undefined);
     this.#stopped = true;
-    // Nothing must be saved, and Redis takes up to 100 ms to notice a SIGTERM.
+    // SIGKILL is faster: Redis takes up to 100 ms to notice a SIGTERM, and no data must be saved.
     await this.#process?.kill();
     rmSync(this.dir, { recursive: true, force: true });
   }
@@ -112,8 +112,8 @@ export class RedisServer implements AsyncDisposable {
   }
 
   /**
-   * Starts the server again with the same port, directory and arguments. Ends it first if it still runs. Data that it had not saved
-   * is gone: without persistence in its arguments, a master saves nothing by itself. Rejects with TestServerError after `stop()`.
+   * Starts the server again with the same port, directory and arguments. If it still runs, ends it first. Data that the server has not
+   * saved is lost. A master saves data only if its arguments turn persistence on. Rejects with TestServerError after `stop()`.
    */
   async restart(): Promise<void> {
     if (this.#stopped) throw this.#error('was ended by stop(): use kill() or terminate() before restart().');
@@ -122,12 +122,12 @@ export class RedisServer implements AsyncDisposable {
     await this.#launch();
   }
 
-  /** Stops the process with SIGSTOP: connections stay open and new ones are accepted, but nothing is answered. */
+  /** Pauses the process with SIGSTOP: connections stay open, and new connections are accepted, but the server does not reply. */
   pause(): void {
     if (this.#process?.pause()) reportFault('servers stopped (SIGSTOP)');
   }
 
-  /** Lets a paused server go on. It runs what it was sent meanwhile on connections that were not reset. */
+  /** Resumes a paused server. It runs the commands that it got during the pause, on connections that were not reset. */
   resume(): void {
     this.#process?.resume();
   }
@@ -140,8 +140,8 @@ export class RedisServer implements AsyncDisposable {
   }
 
   /**
-   * Makes the server a replica of a master. The server loses its own data. Resolves when it has the data of the master. Rejects if
-   * the server wants a password.
+   * Makes the server a replica of a master. The server loses its own data. Resolves when the server has the data of the master. Rejects if
+   * the server requires a password.
    */
   async follow(master: Address): Promise<void> {
     await withAdmin(this, (admin) => admin.call('REPLICAOF', master.host, master.port));
@@ -152,7 +152,7 @@ export class RedisServer implements AsyncDisposable {
   async #launch(): Promise<void> {
     const { binary, sentinel } = this.settings;
     const config = join(this.dir, SENTINEL_FILE);
-    // A Sentinel writes what it learns into its file.
+    // A Sentinel writes its state into its configuration file. So a restart must not overwrite the file.
     if (sentinel && !existsSync(config)) writeFileSync(config, sentinel.join('\n'));
     const log = join(this.dir, 'redis.log');
     this.#process = await RedisProcess.spawn(binary, this.#commandLine(), log, this.dir);

@@ -1,16 +1,16 @@
 const CR = 0x0d;
 
-/** Cuts a RESP2 or RESP3 byte stream into whole requests or replies. Its chunks may begin and end anywhere. */
+/** Splits a RESP2 or RESP3 byte stream into complete requests or replies (frames). The chunks of the stream may begin and end anywhere. */
 export class RespFrames {
   #pending: Buffer = Buffer.alloc(0);
   #broken = false;
 
-  /** Number of bytes that are not part of a whole frame yet. */
+  /** Number of bytes of the last frame, which is not complete yet. */
   get pendingBytes(): number {
     return this.#pending.length;
   }
 
-  /** Adds a chunk. Returns the frames that are whole now; a stream that is not RESP is returned chunk by chunk. */
+  /** Adds a chunk. Returns the frames that are complete now. If the stream is not RESP, returns each chunk unchanged. */
   push(chunk: Buffer): Buffer[] {
     if (this.#broken) return [chunk];
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
@@ -33,7 +33,7 @@ export class RespFrames {
   }
 }
 
-/** Returns true for a push of RESP3 (Pub/Sub, invalidation), which is not a reply to a request. In RESP2 it looks like a reply. */
+/** Returns true for a push message of RESP3 (Pub/Sub, invalidation). It is not a reply to a request. In RESP2, it looks like a reply. */
 export function isPush(frame: Buffer): boolean {
   return frame[0] === '>'.charCodeAt(0);
 }
@@ -42,7 +42,7 @@ type End = number | 'incomplete' | 'not resp';
 
 function frameEnd(bytes: Buffer, start: number): End {
   let at = start;
-  // A frame is whole when all elements that it announced are there. A loop and not a recursion, since nesting may be deep.
+  // A frame is complete when all elements that it announced are there. This is a loop, not a recursion, because nesting may be deep.
   for (let outstanding = 1; outstanding > 0; outstanding -= 1) {
     const lineEnd = bytes.indexOf(CR, at);
     if (at < bytes.length && !'+-:_#,(*~>%|$=!'.includes(String.fromCharCode(bytes[at] as number))) return 'not resp';

@@ -4,13 +4,13 @@ import type { RedisServer } from './redis-server';
 
 const BATCH = 100;
 
-/** From now on `from` answers ASK for keys of the slot that it does not have, and `to` takes them. */
+/** Begins to move a slot: `from` answers ASK for keys of the slot that it does not have, and `to` accepts commands for these keys. */
 export async function beginMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
   await setSlot(to, slot, 'IMPORTING', await idOf(from));
   await setSlot(from, slot, 'MIGRATING', await idOf(to));
 }
 
-/** Moves at most `count` keys of a slot. Returns how many it moved. */
+/** Moves at most `count` keys of a slot. Returns the number of moved keys. */
 export function migrateKeys(slot: number, from: RedisServer, to: RedisServer, count: number): Promise<number> {
   return withAdmin(from, async (admin) => {
     let moved = 0;
@@ -25,7 +25,7 @@ export function migrateKeys(slot: number, from: RedisServer, to: RedisServer, co
   });
 }
 
-/** Gives the slot to `to`. Returns the id of the new owner. */
+/** Makes `to` the owner of the slot. Returns the node id of `to`. */
 export async function giveSlot(slot: number, from: RedisServer, to: RedisServer): Promise<string> {
   const target = await idOf(to);
   await setSlot(to, slot, 'NODE', target); // first, or the slot would have no owner if this stopped half-way

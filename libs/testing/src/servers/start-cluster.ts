@@ -9,8 +9,8 @@ export interface RedisClusterOptions extends CommonServerOptions {
   /** Number of replicas of each master, 0 to 3. Default 1. */
   readonly replicas?: number;
   /**
-   * How long a node may be silent before the others fail it over, ms, 200 to 600,000. Default 1,000. On a busy machine a short time
-   * may cause failovers that no test asked for.
+   * How long a node may be silent before the other nodes start a failover, ms; 200 to 600,000. Default 1,000. On a busy machine, a short
+   * time may cause failovers that the test does not want.
    */
   readonly nodeTimeoutMs?: number;
 }
@@ -23,8 +23,8 @@ const KNOWN: KnownOptions<RedisClusterOptions> = {
 };
 
 /**
- * Starts a Redis Cluster on 127.0.0.1, without persistence. Resolves when all nodes agree on it. It ends with `stop()`, or when
- * this process ends.
+ * Starts a Redis Cluster on 127.0.0.1, without persistence. Resolves when all nodes agree on the Cluster. The nodes end with `stop()`, or
+ * when this process ends.
  *
  * @throws InvalidOptionError for an invalid option; TestServerError if there is no redis-server, it is older than 7.0, a node does
  * not start, or the nodes do not agree

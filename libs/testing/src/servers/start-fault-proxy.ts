@@ -7,10 +7,10 @@ const DEFAULT_PORT = 6_379;
 
 /**
  * Starts a proxy on 127.0.0.1 in front of a Redis server. Connect to its `url`, or to its `host` and `port`, instead of the server.
- * At first everything passes.
+ * At first, the proxy passes everything on.
  *
  * @param target the server, or its URL: `redis://host:port`, default port 6379. User, password and database of the URL are not
- * used. Not a TLS connection: the proxy reads the requests
+ * used. TLS is not possible, because the proxy reads the requests
  * @throws InvalidOptionError for an invalid target
  */
 export async function startFaultProxy(target: Address | string): Promise<FaultProxy> {

@@ -10,7 +10,7 @@ export interface CommonServerOptions {
    * REDIS_SERVER_BIN, or else `redis-server`, or else `valkey-server`.
    */
   readonly binary?: string;
-  /** Arguments for each server, but not for Sentinels, such as `['--appendonly', 'yes']`. They win over those of luanest. Default: none. */
+  /** Arguments for each server except Sentinels, such as `['--appendonly', 'yes']`. They override those of luanest. Default: none. */
   readonly args?: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export const KNOWN_OF_SERVERS: KnownOptions<CommonServerOptions> = { binary: tru
 /** How long the start of one server may take, ms. */
 const START_TIMEOUT_MS = 30_000;
 
-/** Checks the options that all servers have, and finds the program. @returns them with their defaults */
+/** Checks the options that all servers have, and finds the program. @returns the options, with defaults filled in */
 export async function serverSettings(
   checks: Checks,
   { binary, args = [] }: CommonServerOptions,
@@ -45,9 +45,8 @@ const KNOWN: KnownOptions<RedisServerOptions> = {
 };
 
 /**
- * Starts a redis-server on 127.0.0.1, without persistence. Resolves when the server answers, and when it has the data of its
- * master if it is a replica; the data is not checked if it wants a password. The server ends with `stop()`, or when this process
- * ends.
+ * Starts a redis-server on 127.0.0.1, without persistence. Resolves when the server answers. A replica must also have the data of its
+ * master; this is not checked if the replica requires a password. The server ends with `stop()`, or when this process ends.
  *
  * @throws InvalidOptionError for an invalid option; TestServerError if there is no redis-server, it is older than 7.0, or it does
  * not start
@@ -62,9 +61,9 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   return RedisServer.start(settings, port === undefined ? undefined : { port });
 }
 
-/** Checks for an object with `host` and `port`, such as a server. */
+/** Checks that an option is an object with `host` and `port`, such as a RedisServer. */
 export function checkAddress(checks: Checks, name: string, address: Address): void {
-  // Not `checks.options`: a server has more members.
+  // `checks.options` would refuse a RedisServer, because it has more members.
   const { host, port } = Object(address) as Partial<Address>;
   if (typeof host === 'string' && host !== '' && Number.isInteger(port)) return;
   checks.refuse(name, address, 'an object with host (text) and port (integer), such as a server');

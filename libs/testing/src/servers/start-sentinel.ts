@@ -6,7 +6,7 @@ import { KNOWN_OF_SERVERS, serverSettings, type CommonServerOptions } from './st
 export interface RedisSentinelOptions extends CommonServerOptions {
   /** Number of replicas, 1 to 5. Default 1. */
   readonly replicas?: number;
-  /** Number of Sentinels, 1 to 5. Default 1, which is enough to fail over. */
+  /** Number of Sentinels, 1 to 5. Default 1, which is enough for a failover. */
   readonly sentinels?: number;
 }
 
@@ -17,8 +17,8 @@ const KNOWN: KnownOptions<RedisSentinelOptions> = {
 };
 
 /**
- * Starts a master, its replicas and their Sentinels on 127.0.0.1, without persistence. Resolves when the Sentinels know all of them.
- * They end with `stop()`, or when this process ends.
+ * Starts a master, its replicas and their Sentinels on 127.0.0.1, without persistence. Resolves when the Sentinels know all servers.
+ * The servers end with `stop()`, or when this process ends.
  *
  * @throws InvalidOptionError for an invalid option; TestServerError if there is no redis-server, it is older than 7.0, or a server
  * does not start

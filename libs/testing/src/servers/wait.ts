@@ -1,12 +1,12 @@
 import { performance } from 'node:perf_hooks';
 import * as timers from 'node:timers/promises';
 
-// Read now, because fake timers of a test may replace them later.
+// Saved when this file loads, because fake timers of a test may replace the functions later.
 const { setTimeout: sleepMs } = timers;
 
 export interface EventuallyOptions {
   timeoutMs?: number;
-  /** Pause between two runs, ms. Default 20 in the first half second, then 50, because each run costs CPU. */
+  /** Pause between two runs of the function, ms. Default: 20 in the first half second, then 50, because each run costs CPU. */
   everyMs?: number;
 }
 
