@@ -12,10 +12,10 @@ const COMMANDS: Readonly<Record<string, Command>> = { doctor, migrate, top };
 const HELP = ['--help', '-h', 'help'];
 
 /**
- * Runs the program luanest. Never rejects.
+ * Runs the program `luanest`. The promise never rejects.
  *
- * @param args the words after `luanest`
- * @returns the exit status: 0; 1 if the command found an error or failed; 2 for a command line that it does not understand
+ * @param args the arguments of the command line after `luanest`
+ * @returns the exit status: 0; 1 if the command found an error or failed; 2 if the command line is invalid
  */
 export async function main(args: readonly string[], terminal: Terminal): Promise<number> {
   const [name = '', ...rest] = args;

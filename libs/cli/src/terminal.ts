@@ -1,32 +1,35 @@
 import { styleText } from 'node:util';
 
-/** Where a command prints, and what it may know of its surroundings. A test passes another one. */
+/** The terminal and the environment of a command. Tests pass an implementation of their own. */
 export interface Terminal {
-  /** Folder that the command was started in. */
+  /** Folder in which the command was started. */
   readonly folder: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** True if escape codes of colours are wanted. */
+  /** True if the output may contain escape codes for colours. */
   readonly colours: boolean;
-  /** Prints a line, or several, to the standard output. */
+  /** Prints one or more lines to the standard output. */
   print(text: string): void;
   /** Prints a line to the standard error. */
   complain(text: string): void;
-  /** The screen and its keys. Absent if the output is not a screen. */
+  /** The screen and the keyboard. Absent if the standard output is not a terminal. */
   readonly screen?: Screen;
 }
 
-/** A screen that a command fills, and the keys that are pressed. */
+/** The whole screen of a terminal, and its keyboard. */
 export interface Screen {
-  /** Number of lines and of characters in a line. */
+  /** Returns the number of lines, and of characters in a line. */
   size(): { readonly rows: number; readonly columns: number };
-  /** Replaces all that the screen shows. */
+  /** Replaces the whole content of the screen. */
   draw(lines: readonly string[]): void;
-  /** Calls back with each key. @returns a function that restores the terminal */
+  /** Calls `pressed` with each key that the user presses. @returns a function that stops this and restores the terminal */
   listen(pressed: (key: string) => void): () => void;
 }
 
 const CTRL_C = '\u0003';
-/** Escape codes: go to the top left corner; clear the rest of a line, and of the screen; show and hide the cursor. */
+/**
+ * Escape codes. They move the cursor to the top left corner, clear the rest of the line, clear the rest of the screen, and show or hide the
+ * cursor.
+ */
 const [HOME, CLEAR_LINE, CLEAR_BELOW, SHOW, HIDE] = ['\u001b[H', '\u001b[K', '\u001b[J', '\u001b[?25h', '\u001b[?25l'];
 
 const screen: Screen = {
@@ -56,7 +59,7 @@ export const terminal: Terminal = {
   complain: (text) => void process.stderr.write(`${text}\n`),
 };
 
-/** Returns the text with the escape codes of a colour, if the terminal wants colours. */
+/** Adds the escape codes of a colour to a text, if the terminal may show colours. */
 export function coloured(
   on: Terminal,
   colour: 'red' | 'yellow' | 'green' | 'cyan' | 'bold' | 'dim',

@@ -1,2 +1,2 @@
-/** A command line that luanest does not understand, or a machine that lacks what the command needs. Its message says what to do. */
+/** Thrown if the command line is invalid, or if the machine lacks something that the command needs. The message says what to do. */
 export class UsageError extends Error {}

@@ -5,8 +5,8 @@ import type { Stream } from './streams/stream';
 import { HashValue, ListValue, SetValue, type Value } from './values';
 
 /**
- * Returns a text that is the same for equal values, and another one for each other value. The fields of a hash and the members of
- * a set have no order here. A stream includes its groups, consumers and pending entries, with their times.
+ * Converts a value to text. Equal values give the same text, and different values give different texts. The order of the fields of a hash
+ * and of the members of a set has no effect. The text of a stream includes its groups, consumers and pending entries, with their times.
  */
 export function canonicalText(value: Value): string {
   if (typeof value === 'string') return `string ${sized(value)}`;

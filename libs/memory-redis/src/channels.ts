@@ -2,7 +2,7 @@ import { Push } from './reply';
 import { globPattern } from './scan';
 import type { ChannelKind, Session } from './session';
 
-/** The subscriptions of connections to channels. */
+/** The subscriptions to channels, of all connections. */
 export class Channels {
   private readonly listeners: Readonly<Record<ChannelKind, Map<string, Set<Session>>>> = {
     channels: new Map(),
@@ -29,7 +29,7 @@ export class Channels {
     }
   }
 
-  /** Sends a message to a channel. @returns how many subscriptions got it */
+  /** Sends a message to the subscribers of a channel. @returns the number of subscriptions that received it */
   publish(channel: string, message: string): number {
     let count = this.send('channels', channel, ['message', channel, message]);
     for (const pattern of this.listeners.patterns.keys()) {

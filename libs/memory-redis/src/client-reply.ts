@@ -2,12 +2,12 @@ import { scoreText } from './numbers';
 import { Double, NoReply, NullArray, RedisError, Status, type Reply } from './reply';
 import { flat } from './resp';
 
-/** An error reply. It has the name that errors of ioredis have. */
+/** An error reply. Error replies of ioredis have the same `name`. */
 class ReplyError extends Error {
   override readonly name = 'ReplyError';
 }
 
-/** Returns what a client of ioredis with RESP2 returns for a reply. Errors are ReplyErrors. */
+/** Converts a reply to the value that a client of ioredis with RESP2 returns. An error reply becomes a ReplyError, which is not thrown. */
 export function clientReply(reply: Reply, textOf: (bytes: string) => unknown): unknown {
   if (typeof reply === 'string') return textOf(reply);
   if (typeof reply === 'number' || reply === null) return reply;
@@ -19,17 +19,17 @@ export function clientReply(reply: Reply, textOf: (bytes: string) => unknown): u
   return flat(reply).map((item) => clientReply(item, textOf));
 }
 
-/** Returns bytes, of which each is one character, as a Buffer. */
+/** Converts a string of bytes (each character is one byte) to a Buffer. */
 export function toBuffer(bytes: string): Buffer {
   return Buffer.from(bytes, 'latin1');
 }
 
-/** Returns the text of UTF-8 bytes, of which each is one character. */
+/** Decodes UTF-8. @param bytes a string of which each character is one byte */
 export function fromBytes(bytes: string): string {
   return isAscii(bytes) ? bytes : toBuffer(bytes).toString();
 }
 
-/** Returns an argument of a command as its bytes, each as one character. */
+/** Converts an argument of a command to a string of which each character is one byte. */
 export function toBytes(arg: string | number | Buffer): string {
   if (typeof arg === 'number') return String(arg);
   if (typeof arg !== 'string') return arg.toString('latin1');

@@ -1,20 +1,20 @@
-/** The time of a server. */
+/** A clock from which a server reads the time. */
 export interface Clock {
-  /** Microseconds since 1970. */
+  /** Returns the time, microseconds since 1970. */
   nowUs(): number;
   /**
-   * True if a key is gone as soon as its TTL is over. Default: it lives until the millisecond in which it is over has passed, as
-   * in a Redis server. While a clock keeps its time, that does not happen.
+   * True if a key expires in the millisecond in which its TTL ends. Default: false. A key then expires one millisecond later, as in a Redis
+   * server. So a key whose TTL has just ended exists until the clock moves on.
    */
   readonly exactTtl?: boolean;
 }
 
-/** The time of the process. */
+/** The clock of this process. */
 export const processClock: Clock = {
   nowUs: () => Math.floor((performance.timeOrigin + performance.now()) * 1000),
 };
 
-/** A clock that keeps its time until it is set. */
+/** A clock that stands still. Its time changes only by `set()` and `advance()`. */
 export class ManualClock implements Clock {
   private us: number;
 
@@ -27,12 +27,12 @@ export class ManualClock implements Clock {
     return this.us;
   }
 
-  /** Sets the time. It may go back. @param nowMs ms since 1970 */
+  /** Sets the time, also to an earlier one. @param nowMs ms since 1970 */
   set(nowMs: number): void {
     this.us = Math.round(nowMs * 1000);
   }
 
-  /** @param ms how much later it is now */
+  /** Moves the time forward. @param ms how far */
   advance(ms: number): void {
     this.us += Math.round(ms * 1000);
   }

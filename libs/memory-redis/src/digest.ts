@@ -1,4 +1,4 @@
-/** Sums of 64-bit hashes of texts: equal for equal collections of texts, in any order. */
+/** A digest of a collection of texts: the sum of their 64-bit hashes. The order of the texts has no effect. */
 export class Digest {
   private high = 0;
   private low = 0;
@@ -6,7 +6,7 @@ export class Digest {
   /** Returns the digest of one text. */
   static of(text: string): Digest {
     const digest = new Digest();
-    // Two hashes of 32 bits, with the final mix of murmur3, so that sums of similar texts are not similar.
+    // Two hashes of 32 bits. Both end with the finalizer of MurmurHash3, so that sums over similar texts are not similar.
     let [high, low] = [0xdeadbeef, 0x41c6ce57];
     for (let at = 0; at < text.length; at++) {
       const code = text.charCodeAt(at);

@@ -1,32 +1,32 @@
-/** Earlier entries of keys, by their names; undefined for a key that did not exist. */
+/** Earlier entries of changed keys. Undefined means that the key did not exist. */
 export type Changes<Entry> = Map<string, Entry | undefined>;
 
 /**
- * A state of the keys. States form a tree. Each refers to the next state on the way to the present one, and has the keys that
- * differ between the two. A state that the caller drops needs no release: it is collected when no other state refers to it and it
- * is not the last one.
+ * A saved state of the keys. The saved states form a tree. Each state refers to the next state on the way to the present one. It stores
+ * only the keys that differ between itself and that next state. The garbage collector frees a state when the caller has dropped it, no
+ * other state refers to it, and it is not `History.last`.
  *
- * This is how Baker made arrays that keep their earlier versions: Shallow Binding Makes Functional Arrays Fast, 1991.
+ * Baker described this method: Shallow Binding Makes Functional Arrays Fast, 1991.
  */
 export class KeysState<Entry> {
   next: KeysState<Entry> | undefined;
   changes: Changes<Entry> = new Map();
 }
 
-/** Remembers states of a map, and returns to them. */
+/** Saves and restores states of a map. */
 export class History<Entry> {
-  /** The state that was remembered or restored last. Its changes are those since then. */
+  /** The state that was saved or restored last. Its `changes` are the keys that were changed since then. */
   private last: KeysState<Entry> | undefined;
 
   constructor(private readonly entries: Map<string, Entry>) {}
 
-  /** Notes a key before it changes. */
+  /** Must be called before a key changes. Keeps the earlier entry of the key for the last state. */
   remember(key: string): void {
     const changes = this.last?.changes;
     if (changes !== undefined && !changes.has(key)) changes.set(key, this.entries.get(key));
   }
 
-  /** Returns the state as it is now. */
+  /** Saves the present state of the map. */
   save(): KeysState<Entry> {
     if (this.last?.changes.size === 0) return this.last;
     const state = new KeysState<Entry>();
@@ -35,7 +35,7 @@ export class History<Entry> {
     return state;
   }
 
-  /** Returns to a state, which becomes the last one. @throws RangeError if it is a state of another map */
+  /** Restores a saved state. It becomes `last`. @throws RangeError if the state is of another map */
   restore(state: KeysState<Entry>): void {
     const way: KeysState<Entry>[] = [];
     let end = state;
@@ -56,7 +56,7 @@ export class History<Entry> {
     this.last = state;
   }
 
-  /** Changes keys. @returns what they were */
+  /** Sets keys to the given entries. @returns the entries that these keys had before */
   private swap(changes: Changes<Entry>): Changes<Entry> {
     const before: Changes<Entry> = new Map();
     for (const [key, entry] of changes) {

@@ -10,37 +10,40 @@ import { SortedSet } from './sorted-set';
 
 export interface Entry {
   value: Value;
-  /** ms since 1970; undefined for a key without TTL. */
+  /** Time at which the key expires, ms since 1970; undefined for a key without TTL. */
   expiresAtMs: number | undefined;
-  /** The epoch in which the entry was made. A snapshot may have an entry of an earlier epoch: it is copied before it changes. */
+  /**
+   * Value of `Keyspace.epoch` when this entry was created. If it is lower than the present value, a snapshot may refer to this entry. Such
+   * an entry is copied before a change.
+   */
   readonly epoch: number;
-  /** Digest of the value; undefined if the value has changed since. */
+  /** Cached digest of this entry; undefined if it must be calculated again. */
   digest: Digest | undefined;
 }
 
-/** A class of values. */
+/** A class of values, such as HashValue. */
 interface TypeOf<Type extends Value> {
   readonly prototype: Type;
 }
 
-/** The keys of a database. */
+/** The keys of a database, with their values and TTLs. */
 export class Keyspace {
   private readonly entries = new Map<string, Entry>();
   private readonly history = new History(this.entries);
   readonly watches = new Watches();
-  /** Chooses for RANDOMKEY, SPOP and SRANDMEMBER. */
+  /** Makes the random choices of RANDOMKEY, SPOP and SRANDMEMBER. */
   readonly random = new RandomIndexes();
-  /** Number of snapshots that were taken or restored. */
+  /** Number of times that a snapshot was taken or restored. */
   private epoch = 0;
   private expiryMs: number | undefined;
-  /** How long a key lives after its TTL at most, ms. */
+  /** Time that a key still exists after its TTL has ended, ms. */
   private readonly graceMs: number;
 
   constructor(private readonly clock: Clock) {
     this.graceMs = clock.exactTtl === true ? 0 : 1;
   }
 
-  /** ms since 1970. */
+  /** Present time, ms since 1970. */
   get nowMs(): number {
     return Math.floor(this.clock.nowUs() / 1000);
   }
@@ -49,7 +52,7 @@ export class Keyspace {
     return this.clock.nowUs();
   }
 
-  /** Runs a script: no key expires while it runs. */
+  /** Calls `run`, which runs a script. No key expires before `run` returns. */
   freezeExpiry<Result>(run: () => Result): Result {
     const before = this.expiryMs;
     this.expiryMs ??= this.nowMs;
@@ -64,7 +67,7 @@ export class Keyspace {
     return this.find(key)?.value;
   }
 
-  /** Returns a value of a type to read; undefined if the key does not exist. @throws RedisError if it has another type */
+  /** Returns a value for reading; undefined if the key does not exist. @throws RedisError if the value has another type */
   readString(key: string): string | undefined {
     const value = this.get(key);
     return value === undefined || typeof value === 'string' ? value : refuse(WRONG_TYPE);
@@ -75,7 +78,10 @@ export class Keyspace {
     return value === undefined || isOf(value, type) ? value : refuse(WRONG_TYPE);
   }
 
-  /** Returns a value to change. If the change may remove its last element, call `removeIfEmpty` afterwards. */
+  /**
+   * Returns a value that the caller may change; undefined if the key does not exist. If the change may remove the last element, call
+   * `removeIfEmpty` afterwards.
+   */
   change<Type extends Value>(key: string, type: TypeOf<Type>): Type | undefined {
     const value = this.read(key, type);
     return value === undefined ? undefined : (this.own(key).value as Type);
@@ -97,7 +103,7 @@ export class Keyspace {
     return this.change(key, SortedSet) ?? this.add(key, SortedSet.empty());
   }
 
-  /** Makes a key, or replaces it. It has no TTL. */
+  /** Sets a key without a TTL. @returns `value` */
   add<Type extends Value>(key: string, value: Type): Type {
     this.set(key, value);
     return value;
@@ -146,16 +152,16 @@ export class Keyspace {
     this.entries.clear();
   }
 
-  /** Returns the state as it is now. Takes the same time for any number of keys. */
+  /** Saves the present state of the keys. Takes the same time for any number of keys. */
   save(): KeysState<Entry> {
     this.epoch++;
     return this.history.save();
   }
 
   /**
-   * Returns to a state. Takes time for the keys that changed between the two states.
+   * Restores a saved state. The time that this takes grows with the number of keys that were changed between the two states.
    *
-   * @throws RangeError if it is a state of another keyspace
+   * @throws RangeError if the state is of another keyspace
    */
   restore(state: KeysState<Entry>): void {
     this.history.restore(state);
@@ -163,7 +169,7 @@ export class Keyspace {
     this.epoch++;
   }
 
-  /** Returns the digest of all keys that have not expired. Reads only the values that have changed since the last call. */
+  /** Returns the digest of all keys that have not expired. Reads only the values that were changed since the last call. */
   digest(): Digest {
     const digest = new Digest();
     const nowMs = this.nowMs;
@@ -184,13 +190,13 @@ export class Keyspace {
     return undefined;
   }
 
-  /** Notes a key before it changes. */
+  /** Must be called before a key changes. Breaks the watches (WATCH) of the key, and keeps its earlier entry for snapshots. */
   private note(key: string): void {
     this.watches.note(key);
     this.history.remember(key);
   }
 
-  /** Returns the entry of a key to change: a copy if a snapshot may have it. */
+  /** Returns the entry of a key for a change. Copies the entry first if a snapshot may refer to it. */
   private own(key: string): Entry {
     const entry = this.entries.get(key) as Entry;
     this.note(key);

@@ -12,29 +12,29 @@ import { Session } from './session';
 
 /** Options of MemoryRedis. */
 export interface MemoryRedisOptions {
-  /** Time of the server. Default: the time of the process. */
+  /** Clock from which the server reads the time. Default: the clock of this process. */
   readonly clock?: Clock;
 }
 
-/** An argument of a command: text, which is written as UTF-8, a number, or bytes. */
+/** An argument of a command: a string, which is sent as UTF-8, a number, or bytes. */
 export type CommandArgument = string | number | Buffer;
 
-/** A state of a MemoryRedis, for `restore()`. It needs no release: it is collected when nothing refers to it. */
+/** A saved state of a MemoryRedis, for `restore()`. You need not release it: the garbage collector frees it when nothing refers to it. */
 export interface Snapshot {
-  /** Used by luanest itself, not by users. */
+  /** Internal: only luanest uses it. */
   readonly state: ServerState;
 }
 
 /**
- * A Redis server in this process. It runs the real Lua scripts, and clients of ioredis connect to it without a port.
+ * A Redis server inside this process. It runs Lua scripts as a Redis server does. Clients of ioredis connect to it without a port.
  *
- * It has one database, no replicas and no Cluster, and keeps its keys until nothing refers to it.
+ * The server has one database. It has no replicas, no Cluster and no persistence: its keys are lost with this object.
  */
 export class MemoryRedis {
   readonly server: Server;
   private readonly listener: Listener;
   private readonly connector: ReturnType<typeof connectorTo>;
-  /** Session of `run()`. It is not one of the server's connections. */
+  /** Session in which `run()` and `runBuffer()` run commands. The server does not list it as a connection. */
   private readonly direct = new Session(
     0,
     () => undefined,
@@ -47,41 +47,41 @@ export class MemoryRedis {
     this.connector = connectorTo(this.listener);
   }
 
-  /** Options for `new Redis()` of ioredis 5 or 6, with which a client connects to this server. */
+  /** Options for `new Redis()` of ioredis 5 or 6. A client with these options connects to this server. */
   get clientOptions(): Pick<RedisOptions, 'Connector'> {
-    // The type of ioredis is an abstract class with private fields, of which it calls these methods only.
+    // In the types of ioredis, `Connector` is an abstract class with private fields. ioredis calls only the methods that this class has.
     return { Connector: this.connector as unknown as NonNullable<RedisOptions['Connector']> };
   }
 
-  /** Returns a client of ioredis that connects to this server. The caller ends it with `disconnect()`. */
+  /** Returns a new client of ioredis that connects to this server. The caller must close it with `disconnect()`. */
   client(options: RedisOptions = {}): Redis {
-    // Loaded here, so that this lib works without ioredis for those who do not call it.
+    // ioredis is optional. It is loaded here, so that an app that never calls this method does not need it.
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- see above
     const ioredis = require('ioredis') as typeof import('ioredis');
     return new ioredis.Redis({ ...options, ...this.clientOptions });
   }
 
-  /** Opens a connection without a client. @throws Error while the server is stopped */
+  /** Opens a connection that needs no client. @throws Error while the server is stopped */
   link(on: DirectEvents): DirectLink {
     if (this.stopped) throw new Error('The server is stopped.');
     return new DirectLink(this.server, this.listener, on);
   }
 
-  /** Calls `started` once, at the next `start()`. @returns a function that prevents it */
+  /** Calls `started` once, at the next `start()`. @returns a function that cancels the call */
   onStart(started: () => void): () => void {
     return this.listener.onStart(started);
   }
 
   /**
-   * Makes a client that another part of the app has made use this server. Its connection is closed, and it connects here with the
-   * same listeners and commands. Options for another server are dropped: database, user and password. Its `retryStrategy` becomes a
-   * pause of 1 ms.
+   * Connects an existing client of ioredis to this server, for example one that another part of the app has created. The current connection
+   * of the client is closed. The client then connects to this server, and keeps its listeners and its pending commands. The options for the
+   * database, the user and the password are dropped. `retryStrategy` is replaced by a pause of 1 ms.
    */
   adopt(client: Redis): void {
     moveClient(client, this.connector);
   }
 
-  /** Closes all connections, and refuses new ones, until `start()`. Keys stay. Calls in flight have an unknown outcome. */
+  /** Closes all connections. Refuses new ones until `start()`. Keeps all keys. A client cannot know if a call in flight was executed. */
   stop(): void {
     this.listener.stop();
   }
@@ -91,7 +91,7 @@ export class MemoryRedis {
     return this.listener.isStopped;
   }
 
-  /** Accepts connections again after `stop()`. Clients connect again after their pause for that. */
+  /** Accepts connections again after `stop()`. A client reconnects after the pause that its `retryStrategy` returns. */
   start(): void {
     this.listener.start();
   }
@@ -99,46 +99,49 @@ export class MemoryRedis {
   /**
    * Runs a command at once, without a client: `run('EVALSHA', [sha, 1, 'key', 'arg'])`.
    *
-   * @returns what a client of ioredis with RESP2 returns for the plain command: no command has a form of its own, so HGETALL
-   *   returns an array. An error in the array of EXEC is an Error with this name, too.
+   * @returns the reply as a client of ioredis with RESP2 returns it, but without the conversions that ioredis has for some commands:
+   *   HGETALL returns an array, not an object. If a command of a transaction failed, the array of EXEC has an Error with the name
+   *   `ReplyError` for it
    * @throws an Error with the name `ReplyError` if Redis replies with an error
    */
   run(command: string, args: readonly CommandArgument[] = []): unknown {
     return this.execute(command, args, fromBytes);
   }
 
-  /** Does the same as `run()`, with a Buffer for each text of the reply. */
+  /** Runs a command as `run()` does, but returns a Buffer for each string of the reply. */
   runBuffer(command: string, args: readonly CommandArgument[] = []): unknown {
     return this.execute(command, args, toBuffer);
   }
 
   /**
-   * Remembers all keys with their times of expiry, the scripts that are loaded, and what commands such as SPOP choose next. It
-   * does not include the clock, nor connections with their channels and transactions.
+   * Saves the state of the server: all keys with their expiry times, the loaded scripts, and the state of the random numbers, from which
+   * commands such as SPOP choose. A snapshot does not include the clock, the connections, or their subscriptions and transactions.
    *
-   * Takes the same time for any number of keys. Afterwards each value is copied when it changes for the first time.
+   * This takes the same time for any number of keys. After a snapshot, the first change of each value copies the value.
    */
   snapshot(): Snapshot {
     return { state: this.server.save() };
   }
 
   /**
-   * Returns to a snapshot of this server. Any snapshot can be restored, in any order and as often as wanted. Takes time for the
-   * keys in which the present state and the snapshot differ, and for those that changed on the way from one to the other.
+   * Restores a snapshot of this server. You can restore snapshots in any order, and each one many times. The time that this takes grows
+   * with the number of keys that were changed between the snapshot and now.
    *
-   * @throws RangeError if it is a snapshot of another server
+   * @throws RangeError if the snapshot is of another server
    */
   restore(snapshot: Snapshot): void {
     this.server.restore(snapshot.state);
   }
 
   /**
-   * Returns 16 hexadecimal digits that are equal for equal states: keys and values, times of expiry (absolute, ms since 1970),
-   * streams with their groups, scripts that are loaded, and what commands such as SPOP choose next. The order of the fields of
-   * a hash and of the members of a set does not count. The clock is not included, but keys that have expired by it do not
-   * count. If hashes are like random numbers, two different states have the same digest with a probability of 2^-64.
+   * Returns a hash of the state of the server: 16 hexadecimal digits. Equal states have equal digests. Two different states have the same
+   * digest with a probability of about 2^-64.
    *
-   * Takes time for the number of keys, and for the size of those that have changed since the last digest.
+   * The state is: keys and values, expiry times (absolute, ms since 1970), streams with their groups, loaded scripts, and the state of the
+   * random numbers from which commands such as SPOP choose. The order of the fields of a hash and of the members of a set has no effect.
+   * The clock is not part of the state, but expired keys are left out.
+   *
+   * The time that this takes grows with the number of keys, and with the size of the values that were changed since the last digest.
    */
   digest(): string {
     return this.server.digest();

@@ -1,19 +1,20 @@
-/** Indexes as if by chance. Each server begins with the same ones, so that tests can be repeated. */
+/** Pseudorandom indexes. Each server begins with the same seed, so that tests can be repeated. */
 export class RandomIndexes {
-  /** 32 bits, from which all that follow result. */
+  /** State of the generator: 32 bits. It determines all indexes that follow. */
   state = 1;
 
-  /** Returns an integer from 0 to `count` (exclusive). */
+  /** Returns an integer of at least 0 and below `count`. */
   below(count: number): number {
-    // Numerical Recipes' generator; its upper bits are the good ones.
+    // This is the linear congruential generator of Numerical Recipes. Its upper bits are more random than its lower bits.
     this.state = (Math.imul(this.state, 1664525) + 1013904223) | 0;
     return Math.floor(((this.state >>> 0) / 2 ** 32) * count);
   }
 
   /**
-   * Chooses as HRANDFIELD and ZRANDMEMBER do.
+   * Chooses items as HRANDFIELD and ZRANDMEMBER do.
    *
-   * @param count up to so many different items; below 0, exactly -count items, of which some may be equal
+   * @param count if 0 or more: the maximum number of items, all of them different. If below 0: exactly -count items, and an item may occur
+   *   more than once
    */
   choose<Item>(items: readonly Item[], count: number): Item[] {
     if (items.length === 0) return [];

@@ -1,4 +1,4 @@
-/** The reply to a command. A string is a bulk string with one character for each byte. */
+/** The reply to a command. A JavaScript string is a bulk string of RESP; each of its characters is one byte. */
 export type Reply =
   | string
   | number
@@ -16,70 +16,70 @@ export type Reply =
   | NoReply
   | readonly Reply[];
 
-/** A simple string, such as OK. */
+/** A simple string of RESP, such as OK. */
 export class Status {
   constructor(readonly text: string) {}
 }
 
 export const OK = new Status('OK');
 
-/** A number that is a text in RESP2. */
+/** A floating-point number. In RESP2 it is sent as a string. */
 export class Double {
   constructor(readonly value: number) {}
 }
 
-/** An array in RESP2. Its class says what it is in RESP3. */
+/** Base of the replies that are arrays in RESP2. The subclass decides what RESP3 sends. */
 class Items<Item> {
   constructor(readonly items: readonly Item[]) {}
 }
 
-/** A map: a flat array in RESP2. */
+/** A map. In RESP2 it is sent as a flat array of keys and values. */
 export class Pairs extends Items<readonly [Reply, Reply]> {
   readonly kind = 'pairs';
 }
 
-/** A set: an array in RESP2. */
+/** A set. In RESP2 it is sent as an array. */
 export class Members extends Items<Reply> {
   readonly kind = 'members';
 }
 
-/** An array of arrays in RESP3: a flat array in RESP2. */
+/** Rows, such as members with their scores. RESP3 sends an array of arrays, RESP2 one flat array. */
 export class Rows extends Items<readonly Reply[]> {
   readonly kind = 'rows';
 }
 
-/** The rows of XREAD, one for each stream: a map in RESP3, an array of arrays in RESP2. */
+/** The reply of XREAD: one row for each stream. RESP3 sends a map, RESP2 an array of arrays. */
 export class StreamRows extends Items<readonly [Reply, Reply]> {
   readonly kind = 'stream rows';
 }
 
-/** A push of RESP3, such as a message of a channel: an array in RESP2. */
+/** A push message of RESP3, such as a message of a channel. In RESP2 it is sent as an array. */
 export class Push extends Items<Reply> {
   readonly kind = 'push';
 }
 
-/** Nothing: the command has sent its replies itself. */
+/** No reply, because the command has sent its replies itself through `Session.send`. */
 export class NoReply {
   readonly kind = 'no reply';
 }
 
 export const NO_REPLY = new NoReply();
 
-/** Reply of null where the command usually replies with an array. */
+/** The reply null of a command that usually replies with an array. RESP2 has a null array of its own. */
 export class NullArray {
   readonly kind = 'null array';
 }
 
 export const NULL_ARRAY = new NullArray();
 
-/** An error that a command replies with. Its message usually begins with a code, such as ERR. */
+/** An error reply. Its message usually begins with an error code, such as ERR. */
 export class RedisError extends Error {
   constructor(message: string) {
     super(message.replace(/^[\r\n]+|[\r\n]+$/g, '').replace(/[\r\n]/g, ' '));
   }
 }
 
-/** Returns a text up to its first zero byte, as C writes it into errors. */
+/** Returns the text before the first zero byte. Redis is written in C, and its error messages show a text only up to there. */
 export function shownText(text: string): string {
   return text.split('\0', 1)[0] ?? '';
 }
@@ -89,7 +89,7 @@ export const NOT_AN_INTEGER = 'ERR value is not an integer or out of range';
 export const NOT_A_FLOAT = 'ERR value is not a valid float';
 export const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value';
 
-/** Returns the error for what this server lacks, with the remedy. */
+/** Returns the error for a feature that MemoryRedis does not have. Its message has a remedy. */
 export function unsupported(what: string): RedisError {
   return new RedisError(
     `ERR MemoryRedis does not support ${what}. Test this code with a server of luanest/testing/servers`,

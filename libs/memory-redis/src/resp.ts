@@ -15,7 +15,7 @@ import {
 
 export type Protocol = 2 | 3;
 
-/** Returns a reply as Redis sends it, one character for each byte. */
+/** Encodes a reply as RESP. @returns a string of which each character is one byte */
 export function encode(reply: Reply, protocol: Protocol): string {
   if (typeof reply === 'string') return `$${reply.length}\r\n${reply}\r\n`;
   if (typeof reply === 'number' || typeof reply === 'bigint') return `:${reply}\r\n`;
@@ -34,7 +34,7 @@ function encodeTwo(reply: Structured): string {
   return encodeList('*', flat(reply), 2);
 }
 
-/** Returns the array that a reply is in RESP2. */
+/** Returns the elements of the array that RESP2 sends for this reply. */
 export function flat(reply: Exclude<Structured, NullArray | Double>): readonly Reply[] {
   if (reply instanceof Pairs || reply instanceof Rows) return reply.items.flat();
   return reply instanceof StreamRows || reply instanceof Members || reply instanceof Push ? reply.items : reply;
@@ -63,11 +63,16 @@ function inOneLine(text: string): string {
   return text.replace(/[\r\n]/g, ' ');
 }
 
-/** Reads commands from the bytes that a client sends, in pieces of any size. */
+/** Parses commands (RESP) from the bytes that a client sends. The bytes may arrive in pieces of any size. */
 export class RequestReader {
   private rest = '';
 
-  /** @param bytes one character for each byte @returns the commands that are complete, as their words */
+  /**
+   * Adds bytes.
+   *
+   * @param bytes a string of which each character is one byte
+   * @returns the commands that are now complete, each as its name and arguments
+   */
   read(bytes: string): string[][] {
     this.rest += bytes;
     const requests: string[][] = [];

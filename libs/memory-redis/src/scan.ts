@@ -1,15 +1,16 @@
 import { integer } from './numbers';
 import { refuse, SYNTAX_ERROR } from './reply';
 
-/** A number as C reads it: nothing is 0, and a negative number is a very large one. */
+/** A valid cursor. As in C, empty text is 0, and a negative number wraps around to a very large one. */
 const CURSOR = /^(?:[-+]?\d+)?$/;
 
 /**
- * Replies to SCAN, HSCAN and the like. Elements come in the order of a hash of their names, and the cursor is the hash with
- * which to go on: elements that stay come at least once, whatever is added or removed meanwhile, and only once unless `isSmall`
- * becomes true.
+ * Returns one page for SCAN, HSCAN and the like. The pages are sorted by a hash of the elements' names. The cursor is the hash at which the
+ * next page begins. An element that exists during the whole scan is returned at least once, whatever is added or removed meanwhile. It is
+ * returned only once, unless `isSmall` becomes true during the scan.
  *
- * @param args cursor, MATCH, COUNT @param isSmall true if Redis would return all elements at once
+ * @param args the cursor, then the options MATCH and COUNT
+ * @param isSmall true if Redis would return all elements at once
  */
 export function scan<Element>(
   elements: readonly Element[],
@@ -34,7 +35,11 @@ interface ScanOptions {
   readonly type: string | undefined;
 }
 
-/** Reads the first argument. Redis checks it before the key, and other arguments only if the key exists. @throws RedisError */
+/**
+ * Reads the first argument, the cursor. Redis checks it before it looks for the key. It checks the other arguments only if the key exists.
+ *
+ * @throws RedisError
+ */
 export function readCursor([cursor = '']: readonly string[]): number {
   if (!CURSOR.test(cursor)) refuse('ERR invalid cursor');
   return cursor.startsWith('-') ? Infinity : Number(cursor);
@@ -63,7 +68,7 @@ export function scanOptions(args: readonly string[], allowsType = false): ScanOp
   return { cursor, count, matches, type };
 }
 
-/** Returns a pattern of Redis (*, ?, [a-c], [^a], \x) as an expression of JavaScript. */
+/** Converts a glob pattern of Redis (*, ?, [a-c], [^a], \x) to a regular expression. */
 export function globPattern(pattern: string): RegExp {
   let source = '';
   for (let at = 0; at < pattern.length; at++) {
@@ -103,7 +108,7 @@ function escaped(char: string): string {
   return `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`;
 }
 
-/** Returns a hash from 1 to 2^32: a cursor of 0 is the end. */
+/** Returns a hash of 1 to 2^32. A hash is never 0, because the cursor 0 means the end of the scan. */
 function hashOf(name: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);

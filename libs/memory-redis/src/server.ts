@@ -15,14 +15,14 @@ const WHILE_SUBSCRIBED = new Set(
   'subscribe unsubscribe psubscribe punsubscribe ssubscribe sunsubscribe ping quit reset'.split(' '),
 );
 
-/** A state of a server: keys, the scripts that are loaded, and what it will choose by chance. */
+/** A saved state of a server: keys, loaded scripts, and the state of the random numbers. */
 export interface ServerState {
   readonly keys: KeysState<Entry>;
   readonly scripts: LoadedScripts;
   readonly random: number;
 }
 
-/** A Redis server in this process: keys, scripts, channels, and the commands on them. */
+/** A Redis server inside this process, without a network: keys, scripts, channels, and the commands on them. */
 export class Server {
   readonly db: Keyspace;
   readonly scripts: ScriptEngine;
@@ -35,7 +35,7 @@ export class Server {
     this.scripts = new ScriptEngine(this.db, (session) => this.contextOf(session));
   }
 
-  /** Opens a connection. @param send see Session @param close ends the connection after the reply */
+  /** Opens a connection. @param send see Session @param close closes the connection after the reply was sent */
   open(send: (reply: Reply) => void, close: () => void): Session {
     const session = new Session(++this.lastId, send, close);
     this.sessions.add(session);
@@ -48,7 +48,7 @@ export class Server {
     this.channels.forget(session);
   }
 
-  /** Runs a command. @param words the command and its arguments, one character for each byte */
+  /** Runs a command. @param words name and arguments of the command; each character of them is one byte */
   execute(session: Session, words: readonly string[]): Reply {
     try {
       const found = findCommand(words);
@@ -73,7 +73,7 @@ export class Server {
     return { keys: this.db.save(), scripts: this.scripts.save(), random: this.db.random.state };
   }
 
-  /** @throws RangeError if it is a state of another server */
+  /** Restores a saved state. @throws RangeError if the state is of another server */
   restore({ keys, scripts, random }: ServerState): void {
     this.db.restore(keys);
     this.scripts.restore(scripts);

@@ -4,24 +4,24 @@ import type { Watch } from './watches';
 
 export type ChannelKind = 'channels' | 'patterns' | 'shards';
 
-/** A connection to a server. */
+/** The state of one connection to a server: protocol, subscriptions, transaction. */
 export class Session {
   name = '';
   protocol: Protocol = 2;
   readonly channels = new Set<string>();
   readonly patterns = new Set<string>();
   readonly shards = new Set<string>();
-  /** Commands after MULTI; undefined outside a transaction. */
+  /** Commands that were sent since MULTI; undefined outside a transaction. */
   queue: string[][] | undefined;
-  /** True if a command after MULTI was refused: EXEC is refused, too. */
+  /** True if a command since MULTI was invalid. EXEC then refuses the transaction. */
   queueIsWrong = false;
-  /** Keys of WATCH; undefined without WATCH. */
+  /** Keys that the connection watches; undefined without WATCH. */
   watch: Watch | undefined;
 
   /**
    * @param id number of the connection
-   * @param send sends what commands do not return: messages of channels, and confirmations of subscriptions
-   * @param close ends the connection after the reply
+   * @param send sends what a command does not return as its reply: messages of channels, and confirmations of subscriptions
+   * @param close closes the connection after the reply was sent
    */
   constructor(
     readonly id: number,

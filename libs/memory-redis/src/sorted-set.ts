@@ -3,7 +3,7 @@ export interface Scored {
   readonly score: number;
 }
 
-/** Members in the order of their scores, and of their bytes where scores are equal. */
+/** A sorted set. Members are sorted by score. Members with equal scores are sorted by their bytes. */
 export class SortedSet {
   readonly type = 'zset';
 
@@ -40,7 +40,7 @@ export class SortedSet {
 
   set(member: string, score: number): void {
     this.delete(member);
-    // Redis keeps integers as integers, of which 0 has no sign.
+    // Redis stores a score of -0 as the integer 0, which has no sign.
     const scored = { member, score: score === 0 ? 0 : score };
     this.scores.set(member, scored.score);
     this.order.splice(this.indexOf(scored), 0, scored);
@@ -53,14 +53,16 @@ export class SortedSet {
     return true;
   }
 
-  /** Removes members from an index up to another one (exclusive). @returns how many it removed */
+  /** Removes the members from index `from` up to, and without, index `to`. @returns the number of removed members */
   removeRange(from: number, to: number): number {
     const removed = to <= from ? [] : this.order.splice(from, to - from);
     for (const { member } of removed) this.scores.delete(member);
     return removed.length;
   }
 
-  /** Returns the index of the first member for which `isAfter` is true. It must be true for all members after it, too. */
+  /**
+   * Returns the index of the first member for which `isAfter` returns true. `isAfter` must also return true for all members after that one.
+   */
   findIndex(isAfter: (scored: Scored) => boolean): number {
     let [low, high] = [0, this.order.length];
     while (low < high) {

@@ -1,7 +1,10 @@
 import type { SortedSet } from './sorted-set';
 import type { Stream } from './streams/stream';
 
-/** A value of a key. Values other than strings are changed in place, after a copy if a snapshot may have them. */
+/**
+ * The value of a key. A write replaces a string, and changes any other value in place. It first copies the other value if a snapshot may
+ * refer to it.
+ */
 export type Value = string | HashValue | ListValue | SetValue | SortedSet | Stream;
 export type TypeName = 'string' | 'hash' | 'list' | 'set' | 'zset' | 'stream';
 

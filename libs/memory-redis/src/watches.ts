@@ -1,11 +1,11 @@
-/** The keys that a connection watches. */
+/** The keys that one connection watches (WATCH). */
 export class Watch {
   readonly keys = new Set<string>();
-  /** True if one of the keys may have changed. */
+  /** True if one of the keys may have changed since WATCH. EXEC then does nothing. */
   isBroken = false;
 }
 
-/** The keys that connections watch. */
+/** The keys that any connection watches. */
 export class Watches {
   private readonly watching = new Map<string, Set<Watch>>();
 
@@ -23,7 +23,7 @@ export class Watches {
     }
   }
 
-  /** Notes that a key changes. */
+  /** Marks all watches of a key as broken. Called when the key changes. */
   note(key: string): void {
     if (this.watching.size === 0) return;
     for (const watch of this.watching.get(key) ?? []) watch.isBroken = true;

@@ -8,19 +8,19 @@ import { clock, latency, readiness, replication, version } from './checks/server
 import { askServer, fields, type ServerFacts } from './facts';
 import { type Finding, joinEqual, type ServerFinding } from './finding';
 
-/** A Redis to examine. */
+/** Options of `examine`. */
 export interface Examination {
   readonly url: URL;
   readonly cluster: boolean;
-  /** `prefix` of the app's ScriptRegistryModule. */
+  /** The option `prefix` of the app's ScriptRegistryModule. */
   readonly prefix: string;
-  /** Folder in which the client is looked for. */
+  /** Folder of the app. The package ioredis or redis is loaded from its node_modules. */
   readonly folder: string;
-  /** The client to use. Default: the installed one. */
+  /** The client package to use. Default: ioredis if it is installed, otherwise redis. */
   readonly client?: InstalledClient['kind'];
 }
 
-/** Looks at a Redis, or at each master of a Cluster. @throws ConnectError, UsageError */
+/** Examines one Redis server, or all masters of a Cluster. @throws ConnectError, UsageError */
 export async function examine({ url, cluster, prefix, folder, client }: Examination): Promise<Finding[]> {
   const open = nodeOpener(folder, client);
   const first = await open(url);
@@ -30,7 +30,7 @@ export async function examine({ url, cluster, prefix, folder, client }: Examinat
     if (mode) return [mode];
     masters = cluster ? await mastersOf(first, url, open) : [{ node: first }];
     const servers: ServerFacts[] = [];
-    // One after the other, so that they do not lengthen the round trips of one another.
+    // The servers are examined one after the other. In parallel, the requests would distort each other's round-trip times.
     for (const master of masters)
       servers.push(await askServer(master, prefix, decodeURIComponent(url.username) || 'default'));
     const findings = servers.flatMap((facts) =>

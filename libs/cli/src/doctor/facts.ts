@@ -3,58 +3,58 @@ import type { Master, SlotRange } from '../redis/servers';
 import type { Node } from '../redis/node';
 import { LUA, permissionProbes, type Probe } from './permission-probes';
 
-/** A reply, or the error of Redis. */
+/** The result of a request to Redis: a value, or the message of an error. */
 export type Outcome<T> = { readonly value: T } | { readonly error: string };
 
-/** Lines of INFO by their names. */
+/** The fields of INFO by their names. */
 export type Info = ReadonlyMap<string, string>;
 
 export interface Durations {
-  /** Median and the slowest one, ms. */
+  /** Median of the measured times, ms. */
   readonly medianMs: number;
   readonly slowestMs: number;
 }
 
-/** All that the doctor asks one server. */
+/** The replies of one server to everything that `luanest doctor` asks. */
 export interface ServerFacts {
   readonly id: string;
   readonly info: Outcome<Info>;
-  /** `maxmemory-policy` and others, if the user may read the configuration. */
+  /** Settings such as `maxmemory-policy`; undefined if the user may not run CONFIG GET. */
   readonly config: Info | undefined;
   readonly user: string;
   readonly clock: Outcome<Clock>;
-  /** Result of SCRIPT LOAD. */
+  /** SHA1 hash that SCRIPT LOAD returned. */
   readonly load: Outcome<string>;
-  /** Round trips of a script that does nothing, and of PING. */
+  /** Round-trip times of a script that does nothing. `ping` has those of PING. */
   readonly evalsha: Outcome<Durations>;
   readonly ping: Outcome<Durations>;
-  /** Commands that the user may not run, by the server itself. */
+  /** Commands that the user may not run, as reported by the server. */
   readonly refused: Outcome<readonly Probe[]>;
   readonly cluster: Outcome<Info> | undefined;
   readonly keyspace: Outcome<Keyspace>;
 }
 
 export interface Clock {
-  /** Redis' time minus that of this machine, ms. */
+  /** The time of Redis minus the time of this machine, ms. */
   readonly aheadMs: number;
-  /** Largest error of `aheadMs`: half of the fastest round trip, ms. */
+  /** Maximum error of `aheadMs`: half of the shortest round-trip time, ms. */
   readonly errorMs: number;
 }
 
 export interface Keyspace {
-  /** Number of keys that were looked at; less than all of a large database. */
+  /** Number of keys that SCAN looked at. In a large database, this is less than `total`. */
   readonly scanned: number;
   readonly total: number;
-  /** Number of keys by lib. */
+  /** Number of keys of each lib of luanest, by the name of the lib. */
   readonly libs: ReadonlyMap<string, number>;
 }
 
 const ROUND_TRIPS = 50;
 const TIME_SAMPLES = 8;
-/** SCAN looks at no more keys than this, a thousand with each call: one takes Redis below a millisecond. */
+/** Maximum number of keys that SCAN looks at: 1000 in each call. One such call takes Redis less than a millisecond. */
 const MOST_KEYS = 50_000;
 
-/** Asks a server. Rejects if the connection fails. */
+/** Collects the facts about a server. Rejects if the connection fails. */
 export async function askServer({ node, slots }: Master, prefix: string, user: string): Promise<ServerFacts> {
   const key = ownKey(prefix, slots);
   const load = await outcome(async () => String(await node.call('SCRIPT', 'LOAD', LUA)));
@@ -87,7 +87,7 @@ async function outcome<T>(ask: () => Promise<T>): Promise<Outcome<T>> {
   }
 }
 
-/** Returns a key below the prefix that the node has the slot of: another node would redirect the script. */
+/** Returns a key with the prefix whose slot is on this node. Another node would redirect a script with this key. */
 function ownKey(prefix: string, slots: readonly SlotRange[] | undefined): string {
   for (let n = 0; ; n += 1) {
     const key = `${prefix}:doctor:{${n}}`;
@@ -96,7 +96,7 @@ function ownKey(prefix: string, slots: readonly SlotRange[] | undefined): string
   }
 }
 
-/** Reads the lines `name:value` of INFO and CLUSTER INFO. */
+/** Parses the lines `name:value` of INFO and CLUSTER INFO. */
 export function fields(text: string): Map<string, string> {
   const lines = text.split(/\r?\n/).filter((line) => /^\w[^:]*:/.test(line));
   return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
@@ -108,7 +108,7 @@ async function configOf(node: Node): Promise<Info | undefined> {
     const [, value] = (await node.call('CONFIG', 'GET', name)) as readonly string[];
     return [name, value ?? ''];
   };
-  // Most users may not, and hosted services have no CONFIG.
+  // CONFIG GET often fails: many users may not run it, and some hosted services do not have it.
   const found = await outcome(() => Promise.all(names.map(read)));
   return 'value' in found ? new Map(found.value) : undefined;
 }
@@ -138,12 +138,12 @@ async function durationsOf(send: () => Promise<unknown>): Promise<Durations> {
   return { medianMs: took[ROUND_TRIPS / 2] as number, slowestMs: took.at(-1) as number };
 }
 
-/** Each probe as arguments of the script: the number of its words, then the words. */
+/** Returns the ARGV of the script: for each probe the number of its words, then the words. */
 function words(probes: readonly Probe[]): string[] {
   return probes.flatMap(({ call }) => [String(call.length), ...call]);
 }
 
-/** The script replies for each probe: 1 permitted, 0 refused, -1 unknown to this server. */
+/** Returns the refused probes. @param reply a number for each probe: 1 permitted, 0 refused, -1 unknown to this server */
 function refusedOf(reply: unknown, probes: readonly Probe[]): Probe[] {
   const permitted = reply as readonly number[];
   return probes.filter((_, i) => Number(permitted[i]) === 0);

@@ -1,27 +1,27 @@
-/** One thing that the doctor looked at, and what it saw there. */
+/** The result of one check of `luanest doctor`. */
 export interface Finding {
-  /** Name of the check, such as `eviction`. It stays the same between versions. */
+  /** Name of the check, such as `eviction`. It is the same in all versions, so that programs can compare it. */
   readonly check: string;
-  /** `error`: luanest loses data or does not work. `warning`: it may, or slower. */
+  /** `error`: luanest loses data or does not work. `warning`: luanest may lose data, may fail, or is slower. */
   readonly level: 'ok' | 'warning' | 'error';
-  /** `host:port` of the servers that it is about. Absent: the Cluster as a whole, or this machine. */
+  /** `host:port` of the servers that have this result. Absent if the result is about the whole Cluster or about this machine. */
   readonly nodes?: readonly string[];
-  /** The observation. */
+  /** Observation of the check, as a sentence. */
   readonly found: string;
-  /** Reason why it matters. Absent if all is well. */
+  /** Reason why the result matters. Absent if `level` is `ok`. */
   readonly why?: string;
-  /** The remedy: commands, settings, or a page. Absent if all is well. */
+  /** How to fix the problem: commands, settings, or a page of the documentation. Absent if `level` is `ok`. */
   readonly remedy?: string;
 }
 
-/** A finding about one server, which names it. */
+/** A finding about one server. The caller adds the server's address as `nodes`. */
 export type ServerFinding = Omit<Finding, 'nodes'>;
 
 export function ok(check: string, found: string): ServerFinding {
   return { check, level: 'ok', found };
 }
 
-/** Joins findings of several servers that are word for word the same. */
+/** Merges findings that are equal except for their servers into one finding with all these servers. */
 export function joinEqual(findings: readonly Finding[]): Finding[] {
   const joined = new Map<string, Finding>();
   for (const finding of findings) {

@@ -1,17 +1,21 @@
-/** A command that luanest sends or that its scripts call, as the doctor asks Redis for the permission. */
+/** A command that luanest sends, or that its scripts call. The doctor asks Redis if the user may run it. */
 export interface Probe {
-  /** `scripts`: the registry needs it for every call. `wake-up`: without it, waiters ask periodically. Others: a lib. */
+  /**
+   * The part of luanest that needs the command. `scripts`: every call. `wake-up`: waiters, which poll without it. Any other value is the
+   * name of a lib, or of a group in `CONNECTION`.
+   */
   readonly of: string;
-  /** As ACL SETUSER spells it, such as `client|setname`. */
+  /** Name of the command as ACL SETUSER expects it, such as `client|setname`. */
   readonly command: string;
-  /** The command with arguments. */
+  /** The command and its arguments. */
   readonly call: readonly string[];
 }
 
 /**
- * Asks for permissions without running anything. ARGV: for each command the number of its words, then the words. Redis itself checks the
- * user's commands, keys and channels. Replies for each command: 1 permitted, 0 refused, -1 unknown to this server. The declared key is
- * there because some services refuse scripts without one.
+ * Lua script that asks Redis which commands the user may run. It runs none of them. ARGV has for each command: the number of its words,
+ * then the words. Redis checks the user's permissions for the command, its keys and its channels. The reply has one number for each
+ * command: 1 permitted, 0 refused, -1 unknown to this server. The script declares a key, because some services refuse scripts without a
+ * key.
  */
 export const LUA = `#!lua flags=no-writes
 local replies = {}
@@ -25,7 +29,7 @@ end
 return replies
 `;
 
-/** Commands of the registry and of its clients. Those that only a client of a Cluster sends have the name `cluster`. */
+/** Commands that ScriptRegistryModule and its clients send. The group `cluster` has the commands that only clients of a Cluster send. */
 const CONNECTION: Readonly<Record<string, string>> = {
   scripts: 'evalsha eval script|load script|exists ping info hello',
   cluster: 'cluster|slots cluster|shards readonly',
@@ -33,7 +37,7 @@ const CONNECTION: Readonly<Record<string, string>> = {
   'wake-up': 'ssubscribe sunsubscribe',
 };
 
-/** Commands of each lib's scripts. A test compares them with the table in docs/production.md. */
+/** Commands that the scripts of each lib call. A test compares this list with the table in docs/production.md. */
 export const LIB_COMMANDS: Readonly<Record<string, string>> = {
   console:
     'bitfield getrange hdel hget hlen hmget hset hsetnx pexpire set strlen time zadd zcard zcount zrange zrem zremrangebyrank zrevrange zscore',
@@ -53,7 +57,7 @@ export const LIB_COMMANDS: Readonly<Record<string, string>> = {
   transport: 'spublish',
 };
 
-/** Subcommands that scripts call. */
+/** Commands of which scripts call subcommands, with these subcommands. */
 const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
   memory: ['usage'],
   xgroup: ['create', 'delconsumer', 'destroy'],
@@ -61,9 +65,9 @@ const SUBCOMMANDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Returns all probes.
+ * Returns the probes for all commands.
  *
- * @param key below the prefix of luanest; also used as a channel
+ * @param key a key that begins with the prefix of luanest. It is also used as the name of a channel
  */
 export function permissionProbes(key: string): Probe[] {
   const groups = Object.entries({ ...CONNECTION, ...LIB_COMMANDS });
@@ -81,8 +85,8 @@ function probesOf(of: string, command: string, key: string): Probe[] {
 }
 
 /**
- * The same key for each argument. Redis looks for the keys at the places that its table of commands names, and a server ends with a panic
- * if a command of fixed length is too short for that.
+ * Returns the arguments of a probe. Most commands get the key six times, because Redis looks for keys at different positions for each
+ * command. With fewer arguments than these positions, some servers crash.
  */
 function argsOf(command: string, key: string): string[] {
   if (command === 'evalsha' || command === 'eval') return ['', '1', key];

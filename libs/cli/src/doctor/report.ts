@@ -5,7 +5,7 @@ import type { Finding } from './finding';
 const COLOURS = { ok: 'green', warning: 'yellow', error: 'red' } as const;
 const ORDER = ['error', 'warning', 'ok'] as const;
 
-/** Returns the findings as text, the worst first. */
+/** Formats the findings as text. The most severe ones come first. */
 export function report(findings: readonly Finding[], servers: number, terminal: Terminal): string {
   const sorted = ORDER.flatMap((level) => findings.filter((finding) => finding.level === level));
   const blocks = sorted.map((finding) => block(finding, servers, terminal));

@@ -1,10 +1,10 @@
 import type { Project } from './code/project';
 
-/** A codemod: it changes the files of a project, and notes what it cannot do. */
+/** A codemod. It changes the source files of a project, and adds notes about the changes that it cannot make. */
 export interface Migration {
-  /** The page below docs/ that says how to do the rest. */
+  /** File name of the page in docs/ that explains how to make the remaining changes. */
   readonly guide: string;
-  /** Commands that the user runs when the code is migrated. */
+  /** Shell commands that the user must run after the migration. */
   readonly afterwards: readonly string[];
   migrate(project: Project): void;
 }

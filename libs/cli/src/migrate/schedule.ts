@@ -7,7 +7,9 @@ import type { Migration } from './migration';
 const SCHEDULE = '@nestjs/schedule';
 const FROM = 'luanest/scheduled-lock';
 
-/** `luanest migrate schedule`: each job of @nestjs/schedule runs on one node for each tick. */
+/**
+ * The codemod `luanest migrate schedule`. It adds @ScheduledLock to the jobs of @nestjs/schedule, so that each tick runs on only one node.
+ */
 export const schedule: Migration = {
   guide: 'from-nest-schedule.md',
   afterwards: ['npm install luanest ioredis'],
@@ -40,7 +42,7 @@ export const schedule: Migration = {
   },
 };
 
-/** @returns the number of jobs that got a lock */
+/** Adds locks to the jobs of a file. @returns the number of jobs that got a lock */
 function lockJobs(file: EditedFile, project: Project): number {
   const { syntax } = project;
   const schedulers = new Map(
@@ -73,7 +75,7 @@ function lockJobs(file: EditedFile, project: Project): number {
   return jobs;
 }
 
-/** Says why a job cannot be locked: the app would not boot. */
+/** Returns the reason why a job must not get a lock; undefined if there is none. */
 function problemOf(
   { syntax }: Project,
   type: ts.ClassDeclaration,

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { UsageError } from '../usage-error';
 
-/** The part of ioredis that the program uses. */
+/** The part of the package `ioredis` that the program uses. */
 interface Ioredis {
   readonly Redis: new (url: string, options: Readonly<Record<string, unknown>>) => IoredisClient;
 }
@@ -28,9 +28,9 @@ export type InstalledClient =
   { readonly kind: 'ioredis'; readonly ioredis: Ioredis } | { readonly kind: 'redis'; readonly redis: NodeRedis };
 
 /**
- * Loads a package from the folder of the app, or else from where luanest itself is installed.
+ * Loads a package from the folder of the app. If the app does not have it, loads it from the place where luanest is installed.
  *
- * @returns undefined if it is not installed
+ * @returns undefined if the package is not installed
  */
 export function loadInstalled(name: string, folder: string): unknown {
   for (const from of [join(folder, 'package.json'), __filename]) {
@@ -45,7 +45,7 @@ export function loadInstalled(name: string, folder: string): unknown {
   return undefined;
 }
 
-/** Finds ioredis, or else redis. @throws UsageError if neither is installed */
+/** Loads ioredis, or redis if ioredis is not installed. @throws UsageError if neither is installed */
 export function installedClient(folder: string, only?: InstalledClient['kind']): InstalledClient {
   const ioredis = only === 'redis' ? undefined : (loadInstalled('ioredis', folder) as Ioredis | undefined);
   if (ioredis) return { kind: 'ioredis', ioredis };

@@ -1,25 +1,25 @@
 import { installedClient, type InstalledClient } from './installed-client';
 
-/** How long a connection may take, ms. */
+/** Maximum time to connect, ms. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** One server, over a connection that does not reconnect. */
+/** A connection to one server. It does not reconnect. */
 export interface Node {
-  /** `host:port`. */
+  /** Address of the server: `host:port`. */
   readonly id: string;
-  /** Sends a command. @returns the reply, with text for bytes @throws Error with Redis' error as its message */
+  /** Sends a command. @returns the reply, with strings instead of bytes @throws Error with the error message of Redis */
   call(...words: readonly (string | number)[]): Promise<unknown>;
   close(): void;
 }
 
-/** Makes connections with the client that is installed. */
+/** Connects to a server with the installed client. */
 export type OpenNode = (url: URL) => Promise<Node>;
 
 /**
  * Returns a function that connects to a server.
  *
- * @param folder where the client is looked for
- * @param only the client to use. Default: ioredis, or else redis
+ * @param folder folder of the app, from which the client package is loaded
+ * @param only the client package to use. Default: ioredis if it is installed, otherwise redis
  * @throws UsageError if no client is installed
  */
 export function nodeOpener(folder: string, only?: InstalledClient['kind']): OpenNode {
@@ -36,12 +36,13 @@ async function openByIoredis(
   const client = new Redis(url.href, {
     lazyConnect: true,
     retryStrategy: null,
-    // With the check, commands would wait until the server has loaded its data. The CLI must report that it is still loading.
+    // With the ready check of ioredis, commands would wait until the server has loaded its data. The doctor must report that the server is
+    // still loading.
     enableReadyCheck: false,
     maxRetriesPerRequest: 0,
     connectTimeout: CONNECT_TIMEOUT_MS,
   });
-  // If `connect` fails, its error says only that the connection was closed. The event `error` has the cause.
+  // If `connect` fails, its error reports only that the connection was closed. The event `error` has the cause.
   const failures = listenForFailures(client);
   await connect(() => client.connect(), failures, url);
   return {
@@ -59,7 +60,7 @@ async function openByNodeRedis(redis: Extract<InstalledClient, { kind: 'redis' }
   return { id: idOf(url), call: (...words) => client.sendCommand(words.map(String)), close: () => client.destroy() };
 }
 
-/** Without a listener, ioredis prints each error, and node-redis ends the process. */
+/** Collects the events `error` of a client. Without a listener for them, ioredis prints each error, and node-redis ends the process. */
 function listenForFailures(client: { on(event: 'error', listener: (error: Error) => void): unknown }): Error[] {
   const failures: Error[] = [];
   client.on('error', (error) => failures.push(error));
@@ -72,12 +73,12 @@ async function connect(open: () => Promise<unknown>, failures: readonly Error[],
   } catch (error) {
     throw new ConnectError(url, failures[0] ?? (error as Error));
   }
-  // If the user or the password is wrong, `connect` of ioredis resolves all the same. The event `error` reports the refusal.
+  // If the user or the password is wrong, `connect` of ioredis still resolves. The event `error` then has the refusal.
   const [refused] = failures;
   if (refused) throw new ConnectError(url, refused);
 }
 
-/** A server that cannot be reached, or refuses the user. */
+/** Thrown if a server cannot be reached, or refuses the user. */
 export class ConnectError extends Error {
   constructor(url: URL, cause: Error) {
     const nested = (cause as AggregateError).errors as readonly Error[] | undefined;

@@ -1,10 +1,10 @@
 import { UsageError } from '../usage-error';
 import type { Node, OpenNode } from './node';
 
-/** A range of slots, both ends included. */
+/** A range of Cluster slots. Both ends are included. */
 export type SlotRange = readonly [from: number, to: number];
 
-/** A master that a command works with. `slots` is undefined without a Cluster. */
+/** A connected master. `slots` is undefined without a Cluster. */
 export interface Master {
   readonly node: Node;
   readonly slots?: readonly SlotRange[];
@@ -17,7 +17,7 @@ export function redisUrl(option: unknown, environment: Readonly<Record<string, s
     throw new UsageError('Which Redis? Give --redis redis://host:6379, or set the environment variable REDIS_URL.');
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url === undefined || !/^rediss?:$/.test(url.protocol) || url.hostname === '')
-    // The text may have a password.
+    // The message does not show the given text, because it may contain a password.
     throw new UsageError(
       'The address of Redis is not a URL. Expected redis://user:password@host:6379, or rediss:// with TLS.',
     );
@@ -35,7 +35,7 @@ export async function openMasters(url: URL, cluster: boolean, open: OpenNode): P
   }
 }
 
-/** Connects to all masters of a Cluster that have slots. @param first an open node of it */
+/** Connects to all masters of a Cluster that have slots. @param first an open connection to one of its nodes */
 export async function mastersOf(first: Node, url: URL, open: OpenNode): Promise<Master[]> {
   const slots = (await first.call('CLUSTER', 'SLOTS')) as readonly [number, number, readonly [string, number]][];
   const ranges = new Map<string, SlotRange[]>();

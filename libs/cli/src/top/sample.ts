@@ -2,18 +2,21 @@ import { measuredMs } from '../../../internal/src/without-nest';
 import { fields } from '../doctor/facts';
 import type { Node } from '../redis/node';
 
-/** Counters of one command since the start of a server. */
+/** Counters of one command since the start of the server. For a Cluster: the sums of all its masters. */
 export interface CommandCounters {
   readonly calls: number;
-  /** Time in Redis, microseconds. */
+  /** Total execution time in Redis, microseconds. */
   readonly usec: number;
-  /** Calls that Redis refused, or that failed. */
+  /** Number of calls that Redis refused, or that failed. */
   readonly failed: number;
-  /** 99th percentile of a call since the start of the server, microseconds; the highest of the servers. */
+  /**
+   * 99th percentile of the execution time of a call since the start of the server, microseconds. For a Cluster: the highest one of its
+   * masters.
+   */
   readonly p99Usec: number;
 }
 
-/** Counters of all servers at one moment. */
+/** The counters of all servers at one moment, added up. */
 export interface Sample {
   readonly atMs: number;
   readonly commands: ReadonlyMap<string, CommandCounters>;
@@ -25,7 +28,7 @@ export interface Sample {
 
 const NONE: CommandCounters = { calls: 0, usec: 0, failed: 0, p99Usec: 0 };
 
-/** Reads the counters of all servers: one command to each. */
+/** Reads the counters of all servers. Sends one command to each server. */
 export async function takeSample(nodes: readonly Node[]): Promise<Sample> {
   const infos = await Promise.all(
     nodes.map(async (node) =>
@@ -50,7 +53,7 @@ export async function takeSample(nodes: readonly Node[]): Promise<Sample> {
   };
 }
 
-/** Adds `cmdstat_get:calls=1,usec=2,...` or `latency_percentiles_usec_get:p50=1,p99=2,...`. */
+/** Adds the counters of one line of INFO: `cmdstat_get:calls=1,usec=2,...` or `latency_percentiles_usec_get:p50=1,p99=2,...`. */
 function addCommand(commands: Map<string, CommandCounters>, name: string, text: string): void {
   const [, kind, command = ''] = /^(cmdstat|latency_percentiles_usec)_(.+)$/.exec(name) ?? [];
   if (kind === undefined) return;

@@ -7,7 +7,7 @@ import { type Sample, takeSample } from './sample';
 import { linesOf } from './view';
 
 const EVERY_MS = 2_000;
-/** How much is printed if the output is not a screen. */
+/** Size of the output if it is not a terminal. */
 const PAPER = { rows: 60, columns: 120 };
 
 const HELP = `Usage: luanest top [--redis URL] [--cluster] [--once]
@@ -19,7 +19,7 @@ It sends one INFO to each master each time. q quits.
   --cluster     the URL is a node of a Cluster: adds up all masters
   --once        prints the rates of 2 s and ends; also if the output is not a terminal`;
 
-/** `luanest top` */
+/** The command `luanest top`. */
 export const top: Command = {
   summary: 'shows what a Redis does: rates, times and failures of its commands',
   help: HELP,

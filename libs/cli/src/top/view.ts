@@ -1,26 +1,26 @@
 import type { Sample } from './sample';
 
-/** Commands that run luanest's scripts. */
+/** Commands that run or load the scripts of luanest. */
 const SCRIPTS = new Set(['evalsha', 'eval', 'evalsha_ro', 'script|load']);
 
-/** A line of the table. */
+/** A line of the table: the rates of one command between two samples. */
 export interface CommandRates {
   readonly command: string;
   readonly script: boolean;
   readonly callsPerSecond: number;
   readonly failedPerSecond: number;
-  /** Mean time in Redis of the calls between both samples, microseconds. */
+  /** Mean execution time in Redis of the calls between the two samples, microseconds. */
   readonly usecPerCall: number;
   readonly p99Usec: number;
-  /** Part of the time between both samples that Redis was busy with it, percent of one core. */
+  /** Share of the time between the two samples that Redis spent on this command, percent of one core. */
   readonly busyPercent: number;
 }
 
-/** Rates between two samples, the busiest command first. Commands that were not called are left out. */
+/** Calculates the rates between two samples. The command that took the most time comes first. Commands without calls are left out. */
 export function ratesOf(before: Sample, after: Sample): CommandRates[] {
   const seconds = Math.max((after.atMs - before.atMs) / 1_000, 0.001);
   const rates = [...after.commands].map(([command, now]): CommandRates => {
-    // After a restart of a server the counters begin again.
+    // The counters of a server begin at 0 again after its restart.
     const then = before.commands.get(command);
     const base = then && then.calls <= now.calls ? then : { calls: 0, usec: 0, failed: 0 };
     const calls = now.calls - base.calls;

@@ -9,7 +9,10 @@ function bitAt(text: string, index: number): number {
   return (text.charCodeAt(index >> 3) >> (7 - (index & 7))) & 1;
 }
 
-/** Returns the indexes of the first and last bit of a range, in bytes unless `unit` is BIT. The range may be empty. */
+/**
+ * Returns the first and the last index of a range. They count bytes, or bits if `unit` is BIT. If the last index is lower than the first,
+ * the range is empty.
+ */
 function bitRange(text: string, from: number, to: number, unit: string | undefined): readonly [number, number] {
   const size = unit === 'BIT' ? 8 * text.length : text.length;
   const index = (value: number): number => Math.max(0, value < 0 ? size + value : value);
@@ -50,7 +53,7 @@ function position({ db }: Context, args: readonly string[]): Reply {
   const end = to === undefined ? -1 : integer(to);
   const [first, last] = bitRange(text, start, end, itsUnit);
   for (let index = first; index <= last; index++) if (bitAt(text, index) === bit) return index;
-  // Behind a text without an end that was given are zeros.
+  // If no end was given, the text is taken to continue with zeros. So the first 0 after a text of ones is at its end.
   return bit === 0 && to === undefined && first <= last ? last + 1 : -1;
 }
 

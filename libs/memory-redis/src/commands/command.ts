@@ -4,7 +4,7 @@ import { integer, positive } from '../numbers';
 import { RedisError, refuse, SYNTAX_ERROR, type Reply } from '../reply';
 import type { Session } from '../session';
 
-/** The part of the server that commands use. */
+/** The part of the class Server that commands use. */
 export interface CommandServer {
   readonly channels: Channels;
   readonly sessions: ReadonlySet<Session>;
@@ -17,29 +17,29 @@ export interface CommandServer {
   execute(session: Session, words: readonly string[]): Reply;
 }
 
-/** The keys, server and connection of a command. */
+/** The objects that a command works with: keys, server and connection. */
 export interface Context {
   readonly db: Keyspace;
   readonly server: CommandServer;
-  /** The connection that sent the command, or the session of scripts if a script calls it. */
+  /** The connection that sent the command. If a script calls the command: the session of scripts. */
   readonly session: Session;
 }
 
 export type Run = (context: Context, args: readonly string[]) => Reply;
 
 export interface Command {
-  /** Number of arguments, with the command's name as the first one. A negative number -n means n or more. */
+  /** Number of arguments, including the name of the command. A negative number -n means n or more. */
   readonly arity: number;
-  /** True if read-only scripts may not call it. */
+  /** True if the command may write. Read-only scripts may not call it then. */
   readonly writes: boolean;
-  /** False if no script may call it. */
+  /** False if scripts may not call the command. */
   readonly inScripts: boolean;
   readonly run: Run;
 }
 
 export type CommandTable = Readonly<Record<string, Command | Subcommands>>;
 
-/** A command whose first argument names a subcommand. */
+/** A command with subcommands, such as XGROUP. Its first argument is the name of the subcommand. */
 export interface Subcommands {
   readonly subcommands: Readonly<Record<string, Command>>;
 }
@@ -52,12 +52,12 @@ export function writes(arity: number, run: Run): Command {
   return { arity, run, writes: true, inScripts: true };
 }
 
-/** A command that scripts cannot call. */
+/** Returns the same command, but scripts may not call it. */
 export function notInScripts(command: Command): Command {
   return { ...command, inScripts: false };
 }
 
-/** Returns true if a command may have this number of arguments. @param words number of arguments, with the command's name */
+/** Returns true if a command may have this number of arguments. @param words number of arguments, including the name of the command */
 export function hasArity({ arity }: Command, words: number): boolean {
   return arity < 0 ? words >= -arity : words === arity;
 }
@@ -66,20 +66,20 @@ export function wrongNumber(name: string): RedisError {
   return new RedisError(`ERR wrong number of arguments for '${name}' command`);
 }
 
-/** Returns an argument that the arity of the command guarantees. */
+/** Returns the argument at `index`. The arity of the command must guarantee that it exists. */
 export function at(args: readonly string[], index: number): string {
   return args[index] as string;
 }
 
-/** Returns true if an argument is a word, in any case. */
+/** Returns true if an argument is this word, in upper or lower case. @param word in upper case */
 export function isWord(arg: string | undefined, word: string): boolean {
   return arg !== undefined && arg.length === word.length && arg.toUpperCase() === word;
 }
 
-/** The arguments of a command that looks at several keys and takes from the first one that exists: `numkeys key ... side [COUNT n]`. */
+/** The arguments `numkeys key ... side [COUNT n]` of LMPOP and ZMPOP. These commands take elements from the first key that exists. */
 export interface FirstOfKeys {
   readonly keys: readonly string[];
-  /** The argument after the keys, unchecked: LEFT or RIGHT of LMPOP, MIN or MAX of ZMPOP. */
+  /** The argument after the keys, which is not checked yet: LEFT or RIGHT for LMPOP, MIN or MAX for ZMPOP. */
   readonly side: string;
   readonly count: number;
 }
@@ -102,13 +102,13 @@ export function firstOfKeys(args: readonly string[]): FirstOfKeys {
 /** The arguments `key [count [word]]` of HRANDFIELD and ZRANDMEMBER. */
 export interface RandomOf {
   readonly key: string;
-  /** Below 0 if items may be chosen more than once; undefined if one item is wanted, without an array. */
+  /** Number of items. Below 0: -count items, of which some may be equal. Undefined: one item, which is not in an array. */
   readonly count: number | undefined;
-  /** True if `word` is there. */
+  /** True if the last argument is the word that was passed to `randomOf`, such as WITHSCORES. */
   readonly withValues: boolean;
 }
 
-/** Reads the arguments of HRANDFIELD and ZRANDMEMBER. @param word such as WITHSCORES @throws RedisError */
+/** Reads the arguments of HRANDFIELD and ZRANDMEMBER. @param word the optional last argument, such as WITHSCORES @throws RedisError */
 export function randomOf(args: readonly string[], word: string): RandomOf {
   const [key = '', text, option] = args;
   if (text === undefined) return { key, count: undefined, withValues: false };

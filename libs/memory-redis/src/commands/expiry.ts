@@ -7,7 +7,7 @@ function invalid(name: string): never {
   refuse(`ERR invalid expire time in '${name}' command`);
 }
 
-/** Returns when a key expires by EX, PX, EXAT or PXAT, ms since 1970. @throws RedisError */
+/** Converts an option EX, PX, EXAT or PXAT to the time at which the key expires, ms since 1970. @throws RedisError */
 export function expiryOption(db: Keyspace, name: string, unit: string, text: string): number {
   const value = bigInteger(text);
   if (value <= 0n) invalid(name);
@@ -39,7 +39,12 @@ function conditions(args: readonly string[]): Conditions {
   return { nx, xx, gt, lt };
 }
 
-/** EXPIRE and the like. @param unitMs 1000 for seconds @param isRelative true if the time counts from now */
+/**
+ * Returns the command EXPIRE, PEXPIRE, EXPIREAT or PEXPIREAT.
+ *
+ * @param unitMs unit of the argument, ms
+ * @param isRelative true if the argument is a time from now on, false if it is a Unix time
+ */
 function expire(name: string, unitMs: bigint, isRelative: boolean): Command {
   return writes(-3, ({ db }: Context, args) => {
     const key = at(args, 0);
@@ -61,7 +66,7 @@ function expire(name: string, unitMs: bigint, isRelative: boolean): Command {
   });
 }
 
-/** Makes a command that returns the time until a key expires, such as TTL. */
+/** Returns a command such as TTL, which replies with the time until a key expires. */
 function remaining(convert: (expiresAtMs: number, nowMs: number) => number | bigint): Command {
   return reads(2, ({ db }, args): Reply => {
     const expiresAtMs = db.expiryOf(at(args, 0));
@@ -81,7 +86,7 @@ export const expiryCommands: CommandTable = {
   }),
   pexpire: expire('pexpire', 1n, true),
   pexpireat: expire('pexpireat', 1n, false),
-  // A time beyond 2^53 is not exact, except the highest one.
+  // Times beyond 2^53 are rounded. The highest possible time is exact.
   pexpiretime: remaining((at) => (at >= 2 ** 63 ? MOST_INTEGER : at)),
   pttl: remaining((at, now) => Math.max(0, at - now)),
   ttl: remaining((at, now) => Math.floor((Math.max(0, at - now) + 500) / 1000)),

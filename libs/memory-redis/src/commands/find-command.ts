@@ -4,12 +4,12 @@ import { hasArity, wrongNumber, type Command } from './command';
 
 export interface Found {
   readonly command: Command;
-  /** Name in lower case, with | before that of a subcommand. */
+  /** Name in lower case. A subcommand has the form `command|subcommand`. */
   readonly name: string;
   readonly args: readonly string[];
 }
 
-/** Finds the command of a request. @throws RedisError */
+/** Finds the command of a request, and checks its number of arguments. @throws RedisError */
 export function findCommand(words: readonly string[]): Found {
   const found = lookUp(words);
   if (found === 'unknown') throw unknownCommand(words);
@@ -23,7 +23,7 @@ export function findCommand(words: readonly string[]): Found {
   return found;
 }
 
-/** Finds a command by its name; does not check the number of arguments. */
+/** Finds a command by its name. Does not check the number of arguments. */
 export function lookUp(words: readonly string[]): Found | 'unknown' | 'unknown subcommand' {
   const name = words[0]?.toLowerCase() ?? '';
   const entry = commands.get(name);

@@ -42,7 +42,10 @@ const supported: CommandTable = {
   ...transactionCommands,
 };
 
-/** All commands of Redis 7.0, by their names in lower case. Those that this server does not have refuse with a sentence. */
+/**
+ * All commands of Redis 7.0 by their names in lower case. If MemoryRedis does not support a command, it replies with an error that explains
+ * this.
+ */
 export const commands: ReadonlyMap<string, Command | Subcommands> = new Map(
   Object.entries({ ...missingCommands, ...missingSubcommands, ...supported }).map(([name, command]) => {
     const missing = missingSubcommands[name];

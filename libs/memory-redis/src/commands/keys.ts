@@ -21,7 +21,7 @@ function flush({ db }: Context, args: readonly string[]): Reply {
   return OK;
 }
 
-/** Copies value and TTL of a key to another name. */
+/** Copies the value and the TTL of a key to another key. */
 function copyKey({ db }: Context, from: string, to: string): void {
   const value = db.get(from);
   if (value === undefined) return;
@@ -40,7 +40,7 @@ export const keyCommands: CommandTable = {
   }),
   dbsize: reads(1, ({ db }) => db.keys().length),
   del: writes(-2, deleteKeys),
-  // Equal for equal values, so that states can be compared. It is not the format of Redis, and there is no RESTORE.
+  // Equal values have equal dumps, so that tests can compare them. The format is not that of Redis, and RESTORE is not supported.
   dump: reads(2, ({ db }, args) => {
     const value = db.get(at(args, 0));
     return value === undefined ? null : canonicalText(value);

@@ -4,7 +4,7 @@ import { SortedSet } from '../sorted-set';
 import { HashValue, ListValue, SetValue, type Value } from '../values';
 import { at, reads, type CommandTable } from './command';
 
-/** Limits of Redis' settings by default: up to this many entries, each up to this long, are kept in one piece. */
+/** Default limits of Redis. A value with at most this many entries, each at most this long (bytes), is stored in one block of memory. */
 const MOST_IN_ONE_PIECE = 128;
 const LONGEST_IN_ONE_PIECE = 64;
 const MOST_INTEGERS = 512;
@@ -18,7 +18,7 @@ function isSmall(size: number, texts: readonly string[]): boolean {
   return size <= MOST_IN_ONE_PIECE && texts.every((text) => text.length <= LONGEST_IN_ONE_PIECE);
 }
 
-/** Returns the encoding that Redis 7.0 chooses for a new key with this value. */
+/** Returns the encoding (OBJECT ENCODING) that Redis 7.0 chooses for a new key with this value. */
 function encodingOf(value: Value): string {
   if (typeof value === 'string') {
     if (parseInteger(value) !== undefined) return 'int';

@@ -4,7 +4,7 @@ import { readCursor, scan } from '../scan';
 import { SetValue } from '../values';
 import { at, isWord, reads, writes, type Command, type CommandTable, type Context } from './command';
 
-/** Up to this many integers Redis by default keeps sorted, and SSCAN returns them at once. */
+/** Default limit of Redis. A set of at most this many integers is stored as a sorted list, which SSCAN returns at once. */
 const MOST_INTEGERS = 512;
 
 function membersOf({ db }: Context, key: string): ReadonlySet<string> {
@@ -15,7 +15,9 @@ function isIntegers(members: ReadonlySet<string>): boolean {
   return members.size <= MOST_INTEGERS && [...members].every((member) => parseInteger(member) !== undefined);
 }
 
-/** Returns the members: integers in their order, if they are not too many; others in the order in which they were added. */
+/**
+ * Returns the members in the order of Redis. A small set of integers is sorted. Other members are in the order in which they were added.
+ */
 function sorted(members: ReadonlySet<string>): string[] {
   if (!isIntegers(members)) return [...members];
   return [...members].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1));

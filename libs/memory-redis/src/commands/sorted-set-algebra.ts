@@ -9,13 +9,13 @@ type Scores = ReadonlyMap<string, number>;
 type Operation = 'union' | 'inter' | 'diff';
 
 const AGGREGATES: Readonly<Record<string, (a: number, b: number) => number>> = {
-  // The sum of inf and -inf is 0 in Redis.
+  // `|| 0`, because the sum of inf and -inf is 0 in Redis.
   SUM: (a, b) => a + b || 0,
   MIN: Math.min,
   MAX: Math.max,
 };
 
-/** Reads "numkeys key [key ...]" at the beginning. A set is a sorted set whose scores are 1. */
+/** Reads the arguments `numkeys key [key ...]`. A plain set counts as a sorted set in which each score is 1. */
 function readSets(
   { db }: Context,
   name: string,
@@ -80,7 +80,7 @@ function run(context: Context, operation: Operation, name: string, args: readonl
     const weight = weights[index] ?? 1;
     return weight === 1 ? set : new Map([...set].map(([member, score]) => [member, score * weight || 0]));
   });
-  // From the smallest, as Redis adds them: sums of fractions depend on it.
+  // Redis adds the scores set by set, and begins with the smallest set. The rounding of sums of fractions depends on this order.
   if (operation !== 'diff') weighted.sort((a, b) => a.size - b.size);
   const result = SortedSet.empty();
   for (const [member, score] of combined(operation, weighted, aggregate)) result.set(member, score);

@@ -4,7 +4,7 @@ import { Double, refuse, Rows, SYNTAX_ERROR, type Reply } from '../reply';
 import { SortedSet, type Scored } from '../sorted-set';
 import { at, isWord, type Context } from './command';
 
-/** Indexes of a part of a sorted set: from (inclusive) and to (exclusive). */
+/** Function that returns a range of indexes of a sorted set: from (inclusive) and to (exclusive). */
 export type RangeOf = (set: SortedSet, isReverse?: boolean) => readonly [from: number, to: number];
 
 interface Bound {
@@ -20,7 +20,7 @@ function scoreBound(text: string): Bound {
   return { value, isExclusive };
 }
 
-/** Returns the members with scores between two bounds, such as "(1" and "+inf". @throws RedisError */
+/** Returns a function that selects the members with scores between two bounds, such as `(1` and `+inf`. @throws RedisError */
 export function byScore(min: string, max: string): RangeOf {
   const [low, high] = [scoreBound(min), scoreBound(max)];
   return (set) => [
@@ -29,7 +29,7 @@ export function byScore(min: string, max: string): RangeOf {
   ];
 }
 
-/** Returns a function that is true for members after a bound, such as "[a", "(a", "-" or "+". */
+/** Returns a function that returns true for all members after a bound, such as `[a`, `(a`, `-` or `+`. */
 function textBound(text: string, isStart: boolean): (member: string) => boolean {
   if (text === '-') return () => true;
   if (text === '+') return () => false;
@@ -40,8 +40,10 @@ function textBound(text: string, isStart: boolean): (member: string) => boolean 
 }
 
 /**
- * Returns the members between two bounds, such as "[a" and "+". It is meant for members with equal scores. If the scores differ, it returns
- * the same as Redis does for a small set. @throws RedisError
+ * Returns a function that selects the members between two bounds, such as `[a` and `+`. All members should have the same score. If their
+ * scores differ, the result is that of Redis for a small set.
+ *
+ * @throws RedisError
  */
 export function byText(min: string, max: string): RangeOf {
   const [isFrom, isAfter] = [textBound(min, true), textBound(max, false)];
@@ -88,7 +90,12 @@ function readOptions(args: readonly string[], options: RangeOptions): void {
   }
 }
 
-/** Replies to ZRANGE and the like. @param by undefined if BYSCORE and BYLEX are allowed @param reverse undefined for REV */
+/**
+ * Returns the reply of ZRANGE and similar commands.
+ *
+ * @param by kind of the range; undefined if the options BYSCORE and BYLEX decide
+ * @param reverse true for the reverse order; undefined if the option REV decides
+ */
 export function range({ db }: Context, args: readonly string[], by?: RangeOptions['by'], reverse?: boolean): Reply {
   const options: RangeOptions = { by, reverse, limit: undefined, withScores: false };
   readOptions(args.slice(3), options);
@@ -115,7 +122,7 @@ function chosen(
   limit: RangeOptions['limit'],
 ): readonly Scored[] {
   const [from, to] = select(set, isReverse);
-  // Ranks count from the end in reverse.
+  // In the reverse order, rank 0 is the last member.
   const part = isReverse && isRank ? set.all.toReversed().slice(from, to) : set.all.slice(from, to);
   const ordered = isReverse && !isRank ? part.reverse() : part;
   if (limit === undefined || isRank) return ordered;
@@ -124,7 +131,7 @@ function chosen(
   return count < 0 ? ordered.slice(offset) : ordered.slice(offset, offset + count);
 }
 
-/** Replies with members, and their scores: in RESP3 each with its score, in RESP2 one after the other. */
+/** Returns members as a reply, with their scores if wanted. RESP3 sends pairs of member and score, RESP2 one flat array. */
 export function rows(scored: readonly Scored[], withScores: boolean): Reply {
   if (!withScores) return scored.map(({ member }) => member);
   return new Rows(scored.map(({ member, score }) => [member, new Double(score)]));

@@ -103,7 +103,11 @@ function removeRange(rangeOf: (min: string, max: string) => RangeOf): Command {
   });
 }
 
-/** Removes members with the lowest scores, or with the highest ones. @returns each with its score */
+/**
+ * Removes the members with the lowest scores, or with the highest scores if `isLast` is true.
+ *
+ * @returns each removed member with its score
+ */
 function popFrom(db: Context['db'], key: string, isLast: boolean, most: number): Reply[][] {
   const set = db.change(key, SortedSet) ?? SortedSet.empty();
   const popped = (isLast ? set.all.toReversed() : set.all).slice(0, most);

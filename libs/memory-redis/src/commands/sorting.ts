@@ -5,7 +5,7 @@ import { SortedSet } from '../sorted-set';
 import { at, reads, writes, type CommandTable, type Context } from './command';
 
 interface SortOptions {
-  /** Pattern of keys whose values are the weights. Without a * the elements keep their order. */
+  /** Pattern of the keys whose values are the weights. If it has no `*`, the elements are not sorted. */
   by?: string;
   isAlpha: boolean;
   isDescending: boolean;
@@ -32,7 +32,10 @@ function sortOptions(args: readonly string[], mayStore: boolean): SortOptions {
   return options;
 }
 
-/** Returns the value that a pattern such as `weight_*` or `object_*->field` finds for an element; undefined if there is none. */
+/**
+ * Returns the value of the key or field that a pattern such as `weight_*` or `object_*->field` means for an element; undefined if there is
+ * none.
+ */
 function lookUpPattern({ db }: Context, pattern: string, element: string): string | undefined {
   if (pattern === '#') return element;
   const star = pattern.indexOf('*');
@@ -54,7 +57,7 @@ function elementsOf({ db }: Context, key: string): { readonly elements: readonly
   refuse(WRONG_TYPE);
 }
 
-/** Returns a number as C reads it: only the text before a zero byte counts, and empty text is 0. */
+/** Parses a weight as C does: only the text before the first zero byte counts, and empty text is 0. */
 function weightOf(text = ''): number {
   const shown = shownText(text);
   return shown === '' ? 0 : float(shown.trimStart(), "ERR One or more scores can't be converted into double");
@@ -76,7 +79,7 @@ function sorted(
   const sign = isDescending ? -1 : 1;
   const weighted = elements.map((element) => {
     const text = by === undefined ? element : lookUpPattern(context, by, element);
-    // C compares texts up to a zero byte, unless they are stored.
+    // SORT without STORE compares texts with a function of C, which stops at the first zero byte.
     const shown = text === undefined || storeAt !== undefined ? text : shownText(text);
     return { element, text: shown, weight: isAlpha ? 0 : weightOf(text) };
   });
@@ -93,7 +96,7 @@ function sort(context: Context, args: readonly string[], mayStore: boolean): Rep
   const { by, isDescending, limit, patterns, storeAt } = options;
   let ordered: readonly string[];
   if (by === undefined || by.includes('*')) ordered = sorted(context, elements, options);
-  // The order of a set says nothing: what is stored is the same each time.
+  // Redis sorts a set before it stores it, so that the result does not depend on the internal order of the set.
   else if (isSet) ordered = sorted(context, elements, { isAlpha: true, isDescending, storeAt });
   else ordered = isDescending ? elements.toReversed() : elements;
   if (limit !== undefined) {

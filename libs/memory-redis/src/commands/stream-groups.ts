@@ -9,7 +9,7 @@ import { entryReply } from './streams';
 const NO_STREAM =
   'ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically.';
 
-/** Returns values of a Map in the order of the bytes of their names. */
+/** Returns the entries of a map, sorted by the bytes of their names. */
 function byName<Value>(map: ReadonlyMap<string, Value>): [string, Value][] {
   return [...map].sort(([a], [b]) => (a < b ? -1 : 1));
 }

@@ -119,7 +119,7 @@ function claim({ db }: Context, args: readonly string[]): Reply {
   return replies;
 }
 
-/** Returns a consumer, which is made if it does not exist, and notes that it was seen. */
+/** Returns a consumer, and sets the time at which it was last seen. Creates the consumer if it does not exist. */
 export function seen(group: ConsumerGroup, name: string, nowMs: number): Consumer {
   const consumer = group.consumer(name, nowMs);
   consumer.seenAtMs = nowMs;
@@ -147,7 +147,7 @@ function autoClaim({ db }: Context, args: readonly string[]): Reply {
 interface Claimant {
   readonly stream: Stream;
   readonly group: ConsumerGroup;
-  /** Made when it claims its first entry. */
+  /** Name of the consumer. The consumer is created when it claims its first entry. */
   readonly consumer: string;
 }
 
@@ -162,7 +162,7 @@ function claimIdle(
   const candidates: readonly PendingEntry[] = group.pendingEntries.filter(({ id }) => id >= from);
   const [claimed, deleted]: [Reply[], Reply[]] = [[], []];
   let index = 0;
-  // Redis looks at up to ten times as many entries as it may return.
+  // Redis looks at no more than ten times as many entries as it may return.
   for (; index < candidates.length && index < 10 * most && claimed.length + deleted.length < most; index++) {
     const { id, deliveredAtMs, deliveries } = candidates[index] as PendingEntry;
     const entry = stream.find(id);

@@ -53,7 +53,7 @@ function readOptions(name: string, args: readonly string[]): ReadOptions {
   return options;
 }
 
-/** Returns after which id to read. */
+/** Returns the id after which reading begins. */
 function startOf({ db }: Context, key: string, text: string, groupName: string | undefined): StreamId | typeof NEW {
   const stream = db.read(key, Stream);
   if (groupName !== undefined && stream?.groups.get(groupName) === undefined) {
@@ -116,7 +116,7 @@ function readNew(
   return entries.map(entryReply);
 }
 
-/** Reads again what a consumer has not acknowledged. */
+/** Delivers the pending entries of a consumer to it once more: those that it has received but not acknowledged. */
 function readHistory(
   stream: Stream,
   group: ConsumerGroup,

@@ -15,7 +15,7 @@ import {
 import { at, isWord, reads, writes, wrongNumber, type Command, type CommandTable, type Context } from './command';
 
 const TOO_SMALL = 'ERR The ID specified in XADD is equal or smaller than the target stream top item';
-/** Entries of a stream are kept in pieces of this size; trimming with ~ removes whole pieces. */
+/** Redis stores the entries of a stream in blocks of this size. Trimming with `~` removes only whole blocks. */
 const PIECE = 100;
 
 export function entryReply({ id, fields }: StreamEntry): Reply {
@@ -32,7 +32,7 @@ interface Trim {
 interface AddOptions {
   makesStream: boolean;
   trim: Trim | undefined;
-  /** Index of the argument after the options. */
+  /** Index of the first argument after the options. */
   next: number;
 }
 
@@ -82,7 +82,7 @@ function trim(stream: Stream, { by, most, minId, isApproximate }: Trim): number 
   return stream.trim(isApproximate ? surplus - (surplus % PIECE) : surplus);
 }
 
-/** Reads the id of a new entry: a function that makes it from the last id. */
+/** Reads the id argument of XADD. @returns a function that calculates the id of the new entry from the last id of the stream */
 function readNewId(text: string): (lastId: StreamId, nowMs: number) => StreamId {
   if (text === '*') {
     return (lastId, nowMs) => (BigInt(nowMs) > msOf(lastId) ? idOf(BigInt(nowMs), 0n) : lastId + 1n);

@@ -37,7 +37,7 @@ function setOptions(args: readonly string[]): SetOptions {
   return options;
 }
 
-/** Returns true unless a TTL was given in another unit. */
+/** Returns false if the command has already set a TTL in another unit. */
 function isFirst(expiry: readonly [unit: string, value: string] | undefined, unit: string): boolean {
   return expiry === undefined || expiry[0] === unit;
 }
@@ -61,7 +61,7 @@ function setWithTtl(name: string, unit: 'EX' | 'PX'): ReturnType<typeof writes> 
   });
 }
 
-/** Adds to an integer. @throws RedisError if it is not one, or the sum has more than 64 bits */
+/** Adds `by` to an integer. @throws RedisError if `text` is not an integer, or if the sum needs more than 64 bits */
 export function increased(text: string | undefined, by: bigint, notAnInteger = NOT_AN_INTEGER): bigint {
   const sum = (text === undefined ? 0n : bigInteger(text, notAnInteger)) + by;
   return sum > MOST_INTEGER || sum < LEAST_INTEGER ? refuse('ERR increment or decrement would overflow') : sum;

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { connectorTo } from './connector';
 
-/** The parts of a client of ioredis 5 and 6 that its types leave out. */
+/** The internal parts of a client of ioredis 5 and 6 that are not in its types. */
 interface Parts {
   connector: { disconnect(): void; stream?: { destroy(): void } };
   readonly options: Record<string, unknown>;
@@ -9,22 +9,25 @@ interface Parts {
   readonly status: string;
 }
 
-/** Makes a client of ioredis 5 or 6 connect by another connector: now, or at its first use if it has not begun to connect. */
+/**
+ * Replaces the connector of a client of ioredis 5 or 6. The client reconnects now. If it has not begun to connect, it uses the new
+ * connector when it first connects.
+ */
 export function moveClient(client: Redis, Connector: ReturnType<typeof connectorTo>): void {
   const parts = client as unknown as Parts;
   const old = parts.connector;
-  // duplicate() of the client copies the options.
+  // The options are changed too, because `client.duplicate()` copies them.
   Object.assign(parts.options, {
     Connector,
     db: 0,
     username: undefined,
     password: undefined,
-    // The close of the old connection is not a failure, so it needs no pause.
+    // The old connection is closed on purpose, so the client need not pause before it reconnects.
     retryStrategy: () => 1,
   });
   parts.connector = new Connector();
   if (parts.status === 'wait') return;
-  // Without its stream, the connector sets no timer for the end of the stream, which may have ended already.
+  // `disconnect()` of the connector sets a timer for the end of its stream. The stream may have ended already, so it is removed before.
   old.stream?.destroy();
   old.stream = undefined;
   old.disconnect();

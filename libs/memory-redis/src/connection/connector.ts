@@ -1,14 +1,14 @@
 import type { Listener } from './listener';
 import type { MemorySocket, RefusedSocket } from './memory-socket';
 
-/** The methods that ioredis calls of the option `Connector`. */
+/** The methods of a `Connector` that ioredis calls. */
 export interface MemoryConnector {
   check(): boolean;
   connect(): Promise<MemorySocket | RefusedSocket>;
   disconnect(): void;
 }
 
-/** Returns a class for the option `Connector` of ioredis 5 and 6, whose connections are to a server in this process. */
+/** Returns a class for the option `Connector` of ioredis 5 and 6. Its instances connect to a server in this process. */
 export function connectorTo(listener: Listener): new (options?: unknown) => MemoryConnector {
   return class implements MemoryConnector {
     private socket: MemorySocket | RefusedSocket | undefined;

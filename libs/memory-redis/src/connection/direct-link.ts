@@ -4,15 +4,15 @@ import type { Server } from '../server';
 import type { Session } from '../session';
 import type { Listener } from './listener';
 
-/** Calls of a DirectLink. */
+/** The functions that a DirectLink calls. */
 export interface DirectEvents {
-  /** Called with the message of a sharded channel. */
+  /** Called for each message of a sharded channel. */
   readonly message?: (channel: string, text: string) => void;
-  /** Called once when the server has stopped. */
+  /** Called once, when the server is stopped. */
   readonly ended: () => void;
 }
 
-/** A connection to a server in this process without a client and without RESP. Commands run at once. */
+/** A connection to a server in this process. It needs no client and no RESP. Commands run synchronously. */
 export class DirectLink {
   private readonly session: Session;
   private readonly forget: () => void;
@@ -36,7 +36,7 @@ export class DirectLink {
     });
   }
 
-  /** Runs a command. @returns the reply, with a Buffer for each text, and an Error for an error */
+  /** Runs a command. @returns the reply, with a Buffer for each string. An error reply is returned as an Error, not thrown */
   run(name: string, args: readonly (string | Buffer)[]): unknown {
     return clientReply(this.server.execute(this.session, [name, ...args.map(toBytes)]), toBuffer);
   }
@@ -51,7 +51,7 @@ export class DirectLink {
 
 function passMessage(reply: Reply, message: DirectEvents['message']): void {
   if (!(reply instanceof Push)) return;
-  // A message of a sharded channel has texts only.
+  // A message of a sharded channel consists of strings only.
   const [kind, channel = '', text = ''] = reply.items as readonly string[];
   if (kind === 'smessage') message?.(fromBytes(channel), fromBytes(text));
 }

@@ -1,12 +1,12 @@
 import type { Server } from '../server';
 import { MemorySocket, RefusedSocket } from './memory-socket';
 
-/** A connection that `stop()` ends. */
+/** A connection that `Listener.stop()` closes. */
 interface Stoppable {
   destroy(): void;
 }
 
-/** Accepts the connections to a server in this process. */
+/** Accepts and closes the connections to a server in this process. */
 export class Listener {
   private readonly open = new Set<Stoppable>();
   private readonly waiting = new Set<() => void>();
@@ -21,13 +21,13 @@ export class Listener {
     return socket;
   }
 
-  /** Adds a connection that `stop()` ends. @returns a function that removes it */
+  /** Adds a connection that `stop()` must close. @returns a function that removes the connection */
   add(connection: Stoppable): () => void {
     this.open.add(connection);
     return () => void this.open.delete(connection);
   }
 
-  /** Calls `started` once, at the next `start()`. @returns a function that prevents it */
+  /** Calls `started` once, at the next `start()`. @returns a function that cancels the call */
   onStart(started: () => void): () => void {
     this.waiting.add(started);
     return () => void this.waiting.delete(started);

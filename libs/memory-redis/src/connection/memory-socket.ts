@@ -6,12 +6,12 @@ import { encode, RequestReader } from '../resp';
 import type { Server } from '../server';
 import type { Session } from '../session';
 
-// Read now, because fake timers of a test may replace them later, also in `node:timers`.
+// Read when this file is loaded, because the fake timers of a test may later replace the function, also in `node:timers`.
 const { setImmediate: immediately } = timers;
 
-/** A stream with the methods of a socket that a client calls. */
+/** A stream that has the methods of a socket that clients of Redis call. */
 abstract class SocketLike extends Duplex {
-  /** Settings of sockets, which have no meaning here. */
+  /** Does nothing, because this is not a TCP socket. */
   setNoDelay(): this {
     return this;
   }
@@ -25,13 +25,13 @@ abstract class SocketLike extends Duplex {
   }
 
   override _read(): void {
-    // Nothing must be read: replies are pushed as soon as they are made.
+    // Nothing to do: `push` is called for each reply as soon as it exists.
   }
 }
 
-/** The client's end of a connection that is refused, as by a host on which no server runs. */
+/** The client's end of a connection that is refused, as if no server ran on the host. */
 export class RefusedSocket extends SocketLike {
-  /** True until the socket is connected, which this one never is. */
+  /** True while the socket is connecting. This socket never connects. */
   readonly connecting = true;
 
   constructor() {
@@ -46,12 +46,15 @@ export class RefusedSocket extends SocketLike {
   }
 }
 
-/** The client's end of a connection to a server in this process. A client uses it as it uses a socket. */
+/** The client's end of a connection to a server in this process. Clients use it like a TCP socket. */
 export class MemorySocket extends SocketLike {
   private readonly reader = new RequestReader();
   private readonly session: Session;
   private isQuitting = false;
-  /** That of the client, for messages of channels. Another client has caused them. */
+  /**
+   * The async context (AsyncLocalStorage) in which the client connected. Messages of channels are delivered in it, not in the context of
+   * the publisher.
+   */
   private readonly context = new AsyncResource('MemorySocket');
 
   constructor(private readonly server: Server) {
@@ -63,7 +66,8 @@ export class MemorySocket extends SocketLike {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    // Later, as over a network: a client notes what it has sent after it has written it, and timers run between two calls.
+    // The reply comes later, as over a network. Clients rely on this: they record a command only after they have written it. Also, timers
+    // can run between two calls.
     immediately(() => {
       if (this.destroyed) return done();
       for (const words of this.reader.read(chunk.toString('latin1'))) {
@@ -88,7 +92,7 @@ export class MemorySocket extends SocketLike {
     try {
       return this.server.execute(this.session, words);
     } catch (error) {
-      // A defect of the server: the client gets it as a reply, and the connection goes on.
+      // This is a bug of MemoryRedis. The client gets it as an error reply, and the connection stays open.
       return new RedisError(`ERR the in-memory server failed: ${error instanceof Error ? error.stack : String(error)}`);
     }
   }

@@ -3,7 +3,10 @@ import { position, raise, raiseAt } from './position';
 import { LuaTable } from './table';
 import { typeOf, type LuaFunction, type LuaValue } from './values';
 
-/** Checks arguments of one library function, and raises Lua's own errors for wrong ones. */
+/**
+ * The arguments of a call of a library function. The methods check an argument, and throw the same error as Lua if it is invalid. The first
+ * argument has the number 1.
+ */
 export class Arguments {
   constructor(readonly values: readonly LuaValue[]) {}
 
@@ -19,13 +22,13 @@ export class Arguments {
     return value;
   }
 
-  /** Returns a number as C converts it to an integer. */
+  /** Returns an argument as an integer, converted as C does. @param otherwise default if the argument is missing */
   integer(number: number, otherwise?: number): number {
     if (otherwise !== undefined && this.values[number - 1] === undefined) return otherwise;
     return integerOf(this.number(number));
   }
 
-  /** The same for an argument that C keeps in 32 bits. */
+  /** Returns an argument as a 32-bit integer (int of C). @param otherwise default if the argument is missing */
   int(number: number, otherwise?: number): number {
     return this.integer(number, otherwise) | 0;
   }
@@ -42,10 +45,10 @@ export class Arguments {
     return value;
   }
 
-  /** Returns a table that may be changed. */
+  /** Returns an argument that must be a table which scripts may change. */
   ownTable(number: number): LuaTable {
     const table = this.table(number);
-    // Without a position, since it is not the script's own code that would change it.
+    // The error has no line of the script, because a function of the library would change the table, not a line of the script.
     if (table.readOnly) throw raiseAt(0, 'Attempt to modify a readonly table');
     return table;
   }
@@ -55,7 +58,7 @@ export class Arguments {
     return this.values[number - 1];
   }
 
-  /** Returns Lua's error of a wrong argument, with the name by which the script called the function. */
+  /** Returns the error of Lua for an invalid argument. The error contains the name by which the script called the function. */
   invalid(number: number, text: string): Error {
     const [, kind, name = '?'] = /^(\w+) '(.*)'$/.exec(position.name) ?? [];
     if (kind !== 'method') return raise(`bad argument #${number} to '${name}' (${text})`);
@@ -70,12 +73,12 @@ export class Arguments {
   }
 }
 
-/** Returns a function of Lua that is given its checked arguments. */
+/** Makes a Lua function from a function that gets its arguments as Arguments. */
 export function libraryFunction(run: (args: Arguments) => ReturnType<LuaFunction>): LuaFunction {
   return (...values) => run(new Arguments(values));
 }
 
-/** Returns a table of functions that scripts cannot change. */
+/** Returns a table of functions and values that scripts cannot change. */
 export function library(
   functions: Readonly<Record<string, (args: Arguments) => ReturnType<LuaFunction>>>,
   values: Readonly<Record<string, LuaValue>> = {},
@@ -87,7 +90,7 @@ export function library(
   return table;
 }
 
-/** A number as C converts it to an integer on x86: the lowest one if it is out of range. */
+/** Converts a number to a 64-bit integer as C does on x86. A number that is out of range becomes the lowest integer. */
 function integerOf(value: number): number {
   return Math.abs(value) < 2 ** 63 ? Math.trunc(value) || 0 : -(2 ** 63);
 }

@@ -18,7 +18,7 @@ import {
 let addresses = 0;
 const known = new WeakMap<object, string>();
 
-/** Returns the text of any value, as tostring() does. */
+/** Converts any value to text, as tostring() does. */
 export function toText(value: LuaValue): string {
   const handler = metamethod(value, '__tostring');
   if (typeof handler === 'function') return textOf(first(callBack(handler, value))) ?? '';
@@ -35,10 +35,10 @@ export function toText(value: LuaValue): string {
   return typeof value === 'number' ? formatNumber(value) : String(value);
 }
 
-/** Metatable of all strings, as in Lua. */
+/** Metatable of all strings. Lua has only one for all of them. */
 const TEXT_METATABLE = new LuaTable();
 
-/** Sets the table of the functions that texts have as methods. */
+/** Sets the functions that strings have as methods, as in `text:upper()`. */
 export function setMethodsOfText(methods: LuaTable): void {
   operators.strings = methods;
   TEXT_METATABLE.set('__index', methods);
@@ -52,11 +52,11 @@ const IPAIRS_STEP = libraryFunction((args) => {
   return value === undefined ? undefined : [index, value];
 });
 
-/** Line at which the error was raised that a handler of xpcall() gets; 0 if unknown. */
+/** Line of the script that raised the error which the handler of xpcall() now gets; 0 if unknown. */
 let raisedAtLine = 0;
 
 const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
-  // Redis' own handler: scripts can find it, and pass it to xpcall().
+  // The error handler of Redis. It is a global, so scripts can read it and pass it to xpcall().
   __redis__err__handler: (args) => {
     const [problem] = args.values;
     const table = problem instanceof LuaTable ? problem : new LuaTable();
@@ -89,7 +89,7 @@ const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
     if (args.values.length === 0) return [false, undefined];
     const [called, ...values] = args.values;
     return protectedCall(called, values, (raised) => {
-      // Redis returns the text of an error that is a table.
+      // If the error is a table with the field `err`, pcall() of Redis returns this field.
       const text = raised instanceof LuaTable ? raised.get('err') : undefined;
       return text ?? raised;
     });
@@ -137,7 +137,7 @@ const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
   tostring: (args) => {
     const value = args.any(1);
     const handler = metamethod(value, '__tostring');
-    // xpcall returns what the handler returns.
+    // As in Lua 5.1, the result of __tostring is returned even if it is not a string.
     return typeof handler === 'function' ? first(callBack(handler, value)) : toText(value);
   },
   type: (args) => typeOf(args.any(1)),
@@ -161,13 +161,17 @@ const FUNCTIONS: Readonly<Record<string, (args: Arguments) => LuaResult>> = {
   },
 };
 
-/** Functions without a table of their own. */
+/** Returns the global functions, such as pcall(), which are not in a library table. */
 export function baseFunctions(): Readonly<Record<string, LuaValue>> {
   const entries = Object.entries(FUNCTIONS).map(([name, run]) => [name, libraryFunction(run)] as const);
   return { ...Object.fromEntries(entries), next: NEXT };
 }
 
-/** Returns true and the results of a call, or false and what `handle` makes of what the call raised. */
+/**
+ * Calls a function as pcall() does.
+ *
+ * @returns true and the results; if the call raised an error, false and the result of `handle` for this error
+ */
 function protectedCall(value: LuaValue, args: readonly LuaValue[], handle: (value: LuaValue) => LuaValue): LuaResult {
   try {
     return [true, ...spread(callBack(functionOf(value), ...args))];
@@ -187,12 +191,15 @@ function functionOf(value: LuaValue): LuaFunction {
   };
 }
 
-/** Returns an error as one of Lua, also a full stack and too long a text. Throws any other: a defect of the interpreter. */
+/**
+ * Converts a JavaScript error to a LuaError, if it is a stack overflow or a string that is too long. Throws any other error, because it is
+ * a bug of the interpreter.
+ */
 export function asLuaError(error: unknown): LuaError {
   if (error instanceof LuaError) return error;
   if (error instanceof RangeError && error.message.includes('call stack'))
     return fault(position.line, 'stack overflow');
-  // A text of more than 2^29 characters. A server may have the memory for it.
+  // V8 refuses strings of more than about 2^29 characters. A real server may have enough memory for such a string.
   if (error instanceof RangeError && error.message.includes('string length')) return new LuaError('not enough memory');
   throw error;
 }
@@ -203,7 +210,7 @@ function inBase(text: string, base: number, args: Arguments): LuaValue {
   const allowed = '0123456789abcdefghijklmnopqrstuvwxyz'.slice(0, base);
   if (digits === '' || ![...digits.toLowerCase()].every((digit) => allowed.includes(digit))) return undefined;
   const size = Number.parseInt(digits, base);
-  // As strtoul() of C does: too large is the maximum, and a minus sign wraps around.
+  // As strtoul() of C: a number that is too large becomes the maximum, and a negative number wraps around.
   if (size >= 2 ** 64) return 2 ** 64;
   return sign === '-' && size > 0 ? 2 ** 64 - size : size;
 }

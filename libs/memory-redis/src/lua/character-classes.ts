@@ -12,7 +12,10 @@ const CLASSES: Readonly<Record<string, RegExp>> = {
   z: /\0/,
 };
 
-/** Returns true if a character is in a class such as %a or, for a letter in upper case, is not. Another name stands for itself. */
+/**
+ * Returns true if a character is in the class that follows % in a pattern, such as `a` in %a. An upper-case letter means all characters
+ * that are not in the class. A name that is not a class means the character itself, as in %. for a dot.
+ */
 export function inClass(char: string, name: string): boolean {
   const pattern = CLASSES[name.toLowerCase()];
   if (pattern === undefined) return name === char;

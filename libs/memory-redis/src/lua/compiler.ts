@@ -13,10 +13,10 @@ const GRAMMAR: Grammar = {
 };
 
 /**
- * Compiles the source of a script, of which each character is one byte, to the body of a JavaScript function with the
- * parameters `lua` (see LuaRuntime) and `varargs`, an array. The function returns what the script returns.
+ * Compiles a Lua script to the body of a JavaScript function. The function has the parameters `lua` (see LuaRuntime) and `varargs`, an
+ * array. It returns what the script returns. Each character of the source is one byte.
  *
- * @throws LuaError if the source is not Lua 5.1
+ * @throws LuaError if the source is not valid Lua 5.1
  */
 export function compile(source: string): string {
   const tokens = new TokenStream(source);

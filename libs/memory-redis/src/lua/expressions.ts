@@ -4,7 +4,7 @@ import type { Scope } from './scope';
 import type { TokenStream } from './token-stream';
 
 const UNARY_PRIORITY = 8;
-/** Left and right priority of binary operators. */
+/** Left and right priorities of the binary operators. A right priority below the left one makes an operator right-associative. */
 const PRIORITIES: Readonly<Record<string, readonly [number, number]>> = {
   or: [1, 1],
   and: [2, 2],
@@ -31,10 +31,10 @@ const ARITHMETIC: Readonly<Record<string, string>> = {
   '^': 'power',
 };
 
-/** An operand of an operator is not a variable or call any more. */
+/** Overrides for an expression that has become part of another one: it is no longer a variable or a call. */
 const NO_VARIABLE = { several: false, assign: undefined, field: undefined, tail: undefined };
 
-/** Compiles an expression whose operators bind tighter than `limit`. */
+/** Compiles an expression. Stops at a binary operator with a left priority of `limit` or less. */
 export function compileExpression(tokens: TokenStream, scope: Scope, limit = 0): Expression {
   let left = compileUnary(tokens, scope);
   for (;;) {
@@ -53,7 +53,7 @@ function compileUnary(tokens: TokenStream, scope: Scope): Expression {
   const operand = compileExpression(tokens, scope, UNARY_PRIORITY);
   if (kind === 'not') {
     const { truth } = operand;
-    // Lua knows the value of `not nil` before it runs.
+    // `not` of a constant is a constant too.
     if (truth !== undefined) return { code: String(!truth), isBoolean: true, truth: !truth };
     return { code: `!${condition(operand)}`, isBoolean: true };
   }
@@ -65,7 +65,7 @@ function compileUnary(tokens: TokenStream, scope: Scope): Expression {
 function binary(operator: string, left: Expression, right: Expression, scope: Scope, line: number): Expression {
   const [a, b] = [single(left), single(right)];
   if (operator === 'and' || operator === 'or') {
-    // Lua leaves out a constant that decides nothing: the value keeps the name of the other operand.
+    // Lua removes a constant that has no effect, as in `true and x`. The value then has the name of the other operand.
     if (left.truth === (operator === 'and')) return { ...right, ...NO_VARIABLE, code: b };
     if (left.isBoolean === true && right.isBoolean === true) {
       return { code: `(${a} ${operator === 'and' ? '&&' : '||'} ${b})`, isBoolean: true };
@@ -89,7 +89,7 @@ function binary(operator: string, left: Expression, right: Expression, scope: Sc
   return folded(code, resultOf(operator, left, right));
 }
 
-/** Adds what Lua knows of an expression that it computes before it runs: an operator on numbers. */
+/** Returns the expression of an operator on numbers. @param result its value if Lua calculates it at compile time (constant folding) */
 function folded(code: string, result: number | undefined): Expression {
   return result === undefined || Number.isNaN(result) ? { code } : { code, truth: true, numeral: result };
 }
@@ -130,7 +130,7 @@ function compileSimple(tokens: TokenStream, scope: Scope): Expression {
   }
 }
 
-/** Compiles a variable or call: a name or expression in parentheses with fields, indexes and arguments after it. */
+/** Compiles a variable or a call: a name or an expression in parentheses, followed by any number of fields, indexes and arguments. */
 export function compileSuffixed(tokens: TokenStream, scope: Scope): Expression {
   let expression = compilePrimary(tokens, scope);
   for (;;) {
@@ -183,7 +183,7 @@ function compilePrimary(tokens: TokenStream, scope: Scope): Expression {
   tokens.next();
   const inner = compileExpression(tokens, scope);
   tokens.expectEnd(')', '(', line);
-  // A constant in parentheses is the same constant.
+  // Parentheses around a constant have no effect.
   if (inner.truth !== undefined) return inner;
   return { code: `(${single(inner)})`, isBoolean: inner.isBoolean === true, name: inner.name };
 }
@@ -206,7 +206,7 @@ function called(callee: string, name: string, args: readonly string[], line: num
   return { code: `$o.call(${list})`, tail: `$o.tailCall(${list})`, several: true };
 }
 
-/** Compiles the arguments of a call. The last one gives all its values. */
+/** Compiles the arguments of a call. The last argument gives all its values, if it has several. */
 function compileArguments(tokens: TokenStream, scope: Scope): string[] {
   const { kind, line, text } = tokens.current;
   if (kind === 'string') {

@@ -1,7 +1,7 @@
 import { Scope, declared } from './scope';
 import type { TokenStream } from './token-stream';
 
-/** Compiles parameters and body of a function. @param isMethod true if it has the parameter `self` */
+/** Compiles the parameters and the body of a function. @param isMethod true if the function has the parameter `self` */
 export function compileFunction(tokens: TokenStream, outer: Scope, isMethod: boolean): string {
   const { line } = tokens.current;
   tokens.expect('(');
@@ -19,7 +19,7 @@ export function compileFunction(tokens: TokenStream, outer: Scope, isMethod: boo
   const scope = new Scope(outer.grammar, outer, hasVarargs);
   const parameters = names.map((name) => scope.declare(name));
   if (hasVarargs) parameters.push('...varargs');
-  // Of Lua 5.0: a table, unless the function uses ... itself.
+  // The local `arg` of Lua 5.0. It is a table with the extra arguments, but nil if the function uses `...` itself.
   const arg = hasVarargs ? scope.declare('arg') : undefined;
   const body = scope.grammar.block(tokens, scope);
   tokens.expectEnd('end', 'function', line);

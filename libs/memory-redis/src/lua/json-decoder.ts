@@ -6,7 +6,9 @@ import type { LuaValue } from './values';
 const MOST_NESTED = 1000;
 const SPACE = /[ \t\n\r]*/y;
 const WORD = /true|false|null/y;
-/** A number as C's strtod() reads it, with NaN, Infinity and hexadecimal numbers. It begins with a sign, a digit, i or n. */
+/**
+ * A number in the format of strtod() of C, which includes NaN, Infinity and hexadecimal numbers. It begins with a sign, a digit, i or n.
+ */
 const NUMBER =
   /(?=[-+\diInN])[-+]?(?:0[xX](?:[\dA-Fa-f]+\.?[\dA-Fa-f]*|\.[\dA-Fa-f]+)(?:[pP][-+]?\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN](?:\(\w*\))?)/y;
 const PLAIN = /[^"\\\0]*/y;
@@ -23,7 +25,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 interface Token {
-  /** A symbol, 'T_OBJ_END' and the like as cjson names them, what is wrong, or 'value'. */
+  /** Kind of the token: a symbol, a name of cjson such as 'T_OBJ_END', the description of an error, or 'value'. */
   readonly kind: string;
   readonly value?: LuaValue;
   readonly isText?: boolean;
@@ -39,7 +41,7 @@ const SYMBOLS: Readonly<Record<string, string>> = {
   ':': 'T_COLON',
 };
 
-/** cjson.decode(): reads JSON of which each character is one byte. @param nothing what null becomes */
+/** Implements cjson.decode(). @param source JSON of which each character is one byte @param nothing value that replaces null */
 export function decodeJson(source: string, nothing: LuaValue): LuaValue {
   return new Decoder(source, nothing).decode();
 }
@@ -143,7 +145,7 @@ class Decoder {
     }
   }
 
-  /** Reads \uXXXX, or the two of a pair of surrogates; undefined if it is neither. */
+  /** Reads the escape \uXXXX, or two of them that are a surrogate pair. Returns undefined if neither is found. */
   private codePoint(): string | undefined {
     const unit = this.unit();
     if (unit === undefined || (unit & 0xf800) !== 0xd800)

@@ -7,12 +7,15 @@ import { inPieces } from './text-parts';
 import { NULL_POINTER, typeOf, type LuaValue } from './values';
 
 const DEEPEST = 1000;
-/** Settings of cjson, which the in-memory server does not change. */
+/** Functions that change the settings of cjson. MemoryRedis does not support them. */
 const SETTINGS =
   'decode_invalid_numbers decode_max_depth encode_invalid_numbers encode_keep_buffer encode_max_depth encode_number_precision ' +
   'encode_sparse_array new';
 
-/** cjson of Redis with its default settings: arrays that are too sparse are refused, empty tables are objects. */
+/**
+ * Returns the library cjson of Redis with its default settings: an array with too many holes is an error, and an empty table becomes an
+ * object.
+ */
 export function createJsonLibrary(): LuaTable {
   const settings = SETTINGS.split(' ').map((name) => {
     const refuse = (): never => {
@@ -63,13 +66,16 @@ function encode(value: LuaValue, depth: number): string {
   return `{${members.join(',')}}`;
 }
 
-/** Returns the length of a JSON array: the highest key of a table. Returns 0 unless all keys are positive integers. */
+/**
+ * Returns the length of the JSON array that a table becomes: its highest key. Returns 0 if a key is not a positive integer, because the
+ * table then becomes an object.
+ */
 function arrayLength(table: LuaTable): number {
   let [most, count] = [0, 0];
   for (let entry = table.next(undefined); entry !== undefined; entry = table.next(entry[0])) {
     const [key] = entry;
     if (typeof key !== 'number' || key < 1 || !Number.isInteger(key)) return 0;
-    // cjson keeps the largest key as an integer of 32 bits. A larger key becomes the lowest such integer.
+    // cjson stores the largest key in 32 bits. A larger key becomes the lowest 32-bit integer.
     if (key > most) most = key < 2 ** 31 ? key : -(2 ** 31);
     count++;
   }

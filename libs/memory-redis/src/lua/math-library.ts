@@ -7,7 +7,7 @@ const INCREMENT = 0xbn;
 const MASK = (1n << 48n) - 1n;
 const HIGHEST = 0x7fffffff;
 
-/** The random numbers of Redis: the same after each start of a script. */
+/** The pseudorandom numbers of Redis. They are the same in each run of a script. */
 export class RandomNumbers {
   private state = 0n;
 
@@ -19,14 +19,14 @@ export class RandomNumbers {
     this.state = (BigInt.asUintN(32, BigInt(Math.trunc(value))) << 16n) | 0x330en;
   }
 
-  /** Returns a number from 0 to below 1. */
+  /** Returns a number of at least 0 and below 1. */
   next(): number {
     this.state = (this.state * MULTIPLIER + INCREMENT) & MASK;
     return (Number(this.state >> 17n) % HIGHEST) / HIGHEST;
   }
 }
 
-/** A function of two numbers. C checks the second one first. */
+/** Makes a library function of two numbers. As in C, the second argument is checked first. */
 function ofTwo(calculate: (a: number, b: number) => number): (args: Arguments) => number {
   return (args) => {
     const second = args.number(2);
@@ -87,7 +87,11 @@ export function createMathLibrary(random: RandomNumbers): LuaTable {
   );
 }
 
-/** Returns a mantissa, whose size is from 0.5 to below 1, and the power of 2; 0, Infinity and NaN as they are. */
+/**
+ * Splits a number as frexp() of C.
+ *
+ * @returns a mantissa, whose absolute value is at least 0.5 and below 1, and the exponent of 2. 0, Infinity and NaN stay as they are
+ */
 function split(value: number): [number, number] {
   if (value === 0 || !Number.isFinite(value)) return [value, 0];
   let exponent = Math.max(-1023, Math.floor(Math.log2(Math.abs(value))) + 1);
@@ -139,9 +143,9 @@ export function createBitLibrary(): LuaTable {
 
 const bytes = new DataView(new ArrayBuffer(8));
 
-/** The low 32 bits of a number, which is rounded to the nearest integer. A number beyond 2^51 gives what it gives in C. */
+/** Returns the low 32 bits of a number that is rounded to the nearest integer. Beyond 2^51 the result is the same as in C. */
 function bits(value: number): number {
-  // Adding 2^52 + 2^51 moves the integer into the low bits of the double.
+  // After 2^52 + 2^51 is added, the low bits of the double are the integer.
   bytes.setFloat64(0, value + 6755399441055744);
   return bytes.getInt32(4);
 }

@@ -1,10 +1,10 @@
 const NUMERAL =
   /^[ \t\n\v\f\r]*(?<sign>[-+]?)(?:(?<hex>0[xX](?:[\dA-Fa-f]+\.?[\dA-Fa-f]*|\.[\dA-Fa-f]+)(?:[pP][-+]?\d+)?)|(?<decimal>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|(?<inf>inf(?:inity)?)|(?<nan>nan(?:\(\w*\))?))[ \t\n\v\f\r]*$/i;
 
-/** Returns the number that a text stands for, as C's strtod() reads it; undefined if it is not a number. */
+/** Parses a number as strtod() of C does. Returns undefined if the text is not a number. */
 export function parseNumber(text: string): number | undefined {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  // C reads up to the first zero byte.
+  // C reads only the text before the first zero byte.
   const groups = NUMERAL.exec(text.split('\0', 1)[0] ?? '')?.groups;
   if (groups === undefined) return undefined;
   const { sign, hex, decimal, inf } = groups;
@@ -20,13 +20,18 @@ function parseHex(text: string): number {
   return digits * 2 ** (Number(exponent) - 4 * part.length);
 }
 
-/** Returns the text that Lua makes of a number: %.14g. */
+/** Formats a number as Lua does: with `%.14g`. */
 export function formatNumber(value: number): string {
   if (Number.isInteger(value) && Math.abs(value) < 1e14) return Object.is(value, -0) ? '-0' : String(value);
   return formatGeneral(value, 14, false);
 }
 
-/** %g of C. @param precision number of significant digits @param keepZeros as with the flag # */
+/**
+ * Formats a number as `%g` of C does.
+ *
+ * @param precision number of significant digits
+ * @param keepZeros true for the flag `#`: zeros at the end stay
+ */
 export function formatGeneral(value: number, precision: number, keepZeros: boolean): string {
   if (!Number.isFinite(value)) return formatInfinite(value);
   const digits = Math.max(1, precision);
@@ -41,7 +46,7 @@ export function formatGeneral(value: number, precision: number, keepZeros: boole
   return keepZeros ? fixed : withoutZeros(fixed);
 }
 
-/** Returns a number in the format `%e` of C. */
+/** Formats a number as `%e` of C does. */
 export function formatScientific(value: number, precision: number): string {
   if (!Number.isFinite(value)) return formatInfinite(value);
   const exponential = exactExponential(value, precision + 1);
@@ -49,7 +54,7 @@ export function formatScientific(value: number, precision: number): string {
   return `${Object.is(value, -0) ? '-' : ''}${exponential.slice(0, at)}${formatExponent(Number(exponential.slice(at + 1)))}`;
 }
 
-/** %f of C. All digits are exact, also those of numbers from 1e21. */
+/** Formats a number as `%f` of C does. All digits are exact, also for numbers of 1e21 or more. */
 export function formatFixed(value: number, precision: number): string {
   if (!Number.isFinite(value)) return formatInfinite(value);
   const sign = value < 0 || Object.is(value, -0) ? '-' : '';
@@ -63,7 +68,7 @@ function roundedFixed(size: number, precision: number): string {
   return size.toFixed(100) + '0'.repeat(precision - 100);
 }
 
-/** C rounds an exact half to the even digit, toFixed() rounds it up. */
+/** Rounds as C does: an exact half goes to the even digit. toFixed() would round it up. */
 function halfToEven(size: number, precision: number): string {
   const text = size.toFixed(precision);
   const exact = exactDecimal(size);
@@ -74,11 +79,11 @@ function halfToEven(size: number, precision: number): string {
   return Number(kept.at(-1)) % 2 === 0 ? kept : text;
 }
 
-/** C rounds an exact half to the even digit, toExponential() rounds it up. */
+/** Rounds as C does: an exact half goes to the even digit. toExponential() would round it up. */
 function exactExponential(value: number, digits: number): string {
   const text = value.toExponential(Math.min(digits - 1, 100));
   if (digits >= 25) return text;
-  // A half is exact only if the digits after it end: a double between 1 and 2^53 has at most 53 of them.
+  // A double of 1 to 2^53 has at most 53 significant digits, so these 101 digits are all of them, and show an exact half as such.
   const exact = value.toExponential(100);
   const [mantissa = '', exponent = ''] = exact.split('e');
   const kept = mantissa.slice(0, mantissa.indexOf('.') + digits).replace(/\.$/, '');
@@ -87,7 +92,7 @@ function exactExponential(value: number, digits: number): string {
   return isHalf ? `${kept}e${exponent}` : text;
 }
 
-/** Returns all digits of a number from 0 to below 1e21. */
+/** Returns all digits of a number of at least 0 and below 1e21. */
 function exactDecimal(size: number): string {
   return size.toFixed(100).replace(/0+$/, '').replace(/\.$/, '');
 }

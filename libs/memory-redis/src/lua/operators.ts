@@ -5,8 +5,8 @@ import { checkTimeLimit } from './time-limit';
 import { first, isTrue, LuaError, typeOf, type LuaFunction, type LuaResult, type LuaValue } from './values';
 
 /**
- * Functions that compiled Lua calls for its operators. `name` says what an operand is ("local 'x'", or '' for a value without a name),
- * as in the messages of Lua; `line` is the line of the script.
+ * Functions that compiled scripts call for the operators of Lua. `name` is the name of an operand in error messages, such as "local 'x'",
+ * or '' if it has none. `line` is the line of the script.
  */
 export const operators = {
   index(object: LuaValue, key: LuaValue, name: string, line: number): LuaValue {
@@ -19,7 +19,7 @@ export const operators = {
     throw fault(line, `attempt to index ${described(object, name)}`);
   },
 
-  /** Table of string functions, which every text has as its metatable's index. */
+  /** Table of the string functions, which all strings have as methods. */
   strings: new LuaTable(),
 
   setIndex(object: LuaValue, key: LuaValue, value: LuaValue, name: string, line: number): void {
@@ -36,7 +36,7 @@ export const operators = {
     object.set(key, value);
   },
 
-  /** Calls what a call expression calls. @param outer line at which the calling function was called */
+  /** Calls a value. @param outer line at which the calling function was called */
   call(value: LuaValue, name: string, line: number, outer: number, ...args: LuaValue[]): LuaResult {
     const called = typeof value === 'function' ? value : callable(value, name, line);
     position.line = line;
@@ -47,7 +47,7 @@ export const operators = {
     return called(...args);
   },
 
-  /** The same in a return statement: the calling function ends before what it calls begins. */
+  /** Calls a value in a return statement (tail call): the calling function ends before the called function begins. */
   tailCall(value: LuaValue, name: string, line: number, outer: number, ...args: LuaValue[]): LuaResult {
     const called = typeof value === 'function' ? value : callable(value, name, line);
     position.line = line;
@@ -58,7 +58,7 @@ export const operators = {
     return called(...args);
   },
 
-  /** Ends a script that has run for too long. Loops call it when their steps are used up. */
+  /** Stops a script that has run for too long. Loops and calls use this function when their steps are used up. */
   checkTimeLimit,
 
   add: (a: LuaValue, b: LuaValue, left: string, right: string, line: number): LuaValue =>
@@ -117,7 +117,7 @@ export const operators = {
     return compared('__le', a, b, line);
   },
 
-  /** Returns the numbers that a numeric for loop begins with, ends at and steps by. */
+  /** Returns the initial value, the limit and the step of a numeric for loop. */
   forNumbers(values: readonly LuaValue[], line: number): readonly number[] {
     return FOR_PARTS.map((part, index) => {
       const number = toNumber(values[index]);
@@ -126,26 +126,26 @@ export const operators = {
     });
   },
 
-  /** Returns a new table with room for a list and for pairs. */
+  /** Returns a new table. Its sizes are those that a table constructor of Lua allocates. */
   newTable(items: number, pairs: number): LuaTable {
     return new LuaTable(roundedSize(items), roundedSize(pairs));
   },
 
-  /** Sets a pair of a table constructor. */
+  /** Sets a key of a table constructor, such as `x` in `{ x = 1 }`. */
   setPair(table: LuaTable, key: LuaValue, value: LuaValue, line: number): void {
     if (key === undefined) throw fault(line, 'table index is nil');
     if (Number.isNaN(key)) throw fault(line, 'table index is NaN');
     table.set(key, value);
   },
 
-  /** The table `arg` of a function with varargs. */
+  /** Returns the table `arg` of a function with varargs. */
   varargsTable(values: readonly LuaValue[]): LuaTable {
     const table = LuaTable.from(values);
     table.set('n', values.length);
     return table;
   },
 
-  /** Sets the list of a table constructor. */
+  /** Sets the list of a table constructor, such as `{ 1, 2 }`, at the keys 1, 2, 3, ... */
   fill(table: LuaTable, list: readonly LuaValue[]): LuaTable {
     table.reserve(list.length);
     for (const [index, value] of list.entries()) table.set(index + 1, value);
@@ -155,7 +155,7 @@ export const operators = {
 
 const FOR_PARTS = ['initial value', 'limit', 'step'];
 
-/** Lua notes the sizes of a constructor in one byte, with 3 bits for the digits. */
+/** Rounds up a size as table constructors of Lua do: they store it in one byte, as a floating-point number with a mantissa of 3 bits. */
 function roundedSize(size: number): number {
   let [digits, exponent] = [size, 0];
   while (digits >= 16) {
@@ -171,20 +171,20 @@ function callable(value: LuaValue, name: string, line: number): LuaFunction {
   throw fault(line, `attempt to call ${described(value, name)}`);
 }
 
-/** Returns an error with the line of the script before its text, as Lua's own faults have. A library function has line 0. */
+/** Returns an error whose text begins with the line of the script, as Lua's own errors do. Line 0 means no line, for a library function. */
 export function fault(line: number, text: string): LuaError {
   const error = new LuaError(line === 0 ? text : `user_script:${line}: ${text}`);
   error.line = line === 0 ? position.line : line;
   return error;
 }
 
-/** Returns a number, or the number that a text stands for; undefined if it is neither. */
+/** Converts a number or a numeric string to a number; returns undefined for other values. */
 export function toNumber(value: LuaValue): number | undefined {
   if (typeof value === 'number') return value;
   return typeof value === 'string' ? parseNumber(value) : undefined;
 }
 
-/** Returns a text, or the text of a number; undefined if it is neither. */
+/** Converts a string or a number to a string; returns undefined for other values. */
 export function textOf(value: LuaValue): string | undefined {
   if (typeof value === 'string') return value;
   return typeof value === 'number' ? formatNumber(value) : undefined;
@@ -203,7 +203,7 @@ export const CALCULATIONS: Readonly<Record<string, { event: string; calculate: (
   '^': { event: '__pow', calculate: power },
 };
 
-/** pow() of C: 1 to any power is 1, and so is -1 to an infinite one. */
+/** Calculates a power as pow() of C: 1 to any power is 1, also to NaN, and -1 to an infinite power is 1. */
 export function power(a: number, b: number): number {
   return a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : a ** b;
 }

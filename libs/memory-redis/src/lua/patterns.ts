@@ -2,29 +2,29 @@ import { inClass } from './character-classes';
 import { raise } from './position';
 import type { LuaValue } from './values';
 
-/** A match of a pattern of Lua: its start, its end (exclusive) and its captures. */
+/** A match of a Lua pattern: its start, its end (exclusive) and its captures. */
 export interface PatternMatch {
   readonly start: number;
   readonly end: number;
-  /** Texts, or 1-based positions of empty captures. The whole match is not one of them. */
+  /** The captured strings, or 1-based positions for `()`. The whole match is not included. */
   readonly captures: readonly LuaValue[];
   readonly captureCount: number;
 }
 
 interface Capture {
   readonly start: number;
-  /** Undefined while the capture is open; 'position' for (). */
+  /** Length of the capture; undefined while the capture is open; 'position' for `()`. */
   length: number | 'position' | undefined;
 }
 
 const SPECIALS = /[\^$*+?.([%-]/;
 const MOST_CAPTURES = 32;
-/** Returns true if a pattern is plain text. */
+/** Returns true if a pattern has no special characters. */
 export function isPlain(pattern: string): boolean {
   return !SPECIALS.test(pattern);
 }
 
-/** Finds the first match of a pattern of Lua from index `from` (0-based). */
+/** Finds the first match of a Lua pattern that starts at index `from` (0-based) or later. */
 export function findPattern(text: string, pattern: string, from: number): PatternMatch | undefined {
   const anchored = pattern.startsWith('^');
   for (let start = from; start <= text.length; start++) {
@@ -34,7 +34,7 @@ export function findPattern(text: string, pattern: string, from: number): Patter
   return undefined;
 }
 
-/** Matches a pattern at one index only. @param patternAt index in the pattern at which it begins: 1 after ^ */
+/** Matches a pattern at one index only. @param patternAt index in the pattern at which matching begins: 1 if the pattern begins with ^ */
 export function matchAt(text: string, pattern: string, start: number, patternAt: number): PatternMatch | undefined {
   const matcher = new Matcher(text, pattern);
   const end = matcher.match(start, patternAt);
@@ -42,7 +42,7 @@ export function matchAt(text: string, pattern: string, start: number, patternAt:
   return {
     start,
     end,
-    // Read only when it is needed: a capture that is not closed is an error only then.
+    // Calculated only on access. So a capture that is not closed is an error only if the captures are used.
     get captures() {
       return matcher.captured();
     },
@@ -70,7 +70,7 @@ class Matcher {
     });
   }
 
-  /** Returns the index after the match; undefined if the text does not match here. */
+  /** Returns the index after the match; undefined if the pattern does not match at this index. */
   match(at: number, patternAt: number): number | undefined {
     if (++this.depth > 200) throw raise('pattern too complex');
     try {
@@ -199,7 +199,7 @@ class Matcher {
     return !this.inSet(before, patternAt, end) && this.inSet(here, patternAt, end) ? end : undefined;
   }
 
-  /** Returns the index after a single item: a character, an escape or a set. */
+  /** Returns the index in the pattern after one item: a character, an escape such as %a, or a set such as [a-z]. */
   private endOfItem(patternAt: number): number {
     const { pattern } = this;
     if (pattern[patternAt] === '%') {

@@ -15,14 +15,14 @@ export type CompiledScript = (lua: object, varargs: readonly LuaValue[]) => LuaR
 
 setMethodsOfText(createStringLibrary());
 
-/** Runs Lua 5.1 as Redis does: with Redis' libraries, and with globals that scripts cannot change. */
+/** Runs Lua 5.1 scripts as Redis does: with the libraries of Redis, and with globals that scripts cannot change. */
 export class LuaRuntime {
   private readonly random = new RandomNumbers();
   private readonly globals: Map<string, LuaValue>;
   private readonly globalTable = new LuaTable();
   private readonly environment: object;
 
-  /** @param redis table `redis` with call() and pcall() */
+  /** @param redis the global table `redis` of scripts, with call() and pcall() */
   constructor(redis: LuaTable) {
     this.globals = new Map<string, LuaValue>([
       ...Object.entries(baseFunctions()),
@@ -54,19 +54,19 @@ export class LuaRuntime {
     };
   }
 
-  /** Compiles a script. @param isChecked true if the source is known to be Lua 5.1 @throws LuaError */
+  /** Compiles a script. @param isChecked true if the source is known to be valid Lua 5.1 @throws LuaError if it is not valid */
   compile(source: string, isChecked = false): CompiledScript {
     const code = isChecked ? undefined : compile(source);
     let compiled: CompiledScript | undefined;
     return (lua, varargs) => {
-      // Compiles at the first run, because a test never runs most of the scripts that it loads.
+      // A checked script is compiled only when it first runs, because a test never runs most of the scripts that it loads.
       // eslint-disable-next-line @typescript-eslint/no-implied-eval -- this is the compiler of Lua
       compiled ??= new Function('lua', 'varargs', code ?? compile(source)) as CompiledScript;
       return compiled(lua, varargs);
     };
   }
 
-  /** Runs a compiled script. @returns its first value @throws LuaError */
+  /** Runs a compiled script. @returns the first value that it returns @throws LuaError if it raises an error */
   run(compiled: CompiledScript, keys: readonly string[], args: readonly string[]): LuaValue {
     this.random.seed(0);
     startTimeLimit();
@@ -84,7 +84,7 @@ export class LuaRuntime {
       const compiled = this.compile(source);
       return (...args) => compiled(this.environment, args);
     } catch (error) {
-      // Lua names a text that it compiles by the first line of the text.
+      // In errors of source that loadstring() compiles, Lua shows the first line of the source in place of a file name.
       const text = asLuaError(error).message.replace(/^user_script:/, `[string "${source.split('\n', 1)[0]}"]:`);
       return [undefined, text];
     }
@@ -102,14 +102,16 @@ export class LuaRuntime {
   }
 }
 
-/** Raises the error of Redis for an unknown global that is read through _G. */
+/** Throws the error of Redis for a missing global that a script reads through _G. */
 function missingGlobal({ values: [, name] }: Arguments): never {
   const text = textOf(name);
   if (text === undefined) throw raise('Second argument to luaProtectedTableError must be a string or number');
   throw raise(`Script attempted to access nonexistent global variable '${text}'`);
 }
 
-/** Libraries of Redis that the in-memory server does not have: their functions raise an error that says so. */
+/**
+ * Returns the libraries of Redis that MemoryRedis does not support. Each of their functions raises an error with the name of the library.
+ */
 function missingLibraries(): [string, LuaValue][] {
   const missing: Readonly<Record<string, string>> = {
     coroutine: 'create resume running status wrap yield',

@@ -1,7 +1,7 @@
 import type { Expression } from './expression-code';
 import type { TokenStream } from './token-stream';
 
-/** The parts of the compiler that need each other. The compiler puts them together. */
+/** Functions of the compiler that call each other. They are passed as an object, because imports of their files would be circular. */
 export interface Grammar {
   block(this: void, tokens: TokenStream, scope: Scope): string;
   expression(this: void, tokens: TokenStream, scope: Scope): Expression;
@@ -9,18 +9,18 @@ export interface Grammar {
   table(this: void, tokens: TokenStream, scope: Scope): Expression;
 }
 
-/** Names of locals of one function, with the names that compiled code gives them. */
+/** The local variables of one Lua function, with their names in the compiled JavaScript. */
 export class Scope {
   private readonly blocks = [new Map<string, string>()];
   readonly temporaries: string[] = [];
-  /** How many loops the current statement is in. */
+  /** Number of loops around the current statement. */
   loops = 0;
-  /** True if the function uses ... itself. */
+  /** True if the function uses `...` itself. */
   usesVarargs = false;
 
   private readonly names: { count: number };
 
-  /** @param outer scope of the function around it @param hasVarargs true if ... is allowed */
+  /** @param outer scope of the enclosing function @param hasVarargs true if the function may use `...` */
   constructor(
     readonly grammar: Grammar,
     readonly outer: Scope | undefined,
@@ -37,26 +37,26 @@ export class Scope {
     this.blocks.pop();
   }
 
-  /** Declares a local, and returns its name in compiled code. */
+  /** Declares a local variable. @returns its name in the compiled code */
   declare(name: string): string {
     const compiled = this.unique(name);
     this.blocks.at(-1)?.set(name, compiled);
     return compiled;
   }
 
-  /** Returns a name that compiled code has not used yet. */
+  /** Returns a name that the compiled code does not use yet. */
   unique(name: string): string {
     return `${name}$${++this.names.count}`;
   }
 
-  /** Returns a new variable of the function for a value between two steps. */
+  /** Declares a new JavaScript variable for an intermediate value. @returns its name */
   temporary(): string {
     const name = this.unique('t');
     this.temporaries.push(name);
     return name;
   }
 
-  /** Returns the compiled name of a local or upvalue; undefined for a global. */
+  /** Finds a local variable of this function (local) or of an enclosing function (upvalue). Returns undefined for a global. */
   find(name: string): { readonly compiled: string; readonly kind: 'local' | 'upvalue' } | undefined {
     for (let depth = this.blocks.length - 1; depth >= 0; depth--) {
       const compiled = this.blocks[depth]?.get(name);
@@ -67,7 +67,7 @@ export class Scope {
   }
 }
 
-/** Returns the declaration of the temporary variables of a function. */
+/** Returns JavaScript that declares the variables for intermediate values of a function. */
 export function declared({ temporaries }: Scope): string {
   return temporaries.length === 0 ? '' : `let ${temporaries.join(', ')};\n`;
 }

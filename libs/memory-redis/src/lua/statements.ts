@@ -4,7 +4,7 @@ import { compileFunction } from './functions';
 import type { Scope } from './scope';
 import type { TokenStream } from './token-stream';
 
-/** Compiles statements up to the end of their block. Its locals are in their own scope. */
+/** Compiles the statements of a block. The locals of the block get a scope of their own. */
 export function compileBlock(tokens: TokenStream, scope: Scope): string {
   scope.enter();
   const code = compileStatements(tokens, scope);
@@ -13,7 +13,7 @@ export function compileBlock(tokens: TokenStream, scope: Scope): string {
 }
 
 function compileStatements(tokens: TokenStream, scope: Scope): string {
-  // Added to a text, not joined: joining would copy the code of an inner block once for each block around it.
+  // The code is appended to a string. An array with join() would copy the code of an inner block again for each block around it.
   let code = '';
   while (!tokens.atBlockEnd) {
     const { kind } = tokens.current;
@@ -32,7 +32,7 @@ function compileLoop(tokens: TokenStream, scope: Scope, compileBody: () => strin
   return body;
 }
 
-/** Returns the JavaScript with which each round of a loop begins. */
+/** Returns the JavaScript at the beginning of each loop round. It checks the time limit when the steps are used up. */
 function roundCode(line: number): string {
   return `if (--$p.steps < 0) $o.checkTimeLimit(${line});`;
 }
@@ -90,7 +90,7 @@ function compileIf(tokens: TokenStream, scope: Scope): string {
   code += compileBlock(tokens, scope);
   for (;;) {
     if (tokens.accept('elseif')) {
-      // As `else if`, the condition is computed only if no condition before it was true.
+      // With `else if`, this condition is evaluated only if all conditions before it were false.
       code += `\n} else if (${condition(compileExpression(tokens, scope))}) {\n`;
       tokens.expect('then');
       code += compileBlock(tokens, scope);
@@ -193,7 +193,7 @@ function compileLocal(tokens: TokenStream, scope: Scope): string {
   const names = [tokens.expect('name').text];
   while (tokens.accept(',')) names.push(tokens.expect('name').text);
   const values = tokens.accept('=') ? compileList(tokens, scope) : [];
-  // Declares the names after it has compiled the values: in the values, these names still mean the variables outside.
+  // The names are declared after the values are compiled. In the values, the names still mean the outer variables.
   const variables = names.map((name) => scope.declare(name));
   const only = values.length === 1 ? values[0] : undefined;
   if (variables.length === 1 && only !== undefined) return `let ${variables[0]} = ${single(only)};`;
@@ -223,7 +223,10 @@ function compileCallOrAssignment(tokens: TokenStream, scope: Scope): string {
   return compileAssignments(targets, values, scope);
 }
 
-/** Compiles an assignment to several variables: tables and keys are computed first, then all values. */
+/**
+ * Compiles an assignment to several variables. Tables and keys are calculated first, then all values, and only then are the values
+ * assigned.
+ */
 function compileAssignments(targets: readonly Expression[], values: readonly Expression[], scope: Scope): string {
   const list = scope.unique('list');
   const prepared: string[] = [];

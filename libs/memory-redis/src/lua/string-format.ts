@@ -5,7 +5,7 @@ import { inPieces } from './text-parts';
 
 const DIRECTIVE = /%(?:%|(?<flags>[-+ #0]*)(?<width>\d*)(?:(?<point>\.)(?<precision>\d*))?(?<letter>[\s\S]?))/g;
 
-/** string.format() of Lua 5.1. @param args the format, then what is formatted */
+/** Implements string.format() of Lua 5.1. @param args the format, then the values */
 export function formatText(args: Arguments): string {
   let number = 1;
   return args.text(1).replace(DIRECTIVE, (directive, ...groups) => {
@@ -17,7 +17,7 @@ export function formatText(args: Arguments): string {
     if (++number > args.values.length) throw args.invalid(number, 'no value');
     const digits = point === undefined ? undefined : Number(precision);
     const text = padded(converted(letter, args, number, flags, digits), letter, flags, Number(width), digits);
-    // C ends the text at a zero byte.
+    // The result is a string of C, which ends at a zero byte.
     return letter === 'c' ? (text.split('\0', 1)[0] ?? '') : text;
   });
 }
@@ -59,7 +59,7 @@ function converted(
       return quoted(args.text(number));
     case 's': {
       const text = args.text(number);
-      // C formats up to the first zero byte. Lua leaves a long text as it is.
+      // C formats only the text before the first zero byte. Lua does not format a long text, but returns all of it.
       if (precision === undefined && text.length >= 100) return text;
       return (text.split('\0', 1)[0] ?? '').slice(0, precision);
     }
@@ -97,19 +97,21 @@ function signed(text: string, flags: string): string {
   return flags.includes(' ') ? ` ${text}` : text;
 }
 
-/** A character as C converts a number to it on x86: by way of a 32-bit integer. One out of range becomes the smallest. */
+/**
+ * Converts a number to a character as C does on x86: by way of a 32-bit integer. A number that is out of range becomes the lowest integer.
+ */
 function charOf(number: number): string {
   const isInRange = number > -(2 ** 31) - 1 && number < 2 ** 31;
   return String.fromCharCode(isInRange ? number & 255 : 0);
 }
 
-/** A number as C converts it to a 64-bit integer without a sign on x86: one that is too large becomes 0. */
+/** Converts a number to an unsigned 64-bit integer as C does on x86. A number that is too large becomes 0. */
 function unsigned(value: number): bigint {
   if (value >= 2 ** 63) return value < 2 ** 64 ? BigInt(value) : 0n;
   return BigInt.asUintN(64, integerOf(value));
 }
 
-/** A number as C converts it to a 64-bit integer; one out of range becomes the smallest. */
+/** Converts a number to a 64-bit integer as C does on x86. A number that is out of range becomes the lowest integer. */
 function integerOf(number: number): bigint {
   if (!(Math.abs(number) < 2 ** 63)) return -(2n ** 63n);
   return BigInt(Math.trunc(number));

@@ -7,7 +7,7 @@ import { formatText } from './string-format';
 import { inPieces, reversed } from './text-parts';
 import { first, isTrue, typeOf, type LuaResult, type LuaValue } from './values';
 
-/** Longest text that rep() makes: Redis has no limit, but a script that needs more is a mistake. */
+/** Maximum length of the result of rep(), bytes. Redis has no limit, but a script that needs more is probably wrong. */
 const MOST_BYTES = 512 * 1024 * 1024;
 
 export function createStringLibrary(): LuaTable {
@@ -64,7 +64,7 @@ function gmatch(args: Arguments): LuaResult {
   };
 }
 
-/** An index that counts from the end if it is negative; 0 if it is before the beginning. */
+/** Converts a 1-based index of Lua. A negative index counts from the end. Returns 0 if the index is before the beginning. */
 function indexOf(index: number, length: number): number {
   return index >= 0 ? index : Math.max(0, length + index + 1);
 }
@@ -81,7 +81,7 @@ function find(args: Arguments, withPlace: boolean): LuaResult {
   return withPlace ? [found.start + 1, found.end, ...found.captures] : capturesOf(text, found);
 }
 
-/** Returns the captures of a match; the whole match if the pattern has none. */
+/** Returns the captures of a match. If the pattern has no captures, returns the whole match. */
 function capturesOf(text: string, match: PatternMatch): readonly LuaValue[] {
   return match.captureCount > 0 ? match.captures : [text.slice(match.start, match.end)];
 }
@@ -127,7 +127,7 @@ function replaced(text: string, match: PatternMatch, replacement: LuaValue): str
 
 function expanded(template: string, whole: string, captures: () => readonly LuaValue[], count: number): string {
   return template.replace(/%([\s\S]?)/g, (_, char: string) => {
-    // C sees the zero at the end of the text.
+    // After a % at the end of the text, C reads the zero byte that ends each string.
     if (char === '') return '\0';
     if (!/\d/.test(char)) return char;
     if (char === '0') return whole;

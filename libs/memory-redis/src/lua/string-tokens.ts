@@ -1,10 +1,10 @@
-/** A string or long comment of a source. */
+/** A string or a long comment (`--[[ ]]`) that was read from a source. */
 export interface ReadText {
-  /** Content, one character for each byte; undefined if it is wrong. */
+  /** Content, of which each character is one byte; undefined if the token is invalid. */
   readonly text: string | undefined;
-  /** The token as errors show it. */
+  /** The token as error messages show it. */
   readonly near: string;
-  /** 'unfinished', or the whole message of what is wrong. */
+  /** Error of an invalid token: 'unfinished', or a complete message. */
   readonly problem?: string;
   /** Index of the character after the token. */
   readonly end: number;
@@ -24,7 +24,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   v: '\v',
 };
 
-/** Reads a string in quotes. @param from index of the first quote */
+/** Reads a string in quotes. @param from index of the opening quote */
 export function readShortText(source: string, from: number): ReadText {
   const quote = source.charAt(from);
   let text = '';
@@ -63,7 +63,7 @@ export function readShortText(source: string, from: number): ReadText {
   }
 }
 
-/** Reads [[a string]] or the part of a comment after --. @param from index of the first bracket */
+/** Reads a string in long brackets, such as [[text]], or a long comment after its `--`. @param from index of the first bracket */
 export function readLongText(source: string, from: number): ReadText {
   let level = 0;
   while (source.charAt(from + 1 + level) === '=') level++;
@@ -83,7 +83,7 @@ export function readLongText(source: string, from: number): ReadText {
   return { text, near: `${opening}${text}]${signs}]`, end: close + opening.length, lines };
 }
 
-/** Returns how many characters the end of line at an index has; 0 if no line ends there. */
+/** Returns the length of the line break at an index: 1 or 2; 0 if there is none. */
 function newlineAt(text: string, at: number): number {
   const [first, second] = [text.charAt(at), text.charAt(at + 1)];
   if (first !== '\n' && first !== '\r') return 0;

@@ -94,7 +94,7 @@ function remove(args: Arguments): LuaResult {
   return removed;
 }
 
-/** The quicksort of Lua 5.1: calls of `less`, and its error for one that contradicts itself, are the same. */
+/** Sorts with the quicksort of Lua 5.1. `less` gets the same calls as in Lua, and an inconsistent `less` gives the same error. */
 function sort(table: LuaTable, from: number, to: number, less: Less): void {
   let [low, high] = [from, to];
   while (low < high) {
@@ -123,7 +123,7 @@ function orderPair(table: LuaTable, low: number, high: number, less: Less): bool
   return true;
 }
 
-/** Moves values less than that at `middle` before it and others after it. @returns its index */
+/** Moves the values that are less than the value at `middle` before it, and the others after it. @returns the new index of this value */
 function partition(table: LuaTable, low: number, high: number, middle: number, less: Less): number {
   const pivot = table.get(middle);
   table.set(middle, table.get(high - 1));

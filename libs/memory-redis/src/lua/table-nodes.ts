@@ -2,11 +2,11 @@ import { NULL_POINTER, type LuaValue } from './values';
 
 interface Node {
   readonly index: number;
-  /** undefined if the node was never used. */
+  /** Key of the node; undefined if the node was never used. */
   key: LuaValue;
-  /** undefined if the key has no value: the node stays where it is until another key needs it. */
+  /** Value of the key; undefined if the key was removed. The node stays at its index until another key needs it. */
   value: LuaValue;
-  /** The next node whose key belongs to the same main position. */
+  /** Next node of the keys whose hash gives the same index (main position). */
   next: Node | undefined;
 }
 
@@ -14,13 +14,16 @@ let objects = 0;
 const objectNumbers = new WeakMap<object, number>();
 const numberBytes = new DataView(new ArrayBuffer(8));
 
-/** The keys of a table outside its array. A Map finds a node; which node a key gets is decided as in Lua 5.1. */
+/**
+ * The hash part of a Lua table: all keys that are not in its array. A Map finds the node of a key quickly. A new key gets the same node as
+ * in Lua 5.1, because the order of the nodes is the order of pairs().
+ */
 export class TableNodes {
   private readonly nodes: Node[];
   private readonly byKey = new Map<LuaValue, Node>();
   private free: number;
 
-  /** @param count how many keys there is room for, rounded up to a power of 2; 0 for none */
+  /** @param count number of keys to have room for, rounded up to a power of 2; 0 for none */
   constructor(count: number) {
     this.free = count === 0 ? 0 : 2 ** Math.ceil(Math.log2(count));
     this.nodes = Array.from({ length: this.free }, (_, index) => {
@@ -36,7 +39,7 @@ export class TableNodes {
     return this.byKey.get(key)?.value;
   }
 
-  /** Returns key and value of the node at an index; undefined if it has no value. */
+  /** Returns the key and the value of the node at an index; undefined if the node has no value. */
   at(index: number): [LuaValue, LuaValue] | undefined {
     const node = this.nodes[index];
     return node?.value === undefined ? undefined : [node.key, node.value];
@@ -46,7 +49,7 @@ export class TableNodes {
     return this.byKey.get(key)?.index;
   }
 
-  /** Sets the value of a key that has a node. @returns false if it has none */
+  /** Sets the value of a key that already has a node. @returns false if the key has no node */
   replace(key: LuaValue, value: LuaValue): boolean {
     const node = this.byKey.get(key);
     if (node === undefined) return false;
@@ -54,7 +57,7 @@ export class TableNodes {
     return true;
   }
 
-  /** Gives a new key a node. @returns false if there is no room */
+  /** Adds a key. @returns false if no node is free */
   insert(key: LuaValue, value: LuaValue): boolean {
     if (this.nodes.length === 0) return false;
     let node = this.mainPosition(key);
@@ -70,7 +73,11 @@ export class TableNodes {
     return true;
   }
 
-  /** Returns the node for a new key: `taken`, if the key there belongs elsewhere and can move, or else `free`. */
+  /**
+   * Resolves a collision: `taken` is where the new key belongs. If the key in `taken` belongs elsewhere, moves it to `free`.
+   *
+   * @returns the node for the new key: `taken` if it was emptied, otherwise `free`
+   */
   private makeRoom(taken: Node, free: Node): Node {
     let before = this.mainPosition(taken.key);
     if (before === taken) {
@@ -115,7 +122,7 @@ export class TableNodes {
   }
 }
 
-/** The hash of a text in the Lua of Redis: of all its bytes. Lua 5.1 itself takes at most 32 of them. */
+/** Returns the hash of a string in the Lua of Redis, which includes all bytes. The original Lua 5.1 uses at most 32 of them. */
 function hashOf(text: string): number {
   let hash = text.length;
   for (let at = text.length; at >= 1; at--) {
@@ -124,7 +131,10 @@ function hashOf(text: string): number {
   return hash >>> 0;
 }
 
-/** In Lua the address of a table or function decides; here the order in which they were used as keys. */
+/**
+ * Returns a number for a table or function that is a key. Lua uses the address in memory. Here, objects are numbered in the order in which
+ * they are first used as keys.
+ */
 function numberOf(object: object): number {
   const known = objectNumbers.get(object);
   if (known !== undefined) return known;

@@ -3,26 +3,26 @@ import { TableNodes } from './table-nodes';
 import type { AnyTable, LuaValue } from './values';
 
 /**
- * A table of Lua: an array for the keys from 1 to its size, and nodes for all other keys.
+ * A Lua table. It has an array for the keys from 1 to the size of the array, and nodes for all other keys.
  *
- * The sizes of both, and when they change, are those of Lua 5.1. They decide what # returns for a list with holes, and the
- * order of pairs().
+ * The array and the nodes have the same sizes as in Lua 5.1, and grow at the same moments. The sizes determine the result of `#` for a list
+ * with holes, and the order of pairs().
  */
 export class LuaTable implements AnyTable {
   readonly isTable = true;
   metatable: LuaTable | undefined;
-  /** True for the tables of libraries, which scripts cannot change. */
+  /** True if scripts cannot change the table, such as the table of a library. */
   readOnly = false;
   private array: LuaValue[];
   private nodes: TableNodes;
 
-  /** @param arraySize how many keys from 1 the array has room for @param nodeCount how many other keys there is room for */
+  /** @param arraySize number of keys from 1 that the array has room for @param nodeCount number of other keys to have room for */
   constructor(arraySize = 0, nodeCount = 0) {
     this.array = emptyArray(arraySize);
     this.nodes = new TableNodes(nodeCount);
   }
 
-  /** Returns a table with values at 1, 2, 3, ..., which were set one after the other. */
+  /** Returns a table with the values at the keys 1, 2, 3, ... Its sizes are as if the values were set one after the other. */
   static from(values: readonly LuaValue[]): LuaTable {
     const table = new LuaTable();
     let size = 1;
@@ -32,7 +32,7 @@ export class LuaTable implements AnyTable {
     return table;
   }
 
-  /** Length as # returns it: 0, or an index with a value. The next index has no value. */
+  /** Length of the table as `#` returns it: an index that has a value while the next index has none, or 0. */
   get length(): number {
     const { array } = this;
     if (array.length === 0 || array[array.length - 1] !== undefined) {
@@ -45,7 +45,7 @@ export class LuaTable implements AnyTable {
     return typeof key === 'number' && this.isInArray(key) ? this.array[key - 1] : this.nodes.get(key);
   }
 
-  /** Sets a value. The caller must refuse a key of nil or NaN before. */
+  /** Sets the value of a key. The caller must have refused nil and NaN as keys. */
   set(key: LuaValue, value: LuaValue): void {
     if (typeof key === 'number' && this.isInArray(key)) {
       this.array[key - 1] = value;
@@ -56,12 +56,12 @@ export class LuaTable implements AnyTable {
     this.set(key, value);
   }
 
-  /** Makes room in the array, as a list at the end of a table constructor does. */
+  /** Enlarges the array to a size, as the list of a table constructor does. */
   reserve(arraySize: number): void {
     if (arraySize > this.array.length) this.resize(arraySize, this.nodes.size);
   }
 
-  /** Returns the key after `key` and its value; undefined at the end. @param key undefined for the first */
+  /** Returns the key after `key` in the order of pairs(), with its value; undefined at the end. @param key undefined for the first key */
   next(key: LuaValue): [LuaValue, LuaValue] | undefined {
     for (let index = this.indexAfter(key); index < this.array.length + this.nodes.size; index++) {
       if (index < this.array.length) {
@@ -87,7 +87,7 @@ export class LuaTable implements AnyTable {
     return key >= 1 && key <= this.array.length && Number.isInteger(key);
   }
 
-  /** Finds a border between an index with a value (or 0) and one without. */
+  /** Finds an index that has a value (or is 0) while the next index has none, by binary search. */
   private search(from: number, to: number): number {
     let [low, high] = [from, to];
     while (high - low > 1) {
@@ -107,7 +107,7 @@ export class LuaTable implements AnyTable {
     return this.search(low, high);
   }
 
-  /** Chooses sizes so that more than half of the array is used, and moves all values. */
+  /** Chooses new sizes and moves all values, when no node is free. The new array is the largest of which more than half is in use. */
   private rehash(added: LuaValue): void {
     const counts: number[] = [];
     let total = 1;

@@ -1,7 +1,7 @@
-/** V8 ends the process where one call makes more than 2^27 parts of a text, so longer texts are handled in pieces. */
+/** Maximum length of the text in one call of `change`. V8 ends the process if one call of replace() finds more than 2^27 parts. */
 const PIECE = 2 ** 20;
 
-/** Applies to a text what can be applied to each piece of it. */
+/** Applies `change` to a text, piece by piece. `change` must give the same result for the pieces as for the whole text. */
 export function inPieces(text: string, change: (piece: string) => string): string {
   if (text.length <= PIECE) return change(text);
   let changed = '';

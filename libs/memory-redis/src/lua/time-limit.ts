@@ -1,20 +1,27 @@
 import { position, raise } from './position';
 
-/** Loops and calls between two looks at the time. */
+/** Number of loop rounds and calls between two checks of the time. */
 const STEPS = 50_000;
 
-/** Redis replies BUSY to others after this time, and lets the script go on. Here nobody else could stop it. */
+/**
+ * Maximum run time of a script. After this time, a Redis server replies BUSY to other clients, and the script continues. In this process
+ * nothing else could stop the script, so it gets an error.
+ */
 export const timeLimit = { ms: 5_000 };
 
 let endsAt = 0;
 
-/** Begins to count the time of a script. */
+/** Starts the time limit of a script. */
 export function startTimeLimit(): void {
   endsAt = performance.now() + timeLimit.ms;
   position.steps = STEPS;
 }
 
-/** Is called when the steps are used up. @throws LuaError if the script has run for too long, at each further loop and call */
+/**
+ * Checks the time. Called when the steps are used up.
+ *
+ * @throws LuaError if the script has run for too long, and then again at each loop round and call
+ */
 export function checkTimeLimit(line: number): void {
   if (performance.now() < endsAt) {
     position.steps = STEPS;

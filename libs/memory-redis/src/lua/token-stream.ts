@@ -1,7 +1,7 @@
 import { lex, type Token } from './lexer';
 import { LuaError } from './values';
 
-/** The tokens of a source, read one by one. */
+/** Reads the tokens of a source one by one. */
 export class TokenStream {
   private readonly tokens: readonly Token[];
   private at = 0;
@@ -19,7 +19,10 @@ export class TokenStream {
     return this.tokens[this.at + 1] ?? this.current;
   }
 
-  /** Returns the same where Lua itself looks ahead: Lua then takes the line of that token for the line of the current one. */
+  /**
+   * Returns the token after the current one, as `following` does. Used where Lua itself reads one token ahead. Lua then has the wrong line
+   * for the current token: that of the next token.
+   */
   lookAhead(): Token {
     this.lookedFrom = this.at;
     return this.following;
@@ -31,7 +34,7 @@ export class TokenStream {
     return this.tokens[last === this.lookedFrom ? this.at : last]?.line ?? 1;
   }
 
-  /** True at the end of the source and at the end of a block. */
+  /** True if the current token ends a block or the source. */
   get atBlockEnd(): boolean {
     const { kind } = this.current;
     return kind === 'end' || kind === 'else' || kind === 'elseif' || kind === 'until';
@@ -44,13 +47,13 @@ export class TokenStream {
   next(): Token {
     const token = this.current;
     this.at++;
-    // At the end of the source, it stays the current one.
+    // At the end of the source, the last token stays the current one.
     this.current = this.tokens[this.at] ?? token;
     if (this.current.kind === 'wrong') this.check();
     return token;
   }
 
-  /** Takes the current token if it is of a kind. */
+  /** Moves past the current token if it is of a kind. @returns true if it was */
   accept(kind: string): boolean {
     if (!this.is(kind)) return false;
     this.next();
@@ -62,7 +65,7 @@ export class TokenStream {
     return this.next();
   }
 
-  /** Takes the token that ends a block which began at `line`. */
+  /** Moves past the token that ends a block. @param opened the token that began the block @param line line of this token */
   expectEnd(kind: string, opened: string, line: number): void {
     if (this.accept(kind)) return;
     const at = line === this.current.line ? '' : ` (to close '${opened}' at line ${line})`;
@@ -71,13 +74,16 @@ export class TokenStream {
 
   wrong(text: string): LuaError {
     const { line, near, kind } = this.current;
-    // Lua takes the character of a zero byte for no token at all.
+    // For Lua, a zero byte in the source is not a token, so the message has none.
     if (kind === '\0') return new LuaError(`user_script:${line}: ${text}`);
-    // As in C, the text of the message ends at a zero byte.
+    // In C, the text of the message ends at a zero byte.
     return new LuaError(`user_script:${line}: ${text} near '${near.split('\0', 1)[0]}'`);
   }
 
-  /** Returns true if the current token is of a kind. The end of the source is not the keyword `end`. */
+  /**
+   * Returns true if the current token is of a kind. The keyword `end` and the end of the source have the same kind, but only the keyword
+   * counts.
+   */
   private is(kind: string): boolean {
     return this.current.kind === kind && !(kind === 'end' && this.atEnd);
   }

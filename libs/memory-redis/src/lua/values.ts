@@ -1,36 +1,36 @@
-/** A table. Its only class is LuaTable. */
+/** A Lua table. LuaTable is its only implementation. */
 export interface AnyTable {
   readonly isTable: true;
 }
 
-/** The null pointer of C, a light userdata: the value of cjson.null. */
+/** The value of cjson.null: a null pointer of C (light userdata). */
 export const NULL_POINTER = { isPointer: true } as const;
 
-/** A value of Lua. nil is undefined. A string has one character for each byte. Several values are an array of JavaScript. */
+/** A Lua value. nil is undefined. Each character of a string is one byte. A list of several values is an array. */
 export type LuaValue = undefined | boolean | number | string | AnyTable | typeof NULL_POINTER | LuaFunction;
-/** The result of a function of Lua: one value as it is, none or several as an array. */
+/** The result of a Lua function: a single value as it is; no value or several values as an array. */
 export type LuaResult = LuaValue | readonly LuaValue[];
 export type LuaFunction = (...args: LuaValue[]) => LuaResult;
 
 export const NOTHING: readonly LuaValue[] = [];
 
-/** An error that Lua raised: error(), redis.call() or a fault such as arithmetic on nil. */
+/** An error raised in a script: by error(), by redis.call(), or by Lua itself, such as for arithmetic on nil. */
 export class LuaError extends Error {
-  /** Line of the script at which it was raised; 0 if unknown. */
+  /** Line of the script that raised the error; 0 if unknown. */
   line = 0;
 
-  /** @param value what pcall() returns; a text has its position already */
+  /** @param value the value that pcall() returns. A string already begins with its position */
   constructor(readonly value: LuaValue) {
     super(typeof value === 'string' ? value : 'an error object of Lua');
   }
 }
 
-/** Returns the first of several values; undefined of an empty list. */
+/** Returns the first value of a result; undefined if the result is an empty list. */
 export function first(result: LuaResult): LuaValue {
   return isSeveral(result) ? result[0] : result;
 }
 
-/** Returns the values of a result as an array. */
+/** Returns all values of a result as an array. */
 export function spread(result: LuaResult): readonly LuaValue[] {
   return isSeveral(result) ? result : [result];
 }

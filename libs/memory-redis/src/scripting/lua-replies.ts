@@ -4,7 +4,7 @@ import { scoreText } from '../numbers';
 import { Double, Members, NoReply, NullArray, Pairs, RedisError, shownText, Status, type Reply } from '../reply';
 import { flat } from '../resp';
 
-/** Returns what redis.pcall() returns for a reply. Errors are tables, too. */
+/** Converts a reply to the Lua value that redis.pcall() returns. An error reply becomes a table with the field `err`. */
 export function luaOfReply(reply: Reply): LuaValue {
   if (typeof reply === 'string' || typeof reply === 'number') return reply;
   if (typeof reply === 'bigint') return Number(reply);
@@ -27,7 +27,7 @@ export function tableOf(key: string, value: LuaValue): LuaTable {
   return table;
 }
 
-/** Returns the reply for what a script returns. */
+/** Converts the value that a script returns to a reply. */
 export function replyOfLua(value: LuaValue): Reply {
   if (typeof value === 'string') return value;
   if (typeof value === 'number') return integerOf(value);
@@ -63,7 +63,7 @@ function entriesOf(table: LuaTable): [LuaValue, LuaValue][] {
   return entries;
 }
 
-/** A number as C converts it to a 64-bit integer on x86: the lowest one if it is out of range. */
+/** Converts a number to a 64-bit integer as C does on x86. A number that is out of range becomes the lowest integer. */
 function integerOf(value: number): number | bigint {
   if (Number.isSafeInteger(value)) return value === 0 ? 0 : value;
   if (!(Math.abs(value) < 2 ** 63)) return -(2n ** 63n);

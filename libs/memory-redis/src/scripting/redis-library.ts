@@ -12,10 +12,10 @@ import { scoreText } from '../numbers';
 import { RedisError, type Reply } from '../reply';
 import { errorTable, luaOfReply, tableOf } from './lua-replies';
 
-/** Runs a command for a script. */
+/** Runs a command that a script calls. @param words name and arguments of the command */
 export type CallCommand = (words: readonly string[]) => Reply;
 
-/** Returns the table `redis` of scripts. */
+/** Returns the global table `redis` of scripts. */
 export function createRedisLibrary(call: CallCommand): LuaTable {
   const run = (args: Arguments): { reply: LuaValue; failed: boolean } => {
     const words = args.values.map(wordOf);
@@ -37,7 +37,7 @@ export function createRedisLibrary(call: CallCommand): LuaTable {
       error_reply: (args) => {
         const text = onlyText(args);
         if (text === undefined) return tableOf('err', 'ERR wrong number or type of arguments');
-        // A text of one word is a message without a code.
+        // Text without a space is a message without an error code, so it gets the code ERR.
         if (text.startsWith('-')) return tableOf('err', text.slice(1));
         return tableOf('err', text.includes(' ') ? text : `ERR ${text}`);
       },
@@ -52,7 +52,7 @@ export function createRedisLibrary(call: CallCommand): LuaTable {
       replicate_commands: () => true,
       set_repl: (args) => {
         if (args.values.length !== 1) throw raiseValue(errorTable('ERR redis.set_repl() requires two arguments.'));
-        // What is not a number counts as 0.
+        // An argument that is not a number counts as 0.
         if (((toNumber(args.values[0]) ?? 0) & ~3) === 0) return NOTHING;
         const flags = 'Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.';
         throw raiseValue(errorTable(`ERR Invalid replication flags. ${flags}`));
@@ -102,7 +102,7 @@ function onlyText(args: Arguments): string | undefined {
   return args.values.length === 1 && typeof text === 'string' ? text : undefined;
 }
 
-/** The user may call every command, so only its name and its number of arguments are checked. */
+/** Implements redis.acl_check_cmd(). MemoryRedis has no ACL, so only the name and the number of arguments are checked. */
 function checkCommand(args: Arguments): LuaResult {
   const words = args.values.map(wordOf);
   if (words.length === 0) {

@@ -16,22 +16,24 @@ import { readShebang } from './shebang';
 
 interface Script {
   readonly compiled: CompiledScript;
-  /** True if the script begins with #!lua: then its flags say what it may do. */
+  /** True if the script begins with `#!lua`. The flags on this line then decide what the script may do. */
   readonly hasShebang: boolean;
   readonly readOnly: boolean;
 }
 
-/** The scripts that a server has at a time. */
+/** The loaded scripts of a server by their SHA1, as saved in a snapshot. */
 export type LoadedScripts = ReadonlyMap<string, unknown>;
 
-/** Scripts that were compiled in this process lately, by their SHA1. Tests open many servers with the same scripts. */
+/**
+ * Cache of compiled scripts by their SHA1, shared by all servers of this process. Tests often create many servers with the same scripts.
+ */
 const compiledScripts = new Map<string, Script>();
 const MOST_COMPILED = 1_000;
 
-/** The scripts of a server. */
+/** Loads and runs the scripts of a server. */
 export class ScriptEngine {
   private scripts = new Map<string, Script>();
-  /** True if a snapshot may have the scripts: they are copied before they change. */
+  /** True if a snapshot may refer to `scripts`. The map is then copied before it is changed. */
   private areShared = false;
   private digested: Digest | undefined;
   private readonly runtime: LuaRuntime;
@@ -42,7 +44,7 @@ export class ScriptEngine {
   );
   private isReadOnly = false;
 
-  /** @param db what scripts read and write @param contextOf what commands run on for a session */
+  /** @param db the keys that scripts read and write @param contextOf returns the context in which a session runs commands */
   constructor(
     private readonly db: Keyspace,
     private readonly contextOf: (session: Session) => Context,
@@ -58,7 +60,7 @@ export class ScriptEngine {
     this.change(new Map());
   }
 
-  /** Returns the scripts that are loaded now. */
+  /** Saves the loaded scripts for a snapshot. */
   save(): LoadedScripts {
     this.areShared = true;
     return this.scripts;
@@ -69,7 +71,7 @@ export class ScriptEngine {
     this.areShared = true;
   }
 
-  /** Returns the digest of the scripts that are loaded. */
+  /** Returns the digest of the loaded scripts. */
   digest(): Digest {
     if (this.digested === undefined) {
       this.digested = new Digest();
@@ -78,14 +80,14 @@ export class ScriptEngine {
     return this.digested;
   }
 
-  /** Compiles a script unless it is known. @returns its SHA1 @throws RedisError */
+  /** Loads a script. Compiles it unless it was compiled before. @returns its SHA1 @throws RedisError */
   load(source: string): string {
     const sha = createHash('sha1').update(source, 'latin1').digest('hex');
     if (!this.scripts.has(sha)) this.add(sha, compiledScripts.get(sha) ?? this.compile(sha, source));
     return sha;
   }
 
-  /** Runs a script. @param readOnly true if it may not write @throws RedisError */
+  /** Runs a loaded script. @param readOnly true if the script must not write (EVAL_RO, EVALSHA_RO) @throws RedisError */
   run(sha: string, keys: readonly string[], args: readonly string[], readOnly: boolean): Reply {
     const script = this.scripts.get(sha);
     if (script === undefined) refuse('NOSCRIPT No matching script. Please use EVAL.');

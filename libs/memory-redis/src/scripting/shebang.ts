@@ -3,14 +3,14 @@ import { refuse } from '../reply';
 const FLAGS = new Set(['no-writes', 'allow-oom', 'allow-stale', 'no-cluster', 'allow-cross-slot-keys']);
 
 export interface Shebang {
-  /** True if the source begins with #!lua. */
+  /** True if the source begins with a shebang line, `#!lua`. */
   readonly exists: boolean;
   readonly flags: ReadonlySet<string>;
-  /** The source without the shebang. Line numbers are the same. */
+  /** The source without the shebang. Its lines keep their numbers. */
   readonly code: string;
 }
 
-/** Reads the first line of a script. @throws RedisError */
+/** Parses the shebang line of a script. @throws RedisError */
 export function readShebang(source: string): Shebang {
   if (!source.startsWith('#!')) return { exists: false, flags: new Set(), code: source };
   const end = source.indexOf('\n');

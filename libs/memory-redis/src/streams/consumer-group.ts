@@ -1,26 +1,29 @@
 import { lowerBound, type StreamId } from './stream-id';
 
-/** An entry that a consumer got and has not acknowledged. */
+/** A pending entry: it was delivered to a consumer, which has not acknowledged it (XACK). */
 export interface PendingEntry {
   readonly id: StreamId;
   readonly consumer: Consumer;
-  /** ms since 1970. */
+  /** Time of the last delivery, ms since 1970. */
   readonly deliveredAtMs: number;
   readonly deliveries: bigint;
 }
 
 export interface Consumer {
   readonly name: string;
-  /** ms since 1970. */
+  /** Time at which the consumer last sent a command, ms since 1970. */
   seenAtMs: number;
 }
 
-/** A group of consumers that read a stream together. */
+/** A consumer group of a stream. */
 export class ConsumerGroup {
   readonly consumers = new Map<string, Consumer>();
   private pending: PendingEntry[] = [];
 
-  /** @param entriesRead how many entries of the stream the group has read; undefined if that is not known */
+  /**
+   * @param lastId the last id that was delivered to the group
+   * @param entriesRead number of entries that the group has read; undefined if it is not known
+   */
   constructor(
     public lastId: StreamId,
     public entriesRead: bigint | undefined,
@@ -45,7 +48,7 @@ export class ConsumerGroup {
     return this.pending.filter((entry) => entry.consumer === consumer);
   }
 
-  /** Returns the pending entries from one id to another (inclusive). */
+  /** Returns the pending entries from one id to another (both inclusive). */
   pendingRange(from: StreamId, to: StreamId): readonly PendingEntry[] {
     return this.pending.slice(lowerBound(this.pending, from), lowerBound(this.pending, to + 1n));
   }
@@ -55,7 +58,7 @@ export class ConsumerGroup {
     return entry?.id === id ? entry : undefined;
   }
 
-  /** Notes that a consumer got an entry, in place of an earlier note. */
+  /** Adds a pending entry. Replaces the pending entry with the same id, if there is one. */
   setPending(entry: PendingEntry): void {
     const index = lowerBound(this.pending, entry.id);
     this.pending.splice(index, this.pending[index]?.id === entry.id ? 1 : 0, entry);
@@ -68,7 +71,7 @@ export class ConsumerGroup {
     return true;
   }
 
-  /** Returns a consumer, which is made if it does not exist. */
+  /** Returns the consumer of this name. Creates it if it does not exist. */
   consumer(name: string, nowMs: number): Consumer {
     const known = this.consumers.get(name);
     if (known !== undefined) return known;
@@ -77,7 +80,7 @@ export class ConsumerGroup {
     return consumer;
   }
 
-  /** Removes a consumer with its pending entries. @returns how many entries were pending */
+  /** Removes a consumer with its pending entries. @returns the number of these entries */
   removeConsumer(name: string): number {
     const consumer = this.consumers.get(name);
     if (consumer === undefined) return 0;

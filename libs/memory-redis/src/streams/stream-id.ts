@@ -1,6 +1,6 @@
 import { refuse } from '../reply';
 
-/** An id of a stream: its ms in the upper 64 bits, its sequence number in the lower 64. */
+/** The id of a stream entry as one integer: the time (ms since 1970) in the upper 64 bits, the sequence number in the lower 64. */
 export type StreamId = bigint;
 
 const HALF = 64n;
@@ -25,14 +25,14 @@ export function idText(id: StreamId): string {
   return `${msOf(id)}-${sequenceOf(id)}`;
 }
 
-/** Returns an unsigned 64-bit number; undefined if the text is not one. */
+/** Parses an unsigned 64-bit integer. Returns undefined for other text. */
 function parsePart(text: string): bigint | undefined {
   if (!/^[ \t\n\v\f\r]*\+?\d{1,100}$/.test(text)) return undefined;
   const value = BigInt(text.replace('+', ''));
   return value <= LOW ? value : undefined;
 }
 
-/** Reads an id. @param missing sequence number of an id that has only ms; undefined if the text is not an id */
+/** Parses an id. @param missing sequence number to use for an id without one @returns undefined if the text is not an id */
 export function tryParseId(text: string, missing = 0n): StreamId | undefined {
   const dash = text.indexOf('-');
   const ms = parsePart(dash < 0 ? text : text.slice(0, dash));
@@ -40,29 +40,29 @@ export function tryParseId(text: string, missing = 0n): StreamId | undefined {
   return ms === undefined || sequence === undefined ? undefined : idOf(ms, sequence);
 }
 
-/** Reads an id. @param missing sequence number of an id that has only ms @throws RedisError */
+/** Parses an id. @param missing sequence number to use for an id without one @throws RedisError */
 export function parseId(text: string, missing = 0n): StreamId {
   return tryParseId(text, missing) ?? refuse(INVALID_ID);
 }
 
-/** Reads an id, or - for the lowest one and + for the highest. @throws RedisError */
+/** Parses an id, or `-` for the lowest id and `+` for the highest. @throws RedisError */
 export function parseIdOrEnd(text: string): StreamId {
   return text === '-' ? LOWEST_ID : text === '+' ? HIGHEST_ID : parseId(text);
 }
 
-/** Reads one end of a range: an id, - or +, with ( before it if the id is not in the range. @throws RedisError */
+/** Parses the start or the end of a range: an id, `-` or `+`. An id after `(` is not part of the range itself. @throws RedisError */
 export function parseBound(text: string, isStart: boolean): StreamId {
   if (text === '-') return LOWEST_ID;
   if (text === '+') return HIGHEST_ID;
   const isExclusive = text.startsWith('(') && text.length > 1;
-  // An end without a sequence number means all ids of its ms.
+  // The end of a range without a sequence number includes all ids of that millisecond.
   const id = parseId(isExclusive ? text.slice(1) : text, isStart ? 0n : LOW);
   if (!isExclusive) return id;
   if (isStart) return id === HIGHEST_ID ? refuse('ERR invalid start ID for the interval') : id + 1n;
   return id === LOWEST_ID ? refuse('ERR invalid end ID for the interval') : id - 1n;
 }
 
-/** Returns the index of the first element with an id from `id`. */
+/** Returns the index of the first element whose id is `id` or higher. The elements must be sorted by id. */
 export function lowerBound(elements: readonly { readonly id: StreamId }[], id: StreamId): number {
   let [low, high] = [0, elements.length];
   while (low < high) {

@@ -3,16 +3,16 @@ import { LOWEST_ID, lowerBound, type StreamId } from './stream-id';
 
 export interface StreamEntry {
   readonly id: StreamId;
-  /** Names and values, one after the other. */
+  /** Names and values in turn: name, value, name, value. */
   readonly fields: readonly string[];
 }
 
-/** Entries in the order of their ids, and groups of consumers. */
+/** A stream: entries sorted by id, and its consumer groups. */
 export class Stream {
   readonly type = 'stream';
   entries: StreamEntry[] = [];
   lastId: StreamId = LOWEST_ID;
-  /** The highest id that was deleted; trimmed ones do not count. */
+  /** The highest id that XDEL has deleted. Trimmed entries do not count. */
   maxDeletedId: StreamId = LOWEST_ID;
   entriesAdded = 0n;
   readonly groups = new Map<string, ConsumerGroup>();
@@ -41,7 +41,7 @@ export class Stream {
     this.entriesAdded++;
   }
 
-  /** Returns the index of the first entry with an id from `id`. */
+  /** Returns the index of the first entry whose id is `id` or higher. */
   indexOf(id: StreamId): number {
     return lowerBound(this.entries, id);
   }
@@ -51,7 +51,7 @@ export class Stream {
     return entry?.id === id ? entry : undefined;
   }
 
-  /** Returns entries from one id to another (inclusive). @param most undefined for all */
+  /** Returns the entries from one id to another (both inclusive). @param most maximum number of entries */
   range(from: StreamId, to: StreamId, isReverse = false, most = Infinity): readonly StreamEntry[] {
     if (from > to) return [];
     const [start, end] = [this.indexOf(from), this.indexOf(to + 1n)];
@@ -67,17 +67,17 @@ export class Stream {
     return true;
   }
 
-  /** Removes entries from the beginning. @returns how many it removed */
+  /** Removes the oldest entries. @returns the number of removed entries */
   trim(count: number): number {
     return this.entries.splice(0, count).length;
   }
 
-  /** Returns true if an entry from `id` on may have been deleted, and not only trimmed. */
+  /** Returns true if XDEL may have deleted an entry with this id or a higher one. Trimming does not count. */
   hasTombstones(id: StreamId): boolean {
     return this.entries.length > 0 && this.firstId <= this.maxDeletedId && id <= this.maxDeletedId;
   }
 
-  /** Returns how many entries were ever added up to an id; undefined if that is not known. */
+  /** Returns the number of entries that were ever added up to and including an id; undefined if it is not known. */
   entriesReadAt(id: StreamId): bigint | undefined {
     if (this.entriesAdded === 0n) return 0n;
     if (id === this.lastId || (this.entries.length === 0 && id < this.lastId)) return this.entriesAdded;
@@ -88,7 +88,7 @@ export class Stream {
     return id === this.firstId ? removed + 1n : undefined;
   }
 
-  /** Returns how many entries a group has not read yet; undefined if that is not known. */
+  /** Returns the lag of a group: the number of entries that it has not read yet; undefined if it is not known. */
   lagOf(group: ConsumerGroup): bigint | undefined {
     if (this.entriesAdded === 0n) return 0n;
     const isKnown = group.entriesRead !== undefined && !this.hasTombstones(group.lastId);
@@ -96,7 +96,7 @@ export class Stream {
     return read === undefined ? undefined : this.entriesAdded - read;
   }
 
-  /** Notes that a group has read an entry. */
+  /** Records that a group has read an entry. */
   noteRead(group: ConsumerGroup, id: StreamId): void {
     if (id <= group.lastId) return;
     if (group.entriesRead !== undefined && !this.hasTombstones(id)) group.entriesRead++;

@@ -1,7 +1,7 @@
 import type { Info, ServerFacts } from '../facts';
 import { type Finding, ok } from '../finding';
 
-/** Compares the option `--cluster` with the server. @returns a finding if they do not agree */
+/** Checks that the option `--cluster` was given if, and only if, the server is part of a Cluster. @returns a finding if not */
 export function clusterMode(info: Info, asked: boolean): Finding | undefined {
   const is = info.get('cluster_enabled') === '1';
   if (is === asked) return undefined;
@@ -23,7 +23,7 @@ export function clusterMode(info: Info, asked: boolean): Finding | undefined {
       };
 }
 
-/** State of a Cluster, and its slots. */
+/** Checks the state of a Cluster and of its slots. */
 export function clusterState(servers: readonly ServerFacts[]): Finding[] {
   const views = servers.flatMap(({ id, cluster }) =>
     cluster && 'value' in cluster ? [{ id, info: cluster.value }] : [],

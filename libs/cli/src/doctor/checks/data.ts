@@ -4,7 +4,7 @@ import { counted } from './server';
 
 const MONEY = 'Do not use it for once, read-reward, red-packet, tasks and streams.';
 
-/** Policy of eviction, and how full the memory is. */
+/** Checks the eviction policy (`maxmemory-policy`), and how full the memory is. */
 export function eviction(info: Info): ServerFinding[] {
   const policy = info.get('maxmemory_policy') ?? 'unknown';
   const limit = Number(info.get('maxmemory') ?? 0);
@@ -16,7 +16,7 @@ export function eviction(info: Info): ServerFinding[] {
   return [
     {
       check: 'eviction',
-      // Without a limit Redis evicts nothing.
+      // Without `maxmemory`, Redis does not evict keys.
       level: limit === 0 && evicted === 0 ? 'warning' : 'error',
       found: `maxmemory-policy is ${policy}, ${memory}, ${counted(evicted, 'key')} evicted since the start.`,
       why: 'All keys of luanest are state. An evicted key is a lost task, a message, a forgotten id, or a full window.',
@@ -41,7 +41,7 @@ function fullness(used: number, limit: number): ServerFinding[] {
   ];
 }
 
-/** Persistence: how much a crash of Redis loses. */
+/** Checks the persistence: how much data a crash of Redis would lose. */
 export function persistence(info: Info, config: Info | undefined): ServerFinding[] {
   const failed = failedWrites(info);
   if (failed.length > 0) return failed;
@@ -95,7 +95,7 @@ function failedWrites(info: Info): ServerFinding[] {
   }));
 }
 
-/** Which libs have keys, and how many. */
+/** Reports the number of keys of each lib of luanest, such as `lock`. */
 export function keyspace({ keyspace: outcome }: ServerFacts, prefix: string): ServerFinding {
   if ('error' in outcome) return ok('keyspace', `not readable: ${outcome.error}`);
   const { scanned, total, libs } = outcome.value;

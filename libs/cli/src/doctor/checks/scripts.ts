@@ -5,7 +5,7 @@ import { libsInUse } from './data';
 
 const ACL = 'docs/production.md, "Permissions (ACL)", has the whole rule.';
 
-/** Finds out if scripts run at all. */
+/** Checks that the user can load and run Lua scripts. */
 export function lua({ load, evalsha, user }: ServerFacts, prefix: string): ServerFinding {
   const failed = 'error' in load ? load.error : 'error' in evalsha ? evalsha.error : undefined;
   if (failed === undefined) return ok('lua', 'scripts can be loaded and run');
@@ -47,7 +47,7 @@ export function lua({ load, evalsha, user }: ServerFacts, prefix: string): Serve
   };
 }
 
-/** Commands that the user may not run. */
+/** Reports the commands that luanest needs and that the user may not run (ACL). */
 export function permissions(facts: ServerFacts): ServerFinding[] {
   const { refused, user, keyspace } = facts;
   if ('error' in refused) return [];

@@ -3,7 +3,7 @@ import type { Info, ServerFacts } from '../facts';
 
 const OLDEST_MAJOR = 7;
 
-/** Version of the server, and which program it is. */
+/** Checks the version of the server, and if it is Redis, Valkey or another program. */
 export function version(info: Info): ServerFinding {
   const valkey = info.get('valkey_version');
   const redis = info.get('redis_version') ?? 'unknown';
@@ -27,7 +27,7 @@ export function version(info: Info): ServerFinding {
   };
 }
 
-/** Finds out if the server has its data. */
+/** Checks that the server has loaded its data. */
 export function readiness(info: Info): ServerFinding[] {
   if (info.get('loading') !== '1') return [];
   return [
@@ -41,7 +41,7 @@ export function readiness(info: Info): ServerFinding[] {
   ];
 }
 
-/** Role, replicas, and what the master does when it has lost them. */
+/** Checks the role of the server and its replicas, and if the master refuses writes when it has lost them. */
 export function replication(info: Info): ServerFinding[] {
   if (info.get('role') !== 'master')
     return [
@@ -88,7 +88,7 @@ export function replication(info: Info): ServerFinding[] {
   return [ok('replicas', `${counted(replicas, 'replica')}, ${good} of them up to date`)];
 }
 
-/** Lag of this machine's clock. */
+/** Compares the clock of this machine with the clock of Redis. */
 export function clock({ clock: outcome }: ServerFacts): ServerFinding {
   if ('error' in outcome)
     return {
@@ -123,7 +123,7 @@ export function clock({ clock: outcome }: ServerFacts): ServerFinding {
   return ok('clock', text);
 }
 
-/** Round trips of a script that does nothing. */
+/** Reports the round-trip times of a script that does nothing, and of PING. */
 export function latency({ evalsha, ping }: ServerFacts): ServerFinding[] {
   if ('error' in evalsha || 'error' in ping) return [];
   const { medianMs, slowestMs } = evalsha.value;

@@ -1,4 +1,4 @@
-/** A line of a diff. */
+/** A line of a diff: unchanged (` `), removed (`-`) or added (`+`). */
 interface Line {
   readonly kind: ' ' | '-' | '+';
   readonly text: string;
@@ -7,7 +7,7 @@ interface Line {
 const CONTEXT = 3;
 const NO_NEWLINE = '\\ No newline at end of file';
 
-/** Returns the difference of two texts as `diff -u` prints it; '' if they are the same. */
+/** Returns the difference between two texts in the format of `diff -u`; '' if they are equal. */
 export function unifiedDiff(path: string, before: string, after: string): string {
   if (before === after) return '';
   const lines = changes(linesOf(before), linesOf(after));
@@ -20,7 +20,7 @@ function linesOf(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 }
 
-/** Finds a shortest list of removed and added lines (Myers). */
+/** Finds the shortest list of removed and added lines, with the algorithm of Myers. */
 function changes(before: readonly string[], after: readonly string[]): Line[] {
   const trace: Map<number, number>[] = [];
   let reached = new Map([[1, 0]]);
@@ -59,7 +59,7 @@ function at(reached: ReadonlyMap<number, number>, k: number): number {
   return reached.get(k) ?? -1;
 }
 
-/** Ranges of lines with their context; those that touch are one. */
+/** Returns the ranges of changed lines with their context. Ranges that touch or overlap are merged. */
 function hunksOf(lines: readonly Line[]): { from: number; to: number }[] {
   const hunks: { from: number; to: number }[] = [];
   lines.forEach(({ kind }, i) => {

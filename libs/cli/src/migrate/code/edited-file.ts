@@ -3,25 +3,28 @@ import { applied, type Edit } from './edits';
 import { Imports } from './imports';
 import type { TypeScript } from './typescript';
 
-/** Something that the user must do, or look at. */
+/** A note about something that the user must do or check. */
 export interface Note {
-  /** Path below the folder of the app. */
+  /** Path of the file, relative to the folder of the app. */
   readonly file: string;
-  /** From 1. */
+  /** Line number; the first line is 1. */
   readonly line: number;
-  /** `must`: the app does not compile, boot or do the same before it is done. `check`: it behaves differently. */
+  /**
+   * `must`: without this step, the app does not compile, does not boot, or behaves wrongly. `check`: the app works, but behaves
+   * differently.
+   */
   readonly level: 'must' | 'check';
   readonly text: string;
 }
 
-/** A source file, and the edits to it. Text between the edits stays as it is, with its comments and its formatting. */
+/** A source file and its edits. The text outside the edits is unchanged, with its comments and formatting. */
 export class EditedFile {
   readonly source: ts.SourceFile;
   readonly imports: Imports;
   readonly notes: Note[] = [];
   private readonly edits: Edit[] = [];
 
-  /** @param path below the folder of the app */
+  /** @param path relative to the folder of the app */
   constructor(
     readonly path: string,
     readonly text: string,
@@ -50,19 +53,19 @@ export class EditedFile {
       this.notes.push({ file: this.path, line, level, text });
   }
 
-  /** The white space at the beginning of the line of a position. */
+  /** Returns the indentation of the line that contains a position. */
   indentAt(position: number): string {
     const line = this.text.lastIndexOf('\n', position - 1) + 1;
     return /^[ \t]*/.exec(this.text.slice(line))?.[0] ?? '';
   }
 
-  /** Start of a node, or of the comments that are right above it. */
+  /** Returns the start of a node. If comments are directly above the node, returns the start of the first one. */
   startWithComments(node: ts.Node): number {
     const [first] = this.typescript.getLeadingCommentRanges(this.text, node.getFullStart()) ?? [];
     return first === undefined ? node.getStart() : first.pos;
   }
 
-  /** Removes a node, with its lines if it fills them. Comments above it stay. */
+  /** Removes a node. Also removes its lines if they contain nothing else. Comments above the node stay. */
   removeLines(node: ts.Node): void {
     const from = node.getStart();
     const start = this.text.lastIndexOf('\n', from - 1) + 1;
@@ -78,7 +81,7 @@ export class EditedFile {
     this.add({ start, end, text: '' });
   }
 
-  /** Removes an element of a list, with the comma after it, or else the one before it. */
+  /** Removes an element of a list, with the comma after it. If there is none, removes the comma before it. */
   removeElement(node: ts.Node): void {
     const after = /^\s*,[ \t]*(\r?\n)?/.exec(this.text.slice(node.end));
     const start = node.getStart();
@@ -92,7 +95,7 @@ export class EditedFile {
     this.add({ start: start - (before?.[0].length ?? 0), end: node.end, text: '' });
   }
 
-  /** Returns the text of a piece of the file with some edits. */
+  /** Applies edits to a part of the file. @returns the new text of this part */
   textWith(edits: readonly Edit[], start: number, end: number): string {
     return applied(
       this.text.slice(start, end),
@@ -100,12 +103,12 @@ export class EditedFile {
     );
   }
 
-  /** True if an edit replaces the node, or something that contains it. */
+  /** Returns true if an edit replaces the node, or a node that contains it. */
   touches(node: ts.Node): boolean {
     return this.edits.some(({ start, end }) => start <= node.getStart() && end >= node.end);
   }
 
-  /** Returns the whole text with all edits. */
+  /** Returns the text of the file with all its edits. */
   result(): string {
     this.imports.finish();
     return applied(this.text, this.edits);

@@ -1,11 +1,11 @@
-/** A piece of a text that another text replaces. */
+/** Replaces the characters from `start` to `end` (exclusive) by `text`. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
   readonly text: string;
 }
 
-/** Returns a text with some edits. Of two edits of the same piece, the one that begins first has an effect. */
+/** Applies edits to a text. If two edits overlap, the one that begins first is applied, and the other one is ignored. */
 export function applied(text: string, edits: readonly Edit[]): string {
   const sorted = edits
     .map((edit, order) => ({ ...edit, order }))
@@ -13,7 +13,7 @@ export function applied(text: string, edits: readonly Edit[]): string {
   let result = '';
   let at = 0;
   for (const { start, end, text: replacement } of sorted) {
-    // Both change the same piece: an edit within a piece that goes has no effect.
+    // This edit overlaps the one before it, whose replacement removes the text that this edit would change.
     if (start < at) continue;
     result += text.slice(at, start) + replacement;
     at = end;

@@ -2,7 +2,7 @@ import type * as ts from 'typescript';
 import type { Edit } from './edits';
 import type { TypeScript } from './typescript';
 
-/** The part of a file that its imports use. */
+/** The part of EditedFile that Imports uses. */
 interface File {
   readonly source: ts.SourceFile;
   readonly text: string;
@@ -11,14 +11,14 @@ interface File {
   removeLines(node: ts.Node): void;
 }
 
-/** A name that a file imports. `name` is `default` for a default import. */
+/** An imported name. `name` is the name in the module (`default` for a default import), `local` the name in the file. */
 interface Imported {
   readonly name: string;
   readonly local: string;
   readonly node: ts.ImportSpecifier | ts.Identifier;
 }
 
-/** The imports of a file: what it has, and what it gets and loses. */
+/** The import declarations of a file, and the names that a codemod adds to them and removes from them. */
 export class Imports {
   private readonly wanted = new Map<string, Map<string, boolean>>();
   private readonly dropped = new Set<ts.Node>();
@@ -28,17 +28,20 @@ export class Imports {
     private readonly typescript: TypeScript,
   ) {}
 
-  /** Names that the file imports from a module. */
+  /** Returns the names that the file imports from a module. */
   from(module: string): Imported[] {
     return this.declarations(module).flatMap((declaration) => this.importedBy(declaration));
   }
 
-  /** Local name of an imported one; undefined if the file does not import it. */
+  /** Returns the name under which the file imports `name`; undefined if the file does not import it. */
   local(module: string, name: string): string | undefined {
     return this.from(module).find((imported) => imported.name === name)?.local;
   }
 
-  /** True if the file imports all of a module as one object, or requires it: then no name of it is found. */
+  /**
+   * Returns the import of a whole module as one object (`import * as x`); undefined if there is none. The other methods do not find names
+   * that are used through this object.
+   */
   wholesale(module: string): ts.Node | undefined {
     const named = this.declarations(module).find(
       ({ importClause }) =>
@@ -47,7 +50,7 @@ export class Imports {
     return named;
   }
 
-  /** Adds a name, unless the file has it. @param type true for a name that is used as a type only */
+  /** Imports a name, unless the file imports it already. @param type true if the name is used only as a type */
   want(module: string, name: string, type = false): void {
     if (this.local(module, name) !== undefined) return;
     const names = this.wanted.get(module) ?? new Map<string, boolean>();
@@ -55,13 +58,13 @@ export class Imports {
     this.wanted.set(module, names);
   }
 
-  /** Removes a name. */
+  /** Removes a name from the imports. */
   drop(module: string, name: string): void {
     const imported = this.from(module).find((found) => found.name === name);
     if (imported) this.dropped.add(imported.node);
   }
 
-  /** Makes the edits. */
+  /** Adds the edits for all imported and removed names to the file. */
   finish(): void {
     const lines: string[] = [];
     for (const [module, names] of this.wanted) {
@@ -144,7 +147,7 @@ export class Imports {
     return `import ${types ? 'type ' : ''}{ ${list.join(', ')} } from ${this.quoted(module)}${this.semicolon()}`;
   }
 
-  /** Quotes a text as the imports of the file do. */
+  /** Puts a text in the quotes (' or ") that the imports of the file use. */
   quoted(text: string): string {
     const quote = this.all()[0]?.moduleSpecifier.getText()[0] ?? "'";
     return `${quote}${text}${quote}`;

@@ -2,26 +2,26 @@ import type * as ts from 'typescript';
 import type { EditedFile } from './edited-file';
 import type { Project } from './project';
 
-/** Where the address of Redis comes from if the app does not say it. */
+/** Code for the address of Redis, used if the app does not have an address that can be read from its code. */
 export const DEFAULT_URL = "process.env.REDIS_URL ?? 'redis://127.0.0.1:6379'";
 
-/** A module for the `imports` of a Nest module. */
+/** A module that is added to the `imports` of a Nest module. */
 export interface NestModule {
-  /** Such as `luanest/lock`. */
+  /** The path that it is imported from, such as `luanest/lock`. */
   readonly from: string;
   readonly name: string;
-  /** Such as `LockModule.forRoot()`. */
+  /** The code for `imports`, such as `LockModule.forRoot()`. */
   readonly call: string;
 }
 
-/** ScriptRegistryModule, unless the app has it. @param options such as `{ url: ... }` */
+/** Returns ScriptRegistryModule; an empty list if the app imports it already. @param options code such as `{ url: ... }` */
 export function registryModule(project: Project, options = `{ url: ${DEFAULT_URL} }`): NestModule[] {
   const from = 'luanest/script-registry';
   if (project.imports(from, 'ScriptRegistryModule')) return [];
   return [{ from, name: 'ScriptRegistryModule', call: `ScriptRegistryModule.forRoot(${options})` }];
 }
 
-/** Adds modules before an element of a list of imports. */
+/** Adds modules to the `imports` of a Nest module, before one of its elements. */
 export function addBefore(file: EditedFile, element: ts.Node, modules: readonly NestModule[]): void {
   if (modules.length === 0) return;
   const calls = callsOf(file, modules);
@@ -33,14 +33,18 @@ export function addBefore(file: EditedFile, element: ts.Node, modules: readonly 
   file.add({ start, end: start, text: calls.map((call) => call + separator).join('') });
 }
 
-/** Imports the modules. @returns their calls, with the quotes of the file */
+/**
+ * Adds the import declarations of the modules to the file.
+ *
+ * @returns the calls of the modules, with the kind of quotes that the file uses
+ */
 function callsOf(file: EditedFile, modules: readonly NestModule[]): string[] {
   for (const { from, name } of modules) file.imports.want(from, name);
   const quote = file.imports.quoted('')[0] ?? "'";
   return modules.map(({ call }) => call.replaceAll("'", quote));
 }
 
-/** Adds modules to the root module of the app. @returns false if there is none that can be changed */
+/** Adds modules to the root module of the app. @returns false if no root module is found that can be changed */
 export function addToRoot(project: Project, modules: readonly NestModule[]): boolean {
   if (modules.length === 0) return true;
   const { syntax } = project;
@@ -56,7 +60,7 @@ export function addToRoot(project: Project, modules: readonly NestModule[]): boo
     addBefore(file, first, modules);
     return true;
   }
-  // The list was on one line. With the modules it is too long for that.
+  // A list on one line would be too long with the new modules, so each of them gets a line of its own.
   const indent = `${file.indentAt((list ?? options.properties[0] ?? options).getStart())}  `;
   const open = `[\n${indent}${callsOf(file, modules).join(`,\n${indent}`)},\n`;
   const close = `${indent.slice(2)}]`;
@@ -68,7 +72,7 @@ export function addToRoot(project: Project, modules: readonly NestModule[]): boo
   return true;
 }
 
-/** Adds a property in front of the others of an object. */
+/** Adds a property at the beginning of an object. */
 export function addProperty(file: EditedFile, object: ts.ObjectLiteralExpression, text: string): void {
   const [first] = object.properties;
   if (!first) return file.replace(object, `{ ${text} }`);
@@ -77,7 +81,7 @@ export function addProperty(file: EditedFile, object: ts.ObjectLiteralExpression
   file.add({ start, end: start, text: multiline ? `${text},\n${file.indentAt(start)}` : `${text}, ` });
 }
 
-/** Adds an element, or a property, after the others. */
+/** Adds an element at the end of an array, or a property at the end of an object. */
 export function append(
   file: EditedFile,
   list: { readonly elements?: ts.NodeArray<ts.Node>; readonly properties?: ts.NodeArray<ts.Node> } & ts.Node,

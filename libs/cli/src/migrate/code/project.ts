@@ -8,12 +8,12 @@ import type { TypeScript } from './typescript';
 const IGNORED = new Set(['node_modules', 'dist', 'build', 'coverage']);
 const SOURCE = /(?<!\.d)\.[mc]?tsx?$/;
 
-/** The TypeScript files of an app, and what is to change in them. */
+/** The TypeScript files of an app, with the edits that a codemod makes to them. */
 export class Project {
   readonly files: readonly EditedFile[];
   readonly syntax: Syntax;
 
-  /** `name` of package.json, without a scope; `app` if there is none. */
+  /** The field `name` of package.json without its scope, or `app` if package.json has no name. */
   readonly name: string;
 
   constructor(folder: string, typescript: TypeScript) {
@@ -24,17 +24,17 @@ export class Project {
     );
   }
 
-  /** Files that import something from a module. */
+  /** Returns the files that import at least one name from a module. */
   importing(module: string): EditedFile[] {
     return this.files.filter((file) => file.text.includes(module) && file.imports.from(module).length > 0);
   }
 
-  /** True if a file imports the name from the module. */
+  /** Returns true if any file imports this name from the module. */
   imports(module: string, name: string): boolean {
     return this.files.some((file) => file.text.includes(name) && file.imports.local(module, name) !== undefined);
   }
 
-  /** The class that the app is made of: the argument of NestFactory.create, or else the one called AppModule. */
+  /** Finds the root module of the app: the class that is passed to NestFactory.create, or else the class AppModule. */
   rootModule(): { readonly file: EditedFile; readonly type: ts.ClassDeclaration } | undefined {
     const [, name = 'AppModule'] =
       this.files

@@ -4,11 +4,11 @@ import type { TypeScript } from './typescript';
 
 type FunctionLike = ts.ArrowFunction | ts.FunctionExpression | ts.MethodDeclaration;
 
-/** Questions about the syntax tree. */
+/** Functions that search the syntax tree of a file. */
 export class Syntax {
   constructor(readonly ts: TypeScript) {}
 
-  /** All nodes below a node that are of a kind, in the order of the text. */
+  /** Returns all descendants of a node that are of a kind, in the order of the text. */
   all<T extends ts.Node>(below: ts.Node, is: (node: ts.Node) => node is T): T[] {
     const found: T[] = [];
     const visit = (node: ts.Node): void => {
@@ -23,7 +23,7 @@ export class Syntax {
     return this.all(below, this.ts.isClassDeclaration);
   }
 
-  /** Uses of an imported name: identifiers that are neither in an import nor the name of a property. */
+  /** Returns the uses of an imported name: all identifiers of this name, except in imports and as names of properties. */
   uses(file: EditedFile, local: string): ts.Identifier[] {
     return this.all(file.source, this.ts.isIdentifier).filter((node) => node.text === local && !this.isOnlyAName(node));
   }
@@ -42,7 +42,7 @@ export class Syntax {
     return this.ts.canHaveDecorators(node) ? (this.ts.getDecorators(node) ?? []) : [];
   }
 
-  /** The call of the decorator of that name, if it is called. */
+  /** Returns the decorator with this name, such as `@Cron(...)`; undefined if the node lacks it, or has it without parentheses. */
   decorator(node: ts.Node, name: string): ts.CallExpression | undefined {
     return this.decorators(node)
       .map(({ expression }) => expression)
@@ -56,7 +56,7 @@ export class Syntax {
     return (this.ts.isCallExpression(expression) ? expression.expression : expression).getText();
   }
 
-  /** The object that a node is, without parentheses and `as`. */
+  /** Returns the node as an object literal, without parentheses and `as` around it; undefined if it is not one. */
   object(node: ts.Node | undefined): ts.ObjectLiteralExpression | undefined {
     const bare = this.bare(node);
     return bare && this.ts.isObjectLiteralExpression(bare) ? bare : undefined;
@@ -77,12 +77,12 @@ export class Syntax {
     return at;
   }
 
-  /** The property of an object, by its name. */
+  /** Returns the property of an object literal that has this name. */
   property(object: ts.ObjectLiteralExpression, name: string): ts.ObjectLiteralElementLike | undefined {
     return object.properties.find((property) => this.nameOf(property) === name);
   }
 
-  /** The value of a property: of `{ a: 1 }` the 1, of `{ a }` the a. */
+  /** Returns the value of a property: 1 for `a` of `{ a: 1 }`, and the identifier a for `a` of `{ a }`. */
   value(object: ts.ObjectLiteralExpression, name: string): ts.Expression | undefined {
     const property = this.property(object, name);
     if (property && this.ts.isPropertyAssignment(property)) return property.initializer;
@@ -99,7 +99,7 @@ export class Syntax {
     return node && this.ts.isStringLiteralLike(node) ? node.text : undefined;
   }
 
-  /** The value of a number such as 60_000 or 60 * 1000; undefined for other expressions. */
+  /** Returns the value of a numeric expression such as 60_000 or 60 * 1000; undefined for other expressions. */
   number(node: ts.Node | undefined): number | undefined {
     if (node === undefined) return undefined;
     if (this.ts.isNumericLiteral(node)) return Number(node.text.replaceAll('_', ''));
@@ -121,7 +121,7 @@ export class Syntax {
     );
   }
 
-  /** Results of a function: its expression, or those of its return statements. */
+  /** Returns the expressions that a function returns: those of its return statements, or the body of an arrow function without braces. */
   results(work: FunctionLike): ts.Expression[] {
     const { body } = work;
     if (body === undefined) return [];

@@ -3,25 +3,31 @@ import type { EditedFile } from '../code/edited-file';
 import type { Project } from '../code/project';
 import { grouped } from '../throttler/rules';
 
-/** How long redlock waits for a lock: the number of its tries, and the pause between them. */
+/** The settings that decide how long redlock waits for a lock: the number of retries, and the pause between them, ms. */
 export interface Retries {
   readonly retryCount: number;
   readonly retryDelay: number;
 }
 
-/** The defaults of redlock 5. */
+/** Default settings of redlock 5. */
 export const DEFAULT_RETRIES: Retries = { retryCount: 10, retryDelay: 200 };
 
 const METHODS = ['acquire', 'using', 'extend', 'release', 'lock', 'unlock', 'on', 'quit'];
 
-/** Converts the calls of redlock's methods on one object. */
+/** Converts calls of redlock's methods to calls of LockService and Lock. */
 export class RedlockCalls {
   constructor(
     private readonly file: EditedFile,
     private readonly project: Project,
   ) {}
 
-  /** @param owner such as `this.redlock` @param below the class or function in which the owner is known */
+  /**
+   * Converts the calls on one Redlock object.
+   *
+   * @param owner code of the object, such as `this.redlock`
+   * @param below the class or function in which `owner` means this object
+   * @param retries settings of the object
+   */
   convert(owner: string, below: ts.Node, retries: Retries): void {
     const { syntax } = this.project;
     for (const call of syntax.all(below, syntax.ts.isCallExpression)) {
@@ -44,7 +50,7 @@ export class RedlockCalls {
     if (!resources || !duration) return;
     this.names(resources);
     const waitMs = this.waitMs(call, settings, retries);
-    // redlock does not renew these locks either.
+    // `renew: false`, because redlock does not renew these locks either.
     const options = [`leaseMs: ${duration.getText()}`, 'renew: false', ...waiting(waitMs)];
     this.file.add({ start: duration.getStart(), end: (settings ?? duration).end, text: `{ ${options.join(', ')} }` });
     this.noteExtensions(call);
@@ -76,7 +82,7 @@ export class RedlockCalls {
     this.signal(routine);
   }
 
-  /** The parameter of the routine is the lock, which has the signal. */
+  /** Converts the parameter `signal` of a routine. With luanest the routine gets the lock, and `lock.signal` is the signal. */
   private signal(routine: ts.SignatureDeclaration & ts.Node): void {
     const { syntax } = this.project;
     const [parameter] = routine.parameters;
@@ -92,7 +98,7 @@ export class RedlockCalls {
     }
   }
 
-  /** `['a']` becomes `'a'`. */
+  /** Replaces a list with one name by the name: `['a']` by `'a'`. */
   private names(resources: ts.Expression): void {
     const list = this.project.syntax.array(resources);
     const [only] = list?.elements ?? [];
@@ -113,7 +119,7 @@ export class RedlockCalls {
     return own.retryCount * own.retryDelay;
   }
 
-  /** `lock = await lock.extend(5000)`: a lock of luanest stays the same. */
+  /** Replaces `lock = await lock.extend(5000)` by `await lock.extend(5000)`, because `extend` of luanest changes the lock itself. */
   private noteExtensions(call: ts.CallExpression): void {
     const { syntax } = this.project;
     const { ts } = syntax;
@@ -138,7 +144,7 @@ export class RedlockCalls {
     }
   }
 
-  /** `redlock.release(lock)` becomes `lock.release()`. */
+  /** Replaces a method of redlock that gets the lock by a method of the lock: `redlock.release(lock)` by `lock.release()`. */
   private onLock(call: ts.CallExpression, method: string): void {
     const [lock, ...rest] = call.arguments;
     if (lock)
@@ -167,12 +173,12 @@ export class RedlockCalls {
   }
 }
 
-/** Without `waitMs` an acquisition waits for 10 s. */
+/** Returns the code of the option `waitMs`. It is left out if undefined: luanest/lock then waits for 10 s. */
 function waiting(waitMs: number | undefined): string[] {
   return waitMs === undefined ? [] : [`waitMs: ${grouped(waitMs)}`];
 }
 
-/** Reads `retryCount` and `retryDelay` of an object. @returns undefined if they are not written out */
+/** Reads `retryCount` and `retryDelay` from the code of an object. @returns undefined if their values cannot be read from the code */
 export function retriesOf(
   { syntax }: Project,
   settings: ts.Expression | undefined,

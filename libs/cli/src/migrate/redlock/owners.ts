@@ -5,29 +5,29 @@ import { DEFAULT_RETRIES, retriesOf, type Retries } from './calls';
 
 export const REDLOCK = 'redlock';
 
-/** A place in the code that has a Redlock. */
+/** A class that has a Redlock object. */
 export interface Owner {
-  /** Such as `this.redlock`. */
+  /** Code of the object, such as `this.redlock`. */
   readonly name: string;
   readonly type: ts.ClassDeclaration;
-  /** The parameter of the constructor that gets it. Absent: the class makes it itself. */
+  /** The parameter of the constructor that the object is injected into. Absent if the class creates the object itself. */
   readonly parameter?: ts.ParameterDeclaration;
-  /** The property that holds it, and the statement that sets it. */
+  /** The property that stores the object. `assignment` is the statement that sets it. */
   readonly property?: ts.PropertyDeclaration;
   readonly assignment?: ts.ExpressionStatement;
   readonly made?: ts.NewExpression;
 }
 
-/** A provider that makes a Redlock. */
+/** A Nest provider whose definition contains `new Redlock(...)`. */
 export interface Provider {
   readonly file: EditedFile;
   readonly object: ts.ObjectLiteralExpression;
-  /** Text of `provide`. */
+  /** Code of the provider's `provide`. */
   readonly token: string;
   readonly made: ts.NewExpression;
 }
 
-/** Finds what has a Redlock in a project. */
+/** Finds the classes and providers of a project that have or create Redlock objects. */
 export class Owners {
   constructor(private readonly project: Project) {}
 
@@ -35,7 +35,7 @@ export class Owners {
     return file.imports.local(REDLOCK, 'default') ?? file.imports.local(REDLOCK, 'Redlock');
   }
 
-  /** `new Redlock(...)` below a node. */
+  /** Returns the expressions `new Redlock(...)` inside a node. */
   made(file: EditedFile, below: ts.Node): ts.NewExpression[] {
     const { syntax } = this.project;
     const local = this.local(file);
@@ -74,7 +74,7 @@ export class Owners {
     });
   }
 
-  /** The token that a parameter is injected by. */
+  /** Returns the code of the injection token of a parameter: the argument of @Inject(), or else the parameter's type. */
   tokenOf(parameter: ts.ParameterDeclaration): string {
     return this.injectOf(parameter)?.arguments[0]?.getText() ?? parameter.type?.getText() ?? '';
   }
@@ -83,7 +83,7 @@ export class Owners {
     return this.project.syntax.decorator(parameter, 'Inject');
   }
 
-  /** Number of servers of a Redlock; undefined if they are not written out. */
+  /** Returns the number of servers of a Redlock object; undefined if it cannot be read from the code. */
   servers(made: ts.NewExpression): number | undefined {
     const list = this.project.syntax.array(made.arguments?.[0]);
     return list?.elements.some((element) => this.project.syntax.ts.isSpreadElement(element)) === true

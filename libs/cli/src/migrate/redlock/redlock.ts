@@ -8,14 +8,14 @@ import { type Owner, Owners, type Provider, REDLOCK } from './owners';
 
 const LOCK = 'luanest/lock';
 
-/** Names of redlock, and those of luanest/lock for them. */
+/** Names of redlock, and the names of luanest/lock that replace them. */
 const RENAMED: Readonly<Record<string, { readonly to: string; readonly type?: boolean }>> = {
   ExecutionError: { to: 'LockBusyError' },
   ResourceLockedError: { to: 'LockBusyError' },
   Lock: { to: 'Lock', type: true },
 };
 
-/** `luanest migrate redlock`: from a Redlock of one server to LockService. */
+/** The codemod `luanest migrate redlock`. It replaces a Redlock of one server by LockService. */
 export const redlock: Migration = {
   guide: 'from-redlock.md',
   afterwards: ['npm install luanest ioredis', 'npm uninstall redlock'],
@@ -43,7 +43,10 @@ class RedlockProject {
     if (this.changed) this.addModules(files);
   }
 
-  /** Several servers decide by a majority, which luanest/lock does not do. Then nothing is changed. */
+  /**
+   * Returns true if a Redlock has several servers, or if their number cannot be read from the code. Several servers decide by majority
+   * (quorum), which luanest/lock does not support. The codemod then changes nothing.
+   */
   private refusesQuorum(files: readonly EditedFile[]): boolean {
     let refused = false;
     for (const file of files) {
@@ -85,7 +88,7 @@ class RedlockProject {
     const others = syntax.uses(file, 'Inject').length > 1;
     if (!others) file.imports.drop('@nestjs/common', 'Inject');
     const [token] = inject.arguments;
-    // A constant of another file that is now not used here.
+    // The token is a constant of another file, and this file does not use it any more.
     if (token && syntax.ts.isIdentifier(token) && syntax.uses(file, token.text).length === 1)
       this.dropImported(file, token.text);
   }
@@ -98,7 +101,7 @@ class RedlockProject {
     }
   }
 
-  /** The class gets a LockService instead of making a Redlock. */
+  /** Changes a class that creates a Redlock: a LockService is injected into it instead. @returns false if the class cannot be changed */
   private injectInto(file: EditedFile, { type, property, assignment, name }: Owner): boolean {
     const { syntax } = this.project;
     if (!property) return false;
@@ -168,13 +171,13 @@ class RedlockProject {
         for (const use of uses) file.note(use, 'must', `${name} has no equivalent in luanest/lock`);
         if (uses.length > 0) continue;
       }
-      // What is left of Redlock itself is found by what the edits leave.
+      // The import of Redlock itself stays if uses of it are left after the edits.
       if ((name === 'default' || name === 'Redlock') && this.left(file, local)) continue;
       file.imports.drop(REDLOCK, name);
     }
   }
 
-  /** Notes uses of Redlock that no edit has replaced. */
+  /** Adds a note for each use of Redlock that no edit has replaced. @returns true if there is one */
   private left(file: EditedFile, local: string): boolean {
     const left = this.project.syntax.uses(file, local).filter((use) => !file.touches(use));
     for (const use of left)

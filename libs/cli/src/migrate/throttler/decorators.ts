@@ -8,11 +8,11 @@ const HANDLERS =
 
 /** Converts @Throttle() and @SkipThrottle(). */
 export class Decorators {
-  /** Decorators that stay, because they could not be converted. */
+  /** Names of decorators whose imports must stay, because a use of them could not be converted. */
   readonly kept = new Set<string>();
   private readonly rules: Rules;
 
-  /** @param names names of the module's rules; undefined if they are not known */
+  /** @param names names of the rules of the module; undefined if they cannot be read from the code */
   constructor(
     private readonly file: EditedFile,
     private readonly project: Project,
@@ -54,7 +54,9 @@ export class Decorators {
     this.file.replace(decorator, lines.join(`\n${this.file.indentAt(decorator.getStart())}`));
   }
 
-  /** Throttler counts each route of a class by itself. A rule of a class would count them together. */
+  /**
+   * Converts @Throttle() of a class. Throttler counts the requests of each route separately. A rule of a class would count them together.
+   */
   private throttleClass(
     decorator: ts.Decorator,
     type: ts.ClassDeclaration,
@@ -79,7 +81,10 @@ export class Decorators {
     if (this.skipped(limits).length > 0) this.file.imports.want('luanest/rate-limit', 'SkipRateLimit');
   }
 
-  /** Rules of the module that the route's own rules replace. The app does not boot if it skips a rule that it lacks. */
+  /**
+   * Returns the names of the module's rules that the rules of the route replace. Leaves out unknown names, because an app with a skipped
+   * rule that does not exist does not boot.
+   */
   private skipped(limits: ts.ObjectLiteralExpression): string[] {
     const names = limits.properties.map((property) => this.project.syntax.nameOf(property) ?? '');
     return names.filter((name) => this.names?.has(name) ?? true);
@@ -92,7 +97,7 @@ export class Decorators {
   ): string[] {
     const texts = rules.map((rule, i) => {
       const key = this.project.syntax.nameOf(limits.properties[i] as ts.ObjectLiteralElementLike) ?? String(i);
-      // One rule gets its name from the route. Of several, each needs a name of its own.
+      // A single rule gets its name from the route. If there are several, each needs a name of its own.
       const edits = this.rules.rule(rule, rules.length === 1 ? undefined : `${route}.${key}`);
       return this.file.textWith(edits, rule.getStart(), rule.end);
     });
@@ -125,7 +130,7 @@ export class Decorators {
   }
 }
 
-/** `Class.method`: a name for rules of a method. */
+/** Returns the name `Class.method`, which is used for the rules of a method. */
 function routeOf(member: ts.ClassElement): string {
   const type = member.parent as ts.ClassDeclaration;
   return `${type.name?.text ?? 'handler'}.${member.name?.getText() ?? ''}`;

@@ -3,13 +3,13 @@ import type { EditedFile } from '../code/edited-file';
 import type { Project } from '../code/project';
 import { THROTTLER } from './rules';
 
-/** Returns `forRoot` or `forRootAsync` if the node is that call of the module. */
+/** Returns `forRoot` or `forRootAsync` if the node is a call of this method of the module. @param local name of the module in the file */
 export function moduleCall(call: ts.CallExpression, local: string | undefined): string | undefined {
   const [owner, method] = call.expression.getText().split('.');
   return local !== undefined && owner === local && /^forRoot(Async)?$/.test(method ?? '') ? method : undefined;
 }
 
-/** Names of the throttlers of all modules, if they are written out. */
+/** Returns the names of the throttlers of all modules; undefined if they cannot be read from the code. */
 export function throttlerNames(project: Project, files: readonly EditedFile[]): Set<string> | undefined {
   const { syntax } = project;
   const names = new Set<string>();
@@ -27,7 +27,7 @@ export function throttlerNames(project: Project, files: readonly EditedFile[]): 
   return names.size > 0 ? names : undefined;
 }
 
-/** The factory of `forRootAsync`. */
+/** Returns the function `useFactory` of the options of `forRootAsync`. */
 export function factoryOf({ syntax }: Project, options: ts.ObjectLiteralExpression | undefined) {
   const property = options && syntax.property(options, 'useFactory');
   const method = property && syntax.ts.isMethodDeclaration(property);
@@ -35,7 +35,10 @@ export function factoryOf({ syntax }: Project, options: ts.ObjectLiteralExpressi
   return syntax.isFunction(factory) ? factory : undefined;
 }
 
-/** Options for ScriptRegistryModule from a storage of throttler that has the address of Redis. */
+/**
+ * Returns code for the options of ScriptRegistryModule, with the address of Redis that the storage of the throttlers has; undefined if the
+ * address cannot be read from the code.
+ */
 export function redisOfStorage({ syntax }: Project, call: ts.CallExpression): string | undefined {
   const storage = syntax
     .all(call, syntax.ts.isPropertyAssignment)

@@ -13,7 +13,7 @@ const HELPERS: Readonly<Record<string, number>> = {
   weeks: 604_800_000,
 };
 
-/** Options of a throttler that need a decision, and what they become. */
+/** Options of a throttler that the user must convert by hand, with the text of the note about each. */
 const BY_HAND: Readonly<Record<string, string>> = {
   getTracker: 'getTracker becomes `subject: (context) => ...`, which gets the ExecutionContext',
   generateKey: 'generateKey has no equivalent: the `name` and the `subject` of a rule identify its counter',
@@ -23,14 +23,14 @@ const BY_HAND: Readonly<Record<string, string>> = {
 
 const RENAMED: Readonly<Record<string, string>> = { ttl: 'windowMs', blockDuration: 'blockMs', skipIf: 'skip' };
 
-/** Converts the objects that describe throttlers into rules of luanest/rate-limit. */
+/** Converts the objects that define throttlers to rules of luanest/rate-limit. */
 export class Rules {
   constructor(
     private readonly file: EditedFile,
     private readonly project: Project,
   ) {}
 
-  /** Edits that make a throttler a rule. @param name the name that it gets if it has none; undefined: none */
+  /** Returns the edits that convert a throttler to a rule. @param name name of the rule if the throttler has none; undefined for no name */
   rule(object: ts.ObjectLiteralExpression, name: string | undefined): Edit[] {
     const { syntax } = this.project;
     const edits = object.properties.flatMap((property) => this.property(property));
@@ -72,7 +72,7 @@ export class Rules {
     ];
   }
 
-  /** Edits that replace seconds(5) and the like by milliseconds. */
+  /** Returns the edits that replace calls such as seconds(5) by a number of milliseconds. */
   durations(value: ts.Node): Edit[] {
     const { syntax } = this.project;
     return syntax.all(value, syntax.ts.isCallExpression).flatMap((call) => {
@@ -91,9 +91,10 @@ export class Rules {
   }
 
   /**
-   * Converts what `forRoot` or a factory of `forRootAsync` gives: a list of throttlers, or options with one.
+   * Converts the argument of `forRoot`, or the result of a factory of `forRootAsync`. It is a list of throttlers, or an object with such a
+   * list.
    *
-   * @returns false if it has another form; then nothing is changed
+   * @returns false if the value has another form. Nothing is changed then
    */
   options(given: ts.Expression | undefined): boolean {
     const { syntax } = this.project;
@@ -138,7 +139,7 @@ export class Rules {
     this.file.note(property, 'must', byHand ?? `${name || 'The copied object'} has no equivalent in RateLimitModule`);
   }
 
-  /** Removes the import of a storage's class that nothing else uses. */
+  /** Removes the import of a storage class if nothing else in the file uses the class. */
   private dropStorage(local: string | undefined): void {
     const { syntax } = this.project;
     if (local === undefined || syntax.uses(this.file, local).length > 1) return;
@@ -151,7 +152,7 @@ export class Rules {
   }
 }
 
-/** Writes a number as code: 60_000. */
+/** Formats a number as code, with digits in groups of three: 60_000. */
 export function grouped(n: number): string {
   return String(n).replaceAll(/\B(?=(\d{3})+(?!\d))/g, '_');
 }

@@ -11,7 +11,10 @@ const FROM = 'luanest/rate-limit/throttler-storage';
 const STORAGE = 'RateLimitThrottlerStorage';
 const MODULE = 'RateLimitThrottlerStorageModule.forRoot()';
 
-/** `luanest migrate throttler --storage-only`: the guard and the decorators of throttler stay, and count in Redis. */
+/**
+ * The codemod `luanest migrate throttler --storage-only`. It keeps the guard and the decorators of @nestjs/throttler, and replaces their
+ * storage by one that counts in Redis.
+ */
 export const storageOnly: Migration = {
   guide: 'from-throttler.md',
   afterwards: ['npm install luanest ioredis'],
@@ -61,7 +64,7 @@ function fromRoot(file: EditedFile, project: Project, call: ts.CallExpression): 
   return true;
 }
 
-/** Returns the options with our storage, and without the one that they had. */
+/** Returns the options of ThrottlerModule with the storage of luanest, and without their present storage. */
 function withStorage(
   { syntax }: Project,
   object: ts.ObjectLiteralExpression,
@@ -89,7 +92,7 @@ function fromRootAsync(file: EditedFile, project: Project, call: ts.CallExpressi
   const imports = syntax.array(syntax.value(options, 'imports'));
   const { parameters } = factory;
   if (results.length === 0 || results.includes(undefined)) return false;
-  // The storage comes last in both.
+  // The storage is added as the last parameter of the factory, and as the last element of `inject`. Both must have the same length.
   if (parameters.length !== (inject?.elements.length ?? 0)) return false;
   if ((syntax.property(options, 'inject') && !inject) || (syntax.property(options, 'imports') && !imports))
     return false;

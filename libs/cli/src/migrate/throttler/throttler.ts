@@ -9,7 +9,7 @@ import { Rules, THROTTLER } from './rules';
 
 const RATE_LIMIT = 'luanest/rate-limit';
 
-/** Names that only change their name. */
+/** Names of @nestjs/throttler, and the names of luanest/rate-limit that replace them without other changes. */
 const RENAMED: Readonly<Record<string, string>> = {
   ThrottlerGuard: 'RateLimitGuard',
   ThrottlerException: 'RateLimitException',
@@ -26,7 +26,10 @@ const OVERRIDES: Readonly<Record<string, string>> = {
   generateKey: 'generateKey has no equivalent: the `name` and the `subject` of a rule identify its counter',
 };
 
-/** `luanest migrate throttler`: from the modules, guards and decorators of @nestjs/throttler to those of luanest/rate-limit. */
+/**
+ * The codemod `luanest migrate throttler`. It replaces the modules, guards and decorators of @nestjs/throttler by those of
+ * luanest/rate-limit.
+ */
 export const throttler: Migration = {
   guide: 'from-throttler.md',
   afterwards: ['npm install luanest ioredis', 'npm uninstall @nestjs/throttler'],
@@ -39,7 +42,7 @@ export const throttler: Migration = {
 
 class ThrottlerFile {
   private readonly rules: Rules;
-  /** Imports that stay, because something could not be converted. */
+  /** Names whose imports must stay, because a use of them could not be converted. */
   private readonly kept = new Set<string>();
 
   constructor(
@@ -141,7 +144,10 @@ class ThrottlerFile {
   }
 }
 
-/** Adds ScriptRegistryModule in front of the module of the limits. */
+/**
+ * Adds ScriptRegistryModule to a list of `imports`, before `call`. If the storage in `call` has the address of Redis, the new module gets
+ * this address.
+ */
 export function addRegistry(file: EditedFile, project: Project, call: ts.CallExpression): void {
   const options = redisOfStorage(project, call);
   const registry = registryModule(project, options);
